@@ -1,0 +1,41 @@
+# Makes the target TensorFlow::framework from the TensorFlow wheel of the building Python.
+#
+# Looks only at the installed files (importlib.metadata): TensorFlow is never imported, so this also
+# works inside pip's isolated build environment. Inputs: Python_EXECUTABLE (from find_package), or
+# TAG_TENSORFLOW_DIR and TAG_TENSORFLOW_VERSION to name a wheel's `tensorflow` folder by hand.
+# Outputs: TAG_TENSORFLOW_DIR, TAG_TENSORFLOW_VERSION (2.21.0), TAG_TENSORFLOW_MINOR (2.21),
+# and the targets TensorFlow::framework and TensorFlow::cc.
+
+if(NOT TAG_TENSORFLOW_DIR)
+  execute_process(
+    COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/find_tensorflow.py
+    OUTPUT_VARIABLE _found OUTPUT_STRIP_TRAILING_WHITESPACE
+    RESULT_VARIABLE _failed ERROR_VARIABLE _why)
+  if(_failed)
+    message(FATAL_ERROR "No TensorFlow wheel for ${Python_EXECUTABLE}: ${_why}\n"
+                        "Run: ${Python_EXECUTABLE} -m pip install tensorflow-cpu")
+  endif()
+  list(GET _found 0 TAG_TENSORFLOW_DIR)
+  list(GET _found 1 TAG_TENSORFLOW_VERSION)
+  set(TAG_TENSORFLOW_DIR ${TAG_TENSORFLOW_DIR} CACHE PATH "The wheel's tensorflow folder")
+  set(TAG_TENSORFLOW_VERSION ${TAG_TENSORFLOW_VERSION} CACHE STRING "The wheel's version")
+endif()
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" TAG_TENSORFLOW_MINOR ${TAG_TENSORFLOW_VERSION})
+message(STATUS "TensorFlow ${TAG_TENSORFLOW_VERSION} in ${TAG_TENSORFLOW_DIR}")
+
+add_library(TensorFlow::framework SHARED IMPORTED)
+set_target_properties(TensorFlow::framework PROPERTIES
+  IMPORTED_LOCATION ${TAG_TENSORFLOW_DIR}/libtensorflow_framework.so.2
+  IMPORTED_SONAME libtensorflow_framework.so.2)
+target_include_directories(TensorFlow::framework SYSTEM INTERFACE ${TAG_TENSORFLOW_DIR}/include)
+# What tf.sysconfig.get_compile_flags() answers in every release from 2.16 to 2.21.
+target_compile_definitions(TensorFlow::framework INTERFACE
+  _GLIBCXX_USE_CXX11_ABI=1 EIGEN_MAX_ALIGN_BYTES=64)
+target_compile_features(TensorFlow::framework INTERFACE cxx_std_17)
+
+# The C++ client API (Scope, ops): only cc/api and the C++ examples need it.
+add_library(TensorFlow::cc SHARED IMPORTED)
+set_target_properties(TensorFlow::cc PROPERTIES
+  IMPORTED_LOCATION ${TAG_TENSORFLOW_DIR}/libtensorflow_cc.so.2
+  IMPORTED_SONAME libtensorflow_cc.so.2)
+target_link_libraries(TensorFlow::cc INTERFACE TensorFlow::framework)
