@@ -1,0 +1,109 @@
+// Our own ops over TensorList variants. Everything else uses stock's op names.
+
+#include <vector>
+
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::shape_inference::DimensionHandle;
+using tensorflow::shape_inference::InferenceContext;
+using tensorflow::shape_inference::ShapeAndType;
+using tensorflow::shape_inference::ShapeHandle;
+
+absl::Status ListAccumulateShape(InferenceContext* c) {
+  enum { kList, kIndex, kItem };
+  ShapeHandle unused;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(kList), 0, &unused));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(kIndex), 0, &unused));
+  DataType dtype;
+  TF_RETURN_IF_ERROR(c->GetAttr("element_dtype", &dtype));
+  ShapeHandle element = c->UnknownShape();
+  const std::vector<ShapeAndType>* const known = c->input_handle_shapes_and_types(kList);
+  if (known != nullptr && known->size() == 1) {
+    if (known->front().dtype != dtype) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "ListAccumulate: the list holds ", tensorflow::DataTypeString(known->front().dtype),
+          " but element_dtype is ", tensorflow::DataTypeString(dtype)));
+    }
+    element = known->front().shape;
+    TF_RETURN_IF_ERROR(c->Merge(element, c->input(kItem), &unused));
+  }
+  c->set_output_handle_shapes_and_types(0, {ShapeAndType(element, dtype)});
+  c->set_output(0, c->Scalar());
+  return absl::OkStatus();
+}
+
+absl::Status ListScatterAddShape(InferenceContext* c) {
+  enum { kTensor, kIndices, kElementShape, kNumElements };
+  ShapeHandle tensor, indices, unused;
+  TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(kTensor), 1, &tensor));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(kIndices), 1, &indices));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(kNumElements), 0, &unused));
+  DimensionHandle rows;
+  TF_RETURN_IF_ERROR(c->Merge(c->Dim(tensor, 0), c->Dim(indices, 0), &rows));
+  DataType dtype;
+  TF_RETURN_IF_ERROR(c->GetAttr("element_dtype", &dtype));
+  // A scalar element_shape of -1 means "anything".
+  ShapeHandle element, row;
+  TF_RETURN_IF_ERROR(c->MakeShapeFromShapeTensorTreatScalarAsUnknownShape(kElementShape, &element));
+  TF_RETURN_IF_ERROR(c->Subshape(tensor, 1, &row));
+  TF_RETURN_IF_ERROR(c->Merge(element, row, &unused));
+  c->set_output_handle_shapes_and_types(0, {ShapeAndType(element, dtype)});
+  c->set_output(0, c->Scalar());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+REGISTER_OP("TensorArrayGrad>ListAccumulate")
+    .Input("list: variant")
+    .Input("index: int32")
+    .Input("item: element_dtype")
+    .Output("output_handle: variant")
+    .Attr("element_dtype: type")
+    .SetShapeFn(ListAccumulateShape)
+    .Doc(R"doc(
+Adds `item` to the element of a list at `index`; the input list is unchanged.
+
+Equal to `AddN([list, TensorListSetItem(TensorListReserve(..), index, item)])` in O(log n) and
+without the one-element list. An element that is not set yet counts as zero, so it becomes `item`.
+The gradient of `list` is the output's gradient, that of `item` its element at `index`.
+
+list: The list to add to, n elements of `element_dtype`.
+index: Scalar, in [0, n).
+item: The addend; its shape agrees with the list's element shape and with the element's.
+output_handle: The list with the sum at `index`.
+element_dtype: Type of the elements.
+)doc");
+
+REGISTER_OP("TensorArrayGrad>ListScatterAdd")
+    .Input("tensor: element_dtype")
+    .Input("indices: int32")
+    .Input("element_shape: shape_type")
+    .Input("num_elements: int32")
+    .Output("output_handle: variant")
+    .Attr("element_dtype: type")
+    .Attr("shape_type: {int32, int64}")
+    .SetShapeFn(ListScatterAddShape)
+    .Doc(R"doc(
+Makes a list in which element i is the sum of all rows of `tensor` whose index is i.
+
+The transpose of `TensorListGather`: rows that share an index are summed, where
+`TensorListScatterV2` keeps the last one. Elements that no index names stay unset, that is zero.
+The gradient of `tensor` is `TensorListGather(gradient, indices, element_shape)`, whose own
+gradient is this op again.
+
+tensor: [r, ...], one row for each index.
+indices: [r], each in [0, num_elements); repeats are summed.
+element_shape: Shape of the elements, a vector with -1 for unknown sizes, or the scalar -1.
+num_elements: Scalar, the length of the list, at least 0.
+output_handle: The list.
+element_dtype: Type of the elements.
+shape_type: Type of `element_shape`.
+)doc");
+
+}  // namespace tensor_array_grad
