@@ -15,10 +15,11 @@ using tensorflow::shape_inference::ShapeAndType;
 using tensorflow::shape_inference::ShapeHandle;
 
 absl::Status ListAccumulateShape(InferenceContext* c) {
-  enum { kList, kIndex, kItem };
+  enum { kList, kIndex, kItem, kElementShape, kNumElements };
   ShapeHandle unused;
   TF_RETURN_IF_ERROR(c->WithRank(c->input(kList), 0, &unused));
   TF_RETURN_IF_ERROR(c->WithRank(c->input(kIndex), 0, &unused));
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(kNumElements), 0, &unused));
   DataType dtype;
   TF_RETURN_IF_ERROR(c->GetAttr("element_dtype", &dtype));
   ShapeHandle element = c->UnknownShape();
@@ -63,21 +64,28 @@ REGISTER_OP("TensorArrayGrad>ListAccumulate")
     .Input("list: variant")
     .Input("index: int32")
     .Input("item: element_dtype")
+    .Input("element_shape: shape_type")
+    .Input("num_elements: int32")
     .Output("output_handle: variant")
     .Attr("element_dtype: type")
+    .Attr("shape_type: {int32, int64}")
     .SetShapeFn(ListAccumulateShape)
     .Doc(R"doc(
 Adds `item` to the element of a list at `index`; the input list is unchanged.
 
-Equal to `AddN([list, TensorListSetItem(TensorListReserve(..), index, item)])` in O(log n) and
-without the one-element list. An element that is not set yet counts as zero, so it becomes `item`.
+Equal to `AddN([list, TensorListSetItem(TensorListReserve(element_shape, num_elements), index,
+item)])`, errors included, in O(log n) and without the one-element list. An element that is not set yet counts as zero, so it becomes `item`.
 The gradient of `list` is the output's gradient, that of `item` its element at `index`.
 
 list: The list to add to, n elements of `element_dtype`.
 index: Scalar, in [0, n).
 item: The addend; its shape agrees with the list's element shape and with the element's.
+element_shape: What the addend's list would have: merged with the list's element shape, and an error
+  where they are incompatible.
+num_elements: The length of the addend's list: an error where it is not the list's.
 output_handle: The list with the sum at `index`.
 element_dtype: Type of the elements.
+shape_type: Type of `element_shape`.
 )doc");
 
 REGISTER_OP("TensorArrayGrad>ListScatterAdd")
