@@ -1,5 +1,9 @@
 #include "cc/kernels/registration.h"
 
+#include <map>
+#include <memory>
+
+#include "absl/synchronization/mutex.h"
 #include "tensorflow/core/framework/kernel_def_builder.h"
 
 namespace tensor_array_grad {
@@ -21,8 +25,22 @@ const bool registered = RegisterAll();
 
 }  // namespace
 
+Counter& KernelCalls(const std::string& op) {
+  static auto* mu = new absl::Mutex;
+  static auto* counters = new std::map<std::string, std::unique_ptr<Counter>>;
+  absl::MutexLock lock(mu);
+  std::unique_ptr<Counter>& counter = (*counters)[op];
+  if (counter == nullptr) counter = std::make_unique<Counter>("kernels." + op);
+  return *counter;
+}
+
 KernelTable AllKernels() {
   KernelTable all;
+  for (const auto& table : {LifecycleKernels, GradKernels, AccessKernels, GatherScatterKernels,
+                            ConcatSplitKernels}) {
+    const KernelTable rows = table();
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
   return all;
 }
 

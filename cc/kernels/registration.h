@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cc/core/counters.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace tensor_array_grad {
@@ -17,15 +18,36 @@ struct KernelSpec {
 };
 using KernelTable = std::vector<KernelSpec>;
 
+// The count of calls of our kernels for `op`, "kernels.<op>": the proof that ours ran.
+Counter& KernelCalls(const std::string& op);
+
+// `Kernel`, counted.
+template <typename Kernel>
+class Counted : public Kernel {
+ public:
+  explicit Counted(tensorflow::OpKernelConstruction* ctx)
+      : Kernel(ctx), calls_(KernelCalls(this->type_string())) {}
+  void Compute(tensorflow::OpKernelContext* ctx) override {
+    calls_.Add();
+    Kernel::Compute(ctx);
+  }
+
+ private:
+  Counter& calls_;
+};
+
 template <typename Kernel>
 tensorflow::OpKernel* MakeKernel(tensorflow::OpKernelConstruction* ctx) {
-  return new Kernel(ctx);
+  return new Counted<Kernel>(ctx);
 }
 
 // The rows of each kernel file, beside their kernels. A new kernel file adds its function here and
 // to AllKernels().
-//
-// (none yet)
+KernelTable LifecycleKernels();      // TensorArrayV3, Size, Close
+KernelTable GradKernels();           // TensorArrayGradV3, TensorArrayGradWithShape
+KernelTable AccessKernels();         // Write, Read
+KernelTable GatherScatterKernels();  // Gather, Scatter
+KernelTable ConcatSplitKernels();    // Concat, Split
 
 // Every kernel of the library. Kernels are generic in dtype, so a row is one registration a device.
 KernelTable AllKernels();

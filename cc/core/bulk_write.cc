@@ -1,0 +1,258 @@
+// The bulk writes of ArrayStore: scatter and split.
+
+#include <algorithm>
+#include <utility>
+
+#include "cc/core/array_store.h"
+#include "cc/core/errors.h"
+#include "cc/core/index_set.h"
+#include "tensorflow/core/platform/errors.h"
+
+namespace tensor_array_grad {
+
+using tensorflow::PartialTensorShape;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using State = Slot::State;
+
+namespace {
+
+// The sum that a bulk write makes for one slot: of what the slot has, if anything, and some parts.
+struct Sum {
+  Tensor data;
+  bool has_data = false;
+  bool owned = false;  // `data` may be changed in place
+  std::vector<int64_t> parts;
+};
+
+}  // namespace
+
+struct ArrayStore::WritePlan {
+  // The request: part i of the block goes to slot indices[i], or to slot i.
+  std::unique_ptr<Block> block;
+  bool split = false;
+  absl::Span<const int32_t> indices;
+
+  // What was found.
+  PartialTensorShape element_shape;
+  int64_t size = 0;  // of the array afterwards
+  absl::flat_hash_map<int64_t, Sum> sums;
+
+  int64_t index(int64_t part) const { return split ? part : indices[part]; }
+
+  Tensor Part(int64_t i) const {
+    return ViewOf({block->value(), block->begin(i), block->count(i)}, block->shape(i));
+  }
+};
+
+absl::Status ArrayStore::Scatter(absl::Span<const int32_t> indices, const Tensor& value,
+                                 ElementOps& ops) {
+  if (value.dims() == 0) return errors::UnstackRank(name_, value.shape());
+  if (value.dim_size(0) >= kMaxSize) return errors::UnstackDim0(name_, value.dim_size(0));
+  TF_RETURN_IF_ERROR(CheckOpen());
+  if (static_cast<int64_t>(indices.size()) != value.dim_size(0)) {
+    return errors::UnstackLength(name_, indices.size(), value.dim_size(0));
+  }
+  TensorShape row = value.shape();
+  if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name_, "A row");
+  WritePlan plan;
+  plan.block = std::make_unique<Block>(value);
+  plan.indices = indices;
+  return WriteMany(&plan, ops);
+}
+
+absl::Status ArrayStore::Split(const Tensor& value, absl::Span<const int64_t> lengths,
+                               ElementOps& ops) {
+  if (value.dims() == 0) return errors::SplitRank(name_, value.shape());
+  std::vector<int64_t> starts = {0};
+  starts.reserve(lengths.size() + 1);
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] < 0) return errors::NegativeLength(name_, i, lengths[i]);
+    int64_t end;
+    if (__builtin_add_overflow(starts.back(), lengths[i], &end)) {
+      return errors::ResultTooLarge(name_, "The value of these lengths");
+    }
+    starts.push_back(end);
+  }
+  if (starts.back() != value.dim_size(0)) {
+    return errors::SplitSum(name_, starts.back(), value.shape());
+  }
+  if (static_cast<int64_t>(lengths.size()) > kMaxSize) {
+    return errors::CannotGrow(name_, lengths.size() - 1);
+  }
+  TensorShape row = value.shape();
+  if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name_, "A piece");
+  WritePlan plan;
+  plan.block = std::make_unique<Block>(value, std::move(starts));
+  plan.split = true;
+  return WriteMany(&plan, ops);
+}
+
+// ---- checks --------------------------------------------------------------------------------------
+
+absl::Status ArrayStore::CheckSplitSize(int64_t pieces) const {
+  if (dynamic_size_ ? size_ <= pieces : size_ == pieces) return absl::OkStatus();
+  return errors::SplitSize(name_, size_, pieces);
+}
+
+absl::Status ArrayStore::CheckScatterIndices(absl::Span<const int32_t> indices) const {
+  if (indices.empty()) return absl::OkStatus();
+  const int64_t largest = *std::max_element(indices.begin(), indices.end());
+  if (!dynamic_size_ && largest >= size_) return errors::ScatterMaxIndex(name_, largest, size_);
+  return largest < kMaxSize ? absl::OkStatus() : errors::CannotGrow(name_, largest);
+}
+
+absl::Status ArrayStore::CheckWrites(WritePlan* plan) const {
+  const Block& block = *plan->block;
+  TF_RETURN_IF_ERROR(CheckOpen());
+  TF_RETURN_IF_ERROR(plan->split ? CheckSplitSize(block.parts())
+                                 : CheckScatterIndices(plan->indices));
+  plan->element_shape = element_shape_;
+  plan->size = size_;
+  plan->sums.clear();
+  IndexSet seen;
+  TensorShape shape;
+  for (int64_t i = 0; i < block.parts(); ++i) {
+    const int64_t index = plan->index(i);
+    TF_RETURN_IF_ERROR(CheckWriteIndex(index));
+    if (i == 0 || !block.stacked()) {
+      shape = block.shape(i);
+      TF_RETURN_IF_ERROR(CheckElementShape(index, shape, &plan->element_shape));
+    }
+    bool sums = false;
+    TF_RETURN_IF_ERROR(CheckSlot(index, shape, &sums));
+    if (!seen.Insert(index)) {
+      if (!accumulate_) return errors::AlreadyWritten(name_, index);
+      sums |= shape.num_elements() > 0;
+      if (sums && !CanAdd(dtype_)) return errors::NoSum(name_, index, dtype_);
+    }
+    if (sums) plan->sums.try_emplace(index);
+    plan->size = std::max(plan->size, index + 1);
+  }
+  for (int64_t i = 0; !plan->sums.empty() && i < block.parts(); ++i) {
+    const auto sum = plan->sums.find(plan->index(i));
+    if (sum != plan->sums.end()) sum->second.parts.push_back(i);
+  }
+  return absl::OkStatus();
+}
+
+bool ArrayStore::AnyBusy(const WritePlan& plan) const {
+  for (int64_t i = 0; busy_ > 0 && i < plan.block->parts(); ++i) {
+    const Slot* slot = slots_.Find(plan.index(i));
+    if (slot != nullptr && slot->busy) return true;
+  }
+  return false;
+}
+
+// ---- the three steps -----------------------------------------------------------------------------
+
+absl::Status ArrayStore::WriteMany(WritePlan* plan, ElementOps& ops) {
+  {
+    absl::MutexLock lock(&mu_);
+    for (;;) {
+      TF_RETURN_IF_ERROR(CheckWrites(plan));
+      if (!AnyBusy(*plan)) break;
+      idle_.Wait(&mu_);
+    }
+    TF_RETURN_IF_ERROR(PrepareSlots(*plan));
+    if (plan->split && !accumulate_) marked_size_ = plan->block->parts();
+    if (plan->sums.empty()) {
+      CommitWrites(plan);
+      return absl::OkStatus();
+    }
+    LeaseSums(plan);
+  }
+  const absl::Status summed = ComputeSums(plan, ops);
+  absl::MutexLock lock(&mu_);
+  TF_RETURN_IF_ERROR(CheckOpen());
+  ReturnSums(*plan);
+  TF_RETURN_IF_ERROR(summed);
+  CommitWrites(plan);
+  return absl::OkStatus();
+}
+
+// All that can fail for want of memory, before any slot changes.
+absl::Status ArrayStore::PrepareSlots(const WritePlan& plan) {
+  const Block& block = *plan.block;
+  const bool record = !plan.element_shape.IsFullyDefined();
+  int64_t run = 0;  // of parts with one shape whose slots follow one another, not yet recorded
+  for (int64_t i = 0; i < block.parts(); ++i) {
+    const int64_t index = plan.index(i);
+    if (slots_.FindOrMake(index, plan.size) == nullptr) {
+      return errors::SlotsExhausted(name_, index);
+    }
+    if (!record) continue;
+    ++run;
+    const bool ends = i + 1 == block.parts() || plan.index(i + 1) != index + 1 ||
+                      (!block.stacked() && block.shape(i + 1) != block.shape(i));
+    if (!ends) continue;
+    TF_RETURN_IF_ERROR(shapes_->Record(index - run + 1, run, block.shape(i)));
+    run = 0;
+  }
+  return absl::OkStatus();
+}
+
+void ArrayStore::LeaseSums(WritePlan* plan) {
+  for (auto& [index, sum] : plan->sums) {
+    Slot* slot = slots_.Find(index);
+    SetBusy(slot, true);
+    sum.has_data = slot->state == State::kWritten;
+    sum.owned = slot->owned;
+    if (sum.has_data) sum.data = DataOf(*slot);
+  }
+}
+
+absl::Status ArrayStore::ComputeSums(WritePlan* plan, ElementOps& ops) const {
+  // Buffers first: an allocation that fails must find every sum as it was.
+  std::vector<Tensor> fresh;
+  for (const auto& [index, sum] : plan->sums) {
+    if (sum.owned) continue;
+    fresh.emplace_back();
+    TF_RETURN_IF_ERROR(
+        ops.Allocate(dtype_, plan->block->shape(sum.parts.front()), &fresh.back()));
+  }
+  auto next = fresh.begin();
+  for (auto& [index, sum] : plan->sums) {
+    auto part = sum.parts.begin();
+    if (!sum.owned) {
+      const Tensor first = sum.has_data ? sum.data : plan->Part(*part++);
+      TF_RETURN_IF_ERROR(ops.Add(first, plan->Part(*part++), &*next));
+      sum.data = std::move(*next++);
+    }
+    for (; part != sum.parts.end(); ++part) {
+      TF_RETURN_IF_ERROR(ops.AddInto(plan->Part(*part), &sum.data));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void ArrayStore::ReturnSums(const WritePlan& plan) {
+  for (const auto& [index, sum] : plan.sums) SetBusy(slots_.Find(index), false);
+}
+
+void ArrayStore::CommitWrites(WritePlan* plan) {
+  ++version_;
+  SetElementShape(plan->element_shape);
+  size_ = plan->size;
+  Block* block = plan->block.get();
+  for (int64_t i = 0; i < block->parts(); ++i) {
+    const int64_t index = plan->index(i);
+    Slot* slot = slots_.Find(index);
+    if (!plan->sums.empty() && plan->sums.contains(index)) continue;
+    if (slot->state == State::kWritten) DropData(slot);  // an element without values
+    slot->block = block;
+    slot->part = static_cast<int32_t>(i);
+    slot->state = State::kWritten;
+    ++block->live;
+  }
+  for (auto& [index, sum] : plan->sums) {
+    Slot* slot = slots_.Find(index);
+    if (slot->block != nullptr) DropData(slot);
+    std::swap(slot->value, sum.data);  // what was there is freed with the plan, unlocked
+    slot->state = State::kWritten;
+    slot->owned = true;
+  }
+  if (block->live > 0) blocks_.emplace(block, std::move(plan->block));
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,67 @@
+#ifndef CC_CORE_ELEMENT_OPS_H_
+#define CC_CORE_ELEMENT_OPS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace tensor_array_grad {
+
+// A run of values in row-major order: `count` values of `source` from value `begin` on, or `count`
+// zeros when `source` has no buffer. Holds a reference to the source's buffer.
+struct Piece {
+  tensorflow::Tensor source;
+  int64_t begin = 0;
+  int64_t count = 0;
+
+  bool zeros() const { return !source.IsInitialized() || source.NumElements() == 0; }
+};
+
+// The work on element values that the core asks of a device: all that it knows of one.
+//
+// An implementation lives for one kernel call and works on that call's stream or thread pool. Its
+// methods may block and may fail; the core calls them with no lock held, and they must not call
+// back. Sources may be unaligned views; destinations come from Allocate. Each method is O(values).
+class ElementOps {
+ public:
+  virtual ~ElementOps() = default;
+
+  // Makes a tensor whose values are unset. ResourceExhausted when there is no memory.
+  virtual absl::Status Allocate(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
+                                tensorflow::Tensor* out) = 0;
+
+  // Fills `out` with zeros. Requires: CanZero(out->dtype()).
+  virtual absl::Status Zero(tensorflow::Tensor* out) = 0;
+
+  // Adds in place: *sum += addend. Requires: CanAdd(dtype), equal dtypes and shapes, and that
+  // nobody else reads or writes `sum`.
+  virtual absl::Status AddInto(const tensorflow::Tensor& addend, tensorflow::Tensor* sum) = 0;
+
+  // *out = left + right. Requires the same of all three as AddInto.
+  virtual absl::Status Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right,
+                           tensorflow::Tensor* out) = 0;
+
+  // Fills `out` with the pieces, one behind the other, in one launch.
+  // Requires: the pieces' dtype is out's, and their counts sum to out's number of values.
+  virtual absl::Status Pack(absl::Span<const Piece> pieces, tensorflow::Tensor* out) = 0;
+};
+
+// Whether values of `dtype` can be summed: the numbers, not bool, string, variant, resource or the
+// quantised types.
+bool CanAdd(tensorflow::DataType dtype);
+
+// Whether `dtype` has a zero that stands for an element never written: CanAdd and bool.
+bool CanZero(tensorflow::DataType dtype);
+
+// The tensor of `shape` that shares the piece's buffer; no value is copied. It may be unaligned:
+// most TensorFlow kernels must not be handed it then (Tensor::IsAligned).
+// Requires: !piece.zeros(), shape.num_elements() == piece.count.
+tensorflow::Tensor ViewOf(const Piece& piece, const tensorflow::TensorShape& shape);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_CORE_ELEMENT_OPS_H_

@@ -1,0 +1,95 @@
+#ifndef CC_CORE_SLOT_H_
+#define CC_CORE_SLOT_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "cc/core/element_ops.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+
+namespace tensor_array_grad {
+
+// A value that came in by one scatter or split, of which many slots are parts. Keeping it whole
+// makes unstack free, and stack too when it asks for the same run of parts again.
+class Block {
+ public:
+  // Part i is value[i], as scatter has it. Requires: value has rank >= 1.
+  explicit Block(tensorflow::Tensor value) : value_(std::move(value)) { Init(); }
+
+  // Part i is value[starts[i] : starts[i + 1]], as split has it. Requires: rank >= 1; `starts` has
+  // one entry more than there are parts, rises from 0 and ends with value's dim 0.
+  Block(tensorflow::Tensor value, std::vector<int64_t> starts)
+      : value_(std::move(value)), starts_(std::move(starts)) {
+    Init();
+  }
+
+  const tensorflow::Tensor& value() const { return value_; }
+  bool stacked() const { return starts_.empty(); }
+  int64_t parts() const {
+    return stacked() ? value_.dim_size(0) : static_cast<int64_t>(starts_.size()) - 1;
+  }
+
+  // Part i as a run of `value`'s values, and its shape.
+  int64_t begin(int64_t i) const { return (stacked() ? i : starts_[i]) * row_values_; }
+  int64_t count(int64_t i) const {
+    return stacked() ? row_values_ : (starts_[i + 1] - starts_[i]) * row_values_;
+  }
+  tensorflow::TensorShape shape(int64_t i) const {
+    if (stacked()) return row_shape_;
+    tensorflow::TensorShape shape = value_.shape();
+    shape.set_dim(0, starts_[i + 1] - starts_[i]);
+    return shape;
+  }
+
+  // How many slots are still parts of this block; kept by the store that owns it.
+  int64_t live = 0;
+
+ private:
+  void Init() {
+    row_shape_ = value_.shape();
+    row_shape_.RemoveDim(0);
+    row_values_ = row_shape_.num_elements();
+  }
+
+  tensorflow::Tensor value_;
+  std::vector<int64_t> starts_;  // empty when stacked
+  tensorflow::TensorShape row_shape_;
+  int64_t row_values_ = 0;
+};
+
+// One element of an array and its state.
+//
+//                write            sum               read            clear-after-read
+//   Empty ------------> Written -------> Written --------> Read      or      Cleared
+//     `---------------------- read of a zero ------------^
+//
+// Only a Written or Read slot has data: a tensor of its own, or a part of a block. A Read slot that
+// was never written has `zeros` instead; it makes them anew for each reader.
+struct Slot {
+  enum class State : uint8_t { kEmpty, kWritten, kRead, kCleared };
+
+  tensorflow::Tensor value;
+  Block* block = nullptr;  // set: the data is part `part` of it, and `value` is unused
+  int32_t part = 0;
+  State state = State::kEmpty;
+  bool owned = false;  // nobody else holds `value`'s buffer: a sum may be made in place
+  bool busy = false;   // a sum is under way with no lock held; wait for it
+  bool zeros = false;  // read, but never written
+};
+
+// What a read of one slot yields, as pointers that are valid while the store's lock is held.
+struct Element {
+  const tensorflow::Tensor* source = nullptr;  // null: zeros
+  int64_t begin = 0;
+  int64_t count = 0;
+  tensorflow::TensorShape shape;
+  bool busy = false;
+
+  Piece piece() const { return {source == nullptr ? tensorflow::Tensor() : *source, begin, count}; }
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_CORE_SLOT_H_

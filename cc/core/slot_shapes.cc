@@ -1,0 +1,59 @@
+#include "cc/core/slot_shapes.h"
+
+#include <limits>
+
+namespace tensor_array_grad {
+
+using tensorflow::TensorShape;
+
+absl::Status SlotShapes::Record(int64_t begin, int64_t count, const TensorShape& shape) {
+  absl::MutexLock lock(&mu_);
+  if (shapes_.empty() || shapes_.back() != shape) {
+    shapes_.push_back(shape);
+    since_.push_back(now_);
+  }
+  const Entry entry{now_, static_cast<uint32_t>(shapes_.size() - 1)};
+  for (int64_t i = begin; i < begin + count; ++i) {
+    Entry* slot = entries_.FindOrMake(i, /*length=*/begin + count);
+    if (slot == nullptr) return absl::ResourceExhaustedError("no memory for element shapes");
+    if (slot->epoch == 0) *slot = entry;
+  }
+  return absl::OkStatus();
+}
+
+SlotShapes::Epoch SlotShapes::Freeze() {
+  absl::MutexLock lock(&mu_);
+  return now_ == kNow - 1 ? now_ : now_++;
+}
+
+absl::Status SlotShapes::Find(int64_t index, Epoch epoch, bool* found, TensorShape* shape) const {
+  {
+    absl::MutexLock lock(&mu_);
+    const Entry* entry = entries_.Find(index);
+    *found = entry != nullptr && entry->epoch != 0 && entry->epoch <= epoch;
+    if (*found) *shape = shapes_[entry->shape];
+  }
+  if (*found || base_ == nullptr) return absl::OkStatus();
+  TensorShape below;
+  absl::Status status = base_->Find(index, base_epoch_, found, &below);
+  if (!status.ok() || !*found) return status;
+  *shape = prefix_;
+  return shape->AppendShapeWithStatus(below);
+}
+
+std::optional<TensorShape> SlotShapes::Common(Epoch epoch) const {
+  {
+    absl::MutexLock lock(&mu_);
+    if (!shapes_.empty() && since_[0] <= epoch) {
+      const bool only = shapes_.size() == 1 || since_[1] > epoch;
+      return only ? std::optional<TensorShape>(shapes_[0]) : std::nullopt;
+    }
+  }
+  if (base_ == nullptr) return std::nullopt;
+  const std::optional<TensorShape> below = base_->Common(base_epoch_);
+  TensorShape joined = prefix_;
+  if (!below.has_value() || !joined.AppendShapeWithStatus(*below).ok()) return std::nullopt;
+  return joined;
+}
+
+}  // namespace tensor_array_grad

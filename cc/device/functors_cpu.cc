@@ -1,0 +1,162 @@
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "cc/device/functors.h"
+#include "tensorflow/core/framework/register_types.h"
+#include "tensorflow/core/framework/resource_handle.h"
+#include "tensorflow/core/framework/variant.h"
+
+namespace tensor_array_grad::cpu {
+namespace {
+
+using tensorflow::Tensor;
+
+// Where a tensor's values are, whatever its alignment.
+template <typename T>
+const T* Values(const Tensor& tensor) {
+  return reinterpret_cast<const T*>(tensor.data());
+}
+template <typename T>
+T* Values(Tensor* tensor) {
+  return reinterpret_cast<T*>(tensor->data());
+}
+
+// One loop a type; the compiler makes a version for each kind of vector unit.
+template <typename T>
+__attribute__((noinline)) void AddRange(const T* left, const T* right, T* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(left[i] + right[i]);
+}
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define TAG_WIDE __attribute__((noinline))  // the sanitizers start after the loader picks versions
+#else
+#define TAG_WIDE __attribute__((noinline, target_clones("avx512f", "avx2", "default")))
+#endif
+TAG_WIDE void AddFloats(const float* left, const float* right, float* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = left[i] + right[i];
+}
+TAG_WIDE void AddDoubles(const double* left, const double* right, double* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = left[i] + right[i];
+}
+template <>
+void AddRange(const float* left, const float* right, float* out, int64_t n) {
+  AddFloats(left, right, out, n);
+}
+template <>
+void AddRange(const double* left, const double* right, double* out, int64_t n) {
+  AddDoubles(left, right, out, n);
+}
+// A complex sum is two real ones, so that the loop is the wide one.
+template <>
+void AddRange(const tensorflow::complex64* left, const tensorflow::complex64* right,
+              tensorflow::complex64* out, int64_t n) {
+  AddFloats(reinterpret_cast<const float*>(left), reinterpret_cast<const float*>(right),
+            reinterpret_cast<float*>(out), 2 * n);
+}
+template <>
+void AddRange(const tensorflow::complex128* left, const tensorflow::complex128* right,
+              tensorflow::complex128* out, int64_t n) {
+  AddDoubles(reinterpret_cast<const double*>(left), reinterpret_cast<const double*>(right),
+             reinterpret_cast<double*>(out), 2 * n);
+}
+
+template <typename T>
+void AddAll(const Tensor& left, const Tensor& right, const ParallelFor& run, Tensor* out) {
+  const T *a = Values<T>(left), *b = Values<T>(right);
+  T* sum = Values<T>(out);
+  run(out->NumElements(), /*cost=*/1, [=](int64_t begin, int64_t end) {
+    AddRange<T>(a + begin, b + begin, sum + begin, end - begin);
+  });
+}
+
+// Copies the part of `pieces` that falls into values [begin, end) of the output. `starts[i]` is
+// where piece i begins there.
+template <typename CopyRun, typename ZeroRun>
+void PackRange(absl::Span<const Piece> pieces, absl::Span<const int64_t> starts, int64_t begin,
+               int64_t end, CopyRun copy, ZeroRun zero) {
+  size_t i = std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin() - 1;
+  for (int64_t at = begin; at < end; ++i) {
+    const int64_t skipped = at - starts[i];
+    const int64_t n = std::min(pieces[i].count - skipped, end - at);
+    if (pieces[i].zeros()) {
+      zero(at, n);
+    } else {
+      copy(pieces[i].source, pieces[i].begin + skipped, at, n);
+    }
+    at += n;
+  }
+}
+
+void PackBytes(absl::Span<const Piece> pieces, absl::Span<const int64_t> starts, int64_t begin,
+               int64_t end, int64_t width, Tensor* out) {
+  char* const to = static_cast<char*>(out->data());
+  PackRange(
+      pieces, starts, begin, end,
+      [=](const Tensor& source, int64_t from, int64_t at, int64_t n) {
+        std::memcpy(to + at * width, Values<char>(source) + from * width, n * width);
+      },
+      [=](int64_t at, int64_t n) { std::memset(to + at * width, 0, n * width); });
+}
+
+template <typename T>
+void PackObjects(absl::Span<const Piece> pieces, absl::Span<const int64_t> starts, int64_t begin,
+                 int64_t end, Tensor* out) {
+  T* const to = Values<T>(out);
+  PackRange(
+      pieces, starts, begin, end,
+      [=](const Tensor& source, int64_t from, int64_t at, int64_t n) {
+        std::copy_n(Values<T>(source) + from, n, to + at);
+      },
+      [](int64_t, int64_t) {});
+}
+
+}  // namespace
+
+void Add(const Tensor& left, const Tensor& right, const ParallelFor& run, Tensor* out) {
+  switch (out->dtype()) {
+#define TAG_ADD(T)                            \
+  case tensorflow::DataTypeToEnum<T>::value: \
+    return AddAll<T>(left, right, run, out);
+    TF_CALL_NUMBER_TYPES(TAG_ADD)
+#undef TAG_ADD
+    default:
+      return;  // excluded by CanAdd
+  }
+}
+
+void Zero(const ParallelFor& run, Tensor* out) {
+  const int64_t bytes = out->TotalBytes();
+  char* const to = Values<char>(out);
+  run(bytes, /*cost=*/1, [to](int64_t begin, int64_t end) {
+    std::memset(to + begin, 0, end - begin);
+  });
+}
+
+void Pack(absl::Span<const Piece> pieces, const ParallelFor& run, Tensor* out) {
+  std::vector<int64_t> starts;
+  starts.reserve(pieces.size());
+  int64_t total = 0;
+  for (const Piece& piece : pieces) {
+    starts.push_back(total);
+    total += piece.count;
+  }
+  if (total == 0) return;
+  const bool bytes = tensorflow::DataTypeCanUseMemcpy(out->dtype());
+  const int64_t width = static_cast<int64_t>(out->TotalBytes()) / total;
+  const int64_t cost = bytes ? (width + 7) / 8 : 50;
+  run(total, cost, [&](int64_t begin, int64_t end) {
+    switch (out->dtype()) {
+      case tensorflow::DT_STRING:
+        return PackObjects<tensorflow::tstring>(pieces, starts, begin, end, out);
+      case tensorflow::DT_VARIANT:
+        return PackObjects<tensorflow::Variant>(pieces, starts, begin, end, out);
+      case tensorflow::DT_RESOURCE:
+        return PackObjects<tensorflow::ResourceHandle>(pieces, starts, begin, end, out);
+      default:
+        return PackBytes(pieces, starts, begin, end, width, out);
+    }
+  });
+}
+
+}  // namespace tensor_array_grad::cpu

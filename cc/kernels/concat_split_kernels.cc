@@ -1,0 +1,79 @@
+// TensorArrayConcatV3 and TensorArraySplitV3.
+
+#include <algorithm>
+
+#include "cc/core/errors.h"
+#include "cc/device/device_element_ops.h"
+#include "cc/kernels/kernel_util.h"
+#include "cc/kernels/registration.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::OpKernel;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+
+// Joins the elements along their first dimension.
+class ConcatOp : public OpKernel {
+ public:
+  explicit ConcatOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &dtype_));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("element_shape_except0", &element_shape_except0_));
+  }
+
+  void Compute(OpKernelContext* ctx) override {
+    ArrayRef array;
+    OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
+    OP_REQUIRES_OK(ctx, array->store().CheckReadDtype(dtype_));
+    CpuElementOps ops(ctx);
+    Tensor value;
+    std::vector<int64_t> lengths;
+    OP_REQUIRES_OK(ctx, array->store().Concat(element_shape_except0_, ops, &value, &lengths));
+    Tensor* lengths_out = nullptr;
+    const auto count = static_cast<int64_t>(lengths.size());
+    OP_REQUIRES_OK(ctx, ctx->allocate_output(kLengths, {count}, &lengths_out));
+    std::copy(lengths.begin(), lengths.end(), lengths_out->flat<int64_t>().data());
+    ctx->set_output(kValue, value);
+  }
+
+ private:
+  enum Inputs { kHandle, kFlowIn };
+  enum Outputs { kValue, kLengths };
+  tensorflow::DataType dtype_;
+  tensorflow::PartialTensorShape element_shape_except0_;
+};
+
+// Cuts a value into elements along its first dimension.
+class SplitOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+
+  void Compute(OpKernelContext* ctx) override {
+    ArrayRef array;
+    OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
+    ArrayStore& store = array->store();
+    const Tensor& lengths = ctx->input(kLengths);
+    OP_REQUIRES(ctx, lengths.dims() == 1,
+                errors::LengthsNotVector(store.name(), lengths.shape()));
+    const Tensor& value = ctx->input(kValue);
+    OP_REQUIRES_OK(ctx, store.CheckWriteDtype(value.dtype()));
+    CpuElementOps ops(ctx);
+    OP_REQUIRES_OK(ctx, store.Split(value, Values<int64_t>(ctx, kLengths), ops));
+    ForwardFlow(ctx, kFlowIn, kFlowOut);
+  }
+
+ private:
+  enum Inputs { kHandle, kValue, kLengths, kFlowIn };
+  enum Outputs { kFlowOut };
+};
+
+}  // namespace
+
+KernelTable ConcatSplitKernels() {
+  return {{"TensorArrayConcatV3", MakeKernel<ConcatOp>, {"handle", "lengths"}},
+          {"TensorArraySplitV3", MakeKernel<SplitOp>, {"handle", "lengths"}}};
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,74 @@
+#include "cc/kernels/kernel_util.h"
+
+#include "absl/strings/str_cat.h"
+#include "cc/core/errors.h"
+#include "tensorflow/core/framework/resource_handle.h"
+
+namespace tensor_array_grad {
+
+using tensorflow::OpKernelContext;
+using tensorflow::ResourceHandle;
+using tensorflow::Tensor;
+
+namespace {
+
+absl::Status CheckHandle(OpKernelContext* ctx, const ResourceHandle& handle) {
+  const std::string& device = ctx->device()->attributes().name();
+  if (handle.device() != device) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Trying to access resource ", handle.name(), " located in device ",
+                     handle.device(), " from device ", device));
+  }
+  static const uint64_t kOurs = tensorflow::TypeIndex::Make<ArrayResource>().hash_code();
+  if (handle.hash_code() == kOurs) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Trying to access a handle's resource using the wrong type. The handle ", handle.name(),
+      " points to a resource of type '", handle.maybe_type_name(),
+      "', and a tensor array made by tensor_array_grad is needed. A TensorArray made before the "
+      "library was enabled cannot be used after: enable it first."));
+}
+
+absl::Status LookupByName(OpKernelContext* ctx, const ResourceHandle& handle, ArrayRef* array) {
+  ArrayResource* found = nullptr;
+  absl::Status status =
+      ctx->resource_manager()->Lookup<ArrayResource>(handle.container(), handle.name(), &found);
+  array->reset(found);
+  return status;
+}
+
+}  // namespace
+
+absl::Status LookupArray(OpKernelContext* ctx, int input, ArrayRef* array) {
+  const Tensor& tensor = ctx->input(input);
+  if (tensor.NumElements() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        ctx->op_kernel().type_string(), ": the handle tensor is empty: it has shape ",
+        tensor.shape().DebugString(), " and one resource handle is needed."));
+  }
+  const ResourceHandle& handle = *static_cast<const ResourceHandle*>(tensor.data());
+  absl::Status status = CheckHandle(ctx, handle);
+  if (!status.ok()) return status;
+  if (!handle.IsRefCounting()) return LookupByName(ctx, handle, array);
+  array->reset(static_cast<ArrayResource*>(handle.resource().get()));
+  (*array)->Ref();
+  return absl::OkStatus();
+}
+
+absl::Status GetIndex(OpKernelContext* ctx, int input, int64_t* index) {
+  const Tensor& tensor = ctx->input(input);
+  if (tensor.dims() != 0) return errors::IndexNotScalar(tensor.shape());
+  *index = *static_cast<const int32_t*>(tensor.data());
+  return absl::OkStatus();
+}
+
+void ForwardFlow(OpKernelContext* ctx, int input, int output) {
+  ctx->set_output(output, ctx->input(input));
+}
+
+Tensor NewFlow() {
+  Tensor flow(tensorflow::DT_FLOAT, tensorflow::TensorShape({}));
+  flow.scalar<float>()() = 0.0f;
+  return flow;
+}
+
+}  // namespace tensor_array_grad

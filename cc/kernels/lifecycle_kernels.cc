@@ -1,0 +1,110 @@
+// TensorArrayV3, TensorArraySizeV3 and TensorArrayCloseV3.
+
+#include "cc/core/array_name.h"
+#include "cc/core/errors.h"
+#include "cc/kernels/kernel_util.h"
+#include "cc/kernels/registration.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::OpKernel;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+
+// Where this call's arrays are listed: in the container of its step, as stock's are.
+Place PlaceOf(OpKernelContext* ctx) {
+  Place place;
+  place.manager = ctx->resource_manager();
+  place.device = ctx->device()->attributes().name();
+  if (ctx->step_container() != nullptr) {
+    // Asked for by way of a handle, because that tells the container to clean up after the step.
+    place.container = ctx->step_container()
+                          ->MakeResourceHandle<ArrayResource>("", *ctx->device())
+                          .container();
+  }
+  return place;
+}
+
+// Makes an array.
+class CreateOp : public OpKernel {
+ public:
+  explicit CreateOp(OpKernelConstruction* ctx) : OpKernel(ctx), flow_(NewFlow()) {
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &options_.dtype));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("element_shape", &options_.element_shape));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("dynamic_size", &options_.dynamic_size));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("clear_after_read", &options_.clear_after_read));
+    OP_REQUIRES_OK(
+        ctx, ctx->GetAttr("identical_element_shapes", &options_.identical_element_shapes));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("tensor_array_name", &base_name_));
+    if (base_name_.empty()) base_name_ = name();
+  }
+
+  void Compute(OpKernelContext* ctx) override {
+    const Tensor& size = ctx->input(kSize);
+    OP_REQUIRES(ctx, size.dims() == 0, errors::SizeNotScalar(size.shape()));
+    ArrayOptions options = options_;
+    options.size = *static_cast<const int32_t*>(size.data());
+    OP_REQUIRES(ctx, options.size >= 0, errors::SizeNegative(options.size));
+    Tensor handle;
+    OP_REQUIRES_OK(ctx, ArrayResource::Create(PlaceOf(ctx), NewForwardName(base_name_),
+                                              std::move(options), &handle));
+    ctx->set_output(kHandle, handle);
+    ctx->set_output(kFlow, flow_);
+  }
+
+  bool IsExpensive() override { return false; }
+
+ private:
+  enum Inputs { kSize };
+  enum Outputs { kHandle, kFlow };
+  ArrayOptions options_;
+  std::string base_name_;
+  const Tensor flow_;
+};
+
+// The number of slots.
+class SizeOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    ArrayRef array;
+    OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
+    int64_t size;
+    OP_REQUIRES_OK(ctx, array->store().Size(&size));
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(ctx, ctx->allocate_output(kSize, {}, &output));
+    output->scalar<int32_t>()() = static_cast<int32_t>(size);
+  }
+
+  bool IsExpensive() override { return false; }
+
+ private:
+  enum Inputs { kHandle, kFlowIn };
+  enum Outputs { kSize };
+};
+
+// Frees all elements now, whoever holds a handle.
+class CloseOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* ctx) override {
+    ArrayRef array;
+    OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
+    array->store().Close();
+  }
+
+ private:
+  enum Inputs { kHandle };
+};
+
+}  // namespace
+
+KernelTable LifecycleKernels() {
+  return {{"TensorArrayV3", MakeKernel<CreateOp>, {"size", "handle"}},
+          {"TensorArraySizeV3", MakeKernel<SizeOp>, {"handle", "size"}},
+          {"TensorArrayCloseV3", MakeKernel<CloseOp>, {"handle"}}};
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,150 @@
+#include "cc/resource/array_resource.h"
+
+#include "absl/strings/str_cat.h"
+#include "cc/core/array_name.h"
+#include "cc/core/errors.h"
+#include "tensorflow/core/framework/resource_handle.h"
+#include "tensorflow/core/platform/errors.h"
+
+namespace tensor_array_grad {
+
+using tensorflow::ResourceHandle;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+namespace {
+
+// The arrays alive, oldest first. An array leaves the list before any of its members dies.
+struct Living {
+  absl::Mutex mu;
+  std::list<const ArrayResource*> arrays ABSL_GUARDED_BY(mu);
+};
+
+Living& TheLiving() {
+  static auto* living = new Living;  // never destroyed: arrays may outlive static destruction
+  return *living;
+}
+
+Tensor HandleOf(ArrayResource* array, const Place& place) {
+  Tensor handle(tensorflow::DT_RESOURCE, TensorShape({}));
+  ResourceHandle owner = ResourceHandle::MakeRefCountingHandle(array, place.device);
+  owner.set_container(place.container);
+  owner.set_name(array->name());
+  owner.set_maybe_type_name("tensorflow::TensorArray");  // as stock's handles print
+  handle.scalar<ResourceHandle>()() = std::move(owner);
+  return handle;
+}
+
+}  // namespace
+
+ArrayResource::ArrayResource(Place place, std::string name, ArrayOptions options)
+    : place_(std::move(place)), name_(std::move(name)), store_(std::move(options)) {
+  Living& living = TheLiving();
+  absl::MutexLock lock(&living.mu);
+  living_ = living.arrays.insert(living.arrays.end(), this);
+}
+
+ArrayResource::~ArrayResource() {
+  Unlist();
+  Living& living = TheLiving();
+  absl::MutexLock lock(&living.mu);
+  living.arrays.erase(living_);
+}
+
+absl::Status ArrayResource::Create(const Place& place, const std::string& name,
+                                   ArrayOptions options, Tensor* handle) {
+  options.name = std::string(ShortName(name));
+  auto* array = new ArrayResource(place, name, std::move(options));
+  *handle = HandleOf(array, place);  // owns the array from here on
+  array->List();
+  return absl::OkStatus();
+}
+
+// A name that is taken (two arrays whose name and source join to one string) stays the older
+// array's: nothing of ours is found by name, so the younger one lacks nothing but its listing.
+void ArrayResource::List() {
+  if (place_.manager == nullptr || place_.container.empty()) return;
+  listed_ = place_.manager->CreateUnowned(place_.container, name_, this).ok();
+}
+
+void ArrayResource::Unlist() {
+  if (!listed_.exchange(false)) return;
+  // Not found is fine: the step that the container was for may have ended.
+  place_.manager->Delete<ArrayResource>(place_.container, name_).IgnoreError();
+}
+
+absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const TensorShape& prefix,
+                                             Tensor* handle) {
+  TF_RETURN_IF_ERROR(store_.CheckOpen());
+  const auto find = [&](std::vector<Grad>& grads) {
+    for (auto grad = grads.begin(); grad != grads.end(); ++grad) {
+      if (grad->source == source) return grad;
+    }
+    return grads.end();
+  };
+  const auto accept = [&](const Grad& grad) {
+    if (grad.prefix != prefix) {
+      return errors::OtherPrefix(grad.array->store().name(), grad.prefix, prefix);
+    }
+    *handle = grad.handle;
+    return absl::OkStatus();
+  };
+  {
+    absl::MutexLock lock(&grads_mu_);
+    const auto grad = find(grads_);
+    if (grad != grads_.end() && !grad->array->store().closed()) return accept(*grad);
+  }
+
+  // Made unlocked, and dropped if another call with this source is faster.
+  ArrayOptions options;
+  TF_RETURN_IF_ERROR(store_.Freeze(prefix, &options));
+  const std::string name = GradName(name_, source);
+  options.name = std::string(ShortName(name));
+  auto* array = new ArrayResource(place_, name, std::move(options));
+  Grad made{std::string(source), prefix, array, HandleOf(array, place_)};
+  Grad closed;  // the array that is replaced, if any; destroyed unlocked
+  {
+    absl::MutexLock lock(&grads_mu_);
+    const auto grad = find(grads_);
+    if (grad == grads_.end()) {
+      grads_.push_back(made);
+    } else if (!grad->array->store().closed()) {
+      return accept(*grad);
+    } else {
+      closed = std::move(*grad);
+      *grad = made;
+    }
+  }
+  if (closed.array != nullptr) closed.array->Unlist();
+  array->List();
+  *handle = std::move(made.handle);
+  return absl::OkStatus();
+}
+
+LivingArray ArrayResource::Describe() const {
+  LivingArray array;
+  array.name = name_;
+  array.dtype = store_.dtype();
+  array.size = store_.size();
+  array.bytes = store_.TotalBytes();
+  array.is_gradient = store_.accumulates();
+  absl::MutexLock lock(&grads_mu_);
+  for (const Grad& grad : grads_) array.gradients[grad.source] = grad.array->name();
+  return array;
+}
+
+std::string ArrayResource::DebugString() const {
+  return absl::StrCat("TensorArray ", store_.name(), " of ", store_.size(), " ",
+                      tensorflow::DataTypeString(store_.dtype()));
+}
+
+std::vector<LivingArray> LivingArrays() {
+  Living& living = TheLiving();
+  absl::MutexLock lock(&living.mu);
+  std::vector<LivingArray> arrays;
+  arrays.reserve(living.arrays.size());
+  for (const ArrayResource* array : living.arrays) arrays.push_back(array->Describe());
+  return arrays;
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,86 @@
+#ifndef CC_RESOURCE_ARRAY_RESOURCE_H_
+#define CC_RESOURCE_ARRAY_RESOURCE_H_
+
+#include <atomic>
+#include <list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "cc/core/array_store.h"
+#include "cc/resource/living_arrays.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow/core/framework/tensor.h"
+
+namespace tensor_array_grad {
+
+// Where arrays are listed by name: TensorFlow's resource manager of one device, one container.
+struct Place {
+  tensorflow::ResourceMgr* manager = nullptr;
+  std::string device;     // as handles name it
+  std::string container;  // empty: there is none, and the array is listed nowhere
+};
+
+// A tensor array as a TensorFlow resource: one store, its name, and who owns whom.
+//
+//   handle tensors ==> forward array ==> gradient arrays, by source ==> their gradient arrays
+//                            ^                  ^
+//   resource manager . . . . . . . . . . . . . .      (==> owns, . . lists without owning)
+//
+// A handle tensor owns its array by reference count, so an array dies with the last tensor that
+// holds a handle to it; what it listed itself under is removed then. A forward array holds the
+// *handle tensors* of its gradient arrays, so handing one out again allocates nothing, and no
+// strong reference points back: a gradient array does not know its forward array.
+//
+// Thread-safe. The lock of the gradient map is held neither over the store's lock nor while
+// anything is destroyed.
+class ArrayResource : public tensorflow::ResourceBase {
+ public:
+  // Makes an array called `name` and sets `handle` to a scalar handle that owns it.
+  static absl::Status Create(const Place& place, const std::string& name, ArrayOptions options,
+                             tensorflow::Tensor* handle);
+
+  ~ArrayResource() override;
+
+  // Sets `handle` to the handle of the array that collects the gradients of this one for `source`,
+  // which is made at the first call: `prefix` in front of each element's shape, size frozen.
+  // Equal sources get one array, also when they race. A gradient array that was closed is replaced.
+  // Errors: closed; shapes that cannot be joined; the source has an array with another prefix.
+  absl::Status FindOrCreateGrad(absl::string_view source, const tensorflow::TensorShape& prefix,
+                                tensorflow::Tensor* handle) ABSL_LOCKS_EXCLUDED(grads_mu_);
+
+  ArrayStore& store() { return store_; }
+  const std::string& name() const { return name_; }
+  LivingArray Describe() const ABSL_LOCKS_EXCLUDED(grads_mu_);
+
+  std::string DebugString() const override;
+  int64_t MemoryUsed() const override { return store_.TotalBytes(); }
+
+ private:
+  struct Grad {
+    std::string source;
+    tensorflow::TensorShape prefix;
+    ArrayResource* array = nullptr;  // owned by `handle`
+    tensorflow::Tensor handle;
+  };
+
+  ArrayResource(Place place, std::string name, ArrayOptions options);
+  void List();
+  void Unlist();
+
+  const Place place_;
+  const std::string name_;
+  ArrayStore store_;
+  std::atomic<bool> listed_{false};
+  std::list<const ArrayResource*>::iterator living_;
+  mutable absl::Mutex grads_mu_;
+  std::vector<Grad> grads_ ABSL_GUARDED_BY(grads_mu_);
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_RESOURCE_ARRAY_RESOURCE_H_

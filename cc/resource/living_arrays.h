@@ -1,0 +1,28 @@
+#ifndef CC_RESOURCE_LIVING_ARRAYS_H_
+#define CC_RESOURCE_LIVING_ARRAYS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tensorflow/core/framework/types.h"
+
+namespace tensor_array_grad {
+
+// What `status()` shows of an array that somebody still holds.
+struct LivingArray {
+  std::string name;  // the resource name
+  tensorflow::DataType dtype = tensorflow::DT_INVALID;
+  int64_t size = 0;   // slots
+  int64_t bytes = 0;  // of the elements held now
+  bool is_gradient = false;
+  std::map<std::string, std::string> gradients;  // source -> resource name
+};
+
+// All arrays alive in this process, oldest first. Thread-safe; a moment's picture.
+std::vector<LivingArray> LivingArrays();
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_RESOURCE_LIVING_ARRAYS_H_
