@@ -1,6 +1,7 @@
-"""Prints `<folder>;<version>` of the TensorFlow that this Python would import, without importing it.
+"""Prints `<folder>;<version>;<distribution>` of the TensorFlow that this Python would import.
 
-Exits with 1 and says why when there is none.
+Never imports it: inside pip's isolated builds the TensorFlow of the target environment is not
+importable, but its files are there. Exits with 1 and says why when there is none.
 """
 
 from __future__ import annotations
@@ -8,20 +9,36 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import pathlib
+import site
 import sys
 import sysconfig
+from typing import NamedTuple
 
 DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tf-nightly", "tf-nightly-cpu")
+
+
+class Wheel(NamedTuple):
+    """An installed TensorFlow."""
+
+    distribution: str
+    version: str
+    folder: pathlib.Path
 
 
 def search_path() -> list[str]:
     """The import path, and behind it the site-packages that pip's isolated builds hide."""
     outer = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    configuration = pathlib.Path(sys.prefix) / "pyvenv.cfg"
+    if not configuration.exists():
+        outer.append(site.getusersitepackages())
+    elif "include-system-site-packages = true" in configuration.read_text():
+        system = {"base": sys.base_prefix, "platbase": sys.base_exec_prefix}
+        outer.append(sysconfig.get_path("purelib", vars=system))
     return list(dict.fromkeys([*sys.path, *outer]))
 
 
-def find() -> tuple[str, str, pathlib.Path] | None:
-    """The (distribution, version, folder) of the first TensorFlow wheel on the search path."""
+def find() -> Wheel | None:
+    """The first TensorFlow wheel on the search path."""
     for folder in search_path():
         if not os.path.isdir(folder):
             continue
@@ -29,7 +46,7 @@ def find() -> tuple[str, str, pathlib.Path] | None:
             name = (found.metadata["Name"] or "").lower().replace("_", "-")
             package = pathlib.Path(folder) / "tensorflow"
             if name in DISTRIBUTIONS and (package / "libtensorflow_framework.so.2").exists():
-                return name, found.version, package
+                return Wheel(name, found.version, package)
     return None
 
 
@@ -37,4 +54,4 @@ if __name__ == "__main__":
     wheel = find()
     if wheel is None:
         sys.exit("no tensorflow or tensorflow-cpu distribution on the import path")
-    print(f"{wheel[2]};{wheel[1]}")
+    print(f"{wheel.folder};{wheel.version};{wheel.distribution}")

@@ -4,7 +4,9 @@
 #include <memory>
 
 #include "absl/synchronization/mutex.h"
+#include "cc/kernels/activation.h"
 #include "tensorflow/core/framework/kernel_def_builder.h"
+#include "tensorflow/core/platform/logging.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -12,16 +14,22 @@ namespace {
 // Above stock's 0: where both exist the runtime takes ours.
 constexpr int kPriority = 1;
 
-bool RegisterAll() {
+// Registers the whole table, or nothing where that would break the process.
+Activation RegisterAll() {
+  const Activation activation = Decide(LookAround(), ThisBuild());
+  if (!activation.active) {
+    LOG(WARNING) << "tensor_array_grad is inactive: " << activation.reason;
+    return activation;
+  }
   for (const KernelSpec& kernel : AllKernels()) {
     tensorflow::KernelDefBuilder def(kernel.op);
     def.Device(tensorflow::DEVICE_CPU).Priority(kPriority);
     tensorflow::kernel_factory::OpKernelRegistrar(def.Build(), kernel.op, kernel.create);
   }
-  return true;
+  return activation;
 }
 
-const bool registered = RegisterAll();
+[[maybe_unused]] const Activation* const at_load = &ThisActivation();
 
 }  // namespace
 
@@ -32,6 +40,18 @@ Counter& KernelCalls(const std::string& op) {
   std::unique_ptr<Counter>& counter = (*counters)[op];
   if (counter == nullptr) counter = std::make_unique<Counter>("kernels." + op);
   return *counter;
+}
+
+const Activation& ThisActivation() {
+  static const auto* activation = new Activation(RegisterAll());
+  return *activation;
+}
+
+Built ThisBuild() {
+  Built built;
+  built.version = TAG_TENSORFLOW_VERSION;
+  for (const KernelSpec& kernel : AllKernels()) built.ops.push_back(kernel.op);
+  return built;
 }
 
 KernelTable AllKernels() {

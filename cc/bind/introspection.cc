@@ -1,0 +1,65 @@
+#include "cc/bind/introspection.h"
+
+#include <atomic>
+
+#include "absl/strings/str_cat.h"
+#include "cc/core/counters.h"
+#include "cc/kernels/activation.h"
+#include "cc/kernels/registration.h"
+#include "cc/resource/living_arrays.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace tensor_array_grad::introspection {
+namespace {
+
+std::atomic<bool> pass_enabled{true};
+
+}  // namespace
+
+Decision ActivationDecision() {
+  const Activation& activation = ThisActivation();
+  return {activation.active, activation.cause, activation.reason};
+}
+
+std::map<std::string, int64_t> Counters() { return ReadCounters(); }
+
+std::vector<Array> LivingArrays() {
+  std::vector<Array> arrays;
+  for (const LivingArray& array : tensor_array_grad::LivingArrays()) {
+    arrays.push_back({array.name, tensorflow::DataTypeString(array.dtype), array.size, array.bytes,
+                      array.is_gradient, array.gradients});
+  }
+  return arrays;
+}
+
+std::map<std::string, std::string> BuildFacts() {
+  const Built built = ThisBuild();
+  return {{"tensorflow_version", built.version},
+          {"cxx11_abi", absl::StrCat(_GLIBCXX_USE_CXX11_ABI)},
+          {"compiler", __VERSION__},
+          {"gpu_kernels", built.gpu_kernels ? "yes" : "no"}};
+}
+
+std::vector<Kernel> Kernels() {
+  std::vector<Kernel> kernels;
+  for (const RegisteredKernel& kernel : KernelsOfFamilies()) {
+    kernels.push_back({kernel.op, kernel.device, kernel.types, kernel.priority});
+  }
+  return kernels;
+}
+
+std::map<std::string, std::vector<std::string>> Families() {
+  std::map<std::string, std::vector<std::string>> families;
+  for (const OpFamily& family : OpFamilies()) families[family.name] = family.ops;
+  return families;
+}
+
+std::vector<std::string> MissingKernels() {
+  const Built built = ThisBuild();
+  return Holes(KernelsOfFamilies(), built.ops, built.gpu_kernels);
+}
+
+bool GraphPassEnabled() { return pass_enabled.load(); }
+void SetGraphPassEnabled(bool enabled) { pass_enabled.store(enabled); }
+
+}  // namespace tensor_array_grad::introspection

@@ -1,0 +1,65 @@
+#ifndef CC_BIND_INTROSPECTION_H_
+#define CC_BIND_INTROSPECTION_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+// The only symbols that the op library exports: all else is hidden (cmake/exports.map).
+#define TAG_EXPORT __attribute__((visibility("default")))
+
+// What the Python bindings may ask of the loaded op library. Plain C++ types only, so that the
+// bindings compile without TensorFlow's headers and serve every TensorFlow release.
+namespace tensor_array_grad::introspection {
+
+struct Decision {
+  bool active = false;
+  std::string cause;  // "", off, version, second copy, gpu, hole
+  std::string reason;
+};
+
+struct Kernel {
+  std::string op;
+  std::string device;
+  std::vector<std::string> types;  // empty: every dtype
+  int priority = 0;
+};
+
+struct Array {
+  std::string name;
+  std::string dtype;  // "float", "string", as TensorFlow's DataTypeString prints it
+  int64_t size = 0;   // elements
+  int64_t bytes = 0;  // held now by the elements
+  bool is_gradient = false;
+  std::map<std::string, std::string> gradients;  // source -> name of the gradient array
+};
+
+// Whether this copy of the library replaced stock's kernels, and why or why not.
+TAG_EXPORT Decision ActivationDecision();
+
+// The value of each counter by name.
+TAG_EXPORT std::map<std::string, int64_t> Counters();
+
+// The arrays alive in this process, forward and gradient. O(arrays); takes each array's lock.
+TAG_EXPORT std::vector<Array> LivingArrays();
+
+// What the library was compiled as: tensorflow_version, cxx11_abi, compiler, gpu_kernels.
+TAG_EXPORT std::map<std::string, std::string> BuildFacts();
+
+// Every kernel that TensorFlow has now for the ops of our families, stock's and ours.
+TAG_EXPORT std::vector<Kernel> Kernels();
+
+// The ops of each family that is served, by the family's name.
+TAG_EXPORT std::map<std::string, std::vector<std::string>> Families();
+
+// The places, "op on device", where stock has a kernel and this library has none.
+TAG_EXPORT std::vector<std::string> MissingKernels();
+
+// Reads or sets the switch of the graph pass. Takes effect for graphs that are built afterwards.
+TAG_EXPORT bool GraphPassEnabled();
+TAG_EXPORT void SetGraphPassEnabled(bool enabled);
+
+}  // namespace tensor_array_grad::introspection
+
+#endif  // CC_BIND_INTROSPECTION_H_

@@ -1,0 +1,40 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "cc/bind/introspection.h"
+
+namespace py = pybind11;
+namespace tag = tensor_array_grad::introspection;
+
+PYBIND11_MODULE(_bind, m) {
+  m.doc() = "Counters, switches and living arrays of the loaded op library; never tensors.";
+
+  py::class_<tag::Decision>(m, "Decision")
+      .def_readonly("active", &tag::Decision::active)
+      .def_readonly("cause", &tag::Decision::cause)
+      .def_readonly("reason", &tag::Decision::reason);
+  py::class_<tag::Kernel>(m, "Kernel")
+      .def_readonly("op", &tag::Kernel::op)
+      .def_readonly("device", &tag::Kernel::device)
+      .def_readonly("types", &tag::Kernel::types)
+      .def_readonly("priority", &tag::Kernel::priority);
+  py::class_<tag::Array>(m, "Array")
+      .def_readonly("name", &tag::Array::name)
+      .def_readonly("dtype", &tag::Array::dtype)
+      .def_readonly("size", &tag::Array::size)
+      .def_readonly("bytes", &tag::Array::bytes)
+      .def_readonly("is_gradient", &tag::Array::is_gradient)
+      .def_readonly("gradients", &tag::Array::gradients);
+
+  // An array's lock may be held by a kernel that waits for Python (py_function): let go of the GIL.
+  using Unlocked = py::call_guard<py::gil_scoped_release>;
+  m.def("activation", &tag::ActivationDecision);
+  m.def("counters", &tag::Counters);
+  m.def("living_arrays", &tag::LivingArrays, Unlocked());
+  m.def("build_facts", &tag::BuildFacts);
+  m.def("kernels", &tag::Kernels);
+  m.def("families", &tag::Families);
+  m.def("missing_kernels", &tag::MissingKernels);
+  m.def("graph_pass_enabled", &tag::GraphPassEnabled);
+  m.def("set_graph_pass_enabled", &tag::SetGraphPassEnabled, py::arg("enabled"));
+}

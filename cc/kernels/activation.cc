@@ -1,0 +1,157 @@
+#include "cc/kernels/activation.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "tensorflow/core/framework/device_factory.h"
+#include "tensorflow/core/framework/kernel_def.pb.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace tensor_array_grad {
+namespace {
+
+bool Has(const std::vector<std::string>& all, const std::string& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+bool SaysOff(const std::string& value) {
+  const std::string lower = absl::AsciiStrToLower(value);
+  return lower == "off" || lower == "0" || lower == "false";
+}
+
+// "2.21" of "2.21.0".
+std::string Minor(const std::string& version) {
+  const std::vector<std::string> parts = absl::StrSplit(version, '.');
+  return parts.size() < 2 ? version : absl::StrCat(parts[0], ".", parts[1]);
+}
+
+// TF_Version is in libtensorflow_cc, which this library does not link. Where TensorFlow runs from
+// Python or a C++ program that library is loaded; elsewhere the version cannot be told.
+std::string RunningVersion() {
+  void* library = dlopen("libtensorflow_cc.so.2", RTLD_NOLOAD | RTLD_LAZY);
+  void* symbol = dlsym(library != nullptr ? library : RTLD_DEFAULT, "TF_Version");
+  const std::string version =
+      symbol == nullptr ? "" : reinterpret_cast<const char* (*)()>(symbol)();
+  if (library != nullptr) dlclose(library);
+  return version;
+}
+
+bool GpuVisible() {
+  tensorflow::DeviceFactory* factory = tensorflow::DeviceFactory::GetFactory("GPU");
+  std::vector<std::string> devices;
+  return factory != nullptr && factory->ListPhysicalDevices(&devices).ok() && !devices.empty();
+}
+
+std::vector<std::string> TypesOf(const tensorflow::KernelDef& def) {
+  std::vector<std::string> types;
+  for (const auto& constraint : def.constraint()) {
+    for (int type : constraint.allowed_values().list().type()) {
+      types.push_back(tensorflow::DataTypeString(static_cast<tensorflow::DataType>(type)));
+    }
+  }
+  return types;
+}
+
+// The kernel that makes this copy of the library a second one, if there is such a kernel.
+const RegisteredKernel* Rival(const std::vector<RegisteredKernel>& kernels) {
+  for (const RegisteredKernel& kernel : kernels) {
+    if (kernel.priority > 0 && kernel.label.empty()) return &kernel;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const std::vector<OpFamily>& OpFamilies() {
+  static const auto* families = new std::vector<OpFamily>{
+      {"TensorArrayV3",
+       {"TensorArrayV3", "TensorArrayGradV3", "TensorArrayGradWithShape", "TensorArrayWriteV3",
+        "TensorArrayReadV3", "TensorArrayGatherV3", "TensorArrayScatterV3", "TensorArrayConcatV3",
+        "TensorArraySplitV3", "TensorArraySizeV3", "TensorArrayCloseV3"}},
+      {"TensorList", {"EmptyTensorList",         "TensorListReserve",
+                      "TensorListLength",        "TensorListElementShape",
+                      "TensorListGetItem",       "TensorListSetItem",
+                      "TensorListResize",        "TensorListPushBack",
+                      "TensorListPushBackBatch", "TensorListPopBack",
+                      "TensorListStack",         "TensorListFromTensor",
+                      "TensorListGather",        "TensorListScatter",
+                      "TensorListScatterV2",     "TensorListScatterIntoExistingList",
+                      "TensorListConcat",        "TensorListConcatV2",
+                      "TensorListSplit",         "TensorListConcatLists"}}};
+  return *families;
+}
+
+Surroundings LookAround() {
+  Surroundings around;
+  const char* value = std::getenv("TENSOR_ARRAY_GRAD");
+  around.environment_switch = value == nullptr ? "" : value;
+  around.running_version = RunningVersion();
+  around.gpu_visible = GpuVisible();
+  around.kernels = KernelsOfFamilies();
+  return around;
+}
+
+std::vector<RegisteredKernel> KernelsOfFamilies() {
+  std::vector<RegisteredKernel> kernels;
+  for (const OpFamily& family : OpFamilies()) {
+    for (const std::string& op : family.ops) {
+      const tensorflow::KernelList registered = tensorflow::GetRegisteredKernelsForOp(op);
+      for (const tensorflow::KernelDef& def : registered.kernel()) {
+        kernels.push_back({op, def.device_type(), TypesOf(def), def.priority(), def.label()});
+      }
+    }
+  }
+  return kernels;
+}
+
+std::vector<std::string> Holes(const std::vector<RegisteredKernel>& stock,
+                               const std::vector<std::string>& ours, bool gpu_kernels) {
+  std::vector<std::string> holes;
+  for (const RegisteredKernel& kernel : stock) {
+    const bool device_served = kernel.device == "CPU" || gpu_kernels;
+    if (kernel.priority > 0 || !device_served || Has(ours, kernel.op)) continue;
+    const std::string hole = absl::StrCat(kernel.op, " on ", kernel.device);
+    if (!Has(holes, hole)) holes.push_back(hole);
+  }
+  return holes;
+}
+
+Activation Decide(const Surroundings& around, const Built& built) {
+  if (SaysOff(around.environment_switch)) {
+    return {false, "off",
+            absl::StrCat("TENSOR_ARRAY_GRAD=", around.environment_switch,
+                         " in the environment: stock kernels are kept")};
+  }
+  if (!around.running_version.empty() && Minor(around.running_version) != Minor(built.version)) {
+    return {false, "version",
+            absl::StrCat("built for TensorFlow ", built.version, " but ", around.running_version,
+                         " is running: stock kernels are kept")};
+  }
+  if (const RegisteredKernel* rival = Rival(around.kernels)) {
+    return {false, "second copy",
+            absl::StrCat("another library has already replaced ", rival->op, " on ", rival->device,
+                         " (a second copy of tensor_array_grad?): this copy replaces nothing")};
+  }
+  if (around.gpu_visible && !built.gpu_kernels) {
+    return {
+        false, "gpu",
+        "a GPU is visible and this build has CPU kernels only: replacing them would move "
+        "arrays off the GPU, so stock kernels are kept (CUDA_VISIBLE_DEVICES='' hides the GPU)"};
+  }
+  const std::vector<std::string> holes = Holes(around.kernels, built.ops, built.gpu_kernels);
+  if (!holes.empty() && !TAG_ALLOW_HOLES) {
+    return {false, "hole",
+            absl::StrCat("this build lacks kernels for ", absl::StrJoin(holes, ", "),
+                         ": all ops of a family are replaced or none")};
+  }
+  return {true, "", absl::StrCat("replaced ", built.ops.size(), " ops")};
+}
+
+}  // namespace tensor_array_grad

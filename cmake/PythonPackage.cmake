@@ -1,0 +1,20 @@
+# What the Python package holds beside its .py files: the op library, the bindings and the record of
+# what they were built for. `cmake --install <build> --component python --prefix <site-packages>`
+# puts them there; -DTAG_INPLACE=ON builds them into the checkout instead.
+
+configure_file(${CMAKE_CURRENT_LIST_DIR}/build_info.json.in
+               ${PROJECT_BINARY_DIR}/build_info.json @ONLY)
+
+set(_package_targets tensor_array_grad)
+if(TARGET tag_bind)
+  list(APPEND _package_targets tag_bind)
+endif()
+install(TARGETS ${_package_targets} LIBRARY DESTINATION tensor_array_grad COMPONENT python)
+install(FILES ${PROJECT_BINARY_DIR}/build_info.json
+        DESTINATION tensor_array_grad COMPONENT python)
+
+if(TAG_INPLACE)
+  set(_package ${PROJECT_SOURCE_DIR}/python/tensor_array_grad)
+  set_target_properties(${_package_targets} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${_package})
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/build_info.json.in ${_package}/build_info.json @ONLY)
+endif()

@@ -1,0 +1,43 @@
+"""The build backend: setuptools, plus a TensorFlow to build against where there is none.
+
+A static build requirement on TensorFlow would download a second one beside the user's and compile
+against the wrong release. So it is asked for only when the target environment has none.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import runpy
+import sys
+from typing import Any
+
+from setuptools import build_meta
+from setuptools.build_meta import (  # noqa: F401  (the hooks that need no change)
+    build_editable,
+    build_sdist,
+    build_wheel,
+    get_requires_for_build_sdist,
+    prepare_metadata_for_build_editable,
+    prepare_metadata_for_build_wheel,
+)
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def _tensorflow() -> list[str]:
+    if runpy.run_path(str(_ROOT / "cmake" / "find_tensorflow.py"))["find"]() is not None:
+        return []
+    versions = runpy.run_path(str(_ROOT / "python" / "tensor_array_grad" / "_version.py"))
+    minor = versions["TENSORFLOW_DEFAULT"]
+    print(f"No TensorFlow in {sys.prefix}: building against tensorflow-cpu {minor}")
+    return [f"tensorflow-cpu=={minor}.*"]
+
+
+def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
+    """The build requirements of a wheel."""
+    return [*build_meta.get_requires_for_build_wheel(config_settings), *_tensorflow()]
+
+
+def get_requires_for_build_editable(config_settings: dict[str, Any] | None = None) -> list[str]:
+    """The build requirements of an editable install."""
+    return [*build_meta.get_requires_for_build_editable(config_settings), *_tensorflow()]

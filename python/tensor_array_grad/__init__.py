@@ -1,0 +1,24 @@
+"""TensorArrayGradV3 and linear-time gradients of tf.TensorArray, as drop-in TensorFlow kernels.
+
+Example:
+  >>> import tensor_array_grad
+  >>> tensor_array_grad.enable()  # before the first op runs
+"""
+
+from tensor_array_grad import raw_ops
+from tensor_array_grad._loader import LoadError, library_path
+from tensor_array_grad._version import __version__
+from tensor_array_grad.drop_in import enable, graph_pass, is_enabled
+from tensor_array_grad.status import Status, status
+
+__all__ = [
+    "LoadError",
+    "Status",
+    "__version__",
+    "enable",
+    "graph_pass",
+    "is_enabled",
+    "library_path",
+    "raw_ops",
+    "status",
+]

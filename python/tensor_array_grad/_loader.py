@@ -1,0 +1,189 @@
+"""Finds, checks and loads the op library, once a process.
+
+All that can be known without opening the library is checked first: a library built for another
+TensorFlow may end the process while it is being loaded.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import json
+import os
+import pathlib
+import threading
+from types import ModuleType
+from typing import Any
+
+import tensorflow as tf
+from packaging.version import InvalidVersion, Version
+
+_LIBRARY = "libtensor_array_grad.so"
+_RECORD = "build_info.json"
+_FOLDER = pathlib.Path(__file__).resolve().parent
+_lock = threading.Lock()
+
+
+class LoadError(RuntimeError):
+    """The op library cannot be used with the TensorFlow of this process."""
+
+
+@dataclasses.dataclass(frozen=True)
+class BuildInfo:
+    """What the op library was built for, as recorded beside it."""
+
+    version: str  # of tensor_array_grad
+    tensorflow: str  # "2.21.0"
+    distribution: str  # "tensorflow-cpu"
+    cxx11_abi: int
+
+
+def library_path() -> str:
+    """The path of the op library, as `tf.load_op_library` takes it.
+
+    Returns:
+      An absolute path; the file is there if the package was installed whole.
+    """
+    return str(_FOLDER / _LIBRARY)
+
+
+def switched_off() -> bool:
+    """Whether `TENSOR_ARRAY_GRAD=off` is in the environment (also `0` and `false`)."""
+    return os.environ.get("TENSOR_ARRAY_GRAD", "").lower() in ("off", "0", "false")
+
+
+def read_build_info(folder: pathlib.Path = _FOLDER) -> BuildInfo:
+    """Reads what the op library in `folder` was built for.
+
+    Args:
+      folder: Where the library lies; the package's own folder unless a test says otherwise.
+
+    Returns:
+      The record that the build left there.
+
+    Raises:
+      LoadError: There is no such record, or it cannot be read.
+    """
+    record = folder / _RECORD
+    try:
+        return BuildInfo(**json.loads(record.read_text()))
+    except (OSError, ValueError, TypeError) as error:
+        raise LoadError(
+            f"tensor_array_grad: {record} does not say what {folder / _LIBRARY} was built for "
+            f"(running TensorFlow {tf.__version__}). {_reinstall()}"
+        ) from error
+
+
+def check_fit(built: BuildInfo, running: str, abi: int, path: str) -> None:
+    """Refuses a TensorFlow for which the library at `path` was not built.
+
+    Args:
+      built: What the library was built for.
+      running: The version of the TensorFlow of this process.
+      abi: The C++11 ABI flag of that TensorFlow, 0 or 1.
+      path: Of the library, for the message.
+
+    Raises:
+      LoadError: Another minor version, or another ABI. Names both and the command that mends it.
+    """
+    try:
+        same = Version(built.tensorflow).release[:2] == Version(running).release[:2]
+        cause = None
+    except InvalidVersion as error:
+        same, cause = False, error
+    if same and abi == built.cxx11_abi:
+        return
+    minor = ".".join(built.tensorflow.split(".")[:2])
+    raise LoadError(
+        f"tensor_array_grad: {path} was built for TensorFlow {built.tensorflow} (C++11 ABI "
+        f"{built.cxx11_abi}) and cannot be loaded into TensorFlow {running} (C++11 ABI {abi}). "
+        f"{_reinstall()}, or: pip install '{built.distribution}=={minor}.*'"
+    ) from cause
+
+
+def mapped_libraries(maps: str | None = None) -> list[str]:
+    """The op libraries loaded into this process, ours and copies elsewhere.
+
+    Args:
+      maps: Text in the form of `/proc/self/maps`; read from there when None.
+
+    Returns:
+      Their paths, in no promised order; empty where the system has no such file.
+    """
+    if maps is None:
+        try:
+            maps = pathlib.Path("/proc/self/maps").read_text()
+        except OSError:
+            return []
+    paths = (line.split(maxsplit=5)[-1] for line in maps.splitlines())
+    return sorted({path for path in paths if path.endswith("/" + _LIBRARY)})
+
+
+def is_loaded() -> bool:
+    """Whether the op library is in this process, by `enable()` or by `tf.load_op_library`."""
+    return library_path() in mapped_libraries()
+
+
+@functools.cache
+def _load_once() -> ModuleType:
+    path = library_path()
+    built = read_build_info()
+    check_fit(built, tf.__version__, tf.sysconfig.CXX11_ABI_FLAG, path)
+    others = [other for other in mapped_libraries() if other != path]
+    if others:
+        raise LoadError(
+            f"tensor_array_grad: {others[0]} is already loaded, and two copies break every graph "
+            f"that holds a TensorArray: {path} was not loaded (built for TensorFlow "
+            f"{built.tensorflow}, running {tf.__version__}). {_reinstall()}"
+        )
+    try:
+        ops: ModuleType = tf.load_op_library(path)
+    except (tf.errors.OpError, RuntimeError, OSError) as error:
+        raise LoadError(
+            f"tensor_array_grad: {path}, built for TensorFlow {built.tensorflow}, could not be "
+            f"loaded into TensorFlow {tf.__version__}. {_reinstall()}"
+        ) from error
+    return ops
+
+
+def ops() -> Any:
+    """Loads the op library if need be and returns the Python functions of its own ops.
+
+    Returns:
+      The module that `tf.load_op_library` made; each op in it is snake_case, for example
+      `tensor_array_grad_list_accumulate`.
+
+    Raises:
+      LoadError: The library does not fit this TensorFlow, is missing, or is loaded twice.
+    """
+    with _lock:
+        return _load_once()
+
+
+def bind() -> Any:
+    """Loads the op library if need be and returns its bindings.
+
+    The order matters: importing the bindings first would load the library, and so replace
+    kernels, before anything was checked.
+
+    Returns:
+      The module `tensor_array_grad._bind`.
+
+    Raises:
+      LoadError: As `ops`, or the bindings do not fit this Python.
+    """
+    ops()
+    try:
+        return importlib.import_module("tensor_array_grad._bind")
+    except ImportError as error:
+        raise LoadError(
+            f"tensor_array_grad: no Python bindings beside {library_path()}. {_reinstall()}"
+        ) from error
+
+
+def _reinstall() -> str:
+    return (
+        "Rebuild it from its source folder for this TensorFlow: "
+        "pip install --force-reinstall --no-deps --no-cache-dir ."
+    )

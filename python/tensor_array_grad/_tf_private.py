@@ -1,0 +1,55 @@
+"""The names that TensorFlow keeps private and that this package needs, all of them here.
+
+tests/drop_in_test.py has a test for each that fails when a release of TensorFlow moves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorflow.python.framework import kernels, ops
+
+GradientFunction = Callable[..., Any]
+
+
+def gradient_function(op_type: str) -> GradientFunction | None:
+    """The gradient function that TensorFlow's registry holds for `op_type`.
+
+    Args:
+      op_type: Name of an op, for example "TensorListGather".
+
+    Returns:
+      The function; None for an op that is registered as not differentiable.
+
+    Raises:
+      LookupError: The registry has no entry for `op_type`.
+    """
+    found: GradientFunction | None = ops.gradient_registry.lookup(op_type)
+    return found
+
+
+def replace_gradient(op_type: str, function: GradientFunction) -> None:
+    """Makes `function` the gradient of every op of type `op_type`, whatever was there before.
+
+    `tf.RegisterGradient` refuses a second registration; this is what it would do.
+
+    Args:
+      op_type: Name of an op.
+      function: Takes the op and one gradient for each output, returns one for each input.
+    """
+    ops.gradient_registry._registry.pop(op_type, None)
+    ops.gradient_registry.register(function, op_type)
+
+
+def registered_kernels(op_type: str) -> list[tuple[str, int]]:
+    """The kernels that TensorFlow has for an op.
+
+    Args:
+      op_type: Name of an op.
+
+    Returns:
+      `(device type, priority)` of each.
+    """
+    found = kernels.get_registered_kernels_for_op(op_type)
+    return [(kernel.device_type, kernel.priority) for kernel in found.kernel]

@@ -1,0 +1,13 @@
+"""The version of this package and the TensorFlow releases that it can be built for.
+
+Read by setup.py, CMake and the build backend without importing the package: assignments only.
+"""
+
+__version__ = "0.1.0"
+
+# One source serves every release of this range; one wheel serves one minor version of it.
+TENSORFLOW_MIN = "2.16"
+TENSORFLOW_MAX = "2.21"
+
+# Fetched as a build requirement only where the target environment has no TensorFlow.
+TENSORFLOW_DEFAULT = "2.21"

@@ -1,0 +1,99 @@
+"""Taking over stock's ops: `enable()`, and the switch of the graph pass."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from types import TracebackType
+
+from tensor_array_grad import _loader, gradients_list, gradients_v3
+
+_log = logging.getLogger("tensor_array_grad")
+_lock = threading.Lock()
+_said: set[str] = set()
+
+# Causes for which the process keeps stock's kernels and goes on; any other is an error.
+_TOLERATED = ("off", "gpu")
+
+
+def enable() -> None:
+    """Makes every graph and eager op of this process use the kernels of this package.
+
+    Call it before the first op runs: a Session or `tf.function` that ran earlier keeps the kernels
+    it had. A second call does nothing. With `TENSOR_ARRAY_GRAD=off` in the environment, or where a
+    GPU is visible to a build without GPU kernels, nothing is replaced and a warning says why.
+
+    Raises:
+      LoadError: The op library does not fit this TensorFlow, or a second copy of it is loaded.
+
+    Example:
+      >>> import tensor_array_grad
+      >>> tensor_array_grad.enable()
+      >>> tensor_array_grad.is_enabled()
+      True
+    """
+    with _lock:
+        if _loader.switched_off():
+            _say("TENSOR_ARRAY_GRAD=off in the environment: stock kernels are kept")
+            return
+        decision = _loader.bind().activation()
+        if decision.active:
+            gradients_v3.install()
+            gradients_list.install()
+        elif decision.cause in _TOLERATED:
+            _say(decision.reason)
+        else:
+            raise _loader.LoadError(
+                f"tensor_array_grad: {_loader.library_path()}: {decision.reason}"
+            )
+
+
+def is_enabled() -> bool:
+    """Whether the kernels of this package have replaced stock's in this process.
+
+    Returns:
+      True after `enable()`, or `tf.load_op_library(library_path())`, unless it was refused.
+    """
+    return _loader.is_loaded() and bool(_loader.bind().activation().active)
+
+
+class graph_pass:
+    """Switches the graph pass on or off, from the call on or for the length of a `with`.
+
+    The pass only saves work: results are the same without it. It looks at graphs when they are
+    first run, so the switch does not reach a `tf.function` that has run already.
+
+    Args:
+      enabled: Whether graphs built from now on are rewritten.
+
+    Raises:
+      LoadError: As `enable()`.
+
+    Example:
+      >>> import tensor_array_grad
+      >>> with tensor_array_grad.graph_pass(False):
+      ...     pass  # functions traced and first run here are left as they are
+    """
+
+    def __init__(self, enabled: bool) -> None:
+        bind = _loader.bind()
+        self._before: bool = bind.graph_pass_enabled()
+        bind.set_graph_pass_enabled(enabled)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        _loader.bind().set_graph_pass_enabled(self._before)
+
+
+def _say(reason: str) -> None:
+    """Warns once a process: enable() may be called by many modules."""
+    if reason not in _said:
+        _said.add(reason)
+        _log.warning("tensor_array_grad is inactive: %s", reason)

@@ -1,0 +1,83 @@
+"""TensorArrayGradV3 and its variant with a shape, as typed functions.
+
+Arguments and results are those of the same names in `tf.raw_ops`; the op library is loaded by the
+first call.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+import tensorflow as tf
+
+from tensor_array_grad import drop_in
+
+
+class GradOutput(NamedTuple):
+    """What both ops return; `tf.raw_ops` has a like-shaped tuple for each."""
+
+    grad_handle: Any  # scalar `resource`: the gradient array
+    flow_out: Any  # scalar `float32`: orders later ops after this one
+
+
+def TensorArrayGradV3(
+    handle: Any, flow_in: Any, source: str, name: str | None = None
+) -> GradOutput:
+    """Finds or creates the gradient array of `handle` for one backward pass.
+
+    From here on the forward array has a fixed size. Writes to the gradient array are summed.
+
+    Args:
+      handle: Scalar `resource`: the handle of an array; a gradient array will do as well.
+      flow_in: Scalar `float32`: orders this op after the forward array's writes.
+      source: Label of the backward pass. Calls with equal labels share one gradient array.
+      name: Name of the op in the graph.
+
+    Returns:
+      `(grad_handle, flow_out)`: scalar `resource` and scalar `float32`.
+
+    Raises:
+      tf.errors.InvalidArgumentError: `handle` is closed, or not an array.
+      LoadError: The op library does not fit this TensorFlow.
+    """
+    drop_in.enable()
+    made = tf.raw_ops.TensorArrayGradV3(handle=handle, flow_in=flow_in, source=source, name=name)
+    return cast(GradOutput, made)
+
+
+def TensorArrayGradWithShape(
+    handle: Any, flow_in: Any, shape_to_prepend: Any, source: str, name: str | None = None
+) -> GradOutput:
+    """As TensorArrayGradV3, for a gradient whose elements have more dimensions in front.
+
+    Args:
+      handle: Scalar `resource`: the handle of an array.
+      flow_in: Scalar `float32`: orders this op after the forward array's writes.
+      shape_to_prepend: Vector `int32`: what stands before the forward elements' shape in the
+        shape of the gradient's elements.
+      source: Label of the backward pass. Calls with equal labels share one gradient array.
+      name: Name of the op in the graph.
+
+    Returns:
+      `(grad_handle, flow_out)`: scalar `resource` and scalar `float32`.
+
+    Raises:
+      tf.errors.InvalidArgumentError: `shape_to_prepend` is no vector, or `handle` is closed or
+        not an array.
+      LoadError: The op library does not fit this TensorFlow.
+    """
+    drop_in.enable()
+    prefix = tf.convert_to_tensor(shape_to_prepend, dtype=tf.int32)
+    # The shape function that TensorFlow has for this op reads past the end of a scalar, before any
+    # kernel could refuse it.
+    if prefix.shape.rank not in (None, 1):
+        raise tf.errors.InvalidArgumentError(
+            None,
+            None,
+            f"TensorArrayGradWithShape: shape_to_prepend must be a vector, "
+            f"got a tensor of shape {prefix.shape}",
+        )
+    made = tf.raw_ops.TensorArrayGradWithShape(
+        handle=handle, flow_in=flow_in, shape_to_prepend=prefix, source=source, name=name
+    )
+    return cast(GradOutput, made)

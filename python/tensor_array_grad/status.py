@@ -1,0 +1,169 @@
+"""What is loaded, what it was built for, and what is alive."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+from typing import Any
+
+import tensorflow as tf
+
+from tensor_array_grad import _loader
+from tensor_array_grad._version import __version__
+
+_LISTED = 10  # arrays that print by name; the rest are counted
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """A kernel that TensorFlow has for an op of ours; stock's have priority 0, ours 1."""
+
+    op: str
+    device: str
+    dtypes: tuple[str, ...]  # empty: every dtype
+    priority: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Array:
+    """A living array."""
+
+    name: str
+    dtype: str
+    size: int  # elements
+    bytes: int  # held now
+    is_gradient: bool
+    gradients: dict[str, str]  # source -> name of the gradient array
+
+
+@dataclasses.dataclass(frozen=True)
+class Status:
+    """The state of the library in this process; `str()` makes it a page to read."""
+
+    version: str
+    library_path: str
+    loaded: bool
+    active: bool
+    reason: str
+    built_for: str  # version of TensorFlow
+    built_from: str  # name of its distribution
+    running: str  # version of TensorFlow
+    cxx11_abi: int
+    devices: tuple[str, ...]
+    kernels: tuple[Kernel, ...]
+    missing_kernels: tuple[str, ...]
+    counters: dict[str, int]
+    graph_pass: bool
+    arrays: tuple[Array, ...]
+    problems: tuple[str, ...]
+
+    @property
+    def bytes_alive(self) -> int:
+        """Bytes held by the elements of all living arrays."""
+        return sum(array.bytes for array in self.arrays)
+
+    @property
+    def rules(self) -> dict[str, int]:
+        """How often each rewrite of the graph pass was applied, by its name."""
+        prefix = "graph."
+        return {
+            name.removeprefix(prefix): count
+            for name, count in self.counters.items()
+            if name.startswith(prefix)
+        }
+
+    def __str__(self) -> str:
+        lines = [
+            f"tensor_array_grad {self.version}: " + ("active" if self.active else "not active"),
+            f"  {self.reason}",
+            f"library      {self.library_path}",
+            f"built for    TensorFlow {self.built_for} ({self.built_from}), "
+            f"C++11 ABI {self.cxx11_abi}",
+            f"running      TensorFlow {self.running}, C++11 ABI {tf.sysconfig.CXX11_ABI_FLAG}",
+            f"devices      {', '.join(self.devices)}",
+            f"kernels      {self._kernel_line()}",
+            f"graph pass   {'on' if self.graph_pass else 'off'}",
+            f"arrays alive {len(self.arrays)}, {self.bytes_alive:,} bytes",
+        ]
+        lines += [f"  {a.name}: {a.size} x {a.dtype}, {a.bytes:,} bytes" for a in self._listed()]
+        counted = {name: count for name, count in sorted(self.counters.items()) if count}
+        lines += ["counters     " + ("" if counted else "all zero")]
+        lines += [f"  {name} {count:,}" for name, count in counted.items()]
+        lines += [f"PROBLEM      {problem}" for problem in self.problems]
+        return "\n".join(lines)
+
+    def _listed(self) -> tuple[Array, ...]:
+        return self.arrays[:_LISTED]
+
+    def _kernel_line(self) -> str:
+        ours: dict[str, set[str]] = {}
+        for kernel in self.kernels:
+            if kernel.priority > 0:
+                ours.setdefault(kernel.device, set()).add(kernel.op)
+        counts = [f"{len(ops)} ops on {device}" for device, ops in sorted(ours.items())]
+        return ", ".join(counts) or "all stock"
+
+
+def status() -> Status:
+    """Looks at the library in this process, without loading it.
+
+    Returns:
+      A `Status`; its `problems` are empty when all is well.
+    """
+    built, problems = _built()
+    bind = _loader.bind() if _loader.is_loaded() else None
+    active, reason = False, "not loaded: call tensor_array_grad.enable()"
+    if bind is not None:
+        decision = bind.activation()
+        active, reason = decision.active, decision.reason
+        if not active and decision.cause != "off":
+            problems.append(reason)
+    elif _loader.switched_off():
+        reason = "switched off by TENSOR_ARRAY_GRAD in the environment"
+    return Status(
+        version=__version__,
+        library_path=_loader.library_path(),
+        loaded=bind is not None,
+        active=active,
+        reason=reason,
+        built_for=built.tensorflow,
+        built_from=built.distribution,
+        running=tf.__version__,
+        cxx11_abi=built.cxx11_abi,
+        devices=tuple(device.name for device in tf.config.list_physical_devices()),
+        kernels=_kernels(bind),
+        missing_kernels=tuple(bind.missing_kernels()) if bind else (),
+        counters=bind.counters() if bind else {},
+        graph_pass=bind is not None and bind.graph_pass_enabled(),
+        arrays=_arrays(bind),
+        problems=tuple(problems),
+    )
+
+
+def _built() -> tuple[_loader.BuildInfo, list[str]]:
+    """What the library was built for, and what is wrong with that here."""
+    path = _loader.library_path()
+    built = _loader.BuildInfo(__version__, "unknown", "unknown", -1)
+    if not pathlib.Path(path).exists():
+        return built, [f"{path} is missing"]
+    try:
+        built = _loader.read_build_info()
+        _loader.check_fit(built, tf.__version__, tf.sysconfig.CXX11_ABI_FLAG, path)
+    except _loader.LoadError as error:
+        return built, [str(error)]
+    return built, []
+
+
+def _kernels(bind: Any) -> tuple[Kernel, ...]:
+    if bind is None:
+        return ()
+    return tuple(Kernel(k.op, k.device, tuple(k.types), k.priority) for k in bind.kernels())
+
+
+def _arrays(bind: Any) -> tuple[Array, ...]:
+    if bind is None:
+        return ()
+    return tuple(
+        Array(a.name, a.dtype, a.size, a.bytes, a.is_gradient, dict(a.gradients))
+        for a in bind.living_arrays()
+    )

@@ -1,0 +1,56 @@
+"""Fixtures for all test files: the library enabled, each device, each mode, counted events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import tensorflow as tf
+
+import modes
+import tensor_array_grad
+from tensor_array_grad import _loader
+
+# Before any test file is imported: what runs earlier keeps stock's kernels.
+tensor_array_grad.enable()
+
+_DEVICES = ["CPU", "GPU"] if tf.config.list_physical_devices("GPU") else ["CPU"]
+
+
+@pytest.fixture(params=_DEVICES)
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Each device that is visible; eager ops of the test run there."""
+    name = f"/{request.param}:0"
+    with tf.device(name):
+        yield name
+
+
+@pytest.fixture(params=modes.NAMES)
+def mode(request: pytest.FixtureRequest, device: str) -> modes.Mode:
+    """Each way to run a program, on each device: see `modes.Mode`."""
+    return modes.Mode(request.param, device)
+
+
+class Counted:
+    """Events counted by the library since the fixture was made, by name."""
+
+    def __init__(self) -> None:
+        self._before: dict[str, int] = _loader.bind().counters()
+
+    def __getitem__(self, name: str) -> int:
+        """How often `name` happened; a name that no counter has is an error, not zero."""
+        now = _loader.bind().counters()
+        assert name in now, f"no counter {name}; there are {sorted(now)}"
+        return now[name] - self._before[name]
+
+    def all(self) -> dict[str, int]:
+        """Every counter that moved."""
+        now = _loader.bind().counters()
+        moved = {name: count - self._before.get(name, 0) for name, count in now.items()}
+        return {name: count for name, count in moved.items() if count}
+
+
+@pytest.fixture
+def counted() -> Counted:
+    """Counts the library's events from the start of the test."""
+    return Counted()
