@@ -115,7 +115,7 @@ std::vector<std::string> Holes(const std::vector<RegisteredKernel>& stock,
                                const std::vector<std::string>& ours, bool gpu_kernels) {
   std::vector<std::string> holes;
   for (const RegisteredKernel& kernel : stock) {
-    const bool device_served = kernel.device == "CPU" || gpu_kernels;
+    const bool device_served = kernel.device == "CPU" || (gpu_kernels && kernel.device == "GPU");
     if (kernel.priority > 0 || !device_served || Has(ours, kernel.op)) continue;
     const std::string hole = absl::StrCat(kernel.op, " on ", kernel.device);
     if (!Has(holes, hole)) holes.push_back(hole);

@@ -16,7 +16,7 @@ struct Activation {
 // One kernel in TensorFlow's registry, stock's or ours.
 struct RegisteredKernel {
   std::string op;
-  std::string device;              // "CPU", "GPU"
+  std::string device;              // "CPU", "GPU"; stock has some for XLA's devices too
   std::vector<std::string> types;  // the dtypes it is constrained to; empty means all
   int priority = 0;                // stock has 0, ours 1
   std::string label;               // kernels with a label are chosen by name only
