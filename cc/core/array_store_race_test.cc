@@ -1,0 +1,122 @@
+// ArrayStore under threads: no sum is lost, every race has one winner. Run under ThreadSanitizer
+// with -DTAG_SANITIZE=thread.
+
+#include <atomic>
+#include <thread>
+
+#include "cc/core/array_store.h"
+#include "cc/testing/fake_element_ops.h"
+#include "cc/testing/matchers.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::PartialTensorShape;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+constexpr int kThreads = 4;
+
+void InThreads(const std::function<void(int)>& work) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) threads.emplace_back(work, t);
+  for (std::thread& thread : threads) thread.join();
+}
+
+ArrayOptions Options(int64_t size, bool accumulate) {
+  ArrayOptions options;
+  options.name = "raced";
+  options.size = size;
+  options.accumulate = accumulate;
+  return options;
+}
+
+TEST(ArrayStoreRaceTest, ConcurrentSumsAreExactWhicheverOpMakesThem) {
+  constexpr int kSlots = 3, kRounds = 300;
+  ArrayStore store(Options(kSlots, true));
+  FakeElementOps ops;
+  const Tensor rows = TensorOf<float>({kSlots, 2}, {1, 1, 1, 1, 1, 1});
+  InThreads([&](int t) {
+    for (int i = 0; i < kRounds; ++i) {
+      if ((i + t) % 2 == 0) {
+        for (int slot = 0; slot < kSlots; ++slot) {
+          ASSERT_OK(store.Write(slot, Vec({1, 1}), /*exclusive=*/i % 3 == 0, ops));
+        }
+      } else {
+        ASSERT_OK(store.Scatter({2, 0, 1}, rows, ops));
+      }
+    }
+  });
+  Tensor sums;
+  ASSERT_OK(store.Gather({0, 1, 2}, PartialTensorShape(), ops, &sums));
+  EXPECT_THAT(ValuesOf(sums), ::testing::Each(kThreads * kRounds));
+}
+
+TEST(ArrayStoreRaceTest, OneOfManyWritersAndOneOfManyReadersWins) {
+  FakeElementOps ops;
+  for (int round = 0; round < 200; ++round) {
+    ArrayStore store(Options(1, false));
+    std::atomic<int> written{0}, read{0};
+    InThreads([&](int t) {
+      if (store.Write(0, Vec({float(t)}), false, ops).ok()) ++written;
+    });
+    InThreads([&](int t) {
+      Tensor value;
+      const bool got = t % 2 == 0
+                           ? store.Read(0, ops, &value).ok()
+                           : store.Gather({0}, PartialTensorShape(), ops, &value).ok();
+      if (got) ++read;
+    });
+    ASSERT_EQ(written, 1);
+    ASSERT_EQ(read, 1);
+  }
+}
+
+TEST(ArrayStoreRaceTest, AGatherAmongSumsIsOneMomentsSum) {
+  FakeElementOps ops;
+  for (int round = 0; round < 100; ++round) {
+    ArrayOptions options = Options(2, true);
+    options.clear_after_read = false;
+    ArrayStore store(options);
+    for (int slot = 0; slot < 2; ++slot) ASSERT_OK(store.Write(slot, Vec({1, 1}), false, ops));
+    InThreads([&](int t) {
+      if (t == 0) {
+        Tensor value;
+        ASSERT_OK(store.Gather({0, 1}, PartialTensorShape(), ops, &value));
+        const std::vector<float> got = ValuesOf(value);
+        EXPECT_EQ(got[0], got[1]);  // no half-added element
+        EXPECT_EQ(got[2], got[3]);
+      } else {
+        // After the gather writes are refused; before it they count.
+        for (int i = 0; i < 10; ++i) store.Write(i % 2, Vec({1, 1}), true, ops).IgnoreError();
+      }
+    });
+  }
+}
+
+TEST(ArrayStoreRaceTest, ClosingAmongAllOpsGivesOnlyTheClosedError) {
+  FakeElementOps ops;
+  for (int round = 0; round < 100; ++round) {
+    ArrayOptions options = Options(8, true);
+    options.element_shape = PartialTensorShape({2});
+    ArrayStore store(options);
+    InThreads([&](int t) {
+      for (int i = 0; i < 20; ++i) {
+        absl::Status status;
+        Tensor value;
+        ArrayOptions gradient;
+        if (t == 0 && i == 10) store.Close();
+        if (t == 1) status = store.Write(i % 4, Vec({1, 1}), false, ops);
+        if (t == 2) status = store.Read(4 + i, ops, &value);
+        if (t == 3) status = store.Freeze({}, &gradient);
+        if (!status.ok()) {
+          EXPECT_THAT(status.message(), ::testing::HasSubstr("already been closed"));
+        }
+      }
+    });
+    EXPECT_EQ(store.TotalBytes(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

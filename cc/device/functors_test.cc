@@ -1,0 +1,81 @@
+#include "cc/device/functors.h"
+
+#include <complex>
+
+#include "cc/testing/matchers.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+// Cuts the work in pieces of 3, so that what is found by position is tested too.
+void ByThrees(int64_t total, int64_t, const std::function<void(int64_t, int64_t)>& work) {
+  for (int64_t i = 0; i < total; i += 3) work(i, std::min(i + 3, total));
+}
+
+template <typename T>
+class FunctorsTest : public ::testing::Test {};
+using Numbers =
+    ::testing::Types<float, double, Eigen::half, Eigen::bfloat16, int8_t, int16_t, int32_t,
+                     int64_t, uint8_t, uint16_t, uint32_t, uint64_t, std::complex<float>,
+                     std::complex<double>>;
+TYPED_TEST_SUITE(FunctorsTest, Numbers);
+
+TYPED_TEST(FunctorsTest, AddSumsElementByElementAlsoInPlace) {
+  using T = TypeParam;
+  for (int n : {0, 1, 7, 100}) {
+    std::vector<T> left, right, want;
+    for (int i = 0; i < n; ++i) {
+      left.push_back(T(i % 50));
+      right.push_back(T(3));
+      want.push_back(T(i % 50 + 3));
+    }
+    Tensor a = TensorOf<T>({n}, left), sum = TensorOf<T>({n}, left);
+    cpu::Add(a, TensorOf<T>({n}, right), ByThrees, &sum);
+    EXPECT_EQ(ValuesOf<T>(sum), want);
+    cpu::Add(a, TensorOf<T>({n}, right), ByThrees, &a);
+    EXPECT_EQ(ValuesOf<T>(a), want);
+  }
+}
+
+TYPED_TEST(FunctorsTest, EveryDtypeCanBeSummedAndZeroed) {
+  EXPECT_TRUE(CanAdd(tensorflow::DataTypeToEnum<TypeParam>::value));
+  Tensor values = TensorOf<TypeParam>({2}, {TypeParam(1), TypeParam(2)});
+  cpu::Zero(ByThrees, &values);
+  EXPECT_EQ(ValuesOf<TypeParam>(values), std::vector<TypeParam>(2, TypeParam(0)));
+}
+
+TEST(FunctorsTest, ObjectsHaveNoSum) {
+  for (auto dtype : {tensorflow::DT_STRING, tensorflow::DT_VARIANT, tensorflow::DT_RESOURCE,
+                     tensorflow::DT_BOOL, tensorflow::DT_QINT8}) {
+    EXPECT_FALSE(CanAdd(dtype)) << dtype;
+  }
+}
+
+TEST(FunctorsTest, PackJoinsRunsAndZeros) {
+  const Tensor a = Vec({1, 2, 3, 4, 5}), b = Vec({6, 7});
+  Tensor out(tensorflow::DT_FLOAT, TensorShape({8}));
+  cpu::Pack({{a, 1, 3}, {Tensor(), 0, 2}, {b, 0, 2}, {a, 4, 1}}, ByThrees, &out);
+  EXPECT_THAT(out, TensorEq(Vec({2, 3, 4, 0, 0, 6, 7, 5})));
+}
+
+TEST(FunctorsTest, PackCopiesStrings) {
+  using tensorflow::tstring;
+  const Tensor a = TensorOf<tstring>({2}, {"one", std::string(100, 'x')});
+  Tensor out(tensorflow::DT_STRING, TensorShape({2}));
+  cpu::Pack({{a, 1, 1}, {a, 0, 1}}, ByThrees, &out);
+  EXPECT_EQ(ValuesOf<tstring>(out), (std::vector<tstring>{std::string(100, 'x'), "one"}));
+}
+
+TEST(ViewOfTest, SharesTheBufferWithoutCopying) {
+  const Tensor a = TensorOf<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor row = ViewOf({a, 3, 3}, TensorShape({3}));
+  EXPECT_TRUE(row.SharesBufferWith(a));
+  EXPECT_EQ(ValuesOf(row), (std::vector<float>{4, 5, 6}));
+  EXPECT_EQ(ViewOf({a, 0, 6}, TensorShape({6})).shape(), TensorShape({6}));
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

@@ -1,0 +1,58 @@
+#ifndef CC_TESTING_FAKE_ELEMENT_OPS_H_
+#define CC_TESTING_FAKE_ELEMENT_OPS_H_
+
+#include <atomic>
+#include <functional>
+
+#include "cc/core/element_ops.h"
+#include "cc/device/functors.h"
+
+namespace tensor_array_grad {
+
+// An ElementOps without a kernel: computes on the calling thread, counts what it is asked for, and
+// fails or stops on demand.
+class FakeElementOps : public ElementOps {
+ public:
+  absl::Status Allocate(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
+                        tensorflow::Tensor* out) override {
+    if (allocations_left.fetch_sub(1) <= 0) return absl::ResourceExhaustedError("no memory left");
+    ++allocations;
+    *out = tensorflow::Tensor(dtype, shape);
+    return absl::OkStatus();
+  }
+  absl::Status Zero(tensorflow::Tensor* out) override {
+    cpu::Zero(Inline(), out);
+    return absl::OkStatus();
+  }
+  absl::Status AddInto(const tensorflow::Tensor& addend, tensorflow::Tensor* sum) override {
+    return Add(*sum, addend, sum);
+  }
+  absl::Status Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right,
+                   tensorflow::Tensor* out) override {
+    if (before_add) before_add();
+    ++adds;
+    cpu::Add(left, right, Inline(), out);
+    return absl::OkStatus();
+  }
+  absl::Status Pack(absl::Span<const Piece> pieces, tensorflow::Tensor* out) override {
+    ++packs;
+    pieces_packed += static_cast<int64_t>(pieces.size());
+    cpu::Pack(pieces, Inline(), out);
+    return absl::OkStatus();
+  }
+
+  std::atomic<int64_t> allocations{0}, adds{0}, packs{0}, pieces_packed{0};
+  std::atomic<int64_t> allocations_left{int64_t{1} << 40};
+  std::function<void()> before_add;
+
+ private:
+  static cpu::ParallelFor Inline() {
+    return [](int64_t total, int64_t, const std::function<void(int64_t, int64_t)>& work) {
+      work(0, total);
+    };
+  }
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_TESTING_FAKE_ELEMENT_OPS_H_

@@ -1,0 +1,59 @@
+#ifndef CC_TESTING_MATCHERS_H_
+#define CC_TESTING_MATCHERS_H_
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tensorflow/core/framework/tensor.h"
+
+#define ASSERT_OK(expression)               \
+  do {                                      \
+    const absl::Status status_ = (expression); \
+    ASSERT_TRUE(status_.ok()) << status_;   \
+  } while (false)
+#define EXPECT_OK(expression)               \
+  do {                                      \
+    const absl::Status status_ = (expression); \
+    EXPECT_TRUE(status_.ok()) << status_;   \
+  } while (false)
+
+namespace tensor_array_grad {
+
+// A tensor of `shape` with these values, row by row.
+template <typename T>
+tensorflow::Tensor TensorOf(const tensorflow::TensorShape& shape, const std::vector<T>& values) {
+  tensorflow::Tensor tensor(tensorflow::DataTypeToEnum<T>::value, shape);
+  EXPECT_EQ(static_cast<size_t>(tensor.NumElements()), values.size());
+  std::copy(values.begin(), values.end(), static_cast<T*>(tensor.data()));
+  return tensor;
+}
+inline tensorflow::Tensor Vec(const std::vector<float>& values) {
+  return TensorOf<float>({static_cast<int64_t>(values.size())}, values);
+}
+
+template <typename T = float>
+std::vector<T> ValuesOf(const tensorflow::Tensor& tensor) {
+  const T* begin = static_cast<const T*>(tensor.data());
+  return std::vector<T>(begin, begin + tensor.NumElements());
+}
+
+MATCHER_P(TensorEq, want, "") {
+  *result_listener << "has shape " << arg.shape().DebugString() << " and values "
+                   << ::testing::PrintToString(ValuesOf(arg));
+  return arg.dtype() == want.dtype() && arg.shape() == want.shape() &&
+         ValuesOf(arg) == ValuesOf(want);
+}
+
+MATCHER_P2(Fails, code, text, "") {
+  *result_listener << arg.ToString();
+  return arg.code() == code && std::string(arg.message()).find(text) != std::string::npos;
+}
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_TESTING_MATCHERS_H_
