@@ -1,0 +1,235 @@
+#include "cc/graph/accumulate_rule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cc/testing/graph_under_test.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DT_DOUBLE;
+using tensorflow::DT_FLOAT;
+using tensorflow::DT_INT32;
+using tensorflow::DT_VARIANT;
+using tensorflow::Node;
+using tensorflow::NodeDef;
+using testing::ElementsAre;
+using testing::UnorderedElementsAre;
+
+constexpr char kAccumulate[] = "TensorArrayGrad>ListAccumulate";
+
+// Stands for the kernel, which the rule asks for: on CPU alone, so that a GPU has none.
+class NeverRun : public tensorflow::OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(tensorflow::OpKernelContext*) override {}
+};
+REGISTER_KERNEL_BUILDER(Name(kAccumulate).Device(tensorflow::DEVICE_CPU), NeverRun);
+
+class AccumulateRuleTest : public testing::Test, protected GraphUnderTest {
+ protected:
+  AccumulateRuleTest() { Reset(); }
+
+  void Reset() {
+    Clear();
+    Placeholder("list", DT_VARIANT);
+    Placeholder("other_list", DT_VARIANT);
+    for (const char* name : {"shape", "n", "i"}) Placeholder(name, DT_INT32);
+    Placeholder("x", DT_FLOAT);
+  }
+
+  // The nodes `prefix`reserve and `prefix`set: a list with x at i.
+  void AddOneElementList(const std::string& prefix) {
+    NodeDef& reserve = Add(prefix + "reserve", "TensorListReserve", {"shape", "n"});
+    Set(reserve, "element_dtype", DT_FLOAT);
+    Set(reserve, "shape_type", DT_INT32);
+    NodeDef& set = Add(prefix + "set", "TensorListSetItem", {prefix + "reserve", "i", "x"});
+    Set(set, "element_dtype", DT_FLOAT);
+  }
+
+  void AddSum(std::vector<std::string> operands, int n) {
+    NodeDef& sum = Add("sum", "AddN", std::move(operands));
+    Set(sum, "N", n);
+    Set(sum, "T", DT_VARIANT);
+    AddIdentity("use", "sum");
+  }
+
+  NodeDef& AddIdentity(const std::string& name, const std::string& input,
+                       tensorflow::DataType type = DT_VARIANT) {
+    NodeDef& node = Add(name, "Identity", {input});
+    Set(node, "T", type);
+    return node;
+  }
+
+  // What feeds the consumer of the sum: the sum, or what replaced it.
+  Node* Result() { return Find(InputsOf("use")[0]); }
+
+  int Apply() {
+    std::vector<Rewrite> done;
+    EXPECT_TRUE(AccumulateRule().Apply(Find("sum"), graph().get(), &done).ok());
+    return static_cast<int>(done.size());
+  }
+};
+
+TEST_F(AccumulateRuleTest, SumWithAOneElementListBecomesAnAccumulate) {
+  AddOneElementList("");
+  AddSum({"list", "set"}, 2);
+  EXPECT_EQ(Apply(), 1);
+  ASSERT_NE(Result(), nullptr);
+  EXPECT_EQ(Result()->type_string(), kAccumulate);
+  EXPECT_THAT(InputsOf(Result()->name()), ElementsAre("list", "i", "x", "shape", "n"));
+  EXPECT_EQ(Result()->assigned_device_name(), kCpu0);
+  EXPECT_EQ(CountOf("AddN") + CountOf("TensorListSetItem") + CountOf("TensorListReserve"), 0);
+}
+
+TEST_F(AccumulateRuleTest, TheOneElementListMayComeFirst) {
+  AddOneElementList("");
+  AddSum({"set", "list"}, 2);
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_THAT(InputsOf(Result()->name()), ElementsAre("list", "i", "x", "shape", "n"));
+}
+
+TEST_F(AccumulateRuleTest, SeveralOneElementListsBecomeAChain) {
+  AddOneElementList("a_");
+  AddOneElementList("b_");
+  AddSum({"a_set", "list", "b_set"}, 3);
+  EXPECT_EQ(Apply(), 2);
+  const std::string last = Result()->name();
+  const std::string first = InputsOf(last)[0];
+  EXPECT_NE(first, last);
+  EXPECT_EQ(Find(first)->type_string(), kAccumulate);
+  EXPECT_EQ(InputsOf(first)[0], "list");
+  EXPECT_EQ(CountOf("AddN"), 0);
+}
+
+TEST_F(AccumulateRuleTest, OtherListsAreSummedFirst) {
+  AddOneElementList("");
+  AddSum({"list", "set", "other_list"}, 3);
+  EXPECT_EQ(Apply(), 1);
+  ASSERT_EQ(CountOf("AddN"), 1);
+  const std::string sum = InputsOf(Result()->name())[0];
+  EXPECT_THAT(InputsOf(sum), ElementsAre("list", "other_list"));
+  EXPECT_EQ(Find(sum)->num_inputs(), 2);
+}
+
+TEST_F(AccumulateRuleTest, ASumOfNothingButOneElementListsStartsFromTheFirst) {
+  AddOneElementList("a_");
+  AddOneElementList("b_");
+  AddSum({"a_set", "b_set"}, 2);
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(InputsOf(Result()->name())[0], "a_set");
+  EXPECT_EQ(CountOf("TensorListReserve"), 1);
+}
+
+TEST_F(AccumulateRuleTest, WhatTheReplacedNodesWaitedForIsStillWaitedFor) {
+  for (const char* name : {"before_reserve", "before_set", "before_sum"}) Add(name, "NoOp");
+  AddOneElementList("");
+  AddSum({"list", "set"}, 2);
+  Named("reserve").add_input("^before_reserve");
+  Named("set").add_input("^before_set");
+  Named("sum").add_input("^before_sum");
+  Add("after", "NoOp", {"^sum"});
+  EXPECT_EQ(Apply(), 1);
+  auto inputs = InputsOf(Result()->name());
+  ASSERT_EQ(inputs.size(), 8u);
+  EXPECT_THAT(std::vector<std::string>(inputs.begin() + 5, inputs.end()),
+              UnorderedElementsAre("^before_reserve", "^before_set", "^before_sum"));
+  EXPECT_THAT(InputsOf("after"), ElementsAre("^" + Result()->name()));
+}
+
+// ---- near misses: the graph must stay as it is
+// ----------------------------------------------------
+
+TEST_F(AccumulateRuleTest, AListThatSomebodyElseReadsStays) {
+  AddOneElementList("");
+  AddSum({"list", "set"}, 2);
+  AddIdentity("reader", "set");
+  EXPECT_EQ(Apply(), 0);
+  EXPECT_THAT(InputsOf("sum"), ElementsAre("list", "set"));
+}
+
+TEST_F(AccumulateRuleTest, AReserveThatSomebodyElseReadsStays) {
+  AddOneElementList("");
+  AddSum({"list", "set"}, 2);
+  AddIdentity("reader", "reserve");
+  EXPECT_EQ(Apply(), 0);
+}
+
+TEST_F(AccumulateRuleTest, AListAddedTwiceStays) {
+  AddOneElementList("");
+  AddSum({"list", "set", "set"}, 3);
+  EXPECT_EQ(Apply(), 0);
+}
+
+TEST_F(AccumulateRuleTest, AListThatSomebodyWaitsForStays) {
+  AddOneElementList("");
+  AddSum({"list", "set"}, 2);
+  Add("waiter", "NoOp", {"^set"});
+  EXPECT_EQ(Apply(), 0);
+  EXPECT_THAT(InputsOf("waiter"), ElementsAre("^set"));
+}
+
+TEST_F(AccumulateRuleTest, AReserveThatSomebodyWaitsForStays) {
+  AddOneElementList("");
+  AddSum({"list", "set"}, 2);
+  Add("waiter", "NoOp", {"^reserve"});
+  EXPECT_EQ(Apply(), 0);
+}
+
+TEST_F(AccumulateRuleTest, AWriteThatMayResizeStays) {
+  AddOneElementList("");
+  AddSum({"list", "set"}, 2);
+  Set(Named("set"), "resize_if_index_out_of_bounds", true);
+  EXPECT_EQ(Apply(), 0);
+}
+
+TEST_F(AccumulateRuleTest, AReserveOfAnotherTypeStays) {
+  AddOneElementList("");
+  AddSum({"list", "set"}, 2);
+  Set(Named("reserve"), "element_dtype", DT_DOUBLE);
+  EXPECT_EQ(Apply(), 0);
+}
+
+TEST_F(AccumulateRuleTest, AListOnAnotherDeviceStays) {
+  for (const char* moved : {"set", "reserve", "sum"}) {
+    SCOPED_TRACE(moved);
+    Reset();
+    AddOneElementList("");
+    AddSum({"list", "set"}, 2);
+    Named(moved).set_device(kCpu1);
+    EXPECT_EQ(Apply(), 0);
+  }
+}
+
+TEST_F(AccumulateRuleTest, ADeviceWithoutTheKernelIsLeftAlone) {
+  AddOneElementList("");
+  AddSum({"list", "set"}, 2);
+  for (const char* moved : {"set", "reserve", "sum"}) Named(moved).set_device(kGpu0);
+  EXPECT_EQ(Apply(), 0);
+}
+
+TEST_F(AccumulateRuleTest, NodesOfUnknownPlaceAreLeftAlone) {
+  AddOneElementList("");
+  AddSum({"list", "set"}, 2);
+  for (const char* name : {"set", "reserve", "sum"}) Find(name)->set_assigned_device_name("");
+  EXPECT_EQ(Apply(), 0);
+}
+
+TEST_F(AccumulateRuleTest, AWriteIntoAnotherListStays) {
+  NodeDef& set = Add("set", "TensorListSetItem", {"other_list", "i", "x"});
+  Set(set, "element_dtype", DT_FLOAT);
+  AddSum({"list", "set"}, 2);
+  EXPECT_EQ(Apply(), 0);
+}
+
+TEST_F(AccumulateRuleTest, ASumOfTensorsStays) {
+  NodeDef& sum = Add("sum", "AddN", {"x", "x"});
+  Set(sum, "N", 2);
+  Set(sum, "T", DT_FLOAT);
+  EXPECT_EQ(Apply(), 0);
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

@@ -1,0 +1,108 @@
+#include "cc/graph/linear_gradient_pass.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "cc/core/counters.h"
+#include "cc/graph/accumulate_rule.h"
+#include "cc/graph/rule.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/function.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Graph;
+using tensorflow::GraphOptimizationPassOptions;
+using tensorflow::Node;
+
+// After the passes that mark, cut out and build XLA clusters (up to 60): what they leave is ours.
+constexpr int kPhase = 100;
+
+std::atomic<bool> enabled{true};
+
+// A rule and the count of its rewrites.
+struct CountedRule {
+  explicit CountedRule(std::unique_ptr<Rule> r)
+      : rule(std::move(r)), rewrites(absl::StrCat("graph.", rule->name())) {}
+  std::unique_ptr<Rule> rule;
+  Counter rewrites;
+};
+
+// In the order in which they run. Never destroyed: a pass may run while the process ends.
+std::vector<std::unique_ptr<CountedRule>>& Rules() {
+  static auto* const rules = [] {
+    auto* all = new std::vector<std::unique_ptr<CountedRule>>;
+    all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulateRule>()));
+    return all;
+  }();
+  return *rules;
+}
+
+void Log(const Rule& rule, const std::vector<Rewrite>& done) {
+  static const bool wanted = [] {
+    const char* const value = std::getenv("TENSOR_ARRAY_GRAD_LOG");
+    return value != nullptr && absl::string_view(value) == "1";
+  }();
+  if (!wanted) return;
+  for (const Rewrite& rewrite : done) {
+    std::fprintf(stderr, "tensor_array_grad: %s: %s -> %s\n", rule.name(), rewrite.replaced.c_str(),
+                 rewrite.by.c_str());
+  }
+}
+
+// XLA compiles the whole function from its definition; it has no kernels for our ops.
+bool IsForXla(const GraphOptimizationPassOptions& options) {
+  if (options.function_def == nullptr) return false;
+  const auto& attributes = options.function_def->attr();
+  const auto found = attributes.find("_XlaMustCompile");
+  return found != attributes.end() && found->second.b();
+}
+
+absl::Status ApplyEverywhere(CountedRule& counted, Graph* graph) {
+  // The nodes are collected first: a rewrite removes nodes, never one that is still to come, since
+  // only the node at which a group ends has the type of `op()`.
+  std::vector<Node*> candidates;
+  for (Node* node : graph->op_nodes()) {
+    if (node->type_string() == counted.rule->op()) candidates.push_back(node);
+  }
+  std::vector<Rewrite> done;
+  for (Node* node : candidates) {
+    const absl::Status status = counted.rule->Apply(node, graph, &done);
+    if (!status.ok()) return status;
+  }
+  counted.rewrites.Add(static_cast<int64_t>(done.size()));
+  Log(*counted.rule, done);
+  return absl::OkStatus();
+}
+
+// Constructs the counters when the library is loaded, so that zeros are listed too.
+const bool rules_made = !Rules().empty();
+
+REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kPhase,
+                      LinearGradientPass);
+
+}  // namespace
+
+void SetGraphPassEnabled(bool value) { enabled.store(value, std::memory_order_relaxed); }
+bool IsGraphPassEnabled() { return enabled.load(std::memory_order_relaxed); }
+
+absl::Status LinearGradientPass::Run(const GraphOptimizationPassOptions& options) {
+  if (!IsGraphPassEnabled() || options.graph == nullptr || IsForXla(options)) {
+    return absl::OkStatus();
+  }
+  for (auto& counted : Rules()) {
+    const absl::Status status = ApplyEverywhere(*counted, options.graph->get());
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,26 @@
+#ifndef CC_GRAPH_LINEAR_GRADIENT_PASS_H_
+#define CC_GRAPH_LINEAR_GRADIENT_PASS_H_
+
+#include "absl/status/status.h"
+#include "tensorflow/core/common_runtime/optimization_registry.h"
+
+namespace tensor_array_grad {
+
+// Whether graphs prepared from now on are rewritten. On at start. Graphs that were prepared before,
+// that is functions that ran already, stay as they are. Thread-safe. Exported from the op library.
+__attribute__((visibility("default"))) void SetGraphPassEnabled(bool enabled);
+__attribute__((visibility("default"))) bool IsGraphPassEnabled();
+
+// Runs the rules over each graph that the runtime is about to execute.
+//
+// Registered at POST_REWRITE_FOR_EXEC, when nodes are placed and loops are lowered, and after XLA
+// has taken its clusters out. Counts rewrites as `graph.<rule>`; with TENSOR_ARRAY_GRAD_LOG=1 in
+// the environment each is written to stderr by node name.
+class LinearGradientPass : public tensorflow::GraphOptimizationPass {
+ public:
+  absl::Status Run(const tensorflow::GraphOptimizationPassOptions& options) override;
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_GRAPH_LINEAR_GRADIENT_PASS_H_

@@ -1,0 +1,101 @@
+#include "cc/graph/linear_gradient_pass.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cc/core/counters.h"
+#include "cc/testing/graph_under_test.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DT_FLOAT;
+using tensorflow::DT_INT32;
+using tensorflow::DT_VARIANT;
+using tensorflow::NodeDef;
+using tensorflow::OptimizationPassRegistry;
+
+int64_t Rewrites() { return ReadCounters()["graph.accumulate"]; }
+
+class LinearGradientPassTest : public testing::Test, protected GraphUnderTest {
+ protected:
+  // list + {i: x} + {i: x}, as two sums.
+  LinearGradientPassTest() {
+    Placeholder("list", DT_VARIANT);
+    for (const char* name : {"shape", "n", "i"}) Placeholder(name, DT_INT32);
+    Placeholder("x", DT_FLOAT);
+    AddSum("a", "list");
+    AddSum("b", "a_sum");
+  }
+  ~LinearGradientPassTest() override { SetGraphPassEnabled(true); }
+
+  void AddSum(const std::string& prefix, const std::string& list) {
+    NodeDef& reserve = Add(prefix + "_reserve", "TensorListReserve", {"shape", "n"});
+    Set(reserve, "element_dtype", DT_FLOAT);
+    Set(reserve, "shape_type", DT_INT32);
+    Set(Add(prefix + "_set", "TensorListSetItem", {prefix + "_reserve", "i", "x"}), "element_dtype",
+        DT_FLOAT);
+    NodeDef& sum = Add(prefix + "_sum", "AddN", {list, prefix + "_set"});
+    Set(sum, "N", 2);
+    Set(sum, "T", DT_VARIANT);
+  }
+
+  // Runs every pass that is registered where ours should be.
+  void RunRegisteredPasses(const tensorflow::FunctionDef* function = nullptr) {
+    tensorflow::FunctionLibraryDefinition library(tensorflow::OpRegistry::Global(),
+                                                  tensorflow::FunctionDefLibrary());
+    tensorflow::GraphOptimizationPassOptions options;
+    options.graph = &graph();
+    options.flib_def = &library;
+    options.function_def = function;
+    options.is_function_graph = function != nullptr;
+    const absl::Status run = OptimizationPassRegistry::Global()->RunGrouping(
+        OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, options);
+    EXPECT_TRUE(run.ok()) << run;
+  }
+};
+
+TEST_F(LinearGradientPassTest, TheRuntimeFindsThePassAndEveryRewriteIsCounted) {
+  const int64_t before = Rewrites();
+  RunRegisteredPasses();
+  EXPECT_EQ(CountOf("TensorArrayGrad>ListAccumulate"), 2);
+  EXPECT_EQ(CountOf("AddN"), 0);
+  EXPECT_EQ(Rewrites() - before, 2);
+}
+
+TEST_F(LinearGradientPassTest, SwitchedOffItChangesNothing) {
+  SetGraphPassEnabled(false);
+  EXPECT_FALSE(IsGraphPassEnabled());
+  const int64_t before = Rewrites();
+  RunRegisteredPasses();
+  EXPECT_EQ(CountOf("AddN"), 2);
+  EXPECT_EQ(Rewrites(), before);
+}
+
+TEST_F(LinearGradientPassTest, SwitchedOnAgainItWorksAgain) {
+  SetGraphPassEnabled(false);
+  SetGraphPassEnabled(true);
+  RunRegisteredPasses();
+  EXPECT_EQ(CountOf("AddN"), 0);
+}
+
+TEST_F(LinearGradientPassTest, AFunctionThatXlaMustCompileIsLeftAlone) {
+  tensorflow::FunctionDef function;
+  (*function.mutable_attr())["_XlaMustCompile"].set_b(true);
+  RunRegisteredPasses(&function);
+  EXPECT_EQ(CountOf("AddN"), 2);
+}
+
+TEST_F(LinearGradientPassTest, AnotherFunctionIsRewritten) {
+  tensorflow::FunctionDef function;
+  (*function.mutable_attr())["_XlaMustCompile"].set_b(false);
+  RunRegisteredPasses(&function);
+  EXPECT_EQ(CountOf("AddN"), 0);
+}
+
+TEST_F(LinearGradientPassTest, APassWithoutAGraphIsNoError) {
+  EXPECT_TRUE(LinearGradientPass().Run({}).ok());
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

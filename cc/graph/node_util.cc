@@ -1,0 +1,79 @@
+#include "cc/graph/node_util.h"
+
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/util/device_name_utils.h"
+
+namespace tensor_array_grad {
+
+using tensorflow::DeviceNameUtils;
+using tensorflow::Edge;
+using tensorflow::Graph;
+using tensorflow::Node;
+using tensorflow::NodeDef;
+
+Source InputOf(const Node& node, int index) {
+  const Edge* edge;
+  if (!node.input_edge(index, &edge).ok()) return {nullptr, 0};
+  return {edge->src(), edge->src_output()};
+}
+
+bool HasOneConsumer(const Node& node) {
+  return node.out_edges().size() == 1 && !(*node.out_edges().begin())->IsControlEdge();
+}
+
+bool OnSameDevice(const Node& a, const Node& b) {
+  return a.has_assigned_device_name() && b.has_assigned_device_name() &&
+         a.assigned_device_name() == b.assigned_device_name();
+}
+
+bool HasKernelOnDeviceOf(const Node& node, const NodeDef& def) {
+  DeviceNameUtils::ParsedName device;
+  if (!DeviceNameUtils::ParseFullName(node.assigned_device_name(), &device) || !device.has_type) {
+    return false;
+  }
+  return tensorflow::FindKernelDef(tensorflow::DeviceType(device.type), def, nullptr, nullptr).ok();
+}
+
+absl::StatusOr<Node*> AddReplacement(const NodeDef& def, absl::Span<const Source> inputs,
+                                     const Node& place, absl::Span<Node* const> replaced,
+                                     Graph* graph) {
+  absl::Status status;
+  Node* const added = graph->AddNode(def, &status);
+  if (!status.ok()) return status;
+  added->set_assigned_device_name(place.assigned_device_name());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    graph->AddEdge(inputs[i].node, inputs[i].slot, added, static_cast<int>(i));
+  }
+  for (const Node* old : replaced) {
+    for (const Edge* edge : old->in_edges()) {
+      if (edge->IsControlEdge()) graph->AddControlEdge(edge->src(), added);
+    }
+  }
+  return added;
+}
+
+absl::Status MoveConsumers(Node* from, Node* to, Graph* graph) {
+  const std::vector<const Edge*> edges(from->out_edges().begin(), from->out_edges().end());
+  for (const Edge* edge : edges) {
+    if (edge->IsControlEdge()) {
+      graph->AddControlEdge(to, edge->dst());
+      graph->RemoveControlEdge(edge);
+      continue;
+    }
+    const absl::Status moved = graph->UpdateEdge(to, 0, edge->dst(), edge->dst_input());
+    if (!moved.ok()) return moved;
+  }
+  return absl::OkStatus();
+}
+
+tensorflow::NodeDefBuilder StartNode(const std::string& name, const char* op,
+                                     absl::Span<const Source> inputs) {
+  tensorflow::NodeDefBuilder builder(name, op);
+  for (const Source& source : inputs) {
+    builder.Input(source.node->name(), source.slot, source.node->output_type(source.slot));
+  }
+  return builder;
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,51 @@
+#ifndef CC_GRAPH_NODE_UTIL_H_
+#define CC_GRAPH_NODE_UTIL_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "tensorflow/core/framework/node_def_builder.h"
+#include "tensorflow/core/graph/graph.h"
+
+namespace tensor_array_grad {
+
+// A data input: an output slot of a node.
+struct Source {
+  tensorflow::Node* node;
+  int slot;
+};
+
+// What feeds input `index` of `node`, or a null node where nothing does.
+Source InputOf(const tensorflow::Node& node, int index);
+
+// Whether `node` has exactly one outgoing edge, and that one is data. A control edge counts as a
+// consumer: whoever waits for the node would lose what it waits for.
+bool HasOneConsumer(const tensorflow::Node& node);
+
+// Whether both nodes were placed on the same, known device.
+bool OnSameDevice(const tensorflow::Node& a, const tensorflow::Node& b);
+
+// Whether the device of `node` has a kernel for `def`.
+bool HasKernelOnDeviceOf(const tensorflow::Node& node, const tensorflow::NodeDef& def);
+
+// Adds the node that `def` describes on the device of `place`, fed by `inputs` in order and waiting
+// for all that the nodes of `replaced` wait for. Nothing is removed.
+absl::StatusOr<tensorflow::Node*> AddReplacement(const tensorflow::NodeDef& def,
+                                                 absl::Span<const Source> inputs,
+                                                 const tensorflow::Node& place,
+                                                 absl::Span<tensorflow::Node* const> replaced,
+                                                 tensorflow::Graph* graph);
+
+// Makes every consumer of `from`, data or control, a consumer of `to`. Requires: one output each.
+absl::Status MoveConsumers(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);
+
+// Starts a NodeDef whose inputs are `inputs` by name, as builders want them.
+tensorflow::NodeDefBuilder StartNode(const std::string& name, const char* op,
+                                     absl::Span<const Source> inputs);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_GRAPH_NODE_UTIL_H_
