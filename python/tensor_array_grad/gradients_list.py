@@ -1,7 +1,113 @@
-"""Gradient functions of the TensorList ops that stock gets wrong."""
+"""Gradient functions of the TensorList ops that stock gets wrong in `tf.function`.
+
+Both mistakes are about an index that occurs twice. The gradient of a gather must *add* the rows that
+came from one element, and stock keeps the last. The gradient of a scatter must be zero for a row that
+a later row overwrote, and stock gives it the gradient of the later one.
+
+The functions are made of stock ops alone, so that a model saved with them loads anywhere, and pfor,
+function inlining and further differentiation know every op. The graph pass replaces the sum over
+rows by one op of ours where it finds it.
+"""
 
 from __future__ import annotations
 
+import functools
+
+import numpy as np
+import tensorflow as tf
+
+from tensor_array_grad import _tf_private
+
+# Types that tf.math.unsorted_segment_sum adds. Lists of others have no sum to speak of: stock's
+# gradient function is kept for them.
+_SUMMED = frozenset(
+    {tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.complex64, tf.complex128}
+)
+
+_stock: dict[str, _tf_private.GradientFunction] = {}
+
 
 def install() -> None:
-    """Registers them; again is harmless."""
+    """Registers the functions for this process; again is harmless."""
+    if _stock:
+        return
+    mends = {
+        "TensorListGather": _gather_grad,
+        "TensorListScatter": functools.partial(_scatter_grad, row_input=0),
+        "TensorListScatterV2": functools.partial(_scatter_grad, row_input=0),
+        "TensorListScatterIntoExistingList": functools.partial(_scatter_grad, row_input=1),
+    }
+    for op_type, mend in mends.items():
+        found = _tf_private.gradient_function(op_type)
+        if found is None:
+            raise LookupError(f"{op_type} is registered as not differentiable")
+        _stock[op_type] = found
+        _tf_private.replace_gradient(op_type, mend)
+
+
+def _gather_grad(op: tf.Operation, d_rows: tf.Tensor) -> list[tf.Tensor | None]:
+    """Scatters the gradient of each row to its element, rows of one element summed.
+
+    Args:
+      op: A TensorListGather of k rows: list, indices, element shape.
+      d_rows: [k, ...].
+
+    Returns:
+      The gradient list, None, None.
+    """
+    d_rows = tf.convert_to_tensor(d_rows)
+    if d_rows.dtype in _SUMMED:
+        groups = _groups(op.inputs[1])
+        if groups is not None:
+            # Rows of one group become equal, so it does not matter which of them stock keeps.
+            sums = tf.math.unsorted_segment_sum(d_rows, groups, tf.size(groups))
+            d_rows = tf.gather(sums, groups)
+    return list(_stock[op.type](op, d_rows))
+
+
+def _scatter_grad(op: tf.Operation, d_list: tf.Tensor, *, row_input: int) -> list[tf.Tensor | None]:
+    """Stock's gradient, with zeros for the rows that a later row overwrote.
+
+    Args:
+      op: One of the scatters; its indices follow its rows.
+      d_list: The gradient of the list it made.
+      row_input: Which input holds the rows.
+
+    Returns:
+      One gradient for each input.
+    """
+    gradients = list(_stock[op.type](op, d_list))
+    d_rows = gradients[row_input]
+    if d_rows.dtype in _SUMMED:
+        groups = _groups(op.inputs[row_input + 1])
+        if groups is not None:
+            size = tf.size(groups)
+            last = tf.gather(tf.math.unsorted_segment_max(tf.range(size), groups, size), groups)
+            gradients[row_input] = _keep_where(d_rows, tf.equal(last, tf.range(size)))
+    return gradients
+
+
+def _groups(indices: tf.Tensor) -> tf.Tensor | None:
+    """Numbers the distinct indices.
+
+    Args:
+      indices: [k].
+
+    Returns:
+      [k], each in [0, k), equal where the indices are; None if it is known by now that no index
+      occurs twice.
+    """
+    known = tf.get_static_value(indices)
+    if known is not None and known.ndim == 1:  # of another rank: the op says so when it runs
+        distinct, groups = np.unique(known, return_inverse=True)
+        return None if len(distinct) == len(known) else tf.constant(groups, tf.int32)
+    if indices.shape.num_elements() in (0, 1):
+        return None
+    return tf.unique(indices).idx
+
+
+def _keep_where(rows: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
+    """`rows` with zeros for each row whose `kept` is false; NaN and infinity are no exception."""
+    ones = tf.ones([tf.rank(rows) - 1], tf.int32)
+    kept = tf.reshape(kept, tf.concat([[-1], ones], axis=0))
+    return tf.where(kept, rows, tf.zeros_like(rows))
