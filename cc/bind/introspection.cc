@@ -1,20 +1,14 @@
 #include "cc/bind/introspection.h"
 
-#include <atomic>
-
 #include "absl/strings/str_cat.h"
 #include "cc/core/counters.h"
+#include "cc/graph/linear_gradient_pass.h"
 #include "cc/kernels/activation.h"
 #include "cc/kernels/registration.h"
 #include "cc/resource/living_arrays.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad::introspection {
-namespace {
-
-std::atomic<bool> pass_enabled{true};
-
-}  // namespace
 
 Decision ActivationDecision() {
   const Activation& activation = ThisActivation();
@@ -59,7 +53,7 @@ std::vector<std::string> MissingKernels() {
   return Holes(KernelsOfFamilies(), built.ops, built.gpu_kernels);
 }
 
-bool GraphPassEnabled() { return pass_enabled.load(); }
-void SetGraphPassEnabled(bool enabled) { pass_enabled.store(enabled); }
+bool GraphPassEnabled() { return IsGraphPassEnabled(); }
+void SetGraphPassEnabled(bool enabled) { tensor_array_grad::SetGraphPassEnabled(enabled); }
 
 }  // namespace tensor_array_grad::introspection

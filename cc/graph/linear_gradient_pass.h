@@ -7,15 +7,16 @@
 namespace tensor_array_grad {
 
 // Whether graphs prepared from now on are rewritten. On at start. Graphs that were prepared before,
-// that is functions that ran already, stay as they are. Thread-safe. Exported from the op library.
-__attribute__((visibility("default"))) void SetGraphPassEnabled(bool enabled);
-__attribute__((visibility("default"))) bool IsGraphPassEnabled();
+// that is functions that ran already, stay as they are. Thread-safe.
+void SetGraphPassEnabled(bool enabled);
+bool IsGraphPassEnabled();
 
 // Runs the rules over each graph that the runtime is about to execute.
 //
 // Registered at POST_REWRITE_FOR_EXEC, when nodes are placed and loops are lowered, and after XLA
-// has taken its clusters out. Counts rewrites as `graph.<rule>`; with TENSOR_ARRAY_GRAD_LOG=1 in
-// the environment each is written to stderr by node name.
+// has taken its clusters out. Does nothing where the kernels of ListAccumulate are not registered,
+// that is, where the library is inactive. Counts rewrites as `graph.<rule>`; with
+// TENSOR_ARRAY_GRAD_LOG=1 in the environment each is written to stderr by node name.
 class LinearGradientPass : public tensorflow::GraphOptimizationPass {
  public:
   absl::Status Run(const tensorflow::GraphOptimizationPassOptions& options) override;
