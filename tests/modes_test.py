@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import modes
+from tests import modes
 
 
 def loop_product(x, y):

@@ -1,5 +1,7 @@
 #include "cc/bind/introspection.h"
 
+#include <dlfcn.h>
+
 #include "absl/strings/str_cat.h"
 #include "cc/core/counters.h"
 #include "cc/graph/linear_gradient_pass.h"
@@ -9,6 +11,18 @@
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad::introspection {
+namespace {
+
+// The file that this code was loaded from. The bindings are linked to the op library by its name,
+// not its path: where two copies are loaded they may have got the other one.
+std::string LoadedFrom() {
+  static const char here = 0;
+  Dl_info info;
+  const bool found = dladdr(&here, &info) != 0 && info.dli_fname != nullptr;
+  return found ? info.dli_fname : "";
+}
+
+}  // namespace
 
 Decision ActivationDecision() {
   const Activation& activation = ThisActivation();
@@ -28,7 +42,8 @@ std::vector<Array> LivingArrays() {
 
 std::map<std::string, std::string> BuildFacts() {
   const Built built = ThisBuild();
-  return {{"tensorflow_version", built.version},
+  return {{"library", LoadedFrom()},
+          {"tensorflow_version", built.version},
           {"cxx11_abi", absl::StrCat(_GLIBCXX_USE_CXX11_ABI)},
           {"compiler", __VERSION__},
           {"gpu_kernels", built.gpu_kernels ? "yes" : "no"}};

@@ -44,7 +44,8 @@ TAG_EXPORT std::map<std::string, int64_t> Counters();
 // The arrays alive in this process, forward and gradient. O(arrays); takes each array's lock.
 TAG_EXPORT std::vector<Array> LivingArrays();
 
-// What the library was compiled as: tensorflow_version, cxx11_abi, compiler, gpu_kernels.
+// What the library is: library (the path it was loaded from), tensorflow_version, cxx11_abi,
+// compiler, gpu_kernels (yes or no).
 TAG_EXPORT std::map<std::string, std::string> BuildFacts();
 
 // Every kernel that TensorFlow has now for the ops of our families, stock's and ours.

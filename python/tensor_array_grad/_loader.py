@@ -14,7 +14,7 @@ import os
 import pathlib
 import threading
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import tensorflow as tf
 from packaging.version import InvalidVersion, Version
@@ -132,11 +132,7 @@ def _load_once() -> ModuleType:
     check_fit(built, tf.__version__, tf.sysconfig.CXX11_ABI_FLAG, path)
     others = [other for other in mapped_libraries() if other != path]
     if others:
-        raise LoadError(
-            f"tensor_array_grad: {others[0]} is already loaded, and two copies break every graph "
-            f"that holds a TensorArray: {path} was not loaded (built for TensorFlow "
-            f"{built.tensorflow}, running {tf.__version__}). {_reinstall()}"
-        )
+        _refuse_second_copy(others[0])
     try:
         ops: ModuleType = tf.load_op_library(path)
     except (tf.errors.OpError, RuntimeError, OSError) as error:
@@ -175,11 +171,23 @@ def bind() -> Any:
     """
     ops()
     try:
-        return importlib.import_module("tensor_array_grad._bind")
+        bindings = importlib.import_module("tensor_array_grad._bind")
     except ImportError as error:
         raise LoadError(
             f"tensor_array_grad: no Python bindings beside {library_path()}. {_reinstall()}"
         ) from error
+    other = bindings.build_facts()["library"]
+    if not pathlib.Path(other).samefile(library_path()):
+        _refuse_second_copy(other)
+    return bindings
+
+
+def _refuse_second_copy(other: str) -> NoReturn:
+    raise LoadError(
+        f"tensor_array_grad: a second copy, {other}, is already loaded (running TensorFlow "
+        f"{tf.__version__}), and two copies of one kernel break every graph: {library_path()} is "
+        "not used. Load one of them only; to leave one installed: pip uninstall tensor_array_grad"
+    )
 
 
 def _reinstall() -> str:

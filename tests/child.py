@@ -1,0 +1,45 @@
+"""Runs Python code in a process of its own, where the library is not loaded yet."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import tensor_array_grad
+
+PACKAGE = pathlib.Path(tensor_array_grad.library_path()).parent
+_TIMEOUT_S = 180
+
+
+def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`python arguments...`, with these variables set; whatever its exit status."""
+    # The child imports the package that this process has, installed or not.
+    path = os.pathsep.join([environment.pop("PYTHONPATH", ""), str(PACKAGE.parent)])
+    inherited = {k: v for k, v in os.environ.items() if k != "TENSOR_ARRAY_GRAD"}
+    env = {**inherited, "TF_CPP_MIN_LOG_LEVEL": "1", "PYTHONPATH": path.strip(os.pathsep)}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**env, **environment},
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_S,
+        check=False,
+    )
+
+
+def code(source: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs `source`, which must succeed."""
+    done = python("-c", textwrap.dedent(source), *arguments, **environment)
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done
+
+
+def copy_package(folder: pathlib.Path) -> pathlib.Path:
+    """A copy of the package in `folder`; returns the package's new folder."""
+    return shutil.copytree(
+        PACKAGE, folder / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__", "demo")
+    )

@@ -1,0 +1,188 @@
+"""Taking over: whole families or nothing, once, in every way a program can be started."""
+
+from __future__ import annotations
+
+import doctest
+import pathlib
+import sys
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tensor_array_grad
+from tensor_array_grad import _loader, _tf_private, drop_in
+from tests import child
+
+FAMILIES = _loader.bind().families()
+OPS = [op for ops in FAMILIES.values() for op in ops]
+
+
+def write_and_read(value):
+    """A V3 array of one element, written and read."""
+    handle, flow = tf.raw_ops.TensorArrayV3(size=1, dtype=value.dtype)
+    flow = tf.raw_ops.TensorArrayWriteV3(handle=handle, index=0, value=value, flow_in=flow)
+    return tf.raw_ops.TensorArrayReadV3(handle=handle, index=0, flow_in=flow, dtype=value.dtype)
+
+
+def test_our_kernels_run_in_each_mode(mode, counted):
+    np.testing.assert_array_equal(mode(write_and_read)(np.array([1.5, 2.5])), [1.5, 2.5])
+    assert counted["kernels.TensorArrayWriteV3"] == 1
+    assert counted["kernels.TensorArrayReadV3"] == 1
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_every_op_of_the_families_exists_in_tensorflow(op):
+    assert op in dir(tf.raw_ops)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_where_stock_has_a_kernel_there_is_one_of_ours(op):
+    kernels = _tf_private.registered_kernels(op)
+    devices = ["CPU", "GPU"] if tf.config.list_physical_devices("GPU") else ["CPU"]
+    stock = {device for device, priority in kernels if priority == 0 and device in devices}
+    ours = [device for device, priority in kernels if priority > 0]
+    assert stock, "stock has no kernel: the op's name is wrong"
+    assert sorted(ours) == sorted(stock)
+
+
+def test_the_library_itself_finds_no_hole():
+    assert _loader.bind().missing_kernels() == []
+
+
+def test_enabling_again_registers_nothing_more():
+    before = tensor_array_grad.status().kernels
+    gradient = _tf_private.gradient_function("TensorListGather")
+    tensor_array_grad.enable()
+    assert tensor_array_grad.is_enabled()
+    assert tensor_array_grad.status().kernels == before
+    assert _tf_private.gradient_function("TensorListGather") is gradient
+
+
+def test_the_graph_pass_is_on_and_can_be_switched():
+    assert tensor_array_grad.status().graph_pass
+    switch = tensor_array_grad.graph_pass(False)
+    assert not tensor_array_grad.status().graph_pass
+    with switch:
+        assert not tensor_array_grad.status().graph_pass
+    assert tensor_array_grad.status().graph_pass
+
+
+def test_the_switch_of_the_graph_pass_nests_and_survives_errors():
+    def fail_inside():
+        with tensor_array_grad.graph_pass(False):
+            with tensor_array_grad.graph_pass(True):
+                assert tensor_array_grad.status().graph_pass
+            assert not tensor_array_grad.status().graph_pass
+            raise KeyError("inside")
+
+    with pytest.raises(KeyError, match="inside"):
+        fail_inside()
+    assert tensor_array_grad.status().graph_pass
+
+
+def refuse(monkeypatch, cause, reason):
+    """Makes the op library answer that it replaced nothing."""
+    decision = types.SimpleNamespace(active=False, cause=cause, reason=reason)
+    monkeypatch.setattr(_loader, "bind", lambda: types.SimpleNamespace(activation=lambda: decision))
+
+
+def test_a_refusal_that_is_no_choice_of_the_user_is_an_error(monkeypatch):
+    refuse(monkeypatch, "hole", "this build lacks kernels for X on CPU")
+    with pytest.raises(tensor_array_grad.LoadError, match="lacks kernels for X on CPU"):
+        drop_in.enable()
+
+
+def test_a_visible_gpu_without_our_kernels_is_said_once_and_is_no_error(monkeypatch, caplog):
+    refuse(monkeypatch, "gpu", "a GPU is visible")
+    monkeypatch.setattr(drop_in, "_said", set())
+    drop_in.enable()
+    drop_in.enable()
+    assert caplog.messages == ["tensor_array_grad is inactive: a GPU is visible"]
+
+
+def test_the_private_gradient_registry_can_be_read_and_replaced():
+    stock = _tf_private.gradient_function("Erfc")
+    assert callable(stock)
+    try:
+        _tf_private.replace_gradient("Erfc", lambda op, grad: 7.0 * grad)
+        x = tf.constant(0.5)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.math.erfc(x)
+        assert tape.gradient(y, x).numpy() == 7.0
+    finally:
+        _tf_private.replace_gradient("Erfc", stock)
+    with pytest.raises(LookupError, match="NoSuchOp"):
+        _tf_private.gradient_function("NoSuchOp")
+
+
+@pytest.mark.parametrize("module", ["drop_in", "raw_ops", "status", "_loader"])
+def test_the_examples_in_the_documentation_run(module):
+    result = doctest.testmod(sys.modules[f"tensor_array_grad.{module}"])
+    assert result.failed == 0
+
+
+SCRIPT = """
+import json, sys
+import tensorflow as tf
+import tensor_array_grad
+handle, flow = tf.raw_ops.TensorArrayV3(size=1, dtype=tf.float32)
+ours = tensor_array_grad.status().counters.get("kernels.TensorArrayV3", 0)
+print(json.dumps([__name__, sys.argv, sys.path[0], ours]))
+sys.exit(7)
+"""
+
+
+def test_a_script_runs_unchanged_with_our_kernels(tmp_path: pathlib.Path):
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    done = child.python("-m", "tensor_array_grad", str(script), "--epochs", "3")
+    assert done.returncode == 7, done.stderr
+    assert done.stdout.strip() == (f'["__main__", ["{script}", "--epochs", "3"], "{tmp_path}", 1]')
+
+
+def test_a_module_and_code_run_too(tmp_path: pathlib.Path):
+    (tmp_path / "training.py").write_text(SCRIPT)
+    done = child.python("-m", "tensor_array_grad", "-m", "training", "a", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 7, done.stderr
+    assert f'["__main__", ["{tmp_path / "training.py"}", "a"]' in done.stdout
+    assert done.stdout.strip().endswith(", 1]")
+    done = child.python("-m", "tensor_array_grad", "-c", SCRIPT, "b")
+    assert done.returncode == 7, done.stderr
+    assert done.stdout.strip() == '["__main__", ["-c", "b"], "", 1]'
+
+
+def test_a_script_that_fails_shows_its_error(tmp_path: pathlib.Path):
+    script = tmp_path / "broken.py"
+    script.write_text("raise ValueError('of the script')\n")
+    done = child.python("-m", "tensor_array_grad", str(script))
+    assert done.returncode == 1
+    assert "ValueError: of the script" in done.stderr
+    assert f'File "{script}", line 1' in done.stderr
+
+
+def test_alone_it_prints_the_status_and_succeeds():
+    done = child.python("-m", "tensor_array_grad")
+    assert done.returncode == 0, done.stderr
+    assert f"running      TensorFlow {tf.__version__}" in done.stdout
+    assert f"library      {tensor_array_grad.library_path()}" in done.stdout
+    assert "PROBLEM" not in done.stdout
+
+
+def test_alone_with_a_library_that_does_not_fit_it_says_so_and_fails(tmp_path: pathlib.Path):
+    package = child.copy_package(tmp_path)
+    (package / "build_info.json").unlink()
+    done = child.python("-m", "tensor_array_grad", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1
+    assert "PROBLEM" in done.stdout
+    assert "does not say what" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["-m"], ["-c"]])
+def test_an_incomplete_command_line_is_refused(arguments):
+    from tensor_array_grad import __main__
+
+    assert __main__.main(arguments) == 2
+    assert __main__.main(["--help"]) == 0

@@ -1,0 +1,106 @@
+"""What `status()` shows of living arrays, kernels, counters and problems."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tensor_array_grad
+from tensor_array_grad import _loader
+
+
+def make(name, size, dtype=tf.float32):
+    return tf.raw_ops.TensorArrayV3(size=size, dtype=dtype, tensor_array_name=name)
+
+
+def alive(name):
+    return [array for array in tensor_array_grad.status().arrays if name in array.name]
+
+
+def test_an_array_is_listed_while_its_handle_lives_and_no_longer():
+    handle, flow = make("listed", 3, tf.float64)
+    tf.raw_ops.TensorArrayWriteV3(handle=handle, index=1, value=np.zeros([5, 2]), flow_in=flow)
+    (array,) = alive("listed")
+    assert (array.dtype, array.size, array.bytes) == ("double", 3, 80)
+    assert not array.is_gradient
+    assert array.gradients == {}
+    del handle
+    gc.collect()
+    assert alive("listed") == []
+
+
+def test_a_forward_array_lists_its_gradient_arrays_by_source():
+    handle, flow = make("parent", 2)
+    first, _ = tf.raw_ops.TensorArrayGradV3(handle=handle, flow_in=flow, source="one")
+    again, _ = tf.raw_ops.TensorArrayGradV3(handle=handle, flow_in=flow, source="one")
+    other, _ = tf.raw_ops.TensorArrayGradV3(handle=handle, flow_in=flow, source="two")
+    forward = [array for array in alive("parent") if not array.is_gradient]
+    gradients = {array.name for array in alive("parent") if array.is_gradient}
+    assert len(forward) == 1
+    assert sorted(forward[0].gradients) == ["one", "two"]
+    assert set(forward[0].gradients.values()) == gradients
+    assert all(f"@{source}" in name for source, name in forward[0].gradients.items())
+    del first, again, other
+
+
+def test_bytes_alive_are_the_sum_over_all_arrays():
+    before = tensor_array_grad.status().bytes_alive
+    handle, flow = make("summed", 2)
+    for index in range(2):
+        tf.raw_ops.TensorArrayWriteV3(
+            handle=handle, index=index, value=np.ones([100], np.float32), flow_in=flow
+        )
+    assert tensor_array_grad.status().bytes_alive == before + 800
+    tf.raw_ops.TensorArrayCloseV3(handle=handle)
+    assert tensor_array_grad.status().bytes_alive == before
+
+
+def test_the_page_names_versions_arrays_counters_and_kernels():
+    handle, _ = make("on_the_page", 4)
+    status = tensor_array_grad.status()
+    page = str(status)
+    assert page.startswith(f"tensor_array_grad {tensor_array_grad.__version__}: active")
+    assert f"built for    TensorFlow {status.built_for} ({status.built_from})" in page
+    assert f"running      TensorFlow {tf.__version__}" in page
+    assert "on_the_page" in page
+    assert "4 x float" in page
+    assert f"kernels.TensorArrayV3 {status.counters['kernels.TensorArrayV3']:,}" in page
+    assert "ops on CPU" in page
+    del handle
+
+
+def test_only_the_first_arrays_are_named_on_the_page():
+    handles = [make("many", 1)[0] for _ in range(30)]
+    page = str(tensor_array_grad.status())
+    assert page.count("x float") + page.count("x double") <= 10
+    assert f"arrays alive {len(tensor_array_grad.status().arrays)}" in page
+    del handles
+
+
+def test_the_rules_are_the_counters_of_the_graph_pass():
+    status = tensor_array_grad.status()
+    for name, count in status.rules.items():
+        assert status.counters[f"graph.{name}"] == count
+    assert all(not name.startswith("kernels.") for name in status.rules)
+
+
+def test_ours_and_stock_kernels_are_listed_with_their_priority():
+    kernels = tensor_array_grad.status().kernels
+    reads = {(k.device, k.priority) for k in kernels if k.op == "TensorArrayReadV3"}
+    assert {("CPU", 0), ("CPU", 1)} <= reads
+
+
+def test_a_missing_library_is_a_problem(monkeypatch, tmp_path):
+    monkeypatch.setattr(_loader, "library_path", lambda: str(tmp_path / "gone.so"))
+    status = tensor_array_grad.status()
+    assert status.problems == (f"{tmp_path / 'gone.so'} is missing",)
+    assert not status.loaded
+    assert f"PROBLEM      {tmp_path / 'gone.so'} is missing" in str(status)
+
+
+@pytest.mark.parametrize("field", ["problems", "missing_kernels"])
+def test_all_is_well_here(field):
+    assert getattr(tensor_array_grad.status(), field) == ()
