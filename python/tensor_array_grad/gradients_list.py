@@ -20,9 +20,7 @@ from tensor_array_grad import _tf_private
 
 # Types that tf.math.unsorted_segment_sum adds. Lists of others have no sum to speak of: stock's
 # gradient function is kept for them.
-_SUMMED = frozenset(
-    {tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.complex64, tf.complex128}
-)
+_SUMMED = frozenset({tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.complex64, tf.complex128})
 
 _stock: dict[str, _tf_private.GradientFunction] = {}
 
@@ -31,7 +29,7 @@ def install() -> None:
     """Registers the functions for this process; again is harmless."""
     if _stock:
         return
-    mends = {
+    mends: dict[str, _tf_private.GradientFunction] = {
         "TensorListGather": _gather_grad,
         "TensorListScatter": functools.partial(_scatter_grad, row_input=0),
         "TensorListScatterV2": functools.partial(_scatter_grad, row_input=0),
