@@ -82,14 +82,10 @@ absl::Status ArrayStore::CheckWriteIndex(int64_t index) const {
 }
 
 absl::Status ArrayStore::CheckElementShape(int64_t index, const TensorShape& shape,
-                                           PartialTensorShape* element_shape) const {
-  if (!Compatible(*element_shape, shape)) {
-    return errors::IncompatibleElement(name_, index, shape, *element_shape);
-  }
-  if (identical_element_shapes_ && !element_shape_known_) {
-    *element_shape = PartialTensorShape(shape.dim_sizes());
-  }
-  return absl::OkStatus();
+                                           const PartialTensorShape& element_shape) const {
+  return Compatible(element_shape, shape)
+             ? absl::OkStatus()
+             : errors::IncompatibleElement(name_, index, shape, element_shape);
 }
 
 absl::Status ArrayStore::CheckSlot(int64_t index, const TensorShape& shape, bool* sums) const {
@@ -234,17 +230,17 @@ absl::Status ArrayStore::Write(int64_t index, Tensor value, bool exclusive, Elem
     AwaitIdle(index);
     TF_RETURN_IF_ERROR(CheckOpen());
     TF_RETURN_IF_ERROR(CheckWriteIndex(index));
-    PartialTensorShape element_shape = element_shape_;
-    TF_RETURN_IF_ERROR(CheckElementShape(index, value.shape(), &element_shape));
+    TF_RETURN_IF_ERROR(CheckElementShape(index, value.shape(), element_shape_));
     bool sums = false;
     TF_RETURN_IF_ERROR(CheckSlot(index, value.shape(), &sums));
     Slot* slot = FindOrMakeSlot(index);
     if (slot == nullptr) return errors::SlotsExhausted(name_, index);
     if (!sums) {
-      if (!element_shape.IsFullyDefined()) {
+      if (FirstShapeCounts()) {
+        SetElementShape(PartialTensorShape(value.shape().dim_sizes()));
+      } else if (!element_shape_known_) {
         TF_RETURN_IF_ERROR(shapes_->Record(index, 1, value.shape()));
       }
-      SetElementShape(element_shape);
       ++version_;
       size_ = std::max(size_, index + 1);
       DropData(slot);  // an element without values, if any: nothing is freed

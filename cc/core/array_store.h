@@ -141,10 +141,12 @@ class ArrayStore {
 
   // -- array_store.cc: what a write checks, in this order --
   absl::Status CheckWriteIndex(int64_t index) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // `element_shape` is the array's; the first value of an identical-shapes array narrows it.
   absl::Status CheckElementShape(int64_t index, const tensorflow::TensorShape& shape,
-                                 tensorflow::PartialTensorShape* element_shape) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+                                 const tensorflow::PartialTensorShape& element_shape) const;
+  // Whether the next value written fixes the element shape for all.
+  bool FirstShapeCounts() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return identical_element_shapes_ && !element_shape_known_;
+  }
   // Sets `sums` to whether the slot has data that the value has to be added to.
   absl::Status CheckSlot(int64_t index, const tensorflow::TensorShape& shape, bool* sums) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

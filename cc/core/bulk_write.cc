@@ -117,7 +117,8 @@ absl::Status ArrayStore::CheckWrites(WritePlan* plan) const {
     TF_RETURN_IF_ERROR(CheckWriteIndex(index));
     if (i == 0 || !block.stacked()) {
       shape = block.shape(i);
-      TF_RETURN_IF_ERROR(CheckElementShape(index, shape, &plan->element_shape));
+      TF_RETURN_IF_ERROR(CheckElementShape(index, shape, plan->element_shape));
+      if (FirstShapeCounts()) plan->element_shape = PartialTensorShape(shape.dim_sizes());
     }
     bool sums = false;
     TF_RETURN_IF_ERROR(CheckSlot(index, shape, &sums));

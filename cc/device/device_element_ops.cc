@@ -11,15 +11,22 @@ using tensorflow::DataType;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-cpu::ParallelFor IntraOpPool(tensorflow::OpKernelContext* ctx) {
-  return [ctx](int64_t total, int64_t cost, const std::function<void(int64_t, int64_t)>& work) {
+// A cpu::ParallelFor over the device's intra-op pool.
+class IntraOpPool {
+ public:
+  explicit IntraOpPool(tensorflow::OpKernelContext* ctx) : ctx_(ctx) {}
+
+  void operator()(int64_t total, int64_t cost, cpu::Work work) const {
     // What is done sooner than a thread wakes up is done here.
     constexpr int64_t kWorthSharing = 32768;
     if (total * cost < kWorthSharing) return work(0, total);
-    const auto& workers = *ctx->device()->tensorflow_cpu_worker_threads();
+    const auto& workers = *ctx_->device()->tensorflow_cpu_worker_threads();
     tensorflow::Shard(workers.num_threads, workers.workers, total, cost, work);
-  };
-}
+  }
+
+ private:
+  tensorflow::OpKernelContext* const ctx_;
+};
 
 }  // namespace
 

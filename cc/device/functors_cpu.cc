@@ -62,7 +62,7 @@ void AddRange(const tensorflow::complex128* left, const tensorflow::complex128* 
 }
 
 template <typename T>
-void AddAll(const Tensor& left, const Tensor& right, const ParallelFor& run, Tensor* out) {
+void AddAll(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* out) {
   const T *a = Values<T>(left), *b = Values<T>(right);
   T* sum = Values<T>(out);
   run(out->NumElements(), /*cost=*/1, [=](int64_t begin, int64_t end) {
@@ -113,7 +113,7 @@ void PackObjects(absl::Span<const Piece> pieces, absl::Span<const int64_t> start
 
 }  // namespace
 
-void Add(const Tensor& left, const Tensor& right, const ParallelFor& run, Tensor* out) {
+void Add(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* out) {
   switch (out->dtype()) {
 #define TAG_ADD(T)                            \
   case tensorflow::DataTypeToEnum<T>::value: \
@@ -125,7 +125,7 @@ void Add(const Tensor& left, const Tensor& right, const ParallelFor& run, Tensor
   }
 }
 
-void Zero(const ParallelFor& run, Tensor* out) {
+void Zero(ParallelFor run, Tensor* out) {
   const int64_t bytes = out->TotalBytes();
   char* const to = Values<char>(out);
   run(bytes, /*cost=*/1, [to](int64_t begin, int64_t end) {
@@ -133,7 +133,7 @@ void Zero(const ParallelFor& run, Tensor* out) {
   });
 }
 
-void Pack(absl::Span<const Piece> pieces, const ParallelFor& run, Tensor* out) {
+void Pack(absl::Span<const Piece> pieces, ParallelFor run, Tensor* out) {
   std::vector<int64_t> starts;
   starts.reserve(pieces.size());
   int64_t total = 0;

@@ -11,7 +11,7 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
 // Cuts the work in pieces of 3, so that what is found by position is tested too.
-void ByThrees(int64_t total, int64_t, const std::function<void(int64_t, int64_t)>& work) {
+void ByThrees(int64_t total, int64_t, cpu::Work work) {
   for (int64_t i = 0; i < total; i += 3) work(i, std::min(i + 3, total));
 }
 

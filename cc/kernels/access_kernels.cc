@@ -66,7 +66,7 @@ class ReadOp : public OpKernel {
     CpuElementOps ops(ctx);
     Tensor value;
     OP_REQUIRES_OK(ctx, array->store().Read(index, ops, &value));
-    ctx->set_output(kValue, value);
+    ctx->set_output(kValue, std::move(value));
   }
 
   bool IsExpensive() override { return false; }

@@ -35,7 +35,7 @@ class ConcatOp : public OpKernel {
     const auto count = static_cast<int64_t>(lengths.size());
     OP_REQUIRES_OK(ctx, ctx->allocate_output(kLengths, {count}, &lengths_out));
     std::copy(lengths.begin(), lengths.end(), lengths_out->flat<int64_t>().data());
-    ctx->set_output(kValue, value);
+    ctx->set_output(kValue, std::move(value));
   }
 
  private:

@@ -33,7 +33,7 @@ class GatherOp : public OpKernel {
     Tensor value;
     OP_REQUIRES_OK(
         ctx, store.Gather(Values<int32_t>(ctx, kIndices), element_shape_, ops, &value));
-    ctx->set_output(kValue, value);
+    ctx->set_output(kValue, std::move(value));
   }
 
  private:

@@ -27,7 +27,7 @@ class GradOp : public OpKernel {
     OP_REQUIRES_OK(ctx, GetPrefix(ctx, &prefix));
     Tensor handle;
     OP_REQUIRES_OK(ctx, forward->FindOrCreateGrad(source_, prefix, &handle));
-    ctx->set_output(kGradHandle, handle);
+    ctx->set_output(kGradHandle, std::move(handle));
     ctx->set_output(kFlowOut, flow_);
   }
 

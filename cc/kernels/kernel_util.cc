@@ -32,7 +32,7 @@ absl::Status LookupByName(OpKernelContext* ctx, const ResourceHandle& handle, Ar
   ArrayResource* found = nullptr;
   absl::Status status =
       ctx->resource_manager()->Lookup<ArrayResource>(handle.container(), handle.name(), &found);
-  array->reset(found);
+  array->Own(found);
   return status;
 }
 
@@ -49,8 +49,7 @@ absl::Status LookupArray(OpKernelContext* ctx, int input, ArrayRef* array) {
   absl::Status status = CheckHandle(ctx, handle);
   if (!status.ok()) return status;
   if (!handle.IsRefCounting()) return LookupByName(ctx, handle, array);
-  array->reset(static_cast<ArrayResource*>(handle.resource().get()));
-  (*array)->Ref();
+  array->Borrow(static_cast<ArrayResource*>(handle.resource().get()));
   return absl::OkStatus();
 }
 

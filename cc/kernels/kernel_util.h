@@ -11,7 +11,21 @@
 
 namespace tensor_array_grad {
 
-using ArrayRef = tensorflow::core::RefCountPtr<ArrayResource>;
+// An array for the length of a kernel call. The handle tensor that is the kernel's input keeps the
+// array alive, so that nothing is counted; only an array that was found by its name is owned.
+class ArrayRef {
+ public:
+  ArrayResource* operator->() const { return array_; }
+  void Borrow(ArrayResource* array) { array_ = array; }
+  void Own(ArrayResource* array) {
+    owner_.reset(array);
+    array_ = array;
+  }
+
+ private:
+  ArrayResource* array_ = nullptr;
+  tensorflow::core::RefCountPtr<ArrayResource> owner_;
+};
 
 // Sets `array` to the array that input `input` is a handle of: its first element, if it has many.
 // InvalidArgument: no element; a handle of another device or type. NotFound: a handle that only

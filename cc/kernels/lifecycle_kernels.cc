@@ -48,9 +48,8 @@ class CreateOp : public OpKernel {
     options.size = *static_cast<const int32_t*>(size.data());
     OP_REQUIRES(ctx, options.size >= 0, errors::SizeNegative(options.size));
     Tensor handle;
-    OP_REQUIRES_OK(ctx, ArrayResource::Create(PlaceOf(ctx), NewForwardName(base_name_),
-                                              std::move(options), &handle));
-    ctx->set_output(kHandle, handle);
+    ArrayResource::Create(PlaceOf(ctx), NewForwardName(base_name_), std::move(options), &handle);
+    ctx->set_output(kHandle, std::move(handle));
     ctx->set_output(kFlow, flow_);
   }
 

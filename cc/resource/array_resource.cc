@@ -51,13 +51,11 @@ ArrayResource::~ArrayResource() {
   living.arrays.erase(living_);
 }
 
-absl::Status ArrayResource::Create(const Place& place, const std::string& name,
-                                   ArrayOptions options, Tensor* handle) {
+void ArrayResource::Create(Place place, std::string name, ArrayOptions options, Tensor* handle) {
   options.name = std::string(ShortName(name));
-  auto* array = new ArrayResource(place, name, std::move(options));
-  *handle = HandleOf(array, place);  // owns the array from here on
+  auto* array = new ArrayResource(std::move(place), std::move(name), std::move(options));
+  *handle = HandleOf(array, array->place_);  // owns the array from here on
   array->List();
-  return absl::OkStatus();
 }
 
 // A name that is taken (two arrays whose name and source join to one string) stays the older
@@ -76,12 +74,6 @@ void ArrayResource::Unlist() {
 absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const TensorShape& prefix,
                                              Tensor* handle) {
   TF_RETURN_IF_ERROR(store_.CheckOpen());
-  const auto find = [&](std::vector<Grad>& grads) {
-    for (auto grad = grads.begin(); grad != grads.end(); ++grad) {
-      if (grad->source == source) return grad;
-    }
-    return grads.end();
-  };
   const auto accept = [&](const Grad& grad) {
     if (grad.prefix != prefix) {
       return errors::OtherPrefix(grad.array->store().name(), grad.prefix, prefix);
@@ -91,29 +83,25 @@ absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const Ten
   };
   {
     absl::MutexLock lock(&grads_mu_);
-    const auto grad = find(grads_);
-    if (grad != grads_.end() && !grad->array->store().closed()) return accept(*grad);
+    const auto found = grads_.find(source);
+    if (found != grads_.end() && !found->second.array->store().closed()) {
+      return accept(found->second);
+    }
   }
 
   // Made unlocked, and dropped if another call with this source is faster.
   ArrayOptions options;
   TF_RETURN_IF_ERROR(store_.Freeze(prefix, &options));
-  const std::string name = GradName(name_, source);
+  std::string name = GradName(name_, source);
   options.name = std::string(ShortName(name));
-  auto* array = new ArrayResource(place_, name, std::move(options));
-  Grad made{std::string(source), prefix, array, HandleOf(array, place_)};
+  auto* array = new ArrayResource(place_, std::move(name), std::move(options));
+  Grad made{prefix, array, HandleOf(array, place_)};
   Grad closed;  // the array that is replaced, if any; destroyed unlocked
   {
     absl::MutexLock lock(&grads_mu_);
-    const auto grad = find(grads_);
-    if (grad == grads_.end()) {
-      grads_.push_back(made);
-    } else if (!grad->array->store().closed()) {
-      return accept(*grad);
-    } else {
-      closed = std::move(*grad);
-      *grad = made;
-    }
+    Grad& grad = grads_[source];
+    if (grad.array != nullptr && !grad.array->store().closed()) return accept(grad);
+    closed = std::exchange(grad, made);
   }
   if (closed.array != nullptr) closed.array->Unlist();
   array->List();
@@ -129,7 +117,7 @@ LivingArray ArrayResource::Describe() const {
   array.bytes = store_.TotalBytes();
   array.is_gradient = store_.accumulates();
   absl::MutexLock lock(&grads_mu_);
-  for (const Grad& grad : grads_) array.gradients[grad.source] = grad.array->name();
+  for (const auto& [source, grad] : grads_) array.gradients[source] = grad.array->name();
   return array;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
@@ -41,8 +42,8 @@ struct Place {
 class ArrayResource : public tensorflow::ResourceBase {
  public:
   // Makes an array called `name` and sets `handle` to a scalar handle that owns it.
-  static absl::Status Create(const Place& place, const std::string& name, ArrayOptions options,
-                             tensorflow::Tensor* handle);
+  static void Create(Place place, std::string name, ArrayOptions options,
+                     tensorflow::Tensor* handle);
 
   ~ArrayResource() override;
 
@@ -62,7 +63,6 @@ class ArrayResource : public tensorflow::ResourceBase {
 
  private:
   struct Grad {
-    std::string source;
     tensorflow::TensorShape prefix;
     ArrayResource* array = nullptr;  // owned by `handle`
     tensorflow::Tensor handle;
@@ -78,7 +78,7 @@ class ArrayResource : public tensorflow::ResourceBase {
   std::atomic<bool> listed_{false};
   std::list<const ArrayResource*>::iterator living_;
   mutable absl::Mutex grads_mu_;
-  std::vector<Grad> grads_ ABSL_GUARDED_BY(grads_mu_);
+  absl::flat_hash_map<std::string, Grad> grads_ ABSL_GUARDED_BY(grads_mu_);
 };
 
 }  // namespace tensor_array_grad

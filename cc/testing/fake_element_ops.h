@@ -21,7 +21,7 @@ class FakeElementOps : public ElementOps {
     return absl::OkStatus();
   }
   absl::Status Zero(tensorflow::Tensor* out) override {
-    cpu::Zero(Inline(), out);
+    cpu::Zero(Inline, out);
     return absl::OkStatus();
   }
   absl::Status AddInto(const tensorflow::Tensor& addend, tensorflow::Tensor* sum) override {
@@ -31,13 +31,13 @@ class FakeElementOps : public ElementOps {
                    tensorflow::Tensor* out) override {
     if (before_add) before_add();
     ++adds;
-    cpu::Add(left, right, Inline(), out);
+    cpu::Add(left, right, Inline, out);
     return absl::OkStatus();
   }
   absl::Status Pack(absl::Span<const Piece> pieces, tensorflow::Tensor* out) override {
     ++packs;
     pieces_packed += static_cast<int64_t>(pieces.size());
-    cpu::Pack(pieces, Inline(), out);
+    cpu::Pack(pieces, Inline, out);
     return absl::OkStatus();
   }
 
@@ -46,11 +46,7 @@ class FakeElementOps : public ElementOps {
   std::function<void()> before_add;
 
  private:
-  static cpu::ParallelFor Inline() {
-    return [](int64_t total, int64_t, const std::function<void(int64_t, int64_t)>& work) {
-      work(0, total);
-    };
-  }
+  static void Inline(int64_t total, int64_t, cpu::Work work) { work(0, total); }
 };
 
 }  // namespace tensor_array_grad
