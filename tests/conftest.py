@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import tensor_array_grad
 from tensor_array_grad import _loader
-from tests import modes
+from tests import modes, stock
 
 # Before any test file is imported: what runs earlier keeps stock's kernels.
 tensor_array_grad.enable()
@@ -52,3 +52,17 @@ class Counted:
 def counted() -> Counted:
     """Counts the library's events from the start of the test."""
     return Counted()
+
+
+@pytest.fixture(scope="session")
+def ours() -> Iterator[stock.Runner]:
+    """Child processes that run programs on our kernels."""
+    with stock.Runner("enable") as runner:
+        yield runner
+
+
+@pytest.fixture(scope="session")
+def stocks() -> Iterator[stock.Runner]:
+    """Child processes that run programs on TensorFlow's own kernels."""
+    with stock.Runner() as runner:
+        yield runner

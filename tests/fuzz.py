@@ -1,0 +1,235 @@
+"""Runs random programs on the model, on stock and on ours, and compares all of them.
+
+    python -m tests.fuzz --programs 50000
+
+Three comparisons are made of each program: stock with the model that plays stock, ours with the
+model that plays ours, and stock with ours up to the first step at which one of the differences of
+`reference.Rules` can show. Values are compared bit by bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import dataclasses
+import sys
+import time
+from collections.abc import Sequence
+
+import hypothesis
+import numpy as np
+from hypothesis import strategies as st
+
+from tests import reference, stock
+from tests.programs import Program, programs
+
+# Two graph runs take as long as ten eager ones, so most programs run eagerly.
+MODE = st.sampled_from(["eager"] * 8 + ["function", "session"])
+
+
+class Mismatch(AssertionError):
+    """Two runs of one program differ."""
+
+
+@dataclasses.dataclass
+class Tally:
+    """What has been compared so far."""
+
+    programs: int = 0
+    steps: int = 0
+    failures: int = 0
+    alike: int = 0
+    rules: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+
+
+class Judge:
+    """Runs programs and compares them.
+
+    Args:
+      ours: A runner with our kernels, or None to compare stock with its model alone.
+      stocks: A runner with TensorFlow's own kernels, or None.
+    """
+
+    def __init__(self, ours: stock.Runner | None, stocks: stock.Runner | None):
+        self._ours = ours
+        self._stock = stocks
+        self.tally = Tally()
+
+    def check(self, program: Program, mode: str) -> None:
+        """Raises Mismatch where a run differs from its model or from the other run."""
+        got_stock = got_ours = None
+        model = reference.Model(reference.OURS)
+        expected = model.run(program)
+        if self._stock is not None:
+            stock_model = reference.Model(reference.STOCK)
+            want = stock_model.run(program)
+            alive = _steps_before_death(want)
+            got_stock = self._stock.run(program[:alive], mode) if alive else []
+            compare("stock", program, got_stock, want[:alive], mode)
+        if self._ours is not None:
+            got_ours = self._ours.run(program, mode)
+            compare("ours", program, got_ours, expected, mode)
+        first = min((step for step, _ in model.met), default=len(program))
+        if got_stock is not None and got_ours is not None:
+            _compare_runs(program, got_stock[:first], got_ours[:first], mode)
+        self._count(program, expected, model, first)
+
+    def _count(
+        self,
+        program: Program,
+        expected: Sequence[reference.Expected],
+        model: reference.Model,
+        first: int,
+    ) -> None:
+        self.tally.programs += 1
+        self.tally.steps += len(program)
+        self.tally.failures += sum(isinstance(e, reference.Failed) for e in expected)
+        self.tally.alike += first == len(program)
+        self.tally.rules.update({rule for _, rule in model.met})
+
+
+def _steps_before_death(expected: Sequence[reference.Expected]) -> int:
+    dead = [k for k, e in enumerate(expected) if isinstance(e, reference.Dead)]
+    return dead[0] if dead else len(expected)
+
+
+def compare(
+    who: str,
+    program: Program,
+    got: Sequence[stock.Outcome],
+    want: Sequence[reference.Expected],
+    mode: str,
+) -> None:
+    """Raises Mismatch at the first step whose outcome is not the one wanted."""
+    for k, (g, w) in enumerate(zip(got, want, strict=True)):
+        # Ours may report another one of several faults of a bulk op.
+        any_text = who == "ours" and program[k]["op"] in ("Gather", "Scatter", "Split", "Concat")
+        problem = _difference(g, w, any_text)
+        if problem:
+            raise Mismatch(_report(who, program, k, problem, mode))
+        if mode != "eager" and isinstance(w, reference.Failed):
+            return  # an error ends a graph
+
+
+def _difference(got: stock.Outcome, want: reference.Expected, any_text: bool) -> str:
+    if isinstance(want, reference.Returned):
+        if isinstance(got, stock.Value) and same_values(got.outputs, want.outputs):
+            return ""
+    elif isinstance(want, reference.Failed):
+        same_kind = isinstance(got, stock.Error) and got.kind == want.kind
+        if same_kind and (any_text or want.text in got.message):
+            return ""
+    elif isinstance(want, reference.Skipped) and isinstance(got, stock.NotRun):
+        return ""
+    return f"got  {got}\n  want {want}"
+
+
+def _compare_runs(
+    program: Program, one: Sequence[stock.Outcome], other: Sequence[stock.Outcome], mode: str
+) -> None:
+    for k, (a, b) in enumerate(zip(one, other, strict=False)):
+        if isinstance(a, stock.Value) and isinstance(b, stock.Value):
+            same = same_values(a.outputs, b.outputs)
+        elif isinstance(a, stock.Error) and isinstance(b, stock.Error):
+            same = a.kind == b.kind
+        else:
+            same = type(a) is type(b)
+        if not same:
+            raise Mismatch(_report("ours and stock", program, k, f"stock {a}\n  ours  {b}", mode))
+
+
+def same_values(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> bool:
+    """Whether dtype, shape and every bit of every array are equal; any NaN equals any NaN."""
+    return len(got) == len(want) and all(map(_same_array, got, want))
+
+
+def _same_array(got: np.ndarray, want: np.ndarray) -> bool:
+    want = np.asarray(want)
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return False
+    if got.dtype == object or got.dtype.kind in "biu":
+        return bool(np.all(got == want))
+    if got.dtype.kind == "c":
+        return _same_array(got.real, want.real) and _same_array(got.imag, want.imag)
+    nan = np.isnan(got)
+    return bool(
+        np.array_equal(nan, np.isnan(want))
+        and np.array_equal(np.where(nan, 0, got), np.where(nan, 0, want))
+        and np.array_equal(np.signbit(got) & ~nan, np.signbit(want) & ~nan)
+    )
+
+
+def _report(who: str, program: Program, at: int, problem: str, mode: str) -> str:
+    steps = "\n".join(f"  {'>' if k == at else ' '} {k}: {step}" for k, step in enumerate(program))
+    return f"{who}, mode {mode}, step {at}:\n  {problem}\n{steps}"
+
+
+def run(judge: Judge, count: int, derandomize: bool, progress: bool = False) -> None:
+    """Checks `count` programs; raises Mismatch with the smallest program found that differs."""
+    start = time.monotonic()
+
+    @hypothesis.settings(
+        max_examples=count,
+        derandomize=derandomize,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(hypothesis.HealthCheck),
+        phases=[hypothesis.Phase.generate, hypothesis.Phase.shrink],
+    )
+    @hypothesis.given(programs(), MODE)
+    def check(program: Program, mode: str) -> None:
+        judge.check(program, mode)
+        if progress and judge.tally.programs % 20 == 0:
+            _show_progress(judge.tally, count, time.monotonic() - start)
+
+    check()
+    if progress:
+        _show_progress(judge.tally, count, time.monotonic() - start)
+        sys.stderr.write("\n")
+
+
+def _show_progress(tally: Tally, count: int, elapsed: float) -> None:
+    part = min(1.0, tally.programs / count)
+    left = elapsed / max(part, 1e-9) - elapsed
+    bar = "#" * int(30 * part)
+    sys.stderr.write(
+        f"\r[{bar:<30}] {tally.programs}/{count} programs, {tally.steps} steps, "
+        f"{tally.programs / max(elapsed, 1e-9):.0f}/s, {left / 60:.1f} min left "
+    )
+    sys.stderr.flush()
+
+
+def _logs(runners: Sequence[stock.Runner | None]) -> str:
+    return "\n".join(runner.log()[-2000:] for runner in runners if runner is not None)
+
+
+def main() -> None:
+    """Parses the command line and runs."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--programs", type=int, default=50000)
+    parser.add_argument("--library", default="enable", help="'enable', 'none', or a library's path")
+    parser.add_argument("--no-stock", action="store_true", help="compare ours with its model only")
+    parser.add_argument("--seed", type=int, help="default: a fixed set of programs")
+    args = parser.parse_args()
+    if args.seed is not None:
+        hypothesis.seed(args.seed)
+    ours = None if args.library == "none" else stock.Runner(args.library)
+    stocks = None if args.no_stock else stock.Runner()
+    judge = Judge(ours, stocks)
+    try:
+        run(judge, args.programs, derandomize=args.seed is None, progress=True)
+    except Mismatch as mismatch:
+        sys.exit(f"\n{mismatch}\n{_logs([ours, stocks])}")
+    finally:
+        for runner in (ours, stocks):
+            if runner is not None:
+                runner.close()
+    tally = judge.tally
+    print(
+        f"{tally.programs} programs, {tally.steps} steps, of which {tally.failures} fail as they "
+        f"should; {tally.alike} programs meet no listed difference. Met: {dict(tally.rules)}"
+    )
+
+
+if __name__ == "__main__":
+    main()

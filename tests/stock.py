@@ -1,0 +1,261 @@
+"""Runs programs of V3 ops in child processes, with TensorFlow's own kernels or with ours.
+
+A program is plain data (see `tests.programs`): a list of steps, each a dict with the key "op" and
+the arguments of that op as NumPy arrays, so that it can be pickled, printed and shrunk. Three
+processes take part:
+
+    caller  --control socket-->  nursery (imports TensorFlow once, runs no op)
+       |                            | fork, a few milliseconds each
+       `------- data socket ---->  worker (runs programs, may die; tests.worker)
+
+A worker that dies or hangs costs one fork, not one import. Results are streamed step by step, so
+that all that happened before a death is known.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import pickle
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+Step = dict[str, Any]
+Program = list[Step]
+
+_ROOT = pathlib.Path(__file__).resolve().parent.parent
+MODES = ("eager", "function", "session")
+STEP_TIMEOUT_S = 60.0
+_START_TIMEOUT_S = 180.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Zeros:
+    """An input without elements whose shape NumPy cannot hold; not for Sessions."""
+
+    shape: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Value:
+    """A step that succeeded; `outputs` holds every output that is not a handle."""
+
+    outputs: tuple[np.ndarray, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Error:
+    """A step that raised; `kind` is the name of the exception class."""
+
+    kind: str
+    message: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Died:
+    """The process ended here. `signal` is None when it left by an exit code."""
+
+    signal: int | None
+    code: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Hung:
+    """Nothing came back within `seconds`; the process was killed."""
+
+    seconds: float
+
+
+@dataclasses.dataclass(frozen=True)
+class NotRun:
+    """Never tried: an earlier step ended the program, or the handle it needs was never made."""
+
+
+Outcome = Value | Error | Died | Hung | NotRun
+
+
+def send(sock: socket.socket, message: object) -> None:
+    body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    sock.sendall(struct.pack("<Q", len(body)) + body)
+
+
+def receive(sock: socket.socket, timeout: float | None = None) -> Any:
+    """Returns one message; raises EOFError when the peer is gone, TimeoutError in silence."""
+    size = struct.unpack("<Q", _receive_bytes(sock, 8, timeout))[0]
+    return pickle.loads(_receive_bytes(sock, size, timeout))
+
+
+def _receive_bytes(sock: socket.socket, count: int, timeout: float | None) -> bytes:
+    deadline = None if timeout is None else time.monotonic() + timeout
+    chunks = bytearray()
+    while len(chunks) < count:
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        if not select.select([sock], [], [], left)[0]:
+            raise TimeoutError
+        try:
+            chunk = sock.recv(count - len(chunks))
+        except ConnectionResetError:
+            chunk = b""
+        if not chunk:
+            raise EOFError
+        chunks += chunk
+    return bytes(chunks)
+
+
+class Runner:
+    """Runs programs on one kind of kernels; restarts its worker when a program kills it.
+
+    Args:
+      library: None for TensorFlow's own kernels; "enable" to call `tensor_array_grad.enable()` in
+        the nursery; else the path of an op library to load.
+      env: Environment variables to add to (or, with None, remove from) the child's.
+      step_timeout: Seconds without a result after which a step counts as hung.
+    """
+
+    def __init__(
+        self,
+        library: str | None = None,
+        env: dict[str, str | None] | None = None,
+        step_timeout: float = STEP_TIMEOUT_S,
+    ):
+        self._library = library
+        self._timeout = step_timeout
+        self._worker: socket.socket | None = None
+        self._worker_pid = 0
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the runner
+        self._control, theirs = socket.socketpair()
+        environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1")
+        # The child imports what this process imports, installed or not.
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+        for key, value in (env or {}).items():
+            environment.pop(key, None)
+            if value is not None:
+                environment[key] = value
+        with theirs:
+            self._nursery = subprocess.Popen(
+                [sys.executable, "-m", "tests.worker", str(theirs.fileno()), library or ""],
+                pass_fds=[theirs.fileno()],
+                env=environment,
+                cwd=_ROOT,
+                stderr=self._log,
+            )
+        self._ready = False
+
+    def log(self) -> str:
+        """Returns what the children have written to their standard error."""
+        self._log.seek(0)
+        return self._log.read().decode(errors="replace")
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the nursery and its worker."""
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+        self._control.close()
+        self._nursery.wait(timeout=30)
+        self._log.close()
+
+    def run(self, program: Program, mode: str = "eager") -> list[Outcome]:
+        """Returns one outcome for each step of `program`."""
+        return next(self.run_all([program], mode))
+
+    def run_all(self, programs: Iterable[Program], mode: str = "eager") -> Iterator[list[Outcome]]:
+        """Yields the outcomes of each program, in order."""
+        for program in programs:
+            yield self._run_one(program, mode)
+
+    def run_fresh(self, program: Program, mode: str = "eager") -> list[Outcome]:
+        """As `run`, in a process that has run nothing before and runs nothing after."""
+        self._drop_worker()
+        try:
+            return self._run_one(program, mode)
+        finally:
+            self._drop_worker()
+
+    def call(self, function: str, *args: object, timeout: float = 300.0) -> Any:
+        """Calls "module:function" with `args` in a fresh process and returns its result.
+
+        Returns Died or Hung instead when the process did not live to answer, and Error when the
+        function raised.
+        """
+        self._drop_worker()
+        worker = self._worker_socket()
+        send(worker, ("call", function, args))
+        try:
+            return receive(worker, timeout)
+        except (EOFError, TimeoutError) as gone:
+            return self._bury(gone, timeout)
+        finally:
+            self._drop_worker()
+
+    def _run_one(self, program: Program, mode: str) -> list[Outcome]:
+        worker = self._worker_socket()
+        outcomes: list[Outcome] = []
+        try:
+            send(worker, (mode, program))
+            while len(outcomes) < len(program):
+                outcomes.extend(receive(worker, self._timeout))
+        except (EOFError, TimeoutError, BrokenPipeError, ConnectionResetError) as gone:
+            outcomes.append(self._bury(gone, self._timeout))
+        outcomes.extend([NotRun()] * (len(program) - len(outcomes)))
+        return outcomes
+
+    def _bury(self, gone: Exception, timeout: float) -> Outcome:
+        hung = isinstance(gone, TimeoutError)
+        if hung:
+            os.kill(self._worker_pid, signal.SIGKILL)
+        status = self._wait_for_worker()
+        if hung:
+            return Hung(timeout)
+        if os.WIFSIGNALED(status):
+            return Died(os.WTERMSIG(status))
+        return Died(None, os.WEXITSTATUS(status))
+
+    def _wait_for_worker(self) -> int:
+        send(self._control, ("wait", self._worker_pid))
+        assert self._worker is not None
+        self._worker.close()
+        self._worker = None
+        return receive(self._control, 60.0)
+
+    def _drop_worker(self) -> None:
+        if self._worker is not None:
+            self._worker.shutdown(socket.SHUT_RDWR)
+            self._wait_for_worker()
+
+    def _worker_socket(self) -> socket.socket:
+        if self._worker is None:
+            if not self._ready:
+                receive(self._control, _START_TIMEOUT_S)
+                self._ready = True
+            self._worker, theirs = socket.socketpair()
+            with theirs:
+                send(self._control, ("fork",))
+                socket.send_fds(self._control, [b"f"], [theirs.fileno()])
+            self._worker_pid = receive(self._control, 60.0)
+        return self._worker
+
+
+def handles_of(step: Step) -> list[int]:
+    """The steps whose handles `step` uses."""
+    reference = step.get("array", [])
+    if isinstance(reference, str):
+        return []
+    return [reference] if isinstance(reference, int) else list(reference)
