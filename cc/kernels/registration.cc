@@ -56,8 +56,9 @@ Built ThisBuild() {
 
 KernelTable AllKernels() {
   KernelTable all;
-  for (const auto& table : {LifecycleKernels, GradKernels, AccessKernels, GatherScatterKernels,
-                            ConcatSplitKernels}) {
+  for (const auto& table :
+       {LifecycleKernels, GradKernels, AccessKernels, GatherScatterKernels, ConcatSplitKernels,
+        ListAccessKernels, ListBulkKernels, ListConcatKernels}) {
     const KernelTable rows = table();
     all.insert(all.end(), rows.begin(), rows.end());
   }

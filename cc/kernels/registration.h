@@ -48,6 +48,9 @@ KernelTable GradKernels();           // TensorArrayGradV3, TensorArrayGradWithSh
 KernelTable AccessKernels();         // Write, Read
 KernelTable GatherScatterKernels();  // Gather, Scatter
 KernelTable ConcatSplitKernels();    // Concat, Split
+KernelTable ListAccessKernels();     // TensorList ops that touch one element, ListAccumulate
+KernelTable ListBulkKernels();       // those that touch many, ListScatterAdd
+KernelTable ListConcatKernels();     // TensorListConcat, ConcatV2, Split
 
 // Every kernel of the library. Kernels are generic in dtype, so a row is one registration a device.
 KernelTable AllKernels();

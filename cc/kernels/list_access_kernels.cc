@@ -1,0 +1,372 @@
+// The TensorList ops that make a list or touch one element of it. None costs more than O(log n),
+// but for reading an unset element whose shape only other elements tell.
+
+#include "cc/kernels/list_kernel_util.h"
+#include "cc/kernels/registration.h"
+#include "tensorflow/core/framework/variant.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DataTypeString;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::PartialTensorShape;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+class EmptyListOp : public CheapListKernel {
+ public:
+  using CheapListKernel::CheapListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    const Tensor& bound = ctx->input(kMaxNumElements);
+    if (bound.dims() != 0) {
+      return InvalidList("max_num_elements expected to be a scalar but got shape: ",
+                         bound.shape().DebugString());
+    }
+    ListSpec spec;
+    spec.dtype = element_dtype_;
+    spec.max_num_elements = bound.scalar<int32_t>()();
+    TF_RETURN_IF_ERROR(ShapeFromTensor(ctx->input(kElementShape), &spec.shape));
+    return OutputList(ctx, 0, ListVariant(std::move(spec), 0));
+  }
+
+ private:
+  enum Inputs { kElementShape, kMaxNumElements };
+};
+
+// Reads the inputs of TensorListReserve, which ListAccumulate has too.
+absl::Status ReservedList(OpKernelContext* ctx, int shape_input, int size_input,
+                          PartialTensorShape* shape, int64_t* size) {
+  TF_RETURN_IF_ERROR(ShapeFromTensor(ctx->input(shape_input), shape));
+  const Tensor& wanted = ctx->input(size_input);
+  if (wanted.dims() != 0) {
+    return InvalidList("The num_elements to reserve must be a tensor size 1, but got ",
+                       wanted.shape().DebugString());
+  }
+  *size = wanted.scalar<int32_t>()();
+  if (*size >= 0) return absl::OkStatus();
+  return InvalidList("The num_elements to reserve must be a non negative number, but got ", *size);
+}
+
+class ReserveOp : public CheapListKernel {
+ public:
+  using CheapListKernel::CheapListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    ListSpec spec;
+    spec.dtype = element_dtype_;
+    int64_t size;
+    TF_RETURN_IF_ERROR(ReservedList(ctx, kElementShape, kNumElements, &spec.shape, &size));
+    return OutputList(ctx, 0, ListVariant(std::move(spec), size));
+  }
+
+ private:
+  enum Inputs { kElementShape, kNumElements };
+};
+
+class LengthOp : public CheapListKernel {
+ public:
+  using CheapListKernel::CheapListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, 0, &list));
+    Tensor* length;
+    TF_RETURN_IF_ERROR(ctx->allocate_output(0, TensorShape({}), &length));
+    length->scalar<int32_t>()() = static_cast<int32_t>(list->size());
+    return absl::OkStatus();
+  }
+};
+
+class ElementShapeOp : public CheapListKernel {
+ public:
+  using CheapListKernel::CheapListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, 0, &list));
+    const PartialTensorShape& shape = list->shape();
+    const bool known = !shape.unknown_rank();
+    Tensor* sizes;
+    TF_RETURN_IF_ERROR(
+        ctx->allocate_output(0, known ? TensorShape({shape.dims()}) : TensorShape({}), &sizes));
+    const int count = known ? shape.dims() : 1;
+    for (int i = 0; i < count; ++i) {
+      const int64_t size = known ? shape.dim_size(i) : -1;
+      if (sizes->dtype() == tensorflow::DT_INT32) {
+        sizes->flat<int32_t>()(i) = static_cast<int32_t>(size);
+      } else {
+        sizes->flat<int64_t>()(i) = size;
+      }
+    }
+    return absl::OkStatus();
+  }
+};
+
+// Makes output `output` zeros of `shape`.
+absl::Status OutputZeros(OpKernelContext* ctx, int output, const TensorShape& shape,
+                         tensorflow::DataType dtype) {
+  tensorflow::AllocatorAttributes attributes;
+  attributes.set_on_host(dtype == tensorflow::DT_VARIANT);
+  Tensor* zeros;
+  TF_RETURN_IF_ERROR(ctx->allocate_output(output, shape, &zeros, attributes));
+  FillZeros(ctx, zeros);
+  return absl::OkStatus();
+}
+
+// Makes output `output` the element, if it has a shape of its own; else leaves `done` false.
+absl::Status OutputElement(OpKernelContext* ctx, int output, const ListElement& element,
+                           bool* done) {
+  *done = element.kind != ListElement::kUnset;
+  if (element.kind == ListElement::kSet) ctx->set_output(output, *element.tensor);
+  if (element.kind == ListElement::kZeros) {
+    Tensor zeros;
+    TF_RETURN_IF_ERROR(ZerosLikeTensor(ctx, *element.tensor, &zeros));
+    ctx->set_output(output, zeros);
+  }
+  return absl::OkStatus();
+}
+
+class GetItemOp : public CheapListKernel {
+ public:
+  using CheapListKernel::CheapListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+    TF_RETURN_IF_ERROR(CheckDtype(*list));
+    int64_t index;
+    TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
+    if (index < 0 || index >= list->size()) {
+      return InvalidList("Trying to access element ", index, " in a list with ", list->size(),
+                         " elements.");
+    }
+    bool done;
+    TF_RETURN_IF_ERROR(OutputElement(ctx, 0, list->Get(index), &done));
+    return done ? absl::OkStatus() : OutputUnset(ctx, *list);
+  }
+
+ private:
+  enum Inputs { kList, kIndex, kElementShape };
+
+  absl::Status OutputUnset(OpKernelContext* ctx, const ListVariant& list) {
+    PartialTensorShape partial;
+    TF_RETURN_IF_ERROR(ElementShapeFromInput(ctx, list, kElementShape, &partial));
+    if (!partial.IsFullyDefined()) {
+      // As TensorArray.read does: all elements that are set have one shape, then so has this one.
+      ShapeMerger merger(partial);
+      TF_RETURN_IF_ERROR(
+          list.ForEach([&](int64_t, const Tensor& value) { return merger.Add(value.shape()); }));
+      partial = merger.shape();
+    }
+    TensorShape shape;
+    if (!partial.AsTensorShape(&shape)) {
+      return InvalidList(
+          "Trying to read an uninitialized tensor but element_shape is not fully defined: ",
+          partial.DebugString(), " and no list element is set.");
+    }
+    return OutputZeros(ctx, 0, shape, element_dtype_);
+  }
+};
+
+// InvalidArgument unless `item` can be set in a list of elements of `shape`.
+absl::Status CheckItem(const PartialTensorShape& shape, const Tensor& item) {
+  if (shape.IsCompatibleWith(item.shape())) return absl::OkStatus();
+  return InvalidList(
+      "Tried to set a tensor with incompatible shape at a list index. Item element shape: ",
+      item.shape().DebugString(), " list shape: ", shape.DebugString());
+}
+
+absl::Status CannotModify(int64_t index, int64_t size) {
+  return InvalidList("Trying to modify element ", index, " in a list with ", size, " elements.");
+}
+
+class SetItemOp : public CheapListKernel {
+ public:
+  explicit SetItemOp(OpKernelConstruction* ctx) : CheapListKernel(ctx) {
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("resize_if_index_out_of_bounds", &grows_));
+  }
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+    TF_RETURN_IF_ERROR(CheckDtype(*list));
+    int64_t index;
+    TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
+    if (index < 0 || (!grows_ && index >= list->size())) return CannotModify(index, list->size());
+    TF_RETURN_IF_ERROR(CheckSize(index + 1));
+    const Tensor& item = ctx->input(kItem);
+    TF_RETURN_IF_ERROR(CheckItem(list->shape(), item));
+    ListVariant* out;
+    TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
+    if (index >= out->size()) out->Resize(index + 1);
+    out->Set(index, item);
+    return absl::OkStatus();
+  }
+
+ private:
+  enum Inputs { kList, kIndex, kItem };
+  bool grows_ = false;
+};
+
+class ResizeOp : public CheapListKernel {
+ public:
+  using CheapListKernel::CheapListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+    int64_t size;
+    TF_RETURN_IF_ERROR(GetInt(ctx, kSize, "size", &size));
+    if (size < 0) {
+      return InvalidList("TensorListSlice expects size to be non-negative. Got: ", size);
+    }
+    ListVariant* out;
+    TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
+    out->Resize(size);
+    return absl::OkStatus();
+  }
+
+ private:
+  enum Inputs { kList, kSize };
+};
+
+class PushBackOp : public CheapListKernel {
+ public:
+  using CheapListKernel::CheapListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+    const Tensor& item = ctx->input(kTensor);
+    if (!list->shape().IsCompatibleWith(item.shape())) {
+      return InvalidList(
+          "Tried to append a tensor with incompatible shape to a list. Op element "
+          "shape: ",
+          item.shape().DebugString(), " list shape: ", list->shape().DebugString());
+    }
+    TF_RETURN_IF_ERROR(CheckDtype(*list));
+    const int64_t size = list->size();
+    if (list->max_num_elements() != -1 && size >= list->max_num_elements()) {
+      return InvalidList("Tried to push item into a full list list size: ", size,
+                         " max_num_elements: ", list->max_num_elements());
+    }
+    TF_RETURN_IF_ERROR(CheckSize(size + 1));
+    ListVariant* out;
+    TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
+    out->Resize(size + 1);
+    out->Set(size, item);
+    return absl::OkStatus();
+  }
+
+ private:
+  enum Inputs { kList, kTensor };
+};
+
+class PopBackOp : public CheapListKernel {
+ public:
+  using CheapListKernel::CheapListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+    TF_RETURN_IF_ERROR(CheckDtype(*list));
+    if (list->size() == 0) return InvalidList("Trying to pop from an empty list.");
+    const int64_t last = list->size() - 1;
+    bool done;
+    TF_RETURN_IF_ERROR(OutputElement(ctx, kItem, list->Get(last), &done));
+    if (!done) TF_RETURN_IF_ERROR(OutputUnset(ctx, *list));
+    ListVariant* out;
+    TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, kShorter, &out));
+    out->Resize(last);
+    return absl::OkStatus();
+  }
+
+ private:
+  enum Inputs { kList, kElementShape };
+  enum Outputs { kShorter, kItem };
+
+  absl::Status OutputUnset(OpKernelContext* ctx, const ListVariant& list) {
+    PartialTensorShape partial;
+    TF_RETURN_IF_ERROR(ElementShapeFromInput(ctx, list, kElementShape, &partial));
+    TensorShape shape;
+    if (!partial.AsTensorShape(&shape)) {
+      return InvalidList(
+          "Trying to read an uninitialized tensor but element_shape is not fully defined.",
+          partial.DebugString());
+    }
+    return OutputZeros(ctx, kItem, shape, element_dtype_);
+  }
+};
+
+// Makes the checks of the reserve, the set and the sum that it stands for, in their order.
+class ListAccumulateOp : public CheapListKernel {
+ public:
+  using CheapListKernel::CheapListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    PartialTensorShape shape;
+    int64_t size, index;
+    TF_RETURN_IF_ERROR(ReservedList(ctx, kElementShape, kNumElements, &shape, &size));
+    TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
+    if (index < 0 || index >= size) return CannotModify(index, size);
+    const Tensor& item = ctx->input(kItem);
+    TF_RETURN_IF_ERROR(CheckItem(shape, item));
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+    TF_RETURN_IF_ERROR(list->CheckAddable({element_dtype_, shape, -1}, size, &shape));
+    return Accumulate(ctx, list, index, item, shape);
+  }
+
+ private:
+  enum Inputs { kList, kIndex, kItem, kElementShape, kNumElements };
+
+  absl::Status Accumulate(OpKernelContext* ctx, const InputList& list, int64_t index,
+                          const Tensor& item, const PartialTensorShape& shape) {
+    const ListElement before = list->Get(index);
+    Tensor sum;
+    if (before.kind == ListElement::kSet) {
+      TF_RETURN_IF_ERROR(AddTensors(ctx, *before.tensor, item, &sum));
+    } else {
+      sum = item;
+    }
+    ListVariant* out;
+    TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
+    out->SetShape(shape);
+    out->Set(index, std::move(sum));
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+KernelTable ListAccessKernels() {
+  return {
+      {"EmptyTensorList", MakeKernel<EmptyListOp>, {"element_shape", "max_num_elements"}},
+      {"TensorListReserve", MakeKernel<ReserveOp>, {"element_shape", "num_elements"}},
+      {"TensorListLength", MakeKernel<LengthOp>, {"length"}},
+      {"TensorListElementShape", MakeKernel<ElementShapeOp>, {"element_shape"}},
+      {"TensorListGetItem", MakeKernel<GetItemOp>, {"index", "element_shape"}},
+      {"TensorListSetItem", MakeKernel<SetItemOp>, {"index"}},
+      {"TensorListResize", MakeKernel<ResizeOp>, {"size"}},
+      {"TensorListPushBack", MakeKernel<PushBackOp>, {}},
+      {"TensorListPopBack", MakeKernel<PopBackOp>, {"element_shape"}},
+      {"TensorArrayGrad>ListAccumulate",
+       MakeKernel<ListAccumulateOp>,
+       {"index", "element_shape", "num_elements"}},
+  };
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,548 @@
+// The TensorList ops that read or make many elements at once.
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "cc/core/element_ops.h"
+#include "cc/device/device_element_ops.h"
+#include "cc/kernels/list_kernel_util.h"
+#include "cc/kernels/registration.h"
+#include "tensorflow/core/framework/variant.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DataTypeString;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::PartialTensorShape;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using tensorflow::Variant;
+
+// ---- reading
+// --------------------------------------------------------------------------------------
+
+// Packs elements of one shape behind each other into one tensor.
+class Packer {
+ public:
+  Packer(OpKernelContext* ctx, const TensorShape& element)
+      : ctx_(ctx), element_(element), values_(element.num_elements()) {}
+
+  absl::Status Add(const ListElement& element) {
+    if (element.kind == ListElement::kUnset) {
+      AddUnset(1);
+      return absl::OkStatus();
+    }
+    if (element.tensor->shape() != element_) {
+      return InvalidList("Incompatible shapes: an element is ",
+                         element.tensor->shape().DebugString(), ", not ", element_.DebugString());
+    }
+    if (element.kind == ListElement::kSet) {
+      pieces_.push_back({*element.tensor, 0, values_});
+      return absl::OkStatus();
+    }
+    if (element.tensor->dtype() != tensorflow::DT_VARIANT) {
+      AddUnset(1);
+      return absl::OkStatus();
+    }
+    Tensor zeros;
+    TF_RETURN_IF_ERROR(ZerosLikeTensor(ctx_, *element.tensor, &zeros));
+    pieces_.push_back({std::move(zeros), 0, values_});
+    return absl::OkStatus();
+  }
+
+  // Zeros for `count` elements: one piece, however many.
+  void AddUnset(int64_t count) {
+    if (count == 0) return;
+    if (pieces_.empty() || !pieces_.back().zeros()) pieces_.push_back({});
+    pieces_.back().count += count * values_;
+  }
+
+  absl::Status Pack(Tensor* out) { return CpuElementOps(ctx_).Pack(pieces_, out); }
+
+ private:
+  OpKernelContext* const ctx_;
+  const TensorShape element_;
+  const int64_t values_;
+  std::vector<Piece> pieces_;
+};
+
+// [count] + element; InvalidArgument where a tensor cannot be that large.
+absl::Status StackedShape(const TensorShape& element, int64_t count, TensorShape* out) {
+  *out = element;
+  return out->InsertDimWithStatus(0, count);
+}
+
+class StackOp : public ListKernel {
+ public:
+  explicit StackOp(OpKernelConstruction* ctx) : ListKernel(ctx) {
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("num_elements", &num_elements_));
+  }
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+    TF_RETURN_IF_ERROR(CheckDtype(*list));
+    if (num_elements_ != -1 && list->size() != num_elements_) {
+      return InvalidList("Operation expected a list with ", num_elements_,
+                         " elements but got a list with ", list->size(), " elements.");
+    }
+    TensorShape element, shape;
+    TF_RETURN_IF_ERROR(ElementShape(ctx, *list, &element));
+    TF_RETURN_IF_ERROR(StackedShape(element, list->size(), &shape));
+    Tensor* out;
+    TF_RETURN_IF_ERROR(ctx->allocate_output(0, shape, &out));
+    return out->NumElements() == 0 ? absl::OkStatus() : Fill(ctx, *list, element, out);
+  }
+
+ private:
+  enum Inputs { kList, kElementShape };
+
+  absl::Status ElementShape(OpKernelContext* ctx, const ListVariant& list, TensorShape* shape) {
+    PartialTensorShape partial;
+    TF_RETURN_IF_ERROR(ElementShapeFromInput(ctx, list, kElementShape, &partial));
+    if (!partial.IsFullyDefined() && list.size() == 0) {
+      return InvalidList(
+          "Tried to stack elements of an empty list with non-fully-defined "
+          "element_shape: ",
+          partial.DebugString());
+    }
+    ShapeMerger merger(partial);
+    if (!list.shape().IsFullyDefined()) {
+      TF_RETURN_IF_ERROR(
+          list.ForEach([&](int64_t, const Tensor& value) { return merger.Add(value.shape()); }));
+    }
+    if (merger.shape().AsTensorShape(shape)) return absl::OkStatus();
+    return InvalidList(
+        "Tried to stack list which only contains uninitialized tensors and has a "
+        "non-fully-defined element_shape: ",
+        merger.shape().DebugString());
+  }
+
+  static absl::Status Fill(OpKernelContext* ctx, const ListVariant& list,
+                           const TensorShape& element, Tensor* out) {
+    Packer packer(ctx, element);
+    int64_t next = 0;
+    const auto gap = [&](int64_t end) {
+      if (!list.has_zeros()) {
+        packer.AddUnset(end - next);
+        return absl::OkStatus();
+      }
+      for (; next < end; ++next) TF_RETURN_IF_ERROR(packer.Add(list.Get(next)));
+      return absl::OkStatus();
+    };
+    TF_RETURN_IF_ERROR(list.ForEachSet([&](int64_t index, const Tensor& value) {
+      TF_RETURN_IF_ERROR(gap(index));
+      next = index + 1;
+      return packer.Add({ListElement::kSet, &value});
+    }));
+    TF_RETURN_IF_ERROR(gap(list.size()));
+    return packer.Pack(out);
+  }
+
+  int32_t num_elements_ = -1;
+};
+
+class GatherOp : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+    TF_RETURN_IF_ERROR(CheckDtype(*list));
+    const Tensor& indices = ctx->input(kIndices);
+    TensorShape element, shape;
+    TF_RETURN_IF_ERROR(ElementShape(ctx, *list, indices, &element));
+    TF_RETURN_IF_ERROR(StackedShape(element, indices.NumElements(), &shape));
+    Tensor* out;
+    TF_RETURN_IF_ERROR(ctx->allocate_output(0, shape, &out));
+    if (out->NumElements() == 0) return absl::OkStatus();
+    Packer packer(ctx, element);
+    const auto flat = indices.flat<int32_t>();
+    for (int64_t i = 0; i < flat.size(); ++i) {
+      const int64_t index = flat(i);
+      if (index < 0 || index >= list->size()) {
+        return InvalidList("Index ", index, " out o range; list only has ", list->size(),
+                           " elements.");
+      }
+      TF_RETURN_IF_ERROR(packer.Add(list->Get(index)));
+    }
+    return packer.Pack(out);
+  }
+
+ private:
+  enum Inputs { kList, kIndices, kElementShape };
+
+  absl::Status ElementShape(OpKernelContext* ctx, const ListVariant& list, const Tensor& indices,
+                            TensorShape* shape) {
+    PartialTensorShape partial;
+    TF_RETURN_IF_ERROR(ElementShapeFromInput(ctx, list, kElementShape, &partial));
+    if (!partial.IsFullyDefined() && indices.NumElements() == 0) {
+      return InvalidList("Tried to gather 0-elements from a list with non-fully-defined shape: ",
+                         partial.DebugString());
+    }
+    ShapeMerger merger(partial);
+    const auto flat = indices.flat<int32_t>();
+    for (int64_t i = 0; i < flat.size() && !list.shape().IsFullyDefined(); ++i) {
+      if (flat(i) < 0 || flat(i) >= list.size()) {
+        return InvalidList("Trying to gather element ", flat(i), " in a list with ", list.size(),
+                           " elements.");
+      }
+      const ListElement element = list.Get(flat(i));
+      if (element.tensor != nullptr) TF_RETURN_IF_ERROR(merger.Add(element.tensor->shape()));
+    }
+    if (merger.shape().AsTensorShape(shape)) return absl::OkStatus();
+    return InvalidList(
+        "Tried to gather uninitialized tensors from a list with non-fully-defined "
+        "element_shape: ",
+        merger.shape().DebugString());
+  }
+};
+
+// ---- making
+// ---------------------------------------------------------------------------------------
+
+// Sets `row` to the shape of one row of `tensor`, which an op takes apart.
+absl::Status RowShape(const Tensor& tensor, TensorShape* row) {
+  if (tensor.dims() == 0) {
+    return InvalidList("Tensor must be at least a vector, but saw shape: ",
+                       tensor.shape().DebugString());
+  }
+  *row = tensor.shape();
+  row->RemoveDim(0);
+  return absl::OkStatus();
+}
+
+// Reads and checks what the ops that make a list of rows have in common. `op` is for the message.
+absl::Status SpecOfRows(OpKernelContext* ctx, absl::string_view op, int tensor_input,
+                        int shape_input, ListSpec* spec, TensorShape* row) {
+  const Tensor& wanted = ctx->input(shape_input);
+  if (wanted.dims() > 1) {
+    return InvalidList(op, ": element_shape must be at most rank 1 but has the shape of ",
+                       wanted.shape().DebugString());
+  }
+  TF_RETURN_IF_ERROR(ShapeFromTensor(wanted, &spec->shape));
+  const Tensor& tensor = ctx->input(tensor_input);
+  spec->dtype = tensor.dtype();
+  TF_RETURN_IF_ERROR(RowShape(tensor, row));
+  if (spec->shape.IsCompatibleWith(*row)) return absl::OkStatus();
+  return InvalidList("Specified a list with shape ", spec->shape.DebugString(),
+                     " from a tensor with shape ", row->DebugString());
+}
+
+class FromTensorOp : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    ListSpec spec;
+    TensorShape row;
+    TF_RETURN_IF_ERROR(
+        SpecOfRows(ctx, "TensorListFromTensor", kTensor, kElementShape, &spec, &row));
+    const Tensor& tensor = ctx->input(kTensor);
+    TF_RETURN_IF_ERROR(CheckSize(tensor.dim_size(0)));
+    PersistentList items;
+    TF_RETURN_IF_ERROR(PersistentList::Build(
+        tensor.dim_size(0),
+        [&](int64_t i, Tensor* out) { return RowsOf(ctx, tensor, i, i + 1, row, out); }, &items));
+    return OutputList(ctx, 0, ListVariant(std::move(spec), std::move(items)));
+  }
+
+ private:
+  enum Inputs { kTensor, kElementShape };
+};
+
+// Checks the indices that a list of `size` elements (-1: as many as they need) is scattered to, and
+// sets `needed` to the length that they need.
+absl::Status CheckIndices(const Tensor& indices, int64_t size, int64_t* needed) {
+  *needed = 0;
+  const auto flat = indices.flat<int32_t>();
+  for (int64_t i = 0; i < flat.size(); ++i) {
+    const int64_t index = flat(i);
+    if (index < 0) {
+      return InvalidList("Indices in TensorListScatter must all be non-negative.");
+    }
+    if (size != -1 && index >= size) {
+      return InvalidList("TensorListScatter: Trying to scatter at index ", index,
+                         " in list with size ", size);
+    }
+    *needed = std::max(*needed, index + 1);
+  }
+  return CheckSize(*needed);
+}
+
+// Sets element indices[i] of `list` to row i of `tensor`. Requires: checked indices.
+absl::Status ScatterRows(OpKernelContext* ctx, const Tensor& tensor, const Tensor& indices,
+                         const TensorShape& row, ListVariant* list) {
+  const auto flat = indices.flat<int32_t>();
+  for (int64_t i = 0; i < flat.size(); ++i) {
+    Tensor value;
+    TF_RETURN_IF_ERROR(RowsOf(ctx, tensor, i, i + 1, row, &value));
+    list->Set(flat(i), std::move(value));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRows(const Tensor& indices, const Tensor& tensor) {
+  if (indices.NumElements() == tensor.dim_size(0)) return absl::OkStatus();
+  return InvalidList("Invalid number of rows in input tensor. Expected: ", indices.NumElements(),
+                     " Actual: ", tensor.dim_size(0));
+}
+
+// TensorListScatter and TensorListScatterV2, which has num_elements.
+class ScatterOp : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    int64_t size = -1;
+    if (ctx->num_inputs() > kNumElements) {
+      if (ctx->input(kNumElements).dims() != 0) {
+        return InvalidList("num_elements must be a scalar");
+      }
+      TF_RETURN_IF_ERROR(GetInt(ctx, kNumElements, "num_elements", &size));
+    }
+    if (size < -1) {
+      return InvalidList("TensorListScatter expects num_elements >= -1, found: ", size);
+    }
+    ListSpec spec;
+    TensorShape row;
+    TF_RETURN_IF_ERROR(SpecOfRows(ctx, "TensorListScatter", kTensor, kElementShape, &spec, &row));
+    const Tensor &tensor = ctx->input(kTensor), &indices = ctx->input(kIndices);
+    TF_RETURN_IF_ERROR(CheckRows(indices, tensor));
+    int64_t needed;
+    TF_RETURN_IF_ERROR(CheckIndices(indices, size, &needed));
+    ListVariant list(std::move(spec), std::max(needed, size));
+    TF_RETURN_IF_ERROR(ScatterRows(ctx, tensor, indices, row, &list));
+    return OutputList(ctx, 0, std::move(list));
+  }
+
+ private:
+  enum Inputs { kTensor, kIndices, kElementShape, kNumElements };
+};
+
+class ScatterIntoExistingListOp : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+    const Tensor &tensor = ctx->input(kTensor), &indices = ctx->input(kIndices);
+    if (tensor.dtype() != list->dtype()) {
+      return InvalidList("Invalid data types; input tensor type: ", DataTypeString(tensor.dtype()),
+                         " list element_type: ", DataTypeString(list->dtype()));
+    }
+    TensorShape row;
+    TF_RETURN_IF_ERROR(RowShape(tensor, &row));
+    if (indices.dims() != 1) {
+      return InvalidList("Expected indices to be a vector, but received shape: ",
+                         indices.shape().DebugString());
+    }
+    if (indices.NumElements() != tensor.dim_size(0)) {
+      return InvalidList("Expected len(indices) == tensor.shape[0], but saw: ",
+                         indices.NumElements(), " vs. ", tensor.dim_size(0));
+    }
+    int64_t needed;
+    TF_RETURN_IF_ERROR(CheckIndices(indices, /*size=*/-1, &needed));
+    ListVariant* out;
+    TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
+    if (needed > out->size()) out->Resize(needed);
+    return ScatterRows(ctx, tensor, indices, row, out);
+  }
+
+ private:
+  enum Inputs { kList, kTensor, kIndices };
+};
+
+class ListScatterAddOp : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    ListSpec spec;
+    TensorShape row;
+    TF_RETURN_IF_ERROR(SpecOfRows(ctx, "ListScatterAdd", kTensor, kElementShape, &spec, &row));
+    int64_t size, needed;
+    TF_RETURN_IF_ERROR(GetInt(ctx, kNumElements, "num_elements", &size));
+    if (size < 0) return InvalidList("ListScatterAdd expects num_elements >= 0, found: ", size);
+    const Tensor &tensor = ctx->input(kTensor), &indices = ctx->input(kIndices);
+    TF_RETURN_IF_ERROR(CheckRows(indices, tensor));
+    TF_RETURN_IF_ERROR(CheckIndices(indices, size, &needed));
+    ListVariant list(std::move(spec), size);
+    TF_RETURN_IF_ERROR(SumRows(ctx, tensor, indices, row, &list));
+    return OutputList(ctx, 0, std::move(list));
+  }
+
+ private:
+  enum Inputs { kTensor, kIndices, kElementShape, kNumElements };
+
+  // The first row of an index is shared, the second makes a sum of our own, and the others are
+  // added to that in place.
+  static absl::Status SumRows(OpKernelContext* ctx, const Tensor& tensor, const Tensor& indices,
+                              const TensorShape& row, ListVariant* list) {
+    const auto flat = indices.flat<int32_t>();
+    std::unordered_map<int32_t, Tensor> sums;
+    for (int64_t i = 0; i < flat.size(); ++i) {
+      Tensor value;
+      TF_RETURN_IF_ERROR(RowsOf(ctx, tensor, i, i + 1, row, &value));
+      const ListElement before = list->Get(flat(i));
+      if (before.kind == ListElement::kUnset) {
+        list->Set(flat(i), std::move(value));
+      } else if (auto sum = sums.find(flat(i)); sum != sums.end() && CanAdd(value.dtype())) {
+        TF_RETURN_IF_ERROR(CpuElementOps(ctx).AddInto(value, &sum->second));
+      } else {
+        Tensor first_sum;
+        TF_RETURN_IF_ERROR(AddTensors(ctx, *before.tensor, value, &first_sum));
+        list->Set(flat(i), first_sum);
+        sums[flat(i)] = first_sum;
+      }
+    }
+    return absl::OkStatus();
+  }
+};
+
+class PushBackBatchOp : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    const Tensor &lists = ctx->input(kLists), &tensor = ctx->input(kTensor);
+    if (tensor.dims() == 0) {
+      return InvalidList("Expected tensor to be at least a vector, but saw shape: ",
+                         tensor.shape().DebugString());
+    }
+    if (lists.dims() != 1) {
+      return InvalidList("Expected input_handles to be a vector, but saw shape: ",
+                         lists.shape().DebugString());
+    }
+    const int64_t count = lists.NumElements();
+    if (tensor.dim_size(0) != count) {
+      return InvalidList("Expected tensor.shape[0] == input_handles.size, but saw ",
+                         tensor.dim_size(0), " vs. ", count);
+    }
+    TensorShape row;
+    TF_RETURN_IF_ERROR(RowShape(tensor, &row));
+    std::vector<InputList> inputs(count);
+    for (int64_t i = 0; i < count; ++i) {
+      TF_RETURN_IF_ERROR(Check(i, lists.vec<Variant>()(i), row, &inputs[i]));
+    }
+    return Push(ctx, inputs, tensor, row);
+  }
+
+ private:
+  enum Inputs { kLists, kTensor };
+
+  absl::Status Check(int64_t i, const Variant& variant, const TensorShape& row, InputList* list) {
+    if (!list->Assign(variant)) {
+      return InvalidList("Input handle at index ", i, " is not a list. Saw: '",
+                         variant.DebugString(), "'");
+    }
+    if (!(*list)->shape().IsCompatibleWith(row)) {
+      return InvalidList("Tried to append a tensor with incompatible shape to a list at index ", i,
+                         ". Op element shape: ", row.DebugString(),
+                         " list shape: ", (*list)->shape().DebugString());
+    }
+    if ((*list)->dtype() != element_dtype_) {
+      return InvalidList("Invalid data type at index ", i, "; op elements ",
+                         DataTypeString(element_dtype_), " but list elements ",
+                         DataTypeString((*list)->dtype()));
+    }
+    return CheckSize((*list)->size() + 1);
+  }
+
+  static absl::Status Push(OpKernelContext* ctx, const std::vector<InputList>& inputs,
+                           const Tensor& tensor, const TensorShape& row) {
+    tensorflow::AllocatorAttributes on_host;
+    on_host.set_on_host(true);
+    Tensor* out;
+    TF_RETURN_IF_ERROR(ctx->allocate_output(0, TensorShape({tensor.dim_size(0)}), &out, on_host));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Tensor value;
+      TF_RETURN_IF_ERROR(RowsOf(ctx, tensor, i, i + 1, row, &value));
+      ListVariant longer = *inputs[i];
+      const int64_t size = longer.size();
+      longer.Resize(size + 1);
+      longer.Set(size, std::move(value));
+      out->vec<Variant>()(i) = std::move(longer);
+    }
+    return absl::OkStatus();
+  }
+};
+
+class ConcatListsOp : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    const Tensor &a = ctx->input(0), &b = ctx->input(1);
+    if (a.shape() != b.shape()) {
+      return InvalidList("Incompatible input TensorList tensor shapes: ", a.shape().DebugString(),
+                         " vs. ", b.shape().DebugString());
+    }
+    tensorflow::AllocatorAttributes on_host;
+    on_host.set_on_host(true);
+    Tensor* out;
+    TF_RETURN_IF_ERROR(ctx->allocate_output(0, a.shape(), &out, on_host));
+    for (int64_t i = 0; i < a.NumElements(); ++i) {
+      InputList first, second;
+      TF_RETURN_IF_ERROR(Check("input_a", i, a.flat<Variant>()(i), &first));
+      TF_RETURN_IF_ERROR(Check("input_b", i, b.flat<Variant>()(i), &second));
+      if (!first->shape().IsIdenticalTo(second->shape())) {
+        return InvalidList(
+            "input_a and input_b TensorList element shapes are not identical at "
+            "index ",
+            i, ".  Saw ", first->shape().DebugString(), " vs. ", second->shape().DebugString());
+      }
+      TF_RETURN_IF_ERROR(CheckSize(first->size() + second->size()));
+      ListVariant joined = *first;
+      joined.Append(*second);
+      out->flat<Variant>()(i) = std::move(joined);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Check(absl::string_view name, int64_t i, const Variant& variant, InputList* list) {
+    if (!list->Assign(variant)) {
+      return InvalidList(name, " is not a TensorList at index ", i, ".  Saw: '",
+                         variant.DebugString(), "'");
+    }
+    if ((*list)->dtype() == element_dtype_) return absl::OkStatus();
+    return InvalidList(name, "[", i,
+                       "].dtype != element_dtype.  Saw: ", DataTypeString((*list)->dtype()),
+                       " vs. ", DataTypeString(element_dtype_));
+  }
+};
+
+}  // namespace
+
+KernelTable ListBulkKernels() {
+  return {
+      {"TensorListStack", MakeKernel<StackOp>, {"element_shape"}},
+      {"TensorListGather", MakeKernel<GatherOp>, {"indices", "element_shape"}},
+      {"TensorListFromTensor", MakeKernel<FromTensorOp>, {"element_shape"}},
+      {"TensorListScatter", MakeKernel<ScatterOp>, {"indices", "element_shape"}},
+      {"TensorListScatterV2", MakeKernel<ScatterOp>, {"indices", "element_shape", "num_elements"}},
+      {"TensorListScatterIntoExistingList", MakeKernel<ScatterIntoExistingListOp>, {"indices"}},
+      {"TensorListPushBackBatch", MakeKernel<PushBackBatchOp>, {}},
+      {"TensorListConcatLists", MakeKernel<ConcatListsOp>, {}},
+      {"TensorArrayGrad>ListScatterAdd",
+       MakeKernel<ListScatterAddOp>,
+       {"indices", "element_shape", "num_elements"}},
+  };
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,237 @@
+#include "cc/kernels/list_kernel_util.h"
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "cc/core/element_ops.h"
+#include "cc/device/device_element_ops.h"
+#include "tensorflow/core/framework/variant.h"
+#include "tensorflow/core/framework/variant_op_registry.h"
+
+namespace tensor_array_grad {
+
+using tensorflow::DataTypeString;
+using tensorflow::OpKernelContext;
+using tensorflow::PartialTensorShape;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using tensorflow::Variant;
+namespace registration = tensorflow::variant_op_registry_fn_registration;
+
+namespace {
+
+tensorflow::AllocatorAttributes OnHost() {
+  tensorflow::AllocatorAttributes attributes;
+  attributes.set_on_host(true);
+  return attributes;
+}
+
+tensorflow::AllocatorAttributes AttributesFor(tensorflow::DataType dtype) {
+  return dtype == tensorflow::DT_VARIANT ? OnHost() : tensorflow::AllocatorAttributes();
+}
+
+absl::Status AddLists(OpKernelContext* ctx, const ListVariant& a, const ListVariant& b,
+                      ListVariant* out) {
+  auto add = [ctx](const Tensor& left, const Tensor& right, Tensor* sum) {
+    return AddTensors(ctx, left, right, sum);
+  };
+  return ListVariant::Add(a, b, add, out);
+}
+
+absl::Status ZerosLikeList(OpKernelContext*, const ListVariant& list, ListVariant* out) {
+  return ListVariant::ZerosLike(list, out);
+}
+
+// AddN and ZerosLike, whose kernels stay stock's, find these.
+const auto list_type = tensorflow::TypeIndex::Make<ListVariant>();
+const registration::UnaryVariantBinaryOpRegistration<ListVariant> add_on_cpu(
+    tensorflow::ADD_VARIANT_BINARY_OP, tensorflow::DEVICE_CPU, list_type, AddLists);
+const registration::UnaryVariantUnaryOpRegistration<ListVariant> zeros_like_on_cpu(
+    tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, tensorflow::DEVICE_CPU, list_type, ZerosLikeList);
+
+}  // namespace
+
+absl::Status ListKernel::CheckDtype(const ListVariant& list) const {
+  if (list.dtype() == element_dtype_) return absl::OkStatus();
+  return InvalidList("Invalid data types; op elements ", DataTypeString(element_dtype_),
+                     " but list elements ", DataTypeString(list.dtype()));
+}
+
+bool InputList::Assign(const Variant& variant) {
+  list_ = variant.get<ListVariant>();
+  if (list_ != nullptr) return true;
+  const auto* const stock = variant.get<tensorflow::TensorList>();
+  if (stock == nullptr) return false;
+  conversion_ = ListVariant::FromStock(*stock);
+  list_ = &conversion_;
+  return true;
+}
+
+absl::Status GetList(OpKernelContext* ctx, int input, InputList* list) {
+  const Tensor& tensor = ctx->input(input);
+  if (tensor.dims() != 0) {
+    return InvalidList("Input list must be a scalar saw: ", tensor.shape().DebugString());
+  }
+  const Variant& variant = tensor.scalar<Variant>()();
+  if (list->Assign(variant)) return absl::OkStatus();
+  return InvalidList("Input handle is not a list. Saw: '", variant.DebugString(), "'");
+}
+
+absl::Status ForwardList(OpKernelContext* ctx, int input, const InputList& list, int output,
+                         ListVariant** out) {
+  // Asked with default attributes: a request for host memory is never forwarded on a CPU.
+  std::unique_ptr<Tensor> own;
+  if (!list.converted()) {
+    own = ctx->forward_input(input, output, tensorflow::DT_VARIANT, TensorShape({}),
+                             ctx->input_memory_type(input), tensorflow::AllocatorAttributes());
+  }
+  if (own != nullptr) {
+    *out = own->scalar<Variant>()().get<ListVariant>();
+    ctx->set_output(output, *own);
+    return absl::OkStatus();
+  }
+  Tensor* tensor;
+  TF_RETURN_IF_ERROR(ctx->allocate_output(output, TensorShape({}), &tensor, OnHost()));
+  *out = &tensor->scalar<Variant>()().emplace<ListVariant>(*list);
+  return absl::OkStatus();
+}
+
+absl::Status OutputList(OpKernelContext* ctx, int output, ListVariant list) {
+  Tensor* tensor;
+  TF_RETURN_IF_ERROR(ctx->allocate_output(output, TensorShape({}), &tensor, OnHost()));
+  tensor->scalar<Variant>()().emplace<ListVariant>(std::move(list));
+  return absl::OkStatus();
+}
+
+absl::Status GetInt(OpKernelContext* ctx, int input, absl::string_view name, int64_t* value) {
+  const Tensor& tensor = ctx->input(input);
+  if (tensor.NumElements() != 1) {
+    return InvalidList(name, " must be a scalar, but has shape ", tensor.shape().DebugString());
+  }
+  *value = *static_cast<const int32_t*>(tensor.data());
+  return absl::OkStatus();
+}
+
+absl::Status ShapeFromTensor(const Tensor& tensor, PartialTensorShape* shape) {
+  const bool narrow = tensor.dtype() == tensorflow::DT_INT32;
+  if (!narrow && tensor.dtype() != tensorflow::DT_INT64) {
+    return InvalidList("Expected an int32 or int64 shape tensor; found ",
+                       DataTypeString(tensor.dtype()));
+  }
+  if (tensor.dims() == 0) {
+    const int64_t rank = narrow ? tensor.scalar<int32_t>()() : tensor.scalar<int64_t>()();
+    if (rank != -1) {
+      return InvalidList(
+          "The only valid scalar shape tensor is the fully unknown shape specified as -1.");
+    }
+    *shape = PartialTensorShape();
+    return absl::OkStatus();
+  }
+  if (tensor.dims() != 1) {
+    return InvalidList("Shape must be at most rank 1 but is rank ", tensor.dims());
+  }
+  const auto make = [&](const auto* sizes) {
+    return PartialTensorShape::MakePartialShape(sizes, static_cast<int>(tensor.NumElements()),
+                                                shape);
+  };
+  return narrow ? make(static_cast<const int32_t*>(tensor.data()))
+                : make(static_cast<const int64_t*>(tensor.data()));
+}
+
+absl::Status ElementShapeFromInput(OpKernelContext* ctx, const ListVariant& list, int input,
+                                   PartialTensorShape* shape) {
+  PartialTensorShape wanted;
+  TF_RETURN_IF_ERROR(ShapeFromTensor(ctx->input(input), &wanted));
+  return wanted.MergeWith(list.shape(), shape);
+}
+
+absl::Status CheckSize(int64_t size) {
+  if (size <= kMaxListSize) return absl::OkStatus();
+  return InvalidList("A TensorList cannot have ", size, " elements: the most is ", kMaxListSize);
+}
+
+absl::Status ShapeMerger::Add(const TensorShape& element) {
+  if (any_ && element == last_) return absl::OkStatus();
+  const PartialTensorShape before = shape_;
+  TF_RETURN_IF_ERROR(before.MergeWith(PartialTensorShape(element.dim_sizes()), &shape_));
+  last_ = element;
+  any_ = true;
+  return absl::OkStatus();
+}
+
+void FillZeros(OpKernelContext* ctx, Tensor* out) {
+  if (!tensorflow::DataTypeCanUseMemcpy(out->dtype())) return;
+  constexpr size_t kSmall = 4096;  // less than it takes to ask the pool
+  if (out->TotalBytes() <= kSmall) {
+    if (out->TotalBytes() > 0) std::memset(out->data(), 0, out->TotalBytes());
+    return;
+  }
+  CpuElementOps(ctx).Zero(out).IgnoreError();  // never fails on a CPU
+}
+
+absl::Status ZerosLikeTensor(OpKernelContext* ctx, const Tensor& tensor, Tensor* out) {
+  TF_RETURN_IF_ERROR(
+      ctx->allocate_temp(tensor.dtype(), tensor.shape(), out, AttributesFor(tensor.dtype())));
+  if (tensor.dtype() != tensorflow::DT_VARIANT) {
+    FillZeros(ctx, out);
+    return absl::OkStatus();
+  }
+  const auto from = tensor.flat<Variant>();
+  auto to = out->flat<Variant>();
+  for (int64_t i = 0; i < from.size(); ++i) {
+    TF_RETURN_IF_ERROR(tensorflow::UnaryOpVariant<Eigen::ThreadPoolDevice>(
+        ctx, tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, from(i), &to(i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddTensors(OpKernelContext* ctx, const Tensor& left, const Tensor& right,
+                        Tensor* out) {
+  if (left.shape() != right.shape()) {
+    return InvalidList("Trying to add two tensors with incompatible element shapes. One is ",
+                       left.shape().DebugString(), " and the other is ",
+                       right.shape().DebugString());
+  }
+  const tensorflow::DataType dtype = left.dtype();
+  if (!CanAdd(dtype) && dtype != tensorflow::DT_VARIANT) {
+    return InvalidList("Trying to add unsupported dtype ", static_cast<int>(dtype));
+  }
+  TF_RETURN_IF_ERROR(ctx->allocate_temp(dtype, left.shape(), out, AttributesFor(dtype)));
+  if (dtype != tensorflow::DT_VARIANT) return CpuElementOps(ctx).Add(left, right, out);
+  const auto a = left.flat<Variant>(), b = right.flat<Variant>();
+  auto sum = out->flat<Variant>();
+  for (int64_t i = 0; i < sum.size(); ++i) {
+    TF_RETURN_IF_ERROR(tensorflow::BinaryOpVariants<Eigen::ThreadPoolDevice>(
+        ctx, tensorflow::ADD_VARIANT_BINARY_OP, a(i), b(i), &sum(i)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RowsOf(OpKernelContext* ctx, const Tensor& tensor, int64_t begin, int64_t end,
+                    const TensorShape& shape, Tensor* out) {
+  if (shape.num_elements() == 0) {
+    *out = Tensor(tensor.dtype(), shape);
+    return absl::OkStatus();
+  }
+  const Tensor rows = tensor.Slice(begin, end);
+  Tensor view(tensor.dtype());
+  if (!view.CopyFrom(rows, shape)) {
+    return absl::InternalError(absl::StrCat("rows [", begin, ", ", end, ") of a tensor of shape ",
+                                            tensor.shape().DebugString(), " are not of shape ",
+                                            shape.DebugString()));
+  }
+  if (view.IsAligned()) {
+    *out = std::move(view);
+    return absl::OkStatus();
+  }
+  TF_RETURN_IF_ERROR(ctx->allocate_temp(tensor.dtype(), shape, out));
+  if (tensorflow::DataTypeCanUseMemcpy(tensor.dtype())) {
+    std::memcpy(out->data(), view.data(), view.TotalBytes());
+    return absl::OkStatus();
+  }
+  const Piece whole{view, 0, view.NumElements()};
+  return CpuElementOps(ctx).Pack({&whole, 1}, out);
+}
+
+}  // namespace tensor_array_grad

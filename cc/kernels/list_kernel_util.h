@@ -1,0 +1,122 @@
+#ifndef CC_KERNELS_LIST_KERNEL_UTIL_H_
+#define CC_KERNELS_LIST_KERNEL_UTIL_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "cc/lists/list_variant.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace tensor_array_grad {
+
+// The length of a list is an int32 in every op that tells it.
+inline constexpr int64_t kMaxListSize = std::numeric_limits<int32_t>::max();
+
+template <typename... Args>
+absl::Status InvalidList(const Args&... args) {
+  return absl::InvalidArgumentError(absl::StrCat(args...));
+}
+
+// A kernel over lists: a body that returns a Status, and the op's element_dtype where it has one.
+class ListKernel : public tensorflow::OpKernel {
+ public:
+  explicit ListKernel(tensorflow::OpKernelConstruction* ctx) : OpKernel(ctx) {
+    if (ctx->HasAttr("element_dtype")) {
+      OP_REQUIRES_OK(ctx, ctx->GetAttr("element_dtype", &element_dtype_));
+    }
+  }
+  void Compute(tensorflow::OpKernelContext* ctx) override { OP_REQUIRES_OK(ctx, Run(ctx)); }
+
+ protected:
+  virtual absl::Status Run(tensorflow::OpKernelContext* ctx) = 0;
+  // InvalidArgument unless `list` holds elements of this op's dtype.
+  absl::Status CheckDtype(const ListVariant& list) const;
+
+  tensorflow::DataType element_dtype_ = tensorflow::DT_INVALID;
+};
+
+// The same for the ops that touch one element: the executor runs them where it stands, as handing
+// them to another thread takes longer than they do.
+class CheapListKernel : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+  bool IsExpensive() override { return false; }
+};
+
+// A list that came in: the input's own value, or what a stock list was converted to.
+class InputList {
+ public:
+  const ListVariant& operator*() const { return *list_; }
+  const ListVariant* operator->() const { return list_; }
+  bool converted() const { return list_ == &conversion_; }
+
+  // False unless `variant` holds a list of ours or of stock's.
+  bool Assign(const tensorflow::Variant& variant);
+
+ private:
+  const ListVariant* list_ = nullptr;
+  ListVariant conversion_;
+};
+
+// Sets `list` to the list in the scalar input `input`.
+absl::Status GetList(tensorflow::OpKernelContext* ctx, int input, InputList* list);
+
+// Makes output `output` a list to be changed, equal to `list`, which input `input` holds. Where
+// nobody else can see the input it becomes the output, and `list` changes with it.
+absl::Status ForwardList(tensorflow::OpKernelContext* ctx, int input, const InputList& list,
+                         int output, ListVariant** out);
+
+// Makes output `output` hold `list`.
+absl::Status OutputList(tensorflow::OpKernelContext* ctx, int output, ListVariant list);
+
+// The only value of integer input `input`, which the op calls `name`.
+absl::Status GetInt(tensorflow::OpKernelContext* ctx, int input, absl::string_view name,
+                    int64_t* value);
+
+// Reads an element_shape: a vector with -1 for unknown sizes, or the scalar -1.
+absl::Status ShapeFromTensor(const tensorflow::Tensor& tensor,
+                             tensorflow::PartialTensorShape* shape);
+
+// The element_shape in input `input` merged with that of `list`.
+absl::Status ElementShapeFromInput(tensorflow::OpKernelContext* ctx, const ListVariant& list,
+                                   int input, tensorflow::PartialTensorShape* shape);
+
+// InvalidArgument where a list cannot have `size` elements.
+absl::Status CheckSize(int64_t size);
+
+// Merges the shapes of many elements into one, which they must all have.
+class ShapeMerger {
+ public:
+  explicit ShapeMerger(tensorflow::PartialTensorShape shape) : shape_(std::move(shape)) {}
+  // TensorFlow's error for incompatible shapes where `element` does not fit.
+  absl::Status Add(const tensorflow::TensorShape& element);
+  const tensorflow::PartialTensorShape& shape() const { return shape_; }
+
+ private:
+  tensorflow::PartialTensorShape shape_;
+  tensorflow::TensorShape last_;  // the element that was merged last, when there was one
+  bool any_ = false;
+};
+
+// Fills `out` with zeros of its dtype; objects (strings, variants) stay as they were allocated.
+void FillZeros(tensorflow::OpKernelContext* ctx, tensorflow::Tensor* out);
+
+// Sets `out` to a tensor of zeros like `tensor`, nested lists included.
+absl::Status ZerosLikeTensor(tensorflow::OpKernelContext* ctx, const tensorflow::Tensor& tensor,
+                             tensorflow::Tensor* out);
+
+// Sets `out` to left + right. InvalidArgument: shapes differ, or the dtype has no sum.
+absl::Status AddTensors(tensorflow::OpKernelContext* ctx, const tensorflow::Tensor& left,
+                        const tensorflow::Tensor& right, tensorflow::Tensor* out);
+
+// Sets `out` to rows [begin, end) of `tensor` with shape `shape`: a view where that is aligned as
+// TensorFlow's kernels require, else a copy. Requires: as many values as `shape` has.
+absl::Status RowsOf(tensorflow::OpKernelContext* ctx, const tensorflow::Tensor& tensor,
+                    int64_t begin, int64_t end, const tensorflow::TensorShape& shape,
+                    tensorflow::Tensor* out);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_KERNELS_LIST_KERNEL_UTIL_H_

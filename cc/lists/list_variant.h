@@ -1,0 +1,120 @@
+#ifndef CC_LISTS_LIST_VARIANT_H_
+#define CC_LISTS_LIST_VARIANT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "cc/lists/persistent_list.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/framework/variant_tensor_data.h"
+#include "tensorflow/core/kernels/tensor_list.h"
+
+namespace tensor_array_grad {
+
+// What every version of a list has in common; shared between them.
+struct ListSpec {
+  tensorflow::DataType dtype = tensorflow::DT_INVALID;
+  tensorflow::PartialTensorShape shape;  // of the elements, as far as it is known
+  int32_t max_num_elements = -1;         // -1: no bound
+};
+
+// What a reader finds at an index: the element's own tensor, zeros of the shape of `tensor`, or
+// nothing, which is zeros of a shape that the reader must know.
+struct ListElement {
+  enum Kind { kUnset, kSet, kZeros };
+  Kind kind = kUnset;
+  const tensorflow::Tensor* tensor = nullptr;
+};
+
+// The value in the scalar variant tensor that is a TensorList: a persistent list and its spec.
+//
+// A value as PersistentList is, and as thread-safe. Small enough to stand in a Variant without an
+// allocation. Lists of one another's versions share their spec.
+//
+// A list of zeros whose element shapes cannot be told from the spec (unknown dimensions, nested
+// lists) remembers the list that it was made like, and reads as zeros of those elements' shapes.
+class ListVariant {
+ public:
+  static constexpr char kTypeName[] = "tensor_array_grad::List";
+
+  ListVariant() : ListVariant(ListSpec{}, 0) {}  // variants must be default constructible
+  // `size` unset elements; O(1).
+  ListVariant(ListSpec spec, int64_t size) : ListVariant(std::move(spec), PersistentList(size)) {}
+  ListVariant(ListSpec spec, PersistentList items)
+      : spec_(std::make_shared<const ListSpec>(std::move(spec))),
+        items_(std::move(items)),
+        zeros_(items_.size()) {}
+
+  // The same elements as a stock list's. O(n), counted as `lists.stock_lists_converted`.
+  static ListVariant FromStock(const tensorflow::TensorList& stock);
+
+  tensorflow::DataType dtype() const { return spec_->dtype; }
+  const tensorflow::PartialTensorShape& shape() const { return spec_->shape; }
+  int32_t max_num_elements() const { return spec_->max_num_elements; }
+  int64_t size() const { return items_.size(); }
+
+  // Requires: 0 <= index < size(). The pointer lives until this list changes.
+  ListElement Get(int64_t index) const {
+    if (const tensorflow::Tensor* set = items_.Find(index)) return {ListElement::kSet, set};
+    if (zeros_.all_unset()) return {};
+    const tensorflow::Tensor* const like = zeros_.Find(index);
+    return {like == nullptr ? ListElement::kUnset : ListElement::kZeros, like};
+  }
+  // Requires: 0 <= index < size(); `value` of this dtype and a compatible shape.
+  void Set(int64_t index, tensorflow::Tensor value) { items_.Set(index, std::move(value)); }
+  void Resize(int64_t size) {
+    items_.Resize(size);
+    zeros_.Resize(size);
+  }
+  void Append(const ListVariant& tail) {
+    items_.Append(tail.items_);
+    zeros_.Append(tail.zeros_);
+  }
+  // Replaces the known part of the element shape; keeps the shared spec when nothing changes.
+  void SetShape(const tensorflow::PartialTensorShape& shape);
+
+  // Calls `visit` for the elements that have a shape of their own, set ones first, until one fails.
+  absl::Status ForEach(PersistentList::Visitor visit) const;
+  // The same for those that are set, by rising index.
+  absl::Status ForEachSet(PersistentList::Visitor visit) const { return items_.ForEach(visit); }
+  // Whether some elements read as zeros like another list's.
+  bool has_zeros() const { return !zeros_.all_unset(); }
+
+  // InvalidArgument unless a list of `other` and `size` can be added to this one; `shape`, which
+  // may be other.shape, becomes the sum's.
+  absl::Status CheckAddable(const ListSpec& other, int64_t size,
+                            tensorflow::PartialTensorShape* shape) const;
+  // out = a + b, with `add` for the elements that both have set. InvalidArgument when dtypes,
+  // shapes or sizes differ.
+  static absl::Status Add(const ListVariant& a, const ListVariant& b, PersistentList::Combiner add,
+                          ListVariant* out);
+  // A list of zeros of the same spec and size; O(1). InvalidArgument when elements of a dtype
+  // without zeros are set.
+  static absl::Status ZerosLike(const ListVariant& list, ListVariant* out);
+  // The same list with each tensor replaced by copy(tensor, where to put it). The place does not
+  // move afterwards: `copy` may still fill it when it has returned, as copies to a device do.
+  static absl::Status Copy(const ListVariant& list, PersistentList::Changer copy, ListVariant* out);
+
+  // What a variant must have. A list encodes under its own type name, so only a process with this
+  // library decodes it. GraphDefs hold none: no TensorFlow exporter folds variants to constants.
+  std::string TypeName() const { return kTypeName; }
+  std::string DebugString() const { return "TensorList"; }
+  void Encode(tensorflow::VariantTensorData* data) const;
+  // False, and this list unchanged, for data that no Encode wrote.
+  bool Decode(const tensorflow::VariantTensorData& data);
+
+ private:
+  std::shared_ptr<const ListSpec> spec_;
+  PersistentList items_;
+  PersistentList zeros_;  // what unset elements are like; all unset in most lists
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_LISTS_LIST_VARIANT_H_

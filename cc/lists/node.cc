@@ -1,0 +1,67 @@
+#include "cc/lists/node.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace tensor_array_grad {
+
+Node* Node::New(int level, int capacity) {
+  void* const room = ::operator new(sizeof(Node) + capacity * sizeof(Shareable*));
+  return new (room) Node(level, capacity);
+}
+
+Node* Node::CopyOf(const Node& node, int capacity) {
+  Node* const copy = New(node.level_, capacity);
+  copy->present_ = node.present_;
+  Shareable** const from = const_cast<Node&>(node).children();
+  Shareable** const to = copy->children();
+  const int count = node.count();
+  for (int i = 0; i < count; ++i) {
+    to[i] = from[i];
+    to[i]->Ref();
+  }
+  return copy;
+}
+
+void Node::Insert(int slot, Shareable* child) {
+  const int rank = Rank(slot);
+  Shareable** const all = children();
+  std::copy_backward(all + rank, all + count(), all + count() + 1);
+  all[rank] = child;
+  present_ |= 1u << slot;
+}
+
+void Node::Truncate(int slot) {
+  if (slot >= kFanout) return;
+  const int kept = Rank(slot);
+  const int before = count();
+  present_ &= (1u << slot) - 1u;
+  for (int i = kept; i < before; ++i) UnrefChild(children()[i]);
+}
+
+Node* Node::Grow(Node* old) {
+  Node* const grown = New(old->level_, std::min(kFanout, std::max(4, 2 * old->capacity_)));
+  grown->present_ = old->present_;
+  std::memcpy(grown->children(), old->children(), old->count() * sizeof(Shareable*));
+  old->present_ = 0;  // the children have moved
+  old->Unref();
+  return grown;
+}
+
+void Node::UnrefChild(Shareable* child) const {
+  if (level_ == 0) {
+    static_cast<Element*>(child)->Unref();
+  } else {
+    static_cast<Node*>(child)->Unref();
+  }
+}
+
+void Node::Free(Node* node) {
+  const int count = node->count();
+  for (int i = 0; i < count; ++i) node->UnrefChild(node->children()[i]);
+  node->~Node();
+  ::operator delete(node);
+}
+
+}  // namespace tensor_array_grad

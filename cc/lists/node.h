@@ -1,0 +1,122 @@
+#ifndef CC_LISTS_NODE_H_
+#define CC_LISTS_NODE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "tensorflow/core/framework/tensor.h"
+
+namespace tensor_array_grad {
+
+// The reference count that elements and nodes share. Born with one reference; no virtual functions,
+// so that a leaf of one element is 24 bytes.
+class Shareable {
+ public:
+  Shareable(const Shareable&) = delete;
+  Shareable& operator=(const Shareable&) = delete;
+
+  void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
+  // Whether the caller's reference is the only one. Then nobody else can obtain another.
+  bool IsUnique() const { return references_.load(std::memory_order_acquire) == 1; }
+
+ protected:
+  Shareable() = default;
+  ~Shareable() = default;
+
+  // Gives a reference back; true when it was the last.
+  bool Drop() { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+ private:
+  std::atomic<int32_t> references_{1};
+};
+
+// A tensor that many versions of a list hold at once. Never changes once it is in a node.
+class Element final : public Shareable {
+ public:
+  explicit Element(tensorflow::Tensor tensor) : value(std::move(tensor)) {}
+
+  void Unref() {
+    if (Drop()) delete this;
+  }
+
+  tensorflow::Tensor value;
+
+ private:
+  ~Element() = default;
+};
+
+// An inner or leaf node of the tree: up to 32 children, of which only those present take room.
+//
+//     level 2           node            slot = five bits of the index:
+//                  .-----'  '-----.     (index >> 5 * level) & 31
+//     level 1     node           node
+//                  |         .---'  '---.
+//     level 0     leaf      leaf      leaf    the children of leaves are Elements
+//
+// A node owns one reference to each child. It may be changed only by someone who holds the single
+// reference to it and reached it through nodes that are unique too; everyone else sees a value that
+// never changes. Reading is thread-safe.
+class alignas(void*) Node final : public Shareable {
+ public:
+  static constexpr int kBits = 5;
+  static constexpr int kFanout = 1 << kBits;
+
+  // An empty node with room for `capacity` children.
+  static Node* New(int level, int capacity);
+  // A node with the same children (a reference to each) and room for `capacity` of them.
+  static Node* CopyOf(const Node& node, int capacity);
+
+  void Unref() {
+    if (Drop()) Free(this);
+  }
+
+  int level() const { return level_; }
+  uint32_t present() const { return present_; }
+  bool has(int slot) const { return (present_ >> slot) & 1u; }
+  int count() const { return __builtin_popcount(present_); }
+  bool full() const { return count() == capacity_; }
+  int capacity() const { return capacity_; }
+
+  // The child in `slot`, or nullptr. `node` is for inner nodes, `element` for leaves.
+  Node* node(int slot) const { return static_cast<Node*>(child(slot)); }
+  Element* element(int slot) const { return static_cast<Element*>(child(slot)); }
+  // The link to the child in `slot`. Requires: has(slot); writing requires a unique node.
+  Shareable*& link(int slot) { return children()[Rank(slot)]; }
+
+  // Puts `child` (whose reference the node takes) into a free slot.
+  // Requires: unique, !has(slot), !full().
+  void Insert(int slot, Shareable* child);
+  // Removes the children in slots >= `slot`. Requires: unique.
+  void Truncate(int slot);
+  // Removes the last child, whose reference is already given back. Requires: unique, has(slot), no
+  // child behind it.
+  void Forget(int slot) { present_ &= ~(1u << slot); }
+
+  // Moves the children of `old` (unique, freed) to a node with more room.
+  static Node* Grow(Node* old);
+
+ private:
+  Node(int level, int capacity)
+      : capacity_(static_cast<uint8_t>(capacity)), level_(static_cast<uint8_t>(level)) {}
+  ~Node() = default;
+
+  static void Free(Node* node);
+
+  int Rank(int slot) const { return __builtin_popcount(present_ & ((1u << slot) - 1u)); }
+  Shareable* child(int slot) const {
+    return has(slot) ? const_cast<Node*>(this)->children()[Rank(slot)] : nullptr;
+  }
+  // The children stand right behind the node, in the order of their slots.
+  Shareable** children() { return reinterpret_cast<Shareable**>(this + 1); }
+  void UnrefChild(Shareable* child) const;
+
+  uint32_t present_ = 0;
+  const uint8_t capacity_;
+  const uint8_t level_;
+};
+static_assert(sizeof(Node) % alignof(Shareable*) == 0, "the children stand right behind the node");
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_LISTS_NODE_H_

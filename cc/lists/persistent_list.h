@@ -1,0 +1,96 @@
+#ifndef CC_LISTS_PERSISTENT_LIST_H_
+#define CC_LISTS_PERSISTENT_LIST_H_
+
+#include <cstdint>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "cc/lists/node.h"
+#include "tensorflow/core/framework/tensor.h"
+
+namespace tensor_array_grad {
+
+// A list of tensors that is cheap to copy, to change in one place and to add up.
+//
+// A value: copying is O(1) and copies are independent. Underneath, copies share an immutable tree
+// of 32-way nodes; a change copies the nodes on one path, or changes them in place when no other
+// list can see them. An element that was never set takes no room and counts as zero.
+//
+// As thread-safe as a std::vector: any number of readers, or one writer, of one object; objects
+// that share nodes need no lock. Knows no dtype, element shape or device.
+//
+// Costs, for n elements: Find, Set, Resize O(log32 n); Merge O(elements set in both, plus the paths
+// to them); ForEach O(elements set); growing, copying and making an unset list O(1).
+class PersistentList {
+ public:
+  static constexpr int64_t kMaxSize = int64_t{1} << 60;
+
+  PersistentList() = default;
+  // `size` elements, none of them set. Requires: 0 <= size <= kMaxSize, here and below.
+  explicit PersistentList(int64_t size) : size_(size) {}
+  PersistentList(const PersistentList& other) : root_(other.root_), size_(other.size_) {
+    if (root_ != nullptr) root_->Ref();
+  }
+  PersistentList(PersistentList&& other) noexcept
+      : root_(std::exchange(other.root_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  PersistentList& operator=(PersistentList other) noexcept {
+    std::swap(root_, other.root_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~PersistentList() {
+    if (root_ != nullptr) root_->Unref();
+  }
+
+  // A list of `size` elements, all set, element i to make(i); stops at the first failure. O(size).
+  using Maker = absl::FunctionRef<absl::Status(int64_t index, tensorflow::Tensor* out)>;
+  static absl::Status Build(int64_t size, Maker make, PersistentList* out);
+
+  int64_t size() const { return size_; }
+  // Whether no element is set.
+  bool all_unset() const { return root_ == nullptr; }
+
+  // Element `index`, or nullptr when it is not set. Lives until this list changes.
+  // Requires: 0 <= index < size().
+  const tensorflow::Tensor* Find(int64_t index) const {
+    const Element* const found = FindElement(index);
+    return found == nullptr ? nullptr : &found->value;
+  }
+
+  // Sets element `index`. Requires: 0 <= index < size().
+  void Set(int64_t index, tensorflow::Tensor value);
+
+  // Grows with unset elements, or drops the elements from `size` on.
+  void Resize(int64_t size);
+
+  // Sets all elements of `tail` behind the present ones. O(elements set in tail, log size).
+  void Append(const PersistentList& tail);
+
+  // Calls `visit` for each element that is set, by rising index, until one call fails.
+  using Visitor = absl::FunctionRef<absl::Status(int64_t index, const tensorflow::Tensor& value)>;
+  absl::Status ForEach(Visitor visit) const;
+
+  // A list of the same size in which each set element is replaced by what `change` makes of it.
+  // The place given to `change` does not move afterwards.
+  using Changer =
+      absl::FunctionRef<absl::Status(const tensorflow::Tensor& value, tensorflow::Tensor* out)>;
+  absl::Status Map(Changer change, PersistentList* out) const;
+
+  // The union of two lists of one size: what is set in one of them only is shared with it, what is
+  // set in both becomes combine(in a, in b). On error `out` is unchanged.
+  using Combiner = absl::FunctionRef<absl::Status(
+      const tensorflow::Tensor& a, const tensorflow::Tensor& b, tensorflow::Tensor* out)>;
+  static absl::Status Merge(const PersistentList& a, const PersistentList& b, Combiner combine,
+                            PersistentList* out);
+
+ private:
+  const Element* FindElement(int64_t index) const;
+
+  Node* root_ = nullptr;  // only as tall as the highest index that was ever set needs
+  int64_t size_ = 0;
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_LISTS_PERSISTENT_LIST_H_
