@@ -1,0 +1,119 @@
+"""Runs the demonstration: `python -m tensor_array_grad.demo`."""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import sys
+import tempfile
+from collections.abc import Sequence
+
+import rich.console
+import rich.progress
+
+from tensor_array_grad.demo import data, report, runner
+from tensor_array_grad.demo.worker import STOCK, Config, Step, record_path
+
+_MAIN_RUNS = ((32, 80), (8, 20))  # units and steps
+_UNITS = 32
+_GROWING_STEPS = 3  # the first of which traces and is not timed
+_GROWING_ROWS = {"function": (571, 1142, 2284, 4568), "keras": (1142, 2284, 4568, 9136)}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Trains, compares, prints the tables and saves the picture.
+
+    Args:
+      arguments: The command line; `None` takes the process's own.
+    Returns:
+      The exit code: 0, or 1 when a run failed or stock and ours disagree.
+    """
+    options = _parse(arguments)
+    console = rich.console.Console()
+    record = data.load(options.rows)
+    console.print(
+        f"CO2 at Mauna Loa, {len(record.ppm):,} weeks from {record.dates[0].astype('datetime64[D]')}: forecasting "
+        f"{data.HORIZON} weeks ahead, on stock TensorFlow and on tensor_array_grad."
+    )
+    try:
+        trained, growing = _train(_plan(options, len(record.ppm)), console)
+    except runner.DemoError as error:
+        console.print(f"FAILED: {error}", markup=False)
+        return 1
+    console.print(report.losses_table(trained))
+    console.print("Losses of stock and ours are equal within float tolerance, epoch by epoch.")
+    console.print(report.costs_table(trained, "A step: forward and back through the series"))
+    if growing:
+        console.print(report.costs_table(growing, "TF2: a step on growing series"))
+    report.save_picture(record, trained, growing, options.picture)
+    console.print(f"Picture: {options.picture.resolve()}", soft_wrap=True)
+    return 0
+
+
+def _plan(options: argparse.Namespace, rows: int) -> list[list[Config]]:
+    """The runs, in lists that share a process; those of the main training come first."""
+    plan = [
+        [Config("v1", STOCK, units, rows, options.steps or steps)] for units, steps in _MAIN_RUNS
+    ]
+    for model in options.growing:
+        lengths = [length for length in _GROWING_ROWS[model] if length <= options.longest]
+        plan.append([Config(model, STOCK, _UNITS, n, _GROWING_STEPS) for n in lengths])
+    return [configs for configs in plan if configs]
+
+
+def _train(
+    plan: Sequence[Sequence[Config]], console: rich.console.Console
+) -> tuple[list[runner.Pair], list[runner.Pair]]:
+    """Runs all of `plan` on stock and on ours under one progress bar.
+
+    Returns:
+      The main trainings, and those on growing series.
+    """
+    bar = rich.progress.Progress(
+        rich.progress.TextColumn("{task.description}"),
+        rich.progress.BarColumn(),
+        rich.progress.MofNCompleteColumn(),
+        rich.progress.TimeElapsedColumn(),
+        console=console,
+    )
+    pairs: list[runner.Pair] = []
+    with tempfile.TemporaryDirectory() as name, bar:
+        folder = pathlib.Path(name)
+        for rows in {config.rows for configs in plan for config in configs}:
+            data.load(rows).save(record_path(folder, rows))
+        steps = 2 * sum(config.steps for configs in plan for config in configs)
+        task = bar.add_task("training", total=steps)
+
+        def on_step(step: Step) -> None:
+            bar.update(task, advance=1, description=f"training, loss {step.loss:.4f}")
+
+        for configs in plan:
+            pairs.extend(runner.run_pairs(configs, folder, on_step))
+    main_runs = [pair for pair in pairs if pair.stock.config.model == "v1"]
+    return main_runs, pairs[len(main_runs) :]
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tensor_array_grad.demo", description=__doc__)
+    add = parser.add_argument
+    add("--rows", type=int, help="train on only the first so many weeks")
+    add("--steps", type=int, help="training steps of each run")
+    add(
+        "--growing",
+        nargs="*",
+        choices=tuple(_GROWING_ROWS),
+        default=tuple(_GROWING_ROWS),
+        help="TF2 models to time on growing series (default: all)",
+    )
+    add("--longest", type=int, default=9136, help="longest of those (default: %(default)s)")
+    add(
+        "--picture",
+        type=pathlib.Path,
+        default=pathlib.Path("tensor_array_grad_demo.png"),
+        help="where the picture goes (default: %(default)s)",
+    )
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""The forecaster itself, in operations that a TF1 graph and a tf.function understand alike."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from tensor_array_grad.demo.data import YEAR, Floats, Record
+
+LEARNING_RATE = 0.01
+_LARGEST_NORM = 1.0  # gradients through thousands of steps are clipped to this
+
+
+@dataclasses.dataclass(frozen=True)
+class Weights:
+    """The model's parameters; `units` is the width of the hidden state.
+
+    Attributes:
+      enter: `[features, units]`, from what is known in a week.
+      last: `[units, units]`, from the state one week ago.
+      year: `[units, units]`, from the state one year ago.
+      bias: `[units]`.
+      leave: `[units, 1]`, to the forecast.
+    """
+
+    enter: Floats
+    last: Floats
+    year: Floats
+    bias: Floats
+    leave: Floats
+
+
+def first_weights(features: int, units: int, seed: int = 1) -> Weights:
+    """Draws the weights that every run starts from.
+
+    Args:
+      features: Number of inputs a week.
+      units: Width of the hidden state.
+      seed: Equal seeds give equal weights in every process.
+    Returns:
+      The weights.
+    """
+    rng = np.random.default_rng(seed)
+
+    def draw(rows: int, columns: int, gain: float) -> Floats:
+        return rng.normal(scale=gain / np.sqrt(rows), size=(rows, columns)).astype(np.float32)
+
+    return Weights(
+        enter=draw(features, units, 1.0),
+        last=draw(units, units, 0.3),
+        year=draw(units, units, 0.3),
+        bias=np.zeros(units, np.float32),
+        leave=draw(units, 1, 0.5),
+    )
+
+
+def states(entering: tf.Tensor, last: tf.Tensor, year: tf.Tensor) -> tf.Tensor:
+    """The hidden state of each week: tanh(entering + last week's @ last + last year's @ year).
+
+    The states live in one array, a year of zeros in front. The loop reads two of them and writes
+    one, so that the gradient of each is a sum of three: of both reads and of the final stack.
+
+    Args:
+      entering: `[n, units]`, what the inputs add to each state.
+      last: `[units, units]`.
+      year: `[units, units]`.
+    Returns:
+      `[n, units]`.
+    """
+    n, units = entering.shape
+    inputs = tf.TensorArray(tf.float32, n, element_shape=[units]).unstack(entering)
+    held = tf.TensorArray(tf.float32, n + YEAR, element_shape=[units], clear_after_read=False)
+    held = held.scatter(tf.range(YEAR), tf.zeros([YEAR, units]))
+
+    def step(week: tf.Tensor, held: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+        recurrent = tf.linalg.matvec(last, held.read(week + YEAR - 1), transpose_a=True)
+        seasonal = tf.linalg.matvec(year, held.read(week), transpose_a=True)
+        state = tf.tanh(inputs.read(week) + recurrent + seasonal)
+        return week + 1, held.write(week + YEAR, state)
+
+    _, held = tf.compat.v1.while_loop(lambda week, _: week < n, step, [tf.constant(0), held])
+    return held.stack()[YEAR:]
+
+
+def forward(weights: dict[str, tf.Variable], record: Record) -> tuple[tf.Tensor, tf.Tensor]:
+    """The forecaster on the whole record.
+
+    Args:
+      weights: Variables by the names of `Weights`' fields.
+      record: The series.
+    Returns:
+      `(loss, outputs)`: the mean square error over the trained weeks, scalar; the guess of
+      `record.targets`, `[n]`.
+    """
+    entering = record.features @ weights["enter"] + weights["bias"]
+    hidden = states(entering, weights["last"], weights["year"])
+    outputs = tf.squeeze(hidden @ weights["leave"], 1)
+    squares = tf.square(outputs - record.targets) * record.trained
+    return tf.reduce_sum(squares) / record.trained.sum(), outputs
+
+
+def variables(record: Record, units: int) -> dict[str, tf.Variable]:
+    """Makes the variables of a forecaster.
+
+    Args:
+      record: What it will be trained on.
+      units: Width of the hidden state.
+    Returns:
+      Variables by the names of `Weights`' fields, holding `first_weights`.
+    """
+    first = first_weights(record.features.shape[1], units)
+    return {name: tf.Variable(value, name=name) for name, value in vars(first).items()}
+
+
+def clipped(gradients: list[tf.Tensor]) -> list[tf.Tensor]:
+    """Scales gradients down together where their common norm is large."""
+    scaled: list[tf.Tensor] = tf.clip_by_global_norm(gradients, _LARGEST_NORM)[0]
+    return scaled

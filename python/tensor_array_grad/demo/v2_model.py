@@ -1,0 +1,92 @@
+"""The forecaster in TF2, where a tf.TensorArray is a list: as a tf.function and in Keras."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tensor_array_grad.demo import forecaster
+from tensor_array_grad.demo.data import Floats, Record
+
+
+class FunctionTrainer:
+    """The same model as the TF1 graph's, line for line, trained by one tf.function."""
+
+    def __init__(self, record: Record, units: int) -> None:
+        """Makes the weights; the first step traces.
+
+        Args:
+          record: What to train on.
+          units: Width of the hidden state.
+        """
+        weights = forecaster.variables(record, units)
+        trained = list(weights.values())
+        optimizer = keras.optimizers.Adam(forecaster.LEARNING_RATE)
+        optimizer.build(trained)
+
+        @tf.function(jit_compile=False)
+        def step() -> tf.Tensor:
+            with tf.GradientTape() as tape:
+                loss, _ = forecaster.forward(weights, record)
+            gradients = forecaster.clipped(tape.gradient(loss, trained))
+            optimizer.apply_gradients(zip(gradients, trained, strict=True))
+            return loss
+
+        self._step = step
+        self._outputs = tf.function(lambda: forecaster.forward(weights, record)[1])
+
+    def step(self) -> float:
+        """Trains once on the whole series.
+
+        Returns:
+          The loss before the weights moved.
+        """
+        return float(self._step())
+
+    def outputs(self) -> Floats:
+        """The model's guess of the record's `targets`, `[n]`."""
+        return np.asarray(self._outputs(), np.float32)
+
+
+class KerasTrainer:
+    """A Keras model of the same width, without the connection to last year, which Keras lacks."""
+
+    def __init__(self, record: Record, units: int) -> None:
+        """Builds and compiles the model.
+
+        Args:
+          record: What to train on.
+          units: Width of the hidden state.
+        """
+        keras.utils.set_random_seed(1)
+        n, features = record.features.shape
+        layers = [
+            keras.Input([n, features]),
+            keras.layers.SimpleRNN(units, return_sequences=True),
+            keras.layers.Dense(1),
+        ]
+        self._model = keras.Sequential(layers)
+        # Without jit_compile=False, Keras would let XLA compile the loop, arrays and all.
+        self._model.compile(
+            keras.optimizers.Adam(forecaster.LEARNING_RATE, global_clipnorm=1.0),
+            "mse",
+            jit_compile=False,
+        )
+        self._inputs = record.features[np.newaxis]
+        self._targets = record.targets[np.newaxis, :, np.newaxis]
+        self._trained = record.trained[np.newaxis]
+
+    def step(self) -> float:
+        """Trains once on the whole series.
+
+        Returns:
+          The loss before the weights moved.
+        """
+        self._model.reset_metrics()
+        return float(self._model.train_on_batch(self._inputs, self._targets, self._trained))
+
+    def outputs(self) -> Floats:
+        """The model's guess of the record's `targets`, `[n]`."""
+        guess = self._model.predict_on_batch(self._inputs)
+        return np.asarray(guess, np.float32)[0, :, 0]
