@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import rich.console
 import rich.progress
-
 from tensor_array_grad.demo import data, report, runner
 from tensor_array_grad.demo.worker import STOCK, Config, Step, record_path
 
@@ -25,15 +24,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Args:
       arguments: The command line; `None` takes the process's own.
+
     Returns:
       The exit code: 0, or 1 when a run failed or stock and ours disagree.
     """
     options = _parse(arguments)
     console = rich.console.Console()
     record = data.load(options.rows)
+    start = record.dates[0].astype("datetime64[D]")
     console.print(
-        f"CO2 at Mauna Loa, {len(record.ppm):,} weeks from {record.dates[0].astype('datetime64[D]')}: forecasting "
-        f"{data.HORIZON} weeks ahead, on stock TensorFlow and on tensor_array_grad."
+        f"CO2 at Mauna Loa, {len(record.ppm):,} weeks from {start}: forecasting {data.HORIZON} "
+        f"weeks ahead, on stock TensorFlow and on tensor_array_grad."
     )
     try:
         trained, growing = _train(_plan(options, len(record.ppm)), console)

@@ -43,6 +43,7 @@ class Record:
 
         Args:
           outputs: `[n]`, the model's standardised guess of `targets`.
+
         Returns:
           `[n]`, where row `i` is the forecast of `ppm[i + HORIZON]` made in week `i`.
         """
@@ -53,6 +54,7 @@ class Record:
 
         Args:
           outputs: `[n]`, the model's standardised guess of `targets`.
+
         Returns:
           The error over the held-out weeks.
         """
@@ -76,15 +78,17 @@ class Record:
 
         Args:
           path: The `.npz` file.
+
         Returns:
           An equal record.
+
         Raises:
           FileNotFoundError: There is no such file.
         """
         with np.load(path) as held:
             arrays = {name: held[name] for name in held.files}
-        scalars = {name: float(arrays.pop(name)) for name in ("scale", "centre")}
-        return cls(**arrays, **scalars)
+        scale, centre = (float(arrays.pop(name)) for name in ("scale", "centre"))
+        return cls(scale=scale, centre=centre, **arrays)
 
 
 def load(rows: int | None = None) -> Record:
@@ -93,8 +97,10 @@ def load(rows: int | None = None) -> Record:
     Args:
       rows: Keep only the first so many weeks; more than the 2,284 there are gives the whole record
         drawn finer, the values between by straight lines; `None` is the record as it is.
+
     Returns:
       The record.
+
     Raises:
       ImportError: statsmodels is not installed; the extra `[demo]` brings it.
       ValueError: `rows` is too few to train on.
@@ -120,6 +126,7 @@ def prepare(dates: npt.NDArray[np.datetime64], ppm: npt.NDArray[np.float64]) -> 
     Args:
       dates: `[n]`.
       ppm: `[n]`, without gaps.
+
     Returns:
       The record, of `n` rows.
     """

@@ -6,7 +6,6 @@ import dataclasses
 
 import numpy as np
 import tensorflow as tf
-
 from tensor_array_grad.demo.data import YEAR, Floats, Record
 
 LEARNING_RATE = 0.01
@@ -39,6 +38,7 @@ def first_weights(features: int, units: int, seed: int = 1) -> Weights:
       features: Number of inputs a week.
       units: Width of the hidden state.
       seed: Equal seeds give equal weights in every process.
+
     Returns:
       The weights.
     """
@@ -66,6 +66,7 @@ def states(entering: tf.Tensor, last: tf.Tensor, year: tf.Tensor) -> tf.Tensor:
       entering: `[n, units]`, what the inputs add to each state.
       last: `[units, units]`.
       year: `[units, units]`.
+
     Returns:
       `[n, units]`.
     """
@@ -90,6 +91,7 @@ def forward(weights: dict[str, tf.Variable], record: Record) -> tuple[tf.Tensor,
     Args:
       weights: Variables by the names of `Weights`' fields.
       record: The series.
+
     Returns:
       `(loss, outputs)`: the mean square error over the trained weeks, scalar; the guess of
       `record.targets`, `[n]`.
@@ -107,6 +109,7 @@ def variables(record: Record, units: int) -> dict[str, tf.Variable]:
     Args:
       record: What it will be trained on.
       units: Width of the hidden state.
+
     Returns:
       Variables by the names of `Weights`' fields, holding `first_weights`.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import resource
 
@@ -12,16 +13,16 @@ _CLEAR = pathlib.Path("/proc/self/clear_refs")
 class PeakMemory:
     """Measures how far resident memory rises above where it stood when this was made.
 
-    Where the system has no `/proc` the rise of the process's whole-life peak is taken instead, which
-    is too small if there was a higher peak before.
+    Where the system has no `/proc` the rise of the process's whole-life peak is taken instead,
+    which is too small if there was a higher peak before.
     """
 
     def __init__(self) -> None:
         """Starts measuring."""
-        try:
-            _CLEAR.write_text("5")  # sets the high-water mark back to what is resident now
-        except OSError:
-            pass  # the mark then stays: only rises above the earlier peak are seen
+        # Sets the high-water mark back to what is resident now. Where that is forbidden the mark
+        # stays, and only a rise above the earlier peak is seen.
+        with contextlib.suppress(OSError):
+            _CLEAR.write_text("5")
         self._start = _resident("VmRSS")
 
     def bytes(self) -> int:

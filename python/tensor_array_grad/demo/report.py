@@ -13,7 +13,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import rich.table
 from matplotlib.axes import Axes
-
 from tensor_array_grad.demo.data import HORIZON, Record
 from tensor_array_grad.demo.runner import Pair, Run
 from tensor_array_grad.demo.worker import OURS, STOCK
@@ -29,6 +28,7 @@ def losses_table(pairs: Sequence[Pair]) -> rich.table.Table:
 
     Args:
       pairs: What was run.
+
     Returns:
       A table with two columns a pair; the shorter trainings leave the last rows empty.
     """
@@ -53,6 +53,7 @@ def costs_table(pairs: Sequence[Pair], title: str) -> rich.table.Table:
     Args:
       pairs: What was run.
       title: Printed above.
+
     Returns:
       A table with one row a pair.
     """
@@ -89,7 +90,7 @@ def save_picture(
       path: Where the `.png` goes.
     """
     figure = plt.figure(figsize=(12, 9), layout="constrained")
-    above, below = figure.subfigures(2, 1)
+    above, below = np.ravel(figure.subfigures(2, 1))
     _draw_fit(above.subplots(), record, main[0].ours)
     models = list(dict.fromkeys(pair.stock.config.model for pair in curves))
     times, *growths = np.atleast_1d(below.subplots(1, 1 + len(models)))

@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Callable, Sequence
 
 import numpy as np
-
 from tensor_array_grad.demo.worker import OURS, STOCK, Config, Finish, Step
 
 _LOSS_TOLERANCE = 1e-3  # relative; both train in float32, and sums may be in another order
@@ -72,8 +71,10 @@ def run(
       configs: The runs, all of one library.
       folder: Where the records are.
       on_step: Called after each training step.
+
     Returns:
       The finished runs.
+
     Raises:
       DemoError: The process failed, or says that the wrong kernels ran.
     """
@@ -111,8 +112,10 @@ def run_pairs(
       configs: The runs; their `library` is replaced.
       folder: Where the records are.
       on_step: Called after each training step of either.
+
     Returns:
       Both runs of each.
+
     Raises:
       DemoError: A process failed, or the losses differ.
     """
@@ -133,6 +136,7 @@ def check_losses(config: Config, stock: Sequence[float], ours: Sequence[float]) 
       config: Named in the error.
       stock: Loss of each step.
       ours: Loss of each step.
+
     Raises:
       DemoError: They differ by more than float32 explains, or one is not finite.
     """

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import keras
 import numpy as np
 import tensorflow as tf
-
 from tensor_array_grad.demo import forecaster
 from tensor_array_grad.demo.data import Floats, Record
 
@@ -22,10 +20,9 @@ class FunctionTrainer:
         """
         weights = forecaster.variables(record, units)
         trained = list(weights.values())
-        optimizer = keras.optimizers.Adam(forecaster.LEARNING_RATE)
+        optimizer = tf.keras.optimizers.Adam(forecaster.LEARNING_RATE)
         optimizer.build(trained)
 
-        @tf.function(jit_compile=False)
         def step() -> tf.Tensor:
             with tf.GradientTape() as tape:
                 loss, _ = forecaster.forward(weights, record)
@@ -33,7 +30,7 @@ class FunctionTrainer:
             optimizer.apply_gradients(zip(gradients, trained, strict=True))
             return loss
 
-        self._step = step
+        self._step = tf.function(step, jit_compile=False)
         self._outputs = tf.function(lambda: forecaster.forward(weights, record)[1])
 
     def step(self) -> float:
@@ -59,17 +56,17 @@ class KerasTrainer:
           record: What to train on.
           units: Width of the hidden state.
         """
-        keras.utils.set_random_seed(1)
+        tf.keras.utils.set_random_seed(1)
         n, features = record.features.shape
         layers = [
-            keras.Input([n, features]),
-            keras.layers.SimpleRNN(units, return_sequences=True),
-            keras.layers.Dense(1),
+            tf.keras.Input([n, features]),
+            tf.keras.layers.SimpleRNN(units, return_sequences=True),
+            tf.keras.layers.Dense(1),
         ]
-        self._model = keras.Sequential(layers)
+        self._model = tf.keras.Sequential(layers)
         # Without jit_compile=False, Keras would let XLA compile the loop, arrays and all.
         self._model.compile(
-            keras.optimizers.Adam(forecaster.LEARNING_RATE, global_clipnorm=1.0),
+            tf.keras.optimizers.Adam(forecaster.LEARNING_RATE, global_clipnorm=1.0),
             "mse",
             jit_compile=False,
         )

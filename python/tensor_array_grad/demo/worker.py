@@ -80,8 +80,10 @@ def make_trainer(config: Config, record: Record) -> Trainer:
     Args:
       config: The run.
       record: What to train on.
+
     Returns:
       The model, untrained.
+
     Raises:
       ValueError: There is no such model.
     """
@@ -132,6 +134,7 @@ def main(arguments: list[str]) -> None:
 
     Args:
       arguments: The configurations as a JSON list, and the folder of the records.
+
     Raises:
       tensor_array_grad.LoadError: The library was asked for and does not fit this TensorFlow.
     """
