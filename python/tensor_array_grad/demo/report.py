@@ -89,14 +89,15 @@ def save_picture(
       curves: Short trainings of the TF2 models, at growing lengths.
       path: Where the `.png` goes.
     """
-    figure = plt.figure(figsize=(12, 9), layout="constrained")
-    above, below = np.ravel(figure.subfigures(2, 1))
-    _draw_fit(above.subplots(), record, main[0].ours)
     models = list(dict.fromkeys(pair.stock.config.model for pair in curves))
-    times, *growths = np.atleast_1d(below.subplots(1, 1 + len(models)))
-    _draw_times(times, main)
-    for axes, model in zip(growths, models, strict=True):
-        _draw_growth(axes, [pair for pair in curves if pair.stock.config.model == model])
+    panels = ["times", *models]
+    figure, axes = plt.subplot_mosaic(
+        [["fit"] * len(panels), panels], figsize=(12, 9), layout="constrained"
+    )
+    _draw_fit(axes["fit"], record, main[0].ours)
+    _draw_times(axes["times"], main)
+    for model in models:
+        _draw_growth(axes[model], [pair for pair in curves if pair.stock.config.model == model])
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
