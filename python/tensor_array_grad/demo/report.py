@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
 
@@ -91,9 +92,8 @@ def save_picture(
     """
     models = list(dict.fromkeys(pair.stock.config.model for pair in curves))
     panels = ["times", *models]
-    figure, axes = plt.subplot_mosaic(
-        [["fit"] * len(panels), panels], figsize=(12, 9), layout="constrained"
-    )
+    layout: list[Any] = [["fit"] * len(panels), panels]
+    figure, axes = plt.subplot_mosaic(layout, figsize=(12, 9), layout="constrained")
     _draw_fit(axes["fit"], record, main[0].ours)
     _draw_times(axes["times"], main)
     for model in models:
