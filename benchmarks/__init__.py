@@ -1,0 +1,1 @@
+"""Benchmarks of tensor_array_grad against stock TensorFlow; see README.md."""

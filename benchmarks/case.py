@@ -1,0 +1,149 @@
+"""What a benchmark case is, and how one is measured inside a process."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from tensor_array_grad.demo.memory import PeakMemory
+
+# Elements of a result that are sent to the parent, to compare the two libraries.
+_SAMPLE = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """A case that is built and ready to run.
+
+    Attributes:
+      run: Does the work once and returns its duration in seconds, for one op or one whole run, as
+        the case says.
+      result: What a run computes, to be checked and compared.
+      expected: What NumPy says that `result` is, or `None` where only stock can say.
+      tolerance: Relative error that summing in another order may make.
+    """
+
+    run: Callable[[], float]
+    result: Callable[[], npt.ArrayLike]
+    expected: npt.ArrayLike | None = None
+    tolerance: float = 1e-5
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One question.
+
+    Attributes:
+      name: Unique in its file.
+      what: What is timed, for the table.
+      sizes: Values of n that are measured.
+      build: Makes the case for one n.
+      target: Least ratio of stock's time to ours that is asked for.
+      target_n: The n that `target` is asked at; `None` is each.
+      uses_arrays: Whether this library's kernels must have run.
+      judged: Whether a ratio below its target counts; not where only the floor is measured.
+    """
+
+    name: str
+    what: str
+    sizes: tuple[int, ...]
+    build: Callable[[int], Prepared]
+    target: float = 1.0
+    target_n: int | None = None
+    uses_arrays: bool = True
+    judged: bool = True
+
+    def sizes_within(self, largest: int) -> tuple[int, ...]:
+        """The sizes up to `largest`, or the smallest where all are larger."""
+        return tuple(n for n in self.sizes if n <= largest) or self.sizes[:1]
+
+    def target_at(self, n: int) -> float:
+        """The least ratio that is asked for at `n`; at least not slower than stock."""
+        if not self.judged:
+            return 0.0
+        return self.target if self.target_n in (None, n) else 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    """What one process found.
+
+    Attributes:
+      seconds: Duration of each run.
+      peak_bytes: How far memory rose above what it was before the case was built.
+      sample: Some elements of the result.
+      kernel_calls: Calls of this library's kernels.
+    """
+
+    seconds: list[float]
+    peak_bytes: int
+    sample: list[float]
+    kernel_calls: int = 0
+
+
+def check(prepared: Prepared) -> npt.NDArray[np.float64]:
+    """Runs the case once for its result and compares that with NumPy's.
+
+    Args:
+      prepared: The case.
+
+    Returns:
+      The result, flat.
+
+    Raises:
+      AssertionError: It is not what NumPy says.
+    """
+    result = np.asarray(prepared.result(), np.float64).ravel()
+    if prepared.expected is not None:
+        expected = np.asarray(prepared.expected, np.float64).ravel()
+        np.testing.assert_allclose(result, expected, rtol=prepared.tolerance)
+    return result
+
+
+def measure(case: Case, n: int, budget_s: float) -> Measurement:
+    """Verifies, which warms up too, then times runs until `budget_s` seconds have gone.
+
+    Args:
+      case: What to measure.
+      n: Its size.
+      budget_s: How long the runs may take together. One always runs, however long it takes, and
+        three do if the first is within the budget.
+
+    Returns:
+      The measurement.
+
+    Raises:
+      AssertionError: The result is not what NumPy says.
+    """
+    memory = PeakMemory()
+    prepared = case.build(n)
+    result = check(prepared)
+    start = time.perf_counter()
+    seconds = [prepared.run()]
+    wall = time.perf_counter() - start
+    if wall < budget_s:
+        runs = int(np.clip(budget_s / wall, 3, 50))
+        seconds = [prepared.run() for _ in range(runs)]
+    picked = np.linspace(0, len(result) - 1, min(_SAMPLE, len(result))).astype(int)
+    return Measurement(seconds, memory.bytes(), result[picked].tolist())
+
+
+def timed(work: Callable[[], object]) -> Callable[[], float]:
+    """Makes a `Prepared.run` of `work`: its wall time."""
+
+    def run() -> float:
+        start = time.perf_counter()
+        work()
+        return time.perf_counter() - start
+
+    return run
+
+
+def spread(values: list[float]) -> float:
+    """Median absolute deviation."""
+    middle = statistics.median(values)
+    return statistics.median(abs(value - middle) for value in values)

@@ -1,0 +1,165 @@
+"""The table, the JSON rows and the picture of a benchmark."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+from benchmarks.harness import Row
+
+_NOISE = 0.05  # of a ratio of 1: timer and scheduler, at the given rounds
+_PAGE = 1 << 20  # peaks that differ by less than this, or a twentieth, count as equal
+
+HEADER = (
+    "| case | n | stock | +- | ours | +- | stock / ours | asked | stock peak MB | ours peak MB |\n"
+    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+)
+
+
+def line(row: Row) -> str:
+    """One row of the table.
+
+    Args:
+      row: What was found.
+
+    Returns:
+      A line of Markdown.
+    """
+    cells = [
+        f"{row.case}: {row.what}",
+        f"{row.n:,}",
+        seconds(row.stock_s),
+        seconds(row.stock_spread_s),
+        seconds(row.ours_s),
+        seconds(row.ours_spread_s),
+        "-" if row.ratio is None else f"{row.ratio:,.2f}",
+        f"{row.target:g}" if row.target else "-",
+        _megabytes(row.stock_peak_bytes),
+        _megabytes(row.ours_peak_bytes),
+    ]
+    note = f" {row.note.splitlines()[-1]}" if row.note else ""
+    return f"| {' | '.join(cells)} |{note}"
+
+
+def seconds(value: float | None) -> str:
+    """A duration in the unit that suits it."""
+    if value is None:
+        return "-"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"
+
+
+def complaints(rows: Sequence[Row]) -> list[str]:
+    """What falls short: a ratio below its target, a peak above stock's, a case that failed.
+
+    Args:
+      rows: What was found.
+
+    Returns:
+      A sentence for each.
+    """
+    found = []
+    for row in rows:
+        name = f"{row.case} at n={row.n:,}"
+        if row.ours_s is None:
+            found.append(f"{name} failed: {row.note}")
+        if row.ratio is not None and row.ratio < row.target * (1 - _NOISE):
+            found.append(f"{name}: ratio {row.ratio:.2f}, asked {row.target:g}")
+        stock, ours = row.stock_peak_bytes, row.ours_peak_bytes
+        if stock is not None and ours is not None and ours > stock + max(_PAGE, stock // 20):
+            found.append(f"{name}: peak {_megabytes(ours)} MB, stock {_megabytes(stock)} MB")
+    return found
+
+
+def judge(rows: Sequence[Row]) -> int:
+    """Prints the complaints.
+
+    Args:
+      rows: What was found.
+
+    Returns:
+      The exit code: 0 if there are none.
+    """
+    found = complaints(rows)
+    for complaint in found:
+        print("BELOW TARGET", complaint)
+    return 1 if found else 0
+
+
+def write(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> None:
+    """Writes `stem`.jsonl, a line a row, and `stem`.png.
+
+    Args:
+      rows: What was found.
+      facts: The machine; every row carries them.
+      stem: Path without its ending.
+    """
+    lines = (json.dumps(dataclasses.asdict(row) | {"machine": facts}) for row in rows)
+    stem.with_suffix(".jsonl").write_text("".join(f"{text}\n" for text in lines))
+    growing = [name for name, sizes in _by_case(rows).items() if len(sizes) > 2]
+    _draw_ratios(rows, stem.with_suffix(".png"))
+    if growing:
+        _draw_growth(rows, growing, stem.with_name(stem.name + "_growth.png"))
+    print("Written:", stem.with_suffix(".jsonl"), stem.with_suffix(".png"))
+
+
+def _by_case(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    grouped: dict[str, list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(row.case, []).append(row)
+    return grouped
+
+
+def _draw_ratios(rows: Sequence[Row], path: pathlib.Path) -> None:
+    """A bar a row: how many times faster; a mark at what is asked."""
+    shown = [row for row in rows if row.ratio is not None and row.target]
+    figure, axes = plt.subplots(figsize=(9, 1 + 0.3 * len(shown)), layout="constrained")
+    axes.barh(range(len(shown)), [row.ratio or 0.0 for row in shown], color="tab:blue")
+    targets = [row.target for row in shown]
+    axes.plot(targets, range(len(shown)), "k|", ms=12, label="asked for")
+    axes.axvline(1.0, color="tab:red", lw=1, label="stock")
+    axes.set_yticks(range(len(shown)), [f"{row.case} {row.n:,}" for row in shown], fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.set_xlabel("stock's time / ours")
+    axes.legend(loc="upper right")
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+
+
+def _draw_growth(rows: Sequence[Row], names: Sequence[str], path: pathlib.Path) -> None:
+    """A panel a case: time over n on logarithmic axes, where slopes are powers of n."""
+    columns = 4
+    height = -(-len(names) // columns)
+    figure, panels = plt.subplots(
+        height, columns, figsize=(14, 3 * height), layout="constrained", squeeze=False
+    )
+    for axes in panels.flat[len(names) :]:
+        axes.set_axis_off()
+    for axes, name in zip(panels.flat, names, strict=False):
+        of_case = _by_case(rows)[name]
+        for field, label, colour in (("stock_s", "stock", "red"), ("ours_s", "ours", "blue")):
+            points = [(row.n, getattr(row, field)) for row in of_case if getattr(row, field)]
+            if points:
+                axes.loglog(*zip(*points, strict=True), "o-", color=f"tab:{colour}", label=label)
+        axes.set_title(name, fontsize=9)
+        axes.legend(fontsize=7)
+    figure.supxlabel("steps")
+    figure.supylabel("seconds, forward and back")
+    figure.savefig(path, dpi=80)
+    plt.close(figure)
+
+
+def _megabytes(value: int | None) -> str:
+    return "-" if value is None else f"{value / 1e6:,.1f}"
