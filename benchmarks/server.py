@@ -5,8 +5,8 @@ process of its own: no caches, arrays or memory of the one before. No session or
 made before the fork, so there are no threads that a child would miss.
 
 Run as `python -m benchmarks.server MODULE LIBRARY`. Requests are lines of JSON on standard input,
-`{"case": name, "n": n, "budget_s": seconds, "limit_s": seconds}`; each answer is a line on standard output, a
-`Measurement` or `{"error": text}`.
+`{"case": name, "n": n, "budget_s": seconds, "limit_s": seconds}`; each answer is a line on
+standard output, a `Measurement` or `{"error": text}`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import sys
 import traceback
 
 import tensor_array_grad
-
 from benchmarks import case as cases
 
 OURS = "ours"

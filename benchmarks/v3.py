@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
-from tensor_array_grad.demo.v1_model import v1_control_flow
 
 from benchmarks import harness
 from benchmarks.case import Case, Prepared, timed
+from tensor_array_grad.demo.v1_model import v1_control_flow
 
 _WIDTH = 16
 _raw = tf.raw_ops
@@ -105,18 +105,30 @@ def _find(n: int) -> Prepared:
         return _prepared(graph, clock.stop([flow]), n, read, 5.0)
 
 
-def _create(ops: int) -> Callable[[int], Prepared]:
-    def build(n: int) -> Prepared:
-        with tf.Graph().as_default() as graph:
-            handle, flow = _array(n)
-            clock = _Clock([flow])
-            flow = clock.after_start(flow)
-            for i in range(ops):
-                made, flow = _raw.TensorArrayGradV3(handle=handle, flow_in=flow, source=f"g{i}")
-            size = _raw.TensorArraySizeV3(handle=made, flow_in=flow)
-            return _prepared(graph, clock.stop([flow]), ops, size, n)
+def _create(n: int) -> Prepared:
+    """One gradient array for each of many arrays."""
+    ops = 300
+    with tf.Graph().as_default() as graph:
+        arrays = [_array(n) for _ in range(ops)]
+        clock = _Clock([flow for _, flow in arrays])
+        flow = clock.after_start(arrays[0][1])
+        for handle, _ in arrays:
+            made, flow = _raw.TensorArrayGradV3(handle=handle, flow_in=flow, source="g")
+        size = _raw.TensorArraySizeV3(handle=made, flow_in=flow)
+        return _prepared(graph, clock.stop([flow]), ops, size, n)
 
-    return build
+
+def _create_large(n: int) -> Prepared:
+    """Some gradient arrays, of different sources, for one array."""
+    ops = 8
+    with tf.Graph().as_default() as graph:
+        handle, flow = _array(n)
+        clock = _Clock([flow])
+        flow = clock.after_start(flow)
+        for i in range(ops):
+            made, flow = _raw.TensorArrayGradV3(handle=handle, flow_in=flow, source=f"g{i}")
+        size = _raw.TensorArraySizeV3(handle=made, flow_in=flow)
+        return _prepared(graph, clock.stop([flow]), ops, size, n)
 
 
 def _make_and_free(n: int) -> Prepared:
@@ -256,8 +268,8 @@ def _loop(n: int) -> Prepared:
 CASES = (
     Case("floor", "an op that does nothing", (1_000,), _floor, uses_arrays=False, judged=False),
     Case("find", "TensorArrayGradV3 finding its array", (500,), _find, target=3.0),
-    Case("create", "TensorArrayGradV3 creating one, n elements", (3,), _create(300)),
-    Case("create_large", "the same", (1_000_000,), _create(8), target=1_000.0),
+    Case("create", "TensorArrayGradV3 creating one, n elements", (3,), _create),
+    Case("create_large", "the same", (1_000_000,), _create_large, target=1_000.0),
     Case("make_and_free", "a run: an array and its gradient's", (3, 1_000_000), _make_and_free),
     Case("write", "a write of 16 floats", (1_000,), _write),
     Case("read", "a read of 16 floats", (1_000,), _read(unstacked=False)),

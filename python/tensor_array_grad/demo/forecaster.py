@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import tensorflow as tf
+
 from tensor_array_grad.demo.data import YEAR, Floats, Record
 
 LEARNING_RATE = 0.01

@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import rich.table
 from matplotlib.axes import Axes
+
 from tensor_array_grad.demo.data import HORIZON, Record
 from tensor_array_grad.demo.runner import Pair, Run
 from tensor_array_grad.demo.worker import OURS, STOCK

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 
 import numpy as np
+
 from tensor_array_grad.demo.worker import OURS, STOCK, Config, Finish, Step
 
 _LOSS_TOLERANCE = 1e-3  # relative; both train in float32, and sums may be in another order

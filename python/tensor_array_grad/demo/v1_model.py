@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import tensorflow as tf
+
 from tensor_array_grad.demo import forecaster
 from tensor_array_grad.demo.data import Floats, Record
 

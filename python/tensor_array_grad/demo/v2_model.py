@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import tensorflow as tf
+
 from tensor_array_grad.demo import forecaster
 from tensor_array_grad.demo.data import Floats, Record
 

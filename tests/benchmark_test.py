@@ -1,0 +1,180 @@
+"""Benchmarks measure what they say and judge it rightly; each case computes the right thing."""
+
+import dataclasses
+import json
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from benchmarks import case as cases
+from benchmarks import harness, lists, report, v3
+from benchmarks.case import Case, Measurement, Prepared
+
+_PLAN = harness.Plan(rounds=3, budget_s=0.01, row_s=100, limit_s=60, largest_n=100)
+
+
+def _named(module):
+    return [pytest.param(case, id=case.name) for case in module.CASES]
+
+
+@pytest.mark.parametrize("case", _named(v3))
+@pytest.mark.parametrize("n", [1, 7])
+def test_each_v3_case_computes_what_numpy_says(case, n):
+    prepared = case.build(n)
+    assert prepared.expected is not None
+    assert cases.check(prepared).size == np.size(prepared.expected)
+    assert prepared.run() > 0
+
+
+@pytest.mark.parametrize("name", list(lists.LOSSES))
+def test_each_loop_case_has_the_gradient_of_eager_mode(name):
+    n = 80  # of which one case makes two loops of 40
+    (case,) = (case for case in lists.CASES if case.name == name)
+    rows = np.random.default_rng(n).standard_normal((n, 32), np.float32)
+    eager = lists.gradient_of(lists.LOSSES[name])(tf.constant(rows)).numpy().ravel()
+    assert np.abs(eager).max() > 0
+    np.testing.assert_allclose(cases.check(case.build(n)), eager, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name", ["simple_rnn", "simple_rnn_input", "lstm", "gru", "hessian_vector", "short"]
+)
+def test_each_other_case_has_a_gradient_that_is_not_zero(name):
+    (case,) = (case for case in lists.CASES if case.name == name)
+    gradient = cases.check(case.build(7))
+    assert np.isfinite(gradient).all()
+    assert np.abs(gradient).max() > 0
+
+
+def test_a_wrong_result_is_refused_before_anything_is_timed():
+    ran = []
+    wrong = Prepared(run=lambda: ran.append(1) or 1.0, result=lambda: [1.0], expected=[2.0])
+    with pytest.raises(AssertionError, match="Not equal to tolerance"):
+        cases.measure(Case("wrong", "", (1,), lambda _: wrong), 1, 0.1)
+    assert not ran
+
+
+def _sleepy(name, naps):
+    """A case whose result takes 50 ms and whose runs say 0.25 s."""
+    prepared = Prepared(
+        run=lambda: naps.append(1) or 0.25, result=lambda: time.sleep(0.05) or np.arange(1000.0)
+    )
+    return Case(name, "", (1,), lambda _: prepared)
+
+
+def test_runs_fill_the_budget_and_the_result_is_sampled():
+    found = cases.measure(_sleepy("quick", []), 1, budget_s=1.0)
+    assert found.seconds == [0.25] * 50
+    assert (found.sample[0], found.sample[-1], len(found.sample)) == (0.0, 999.0, 200)
+
+
+def test_what_took_four_budgets_to_verify_is_not_run_again():
+    naps = []
+    found = cases.measure(_sleepy("slow", naps), 1, budget_s=0.001)
+    assert not naps
+    assert found.seconds == [pytest.approx(0.05, rel=0.5)]
+
+
+def test_quick_sizes_are_the_small_ones_or_else_the_smallest():
+    case = Case("sizes", "", (10, 20, 40), lambda _: None)
+    assert case.sizes_within(20) == (10, 20)
+    assert case.sizes_within(5) == (10,)
+
+
+def test_a_target_holds_at_its_size_and_elsewhere_no_slowdown_is_allowed():
+    case = Case("target", "", (10, 20), lambda _: None, target=5.0, target_n=20)
+    assert [case.target_at(n) for n in case.sizes] == [1.0, 5.0]
+    assert dataclasses.replace(case, judged=False).target_at(20) == 0.0
+
+
+class _FakeServer:
+    """Answers with a fixed time, and notes the order of asking."""
+
+    def __init__(self, name, asked, seconds=1.0, error=None, sample=(1.0,)):
+        self.name, self.asked, self.seconds = name, asked, seconds
+        self.error, self.sample = error, list(sample)
+
+    def measure(self, case, n, plan):
+        self.asked.append(self.name)
+        if self.error:
+            return self.error
+        calls = 9 if self.name == "ours" else 0
+        return Measurement([self.seconds], 1_000_000, self.sample, calls)
+
+
+def _compare(stock=(), ours=(), **arguments):
+    asked = []
+    servers = {
+        "stock": _FakeServer("stock", asked, **dict(stock)),
+        "ours": _FakeServer("ours", asked, **dict(ours)),
+    }
+    case = Case("fake", "", (10, 20), lambda _: None)
+    return harness.compare(case, 10, servers, _PLAN, **arguments), asked
+
+
+def test_processes_of_the_two_libraries_alternate():
+    _, asked = _compare()
+    assert asked == ["stock", "ours", "ours", "stock", "stock", "ours"]
+
+
+def test_the_ratio_is_stocks_time_over_ours():
+    row, _ = _compare(stock={"seconds": 6.0}, ours={"seconds": 2.0})
+    assert (row.stock_s, row.ours_s, row.ratio) == (6.0, 2.0, 3.0)
+
+
+def test_results_that_differ_stop_the_benchmark():
+    with pytest.raises(AssertionError, match="fake, n=10"):
+        _compare(ours={"sample": [1.1]})
+
+
+def test_a_library_that_failed_is_left_out_of_larger_sizes():
+    row, asked = _compare(stock={"error": "took longer than 60 s"})
+    assert asked.count("stock") == 1
+    assert (row.ratio, row.note) == (None, "stock: took longer than 60 s")
+    _, asked = _compare(smaller=row)
+    assert asked == ["ours"] * 3
+
+
+def test_a_library_that_would_take_too_long_is_left_out():
+    slow, _ = _compare(stock={"seconds": _PLAN.limit_s / 2})
+    row, asked = _compare(smaller=slow)
+    assert "stock" not in asked
+    assert "take too long" in row.note
+
+
+def test_complaints_name_what_is_slow_large_or_failed():
+    fine, _ = _compare()
+    slow = dataclasses.replace(fine, case="slow", ratio=0.5)
+    large = dataclasses.replace(fine, case="large", ours_peak_bytes=9_000_000)
+    failed = dataclasses.replace(fine, case="failed", ours_s=None, ratio=None, note="ours: died")
+    found = report.complaints([fine, slow, large, failed])
+    assert [text.split()[0] for text in found] == ["slow", "large", "failed"]
+    assert "0.50, asked 1" in found[0]
+    assert "9.0 MB, stock 1.0 MB" in found[1]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "-"), (2.5, "2.5 s"), (0.0012, "1.2 ms"), (3e-6, "3 us"), (5e-8, "50 ns")],
+)
+def test_durations_are_shown_in_the_unit_that_suits_them(seconds, text):
+    assert report.seconds(seconds) == text
+
+
+def test_rows_are_written_as_json_lines_with_the_machine_and_a_picture(tmp_path):
+    row, _ = _compare(stock={"seconds": 6.0}, ours={"seconds": 2.0})
+    report.write([row], {"cores": 2}, tmp_path / "fake")
+    (line,) = (tmp_path / "fake.jsonl").read_text().splitlines()
+    assert json.loads(line)["ratio"] == 3.0
+    assert json.loads(line)["machine"] == {"cores": 2}
+    assert (tmp_path / "fake.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_servers_measure_stock_and_ours_each_with_its_own_kernels():
+    (case,) = (case for case in v3.CASES if case.name == "find")
+    with harness.servers_for("benchmarks.v3") as servers:
+        found = {name: server.measure(case, 5, _PLAN) for name, server in servers.items()}
+    assert found["stock"].kernel_calls == 0
+    assert found["ours"].kernel_calls > 5
+    assert found["stock"].sample == found["ours"].sample == [5.0]

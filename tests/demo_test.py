@@ -1,0 +1,203 @@
+"""The demonstration: its data, its models, its comparison, and one short run of all of it."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tensor_array_grad.demo import __main__ as command
+from tensor_array_grad.demo import data, forecaster, report, runner, v1_model, v2_model, worker
+from tensor_array_grad.demo.memory import PeakMemory
+from tensor_array_grad.demo.worker import OURS, STOCK, Config
+
+pytest.importorskip("statsmodels")  # the extra [demo]
+
+_WEEKS = 120
+
+
+@pytest.fixture(scope="module")
+def record():
+    return data.load(_WEEKS)
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return data.load()
+
+
+def test_the_record_is_the_2284_weeks_without_gaps(whole):
+    assert (len(whole.ppm), str(whole.dates[0])[:10]) == (2284, "1958-03-29")
+    assert np.isfinite(whole.ppm).all()
+    assert 310 < whole.ppm.min() < whole.ppm.max() < 375
+
+
+def test_forecasting_the_targets_gives_the_record_a_quarter_later(whole):
+    forecast = whole.forecast(whole.targets)
+    np.testing.assert_allclose(forecast[: -data.HORIZON], whole.ppm[data.HORIZON :], atol=1e-3)
+
+
+def test_features_of_a_week_do_not_know_what_comes_after_it(whole):
+    changed = whole.ppm.astype(np.float64)
+    changed[2000:] += 5.0  # all scales come from the trained weeks, which are before
+    altered = data.prepare(whole.dates, changed)
+    np.testing.assert_allclose(altered.features[:2000], whole.features[:2000], atol=1e-4)
+    assert np.abs(altered.features[2000] - whole.features[2000]).min() > 0.1
+
+
+def test_the_error_counts_only_weeks_that_were_not_trained_on(whole):
+    outputs = whole.targets.copy()
+    outputs[: int(whole.trained.sum())] += 100.0
+    assert whole.error(outputs) == 0.0
+    assert whole.error(whole.targets + 1.0) == pytest.approx(whole.scale, rel=1e-5)
+
+
+def test_last_years_change_is_known_when_it_is_forecast(whole):
+    week = 1000
+    wanted = whole.ppm[week - data.YEAR + data.HORIZON] - whole.ppm[week - data.YEAR]
+    guess = whole.forecast(whole.as_last_year())[week] - whole.ppm[week]
+    assert guess == pytest.approx(wanted, abs=1e-3)
+
+
+def test_more_rows_than_weeks_draw_the_same_record_finer(whole):
+    finer = data.load(4568)
+    assert len(finer.ppm) == 4568
+    np.testing.assert_allclose(finer.ppm[[0, -1]], whole.ppm[[0, -1]], atol=1e-3)
+
+
+def test_a_record_too_short_to_train_on_is_refused():
+    with pytest.raises(ValueError, match="rows is 103, need at least 104"):
+        data.load(103)
+
+
+def test_a_record_comes_back_from_disk_unchanged(record, tmp_path):
+    record.save(tmp_path / "record.npz")
+    read = data.Record.read(tmp_path / "record.npz")
+    for field in dataclasses.fields(data.Record):
+        np.testing.assert_array_equal(getattr(read, field.name), getattr(record, field.name))
+
+
+def test_the_states_are_those_of_the_recurrence_written_out():
+    rng = np.random.default_rng(7)
+    entering = rng.normal(size=(60, 3)).astype(np.float32)
+    last, year = (rng.normal(size=(3, 3)).astype(np.float32) for _ in range(2))
+    expected = np.zeros((data.YEAR + 60, 3))
+    for week in range(60):
+        recurrent = expected[week + data.YEAR - 1] @ last + expected[week] @ year
+        expected[week + data.YEAR] = np.tanh(entering[week] + recurrent)
+    states = tf.function(forecaster.states)(tf.constant(entering), last, year)
+    np.testing.assert_allclose(states, expected[data.YEAR :], atol=1e-5)
+
+
+def test_the_tf1_graph_and_the_tf_function_train_alike(record):
+    graph, function = v1_model.Trainer(record, 4), v2_model.FunctionTrainer(record, 4)
+    first, *_ = losses = [graph.step() for _ in range(5)]
+    np.testing.assert_allclose([function.step() for _ in range(5)], losses, rtol=1e-2)
+    assert losses[-1] < first
+
+
+def test_the_tf1_graph_holds_v3_arrays_and_no_lists(record):
+    trainer = v1_model.Trainer(record, 4)
+    kinds = {op.type for op in trainer._session.graph.get_operations()}
+    assert "TensorArrayGradV3" in kinds
+    assert not {kind for kind in kinds if kind.startswith("TensorList")}
+
+
+def test_control_flow_is_as_before_once_the_graph_is_built(record):
+    before = tf.compat.v1.control_flow_v2_enabled()
+    with v1_model.v1_control_flow():
+        assert not tf.compat.v1.control_flow_v2_enabled()
+    assert tf.compat.v1.control_flow_v2_enabled() == before
+
+
+def test_the_keras_model_learns_and_guesses_each_week(record):
+    trainer = v2_model.KerasTrainer(record, 4)
+    first, *_, last = [trainer.step() for _ in range(5)]
+    assert last < first
+    assert trainer.outputs().shape == (_WEEKS,)
+
+
+def test_an_unknown_model_is_refused(record):
+    with pytest.raises(ValueError, match="model is 'v9', need v1, function or keras"):
+        worker.make_trainer(Config("v9", OURS, 4, _WEEKS, 1), record)
+
+
+def test_peak_memory_sees_a_buffer_that_came_and_went():
+    memory = PeakMemory()
+    np.ones(32_000_000).sum()  # 256 MB, gone at once
+    assert 200e6 < memory.bytes() < 400e6
+
+
+_CONFIG = Config("v1", STOCK, units=4, rows=_WEEKS, steps=2)
+
+
+def test_equal_losses_pass_and_rounding_is_forgiven():
+    runner.check_losses(_CONFIG, [1.0, 0.5], [1.0, 0.5 * (1 + 1e-5)])
+
+
+@pytest.mark.parametrize(
+    ("ours", "message"),
+    [
+        ([1.0, 0.51], "loss of step 1 is 0.5 on stock and 0.51 on ours"),
+        ([1.0], "missing or not finite"),
+        ([1.0, float("nan")], "missing or not finite"),
+    ],
+)
+def test_losses_that_differ_fail_loudly(ours, message):
+    with pytest.raises(runner.DemoError, match=message):
+        runner.check_losses(_CONFIG, [1.0, 0.5], ours)
+
+
+def test_a_failing_child_is_reported_with_its_last_words(tmp_path):
+    with pytest.raises(runner.DemoError, match="No such file or directory"):
+        runner.run([_CONFIG], tmp_path, print)  # no record is there
+
+
+def _run(library, calls):
+    outputs = [0.0] * _WEEKS
+    config = dataclasses.replace(_CONFIG, library=library)
+    return runner.Run(config, [1.0, 0.5], [0.4, 0.2], 5_000_000, calls, outputs)
+
+
+@pytest.mark.parametrize(("library", "calls"), [(OURS, 0), (STOCK, 3)])
+def test_a_run_on_the_wrong_kernels_is_refused(library, calls):
+    config = dataclasses.replace(_CONFIG, library=library)
+    finish = worker.Finish(0, calls, [])
+    with pytest.raises(runner.DemoError, match=f"{calls} calls of the library's kernels"):
+        runner._finished(config, [], finish)
+
+
+def test_the_command_prints_the_comparison_and_saves_the_picture(
+    monkeypatch, capsys, tmp_path, record
+):
+    pair = runner.Pair(_run(STOCK, 0), dataclasses.replace(_run(OURS, 8), seconds=[0.4, 0.1]))
+    monkeypatch.setattr(runner, "run_pairs", lambda configs, *_: [pair] * len(configs))
+    picture = tmp_path / "fit.png"
+    code = command.main(["--rows", str(_WEEKS), "--growing", "--picture", str(picture)])
+    printed = capsys.readouterr().out
+    assert code == 0
+    assert "2.00" in printed  # 0.2 s against 0.1 s
+    assert str(picture) in printed
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_fails_when_stock_and_ours_disagree(monkeypatch, capsys, tmp_path):
+    def disagree(*_):
+        raise runner.DemoError("they disagree")
+
+    monkeypatch.setattr(runner, "run_pairs", disagree)
+    assert command.main(["--rows", str(_WEEKS), "--picture", str(tmp_path / "x.png")]) == 1
+    assert "FAILED: they disagree" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("model", ["v1"])
+def test_stock_and_ours_train_alike_in_processes_of_their_own(model, record, tmp_path):
+    record.save(worker.record_path(tmp_path, _WEEKS))
+    told = []
+    config = dataclasses.replace(_CONFIG, model=model)
+    (pair,) = runner.run_pairs([config], tmp_path, told.append)
+    assert len(told) == 4
+    assert (pair.stock.kernel_calls, pair.ours.kernel_calls > 100) == (0, True)
+    np.testing.assert_allclose(pair.ours.losses, pair.stock.losses, rtol=1e-5)
+    report.save_picture(record, [pair], [pair], tmp_path / "fit.png")
+    assert (tmp_path / "fit.png").stat().st_size > 10_000
