@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 import tensorflow as tf
+
 from benchmarks import case as cases
 from benchmarks import harness, lists, report, v3
 from benchmarks.case import Case, Measurement, Prepared
