@@ -152,7 +152,8 @@ void ArrayStore::AwaitIdle(int64_t index) {
   }
 }
 
-absl::Status ArrayStore::Inspect(int64_t index, Element* element) const {
+absl::Status ArrayStore::Inspect(int64_t index, const PartialTensorShape& element_shape,
+                                 Element* element) const {
   TF_RETURN_IF_ERROR(CheckOpen());
   const bool in_range = index >= 0 && index < size_;
   const bool grows = index >= size_ && accumulate_ && index < kMaxSize;
@@ -161,7 +162,7 @@ absl::Status ArrayStore::Inspect(int64_t index, Element* element) const {
   element->busy = slot != nullptr && slot->busy;
   if (slot != nullptr && slot->state == State::kCleared) return errors::ReadTwice(name_, index);
   if (slot == nullptr || slot->state == State::kEmpty || slot->zeros) {
-    return InspectZeros(index, element);
+    return InspectZeros(index, element_shape, element);
   }
   if (slot->block == nullptr) {
     element->source = &slot->value;
@@ -177,13 +178,14 @@ absl::Status ArrayStore::Inspect(int64_t index, Element* element) const {
   return absl::OkStatus();
 }
 
-absl::Status ArrayStore::InspectZeros(int64_t index, Element* element) const {
+absl::Status ArrayStore::InspectZeros(int64_t index, const PartialTensorShape& element_shape,
+                                      Element* element) const {
   bool known = false;
   if (accumulate_) {
     TF_RETURN_IF_ERROR(shapes_->Find(index, SlotShapes::kNow, &known, &element->shape));
   }
-  if (!known && !element_shape_.AsTensorShape(&element->shape)) {
-    return errors::NothingToRead(name_, index, element_shape_);
+  if (!known && !element_shape.AsTensorShape(&element->shape)) {
+    return errors::NothingToRead(name_, index, element_shape);
   }
   element->source = nullptr;
   element->begin = 0;
@@ -275,7 +277,7 @@ absl::Status ArrayStore::Read(int64_t index, ElementOps& ops, Tensor* value) {
       absl::MutexLock lock(&mu_);
       AwaitIdle(index);
       Element element;
-      TF_RETURN_IF_ERROR(Inspect(index, &element));
+      TF_RETURN_IF_ERROR(Inspect(index, element_shape_, &element));
       piece = element.piece();
       const bool whole = !piece.zeros() && element.count == piece.source.NumElements() &&
                          element.shape == piece.source.shape() && piece.source.IsAligned();
@@ -294,7 +296,7 @@ absl::Status ArrayStore::Read(int64_t index, ElementOps& ops, Tensor* value) {
     AwaitIdle(index);
     if (version_ != seen) {
       Element now;
-      TF_RETURN_IF_ERROR(Inspect(index, &now));
+      TF_RETURN_IF_ERROR(Inspect(index, element_shape_, &now));
       const Piece again = now.piece();
       const bool same = now.shape == shape && again.begin == piece.begin &&
                         again.source.SharesBufferWith(piece.source);

@@ -129,10 +129,12 @@ class ArrayStore {
   // -- array_store.cc: one slot --
   void SetBusy(Slot* slot, bool busy) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AwaitIdle(int64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Checks all that a read of slot `index` checks, and tells what it yields.
-  absl::Status Inspect(int64_t index, Element* element) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status InspectZeros(int64_t index, Element* element) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Checks all that a read of slot `index` checks, and tells what it yields. `element_shape` is the
+  // array's, or what the read is about to make of it.
+  absl::Status Inspect(int64_t index, const tensorflow::PartialTensorShape& element_shape,
+                       Element* element) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status InspectZeros(int64_t index, const tensorflow::PartialTensorShape& element_shape,
+                            Element* element) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Marks slot `index` as read. Error: no memory for the slot.
   absl::Status CommitRead(int64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Makes the tensor of an element that can not be handed out as it is. Called unlocked.

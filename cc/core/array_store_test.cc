@@ -366,12 +366,33 @@ TEST_F(BulkTest, UnwrittenElementsOfAGatherAreZeros) {
               TensorEq(TensorOf<float>({3, 2}, {0, 0, 1, 2, 0, 0})));
 }
 
+TEST_F(BulkTest, AGathersElementShapeCountsForTheZerosItReads) {
+  ArrayStore store(Keeping(2));
+  ASSERT_OK(Write(store, 0, Vec({1, 2})));
+  Tensor value;
+  ASSERT_OK(store.Gather({0, 1}, PartialTensorShape({2}), ops_, &value));
+  EXPECT_THAT(value, TensorEq(TensorOf<float>({2, 2}, {1, 2, 0, 0})));
+  EXPECT_THAT(Read(store, 1), TensorEq(Vec({0, 0})));
+}
+
+TEST_F(BulkTest, AConcatThatNoMemoryCanHoldIsRefusedAtOnce) {
+  ArrayOptions options = Forward(kMaxSize);
+  options.element_shape = PartialTensorShape({1});
+  ArrayStore store(options);
+  Tensor value;
+  std::vector<int64_t> lengths;
+  EXPECT_THAT(store.Concat(PartialTensorShape(), ops_, &value, &lengths),
+              Fails(absl::StatusCode::kResourceExhausted, "2147483647 elements"));
+}
+
 TEST_F(BulkTest, AnEmptyGatherNeedsAShape) {
   ArrayStore store(Forward(3));
   Tensor value;
   EXPECT_THAT(Gather(store, {}, &value), Fails(absl::StatusCode::kUnimplemented, "size zero"));
   ASSERT_OK(Write(store, 0, Vec({1, 2})));
   EXPECT_EQ(Gathered(store, {}).shape(), TensorShape({0, 2}));
+  store.Close();  // and the shape of elements that are gone does not count
+  EXPECT_THAT(Gather(store, {}, &value), Fails(absl::StatusCode::kUnimplemented, "size zero"));
 }
 
 TEST_F(BulkTest, UnstackAndStackOfAHundredThousandRowsAllocateNothing) {

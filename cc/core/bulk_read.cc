@@ -6,6 +6,7 @@
 #include "cc/core/errors.h"
 #include "cc/core/index_set.h"
 #include "tensorflow/core/platform/errors.h"
+#include "tensorflow/core/platform/mem.h"
 
 namespace tensor_array_grad {
 
@@ -114,7 +115,7 @@ absl::Status ArrayStore::PlanGather(ReadPlan* plan) const {
   if (plan->count == 0) {
     PartialTensorShape known = plan->element_shape;
     const std::optional<TensorShape> common = shapes_->Common(SlotShapes::kNow);
-    if (!known.IsFullyDefined() && common.has_value()) {
+    if (!known.IsFullyDefined() && common.has_value() && !closed()) {
       TF_RETURN_IF_ERROR(
           plan->element_shape.MergeWith(PartialTensorShape(common->dim_sizes()), &known));
     }
@@ -127,7 +128,7 @@ absl::Status ArrayStore::PlanGather(ReadPlan* plan) const {
   for (int64_t i = 0; i < plan->count; ++i) {
     const int64_t index = plan->indices[i];
     if (clear_after_read_ && !seen.Insert(index)) return errors::ReadTwice(name_, index);
-    TF_RETURN_IF_ERROR(Inspect(index, &element));
+    TF_RETURN_IF_ERROR(Inspect(index, plan->element_shape, &element));
     if (i == 0) {
       first = element.shape;
       if (!plan->attribute.IsCompatibleWith(PartialTensorShape(first.dim_sizes()))) {
@@ -146,6 +147,11 @@ absl::Status ArrayStore::PlanGather(ReadPlan* plan) const {
 absl::Status ArrayStore::PlanConcat(ReadPlan* plan) const {
   TF_RETURN_IF_ERROR(CheckOpen());
   plan->count = accumulate_ && marked_size_ >= 0 ? marked_size_ : size_;
+  // An array takes memory for what was touched, and this touches all of it.
+  const int64_t bytes = plan->count * static_cast<int64_t>(sizeof(Slot) + sizeof(int64_t));
+  if (bytes > tensorflow::port::AvailableRam()) {
+    return errors::TooManyToConcat(name_, plan->count, bytes);
+  }
   if (plan->count == 0) {
     PartialTensorShape known = plan->attribute, rest;
     if (!known.IsFullyDefined() && element_shape_.dims() > 0) {
@@ -160,7 +166,7 @@ absl::Status ArrayStore::PlanConcat(ReadPlan* plan) const {
   int64_t total = 0;
   const Tensor* last_source = nullptr;
   for (int64_t i = 0; i < plan->count; ++i) {
-    TF_RETURN_IF_ERROR(Inspect(i, &element));
+    TF_RETURN_IF_ERROR(Inspect(i, element_shape_, &element));
     if (element.shape.dims() == 0) return errors::ConcatScalar(name_, i);
     rest = element.shape;
     rest.RemoveDim(0);

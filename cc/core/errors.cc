@@ -160,6 +160,11 @@ absl::Status SplitSize(Name array, int64_t size, int64_t lengths) {
   return Invalid(array, "TensorArray's size is not equal to the size of lengths (", size, " vs. ",
                  lengths, "), and the TensorArray is not marked as dynamically resizeable");
 }
+absl::Status TooManyToConcat(Name array, int64_t count, int64_t bytes) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("TensorArray ", array, ": no memory to concatenate ", count,
+                   " elements: their slots and lengths alone take ", bytes, " bytes."));
+}
 absl::Status ConcatScalar(Name array, int64_t index) {
   return Invalid(array, "Concat saw a scalar shape at index ", index,
                  " but requires at least vectors.  Did you mean to call pack?");

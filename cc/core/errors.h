@@ -60,6 +60,7 @@ absl::Status SplitRank(Name array, const tensorflow::TensorShape& got);
 absl::Status NegativeLength(Name array, int64_t position, int64_t got);
 absl::Status SplitSum(Name array, int64_t sum, const tensorflow::TensorShape& value);
 absl::Status SplitSize(Name array, int64_t size, int64_t lengths);
+absl::Status TooManyToConcat(Name array, int64_t count, int64_t bytes);
 absl::Status ConcatScalar(Name array, int64_t index);
 absl::Status ConcatFirst(Name array, const tensorflow::PartialTensorShape& need,
                          const tensorflow::TensorShape& got);

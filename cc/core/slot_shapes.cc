@@ -42,18 +42,25 @@ absl::Status SlotShapes::Find(int64_t index, Epoch epoch, bool* found, TensorSha
 }
 
 std::optional<TensorShape> SlotShapes::Common(Epoch epoch) const {
-  {
-    absl::MutexLock lock(&mu_);
-    if (!shapes_.empty() && since_[0] <= epoch) {
-      const bool only = shapes_.size() == 1 || since_[1] > epoch;
-      return only ? std::optional<TensorShape>(shapes_[0]) : std::nullopt;
+  std::optional<TensorShape> common;
+  return HaveCommon(epoch, &common) ? common : std::nullopt;
+}
+
+bool SlotShapes::HaveCommon(Epoch epoch, std::optional<TensorShape>* common) const {
+  if (base_ != nullptr) {
+    std::optional<TensorShape> below;
+    if (!base_->HaveCommon(base_epoch_, &below)) return false;
+    if (below.has_value()) {
+      *common = prefix_;
+      if (!(*common)->AppendShapeWithStatus(*below).ok()) return false;
     }
   }
-  if (base_ == nullptr) return std::nullopt;
-  const std::optional<TensorShape> below = base_->Common(base_epoch_);
-  TensorShape joined = prefix_;
-  if (!below.has_value() || !joined.AppendShapeWithStatus(*below).ok()) return std::nullopt;
-  return joined;
+  absl::MutexLock lock(&mu_);
+  if (shapes_.empty() || since_[0] > epoch) return true;
+  if (shapes_.size() > 1 && since_[1] <= epoch) return false;
+  if (common->has_value() && **common != shapes_[0]) return false;
+  *common = shapes_[0];
+  return true;
 }
 
 }  // namespace tensor_array_grad

@@ -47,10 +47,14 @@ class SlotShapes {
   absl::Status Find(int64_t index, Epoch epoch, bool* found, tensorflow::TensorShape* shape) const
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The one shape that all slots recorded by `epoch` have, if they have one. O(1).
+  // The one shape that all slots with a shape as of `epoch` have, if they have one. O(1).
   std::optional<tensorflow::TensorShape> Common(Epoch epoch) const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  // Whether no two slots differ in shape; `common`, empty before, is what they share, if any.
+  bool HaveCommon(Epoch epoch, std::optional<tensorflow::TensorShape>* common) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+
   struct Entry {
     Epoch epoch = 0;  // 0: nothing recorded
     uint32_t shape = 0;

@@ -64,5 +64,14 @@ TEST(SlotShapesTest, CommonIsTheOneShapeOfAllSlotsAsOfAnEpoch) {
   EXPECT_FALSE(shapes.Common(SlotShapes::kNow).has_value());
 }
 
+TEST(SlotShapesTest, CommonCountsTheSlotsOfTheForwardArrayToo) {
+  auto forward = std::make_shared<SlotShapes>();
+  ASSERT_OK(forward->Record(0, 1, TensorShape({2})));
+  SlotShapes same(forward, forward->Freeze(), TensorShape());
+  EXPECT_EQ(same.Common(SlotShapes::kNow)->DebugString(), "[2]");
+  ASSERT_OK(same.Record(1, 1, TensorShape({3})));
+  EXPECT_FALSE(same.Common(SlotShapes::kNow).has_value());
+}
+
 }  // namespace
 }  // namespace tensor_array_grad
