@@ -1,0 +1,152 @@
+"""Every way to differentiate every program, against stock in another process and differences.
+
+CI runs each program in the plainest mode, each mode on a few programs, and second derivatives of
+those that found faults. The whole product takes about ten minutes:
+`TAG_FULL_MATRIX=1 pytest tests/tf2_matrix_test.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import pathlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tensor_array_grad
+import tf2_programs
+from tf2_programs import MODES, PROGRAMS, SHAPE
+
+tensor_array_grad.enable()
+
+# Stock's first derivatives are wrong where an index occurs twice; there the differences decide.
+WRONG_IN_STOCK = {
+    "gather_with_repeats",
+    "gather_with_repeats_in_loop",
+    "scatter_with_repeats",
+    "scatter_with_repeats_in_loop",
+}
+
+IN_EVERY_MODE = ["two_term_recurrence", "gather_with_repeats_in_loop"]
+SECOND_ORDER = ["read_loop", "cond_around_read", "dynamic_size", "split_and_concat", "forked"]
+
+
+def _selected() -> list[str]:
+    if os.environ.get("TAG_FULL_MATRIX") == "1":
+        return [f"{program}/{mode}" for program in PROGRAMS for mode in MODES]
+    plain = [f"{program}/tape_inside" for program in PROGRAMS]
+    modes = [f"{program}/{mode}" for program in IN_EVERY_MODE for mode in MODES]
+    second = [f"{program}/hvp_inside" for program in SECOND_ORDER]
+    return sorted({*plain, *modes, *second})
+
+
+CASES = _selected()
+
+
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], dict]]:
+    """Asks what stock answered for a case; the other process works while the tests do."""
+    folder = tmp_path_factory.mktemp("stock")
+    environment = {**os.environ, "TENSOR_ARRAY_GRAD": "off"}
+    command = [sys.executable, tf2_programs.__file__, str(folder), *CASES]
+    with (folder / "log").open("w") as log:
+        child = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+
+    def answer(case: str) -> dict[str, np.ndarray]:
+        path = pathlib.Path(folder) / f"{case.replace('/', '.')}.npz"
+        while not path.exists():
+            ended = child.poll() is not None
+            assert not (ended and not path.exists()), (folder / "log").read_text()[-2000:]
+            time.sleep(0.05)
+        return dict(np.load(path))
+
+    yield answer
+    child.kill()
+    child.wait()
+
+
+class Differences:
+    """Derivatives of one program by central differences."""
+
+    def __init__(self, name: str) -> None:
+        program = PROGRAMS[name]
+        self.x, self.v = (np.asarray(value) for value in tf2_programs.inputs())
+        self._value = tf.function(program)
+        self._gradient = tf.function(lambda x: tf2_programs._gradient(program, x))
+        self._hvp = tf.function(lambda x: tf2_programs._hvp(program, x, tf.constant(self.v)))
+
+    def value(self) -> float:
+        return float(self._value(tf.constant(self.x)))
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        units = np.eye(x.size).reshape(-1, *SHAPE)
+        slopes = [self._along(self._value, x, unit) for unit in units]
+        return np.reshape(slopes, SHAPE)
+
+    def second(self) -> np.ndarray:
+        return self._along(self._gradient, self.x, self.v)
+
+    def third(self) -> np.ndarray:
+        return self._along(self._hvp, self.x, self.v)
+
+    @staticmethod
+    def _along(function: Callable, x: np.ndarray, step: np.ndarray) -> np.ndarray:
+        h = 1e-5
+        ahead, behind = function(tf.constant(x + h * step)), function(tf.constant(x - h * step))
+        return np.asarray(ahead - behind) / (2 * h)
+
+
+differences = functools.cache(Differences)
+
+
+def expected(program: str, mode: str) -> list[np.ndarray]:
+    """What a mode should return, by differences of derivatives one order lower."""
+    d = differences(program)
+    if mode.startswith("hvp"):
+        return [d.second()]
+    if mode == "third_order":
+        return [d.third()]
+    g = d.gradient(d.x)
+    both = [g, 2 * d.value() * g]
+    return {
+        "persistent_inside": both,
+        "persistent_outside": both,
+        "two_tapes": [g, g],
+        "gradients_three_times": [g, g, g],
+        "in_nested_function": [g + d.gradient(2 * d.x)] if mode == "in_nested_function" else [],
+        "in_while_loop": [g + d.gradient(d.x + d.v)] if mode == "in_while_loop" else [],
+        "forward_mode": [np.sum(g * d.v)],
+        "jacobian_with_pfor": [np.stack(both)],
+        "jacobian_without_pfor": [np.stack(both)],
+    }.get(mode, [g])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_derivative_is_that_of_stock_and_of_differences(stock, case):
+    program, mode = case.split("/")
+    try:
+        ours = tf2_programs.run(case)
+    except Exception as error:  # noqa: BLE001  (stock must have failed in the same way)
+        assert str(stock(case).get("error")) == type(error).__name__, error
+        return
+    for got, want in zip(ours, expected(program, mode), strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-6 * max(1.0, np.abs(want).max()))
+    theirs = stock(case)
+    if program in WRONG_IN_STOCK or "error" in theirs:
+        return  # ours is right where stock is wrong or refuses
+    for i, got in enumerate(ours):
+        np.testing.assert_allclose(got, theirs[str(i)], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("program", sorted(WRONG_IN_STOCK))
+def test_stock_is_still_wrong_where_an_index_occurs_twice(stock, program):
+    # When this fails, TensorFlow has mended its gradient functions and ours may go.
+    theirs = stock(f"{program}/tape_inside")["0"]
+    d = differences(program)
+    assert np.abs(theirs - d.gradient(d.x)).max() > 1e-3
