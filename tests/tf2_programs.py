@@ -6,7 +6,6 @@ on stock, in a process of its own, and leaves one file for each case.
 
 from __future__ import annotations
 
-import os
 import pathlib
 import sys
 from collections.abc import Callable
@@ -70,7 +69,7 @@ def _scalar(value: tf.Tensor) -> tf.Tensor:
 ZERO = np.zeros(3)
 
 
-# ---- programs -------------------------------------------------------------------------------------
+# ---- programs ------------------------------------------------------------------------------------
 @_program
 def read_loop(x):
     array = _unstacked(x)
@@ -389,7 +388,7 @@ def stop_gradient(x):
     return _scalar(array.read(1)) + 0.0 * _scalar(frozen.read(1))
 
 
-# ---- modes ----------------------------------------------------------------------------------------
+# ---- modes ---------------------------------------------------------------------------------------
 def _gradient(function: Program, x: tf.Tensor) -> tf.Tensor:
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -546,7 +545,7 @@ def jacobian_without_pfor(program, x, v):
     return _jacobian(program, x, False)
 
 
-# ---- running --------------------------------------------------------------------------------------
+# ---- running -------------------------------------------------------------------------------------
 def run(case: str) -> list[np.ndarray]:
     """Runs `program/mode`.
 
@@ -561,11 +560,11 @@ def main(folder: str, cases: list[str]) -> None:
     for case in cases:
         try:
             saved = {str(i): value for i, value in enumerate(run(case))}
-        except Exception as error:  # noqa: BLE001  (the kind of error is the result)
+        except Exception as error:
             saved = {"error": np.array(type(error).__name__)}
-        name = pathlib.Path(folder) / case.replace("/", ".")
-        np.savez(f"{name}.part.npz", **saved)
-        os.replace(f"{name}.part.npz", f"{name}.npz")  # whoever waits sees whole files
+        part = pathlib.Path(folder) / "part.npz"
+        np.savez(part, **saved)
+        part.rename(part.with_name(f"{case.replace('/', '.')}.npz"))  # whole files only
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Gradient functions of the TensorList ops that stock gets wrong in `tf.function`.
 
-Both mistakes are about an index that occurs twice. The gradient of a gather must *add* the rows that
-came from one element, and stock keeps the last. The gradient of a scatter must be zero for a row that
-a later row overwrote, and stock gives it the gradient of the later one.
+Both mistakes are about an index that occurs twice. The gradient of a gather must *add* the rows
+that came from one element, and stock keeps the last. The gradient of a scatter must be zero for a
+row that a later row overwrote, and stock gives it the gradient of the later one.
 
 The functions are made of stock ops alone, so that a model saved with them loads anywhere, and pfor,
 function inlining and further differentiation know every op. The graph pass replaces the sum over
@@ -29,13 +29,7 @@ def install() -> None:
     """Registers the functions for this process; again is harmless."""
     if _stock:
         return
-    mends: dict[str, _tf_private.GradientFunction] = {
-        "TensorListGather": _gather_grad,
-        "TensorListScatter": functools.partial(_scatter_grad, row_input=0),
-        "TensorListScatterV2": functools.partial(_scatter_grad, row_input=0),
-        "TensorListScatterIntoExistingList": functools.partial(_scatter_grad, row_input=1),
-    }
-    for op_type, mend in mends.items():
+    for op_type, mend in MENDED.items():
         found = _tf_private.gradient_function(op_type)
         if found is None:
             raise LookupError(f"{op_type} is registered as not differentiable")
@@ -109,3 +103,12 @@ def _keep_where(rows: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
     ones = tf.ones([tf.rank(rows) - 1], tf.int32)
     kept = tf.reshape(kept, tf.concat([[-1], ones], axis=0))
     return tf.where(kept, rows, tf.zeros_like(rows))
+
+
+# The ops whose gradient functions are replaced.
+MENDED: dict[str, _tf_private.GradientFunction] = {
+    "TensorListGather": _gather_grad,
+    "TensorListScatter": functools.partial(_scatter_grad, row_input=0),
+    "TensorListScatterV2": functools.partial(_scatter_grad, row_input=0),
+    "TensorListScatterIntoExistingList": functools.partial(_scatter_grad, row_input=1),
+}
