@@ -546,24 +546,24 @@ def jacobian_without_pfor(program, x, v):
 
 
 # ---- running -------------------------------------------------------------------------------------
-def run(case: str) -> list[np.ndarray]:
+def attempt(case: str) -> dict[str, np.ndarray]:
     """Runs `program/mode`.
 
     Returns:
-      What the mode returns, in NumPy.
+      What the mode returns, under "0", "1", ..; or the name of the error it ends in, under "error".
     """
     program, mode = case.split("/")
-    return [np.asarray(value) for value in MODES[mode](PROGRAMS[program], *inputs())]
+    try:
+        values = MODES[mode](PROGRAMS[program], *inputs())
+    except Exception as error:
+        return {"error": np.array(type(error).__name__)}
+    return {str(i): np.asarray(value) for i, value in enumerate(values)}
 
 
 def main(folder: str, cases: list[str]) -> None:
     for case in cases:
-        try:
-            saved = {str(i): value for i, value in enumerate(run(case))}
-        except Exception as error:
-            saved = {"error": np.array(type(error).__name__)}
         part = pathlib.Path(folder) / "part.npz"
-        np.savez(part, **saved)
+        np.savez(part, **attempt(case))
         part.rename(part.with_name(f"{case.replace('/', '.')}.npz"))  # whole files only
 
 
