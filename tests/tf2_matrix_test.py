@@ -9,10 +9,6 @@ from __future__ import annotations
 
 import functools
 import os
-import pathlib
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -21,6 +17,7 @@ import tensorflow as tf
 
 import tensor_array_grad
 import tf2_programs
+from stock_cases import StockCases
 from tf2_programs import MODES, PROGRAMS, SHAPE
 
 tensor_array_grad.enable()
@@ -50,25 +47,11 @@ CASES = _selected()
 
 
 @pytest.fixture(scope="module")
-def stock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], dict]]:
-    """Asks what stock answered for a case; the other process works while the tests do."""
-    folder = tmp_path_factory.mktemp("stock")
-    environment = {**os.environ, "TENSOR_ARRAY_GRAD": "off"}
-    command = [sys.executable, tf2_programs.__file__, str(folder), *CASES]
-    with (folder / "log").open("w") as log:
-        child = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-
-    def answer(case: str) -> dict[str, np.ndarray]:
-        path = pathlib.Path(folder) / f"{case.replace('/', '.')}.npz"
-        while not path.exists():
-            ended = child.poll() is not None
-            assert not (ended and not path.exists()), (folder / "log").read_text()[-2000:]
-            time.sleep(0.05)
-        return dict(np.load(path))
-
-    yield answer
-    child.kill()
-    child.wait()
+def stock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockCases]:
+    """What stock answers for a case."""
+    cases = StockCases("tf2_programs", CASES, tmp_path_factory.mktemp("stock"))
+    yield cases
+    cases.close()
 
 
 class Differences:

@@ -1,13 +1,10 @@
 """Programs that use tf.TensorArray in a tf.function, and the ways to differentiate them.
 
-The matrix test runs them with the library; `python tests/tf2_programs.py FOLDER CASE...` runs them
-on stock, in a process of its own, and leaves one file for each case.
+The matrix test runs them with the library, and stock_cases.py on stock.
 """
 
 from __future__ import annotations
 
-import pathlib
-import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -558,14 +555,3 @@ def attempt(case: str) -> dict[str, np.ndarray]:
     except Exception as error:
         return {"error": np.array(type(error).__name__)}
     return {str(i): np.asarray(value) for i, value in enumerate(values)}
-
-
-def main(folder: str, cases: list[str]) -> None:
-    for case in cases:
-        part = pathlib.Path(folder) / "part.npz"
-        np.savez(part, **attempt(case))
-        part.rename(part.with_name(f"{case.replace('/', '.')}.npz"))  # whole files only
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
