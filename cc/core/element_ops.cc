@@ -1,6 +1,6 @@
 #include "cc/core/element_ops.h"
 
-#include "absl/log/absl_check.h"
+#include "tensorflow/core/platform/logging.h"
 
 namespace tensor_array_grad {
 
@@ -43,7 +43,7 @@ Tensor ViewOf(const Piece& piece, const TensorShape& shape) {
     fits = flat.CopyFrom(piece.source, TensorShape({piece.source.NumElements()})) &&
            view.CopyFrom(flat.Slice(piece.begin, piece.begin + piece.count), shape);
   }
-  ABSL_DCHECK(fits) << "a piece of " << piece.count << " values as " << shape.DebugString();
+  DCHECK(fits) << "a piece of " << piece.count << " values as " << shape.DebugString();
   (void)fits;
   return view;
 }
