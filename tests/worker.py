@@ -237,7 +237,7 @@ def _constant(array: Any, dtype: str) -> Any:
     import tensorflow as tf
 
     if isinstance(array, Zeros):
-        return tf.reshape(tf.zeros([0 if 0 in array.shape else 1], dtype), array.shape)
+        return tf.raw_ops.Fill(dims=array.shape, value=tf.zeros([], dtype))
     return tf.constant(array, dtype=dtype, shape=np.shape(array))
 
 
