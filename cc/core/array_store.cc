@@ -59,7 +59,8 @@ ArrayStore::ArrayStore(ArrayOptions options)
       dynamic_size_(options.dynamic_size),
       marked_size_(options.marked_size) {}
 
-// ---- checks --------------------------------------------------------------------------------------
+// ---- checks
+// --------------------------------------------------------------------------------------
 
 absl::Status ArrayStore::CheckWriteDtype(DataType got) const {
   return got == dtype_ ? absl::OkStatus() : errors::WriteDtype(name_, dtype_, got);
@@ -108,7 +109,8 @@ absl::Status ArrayStore::CheckSlot(int64_t index, const TensorShape& shape, bool
   return *sums && !CanAdd(dtype_) ? errors::NoSum(name_, index, dtype_) : absl::OkStatus();
 }
 
-// ---- one slot ------------------------------------------------------------------------------------
+// ---- one slot
+// ------------------------------------------------------------------------------------
 
 Slot* ArrayStore::FindOrMakeSlot(int64_t index) {
   return slots_.FindOrMake(index, std::max(size_, index + 1));
@@ -205,8 +207,8 @@ absl::Status ArrayStore::CommitRead(int64_t index) {
   return absl::OkStatus();
 }
 
-absl::Status ArrayStore::Materialize(const Piece& piece, const TensorShape& shape,
-                                     ElementOps& ops, Tensor* value) const {
+absl::Status ArrayStore::Materialize(const Piece& piece, const TensorShape& shape, ElementOps& ops,
+                                     Tensor* value) const {
   if (shape.num_elements() == 0) {
     *value = Tensor(dtype_, shape);
     return absl::OkStatus();
@@ -222,13 +224,14 @@ absl::Status ArrayStore::Materialize(const Piece& piece, const TensorShape& shap
   return absl::OkStatus();
 }
 
-// ---- public --------------------------------------------------------------------------------------
+// ---- public
+// --------------------------------------------------------------------------------------
 
 absl::Status ArrayStore::Write(int64_t index, Tensor value, bool exclusive, ElementOps& ops) {
   Tensor data;
   bool owned = false;
   {
-    absl::MutexLock lock(&mu_);
+    MutexLock lock(&mu_);
     AwaitIdle(index);
     TF_RETURN_IF_ERROR(CheckOpen());
     TF_RETURN_IF_ERROR(CheckWriteIndex(index));
@@ -256,7 +259,7 @@ absl::Status ArrayStore::Write(int64_t index, Tensor value, bool exclusive, Elem
     SetBusy(slot, true);
   }
   const absl::Status summed = SumUp(value, exclusive, ops, &data, &owned);
-  absl::MutexLock lock(&mu_);
+  MutexLock lock(&mu_);
   TF_RETURN_IF_ERROR(CheckOpen());
   Slot* slot = slots_.Find(index);
   SetBusy(slot, false);
@@ -274,7 +277,7 @@ absl::Status ArrayStore::Read(int64_t index, ElementOps& ops, Tensor* value) {
     TensorShape shape;
     uint64_t seen;
     {
-      absl::MutexLock lock(&mu_);
+      MutexLock lock(&mu_);
       AwaitIdle(index);
       Element element;
       TF_RETURN_IF_ERROR(Inspect(index, element_shape_, &element));
@@ -292,7 +295,7 @@ absl::Status ArrayStore::Read(int64_t index, ElementOps& ops, Tensor* value) {
     }
     Tensor made;
     TF_RETURN_IF_ERROR(Materialize(piece, shape, ops, &made));
-    absl::MutexLock lock(&mu_);
+    MutexLock lock(&mu_);
     AwaitIdle(index);
     if (version_ != seen) {
       Element now;
@@ -309,21 +312,21 @@ absl::Status ArrayStore::Read(int64_t index, ElementOps& ops, Tensor* value) {
 }
 
 absl::Status ArrayStore::Size(int64_t* size) const {
-  absl::MutexLock lock(&mu_);
+  MutexLock lock(&mu_);
   TF_RETURN_IF_ERROR(CheckOpen());
   *size = size_;
   return absl::OkStatus();
 }
 
 int64_t ArrayStore::size() const {
-  absl::MutexLock lock(&mu_);
+  MutexLock lock(&mu_);
   return size_;
 }
 
 void ArrayStore::Close() {
   SparseVector<Slot> slots;
   absl::flat_hash_map<Block*, std::unique_ptr<Block>> blocks;
-  absl::MutexLock lock(&mu_);
+  MutexLock lock(&mu_);
   closed_.store(true, std::memory_order_release);
   ++version_;
   size_ = 0;
@@ -334,7 +337,7 @@ void ArrayStore::Close() {
 }
 
 absl::Status ArrayStore::Freeze(const TensorShape& prefix, ArrayOptions* gradient) {
-  absl::MutexLock lock(&mu_);
+  MutexLock lock(&mu_);
   TF_RETURN_IF_ERROR(CheckOpen());
   PartialTensorShape joined;
   const absl::Status fits =
@@ -356,7 +359,7 @@ absl::Status ArrayStore::Freeze(const TensorShape& prefix, ArrayOptions* gradien
 }
 
 int64_t ArrayStore::TotalBytes() const {
-  absl::MutexLock lock(&mu_);
+  MutexLock lock(&mu_);
   int64_t bytes = 0;
   slots_.ForEach([&bytes](const Slot& slot) { bytes += slot.value.TotalBytes(); });
   for (const auto& [block, owned] : blocks_) bytes += block->value().TotalBytes();

@@ -12,9 +12,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "cc/core/element_ops.h"
+#include "cc/core/mutex.h"
 #include "cc/core/slot.h"
 #include "cc/core/slot_shapes.h"
 #include "cc/core/sparse_vector.h"
@@ -169,8 +169,8 @@ class ArrayStore {
                          ReadPlan* plan) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Plans under the lock until no slot of the plan is busy.
   absl::Status PlanWhenIdle(Planner planner, ReadPlan* plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status ReadMany(Planner planner, ReadPlan* plan, ElementOps& ops,
-                        tensorflow::Tensor* value) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status ReadMany(Planner planner, ReadPlan* plan, ElementOps& ops, tensorflow::Tensor* value)
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status CommitReads(const ReadPlan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // -- bulk_write.cc --
@@ -194,8 +194,8 @@ class ArrayStore {
   const std::shared_ptr<SlotShapes> shapes_;
   std::atomic<bool> closed_{false};  // written under mu_, read anywhere
 
-  mutable absl::Mutex mu_;
-  absl::CondVar idle_;  // a slot ceased to be busy, or the array was closed
+  mutable Mutex mu_;
+  CondVar idle_;  // a slot ceased to be busy, or the array was closed
   tensorflow::PartialTensorShape element_shape_ ABSL_GUARDED_BY(mu_);
   bool element_shape_known_ ABSL_GUARDED_BY(mu_);  // element_shape_.IsFullyDefined()
   int64_t size_ ABSL_GUARDED_BY(mu_);

@@ -62,9 +62,8 @@ TEST(ArrayStoreRaceTest, OneOfManyWritersAndOneOfManyReadersWins) {
     });
     InThreads([&](int t) {
       Tensor value;
-      const bool got = t % 2 == 0
-                           ? store.Read(0, ops, &value).ok()
-                           : store.Gather({0}, PartialTensorShape(), ops, &value).ok();
+      const bool got = t % 2 == 0 ? store.Read(0, ops, &value).ok()
+                                  : store.Gather({0}, PartialTensorShape(), ops, &value).ok();
       if (got) ++read;
     });
     ASSERT_EQ(written, 1);

@@ -83,10 +83,18 @@ class RandomProgram {
   void Run(int steps) {
     for (int i = 0; i < steps && !::testing::Test::HasFatalFailure(); ++i) {
       switch (Below(4)) {
-        case 0: Write(); break;
-        case 1: Read(); break;
-        case 2: Scatter(); break;
-        case 3: Gather(); break;
+        case 0:
+          Write();
+          break;
+        case 1:
+          Read();
+          break;
+        case 2:
+          Scatter();
+          break;
+        case 3:
+          Gather();
+          break;
       }
       ASSERT_EQ(store_.size(), model_.size());
     }

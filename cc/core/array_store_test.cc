@@ -8,10 +8,10 @@
 namespace tensor_array_grad {
 namespace {
 
-using ::testing::ElementsAre;
 using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
+using ::testing::ElementsAre;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 ArrayOptions Forward(int64_t size) {
@@ -49,7 +49,8 @@ class ArrayStoreTest : public ::testing::Test {
   FakeElementOps ops_;
 };
 
-// -- write and read --------------------------------------------------------------------------------
+// -- write and read
+// --------------------------------------------------------------------------------
 
 TEST_F(ArrayStoreTest, AWrittenTensorIsReadWithoutACopy) {
   ArrayStore store(Forward(2));
@@ -168,7 +169,8 @@ TEST_F(ArrayStoreTest, AClosedArrayHoldsNothingAndRefusesEverything) {
   EXPECT_THAT(store.Freeze({}, &gradient), Fails(kInvalid, "closed"));
 }
 
-// -- sums ------------------------------------------------------------------------------------------
+// -- sums
+// ------------------------------------------------------------------------------------------
 
 TEST_F(ArrayStoreTest, TheSecondAddendIsSummedIntoAFreshBuffer) {
   ArrayStore store(Accumulating(1));
@@ -252,7 +254,8 @@ TEST_F(ArrayStoreTest, AnArrayClosedDuringASumSaysSo) {
   EXPECT_THAT(Write(store, 0, Vec({2})), Fails(kInvalid, "closed"));
 }
 
-// -- gather and scatter ----------------------------------------------------------------------------
+// -- gather and scatter
+// ----------------------------------------------------------------------------
 
 class BulkTest : public ArrayStoreTest {
  protected:
@@ -362,8 +365,7 @@ TEST_F(BulkTest, UnwrittenElementsOfAGatherAreZeros) {
   options.element_shape = PartialTensorShape({2});
   ArrayStore store(options);
   ASSERT_OK(Write(store, 1, Vec({1, 2})));
-  EXPECT_THAT(Gathered(store, {0, 1, 2}),
-              TensorEq(TensorOf<float>({3, 2}, {0, 0, 1, 2, 0, 0})));
+  EXPECT_THAT(Gathered(store, {0, 1, 2}), TensorEq(TensorOf<float>({3, 2}, {0, 0, 1, 2, 0, 0})));
 }
 
 TEST_F(BulkTest, AGathersElementShapeCountsForTheZerosItReads) {
@@ -407,7 +409,8 @@ TEST_F(BulkTest, UnstackAndStackOfAHundredThousandRowsAllocateNothing) {
   EXPECT_EQ(ops_.allocations, 0);
 }
 
-// -- concat and split ------------------------------------------------------------------------------
+// -- concat and split
+// ------------------------------------------------------------------------------
 
 TEST_F(BulkTest, ConcatJoinsWhatSplitCutWithoutACopy) {
   ArrayStore store(Forward(3));
@@ -464,7 +467,8 @@ TEST_F(BulkTest, AConcatThatFailsReadsNothing) {
   EXPECT_THAT(Read(store, 0), TensorEq(Vec({1})));
 }
 
-// -- gradients -------------------------------------------------------------------------------------
+// -- gradients
+// -------------------------------------------------------------------------------------
 
 TEST_F(ArrayStoreTest, FreezingFixesTheSizeAndDescribesTheGradient) {
   ArrayOptions options = Forward(1);

@@ -104,9 +104,8 @@ absl::Status ArrayStore::PlanEmpty(absl::string_view attribute, const PartialTen
                                    ReadPlan* plan) const {
   TensorShape element;
   if (!known.AsTensorShape(&element)) return errors::EmptyWithoutShape(name_, attribute, known);
-  return Prepend(0, element, &plan->shape).ok()
-             ? absl::OkStatus()
-             : errors::ResultTooLarge(name_, "An empty result");
+  return Prepend(0, element, &plan->shape).ok() ? absl::OkStatus()
+                                                : errors::ResultTooLarge(name_, "An empty result");
 }
 
 absl::Status ArrayStore::PlanGather(ReadPlan* plan) const {
@@ -204,11 +203,10 @@ absl::Status ArrayStore::PlanWhenIdle(Planner planner, ReadPlan* plan) {
   return absl::OkStatus();
 }
 
-absl::Status ArrayStore::ReadMany(Planner planner, ReadPlan* plan, ElementOps& ops,
-                                  Tensor* value) {
+absl::Status ArrayStore::ReadMany(Planner planner, ReadPlan* plan, ElementOps& ops, Tensor* value) {
   ReadPlan other;  // outlives each lock below: what it holds is freed unlocked
   {
-    absl::MutexLock lock(&mu_);
+    MutexLock lock(&mu_);
     TF_RETURN_IF_ERROR(PlanWhenIdle(planner, plan));
   }
   for (;;) {
@@ -220,7 +218,7 @@ absl::Status ArrayStore::ReadMany(Planner planner, ReadPlan* plan, ElementOps& o
       TF_RETURN_IF_ERROR(ops.Pack(plan->pieces, value));
     }
     other = plan->Request();
-    absl::MutexLock lock(&mu_);
+    MutexLock lock(&mu_);
     if (version_ != plan->version) {
       TF_RETURN_IF_ERROR(PlanWhenIdle(planner, &other));
       std::swap(*plan, other);

@@ -88,7 +88,8 @@ absl::Status ArrayStore::Split(const Tensor& value, absl::Span<const int64_t> le
   return WriteMany(&plan, ops);
 }
 
-// ---- checks --------------------------------------------------------------------------------------
+// ---- checks
+// --------------------------------------------------------------------------------------
 
 absl::Status ArrayStore::CheckSplitSize(int64_t pieces) const {
   if (dynamic_size_ ? size_ <= pieces : size_ == pieces) return absl::OkStatus();
@@ -145,11 +146,12 @@ bool ArrayStore::AnyBusy(const WritePlan& plan) const {
   return false;
 }
 
-// ---- the three steps -----------------------------------------------------------------------------
+// ---- the three steps
+// -----------------------------------------------------------------------------
 
 absl::Status ArrayStore::WriteMany(WritePlan* plan, ElementOps& ops) {
   {
-    absl::MutexLock lock(&mu_);
+    MutexLock lock(&mu_);
     for (;;) {
       TF_RETURN_IF_ERROR(CheckWrites(plan));
       if (!AnyBusy(*plan)) break;
@@ -164,7 +166,7 @@ absl::Status ArrayStore::WriteMany(WritePlan* plan, ElementOps& ops) {
     LeaseSums(plan);
   }
   const absl::Status summed = ComputeSums(plan, ops);
-  absl::MutexLock lock(&mu_);
+  MutexLock lock(&mu_);
   TF_RETURN_IF_ERROR(CheckOpen());
   ReturnSums(*plan);
   TF_RETURN_IF_ERROR(summed);
@@ -209,8 +211,7 @@ absl::Status ArrayStore::ComputeSums(WritePlan* plan, ElementOps& ops) const {
   for (const auto& [index, sum] : plan->sums) {
     if (sum.owned) continue;
     fresh.emplace_back();
-    TF_RETURN_IF_ERROR(
-        ops.Allocate(dtype_, plan->block->shape(sum.parts.front()), &fresh.back()));
+    TF_RETURN_IF_ERROR(ops.Allocate(dtype_, plan->block->shape(sum.parts.front()), &fresh.back()));
   }
   auto next = fresh.begin();
   for (auto& [index, sum] : plan->sums) {

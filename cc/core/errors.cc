@@ -85,11 +85,11 @@ absl::Status AggregateShape(Name array, int64_t index, const TensorShape& have,
                  " but the new input shape is ", got.DebugString(), ".");
 }
 absl::Status NothingToRead(Name array, int64_t index, const PartialTensorShape& element_shape) {
-  return Invalid(array, "Could not read from TensorArray index ", index,
-                 ".  Furthermore, the element shape is not fully defined: ",
-                 element_shape.DebugString(),
-                 ".  Nothing was written there, and zeros need a shape: set the full "
-                 "element_shape on the forward TensorArray, or write the element first.");
+  return Invalid(
+      array, "Could not read from TensorArray index ", index,
+      ".  Furthermore, the element shape is not fully defined: ", element_shape.DebugString(),
+      ".  Nothing was written there, and zeros need a shape: set the full "
+      "element_shape on the forward TensorArray, or write the element first.");
 }
 absl::Status NoSum(Name array, int64_t index, DataType dtype) {
   return Invalid(array, "Could not aggregate to TensorArray index ", index,
@@ -102,14 +102,14 @@ absl::Status NoZero(Name array, int64_t index, DataType dtype) {
 }
 
 absl::Status IndicesNotVector(Name array, const TensorShape& got) {
-  return Invalid(array, "Expected indices to be a vector, but received shape: ",
-                 got.DebugString());
+  return Invalid(array, "Expected indices to be a vector, but received shape: ", got.DebugString());
 }
 absl::Status EmptyWithoutShape(Name array, absl::string_view attribute,
                                const PartialTensorShape& shape) {
   return absl::UnimplementedError(
       absl::StrCat("TensorArray ", array, ": TensorArray has size zero, but ", attribute, " ",
-                   shape.DebugString(), " is not fully defined. Currently only static shapes are "
+                   shape.DebugString(),
+                   " is not fully defined. Currently only static shapes are "
                    "supported when packing zero-size TensorArrays."));
 }
 absl::Status GatherMismatch(Name array, const PartialTensorShape& need, int64_t index,
@@ -119,8 +119,9 @@ absl::Status GatherMismatch(Name array, const PartialTensorShape& need, int64_t 
 }
 absl::Status Inconsistent(Name array, const TensorShape& first, int64_t position,
                           const TensorShape& got) {
-  return Invalid(array, "TensorArray has inconsistent shapes.  Index 0 has shape: ",
-                 first.DebugString(), " but index ", position, " has shape: ", got.DebugString());
+  return Invalid(array,
+                 "TensorArray has inconsistent shapes.  Index 0 has shape: ", first.DebugString(),
+                 " but index ", position, " has shape: ", got.DebugString());
 }
 absl::Status ResultTooLarge(Name array, absl::string_view what) {
   return Invalid(array, what,
@@ -144,8 +145,8 @@ absl::Status LengthsNotVector(Name array, const TensorShape& got) {
   return Invalid(array, "Expected lengths to be a vector, received shape: ", got.DebugString());
 }
 absl::Status SplitRank(Name array, const TensorShape& got) {
-  return Invalid(array, "Expected value to be at least a vector, but received shape: ",
-                 got.DebugString());
+  return Invalid(array,
+                 "Expected value to be at least a vector, but received shape: ", got.DebugString());
 }
 absl::Status NegativeLength(Name array, int64_t position, int64_t got) {
   return Invalid(array, "Expected lengths to be non-negative, but lengths[", position, "] is ",

@@ -46,8 +46,8 @@ absl::Status NoZero(Name array, int64_t index, tensorflow::DataType dtype);
 absl::Status IndicesNotVector(Name array, const tensorflow::TensorShape& got);
 absl::Status EmptyWithoutShape(Name array, absl::string_view attribute,
                                const tensorflow::PartialTensorShape& shape);
-absl::Status GatherMismatch(Name array, const tensorflow::PartialTensorShape& need,
-                            int64_t index, const tensorflow::TensorShape& got);
+absl::Status GatherMismatch(Name array, const tensorflow::PartialTensorShape& need, int64_t index,
+                            const tensorflow::TensorShape& got);
 absl::Status Inconsistent(Name array, const tensorflow::TensorShape& first, int64_t position,
                           const tensorflow::TensorShape& got);
 absl::Status ResultTooLarge(Name array, absl::string_view what);

@@ -7,7 +7,7 @@ namespace tensor_array_grad {
 using tensorflow::TensorShape;
 
 absl::Status SlotShapes::Record(int64_t begin, int64_t count, const TensorShape& shape) {
-  absl::MutexLock lock(&mu_);
+  MutexLock lock(&mu_);
   if (shapes_.empty() || shapes_.back() != shape) {
     shapes_.push_back(shape);
     since_.push_back(now_);
@@ -22,13 +22,13 @@ absl::Status SlotShapes::Record(int64_t begin, int64_t count, const TensorShape&
 }
 
 SlotShapes::Epoch SlotShapes::Freeze() {
-  absl::MutexLock lock(&mu_);
+  MutexLock lock(&mu_);
   return now_ == kNow - 1 ? now_ : now_++;
 }
 
 absl::Status SlotShapes::Find(int64_t index, Epoch epoch, bool* found, TensorShape* shape) const {
   {
-    absl::MutexLock lock(&mu_);
+    MutexLock lock(&mu_);
     const Entry* entry = entries_.Find(index);
     *found = entry != nullptr && entry->epoch != 0 && entry->epoch <= epoch;
     if (*found) *shape = shapes_[entry->shape];
@@ -55,7 +55,7 @@ bool SlotShapes::HaveCommon(Epoch epoch, std::optional<TensorShape>* common) con
       if (!(*common)->AppendShapeWithStatus(*below).ok()) return false;
     }
   }
-  absl::MutexLock lock(&mu_);
+  MutexLock lock(&mu_);
   if (shapes_.empty() || since_[0] > epoch) return true;
   if (shapes_.size() > 1 && since_[1] <= epoch) return false;
   if (common->has_value() && **common != shapes_[0]) return false;

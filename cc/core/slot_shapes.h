@@ -8,7 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
+#include "cc/core/mutex.h"
 #include "cc/core/sparse_vector.h"
 #include "tensorflow/core/framework/tensor_shape.h"
 
@@ -64,7 +64,7 @@ class SlotShapes {
   const Epoch base_epoch_ = 0;
   const tensorflow::TensorShape prefix_;
 
-  mutable absl::Mutex mu_;
+  mutable Mutex mu_;
   Epoch now_ ABSL_GUARDED_BY(mu_) = 1;
   SparseVector<Entry> entries_ ABSL_GUARDED_BY(mu_);
   // Shapes by number; neighbours in time differ. The epoch in which each was first recorded.

@@ -115,7 +115,7 @@ void PackObjects(absl::Span<const Piece> pieces, absl::Span<const int64_t> start
 
 void Add(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* out) {
   switch (out->dtype()) {
-#define TAG_ADD(T)                            \
+#define TAG_ADD(T)                           \
   case tensorflow::DataTypeToEnum<T>::value: \
     return AddAll<T>(left, right, run, out);
     TF_CALL_NUMBER_TYPES(TAG_ADD)
@@ -128,9 +128,8 @@ void Add(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* out) 
 void Zero(ParallelFor run, Tensor* out) {
   const int64_t bytes = out->TotalBytes();
   char* const to = Values<char>(out);
-  run(bytes, /*cost=*/1, [to](int64_t begin, int64_t end) {
-    std::memset(to + begin, 0, end - begin);
-  });
+  run(bytes, /*cost=*/1,
+      [to](int64_t begin, int64_t end) { std::memset(to + begin, 0, end - begin); });
 }
 
 void Pack(absl::Span<const Piece> pieces, ParallelFor run, Tensor* out) {

@@ -17,10 +17,9 @@ void ByThrees(int64_t total, int64_t, cpu::Work work) {
 
 template <typename T>
 class FunctorsTest : public ::testing::Test {};
-using Numbers =
-    ::testing::Types<float, double, Eigen::half, Eigen::bfloat16, int8_t, int16_t, int32_t,
-                     int64_t, uint8_t, uint16_t, uint32_t, uint64_t, std::complex<float>,
-                     std::complex<double>>;
+using Numbers = ::testing::Types<float, double, Eigen::half, Eigen::bfloat16, int8_t, int16_t,
+                                 int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+                                 std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(FunctorsTest, Numbers);
 
 TYPED_TEST(FunctorsTest, AddSumsElementByElementAlsoInPlace) {

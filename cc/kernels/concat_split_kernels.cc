@@ -55,8 +55,7 @@ class SplitOp : public OpKernel {
     OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
     ArrayStore& store = array->store();
     const Tensor& lengths = ctx->input(kLengths);
-    OP_REQUIRES(ctx, lengths.dims() == 1,
-                errors::LengthsNotVector(store.name(), lengths.shape()));
+    OP_REQUIRES(ctx, lengths.dims() == 1, errors::LengthsNotVector(store.name(), lengths.shape()));
     const Tensor& value = ctx->input(kValue);
     OP_REQUIRES_OK(ctx, store.CheckWriteDtype(value.dtype()));
     CpuElementOps ops(ctx);

@@ -27,12 +27,10 @@ class GatherOp : public OpKernel {
     ArrayStore& store = array->store();
     OP_REQUIRES_OK(ctx, store.CheckReadDtype(dtype_));
     const Tensor& indices = ctx->input(kIndices);
-    OP_REQUIRES(ctx, indices.dims() == 1,
-                errors::IndicesNotVector(store.name(), indices.shape()));
+    OP_REQUIRES(ctx, indices.dims() == 1, errors::IndicesNotVector(store.name(), indices.shape()));
     CpuElementOps ops(ctx);
     Tensor value;
-    OP_REQUIRES_OK(
-        ctx, store.Gather(Values<int32_t>(ctx, kIndices), element_shape_, ops, &value));
+    OP_REQUIRES_OK(ctx, store.Gather(Values<int32_t>(ctx, kIndices), element_shape_, ops, &value));
     ctx->set_output(kValue, std::move(value));
   }
 
@@ -55,8 +53,7 @@ class ScatterOp : public OpKernel {
     const Tensor& value = ctx->input(kValue);
     OP_REQUIRES_OK(ctx, store.CheckWriteDtype(value.dtype()));
     const Tensor& indices = ctx->input(kIndices);
-    OP_REQUIRES(ctx, indices.dims() == 1,
-                errors::IndicesNotVector(store.name(), indices.shape()));
+    OP_REQUIRES(ctx, indices.dims() == 1, errors::IndicesNotVector(store.name(), indices.shape()));
     CpuElementOps ops(ctx);
     OP_REQUIRES_OK(ctx, store.Scatter(Values<int32_t>(ctx, kIndices), value, ops));
     ForwardFlow(ctx, kFlowIn, kFlowOut);

@@ -15,9 +15,9 @@ namespace {
 absl::Status CheckHandle(OpKernelContext* ctx, const ResourceHandle& handle) {
   const std::string& device = ctx->device()->attributes().name();
   if (handle.device() != device) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Trying to access resource ", handle.name(), " located in device ",
-                     handle.device(), " from device ", device));
+    return absl::InvalidArgumentError(absl::StrCat("Trying to access resource ", handle.name(),
+                                                   " located in device ", handle.device(),
+                                                   " from device ", device));
   }
   static const uint64_t kOurs = tensorflow::TypeIndex::Make<ArrayResource>().hash_code();
   if (handle.hash_code() == kOurs) return absl::OkStatus();
@@ -41,9 +41,9 @@ absl::Status LookupByName(OpKernelContext* ctx, const ResourceHandle& handle, Ar
 absl::Status LookupArray(OpKernelContext* ctx, int input, ArrayRef* array) {
   const Tensor& tensor = ctx->input(input);
   if (tensor.NumElements() == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        ctx->op_kernel().type_string(), ": the handle tensor is empty: it has shape ",
-        tensor.shape().DebugString(), " and one resource handle is needed."));
+    return absl::InvalidArgumentError(
+        absl::StrCat(ctx->op_kernel().type_string(), ": the handle tensor is empty: it has shape ",
+                     tensor.shape().DebugString(), " and one resource handle is needed."));
   }
   const ResourceHandle& handle = *static_cast<const ResourceHandle*>(tensor.data());
   absl::Status status = CheckHandle(ctx, handle);

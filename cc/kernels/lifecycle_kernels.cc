@@ -20,9 +20,8 @@ Place PlaceOf(OpKernelContext* ctx) {
   place.device = ctx->device()->attributes().name();
   if (ctx->step_container() != nullptr) {
     // Asked for by way of a handle, because that tells the container to clean up after the step.
-    place.container = ctx->step_container()
-                          ->MakeResourceHandle<ArrayResource>("", *ctx->device())
-                          .container();
+    place.container =
+        ctx->step_container()->MakeResourceHandle<ArrayResource>("", *ctx->device()).container();
   }
   return place;
 }
@@ -35,8 +34,8 @@ class CreateOp : public OpKernel {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("element_shape", &options_.element_shape));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("dynamic_size", &options_.dynamic_size));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("clear_after_read", &options_.clear_after_read));
-    OP_REQUIRES_OK(
-        ctx, ctx->GetAttr("identical_element_shapes", &options_.identical_element_shapes));
+    OP_REQUIRES_OK(ctx,
+                   ctx->GetAttr("identical_element_shapes", &options_.identical_element_shapes));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("tensor_array_name", &base_name_));
     if (base_name_.empty()) base_name_ = name();
   }

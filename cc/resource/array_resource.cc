@@ -16,7 +16,7 @@ namespace {
 
 // The arrays alive, oldest first. An array leaves the list before any of its members dies.
 struct Living {
-  absl::Mutex mu;
+  Mutex mu;
   std::list<const ArrayResource*> arrays ABSL_GUARDED_BY(mu);
 };
 
@@ -40,14 +40,14 @@ Tensor HandleOf(ArrayResource* array, const Place& place) {
 ArrayResource::ArrayResource(Place place, std::string name, ArrayOptions options)
     : place_(std::move(place)), name_(std::move(name)), store_(std::move(options)) {
   Living& living = TheLiving();
-  absl::MutexLock lock(&living.mu);
+  MutexLock lock(&living.mu);
   living_ = living.arrays.insert(living.arrays.end(), this);
 }
 
 ArrayResource::~ArrayResource() {
   Unlist();
   Living& living = TheLiving();
-  absl::MutexLock lock(&living.mu);
+  MutexLock lock(&living.mu);
   living.arrays.erase(living_);
 }
 
@@ -82,7 +82,7 @@ absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const Ten
     return absl::OkStatus();
   };
   {
-    absl::MutexLock lock(&grads_mu_);
+    MutexLock lock(&grads_mu_);
     const auto found = grads_.find(source);
     if (found != grads_.end() && !found->second.array->store().closed()) {
       return accept(found->second);
@@ -98,7 +98,7 @@ absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const Ten
   Grad made{prefix, array, HandleOf(array, place_)};
   Grad closed;  // the array that is replaced, if any; destroyed unlocked
   {
-    absl::MutexLock lock(&grads_mu_);
+    MutexLock lock(&grads_mu_);
     Grad& grad = grads_[source];
     if (grad.array != nullptr && !grad.array->store().closed()) return accept(grad);
     closed = std::exchange(grad, made);
@@ -116,7 +116,7 @@ LivingArray ArrayResource::Describe() const {
   array.size = store_.size();
   array.bytes = store_.TotalBytes();
   array.is_gradient = store_.accumulates();
-  absl::MutexLock lock(&grads_mu_);
+  MutexLock lock(&grads_mu_);
   for (const auto& [source, grad] : grads_) array.gradients[source] = grad.array->name();
   return array;
 }
@@ -128,7 +128,7 @@ std::string ArrayResource::DebugString() const {
 
 std::vector<LivingArray> LivingArrays() {
   Living& living = TheLiving();
-  absl::MutexLock lock(&living.mu);
+  MutexLock lock(&living.mu);
   std::vector<LivingArray> arrays;
   arrays.reserve(living.arrays.size());
   for (const ArrayResource* array : living.arrays) arrays.push_back(array->Describe());

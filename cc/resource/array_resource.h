@@ -11,8 +11,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "cc/core/array_store.h"
+#include "cc/core/mutex.h"
 #include "cc/resource/living_arrays.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -77,7 +77,7 @@ class ArrayResource : public tensorflow::ResourceBase {
   ArrayStore store_;
   std::atomic<bool> listed_{false};
   std::list<const ArrayResource*>::iterator living_;
-  mutable absl::Mutex grads_mu_;
+  mutable Mutex grads_mu_;
   absl::flat_hash_map<std::string, Grad> grads_ ABSL_GUARDED_BY(grads_mu_);
 };
 

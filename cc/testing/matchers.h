@@ -11,15 +11,15 @@
 #include "absl/status/status.h"
 #include "tensorflow/core/framework/tensor.h"
 
-#define ASSERT_OK(expression)               \
-  do {                                      \
+#define ASSERT_OK(expression)                  \
+  do {                                         \
     const absl::Status status_ = (expression); \
-    ASSERT_TRUE(status_.ok()) << status_;   \
+    ASSERT_TRUE(status_.ok()) << status_;      \
   } while (false)
-#define EXPECT_OK(expression)               \
-  do {                                      \
+#define EXPECT_OK(expression)                  \
+  do {                                         \
     const absl::Status status_ = (expression); \
-    EXPECT_TRUE(status_.ok()) << status_;   \
+    EXPECT_TRUE(status_.ok()) << status_;      \
   } while (false)
 
 namespace tensor_array_grad {

@@ -1,0 +1,68 @@
+#ifndef CC_CORE_MUTEX_H_
+#define CC_CORE_MUTEX_H_
+
+// The locks of the library: Abseil's, which TensorFlow's own library brings along.
+//
+// A ThreadSanitizer build has the standard library's instead. Abseil's code is not instrumented in
+// the wheel, so that ThreadSanitizer would see no order in what these locks do order.
+
+#include "absl/base/thread_annotations.h"
+
+#if defined(__SANITIZE_THREAD__)
+
+#include <condition_variable>
+#include <mutex>
+
+namespace tensor_array_grad {
+
+class Mutex {
+ public:
+  void Lock() { mu_.lock(); }
+  void Unlock() { mu_.unlock(); }
+
+ private:
+  friend class CondVar;
+  std::mutex mu_;
+};
+
+class MutexLock {
+ public:
+  explicit MutexLock(Mutex* mu) : mu_(mu) { mu_->Lock(); }
+  ~MutexLock() { mu_->Unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex* const mu_;
+};
+
+class CondVar {
+ public:
+  void Wait(Mutex* mu) {
+    std::unique_lock<std::mutex> lock(mu->mu_, std::adopt_lock);
+    changed_.wait(lock);
+    lock.release();
+  }
+  void SignalAll() { changed_.notify_all(); }
+
+ private:
+  std::condition_variable changed_;
+};
+
+}  // namespace tensor_array_grad
+
+#else
+
+#include "absl/synchronization/mutex.h"
+
+namespace tensor_array_grad {
+
+using absl::CondVar;
+using absl::Mutex;
+using absl::MutexLock;
+
+}  // namespace tensor_array_grad
+
+#endif
+
+#endif  // CC_CORE_MUTEX_H_
