@@ -201,10 +201,10 @@ class SetItemOp : public CheapListKernel {
     TF_RETURN_IF_ERROR(CheckDtype(*list));
     int64_t index;
     TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
-    if (index < 0 || (!grows_ && index >= list->size())) return CannotModify(index, list->size());
-    TF_RETURN_IF_ERROR(CheckSize(index + 1));
     const Tensor& item = ctx->input(kItem);
     TF_RETURN_IF_ERROR(CheckItem(list->shape(), item));
+    if (index < 0 || (!grows_ && index >= list->size())) return CannotModify(index, list->size());
+    TF_RETURN_IF_ERROR(CheckSize(index + 1));
     ListVariant* out;
     TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
     if (index >= out->size()) out->Resize(index + 1);
@@ -321,9 +321,9 @@ class ListAccumulateOp : public CheapListKernel {
     int64_t size, index;
     TF_RETURN_IF_ERROR(ReservedList(ctx, kElementShape, kNumElements, &shape, &size));
     TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
-    if (index < 0 || index >= size) return CannotModify(index, size);
     const Tensor& item = ctx->input(kItem);
     TF_RETURN_IF_ERROR(CheckItem(shape, item));
+    if (index < 0 || index >= size) return CannotModify(index, size);
     InputList list;
     TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
     TF_RETURN_IF_ERROR(list->CheckAddable({element_dtype_, shape, -1}, size, &shape));
@@ -344,7 +344,7 @@ class ListAccumulateOp : public CheapListKernel {
     }
     ListVariant* out;
     TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
-    out->SetShape(shape);
+    out->BecomeSum(shape);
     out->Set(index, std::move(sum));
     return absl::OkStatus();
   }

@@ -139,15 +139,16 @@ ListVariant ListVariant::FromStock(const tensorflow::TensorList& stock) {
                      std::move(items));
 }
 
-void ListVariant::SetShape(const PartialTensorShape& shape) {
-  if (spec_->shape.IsIdenticalTo(shape)) return;
-  spec_ = std::make_shared<const ListSpec>(ListSpec{spec_->dtype, shape, spec_->max_num_elements});
+void ListVariant::BecomeSum(const PartialTensorShape& shape) {
+  if (spec_->max_num_elements == -1 && spec_->shape.IsIdenticalTo(shape)) return;
+  spec_ = std::make_shared<const ListSpec>(ListSpec{spec_->dtype, shape, -1});
 }
 
 absl::Status ListVariant::ForEach(PersistentList::Visitor visit) const {
-  absl::Status status = items_.ForEach(visit);
-  if (status.ok() && has_zeros()) status = zeros_.ForEach(visit);
-  return status;
+  if (!has_zeros()) return items_.ForEach(visit);
+  PersistentList both;
+  absl::Status status = PersistentList::Merge(items_, zeros_, KeepFirst, &both);
+  return status.ok() ? both.ForEach(visit) : status;
 }
 
 absl::Status ListVariant::CheckAddable(const ListSpec& other, int64_t other_size,
@@ -175,7 +176,7 @@ absl::Status ListVariant::Add(const ListVariant& a, const ListVariant& b,
   absl::Status status = a.CheckAddable(*b.spec_, b.size(), &shape);
   if (!status.ok()) return status;
   ListVariant sum = a;
-  sum.SetShape(shape);
+  sum.BecomeSum(shape);
   status = PersistentList::Merge(a.items_, b.items_, add, &sum.items_);
   if (!status.ok()) return status;
   status = PersistentList::Merge(a.zeros_, b.zeros_, KeepFirst, &sum.zeros_);
@@ -191,6 +192,7 @@ absl::Status ListVariant::ZerosLike(const ListVariant& list, ListVariant* out) {
         absl::StrCat("Trying to compute zeros_like for unsupported dtype ", DataTypeString(dtype)));
   }
   ListVariant zeros = list;
+  zeros.BecomeSum(list.shape());
   zeros.items_ = PersistentList(list.size());
   if (dtype == tensorflow::DT_VARIANT || !list.shape().IsFullyDefined()) {
     absl::Status status = PersistentList::Merge(list.items_, list.zeros_, KeepFirst, &zeros.zeros_);

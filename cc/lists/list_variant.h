@@ -76,12 +76,14 @@ class ListVariant {
     items_.Append(tail.items_);
     zeros_.Append(tail.zeros_);
   }
-  // Replaces the known part of the element shape; keeps the shared spec when nothing changes.
-  void SetShape(const tensorflow::PartialTensorShape& shape);
+  // Gives this list the element shape of a sum, and no bound, as stock's sums have none. Keeps the
+  // shared spec when nothing changes.
+  void BecomeSum(const tensorflow::PartialTensorShape& shape);
 
-  // Calls `visit` for the elements that have a shape of their own, set ones first, until one fails.
+  // Calls `visit` for the elements that have a shape of their own, set or zeros, by rising index,
+  // until one call fails.
   absl::Status ForEach(PersistentList::Visitor visit) const;
-  // The same for those that are set, by rising index.
+  // The same for those that are set.
   absl::Status ForEachSet(PersistentList::Visitor visit) const { return items_.ForEach(visit); }
   // Whether some elements read as zeros like another list's.
   bool has_zeros() const { return !zeros_.all_unset(); }

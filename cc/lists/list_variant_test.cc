@@ -46,14 +46,13 @@ Variant RoundTrip(const ListVariant& list) {
 }
 
 TEST(ListVariantTest, SpecIsSharedBetweenVersionsUntilTheShapeChanges) {
-  const ListVariant list({DT_FLOAT, {-1, 2}, 5}, 3);
+  const ListVariant list({DT_FLOAT, {-1, 2}, -1}, 3);
   ListVariant other = list;
   EXPECT_EQ(&other.shape(), &list.shape());
-  other.SetShape({-1, 2});
+  other.BecomeSum({-1, 2});
   EXPECT_EQ(&other.shape(), &list.shape());
-  other.SetShape({4, 2});
+  other.BecomeSum({4, 2});
   EXPECT_EQ(other.shape().DebugString(), "[4,2]");
-  EXPECT_EQ(other.max_num_elements(), 5);
   EXPECT_EQ(list.shape().DebugString(), "[?,2]");
 }
 
@@ -67,6 +66,31 @@ TEST(ListVariantTest, SumHasBothAddendsAndTheMergedShape) {
   EXPECT_EQ(FirstOf(sum.Get(1)), 5);
   EXPECT_EQ(sum.Get(2).kind, ListElement::kUnset);
   EXPECT_EQ(sum.shape().DebugString(), "[1]");
+}
+
+TEST(ListVariantTest, SumsAndZerosHaveNoBoundAsStocksHaveNone) {
+  const ListVariant list({DT_FLOAT, {1}, 5}, 1);
+  ListVariant sum, zeros;
+  ASSERT_TRUE(ListVariant::Add(list, list, AddFirst, &sum).ok());
+  ASSERT_TRUE(ListVariant::ZerosLike(list, &zeros).ok());
+  EXPECT_EQ(sum.max_num_elements(), -1);
+  EXPECT_EQ(zeros.max_num_elements(), -1);
+}
+
+TEST(ListVariantTest, ForEachVisitsNoZeroThatASetElementHides) {
+  ListVariant list({DT_FLOAT, PartialTensorShape(), -1}, 3), zeros;
+  list.Set(0, Vec({1, 2}));
+  list.Set(1, Vec({3}));
+  ASSERT_TRUE(ListVariant::ZerosLike(list, &zeros).ok());
+  zeros.Set(0, Vec({4, 5, 6}));
+  std::string seen;
+  ASSERT_TRUE(zeros
+                  .ForEach([&](int64_t index, const Tensor& value) {
+                    seen += std::to_string(index) + value.shape().DebugString();
+                    return absl::OkStatus();
+                  })
+                  .ok());
+  EXPECT_EQ(seen, "0[3]1[1]");
 }
 
 TEST(ListVariantTest, ListsThatDifferCannotBeAdded) {
@@ -138,13 +162,19 @@ TEST(ListVariantTest, EncodedListsComeBackTheSame) {
   ASSERT_NE(decoded, nullptr) << back.TypeName();
   EXPECT_EQ(decoded->dtype(), DT_FLOAT);
   EXPECT_EQ(decoded->size(), 70);
-  EXPECT_EQ(decoded->max_num_elements(), 9);
+  EXPECT_EQ(decoded->max_num_elements(), -1);
   EXPECT_EQ(decoded->shape().DebugString(), "[?]");
   EXPECT_EQ(FirstOf(decoded->Get(0)), 5);
   EXPECT_EQ(decoded->Get(3).kind, ListElement::kZeros);
   EXPECT_EQ(decoded->Get(3).tensor->NumElements(), 2);
   EXPECT_EQ(decoded->Get(69).tensor->NumElements(), 1);
   EXPECT_EQ(decoded->Get(4).kind, ListElement::kUnset);
+}
+
+TEST(ListVariantTest, TheBoundIsEncoded) {
+  const Variant back = RoundTrip(ListVariant({DT_FLOAT, {}, 9}, 0));
+  ASSERT_NE(back.get<ListVariant>(), nullptr);
+  EXPECT_EQ(back.get<ListVariant>()->max_num_elements(), 9);
 }
 
 TEST(ListVariantTest, NestedListsAndUnknownRanksAreEncodedToo) {
