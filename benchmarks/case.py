@@ -76,12 +76,14 @@ class Measurement:
 
     Attributes:
       seconds: Duration of each run.
+      cpu_seconds: Processor time of each whole run, all threads: what a busy machine disturbs less.
       peak_bytes: How far memory rose above what it was before the case was built.
       sample: Some elements of the result.
       kernel_calls: Calls of this library's kernels.
     """
 
     seconds: list[float]
+    cpu_seconds: list[float]
     peak_bytes: int
     sample: list[float]
     kernel_calls: int = 0
@@ -123,17 +125,26 @@ def measure(case: Case, n: int, budget_s: float) -> Measurement:
     """
     memory = PeakMemory()
     prepared = case.build(n)
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     result = check(prepared)
-    seconds = [time.perf_counter() - start]
-    if seconds[0] < 4 * budget_s:
+    timings = [(time.perf_counter() - start, time.process_time() - cpu)]
+    if timings[0][0] < 4 * budget_s:
         start = time.perf_counter()
         prepared.run()
         wall = time.perf_counter() - start
         runs = int(np.clip(budget_s / wall, 3, 50))
-        seconds = [prepared.run() for _ in range(runs)]
+        timings = [_run_once(prepared) for _ in range(runs)]
     picked = np.linspace(0, len(result) - 1, min(_SAMPLE, len(result))).astype(int)
-    return Measurement(seconds, memory.bytes(), result[picked].astype(np.float64).tolist())
+    sample = result[picked].astype(np.float64).tolist()
+    seconds, cpu_seconds = (list(column) for column in zip(*timings, strict=True))
+    return Measurement(seconds, cpu_seconds, memory.bytes(), sample)
+
+
+def _run_once(prepared: Prepared) -> tuple[float, float]:
+    """What one run says of its duration, and its processor time."""
+    cpu = time.process_time()
+    seconds = prepared.run()
+    return seconds, time.process_time() - cpu
 
 
 def timed(work: Callable[[], object]) -> Callable[[], float]:

@@ -19,10 +19,11 @@ from benchmarks.harness import Row
 _NOISE = 0.05  # of a ratio of 1: timer and scheduler, at the given rounds
 _PAGE = 1 << 20  # peaks that differ by less than this, or a twentieth, count as equal
 
-HEADER = (
-    "| case | n | stock | +- | ours | +- | stock / ours | asked | stock peak MB | ours peak MB |\n"
-    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+_COLUMNS = (
+    "case | n | stock | +- | ours | +- | stock / ours | cpu ratio | asked "
+    "| stock peak MB | ours peak MB"
 )
+HEADER = f"| {_COLUMNS} |\n|---|{'---:|' * _COLUMNS.count('|')}"
 
 
 def line(row: Row) -> str:
@@ -42,6 +43,7 @@ def line(row: Row) -> str:
         seconds(row.ours_s),
         seconds(row.ours_spread_s),
         "-" if row.ratio is None else f"{row.ratio:,.2f}",
+        "-" if row.cpu_ratio is None else f"{row.cpu_ratio:,.2f}",
         f"{row.target:g}" if row.target else "-",
         _megabytes(row.stock_peak_bytes),
         _megabytes(row.ours_peak_bytes),

@@ -101,7 +101,7 @@ class _FakeServer:
         if self.error:
             return self.error
         calls = 9 if self.name == "ours" else 0
-        return Measurement([self.seconds], 1_000_000, self.sample, calls)
+        return Measurement([self.seconds], [self.seconds / 2], 1_000_000, self.sample, calls)
 
 
 def _compare(stock=(), ours=(), **arguments):
@@ -121,7 +121,7 @@ def test_processes_of_the_two_libraries_alternate():
 
 def test_the_ratio_is_stocks_time_over_ours():
     row, _ = _compare(stock={"seconds": 6.0}, ours={"seconds": 2.0})
-    assert (row.stock_s, row.ours_s, row.ratio) == (6.0, 2.0, 3.0)
+    assert (row.stock_s, row.ours_s, row.ratio, row.cpu_ratio) == (6.0, 2.0, 3.0, 3.0)
 
 
 def test_results_that_differ_stop_the_benchmark():

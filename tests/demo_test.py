@@ -190,7 +190,7 @@ def test_the_command_fails_when_stock_and_ours_disagree(monkeypatch, capsys, tmp
     assert "FAILED: they disagree" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("model", ["v1"])
+@pytest.mark.parametrize("model", ["v1", "function", "keras"])
 def test_stock_and_ours_train_alike_in_processes_of_their_own(model, record, tmp_path):
     record.save(worker.record_path(tmp_path, _WEEKS))
     told = []

@@ -104,8 +104,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--growing",
         nargs="*",
         choices=tuple(_GROWING_ROWS),
-        default=(),
-        help="TF2 models to time on growing series (default: none)",
+        default=tuple(_GROWING_ROWS),
+        help="TF2 models to time on growing series (default: all)",
     )
     add("--longest", type=int, default=9136, help="longest of those (default: %(default)s)")
     add(

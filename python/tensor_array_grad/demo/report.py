@@ -135,7 +135,7 @@ def _draw_times(axes: Axes, pairs: Sequence[Pair]) -> None:
     axes.set_ylim(0, axes.get_ylim()[1])
     axes.set_ylabel("seconds a step")
     axes.set_title("Forward and back, a dot a step")
-    axes.legend(loc="lower right")
+    axes.legend()
 
 
 def _draw_growth(axes: Axes, pairs: Sequence[Pair]) -> None:
@@ -154,4 +154,7 @@ def _draw_growth(axes: Axes, pairs: Sequence[Pair]) -> None:
 
 def _short(count: int) -> str:
     """A large count in few characters."""
-    return f"{count / 1e6:.1f}M" if count >= 1e6 else f"{count:,}"
+    for unit, size in (("M", 1e6), ("k", 1e3)):
+        if count >= size:
+            return f"{count / size:.1f}{unit}"
+    return str(count)
