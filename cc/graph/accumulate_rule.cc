@@ -60,9 +60,9 @@ std::optional<OneElementList> MatchOneElementList(const Node& add, int operand) 
   if (set_item == nullptr || set_item->type_string() != "TensorListSetItem") return std::nullopt;
   Node* const reserve = InputOf(*set_item, 0).node;
   if (reserve == nullptr || reserve->type_string() != "TensorListReserve") return std::nullopt;
-  const bool proven = HasOneConsumer(*set_item) && HasOneConsumer(*reserve) &&
-                      CannotResize(*set_item) && SameElementType(*set_item, *reserve) &&
-                      OnSameDevice(*set_item, add) && OnSameDevice(*reserve, add);
+  const bool proven = HasOneConsumer(*set_item) && CannotResize(*set_item) &&
+                      SameElementType(*set_item, *reserve) && OnSameDevice(*set_item, add) &&
+                      OnSameDevice(*reserve, add);
   if (!proven) return std::nullopt;
   return OneElementList{set_item, reserve};
 }
@@ -102,6 +102,17 @@ absl::StatusOr<Source> SumOf(const std::vector<Source>& lists, const Node& add, 
   return Source{*sum, 0};
 }
 
+// Adds the node that adds `addend` to `list`, in the place of `add`.
+absl::StatusOr<Source> AddLink(const std::string& name, const OneElementList& addend, Source list,
+                               Node& add, Graph* graph) {
+  const auto def = AccumulateDef(name, addend, list);
+  if (!def.ok()) return def.status();
+  const auto link = AddReplacement(*def, addend.Inputs(list), add,
+                                   {addend.reserve, addend.set_item, &add}, graph);
+  if (!link.ok()) return link.status();
+  return Source{*link, 0};
+}
+
 }  // namespace
 
 absl::Status AccumulateRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
@@ -115,23 +126,22 @@ absl::Status AccumulateRule::Apply(Node* node, Graph* graph, std::vector<Rewrite
   if (!probe.ok() || !HasKernelOnDeviceOf(*node, *probe)) return absl::OkStatus();
 
   auto sum = SumOf(operands.lists, *node, graph);
-  if (!sum.ok()) return sum.status();
   for (const OneElementList& addend : operands.addends) {
-    const std::string name = graph->NewName(absl::StrCat(node->name(), "/accumulate"));
-    const auto def = AccumulateDef(name, addend, *sum);
-    if (!def.ok()) return def.status();
-    const auto link = AddReplacement(*def, addend.Inputs(*sum), *node,
-                                     {addend.reserve, addend.set_item, node}, graph);
-    if (!link.ok()) return link.status();
-    sum = Source{*link, 0};
+    if (!sum.ok()) return sum.status();
+    // The last link takes the name of the sum, by which an error finds the user's line.
+    const bool last = &addend == &operands.addends.back();
+    const std::string name =
+        last ? node->name() : graph->NewName(absl::StrCat(node->name(), "/accumulate"));
     done->push_back({absl::StrCat(addend.set_item->name(), ", ", node->name()), name});
+    sum = AddLink(name, addend, *sum, *node, graph);
   }
+  if (!sum.ok()) return sum.status();
   const absl::Status moved = MoveConsumers(node, sum->node, graph);
   if (!moved.ok()) return moved;
   graph->RemoveNode(node);
   for (const OneElementList& addend : operands.addends) {
     graph->RemoveNode(addend.set_item);
-    graph->RemoveNode(addend.reserve);
+    RemoveIfUnused(addend.reserve, graph);
   }
   return absl::OkStatus();
 }

@@ -13,7 +13,8 @@ namespace tensor_array_grad {
 //     ->  TensorArrayGrad>ListAccumulate(a, i, x, shape, n), one link of a chain for each such list
 //
 // Fires only where the one-element list has no other consumer, its write cannot resize, the types
-// agree, all nodes sit on one device, and that device has a kernel for ListAccumulate. The length
+// agree, all nodes sit on one device, and that device has a kernel for ListAccumulate. The reserve
+// may be shared, since equal ones are merged before; it goes with its last write. The length
 // and element shape of `a` are known at run time alone, so the new op gets those of the list that
 // is saved and makes AddN's checks. Operands that are not one-element lists are summed first, so
 // sums of three or more may round in another order.

@@ -42,6 +42,7 @@ absl::StatusOr<Node*> AddReplacement(const NodeDef& def, absl::Span<const Source
   Node* const added = graph->AddNode(def, &status);
   if (!status.ok()) return status;
   added->set_assigned_device_name(place.assigned_device_name());
+  added->SetStackTrace(place.GetStackTrace());
   for (size_t i = 0; i < inputs.size(); ++i) {
     graph->AddEdge(inputs[i].node, inputs[i].slot, added, static_cast<int>(i));
   }
@@ -51,6 +52,13 @@ absl::StatusOr<Node*> AddReplacement(const NodeDef& def, absl::Span<const Source
     }
   }
   return added;
+}
+
+void RemoveIfUnused(Node* node, Graph* graph) {
+  for (const Edge* edge : node->out_edges()) {
+    if (!edge->dst()->IsSink()) return;
+  }
+  graph->RemoveNode(node);
 }
 
 absl::Status MoveConsumers(Node* from, Node* to, Graph* graph) {

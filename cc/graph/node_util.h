@@ -32,12 +32,16 @@ bool OnSameDevice(const tensorflow::Node& a, const tensorflow::Node& b);
 bool HasKernelOnDeviceOf(const tensorflow::Node& node, const tensorflow::NodeDef& def);
 
 // Adds the node that `def` describes on the device of `place`, fed by `inputs` in order and waiting
-// for all that the nodes of `replaced` wait for. Nothing is removed.
+// for all that the nodes of `replaced` wait for; errors name the line of Python that made `place`.
+// Nothing is removed.
 absl::StatusOr<tensorflow::Node*> AddReplacement(const tensorflow::NodeDef& def,
                                                  absl::Span<const Source> inputs,
                                                  const tensorflow::Node& place,
                                                  absl::Span<tensorflow::Node* const> replaced,
                                                  tensorflow::Graph* graph);
+
+// Removes `node` if nothing consumes it or waits for it.
+void RemoveIfUnused(tensorflow::Node* node, tensorflow::Graph* graph);
 
 // Makes every consumer of `from`, data or control, a consumer of `to`. Requires: one output each.
 absl::Status MoveConsumers(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);
