@@ -156,7 +156,7 @@ ERRORS = {
 @pytest.mark.parametrize("what", list(ERRORS))
 def test_an_error_is_the_same_error_after_a_rewrite(counted, what):
     def message(enabled):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="element|list") as raised:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"element|list") as raised:
             _run(enabled, **ERRORS[what])
         said = raised.value.message
         assert "in _add_one_element_list" in said  # the line of Python that made the op
