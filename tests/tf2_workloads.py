@@ -224,8 +224,10 @@ def jit_compiled():
 
 @_workload
 def jit_compiled_inside_a_function():
-    inner = tf.function(_recurrence, jit_compile=True)
-    return _gradients(lambda x: _recurrence(inner(x)), _series(STEPS, WIDTH), [])
+    inner = tf.function(
+        lambda x: tf.gradients(tf.reduce_sum(_recurrence(x) ** 2), x)[0], jit_compile=True
+    )
+    return [tf.function(lambda x: inner(x) + _recurrence(x))(_series(STEPS, WIDTH))]
 
 
 @_workload
