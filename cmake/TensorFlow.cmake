@@ -3,17 +3,23 @@
 # Looks only at the installed files (importlib.metadata): TensorFlow is never imported, so this also
 # works inside pip's isolated build environment. Inputs: Python_EXECUTABLE (from find_package), or
 # TAG_TENSORFLOW_DIR and TAG_TENSORFLOW_VERSION to name a wheel's `tensorflow` folder by hand.
-# Outputs: TAG_TENSORFLOW_DIR, TAG_TENSORFLOW_VERSION (2.21.0), TAG_TENSORFLOW_MINOR (2.21),
-# and the targets TensorFlow::framework and TensorFlow::cc.
+# TAG_SITE_PACKAGES, where given, is searched first. Outputs: TAG_TENSORFLOW_DIR,
+# TAG_TENSORFLOW_VERSION (2.21.0), TAG_TENSORFLOW_MINOR (2.21), and the targets
+# TensorFlow::framework and TensorFlow::cc. Where there is no wheel, find_package gets
+# TAG_TENSORFLOW_NOT_FOUND instead; anyone else ends here.
 
 if(NOT TAG_TENSORFLOW_DIR)
   execute_process(
-    COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/find_tensorflow.py
+    COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/find_tensorflow.py ${TAG_SITE_PACKAGES}
     OUTPUT_VARIABLE _found OUTPUT_STRIP_TRAILING_WHITESPACE
     RESULT_VARIABLE _failed ERROR_VARIABLE _why)
   if(_failed)
-    message(FATAL_ERROR "No TensorFlow wheel for ${Python_EXECUTABLE}: ${_why}\n"
-                        "Run: ${Python_EXECUTABLE} -m pip install tensorflow-cpu")
+    string(CONCAT TAG_TENSORFLOW_NOT_FOUND "No TensorFlow wheel for ${Python_EXECUTABLE}: ${_why}\n"
+                  "Run: ${Python_EXECUTABLE} -m pip install tensorflow-cpu")
+    if(CMAKE_FIND_PACKAGE_NAME)
+      return()
+    endif()
+    message(FATAL_ERROR "${TAG_TENSORFLOW_NOT_FOUND}")
   endif()
   list(GET _found 0 TAG_TENSORFLOW_DIR)
   list(GET _found 1 TAG_TENSORFLOW_VERSION)
@@ -42,3 +48,8 @@ set_target_properties(TensorFlow::cc PROPERTIES
   IMPORTED_LOCATION ${TAG_TENSORFLOW_DIR}/libtensorflow_cc.so.2
   IMPORTED_SONAME libtensorflow_cc.so.2)
 target_link_libraries(TensorFlow::cc INTERFACE TensorFlow::framework)
+# Its 750 MB take ld.bfd 5 s and 0.9 GB for each program, gold 1.2 s.
+find_program(TAG_LD_GOLD ld.gold)
+if(TAG_LD_GOLD)
+  target_link_options(TensorFlow::cc INTERFACE -fuse-ld=gold)
+endif()

@@ -1,5 +1,7 @@
 """Prints `<folder>;<version>;<distribution>` of the TensorFlow that this Python would import.
 
+Folders given as arguments are searched first.
+
 Never imports it: inside pip's isolated builds the TensorFlow of the target environment is not
 importable, but its files are there. Exits with 1 and says why when there is none.
 """
@@ -37,9 +39,9 @@ def search_path() -> list[str]:
     return list(dict.fromkeys([*sys.path, *outer]))
 
 
-def find() -> Wheel | None:
-    """The first TensorFlow wheel on the search path."""
-    for folder in search_path():
+def find(*first: str) -> Wheel | None:
+    """The first TensorFlow wheel in these folders or, behind them, on the search path."""
+    for folder in (*first, *search_path()):
         if not os.path.isdir(folder):
             continue
         for found in importlib.metadata.distributions(path=[folder]):
@@ -51,7 +53,7 @@ def find() -> Wheel | None:
 
 
 if __name__ == "__main__":
-    wheel = find()
+    wheel = find(*sys.argv[1:])
     if wheel is None:
         sys.exit("no tensorflow or tensorflow-cpu distribution on the import path")
     print(f"{wheel.folder};{wheel.version};{wheel.distribution}")

@@ -1,0 +1,39 @@
+#ifndef CC_API_BUILD_RECORD_H_
+#define CC_API_BUILD_RECORD_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+// What can be known of an op library before it is opened. Opening one that was built for another
+// TensorFlow may end the process. The texts are those of the Python loader.
+namespace tensor_array_grad {
+
+// What a library was built for, as the build recorded it in `build_info.json` beside the library.
+struct BuildRecord {
+  std::string tensorflow;    // "2.21.0"
+  std::string distribution;  // "tensorflow-cpu"
+  int cxx11_abi = -1;
+};
+
+// Reads the record beside the library at `path`. `running`, the version of the TensorFlow of this
+// process, is for the message. NotFound when there is no file, InvalidArgument when it is broken.
+absl::Status ReadBuildRecord(const std::string& path, absl::string_view running,
+                             BuildRecord* record);
+
+// FailedPrecondition unless a library with this record fits the TensorFlow of this process: one
+// minor version, one ABI. Names both and the command that mends it.
+absl::Status CheckFit(const BuildRecord& built, absl::string_view running, int abi,
+                      absl::string_view path);
+
+// The op libraries in `maps`, which is text in the form of /proc/self/maps. Each path once.
+std::vector<std::string> MappedLibraries(absl::string_view maps);
+
+// The command that makes a library fit, for the end of a message.
+std::string HowToReinstall();
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_API_BUILD_RECORD_H_

@@ -1,0 +1,131 @@
+#include "cc/api/load.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/const_init.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "cc/api/build_record.h"
+#include "cc/bind/entry_points.h"
+#include "tensorflow/c/c_api.h"
+#include "tensorflow/core/platform/logging.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using introspection::Decision;
+
+// What the opened library answers; both null before.
+std::atomic<decltype(&tensor_array_grad_activation)> ask_activation{nullptr};
+std::atomic<decltype(&tensor_array_grad_counters)> ask_counters{nullptr};
+
+bool SwitchedOff() {
+  const char* value = getenv("TENSOR_ARRAY_GRAD");
+  const std::string lower = absl::AsciiStrToLower(value == nullptr ? "" : value);
+  return lower == "off" || lower == "0" || lower == "false";
+}
+
+// `path` without links, as the system lists it once it is loaded.
+std::string RealPath(const std::string& path) {
+  const std::unique_ptr<char, void (*)(void*)> real(realpath(path.c_str(), nullptr), free);
+  return real == nullptr ? path : real.get();
+}
+
+absl::Status CheckOnlyCopy(const std::string& path, const BuildRecord& built) {
+  std::ifstream stream("/proc/self/maps");
+  const std::string maps{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  for (const std::string& other : MappedLibraries(maps)) {
+    if (other == path) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("tensor_array_grad: ", other,
+                     " is already loaded, and two copies break every graph that "
+                     "holds a TensorArray: ",
+                     path, " was not loaded (built for TensorFlow ", built.tensorflow, ", running ",
+                     TF_Version(), "). ", HowToReinstall()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBeforeOpening(const std::string& path, BuildRecord* built) {
+  absl::Status status = ReadBuildRecord(path, TF_Version(), built);
+  if (status.ok()) status = CheckFit(*built, TF_Version(), _GLIBCXX_USE_CXX11_ABI, path);
+  return status.ok() ? CheckOnlyCopy(path, *built) : status;
+}
+
+absl::Status Open(const std::string& path, const BuildRecord& built) {
+  const std::unique_ptr<TF_Status, void (*)(TF_Status*)> status(TF_NewStatus(), TF_DeleteStatus);
+  TF_Library* const library = TF_LoadLibrary(path.c_str(), status.get());
+  if (library != nullptr) TF_DeleteLibraryHandle(library);  // this does not unload it
+  std::string reason = TF_Message(status.get());
+  absl::StatusCode code = static_cast<absl::StatusCode>(TF_GetCode(status.get()));
+  if (code == absl::StatusCode::kOk) {
+    void* const opened = dlopen(path.c_str(), RTLD_NOLOAD | RTLD_LAZY);
+    ask_activation = reinterpret_cast<decltype(&tensor_array_grad_activation)>(
+        dlsym(opened, "tensor_array_grad_activation"));
+    ask_counters = reinterpret_cast<decltype(&tensor_array_grad_counters)>(
+        dlsym(opened, "tensor_array_grad_counters"));
+    if (ask_activation != nullptr && ask_counters != nullptr) return absl::OkStatus();
+    code = absl::StatusCode::kFailedPrecondition;
+    reason = "it is another version of the library";
+  }
+  return absl::Status(code, absl::StrCat("tensor_array_grad: ", path, ", built for TensorFlow ",
+                                         built.tensorflow, ", could not be loaded into TensorFlow ",
+                                         TF_Version(), ". ", HowToReinstall(), " (", reason, ")"));
+}
+
+void Say(absl::string_view reason) { LOG(WARNING) << "tensor_array_grad is inactive: " << reason; }
+
+// What the library decided while it was opened, as Load() reports it.
+absl::Status Outcome(const std::string& path) {
+  Decision decision;
+  ask_activation.load()(&decision);
+  if (decision.active) return absl::OkStatus();
+  if (decision.cause == "off" || decision.cause == "gpu") {
+    Say(decision.reason);
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("tensor_array_grad: ", path, ": ", decision.reason));
+}
+
+}  // namespace
+
+absl::Status Load(const std::string& path) {
+  static absl::Mutex mu(absl::kConstInit);
+  absl::MutexLock lock(&mu);
+  if (SwitchedOff()) {
+    Say("TENSOR_ARRAY_GRAD=off in the environment: stock kernels are kept");
+    return absl::OkStatus();
+  }
+  const std::string real = RealPath(path);
+  BuildRecord built;
+  absl::Status status = CheckBeforeOpening(real, &built);
+  if (status.ok()) status = Open(real, built);
+  return status.ok() ? Outcome(real) : status;
+}
+
+bool IsEnabled() {
+  const auto ask = ask_activation.load();
+  if (ask == nullptr) return false;
+  Decision decision;
+  ask(&decision);
+  return decision.active;
+}
+
+std::map<std::string, int64_t> Counters() {
+  std::map<std::string, int64_t> counters;
+  const auto ask = ask_counters.load();
+  if (ask != nullptr) ask(&counters);
+  return counters;
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,54 @@
+# What a C++ project needs of the installed package, inside the Python package and beside its
+# library: headers, the static library of cc/api, and the files that find_package reads. They
+# belong to the component `python`, so a wheel holds them too; a prefix given to `cmake --install`
+# gets the same folder.
+#
+# Makes the target tag_api, which is tensor_array_grad::api to users; the op library is
+# tensor_array_grad::ops to those who link it. Both names are the same in the installed package.
+
+add_library(tag_api STATIC ${TAG_API_SOURCES})
+target_include_directories(tag_api PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(tag_api PUBLIC TensorFlow::cc ${CMAKE_DL_LIBS})
+target_compile_definitions(tag_api INTERFACE
+  TENSOR_ARRAY_GRAD_LIBRARY="$<TARGET_FILE:tensor_array_grad>")
+set_target_properties(tag_api PROPERTIES OUTPUT_NAME tensor_array_grad_api)
+add_library(tensor_array_grad::api ALIAS tag_api)
+
+# A program's libraries are initialised from its last to its first: TensorFlow, behind the op
+# library, has registered its devices and kernels when the op library looks at them.
+add_library(tag_ops INTERFACE)
+target_include_directories(tag_ops INTERFACE ${PROJECT_SOURCE_DIR})
+target_link_libraries(tag_ops INTERFACE tensor_array_grad TensorFlow::cc)
+add_library(tensor_array_grad::ops ALIAS tag_ops)
+
+set(TAG_PUBLIC_HEADERS
+  cc/api/load.h
+  cc/api/tensor_array_grad.h
+  cc/bind/introspection.h)
+
+include(CMakePackageConfigHelpers)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/tensor_array_grad-config.cmake.in
+               ${PROJECT_BINARY_DIR}/tensor_array_grad-config.cmake @ONLY)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tensor_array_grad-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+set(_config
+  ${PROJECT_BINARY_DIR}/tensor_array_grad-config.cmake
+  ${PROJECT_BINARY_DIR}/tensor_array_grad-config-version.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/TensorFlow.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/find_tensorflow.py)
+
+install(TARGETS tag_api ARCHIVE DESTINATION tensor_array_grad COMPONENT python)
+install(FILES ${_config} DESTINATION tensor_array_grad/cmake COMPONENT python)
+foreach(_header ${TAG_PUBLIC_HEADERS})
+  cmake_path(GET _header PARENT_PATH _folder)
+  install(FILES ${_header} DESTINATION tensor_array_grad/include/${_folder} COMPONENT python)
+endforeach()
+
+if(TAG_INPLACE)
+  set(_package ${PROJECT_SOURCE_DIR}/python/tensor_array_grad)
+  set_target_properties(tag_api PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${_package})
+  file(COPY ${_config} DESTINATION ${_package}/cmake)
+  foreach(_header ${TAG_PUBLIC_HEADERS})
+    configure_file(${_header} ${_package}/include/${_header} COPYONLY)
+  endforeach()
+endif()
