@@ -64,11 +64,15 @@ def as_shape(shape: Any) -> Any:
 
 
 def reserve(size: int, shape: Any = -1, dtype: Any = f32) -> Any:
-    return raw.TensorListReserve(element_shape=as_shape(shape), num_elements=size, element_dtype=dtype)
+    return raw.TensorListReserve(
+        element_shape=as_shape(shape), num_elements=size, element_dtype=dtype
+    )
 
 
 def empty(shape: Any = -1, most: Any = -1, dtype: Any = f32) -> Any:
-    return raw.EmptyTensorList(element_shape=as_shape(shape), max_num_elements=most, element_dtype=dtype)
+    return raw.EmptyTensorList(
+        element_shape=as_shape(shape), max_num_elements=most, element_dtype=dtype
+    )
 
 
 def from_tensor(tensor: Any, shape: Any = -1) -> Any:
@@ -137,7 +141,9 @@ def push(a_list: Any, item: Any) -> Any:
 
 
 def pop(a_list: Any, shape: Any = -1, dtype: Any = f32) -> Any:
-    return raw.TensorListPopBack(input_handle=a_list, element_shape=as_shape(shape), element_dtype=dtype)
+    return raw.TensorListPopBack(
+        input_handle=a_list, element_shape=as_shape(shape), element_dtype=dtype
+    )
 
 
 def push_batch(lists: Any, tensor: Any) -> Any:

@@ -169,7 +169,10 @@ class Runner:
             self._worker.close()
             self._worker = None
         self._control.close()
-        self._nursery.wait(timeout=30)
+        try:
+            self._nursery.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self._nursery.kill()
         self._log.close()
 
     def run(self, program: Program, mode: str = "eager") -> list[Outcome]:
