@@ -233,6 +233,28 @@ def test_jacobian_of_a_gather_sums(pfor):
     np.testing.assert_allclose(got, [[3, 0, 0], [30, 0, 0], [0, 0, 2700]])
 
 
+@pytest.mark.parametrize("pfor", [True, False])
+@pytest.mark.parametrize("rows", [3, 5])  # as many as there are outputs, and another number
+def test_jacobian_of_a_scatter_has_the_outputs_in_front(pfor, rows):
+    indices = [4, 0, 3, 1, 2][:rows]
+
+    @tf.function
+    def jacobian(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            array = tf.TensorArray(tf.float64, 5, element_shape=[2])
+            y = array.scatter(indices, x**2).stack()
+            y = tf.stack([y[0, 0], y[3, 1], y[4, 0]])
+        return tape.jacobian(y, x, experimental_use_pfor=pfor)
+
+    x = np.arange(1.0, 2.0 * rows + 1).reshape(rows, 2)
+    want = np.zeros((3, rows, 2))
+    for output, (element, column) in enumerate([(0, 0), (3, 1), (4, 0)]):
+        row = indices.index(element)
+        want[output, row, column] = 2 * x[row, column]
+    np.testing.assert_array_equal(jacobian(tf.constant(x)), want)
+
+
 def test_gradients_of_a_vectorized_map_over_indices_are_summed():
     @tf.function
     def run(x, many):

@@ -5,10 +5,12 @@ tests/drop_in_test.py has a test for each that fails when a release of TensorFlo
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from tensorflow.python.framework import kernels, ops
+from tensorflow.python.ops.parallel_for import pfor
 
 GradientFunction = Callable[..., Any]
 
@@ -40,6 +42,21 @@ def replace_gradient(op_type: str, function: GradientFunction) -> None:
     """
     ops.gradient_registry._registry.pop(op_type, None)
     ops.gradient_registry.register(function, op_type)
+
+
+def wrap_vectorization(op_type: str, wrapper: Callable[..., Any]) -> None:
+    """Puts `wrapper` around the function by which pfor runs an op for all iterations at once.
+
+    Args:
+      op_type: Name of an op that pfor has a function for.
+      wrapper: Takes that function and pfor's description of the inputs, `input(i)` of which has
+        `is_stacked`; returns what the function would, a tuple whose `t` is the tensor.
+
+    Raises:
+      LookupError: pfor has no function for `op_type`.
+    """
+    converters = pfor._pfor_converter_registry
+    converters[op_type] = functools.partial(wrapper, converters[op_type])
 
 
 def registered_kernels(op_type: str) -> list[tuple[str, int]]:

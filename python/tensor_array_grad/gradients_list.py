@@ -1,8 +1,11 @@
 """Gradient functions of the TensorList ops that stock gets wrong in `tf.function`.
 
-Both mistakes are about an index that occurs twice. The gradient of a gather must *add* the rows
+Two mistakes are about an index that occurs twice. The gradient of a gather must *add* the rows
 that came from one element, and stock keeps the last. The gradient of a scatter must be zero for a
 row that a later row overwrote, and stock gives it the gradient of the later one.
+
+A third mistake shows in the Jacobian of a scatter: pfor, which runs its gradients at once, returns
+the gathered rows with the first two axes swapped.
 
 The functions are made of stock ops alone, so that a model saved with them loads anywhere, and pfor,
 function inlining and further differentiation know every op. The graph pass replaces the sum over
@@ -12,6 +15,8 @@ rows by one op of ours where it finds it.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -35,6 +40,7 @@ def install() -> None:
             raise LookupError(f"{op_type} is registered as not differentiable")
         _stock[op_type] = found
         _tf_private.replace_gradient(op_type, mend)
+    _tf_private.wrap_vectorization("TensorListGather", _vectorized_gather)
 
 
 def _gather_grad(op: tf.Operation, d_rows: tf.Tensor) -> list[tf.Tensor | None]:
@@ -96,6 +102,19 @@ def _groups(indices: tf.Tensor) -> tf.Tensor | None:
     if indices.shape.num_elements() in (0, 1):
         return None
     return tf.unique(indices).idx
+
+
+def _vectorized_gather(stock: Callable[..., Any], inputs: Any) -> Any:
+    """Stock's gather for all iterations of pfor, with the iterations on the first axis.
+
+    A list that differs between iterations holds elements with the iterations in front, so that
+    gathering k of them puts k in front of that.
+    """
+    gathered = stock(inputs)
+    if not inputs.input(0).is_stacked or inputs.input(1).is_stacked:
+        return gathered
+    rest = tf.range(2, tf.rank(gathered.t))
+    return gathered._replace(t=tf.transpose(gathered.t, tf.concat([[1, 0], rest], axis=0)))
 
 
 def _keep_where(rows: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
