@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests import reference
 from tests.reference import MAX_INT32, Array, Model
+from tests.stock import Output
 
 Program = list[dict[str, Any]]
 
@@ -40,7 +41,7 @@ def programs(draw: st.DrawFn, max_steps: int = 14) -> Program:
         if not model.arrays or (op := draw(st.sampled_from(_OPS))) == "V3":
             steps.append(_create(draw))
         else:
-            steps.append(_use(draw, model, op))
+            steps.append(_use(draw, model, steps, op))
         model.step(steps[k])
     return steps
 
@@ -66,7 +67,7 @@ def _create(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def _use(draw: st.DrawFn, model: Model, op: str) -> dict[str, Any]:
+def _use(draw: st.DrawFn, model: Model, steps: Program, op: str) -> dict[str, Any]:
     made = sorted(model.arrays)
     target = draw(st.sampled_from(made))
     array = model.arrays[target]
@@ -83,7 +84,24 @@ def _use(draw: st.DrawFn, model: Model, op: str) -> dict[str, Any]:
     fill = _FILL.get(op)
     if fill is not None:
         fill(draw, array, step)
+    if "value" in step:
+        _reuse(draw, model, steps, step)
     return step
+
+
+def _reuse(draw: st.DrawFn, model: Model, steps: Program, step: dict[str, Any]) -> None:
+    """Now and then a value that was read before, whose buffer others hold; or one nobody holds."""
+    fitting = [
+        k
+        for k, value in model.values.items()
+        if steps[k]["op"] in ("Read", "Gather", "Concat")
+        and steps[k]["dtype"] == step["dtype"]
+        and value.shape == step["value"].shape
+    ]
+    if fitting and draw(st.booleans()):
+        step["value"] = Output(draw(st.sampled_from(fitting)))
+    elif draw(st.booleans()):
+        step["copied"] = True
 
 
 def _index(draw: st.DrawFn, array: Array) -> int:

@@ -17,6 +17,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from tests.stock import Output
+
 Shape = tuple[int, ...]
 Partial = Shape | None  # None: unknown rank; -1: unknown dimension
 
@@ -219,12 +221,15 @@ class Model:
 
     Attributes:
       met: Names of the rules whose difference the program has come by, with the step.
+      arrays: The arrays that are made, by the step whose handle it is.
+      values: The first output of each step that has one which is no handle.
     """
 
     def __init__(self, rules: Rules):
         self.rules = rules
         self.met: list[tuple[int, str]] = []
         self.arrays: dict[int, Array] = {}
+        self.values: dict[int, np.ndarray] = {}
         self._step = 0
         self._dead = False
         self._by_name: dict[str, Array] = {}
@@ -243,7 +248,11 @@ class Model:
         index, self._step = self._step, self._step + 1
         reference = step.get("array", [])
         used = [reference] if isinstance(reference, int) else reference
-        if self._dead or any(k not in self.arrays for k in used):
+        value = step.get("value")
+        if isinstance(value, Output) and value.step in self.values:
+            step = {**step, "value": self.values[value.step]}
+        missing = isinstance(step.get("value"), Output)
+        if self._dead or missing or any(k not in self.arrays for k in used):
             return Skipped()
         before = self._snapshot()
         try:
@@ -255,6 +264,8 @@ class Model:
         except Fatal:
             self._dead = True
             return Dead()
+        if outputs:
+            self.values[index] = np.asarray(outputs[0])
         return Returned(tuple(outputs))
 
     def _run(self, step: dict[str, Any], index: int, array: Array | None) -> list[np.ndarray]:

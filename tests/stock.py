@@ -48,6 +48,13 @@ class Zeros:
 
 
 @dataclasses.dataclass(frozen=True)
+class Output:
+    """An input that is the first output of an earlier step."""
+
+    step: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Value:
     """A step that succeeded; `outputs` holds every output that is not a handle."""
 
@@ -256,9 +263,10 @@ class Runner:
         return self._worker
 
 
-def handles_of(step: Step) -> list[int]:
-    """The steps whose handles `step` uses."""
+def needs(step: Step) -> list[int]:
+    """The steps whose handles or values `step` uses."""
     reference = step.get("array", [])
-    if isinstance(reference, str):
-        return []
-    return [reference] if isinstance(reference, int) else list(reference)
+    handles = [reference] if isinstance(reference, int) else reference
+    needed = [] if isinstance(handles, str) else list(handles)
+    value = step.get("value")
+    return [*needed, value.step] if isinstance(value, Output) else needed

@@ -16,11 +16,12 @@ from tests.stock import (
     Error,
     NotRun,
     Outcome,
+    Output,
     Program,
     Step,
     Value,
     Zeros,
-    handles_of,
+    needs,
     receive,
     send,
 )
@@ -100,7 +101,7 @@ def _eager(program: Program) -> Iterator[list[Outcome]]:
     for step in program:
         builder = _Builder(made, lambda array, dtype: _constant(array, dtype))
         outputs, outcome = None, NotRun()
-        if builder.has_handles(step):
+        if builder.has_inputs(step):
             try:
                 outputs = builder.build(step, None)
                 outcome = Value(tuple(_as_array(t) for t in outputs if _is_data(t)))
@@ -141,16 +142,10 @@ def _function(program: Program) -> Iterator[list[Outcome]]:
     import tensorflow as tf
 
     def run(count: int) -> list[tuple[np.ndarray, ...]]:
-        arrays: list[Any] = []
-        specs: list[Any] = []
-
-        def collect(array: np.ndarray, dtype: str) -> Any:
-            arrays.append(_constant(array, dtype))
-            specs.append(tf.TensorSpec(None, dtype))
-
-        for step in program[:count]:
-            for array, dtype in _inputs(step):
-                collect(array, dtype)
+        fed = [pair for step in program[:count] for pair in _inputs(step)]
+        fed = [(array, dtype) for array, dtype in fed if not isinstance(array, Output)]
+        arrays = [_constant(array, dtype) for array, dtype in fed]
+        specs = [tf.TensorSpec(None, dtype) for _, dtype in fed]
 
         @tf.function(input_signature=specs, autograph=False)
         def body(*args: Any) -> Any:
@@ -302,6 +297,14 @@ def _table(handle: Any) -> Any:
 _ODD_HANDLES = {"empty": _empty, "variable": _variable, "table": _table}
 
 
+def _copied(tensor: Any) -> Any:
+    """`tensor` in a buffer that nobody else holds, so that an op may take it over."""
+    import tensorflow as tf
+
+    flat = tf.reshape(tensor, [-1])
+    return tf.reshape(tf.gather(flat, tf.range(tf.size(flat))), tf.shape(tensor))
+
+
 class _Builder:
     """Turns a step into a call of `tf.raw_ops`, the same in all modes.
 
@@ -314,16 +317,16 @@ class _Builder:
         self._made = made
         self._feed = feed
 
-    def has_handles(self, step: Step) -> bool:
-        """Whether every array that `step` uses was made."""
-        return all(self._made[k] is not None for k in handles_of(step))
+    def has_inputs(self, step: Step) -> bool:
+        """Whether every handle and value that `step` uses was made."""
+        return all(self._made[k] is not None for k in needs(step))
 
     def build(self, step: Step, name: str | None) -> list[Any]:
         """Calls the op of `step`; the first output of a creating op is its handle."""
         import tensorflow as tf
 
         raw, op = tf.raw_ops, step["op"]
-        inputs = [self._feed(array, dtype) for array, dtype in _inputs(step)]
+        inputs = [self._input(step, array, dtype) for array, dtype in _inputs(step)]
         if op == "V3":
             return list(
                 raw.TensorArrayV3(
@@ -347,6 +350,12 @@ class _Builder:
             arguments[key] = _shape(step) if "shape" in key else step[key]
         out = getattr(raw, f"TensorArray{_OP_NAMES.get(op, op + 'V3')}")(**arguments)
         return list(out) if isinstance(out, (tuple, list)) else [out]
+
+    def _input(self, step: Step, array: Any, dtype: str) -> Any:
+        if isinstance(array, Output):
+            return self._made[array.step][0]
+        tensor = self._feed(array, dtype)
+        return _copied(tensor) if step.get("copied") and array is step.get("value") else tensor
 
     def _handle(self, reference: int | list[int] | str) -> Any:
         """A handle, hidden from shape inference.
