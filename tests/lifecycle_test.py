@@ -177,3 +177,43 @@ def test_destroying_the_listing_leaves_an_array_that_is_held():
     handle, flow = raw.TensorArrayV3(size=1, dtype=tf.float32)
     raw.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
     assert raw.TensorArraySizeV3(handle=handle, flow_in=flow) == 1
+
+
+@pytest.mark.parametrize("name", ["", "@", "/", "a b", "é", "x" * 10000])
+def test_any_name_and_source_will_do(name):
+    handle, flow = raw.TensorArrayV3(size=1, dtype=tf.float32, tensor_array_name=name)
+    grad, _ = raw.TensorArrayGradV3(handle=handle, flow_in=flow, source=name)
+    raw.TensorArrayWriteV3(handle=grad, index=0, value=[7.0], flow_in=flow)
+    again, _ = raw.TensorArrayGradV3(handle=handle, flow_in=flow, source=name)
+    read = raw.TensorArrayReadV3(handle=again, index=0, flow_in=flow, dtype=tf.float32)
+    np.testing.assert_array_equal(read, [7.0])
+
+
+def test_a_variable_that_is_called_like_an_array_is_none():
+    handle, _ = raw.TensorArrayV3(size=1, dtype=tf.float32)
+    name = _names()[-1]
+    variable = raw.VarHandleOp(dtype=tf.float32, shape=[], shared_name=name)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="wrong type"):
+        raw.TensorArrayGradV3(handle=variable, flow_in=0.0, source="g")
+    del handle
+
+
+def test_a_handle_that_went_through_bytes_finds_the_array_while_it_lives():
+    handle, _ = raw.TensorArrayV3(size=3, dtype=tf.float32)
+    parsed = tf.io.parse_tensor(tf.io.serialize_tensor(handle), tf.resource)
+    assert raw.TensorArraySizeV3(handle=parsed, flow_in=0.0) == 3
+    del handle
+    with pytest.raises(tf.errors.NotFoundError, match="does not exist"):
+        raw.TensorArraySizeV3(handle=parsed, flow_in=0.0)
+
+
+def test_compiled_functions_have_arrays_of_their_own():
+    @tf.function(jit_compile=True)
+    def compiled(x):
+        handle, flow = raw.TensorArrayV3(size=3, dtype=tf.float32, element_shape=[2])
+        flow = raw.TensorArrayWriteV3(handle=handle, index=1, value=x, flow_in=flow)
+        return raw.TensorArrayGatherV3(
+            handle=handle, indices=[0, 1, 2], flow_in=flow, dtype=tf.float32, element_shape=[2]
+        )
+
+    np.testing.assert_array_equal(compiled(tf.constant([1.0, 2.0])), [[0, 0], [1, 2], [0, 0]])
