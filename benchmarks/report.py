@@ -17,6 +17,7 @@ import matplotlib.pyplot as plt
 from benchmarks.harness import Row
 
 _NOISE = 0.05  # of a ratio of 1: timer and scheduler, at the given rounds
+_HEADING = "## Last results\n"
 _PAGE = 1 << 20  # peaks that differ by less than this, or a twentieth, count as equal
 
 _COLUMNS = (
@@ -100,20 +101,53 @@ def judge(rows: Sequence[Row]) -> int:
 
 
 def write(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> None:
-    """Writes `stem`.jsonl, a line a row, and `stem`.png.
+    """Writes `stem`.jsonl, a line a row, and `stem`.png; rows that are there already stay.
 
     Args:
-      rows: What was found.
+      rows: What was found; they replace rows of the same case and size.
       facts: The machine; every row carries them.
       stem: Path without its ending.
     """
-    lines = (json.dumps(dataclasses.asdict(row) | {"machine": facts}) for row in rows)
-    stem.with_suffix(".jsonl").write_text("".join(f"{text}\n" for text in lines))
-    growing = [name for name, sizes in _by_case(rows).items() if len(sizes) > 2]
-    _draw_ratios(rows, stem.with_suffix(".png"))
+    path = stem.with_suffix(".jsonl")
+    held = {(record["case"], record["n"]): record for record in _read(path)}
+    for row in rows:
+        held[row.case, row.n] = dataclasses.asdict(row) | {"machine": facts}
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in held.values()))
+    merged = [_row(record) for record in held.values()]
+    _draw_ratios(merged, stem.with_suffix(".png"))
+    growing = [name for name, sizes in _by_case(merged).items() if len(sizes) > 2]
     if growing:
-        _draw_growth(rows, growing, stem.with_name(stem.name + "_growth.png"))
-    print("Written:", stem.with_suffix(".jsonl"), stem.with_suffix(".png"))
+        _draw_growth(merged, growing, stem.with_name(stem.name + "_growth.png"))
+    print("Written:", path, stem.with_suffix(".png"))
+
+
+def rewrite_readme(readme: pathlib.Path, results: Sequence[pathlib.Path]) -> None:
+    """Puts the tables of `results` in place of those that end the page.
+
+    Args:
+      readme: The page; all from its heading of results on is replaced.
+      results: `.jsonl` files.
+    """
+    page = readme.read_text().split(_HEADING)[0] + _HEADING
+    for path in results:
+        records = _read(path)
+        machines = dict.fromkeys(json.dumps(record["machine"]) for record in records)
+        page += f"\n### {path.stem}\n\n{HEADER}\n"
+        page += "".join(f"{line(_row(record))}\n" for record in records)
+        page += "\nMachine, with its load when each part was measured:\n\n"
+        page += "".join(f"    {machine}\n" for machine in machines)
+    readme.write_text(page)
+
+
+def _read(path: pathlib.Path) -> list[dict[str, Any]]:
+    """The records of a `.jsonl` file, none where there is no file."""
+    if not path.exists():
+        return []
+    return [json.loads(text) for text in path.read_text().splitlines()]
+
+
+def _row(record: dict[str, Any]) -> Row:
+    return Row(**{name: value for name, value in record.items() if name != "machine"})
 
 
 def _by_case(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -165,3 +199,8 @@ def _draw_growth(rows: Sequence[Row], names: Sequence[str], path: pathlib.Path) 
 
 def _megabytes(value: int | None) -> str:
     return "-" if value is None else f"{value / 1e6:,.1f}"
+
+
+if __name__ == "__main__":
+    here = pathlib.Path(__file__).resolve().parent
+    rewrite_readme(here / "README.md", sorted((here / "results").glob("*.jsonl")))

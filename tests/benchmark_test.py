@@ -172,6 +172,29 @@ def test_rows_are_written_as_json_lines_with_the_machine_and_a_picture(tmp_path)
     assert (tmp_path / "fake.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_rows_of_a_later_run_replace_those_of_the_same_case_and_size(tmp_path):
+    row, _ = _compare()
+    other = dataclasses.replace(row, case="other")
+    report.write([row, other], {"cores": 2}, tmp_path / "fake")
+    report.write([dataclasses.replace(row, ratio=9.5)], {"cores": 4}, tmp_path / "fake")
+    rows = [json.loads(line) for line in (tmp_path / "fake.jsonl").read_text().splitlines()]
+    assert [(r["case"], r["ratio"]) for r in rows] == [("fake", 9.5), ("other", 1.0)]
+    assert [r["machine"]["cores"] for r in rows] == [4, 2]
+
+
+def test_the_tables_of_the_page_are_replaced_and_the_rest_stays(tmp_path):
+    row, _ = _compare(stock={"seconds": 6.0}, ours={"seconds": 2.0})
+    report.write([row], {"cores": 2}, tmp_path / "fake")
+    page = tmp_path / "README.md"
+    page.write_text("Before.\n\n## Last results\n\nold\n")
+    report.rewrite_readme(page, [tmp_path / "fake.jsonl"])
+    text = page.read_text()
+    assert text.startswith("Before.\n\n## Last results\n")
+    assert "old" not in text
+    assert "| 3.00 | 3.00 | 1 |" in text
+    assert '{"cores": 2}' in text
+
+
 def test_servers_measure_stock_and_ours_each_with_its_own_kernels():
     (case,) = (case for case in v3.CASES if case.name == "find")
     with harness.servers_for("benchmarks.v3") as servers:
