@@ -7,6 +7,7 @@ for the ops is timed. The other cases time a whole run, making and freeing the a
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable, Sequence
 
@@ -131,21 +132,29 @@ def _create_large(n: int) -> Prepared:
         return _prepared(graph, clock.stop([flow]), ops, size, n)
 
 
-def _make_and_free(n: int) -> Prepared:
-    with tf.Graph().as_default() as graph:
-        handle, flow = _array(n)
-        made, flow = _raw.TensorArrayGradV3(handle=handle, flow_in=flow, source="g")
-        return _whole_run(graph, _raw.TensorArraySizeV3(handle=made, flow_in=flow), n)
+def _make_and_free(ops: int) -> Callable[[int], Prepared]:
+    """Arrays, each with a gradient's, one after the other; `ops` of them share a run's own cost."""
+
+    def build(n: int) -> Prepared:
+        with tf.Graph().as_default() as graph:
+            flow = tf.constant(0.0)
+            for _ in range(ops):
+                with tf.control_dependencies([flow]):
+                    handle, flow = _array(n)
+                made, flow = _raw.TensorArrayGradV3(handle=handle, flow_in=flow, source="g")
+            size = _raw.TensorArraySizeV3(handle=made, flow_in=flow)
+            run = _whole_run(graph, size, n)
+        return dataclasses.replace(run, run=lambda: run.run() / ops)
+
+    return build
 
 
 def _rows(n: int, width: int = _WIDTH) -> npt.NDArray[np.float32]:
     return np.random.default_rng(n).normal(size=(n, width)).astype(np.float32)
 
 
-def _write_rows(
-    handle: tf.Tensor, flow: tf.Tensor, rows: npt.NDArray[np.float32]
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """Writes row by row; returns the last flow and a tensor to wait for before the first."""
+def _write_rows(handle: tf.Tensor, flow: tf.Tensor, rows: npt.NDArray[np.float32]) -> tf.Tensor:
+    """Writes row by row, each after the one before; returns the last flow."""
     values = [tf.constant(row) for row in rows]
     for i, value in enumerate(values):
         flow = _raw.TensorArrayWriteV3(handle=handle, index=i, value=value, flow_in=flow)
@@ -206,8 +215,8 @@ def _unstack_stack(width: int) -> Callable[[int], Prepared]:
     return build
 
 
-def _summed(width: int, n: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, _Clock]:
-    """`n` writes that are summed: the sum, the last flow, two addends' sum, the clock."""
+def _summed(width: int, n: int) -> tuple[tf.Tensor, tf.Tensor, _Clock]:
+    """`n` writes that are summed: the sum, the last flow, the clock."""
     addends = [tf.constant(row) for row in _rows(2, width)]
     handle, flow = _array(1, (width,))
     grad, flow = _raw.TensorArrayGradV3(handle=handle, flow_in=flow, source="g")
@@ -270,7 +279,8 @@ CASES = (
     Case("find", "TensorArrayGradV3 finding its array", (500,), _find, target=3.0),
     Case("create", "TensorArrayGradV3 creating one, n elements", (3,), _create),
     Case("create_large", "the same", (1_000_000,), _create_large, target=1_000.0),
-    Case("make_and_free", "a run: an array and its gradient's", (3, 1_000_000), _make_and_free),
+    Case("make_and_free", "an array and its gradient's, 100 in a run", (3,), _make_and_free(100)),
+    Case("make_and_free_large", "a run: both, n elements", (1_000_000,), _make_and_free(1)),
     Case("write", "a write of 16 floats", (1_000,), _write),
     Case("read", "a read of 16 floats", (1_000,), _read(unstacked=False)),
     Case("read_row", "a read of 16 unstacked floats", (1_000,), _read(unstacked=True)),
