@@ -290,6 +290,8 @@ def main(module: str, all_cases: Sequence[Case], arguments: Sequence[str] | None
     print(facts, flush=True)
     print(report.HEADER, flush=True)
     rows: list[Row] = []
+    stem = options.out / module.rsplit(".", 1)[-1]
+    stem.parent.mkdir(parents=True, exist_ok=True)
     with servers_for(module) as servers:
         for case in chosen:
             row = None
@@ -297,9 +299,8 @@ def main(module: str, all_cases: Sequence[Case], arguments: Sequence[str] | None
                 row = compare(case, n, servers, plan, row)
                 rows.append(row)
                 print(report.line(row), flush=True)
-    out = options.out
-    out.mkdir(parents=True, exist_ok=True)
-    report.write(rows, facts, out / module.rsplit(".", 1)[-1])
+                report.keep([row], facts, stem)  # whatever comes after
+    report.write(rows, facts, stem)
     return report.judge(rows)
 
 

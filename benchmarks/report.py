@@ -100,25 +100,39 @@ def judge(rows: Sequence[Row]) -> int:
     return 1 if found else 0
 
 
-def write(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> None:
-    """Writes `stem`.jsonl, a line a row, and `stem`.png; rows that are there already stay.
+def keep(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> list[Row]:
+    """Writes `stem`.jsonl, a line a row; rows that are there already stay.
 
     Args:
       rows: What was found; they replace rows of the same case and size.
       facts: The machine; every row carries them.
       stem: Path without its ending.
+
+    Returns:
+      All rows that are there now.
     """
     path = stem.with_suffix(".jsonl")
     held = {(record["case"], record["n"]): record for record in _read(path)}
     for row in rows:
         held[row.case, row.n] = dataclasses.asdict(row) | {"machine": facts}
     path.write_text("".join(f"{json.dumps(record)}\n" for record in held.values()))
-    merged = [_row(record) for record in held.values()]
-    _draw_ratios(merged, stem.with_suffix(".png"))
-    growing = [name for name, sizes in _by_case(merged).items() if len(sizes) > 2]
+    return [_row(record) for record in held.values()]
+
+
+def write(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> None:
+    """Keeps `rows`, and draws all that are kept as `stem`.png.
+
+    Args:
+      rows: What was found.
+      facts: The machine.
+      stem: Path without its ending.
+    """
+    kept = keep(rows, facts, stem)
+    _draw_ratios(kept, stem.with_suffix(".png"))
+    growing = [name for name, sizes in _by_case(kept).items() if len(sizes) > 2]
     if growing:
-        _draw_growth(merged, growing, stem.with_name(stem.name + "_growth.png"))
-    print("Written:", path, stem.with_suffix(".png"))
+        _draw_growth(kept, growing, stem.with_name(stem.name + "_growth.png"))
+    print("Written:", stem.with_suffix(".jsonl"), stem.with_suffix(".png"))
 
 
 def rewrite_readme(readme: pathlib.Path, results: Sequence[pathlib.Path]) -> None:
