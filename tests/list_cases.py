@@ -17,10 +17,10 @@ f32 = tf.float32
 Case = Callable[[], Any]
 CASES: dict[str, Case] = {}
 
-DTYPES = (
-    "float32 float64 float16 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool "
-    "complex64 complex128 string qint8 quint8 qint16 quint16 qint32"
-).split()
+NUMBERS = ["float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+OTHERS = ["bool", "string", "qint8", "quint8", "qint16", "quint16", "qint32"]
+DTYPES = NUMBERS + INTEGERS + OTHERS
 
 
 def case(function: Case) -> Case:
@@ -183,9 +183,9 @@ def rows(*shape: int, dtype: Any = f32) -> Any:
 # ---- one program for each dtype ------------------------------------------------------------------
 
 
-def values(dtype: str, *shape: int) -> Any:
+def values(dtype: str, *shape: int, start: int = 1) -> Any:
     """Different values of `dtype`."""
-    numbers = np.arange(1, 1 + int(np.prod(shape))).reshape(shape)
+    numbers = np.arange(start, start + int(np.prod(shape))).reshape(shape)
     if dtype == "string":
         return tf.constant(numbers.astype(str))
     if dtype == "bool":
@@ -199,8 +199,8 @@ def values(dtype: str, *shape: int) -> Any:
 def every_op(dtype: str) -> Any:
     """Each op once, on lists of `dtype` of which some elements are not set."""
     kind, x = tf.as_dtype(dtype), values(dtype, 3, 2)
-    some = put(reserve(4, [2], kind), 1, x[0])
-    nothing = reserve(2, [2], kind)
+    some = put(reserve(4, [2], kind), 1, values(dtype, 2))
+    nothing = reserve(4, [2], kind)
     popped = pop(some, dtype=kind)
     lists = push_batch(tf.stack([empty(dtype=kind)] * 3), x)
     seen = [
@@ -217,7 +217,7 @@ def every_op(dtype: str) -> Any:
         [get(split(x, [2, 0, 1]), i, dtype=kind) for i in range(3)],
         [length(popped[0]), popped[1]],
         [stack(lists[i], dtype=kind) for i in range(3)],
-        stack(resize(push(some, x[2]), 7), dtype=kind),
+        stack(resize(push(some, values(dtype, 2, start=5)), 7), dtype=kind),
         stack(join(some, from_tensor(x, [2]), kind), dtype=kind),
         outcome(lambda: stack(tf.add_n([some, some, nothing]), [2], kind)),
         outcome(lambda: stack(tf.zeros_like(some), [2], kind)),

@@ -140,7 +140,8 @@ def answer(name: str) -> tuple[Any, ...]:
 @pytest.mark.parametrize("name", list(BAD))
 def test_is_an_error(name: str, ours: stock.Runner) -> None:
     got = ours.call("tests.list_crash_test:answer", name)
-    assert isinstance(got, tuple) and got[:2] == ("error", "InvalidArgumentError"), got
+    assert isinstance(got, tuple), got
+    assert got[:2] == ("error", "InvalidArgumentError"), got
     with pytest.raises(AssertionError, match=BAD[name][1]):
         raise AssertionError(got[2])
 

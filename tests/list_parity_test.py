@@ -14,12 +14,12 @@ SEEDS = list(range(60))
 
 
 @pytest.fixture(scope="module")
-def both(stocks: stock.Runner, ours: stock.Runner) -> Iterator[dict[str, tuple[Any, Any]]]:
+def both(stocks: stock.Runner, ours: stock.Runner) -> dict[str, tuple[Any, Any]]:
     """What stock and ours answer to each program."""
     names = list(list_cases.CASES)
     answers = [runner.call("tests.list_cases:outcomes", names) for runner in (stocks, ours)]
     assert all(isinstance(answer, list) for answer in answers), answers
-    yield dict(zip(names, zip(*answers, strict=True), strict=True))
+    return dict(zip(names, zip(*answers, strict=True), strict=True))
 
 
 def differences(a: Any, b: Any, path: str = "") -> Iterator[str]:

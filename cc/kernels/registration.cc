@@ -58,7 +58,7 @@ KernelTable AllKernels() {
   KernelTable all;
   for (const auto& table :
        {LifecycleKernels, GradKernels, AccessKernels, GatherScatterKernels, ConcatSplitKernels,
-        ListAccessKernels, ListBulkKernels, ListConcatKernels}) {
+        ListAccessKernels, ListBulkKernels, ListScatterKernels, ListConcatKernels}) {
     const KernelTable rows = table();
     all.insert(all.end(), rows.begin(), rows.end());
   }

@@ -187,7 +187,8 @@ absl::Status ListVariant::Add(const ListVariant& a, const ListVariant& b,
 
 absl::Status ListVariant::ZerosLike(const ListVariant& list, ListVariant* out) {
   const DataType dtype = list.dtype();
-  if (!list.items_.all_unset() && !DataTypeCanUseMemcpy(dtype) && dtype != tensorflow::DT_VARIANT) {
+  const bool has_zero = DataTypeCanUseMemcpy(dtype) && !DataTypeIsQuantized(dtype);
+  if (!list.items_.all_unset() && !has_zero && dtype != tensorflow::DT_VARIANT) {
     return absl::InvalidArgumentError(
         absl::StrCat("Trying to compute zeros_like for unsupported dtype ", DataTypeString(dtype)));
   }
