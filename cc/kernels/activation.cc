@@ -146,7 +146,7 @@ Activation Decide(const Surroundings& around, const Built& built) {
         "arrays off the GPU, so stock kernels are kept (CUDA_VISIBLE_DEVICES='' hides the GPU)"};
   }
   const std::vector<std::string> holes = Holes(around.kernels, built.ops, built.gpu_kernels);
-  if (!holes.empty() && !TAG_ALLOW_HOLES) {
+  if (!holes.empty()) {
     return {false, "hole",
             absl::StrCat("this build lacks kernels for ", absl::StrJoin(holes, ", "),
                          ": all ops of a family are replaced or none")};

@@ -99,6 +99,15 @@ TEST(ActivationTest, AnOpWithoutOurKernelIsAHoleNamedOnce) {
   EXPECT_THAT(Holes(stock, {"TensorArrayReadV3", "TensorArrayWriteV3"}, false), IsEmpty());
 }
 
+TEST(ActivationTest, AFamilyWithAHoleIsLeftToStock) {
+  Surroundings around = Fitting();
+  around.kernels.push_back({"TensorArrayCloseV3", "CPU", {}, 0, ""});
+  const Activation activation = Decide(around, ForVersion("2.21.0"));
+  EXPECT_FALSE(activation.active);
+  EXPECT_EQ(activation.cause, "hole");
+  EXPECT_THAT(activation.reason, HasSubstr("lacks kernels for TensorArrayCloseV3 on CPU"));
+}
+
 TEST(ActivationTest, KernelsOfOursAreNoReasonForAHole) {
   EXPECT_THAT(Holes({{"TensorArrayReadV3", "CPU", {}, 1, ""}}, {}, false), IsEmpty());
 }
