@@ -131,6 +131,23 @@ def test_our_code_is_in_our_namespace_and_spelled_for_every_release(path):
         assert not re.search(spelling, text), f"{spelling}: use {instead}"
 
 
+def test_no_two_headers_define_a_type_of_one_name():
+    # Two inline destructors of one name become one when linked: whichever the linker meets first.
+    defined = [
+        (type_name, name(path))
+        for path in sources()
+        if path.suffix == ".h"
+        for type_name in re.findall(
+            r"^(?:class|struct)\s+(?:alignas\([^)]*\)\s+)?(\w+)[^;{]*\{",
+            path.read_text(),
+            re.MULTILINE,
+        )
+    ]
+    names = [type_name for type_name, _ in defined]
+    assert len(names) > 15
+    assert [pair for pair in defined if names.count(pair[0]) > 1] == []
+
+
 def imports(path: pathlib.Path) -> set[str]:
     """All modules imported, dotted; `from a import b` counts as `a.b`."""
     found: set[str] = set()

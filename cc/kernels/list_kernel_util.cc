@@ -43,12 +43,22 @@ absl::Status ZerosLikeList(OpKernelContext*, const ListVariant& list, ListVarian
   return ListVariant::ZerosLike(list, out);
 }
 
-// AddN and ZerosLike, whose kernels stay stock's, find these.
-const auto list_type = tensorflow::TypeIndex::Make<ListVariant>();
-const registration::UnaryVariantBinaryOpRegistration<ListVariant> add_on_cpu(
-    tensorflow::ADD_VARIANT_BINARY_OP, tensorflow::DEVICE_CPU, list_type, AddLists);
-const registration::UnaryVariantUnaryOpRegistration<ListVariant> zeros_like_on_cpu(
-    tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, tensorflow::DEVICE_CPU, list_type, ZerosLikeList);
+// AddN and ZerosLike, whose kernels stay stock's, find these. A second copy of the library leaves
+// those of the first: TensorFlow would end the process if one were registered twice.
+bool RegisterAddAndZerosLike() {
+  const auto list_type = tensorflow::TypeIndex::Make<ListVariant>();
+  if (tensorflow::UnaryVariantOpRegistry::Global()->GetBinaryOpFn(
+          tensorflow::ADD_VARIANT_BINARY_OP, tensorflow::DEVICE_CPU, list_type) != nullptr) {
+    return false;
+  }
+  registration::UnaryVariantBinaryOpRegistration<ListVariant> add(
+      tensorflow::ADD_VARIANT_BINARY_OP, tensorflow::DEVICE_CPU, list_type, AddLists);
+  registration::UnaryVariantUnaryOpRegistration<ListVariant> zeros_like(
+      tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, tensorflow::DEVICE_CPU, list_type, ZerosLikeList);
+  return true;
+}
+
+[[maybe_unused]] const bool registered = RegisterAddAndZerosLike();
 
 }  // namespace
 

@@ -1,7 +1,5 @@
 #include "cc/lists/list_variant.h"
 
-#include <array>
-
 #include "absl/strings/str_cat.h"
 #include "cc/core/counters.h"
 #include "tensorflow/core/framework/tensor_shape.pb.h"
@@ -33,14 +31,22 @@ absl::Status DeviceCopy(const ListVariant& from, ListVariant* to,
   return ListVariant::Copy(from, copy_one, to);
 }
 
-REGISTER_UNARY_VARIANT_DECODE_FUNCTION(ListVariant, ListVariant::kTypeName);
+// A second copy of the library finds all of this there. TensorFlow would end the process if it were
+// registered twice; REGISTER_UNARY_VARIANT_* cannot ask first.
+bool RegisterDecodeAndCopies() {
+  if (UnaryVariantOpRegistry::Global()->GetDecodeFn(ListVariant::kTypeName) != nullptr) {
+    return false;
+  }
+  registration::UnaryVariantDecodeRegistration<ListVariant> decode(ListVariant::kTypeName);
+  for (auto direction :
+       {tensorflow::HOST_TO_DEVICE, tensorflow::DEVICE_TO_HOST, tensorflow::DEVICE_TO_DEVICE}) {
+    registration::UnaryVariantDeviceCopyRegistration<ListVariant> copy(
+        direction, tensorflow::TypeIndex::Make<ListVariant>(), DeviceCopy);
+  }
+  return true;
+}
 
-using DeviceCopyRegistration = registration::UnaryVariantDeviceCopyRegistration<ListVariant>;
-const auto list_type = tensorflow::TypeIndex::Make<ListVariant>();
-const std::array<DeviceCopyRegistration, 3> device_copies = {
-    DeviceCopyRegistration(tensorflow::HOST_TO_DEVICE, list_type, DeviceCopy),
-    DeviceCopyRegistration(tensorflow::DEVICE_TO_HOST, list_type, DeviceCopy),
-    DeviceCopyRegistration(tensorflow::DEVICE_TO_DEVICE, list_type, DeviceCopy)};
+[[maybe_unused]] const bool registered = RegisterDecodeAndCopies();
 
 // ---- encoding
 // ------------------------------------------------------------------------------------- metadata:

@@ -51,7 +51,7 @@ Node* Node::Grow(Node* old) {
 
 void Node::UnrefChild(Shareable* child) const {
   if (level_ == 0) {
-    static_cast<Element*>(child)->Unref();
+    static_cast<SharedElement*>(child)->Unref();
   } else {
     static_cast<Node*>(child)->Unref();
   }

@@ -32,9 +32,9 @@ class Shareable {
 };
 
 // A tensor that many versions of a list hold at once. Never changes once it is in a node.
-class Element final : public Shareable {
+class SharedElement final : public Shareable {
  public:
-  explicit Element(tensorflow::Tensor tensor) : value(std::move(tensor)) {}
+  explicit SharedElement(tensorflow::Tensor tensor) : value(std::move(tensor)) {}
 
   void Unref() {
     if (Drop()) delete this;
@@ -43,7 +43,7 @@ class Element final : public Shareable {
   tensorflow::Tensor value;
 
  private:
-  ~Element() = default;
+  ~SharedElement() = default;
 };
 
 // An inner or leaf node of the tree: up to 32 children, of which only those present take room.
@@ -80,7 +80,7 @@ class alignas(void*) Node final : public Shareable {
 
   // The child in `slot`, or nullptr. `node` is for inner nodes, `element` for leaves.
   Node* node(int slot) const { return static_cast<Node*>(child(slot)); }
-  Element* element(int slot) const { return static_cast<Element*>(child(slot)); }
+  SharedElement* element(int slot) const { return static_cast<SharedElement*>(child(slot)); }
   // The link to the child in `slot`. Requires: has(slot); writing requires a unique node.
   Shareable*& link(int slot) { return children()[Rank(slot)]; }
 

@@ -114,7 +114,7 @@ Node* MapNode(const Node& node, PersistentList::Changer change, absl::Status* st
       mapped->Insert(slot, MapNode(*node.node(slot), change, status));
       return;
     }
-    Element* const changed = new Element(Tensor());
+    SharedElement* const changed = new SharedElement(Tensor());
     mapped->Insert(slot, changed);
     *status = change(node.element(slot)->value, &changed->value);
     elements_visited.Add();
@@ -138,7 +138,7 @@ Node* MergeNodes(const Node& a, const Node& b, PersistentList::Combiner combine,
     } else {
       Tensor sum;
       *status = combine(a.element(slot)->value, b.element(slot)->value, &sum);
-      merged->Insert(slot, new Element(std::move(sum)));
+      merged->Insert(slot, new SharedElement(std::move(sum)));
       elements_visited.Add();
     }
   });
@@ -187,7 +187,7 @@ absl::Status PersistentList::Build(int64_t size, Maker make, PersistentList* out
     for (int64_t i = begin; i < end; ++i) {
       Tensor value;
       if (absl::Status status = make(i, &value); !status.ok()) return status;
-      leaf->Insert(static_cast<int>(i - begin), new Element(std::move(value)));
+      leaf->Insert(static_cast<int>(i - begin), new SharedElement(std::move(value)));
     }
   }
   if (size > 0) built.root_ = row.TakeRoot();
@@ -196,7 +196,7 @@ absl::Status PersistentList::Build(int64_t size, Maker make, PersistentList* out
   return absl::OkStatus();
 }
 
-const Element* PersistentList::FindElement(int64_t index) const {
+const SharedElement* PersistentList::FindElement(int64_t index) const {
   const Node* node = root_;
   if (node == nullptr || !Covers(node->level(), index)) return nullptr;
   for (int level = node->level(); level > 0; --level) {
@@ -207,7 +207,7 @@ const Element* PersistentList::FindElement(int64_t index) const {
 }
 
 void PersistentList::Set(int64_t index, Tensor value) {
-  Element* const element = new Element(std::move(value));
+  SharedElement* const element = new SharedElement(std::move(value));
   const int height = LevelFor(index);
   root_ = root_ == nullptr ? Node::New(height, 1) : Lift(root_, height);
   root_ = OwnWithRoom(root_, SlotOf(index, root_->level()));

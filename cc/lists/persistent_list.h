@@ -54,7 +54,7 @@ class PersistentList {
   // Element `index`, or nullptr when it is not set. Lives until this list changes.
   // Requires: 0 <= index < size().
   const tensorflow::Tensor* Find(int64_t index) const {
-    const Element* const found = FindElement(index);
+    const SharedElement* const found = FindElement(index);
     return found == nullptr ? nullptr : &found->value;
   }
 
@@ -85,7 +85,7 @@ class PersistentList {
                             PersistentList* out);
 
  private:
-  const Element* FindElement(int64_t index) const;
+  const SharedElement* FindElement(int64_t index) const;
 
   Node* root_ = nullptr;  // only as tall as the highest index that was ever set needs
   int64_t size_ = 0;
