@@ -48,11 +48,11 @@ bool RegisterDecodeAndCopies() {
 
 [[maybe_unused]] const bool registered = RegisterDecodeAndCopies();
 
-// ---- encoding
-// ------------------------------------------------------------------------------------- metadata:
-// varints {format, dtype, max_num_elements + 1, size}, then for the items and for what zeros are
-// like {count, gap to each index}, then the serialised element shape. tensors: the items, then the
-// others.
+// ---- encoding -----------------------------------------------------------------------------------
+
+// What Encode writes. metadata: varints {format, dtype, max_num_elements + 1, size}, then for the
+// items and for what zeros are like {count, gap to each index}, then the serialised element shape.
+// tensors: the items, then the others.
 constexpr uint64_t kFormat = 1;
 
 void EncodeElements(const PersistentList& list, std::string* metadata, VariantTensorData* data) {
