@@ -40,6 +40,10 @@ target_include_directories(TensorFlow::framework SYSTEM INTERFACE ${TAG_TENSORFL
 # What tf.sysconfig.get_compile_flags() answers in every release from 2.16 to 2.21.
 target_compile_definitions(TensorFlow::framework INTERFACE
   _GLIBCXX_USE_CXX11_ABI=1 EIGEN_MAX_ALIGN_BYTES=64)
+# Some of its classes (EdgeSet) have one member more without NDEBUG, which the wheel was built with:
+# a Debug build of ours would read them wrongly. Release defines it anyway.
+target_compile_definitions(TensorFlow::framework INTERFACE
+  $<$<NOT:$<CONFIG:Release>>:NDEBUG>)
 target_compile_features(TensorFlow::framework INTERFACE cxx_std_17)
 
 # The C++ client API (Scope, ops): only cc/api and the C++ examples need it.
