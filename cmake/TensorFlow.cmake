@@ -28,6 +28,8 @@ if(NOT TAG_TENSORFLOW_DIR)
   set(TAG_TENSORFLOW_VERSION ${TAG_TENSORFLOW_VERSION} CACHE STRING "The wheel's version")
   set(TAG_TENSORFLOW_DISTRIBUTION ${TAG_TENSORFLOW_DISTRIBUTION}
       CACHE STRING "The wheel's name: tensorflow, tensorflow-cpu or a nightly")
+elseif(NOT TAG_TENSORFLOW_DISTRIBUTION)
+  set(TAG_TENSORFLOW_DISTRIBUTION tensorflow)  # a wheel named by hand, or by an older build folder
 endif()
 string(REGEX MATCH "^[0-9]+\\.[0-9]+" TAG_TENSORFLOW_MINOR ${TAG_TENSORFLOW_VERSION})
 message(STATUS "TensorFlow ${TAG_TENSORFLOW_VERSION} in ${TAG_TENSORFLOW_DIR}")
