@@ -73,8 +73,8 @@ bool InputList::Assign(const Variant& variant) {
   if (list_ != nullptr) return true;
   const auto* const stock = variant.get<tensorflow::TensorList>();
   if (stock == nullptr) return false;
-  conversion_ = ListVariant::FromStock(*stock);
-  list_ = &conversion_;
+  conversion_ = std::make_unique<ListVariant>(ListVariant::FromStock(*stock));
+  list_ = conversion_.get();
   return true;
 }
 
@@ -97,7 +97,7 @@ absl::Status ForwardList(OpKernelContext* ctx, int input, const InputList& list,
                              ctx->input_memory_type(input), tensorflow::AllocatorAttributes());
   }
   if (own != nullptr) {
-    *out = own->scalar<Variant>()().get<ListVariant>();
+    *out = const_cast<ListVariant*>(&*list);  // it stands in *own, which nobody else sees
     ctx->set_output(output, *own);
     return absl::OkStatus();
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -50,14 +51,14 @@ class InputList {
  public:
   const ListVariant& operator*() const { return *list_; }
   const ListVariant* operator->() const { return list_; }
-  bool converted() const { return list_ == &conversion_; }
+  bool converted() const { return conversion_ != nullptr; }
 
   // False unless `variant` holds a list of ours or of stock's.
   bool Assign(const tensorflow::Variant& variant);
 
  private:
   const ListVariant* list_ = nullptr;
-  ListVariant conversion_;
+  std::unique_ptr<ListVariant> conversion_;
 };
 
 // Sets `list` to the list in the scalar input `input`.

@@ -1,11 +1,8 @@
 // The TensorList ops that take a tensor apart into the elements of a list.
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
-#include "cc/core/element_ops.h"
-#include "cc/device/device_element_ops.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 
@@ -173,54 +170,6 @@ class ScatterIntoExistingListOp : public ListKernel {
   enum Inputs { kList, kTensor, kIndices };
 };
 
-class ListScatterAddOp : public ListKernel {
- public:
-  using ListKernel::ListKernel;
-
- protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    ListSpec spec;
-    TensorShape row;
-    TF_RETURN_IF_ERROR(SpecOfRows(ctx, "ListScatterAdd", kTensor, kElementShape, &spec, &row));
-    int64_t size, needed;
-    TF_RETURN_IF_ERROR(GetInt(ctx, kNumElements, "num_elements", &size));
-    if (size < 0) return InvalidList("ListScatterAdd expects num_elements >= 0, found: ", size);
-    const Tensor &tensor = ctx->input(kTensor), &indices = ctx->input(kIndices);
-    TF_RETURN_IF_ERROR(CheckRows(indices, tensor));
-    TF_RETURN_IF_ERROR(CheckIndices(indices, size, &needed));
-    ListVariant list(std::move(spec), size);
-    TF_RETURN_IF_ERROR(SumRows(ctx, tensor, indices, row, &list));
-    return OutputList(ctx, 0, std::move(list));
-  }
-
- private:
-  enum Inputs { kTensor, kIndices, kElementShape, kNumElements };
-
-  // The first row of an index is shared, the second makes a sum of our own, and the others are
-  // added to that in place.
-  static absl::Status SumRows(OpKernelContext* ctx, const Tensor& tensor, const Tensor& indices,
-                              const TensorShape& row, ListVariant* list) {
-    const auto flat = indices.flat<int32_t>();
-    std::unordered_map<int32_t, Tensor> sums;
-    for (int64_t i = 0; i < flat.size(); ++i) {
-      Tensor value;
-      TF_RETURN_IF_ERROR(RowsOf(ctx, tensor, i, i + 1, row, &value));
-      const ListElement before = list->Get(flat(i));
-      if (before.kind == ListElement::kUnset) {
-        list->Set(flat(i), std::move(value));
-      } else if (auto sum = sums.find(flat(i)); sum != sums.end() && CanAdd(value.dtype())) {
-        TF_RETURN_IF_ERROR(CpuElementOps(ctx).AddInto(value, &sum->second));
-      } else {
-        Tensor first_sum;
-        TF_RETURN_IF_ERROR(AddTensors(ctx, *before.tensor, value, &first_sum));
-        list->Set(flat(i), first_sum);
-        sums[flat(i)] = first_sum;
-      }
-    }
-    return absl::OkStatus();
-  }
-};
-
 }  // namespace
 
 KernelTable ListScatterKernels() {
@@ -229,9 +178,6 @@ KernelTable ListScatterKernels() {
       {"TensorListScatter", MakeKernel<ScatterOp>, {"indices", "element_shape"}},
       {"TensorListScatterV2", MakeKernel<ScatterOp>, {"indices", "element_shape", "num_elements"}},
       {"TensorListScatterIntoExistingList", MakeKernel<ScatterIntoExistingListOp>, {"indices"}},
-      {"TensorArrayGrad>ListScatterAdd",
-       MakeKernel<ListScatterAddOp>,
-       {"indices", "element_shape", "num_elements"}},
   };
 }
 

@@ -50,7 +50,7 @@ KernelTable GatherScatterKernels();  // Gather, Scatter
 KernelTable ConcatSplitKernels();    // Concat, Split
 KernelTable ListAccessKernels();     // TensorList ops that touch one element, ListAccumulate
 KernelTable ListBulkKernels();       // those that read many elements or change many lists
-KernelTable ListScatterKernels();    // those that take a tensor apart, ListScatterAdd
+KernelTable ListScatterKernels();    // those that take a tensor apart
 KernelTable ListConcatKernels();     // TensorListConcat, ConcatV2, Split
 
 // Every kernel of the library. Kernels are generic in dtype, so a row is one registration a device.

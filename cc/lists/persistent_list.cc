@@ -229,8 +229,9 @@ void PersistentList::Set(int64_t index, Tensor value) {
 }
 
 void PersistentList::Resize(int64_t size) {
+  const bool shrinks = size < size_;
   size_ = size;
-  if (root_ == nullptr) return;
+  if (root_ == nullptr || !shrinks) return;
   if (size == 0) {
     std::exchange(root_, nullptr)->Unref();
   } else if (HighestIndex(root_) >= size) {

@@ -1,4 +1,4 @@
-// Our own ops over TensorList variants. Everything else uses stock's op names.
+// Our own op over TensorList variants. Everything else uses stock's op names.
 
 #include <vector>
 
@@ -9,7 +9,6 @@ namespace tensor_array_grad {
 namespace {
 
 using tensorflow::DataType;
-using tensorflow::shape_inference::DimensionHandle;
 using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeAndType;
 using tensorflow::shape_inference::ShapeHandle;
@@ -38,26 +37,6 @@ absl::Status ListAccumulateShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-absl::Status ListScatterAddShape(InferenceContext* c) {
-  enum { kTensor, kIndices, kElementShape, kNumElements };
-  ShapeHandle tensor, indices, unused;
-  TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(kTensor), 1, &tensor));
-  TF_RETURN_IF_ERROR(c->WithRank(c->input(kIndices), 1, &indices));
-  TF_RETURN_IF_ERROR(c->WithRank(c->input(kNumElements), 0, &unused));
-  DimensionHandle rows;
-  TF_RETURN_IF_ERROR(c->Merge(c->Dim(tensor, 0), c->Dim(indices, 0), &rows));
-  DataType dtype;
-  TF_RETURN_IF_ERROR(c->GetAttr("element_dtype", &dtype));
-  // A scalar element_shape of -1 means "anything".
-  ShapeHandle element, row;
-  TF_RETURN_IF_ERROR(c->MakeShapeFromShapeTensorTreatScalarAsUnknownShape(kElementShape, &element));
-  TF_RETURN_IF_ERROR(c->Subshape(tensor, 1, &row));
-  TF_RETURN_IF_ERROR(c->Merge(element, row, &unused));
-  c->set_output_handle_shapes_and_types(0, {ShapeAndType(element, dtype)});
-  c->set_output(0, c->Scalar());
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 REGISTER_OP("TensorArrayGrad>ListAccumulate")
@@ -74,7 +53,8 @@ REGISTER_OP("TensorArrayGrad>ListAccumulate")
 Adds `item` to the element of a list at `index`; the input list is unchanged.
 
 Equal to `AddN([list, TensorListSetItem(TensorListReserve(element_shape, num_elements), index,
-item)])`, errors included, in O(log n) and without the one-element list. An element that is not set yet counts as zero, so it becomes `item`.
+item)])`, errors included, in O(log n) and without the one-element list. An element that is not set
+yet counts as zero, so it becomes `item`.
 The gradient of `list` is the output's gradient, that of `item` its element at `index`.
 
 list: The list to add to, n elements of `element_dtype`.
@@ -84,32 +64,6 @@ element_shape: What the addend's list would have: merged with the list's element
   where they are incompatible.
 num_elements: The length of the addend's list: an error where it is not the list's.
 output_handle: The list with the sum at `index`.
-element_dtype: Type of the elements.
-shape_type: Type of `element_shape`.
-)doc");
-
-REGISTER_OP("TensorArrayGrad>ListScatterAdd")
-    .Input("tensor: element_dtype")
-    .Input("indices: int32")
-    .Input("element_shape: shape_type")
-    .Input("num_elements: int32")
-    .Output("output_handle: variant")
-    .Attr("element_dtype: type")
-    .Attr("shape_type: {int32, int64}")
-    .SetShapeFn(ListScatterAddShape)
-    .Doc(R"doc(
-Makes a list in which element i is the sum of all rows of `tensor` whose index is i.
-
-The transpose of `TensorListGather`: rows that share an index are summed, where
-`TensorListScatterV2` keeps the last one. Elements that no index names stay unset, that is zero.
-The gradient of `tensor` is `TensorListGather(gradient, indices, element_shape)`, whose own
-gradient is this op again.
-
-tensor: [r, ...], one row for each index.
-indices: [r], each in [0, num_elements); repeats are summed.
-element_shape: Shape of the elements, a vector with -1 for unknown sizes, or the scalar -1.
-num_elements: Scalar, the length of the list, at least 0.
-output_handle: The list.
 element_dtype: Type of the elements.
 shape_type: Type of `element_shape`.
 )doc");
