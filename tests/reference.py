@@ -434,6 +434,8 @@ class Model:
         if slot.cleared:
             raise Refused("twice because it was cleared after a previous read")
         if not slot.written:
+            if index == MAX_INT32 and index >= array.size and self._ours("limits_checked"):
+                raise Refused(f"Tried to read from index {index} but array size is: {array.size}")
             if not fully_known(array.shape):
                 raise Refused(
                     f"Could not read from TensorArray index {index}.  Furthermore, the element "

@@ -128,7 +128,7 @@ TensorShape ArrayStore::ShapeOf(const Slot& slot) {
 }
 
 void ArrayStore::DropData(Slot* slot) {
-  if (slot->block != nullptr && --slot->block->live == 0) blocks_.erase(slot->block);
+  if (slot->block != nullptr && --slot->block->live == 0) blocks_.erase(slot->block->self);
   slot->block = nullptr;
   slot->value = Tensor();
   slot->owned = false;
@@ -325,7 +325,7 @@ int64_t ArrayStore::size() const {
 
 void ArrayStore::Close() {
   SparseVector<Slot> slots;
-  absl::flat_hash_map<Block*, std::unique_ptr<Block>> blocks;
+  std::list<Block> blocks;
   MutexLock lock(&mu_);
   closed_.store(true, std::memory_order_release);
   ++version_;
@@ -362,7 +362,7 @@ int64_t ArrayStore::TotalBytes() const {
   MutexLock lock(&mu_);
   int64_t bytes = 0;
   slots_.ForEach([&bytes](const Slot& slot) { bytes += slot.value.TotalBytes(); });
-  for (const auto& [block, owned] : blocks_) bytes += block->value().TotalBytes();
+  for (const Block& block : blocks_) bytes += block.value().TotalBytes();
   return bytes;
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,7 +11,6 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "cc/core/element_ops.h"
@@ -204,7 +204,7 @@ class ArrayStore {
   int64_t busy_ ABSL_GUARDED_BY(mu_) = 0;      // slots with a sum under way
   uint64_t version_ ABSL_GUARDED_BY(mu_) = 0;  // of the slots: rises with every change
   SparseVector<Slot> slots_ ABSL_GUARDED_BY(mu_);
-  absl::flat_hash_map<Block*, std::unique_ptr<Block>> blocks_ ABSL_GUARDED_BY(mu_);
+  std::list<Block> blocks_ ABSL_GUARDED_BY(mu_);  // those of which a slot is a part
 };
 
 // The most slots that an array can have: indices and sizes are int32 in the ops.

@@ -2,6 +2,7 @@
 #define CC_CORE_SLOT_H_
 
 #include <cstdint>
+#include <list>
 #include <utility>
 #include <vector>
 
@@ -43,8 +44,10 @@ class Block {
     return shape;
   }
 
-  // How many slots are still parts of this block; kept by the store that owns it.
+  // Kept by the store that owns the block: how many slots are still parts of it, and where it is
+  // in the store's list.
   int64_t live = 0;
+  std::list<Block>::iterator self;
 
  private:
   void Init() {

@@ -99,7 +99,7 @@ absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const Ten
   Grad closed;  // the array that is replaced, if any; destroyed unlocked
   {
     MutexLock lock(&grads_mu_);
-    Grad& grad = grads_[source];
+    Grad& grad = grads_[std::string(source)];
     if (grad.array != nullptr && !grad.array->store().closed()) return accept(grad);
     closed = std::exchange(grad, made);
   }
