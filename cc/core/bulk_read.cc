@@ -169,7 +169,7 @@ absl::Status ArrayStore::PlanConcat(ReadPlan* plan) const {
     TF_RETURN_IF_ERROR(Inspect(i, element_shape_, &element));
     if (element.shape.dims() == 0) return errors::ConcatScalar(name_, i);
     rest = element.shape;
-    rest.RemoveDim(0);
+    if (!rest.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name_, "A row");
     if (i == 0) {
       first = rest;
       if (!plan->attribute.IsCompatibleWith(PartialTensorShape(first.dim_sizes()))) {

@@ -1,6 +1,7 @@
 // The bulk writes of ArrayStore: scatter and split.
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "cc/core/array_store.h"
@@ -21,6 +22,7 @@ namespace {
 struct Sum {
   int64_t index = 0;  // of the slot
   Tensor data;
+  Tensor fresh;  // what the first sum goes to, unless `data` is owned
   bool has_data = false;
   bool owned = false;  // `data` may be changed in place
   std::vector<int64_t> parts;
@@ -36,7 +38,7 @@ struct ArrayStore::WritePlan {
 
   // What was found.
   PartialTensorShape element_shape;
-  int64_t size = 0;  // of the array afterwards
+  int64_t size = 0;       // of the array afterwards
   std::vector<Sum> sums;  // rising by index
 
   Block& block() { return blocks.front(); }
@@ -225,19 +227,16 @@ void ArrayStore::LeaseSums(WritePlan* plan) {
 
 absl::Status ArrayStore::ComputeSums(WritePlan* plan, ElementOps& ops) const {
   // Buffers first: an allocation that fails must find every sum as it was.
-  std::vector<Tensor> fresh;
-  for (const Sum& sum : plan->sums) {
+  for (Sum& sum : plan->sums) {
     if (sum.owned) continue;
-    fresh.emplace_back();
-    TF_RETURN_IF_ERROR(ops.Allocate(dtype_, plan->block().shape(sum.parts.front()), &fresh.back()));
+    TF_RETURN_IF_ERROR(ops.Allocate(dtype_, plan->block().shape(sum.parts.front()), &sum.fresh));
   }
-  auto next = fresh.begin();
   for (Sum& sum : plan->sums) {
     auto part = sum.parts.begin();
     if (!sum.owned) {
       const Tensor first = sum.has_data ? sum.data : plan->Part(*part++);
-      TF_RETURN_IF_ERROR(ops.Add(first, plan->Part(*part++), &*next));
-      sum.data = std::move(*next++);
+      TF_RETURN_IF_ERROR(ops.Add(first, plan->Part(*part++), &sum.fresh));
+      sum.data = std::move(sum.fresh);
     }
     for (; part != sum.parts.end(); ++part) {
       TF_RETURN_IF_ERROR(ops.AddInto(plan->Part(*part), &sum.data));
@@ -255,6 +254,9 @@ void ArrayStore::CommitWrites(WritePlan* plan) {
   SetElementShape(plan->element_shape);
   size_ = plan->size;
   Block* block = &plan->block();
+  blocks_.splice(blocks_.end(), plan->blocks);
+  block->self = std::prev(blocks_.end());
+  block->live = 1;  // this call's: a slot named twice drops the block's first part again
   for (int64_t i = 0; i < block->parts(); ++i) {
     const int64_t index = plan->index(i);
     Slot* slot = slots_.Find(index);
@@ -272,9 +274,7 @@ void ArrayStore::CommitWrites(WritePlan* plan) {
     slot->state = State::kWritten;
     slot->owned = true;
   }
-  if (block->live == 0) return;
-  block->self = plan->blocks.begin();
-  blocks_.splice(blocks_.end(), plan->blocks);
+  if (--block->live == 0) blocks_.erase(block->self);
 }
 
 }  // namespace tensor_array_grad

@@ -27,6 +27,8 @@ class Block {
   }
 
   const tensorflow::Tensor& value() const { return value_; }
+  // The value, to be freed. The block is of no use afterwards.
+  tensorflow::Tensor TakeValue() { return std::move(value_); }
   bool stacked() const { return starts_.empty(); }
   int64_t parts() const {
     return stacked() ? value_.dim_size(0) : static_cast<int64_t>(starts_.size()) - 1;
