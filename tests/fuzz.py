@@ -21,7 +21,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests import reference, stock
-from tests.programs import Program, programs
+from tests.programs import Program, programs, random_program
 
 # Ours may report another one of several faults of these.
 _SEVERAL_FAULTS = ("Gather", "Scatter", "Split", "Concat", "GradWithShape")
@@ -42,6 +42,10 @@ class Tally:
     rules: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
 
 
+# A program, its mode, and what stock gives before it dies, if it does.
+_Job = tuple[Program, str, list[reference.Expected]]
+
+
 class Judge:
     """Runs programs and compares them.
 
@@ -53,21 +57,37 @@ class Judge:
     def __init__(self, ours: stock.Runner | None, stocks: stock.Runner | None):
         self._ours = ours
         self._stock = stocks
+        self._jobs: collections.deque[_Job] = collections.deque()
         self.tally = Tally()
 
     def check(self, program: Program, mode: str) -> None:
         """Raises Mismatch where a run differs from its model or from the other run."""
-        got_stock = got_ours = None
+        self.start(program, mode)
+        self.finish()
+
+    def start(self, program: Program, mode: str) -> None:
+        """Sends `program` to its runs; `finish` checks it. Some tens may be under way at once."""
+        alive = 0
+        want: list[reference.Expected] = []
+        if self._stock is not None:
+            want = reference.Model(reference.STOCK).run(program)
+            alive = _steps_before_death(want)
+            if alive:
+                self._stock.submit(program[:alive], mode)
+        if self._ours is not None:
+            self._ours.submit(program, mode)
+        self._jobs.append((program, mode, want[:alive]))
+
+    def finish(self) -> None:
+        """Checks the program that was started first; raises Mismatch as `check` does."""
+        program, mode, want = self._jobs.popleft()
+        got_stock = self._stock.collect() if self._stock is not None and want else None
+        got_ours = self._ours.collect() if self._ours is not None else None
         model = reference.Model(reference.OURS)
         expected = model.run(program)
-        if self._stock is not None:
-            stock_model = reference.Model(reference.STOCK)
-            want = stock_model.run(program)
-            alive = _steps_before_death(want)
-            got_stock = self._stock.run(program[:alive], mode) if alive else []
-            compare("stock", program, got_stock, want[:alive], mode)
-        if self._ours is not None:
-            got_ours = self._ours.run(program, mode)
+        if got_stock is not None:
+            compare("stock", program, got_stock, want, mode)
+        if got_ours is not None:
             compare("ours", program, got_ours, expected, mode)
         first = min((step for step, _ in model.met), default=len(program))
         if got_stock is not None and got_ours is not None:
@@ -163,20 +183,17 @@ def _report(who: str, program: Program, at: int, problem: str, mode: str) -> str
     return f"{who}, mode {mode}, step {at}:\n  {problem}\n{steps}"
 
 
-def run(
-    judge: Judge, count: int, derandomize: bool, progress: bool = False, eager: int = 4
-) -> None:
+def run(judge: Judge, count: int, eager: int = 4) -> None:
     """Checks `count` programs; raises Mismatch with the smallest program found that differs.
 
     A graph takes as long as ten eager runs, so `eager` programs run eagerly for each one that
     runs in a graph.
     """
-    start = time.monotonic()
     modes = st.sampled_from(["eager"] * (2 * eager) + ["function", "session"])
 
     @hypothesis.settings(
         max_examples=count,
-        derandomize=derandomize,
+        derandomize=True,
         database=None,
         deadline=None,
         suppress_health_check=list(hypothesis.HealthCheck),
@@ -185,13 +202,45 @@ def run(
     @hypothesis.given(programs(), modes)
     def check(program: Program, mode: str) -> None:
         judge.check(program, mode)
-        if progress and judge.tally.programs % 20 == 0:
-            _show_progress(judge.tally, count, time.monotonic() - start)
 
     check()
-    if progress:
-        _show_progress(judge.tally, count, time.monotonic() - start)
-        sys.stderr.write("\n")
+
+
+_UNDER_WAY = 16  # programs; what keeps all processes busy without filling a socket
+
+
+def run_many(judge: Judge, seed: int, numbers: Sequence[int]) -> int:
+    """Checks the programs `numbers` of `seed`, on ours and on stock at once.
+
+    Prints each mismatch and goes on. Returns how many there were.
+    """
+    start = time.monotonic()
+    mismatches = 0
+
+    def finish(number: int) -> int:
+        try:
+            judge.finish()
+        except Mismatch as mismatch:
+            print(f"\nseed {seed}, program {number}: {mismatch}", flush=True)
+            return 1
+        return 0
+
+    for k, number in enumerate(numbers):
+        judge.start(random_program(seed, number), _mode(number))
+        if k >= _UNDER_WAY:
+            mismatches += finish(numbers[k - _UNDER_WAY])
+        if k % 100 == 0:
+            _show_progress(judge.tally, len(numbers), time.monotonic() - start)
+    for number in numbers[-_UNDER_WAY:]:
+        mismatches += finish(number)
+    _show_progress(judge.tally, len(numbers), time.monotonic() - start)
+    sys.stderr.write("\n")
+    return mismatches
+
+
+def _mode(number: int) -> str:
+    # Of 40 programs one in a Session, one in a function: these take as long as the other 38.
+    return {0: "session", 1: "function"}.get(number % 40, "eager")
 
 
 def _show_progress(tally: Tally, count: int, elapsed: float) -> None:
@@ -215,26 +264,28 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=50000)
     parser.add_argument("--library", default="enable", help="'enable', 'none', or a library's path")
     parser.add_argument("--no-stock", action="store_true", help="compare ours with its model only")
-    parser.add_argument("--seed", type=int, help="default: a fixed set of programs")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="number of the first program")
     args = parser.parse_args()
-    if args.seed is not None:
-        hypothesis.seed(args.seed)
     ours = None if args.library == "none" else stock.Runner(args.library)
     stocks = None if args.no_stock else stock.Runner()
     judge = Judge(ours, stocks)
+    numbers = range(args.first, args.first + args.programs)
     try:
-        run(judge, args.programs, derandomize=args.seed is None, progress=True, eager=20)
-    except Mismatch as mismatch:
-        sys.exit(f"\n{mismatch}\n{_logs([ours, stocks])}")
+        mismatches = run_many(judge, args.seed, numbers)
+        if mismatches:
+            print(_logs([ours, stocks]))
     finally:
         for runner in (ours, stocks):
             if runner is not None:
                 runner.close()
     tally = judge.tally
     print(
-        f"{tally.programs} programs, {tally.steps} steps, of which {tally.failures} fail as they "
-        f"should; {tally.alike} programs meet no listed difference. Met: {dict(tally.rules)}"
+        f"{mismatches} mismatches. {tally.programs} programs, {tally.steps} steps, of which "
+        f"{tally.failures} fail as they should; {tally.alike} programs meet no listed difference. "
+        f"Met: {dict(tally.rules)}"
     )
+    sys.exit(1 if mismatches else 0)
 
 
 if __name__ == "__main__":

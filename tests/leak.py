@@ -3,12 +3,14 @@
     python -m tests.leak --calls 100000
 
 Both loops run in processes of their own; what the loop with arrays grows by beyond the control
-loop is the leak. Error paths are part of each call.
+loop is the leak. Every fifth call ends in an error, or every fifth run: functions and Sessions make
+`PER_RUN` calls a run, in a loop within the graph, since a run costs as much as 20 calls.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import gc
 import pathlib
 import resource
@@ -18,74 +20,88 @@ from typing import Any
 
 from tests import stock
 
-WARM_UP = 300
+WARM_UP = 500
+PER_RUN = 20
 WORDS = 4096  # of an element: one array that stays is 32 kB and more
+
+# Of the input and an index: 1, or WORDS in a call that is to fail.
+_Program = Callable[[Any, Any], Any]
 
 
 def resident_bytes() -> int:
-    """The resident set of this process."""
+    """The resident set of this process, without garbage and what malloc keeps of it.
+
+    An error's traceback holds the tensors of its frames in a cycle: 50 kB of garbage an error.
+    """
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
     pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize()
 
 
-def _use_arrays(x: Any) -> Any:
+def _use_arrays(x: Any, index: Any) -> Any:
     import tensorflow as tf
 
     raw = tf.raw_ops
     handle, flow = raw.TensorArrayV3(size=2, dtype=tf.float32, clear_after_read=False)
-    flow = raw.TensorArrayScatterV3(
-        handle=handle, indices=[0, 1], value=tf.stack([x, x]), flow_in=flow
-    )
+    rows = raw.Pack(values=[x, x])
+    flow = raw.TensorArrayScatterV3(handle=handle, indices=[0, 1], value=rows, flow_in=flow)
     grad, flow = raw.TensorArrayGradV3(handle=handle, flow_in=flow, source="g")
     flow = raw.TensorArrayWriteV3(handle=grad, index=0, value=x, flow_in=flow)
     flow = raw.TensorArrayWriteV3(handle=grad, index=0, value=x, flow_in=flow)
-    second, flow = raw.TensorArrayGradV3(handle=grad, flow_in=flow, source="h")
-    flow = raw.TensorArrayWriteV3(handle=second, index=1, value=x, flow_in=flow)
-    with tf.control_dependencies([flow]):
-        return raw.TensorArrayGatherV3(handle=grad, indices=[0, 1], flow_in=flow, dtype=tf.float32)[
-            0
-        ]
+    second, second_flow = raw.TensorArrayGradV3(handle=grad, flow_in=flow, source="h")
+    second_flow = raw.TensorArrayWriteV3(handle=second, index=1, value=x, flow_in=second_flow)
+    flow = raw.TensorArrayWriteV3(handle=grad, index=index, value=x, flow_in=flow)
+    with tf.control_dependencies([second_flow]):
+        return raw.TensorArrayGatherV3(handle=grad, indices=[0, 1], flow_in=flow, dtype=tf.float32)
 
 
-def _use_none(x: Any) -> Any:
-    import tensorflow as tf
-
-    rows = tf.stack([x, x])
-    total = rows[0] + rows[1]
-    return tf.gather(tf.stack([total, tf.zeros_like(x)]), [0, 1])[0]
-
-
-def _fail_with_array(x: Any) -> Any:
+def _use_none(x: Any, index: Any) -> Any:
     import tensorflow as tf
 
     raw = tf.raw_ops
-    handle, flow = raw.TensorArrayV3(size=1, dtype=tf.float32)
-    flow = raw.TensorArrayWriteV3(handle=handle, index=0, value=x, flow_in=flow)
-    return raw.TensorArrayWriteV3(handle=handle, index=tf.size(x), value=x, flow_in=flow)
+    rows = raw.Pack(values=[x, x])
+    total = raw.AddV2(x=rows, y=rows)
+    for _ in range(4):
+        total = raw.AddV2(x=total, y=rows)
+    row = raw.GatherV2(params=total, indices=index, axis=0)
+    return raw.Pack(values=[row, x])
 
 
-def _fail_without(x: Any) -> Any:
+def _looped(program: _Program, x: Any, index: Any) -> Any:
+    """`program` PER_RUN times, with `index` only in the last turn."""
     import tensorflow as tf
 
-    return tf.gather(x, tf.size(x))
+    def body(turn: Any, last: Any) -> Any:
+        where = tf.where(turn < PER_RUN - 1, 1, index)
+        with tf.control_dependencies([last]):
+            return turn + 1, tf.ensure_shape(program(tf.identity(x), where), [2, WORDS])
+
+    start = (tf.constant(0), tf.zeros([2, WORDS]))
+    return tf.while_loop(lambda turn, _: turn < PER_RUN, body, start, parallel_iterations=1)[1]
 
 
-def _caller(mode: str, program: Callable[[Any], Any]) -> Callable[[], Any]:
+def _caller(mode: str, program: _Program) -> tuple[Callable[[int], Any], int]:
+    """What runs `program`, given an index, and how many calls that makes."""
     import numpy as np
     import tensorflow as tf
 
     value = np.ones(WORDS, np.float32)
     if mode == "eager":
-        return lambda: program(tf.constant(value))
+        return lambda index: program(tf.constant(value), index), 1
     if mode == "function":
-        traced = tf.function(program, input_signature=[tf.TensorSpec([WORDS], tf.float32)])
-        return lambda: traced(tf.constant(value))
-    graph = tf.Graph()
-    with graph.as_default():
+        traced = tf.function(
+            lambda x, index: _looped(program, x, index),
+            input_signature=[tf.TensorSpec([WORDS], tf.float32), tf.TensorSpec([], tf.int32)],
+            autograph=False,
+        )
+        return lambda index: traced(tf.constant(value), index), PER_RUN
+    with tf.Graph().as_default() as graph:
         x = tf.compat.v1.placeholder(tf.float32, [WORDS])
-        result = program(x)
+        place = tf.compat.v1.placeholder(tf.int32, [])
+        result = _looped(program, x, place)
     session = tf.compat.v1.Session(graph=graph)
-    return lambda: session.run(result, {x: value})
+    return lambda index: session.run(result, {x: value, place: index}), PER_RUN
 
 
 def measure(mode: str, arrays: bool, calls: int) -> tuple[int, int, int]:
@@ -94,21 +110,18 @@ def measure(mode: str, arrays: bool, calls: int) -> tuple[int, int, int]:
 
     import tensor_array_grad
 
-    work = _caller(mode, _use_arrays if arrays else _use_none)
-    failing = _caller(mode, _fail_with_array if arrays else _fail_without)
+    work, a_run = _caller(mode, _use_arrays if arrays else _use_none)
     errors = 0
     before = 0
-    for call in range(calls + WARM_UP):
-        if call == WARM_UP:
-            gc.collect()
+    for run in range((calls + WARM_UP) // a_run):
+        if run == WARM_UP // a_run:
             before = resident_bytes()
-        work()
-        if call % 4 == 0:
-            try:
-                failing()
-            except tf.errors.InvalidArgumentError:
-                errors += 1
-    gc.collect()
+        if run % 1000 == 999:
+            gc.collect()
+        try:
+            work(WORDS if run % 5 == 4 else 1)
+        except tf.errors.InvalidArgumentError:
+            errors += 1
     return resident_bytes() - before, errors, len(tensor_array_grad.status().arrays)
 
 
@@ -117,15 +130,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--calls", type=int, default=100000)
     calls = parser.parse_args().calls
-    print("mode      calls   with arrays   control   arrays left")
+    print("mode       calls  errors   grown by   a call   control   a call   arrays left")
     with stock.Runner("enable") as ours:
         for mode in stock.MODES:
             ran = [ours.call("tests.leak:measure", mode, a, calls, timeout=7200.0)
                    for a in (True, False)]  # fmt: skip
             if not all(isinstance(r, tuple) for r in ran):
                 sys.exit(f"{mode}: {ran}")
-            (grown, _, left), (control, _, _) = ran
-            print(f"{mode:9} {calls:6} {grown:10,} B {control:9,} B {left:6}", flush=True)
+            (grown, errors, left), (control, _, _) = ran
+            print(
+                f"{mode:9} {calls:6} {errors:7} {grown:10,} {grown / calls:8.2f} "
+                f"{control:9,} {control / calls:8.2f} {left:13}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

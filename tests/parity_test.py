@@ -13,7 +13,7 @@ _PROGRAMS = 500
 
 def test_random_programs_run_alike_on_ours_on_stock_and_on_the_model(ours, stocks):
     judge = fuzz.Judge(ours, stocks)
-    fuzz.run(judge, _PROGRAMS, derandomize=True)
+    fuzz.run(judge, _PROGRAMS)
     tally = judge.tally
     assert tally.programs >= _PROGRAMS
     # Were programs mostly refused, or mostly of the differing kind, they would prove little.

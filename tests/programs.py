@@ -1,13 +1,19 @@
-"""Hypothesis strategies for programs of V3 ops, valid ones and invalid ones.
+"""Random programs of V3 ops, valid ones and invalid ones.
 
 A program grows step by step beside a `reference.Model` that plays ours, so that most draws can be
 sensible: an index of the array, a value that fits. The rest are wrong on purpose, one thing at a
 time. Nothing here is specific to a library; `tests.stock` runs the result.
+
+The choices come from Hypothesis (`programs`), which makes the smallest program of a failure but
+takes 8 ms over each, or from plain random numbers (`random_program`), which takes 1 ms.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import abc
+import random
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -31,14 +37,65 @@ _OPS = (
 )  # fmt: skip
 
 
+_T = TypeVar("_T")
+
+
+class Choices(abc.ABC):
+    """Where a program's choices come from."""
+
+    @abc.abstractmethod
+    def integer(self, low: int, high: int) -> int:
+        """An integer from `low` to `high`, both included."""
+
+    @abc.abstractmethod
+    def among(self, options: Sequence[_T]) -> _T:
+        """One of `options`."""
+
+    def boolean(self) -> bool:
+        """Either."""
+        return self.integer(0, 1) == 1
+
+
+class _Hypothesis(Choices):
+    def __init__(self, draw: st.DrawFn):
+        self._draw = draw
+
+    def integer(self, low: int, high: int) -> int:
+        return self._draw(st.integers(low, high))
+
+    def among(self, options: Sequence[_T]) -> _T:
+        return self._draw(st.sampled_from(options))
+
+
+class _Random(Choices):
+    def __init__(self, seed: str):
+        self._random = random.Random(seed)
+
+    def integer(self, low: int, high: int) -> int:
+        return self._random.randint(low, high)
+
+    def among(self, options: Sequence[_T]) -> _T:
+        return self._random.choice(options)
+
+
 @st.composite
-def programs(draw: st.DrawFn, max_steps: int = 14) -> Program:
+def programs(draw: st.DrawFn) -> Program:
+    """A strategy for programs."""
+    return _program(_Hypothesis(draw))
+
+
+def random_program(seed: int, number: int) -> Program:
+    """Program `number` of the row that `seed` names."""
+    return _program(_Random(f"{seed}/{number}"))
+
+
+def _program(draw: Choices, max_steps: int = 14) -> Program:
     """A program of up to `max_steps` steps whose first step makes an array."""
     model = Model(reference.OURS)
     steps = [_create(draw)]
     model.step(steps[0])
-    for k in range(1, draw(st.integers(2, max_steps))):
-        if not model.arrays or (op := draw(st.sampled_from(_OPS))) == "V3":
+    for k in range(1, draw.integer(2, max_steps)):
+        if not model.arrays or (op := draw.among(_OPS)) == "V3":
             steps.append(_create(draw))
         else:
             steps.append(_use(draw, model, steps, op))
@@ -46,41 +103,41 @@ def programs(draw: st.DrawFn, max_steps: int = 14) -> Program:
     return steps
 
 
-def _rarely(draw: st.DrawFn, percent: int = 6) -> bool:
+def _rarely(draw: Choices, percent: int = 6) -> bool:
     # Hypothesis shrinks towards 0, that is towards the sensible choice.
-    return draw(st.integers(0, 99)) >= 100 - percent
+    return draw.integer(0, 99) >= 100 - percent
 
 
-def _create(draw: st.DrawFn) -> dict[str, Any]:
-    size: Any = draw(st.integers(0, 4))
+def _create(draw: Choices) -> dict[str, Any]:
+    size: Any = draw.integer(0, 4)
     if _rarely(draw, 3):
-        size = draw(st.sampled_from([-1, [1], [], MAX_INT32, -(2**31), 2**30]))
-    shape = draw(st.sampled_from(PARTIAL))
+        size = draw.among([-1, [1], [], MAX_INT32, -(2**31), 2**30])
+    shape = draw.among(PARTIAL)
     return {
         "op": "V3",
-        "dtype": draw(st.sampled_from(DTYPES)),
+        "dtype": draw.among(DTYPES),
         "size": np.asarray(size, np.int32),
         "element_shape": None if shape is None else list(shape),
-        "dynamic": draw(st.booleans()),
-        "clear": draw(st.booleans()),
-        "identical": draw(st.booleans()),
+        "dynamic": draw.boolean(),
+        "clear": draw.boolean(),
+        "identical": draw.boolean(),
     }
 
 
-def _use(draw: st.DrawFn, model: Model, steps: Program, op: str) -> dict[str, Any]:
+def _use(draw: Choices, model: Model, steps: Program, op: str) -> dict[str, Any]:
     made = sorted(model.arrays)
-    target = draw(st.sampled_from(made))
+    target = draw.among(made)
     array = model.arrays[target]
     if array.size > 1000 and op == "Concat":
         op = "Size"  # billions of zeros: crash_test has them
     step: dict[str, Any] = {"op": op, "array": target}
     if len(made) > 1 and _rarely(draw, 3):
         others = [k for k in made if k != target]  # stock's graph optimiser breaks equal pairs
-        step["array"] = [target, draw(st.sampled_from(others))]  # only the first handle counts
+        step["array"] = [target, draw.among(others)]  # only the first handle counts
     if op != "Close" and _rarely(draw, 3):
         step["flow"] = np.asarray([1.5, np.nan], np.float32)
     if op in ("Write", "Read", "Gather", "Scatter", "Split", "Concat"):
-        step["dtype"] = draw(st.sampled_from(DTYPES)) if _rarely(draw, 4) else array.dtype
+        step["dtype"] = draw.among(DTYPES) if _rarely(draw, 4) else array.dtype
     fill = _FILL.get(op)
     if fill is not None:
         fill(draw, array, step)
@@ -89,7 +146,7 @@ def _use(draw: st.DrawFn, model: Model, steps: Program, op: str) -> dict[str, An
     return step
 
 
-def _reuse(draw: st.DrawFn, model: Model, steps: Program, step: dict[str, Any]) -> None:
+def _reuse(draw: Choices, model: Model, steps: Program, step: dict[str, Any]) -> None:
     """Now and then a value that was read before, whose buffer others hold; or one nobody holds."""
     fitting = [
         k
@@ -98,41 +155,41 @@ def _reuse(draw: st.DrawFn, model: Model, steps: Program, step: dict[str, Any]) 
         and steps[k]["dtype"] == step["dtype"]
         and value.shape == step["value"].shape
     ]
-    if fitting and draw(st.booleans()):
-        step["value"] = Output(draw(st.sampled_from(fitting)))
-    elif draw(st.booleans()):
+    if fitting and draw.boolean():
+        step["value"] = Output(draw.among(fitting))
+    elif draw.boolean():
         step["copied"] = True
 
 
-def _index(draw: st.DrawFn, array: Array) -> int:
+def _index(draw: Choices, array: Array) -> int:
     if _rarely(draw):
-        return draw(st.sampled_from([-1, MAX_INT32, -(2**31), array.size, array.size + 3]))
+        return draw.among([-1, MAX_INT32, -(2**31), array.size, array.size + 3])
     beyond = 1 if array.dynamic or array.sums else 0
-    return draw(st.integers(0, max(0, min(array.size, 5) - 1 + beyond)))
+    return draw.integer(0, max(0, min(array.size, 5) - 1 + beyond))
 
 
-def _element(draw: st.DrawFn, array: Array, index: int | None = None) -> tuple[int, ...]:
+def _element(draw: Choices, array: Array, index: int | None = None) -> tuple[int, ...]:
     """The shape of a value, mostly one that `array` takes at `index`."""
     if _rarely(draw, 8):
-        return draw(st.sampled_from(SHAPES))
+        return draw.among(SHAPES)
     slot = array.slots.get(index) if index is not None else None
     if slot is not None and slot.written and np.prod(slot.shape) < 1000:
         return slot.shape
     if array.shape is None:
         known = [s.shape for s in array.slots.values() if s.written]
-        if known and np.prod(known[0]) < 1000 and draw(st.booleans()):
+        if known and np.prod(known[0]) < 1000 and draw.boolean():
             return known[0]
-        return draw(st.sampled_from(SHAPES))
+        return draw.among(SHAPES)
     return _filled(draw, array.shape)
 
 
-def _filled(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[int, ...]:
-    filled = tuple(draw(st.integers(0, 3)) if d < 0 else d for d in shape)
+def _filled(draw: Choices, shape: tuple[int, ...]) -> tuple[int, ...]:
+    filled = tuple(draw.integer(0, 3) if d < 0 else d for d in shape)
     return filled if np.prod(filled) < 1000 else (2,)
 
 
-def _value(draw: st.DrawFn, shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+def _value(draw: Choices, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    rng = np.random.default_rng(draw.integer(0, 2**16))
     if dtype == "string":
         words = [b"", b"a", b"\x00\xff", b"word"]
         return _strings(rng, words, shape)
@@ -145,7 +202,7 @@ def _value(draw: st.DrawFn, shape: tuple[int, ...], dtype: str) -> np.ndarray:
     else:
         values = np.asarray(rng.normal(size=shape) * 3).astype(reference.numpy_dtype(dtype))
         if values.size and _rarely(draw, 10):
-            values.flat[0] = draw(st.sampled_from([np.nan, np.inf, -0.0]))
+            values.flat[0] = draw.among([np.nan, np.inf, -0.0])
     return values
 
 
@@ -156,46 +213,46 @@ def _strings(rng: np.random.Generator, words: list[bytes], shape: tuple[int, ...
     return values
 
 
-def _write(draw: st.DrawFn, array: Array, step: dict[str, Any]) -> None:
+def _write(draw: Choices, array: Array, step: dict[str, Any]) -> None:
     index = _index(draw, array)
     step["index"] = _scalar(draw, index)
     step["value"] = _value(draw, _element(draw, array, index), step["dtype"])
 
 
-def _read(draw: st.DrawFn, array: Array, step: dict[str, Any]) -> None:
+def _read(draw: Choices, array: Array, step: dict[str, Any]) -> None:
     step["index"] = _scalar(draw, _index(draw, array))
 
 
-def _scalar(draw: st.DrawFn, index: int) -> np.ndarray:
+def _scalar(draw: Choices, index: int) -> np.ndarray:
     wrap: Any = index
     if _rarely(draw, 3):
-        wrap = draw(st.sampled_from([[index], [], [[index]]]))
+        wrap = draw.among([[index], [], [[index]]])
     return np.asarray(wrap, np.int32)
 
 
-def _indices(draw: st.DrawFn, array: Array) -> np.ndarray:
+def _indices(draw: Choices, array: Array) -> np.ndarray:
     if _rarely(draw, 4):
-        return np.asarray(draw(st.sampled_from([0, [[0]], [[]]])), np.int32)
-    if draw(st.booleans()):
+        return np.asarray(draw.among([0, [[0]], [[]]]), np.int32)
+    if draw.boolean():
         return np.arange(min(array.size, 5), dtype=np.int32)
-    count = draw(st.integers(0, 4))
+    count = draw.integer(0, 4)
     return np.asarray([_index(draw, array) for _ in range(count)], np.int32)
 
 
-def _gather(draw: st.DrawFn, array: Array, step: dict[str, Any]) -> None:
+def _gather(draw: Choices, array: Array, step: dict[str, Any]) -> None:
     step["indices"] = _indices(draw, array)
     step["element_shape"] = _attr(draw, array.shape)
 
 
-def _attr(draw: st.DrawFn, natural: tuple[int, ...] | None) -> list[int] | None:
+def _attr(draw: Choices, natural: tuple[int, ...] | None) -> list[int] | None:
     if _rarely(draw, 20):
-        natural = draw(st.sampled_from(PARTIAL))
-    elif draw(st.booleans()):
+        natural = draw.among(PARTIAL)
+    elif draw.boolean():
         natural = None
     return None if natural is None else list(natural)
 
 
-def _scatter(draw: st.DrawFn, array: Array, step: dict[str, Any]) -> None:
+def _scatter(draw: Choices, array: Array, step: dict[str, Any]) -> None:
     step["indices"] = _indices(draw, array)
     rows = step["indices"].size + (1 if _rarely(draw, 4) else 0)
     first = int(step["indices"].flat[0]) if step["indices"].size else None
@@ -203,15 +260,15 @@ def _scatter(draw: st.DrawFn, array: Array, step: dict[str, Any]) -> None:
     step["value"] = _value(draw, () if _rarely(draw, 3) else shape, step["dtype"])
 
 
-def _split(draw: st.DrawFn, array: Array, step: dict[str, Any]) -> None:
+def _split(draw: Choices, array: Array, step: dict[str, Any]) -> None:
     count = array.size if array.size < 6 else 2
     if array.dynamic or _rarely(draw):
-        count += draw(st.integers(-1, 2))
-    lengths = [draw(st.integers(0, 3)) for _ in range(max(count, 0))]
+        count += draw.integer(-1, 2)
+    lengths = [draw.integer(0, 3) for _ in range(max(count, 0))]
     rest = _element(draw, array)[1:]
     total = sum(lengths)
     if lengths and _rarely(draw):
-        lengths[0] = draw(st.sampled_from([-1, 7, 2**62, -(2**63), 2**63 - 1]))
+        lengths[0] = draw.among([-1, 7, 2**62, -(2**63), 2**63 - 1])
     if len(lengths) > 1 and _rarely(draw, 4):
         lengths[:2] = [-1, total + 1]
     shape = () if _rarely(draw, 3) else (total, *rest)
@@ -221,20 +278,20 @@ def _split(draw: st.DrawFn, array: Array, step: dict[str, Any]) -> None:
         step["lengths"] = np.asarray(total, np.int64)
 
 
-def _concat(draw: st.DrawFn, array: Array, step: dict[str, Any]) -> None:
+def _concat(draw: Choices, array: Array, step: dict[str, Any]) -> None:
     rest = array.shape[1:] if array.shape else None
     step["element_shape"] = _attr(draw, rest)
 
 
-def _grad(draw: st.DrawFn, array: Array, step: dict[str, Any]) -> None:
-    step["source"] = draw(st.sampled_from(SOURCES))
+def _grad(draw: Choices, array: Array, step: dict[str, Any]) -> None:
+    step["source"] = draw.among(SOURCES)
 
 
-def _grad_with_shape(draw: st.DrawFn, array: Array, step: dict[str, Any]) -> None:
+def _grad_with_shape(draw: Choices, array: Array, step: dict[str, Any]) -> None:
     _grad(draw, array, step)
-    prefix: Any = draw(st.sampled_from([[], [2], [2], [3, 1], [0]]))
+    prefix: Any = draw.among([[], [2], [2], [3, 1], [0]])
     if _rarely(draw):
-        prefix = draw(st.sampled_from([2, [-1], [[2]], [MAX_INT32] * 3, [1] * 255]))
+        prefix = draw.among([2, [-1], [[2]], [MAX_INT32] * 3, [1] * 255])
     step["prefix"] = np.asarray(prefix, np.int32)
 
 

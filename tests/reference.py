@@ -434,6 +434,8 @@ class Model:
         if slot.cleared:
             raise Refused("twice because it was cleared after a previous read")
         if not slot.written:
+            if index == MAX_INT32 and index >= array.size and self._ours("limits_checked"):
+                raise Refused(f"Tried to read from index {index} but array size is: {array.size}")
             if not fully_known(array.shape):
                 raise Refused(
                     f"Could not read from TensorArray index {index}.  Furthermore, the element "
@@ -494,7 +496,8 @@ class Model:
                 f"Expected indices to be a vector, but received shape: {show(indices.shape)}"
             )
         if not indices.size:
-            shape = self._empty_shape(array, attr, array.shape, "element shape")
+            written = {slot.shape for slot in array.slots.values() if slot.written}
+            shape = self._empty_shape(attr, array.shape, written, "element shape")
             return np.zeros((0, *shape), numpy_dtype(array.dtype))
         values = [self._read(array, int(i)) for i in indices]
         if not compatible(attr, values[0].shape):
@@ -513,13 +516,12 @@ class Model:
             return np.zeros(shape, numpy_dtype(array.dtype))
         return np.stack(values)
 
-    def _empty_shape(self, array: Array, attr: Partial, merged: Partial, noun: str) -> Shape:
+    def _empty_shape(self, attr: Partial, merged: Partial, written: set[Shape], noun: str) -> Shape:
         """The shape of the elements of an empty result."""
         if not fully_known(attr) and self._ours("empty_shape_inferred"):
             attr = merged
-            shapes = {slot.shape for slot in array.slots.values() if slot.written}
-            if not fully_known(attr) and len(shapes) == 1:
-                attr = merge(attr, shapes.pop())
+            if not fully_known(attr) and len(written) == 1:
+                attr = merge(attr, written.pop())
         if attr is None or not fully_known(attr):
             raise Refused(
                 f"TensorArray has size zero, but {noun} {show(attr)} is not fully defined",
@@ -606,7 +608,7 @@ class Model:
                 rest = merge(attr, rest)
             elif not fully_known(attr) and self._ours("empty_shape_inferred"):
                 raise Refused("Incompatible")
-            shape = self._empty_shape(array, attr, rest, "element_shape_except0")
+            shape = self._empty_shape(attr, rest, set(), "element_shape_except0")
             return [np.zeros((0, *shape), numpy_dtype(array.dtype)), np.zeros([0], np.int64)]
         values = [self._read(array, i) for i in range(count)]
         for index, value in enumerate(values):

@@ -14,6 +14,7 @@ that all that happened before a death is known.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import pathlib
@@ -26,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -140,6 +142,7 @@ class Runner:
         self._timeout = step_timeout
         self._worker: socket.socket | None = None
         self._worker_pid = 0
+        self._pending: deque[tuple[str, Program]] = deque()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the runner
         self._control, theirs = socket.socketpair()
         environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1")
@@ -215,17 +218,33 @@ class Runner:
         finally:
             self._drop_worker()
 
-    def _run_one(self, program: Program, mode: str) -> list[Outcome]:
-        worker = self._worker_socket()
+    def submit(self, program: Program, mode: str = "eager") -> None:
+        """Sends `program` off; `collect` gives its outcomes. Some tens may be under way at once."""
+        self._worker_socket()
+        self._pending.append((mode, program))
+        self._send_to_worker(mode, program)
+
+    def collect(self) -> list[Outcome]:
+        """Returns the outcomes of the program that was submitted first."""
+        _, program = self._pending.popleft()
         outcomes: list[Outcome] = []
         try:
-            send(worker, (mode, program))
             while len(outcomes) < len(program):
-                outcomes.extend(receive(worker, self._timeout))
-        except (EOFError, TimeoutError, BrokenPipeError, ConnectionResetError) as gone:
+                outcomes.extend(receive(self._worker_socket(), self._timeout))
+        except (EOFError, TimeoutError) as gone:
             outcomes.append(self._bury(gone, self._timeout))
+            for mode, later in self._pending:
+                self._send_to_worker(mode, later)
         outcomes.extend([NotRun()] * (len(program) - len(outcomes)))
         return outcomes
+
+    def _run_one(self, program: Program, mode: str) -> list[Outcome]:
+        self.submit(program, mode)
+        return self.collect()
+
+    def _send_to_worker(self, mode: str, program: Program) -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `collect` will see
+            send(self._worker_socket(), (mode, program))
 
     def _bury(self, gone: Exception, timeout: float) -> Outcome:
         hung = isinstance(gone, TimeoutError)

@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "core": (),
     "device": ("cc/core/element_ops.h",),
     "resource": ("cc/core/",),
-    "lists": ("cc/core/counters.h",),
+    "lists": ("cc/core/counters.h", "cc/core/release.h"),
     "kernels": ("cc/resource/", "cc/device/", "cc/core/", "cc/lists/"),
     "ops": (),
     "graph": ("cc/core/counters.h",),

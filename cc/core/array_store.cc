@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cc/core/errors.h"
+#include "cc/core/release.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {
@@ -51,6 +52,7 @@ ArrayStore::ArrayStore(ArrayOptions options)
       clear_after_read_(options.clear_after_read),
       identical_element_shapes_(options.identical_element_shapes),
       accumulate_(options.accumulate),
+      order_(options.order),
       shapes_(options.shapes != nullptr ? std::move(options.shapes)
                                         : std::make_shared<SlotShapes>()),
       element_shape_(std::move(options.element_shape)),
@@ -58,6 +60,8 @@ ArrayStore::ArrayStore(ArrayOptions options)
       size_(options.size),
       dynamic_size_(options.dynamic_size),
       marked_size_(options.marked_size) {}
+
+ArrayStore::~ArrayStore() { FreeElements(slots_, &blocks_); }
 
 // ---- checks
 // --------------------------------------------------------------------------------------
@@ -128,10 +132,16 @@ TensorShape ArrayStore::ShapeOf(const Slot& slot) {
 }
 
 void ArrayStore::DropData(Slot* slot) {
-  if (slot->block != nullptr && --slot->block->live == 0) blocks_.erase(slot->block);
+  if (slot->block != nullptr && --slot->block->live == 0) blocks_.erase(slot->block->self);
   slot->block = nullptr;
   slot->value = Tensor();
   slot->owned = false;
+}
+
+void ArrayStore::FreeElements(const SparseVector<Slot>& slots, std::list<Block>* blocks) const {
+  if (!OwnsOthers(dtype_)) return;  // these go by themselves
+  slots.ForEach([](Slot& slot) { Release(std::move(slot.value)); });
+  for (Block& block : *blocks) Release(block.TakeValue());
 }
 
 void ArrayStore::SetElementShape(const PartialTensorShape& shape) {
@@ -325,20 +335,24 @@ int64_t ArrayStore::size() const {
 
 void ArrayStore::Close() {
   SparseVector<Slot> slots;
-  absl::flat_hash_map<Block*, std::unique_ptr<Block>> blocks;
-  MutexLock lock(&mu_);
-  closed_.store(true, std::memory_order_release);
-  ++version_;
-  size_ = 0;
-  busy_ = 0;
-  std::swap(slots, slots_);  // destroyed after the lock is given up: elements may own resources
-  std::swap(blocks, blocks_);
-  idle_.SignalAll();
+  std::list<Block> blocks;
+  {
+    MutexLock lock(&mu_);
+    closed_.store(true, std::memory_order_release);
+    ++version_;
+    size_ = 0;
+    busy_ = 0;
+    std::swap(slots, slots_);  // freed when the lock is given up: elements may own resources
+    std::swap(blocks, blocks_);
+    idle_.SignalAll();
+  }
+  FreeElements(slots, &blocks);
 }
 
 absl::Status ArrayStore::Freeze(const TensorShape& prefix, ArrayOptions* gradient) {
   MutexLock lock(&mu_);
   TF_RETURN_IF_ERROR(CheckOpen());
+  if (order_ >= kMaxOrder) return errors::OrderTooHigh(name_, kMaxOrder);
   PartialTensorShape joined;
   const absl::Status fits =
       PartialTensorShape(prefix.dim_sizes()).ConcatenateWithStatus(element_shape_, &joined);
@@ -353,6 +367,7 @@ absl::Status ArrayStore::Freeze(const TensorShape& prefix, ArrayOptions* gradien
   gradient->clear_after_read = !accumulate_;
   gradient->identical_element_shapes = identical_element_shapes_;
   gradient->accumulate = true;
+  gradient->order = order_ + 1;
   gradient->marked_size = marked_size_;
   gradient->shapes = std::make_shared<SlotShapes>(shapes_, shapes_->Freeze(), prefix);
   return absl::OkStatus();
@@ -362,7 +377,7 @@ int64_t ArrayStore::TotalBytes() const {
   MutexLock lock(&mu_);
   int64_t bytes = 0;
   slots_.ForEach([&bytes](const Slot& slot) { bytes += slot.value.TotalBytes(); });
-  for (const auto& [block, owned] : blocks_) bytes += block->value().TotalBytes();
+  for (const Block& block : blocks_) bytes += block.value().TotalBytes();
   return bytes;
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,7 +11,6 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "cc/core/element_ops.h"
@@ -34,6 +34,7 @@ struct ArrayOptions {
   bool clear_after_read = true;
   bool identical_element_shapes = false;
   bool accumulate = false;   // writes to one index are summed: a gradient array
+  int order = 0;             // 1: collects gradients; 2: the gradients of those; ...
   int64_t marked_size = -1;  // the pieces that concat joins in a gradient array; -1: all slots
   std::shared_ptr<SlotShapes> shapes;  // null: the store makes its own
 };
@@ -53,6 +54,7 @@ class ArrayStore {
  public:
   // Requires: 0 <= options.size < 2^31.
   explicit ArrayStore(ArrayOptions options);
+  ~ArrayStore();
   ArrayStore(const ArrayStore&) = delete;
   ArrayStore& operator=(const ArrayStore&) = delete;
 
@@ -101,7 +103,7 @@ class ArrayStore {
 
   // Fixes the size for good and describes the array of this one's gradients: as many slots,
   // `prefix` in front of the element shape, summing. Its name is the caller's to fill in. O(1).
-  // Errors, with the size not fixed: closed; the joined element shape is too large.
+  // Errors, with the size not fixed: closed; the joined element shape is too large; kMaxOrder.
   absl::Status Freeze(const tensorflow::TensorShape& prefix, ArrayOptions* gradient)
       ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -157,6 +159,8 @@ class ArrayStore {
   // The slot's data as a tensor, perhaps an unaligned one.
   static tensorflow::Tensor DataOf(const Slot& slot);
   static tensorflow::TensorShape ShapeOf(const Slot& slot);
+  // Frees what a closed or dying array has held, however deeply that nests.
+  void FreeElements(const SparseVector<Slot>& slots, std::list<Block>* blocks) const;
   // Frees the slot's data; somebody else must hold its buffer, so that nothing is destroyed here.
   void DropData(Slot* slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void SetElementShape(const tensorflow::PartialTensorShape& shape)
@@ -191,6 +195,7 @@ class ArrayStore {
   const bool clear_after_read_;
   const bool identical_element_shapes_;
   const bool accumulate_;
+  const int order_;
   const std::shared_ptr<SlotShapes> shapes_;
   std::atomic<bool> closed_{false};  // written under mu_, read anywhere
 
@@ -204,8 +209,12 @@ class ArrayStore {
   int64_t busy_ ABSL_GUARDED_BY(mu_) = 0;      // slots with a sum under way
   uint64_t version_ ABSL_GUARDED_BY(mu_) = 0;  // of the slots: rises with every change
   SparseVector<Slot> slots_ ABSL_GUARDED_BY(mu_);
-  absl::flat_hash_map<Block*, std::unique_ptr<Block>> blocks_ ABSL_GUARDED_BY(mu_);
+  std::list<Block> blocks_ ABSL_GUARDED_BY(mu_);  // those of which a slot is a part
 };
+
+// The most gradient arrays that can be gradients of one another: more is a loop gone wrong, and
+// each takes a name longer than the last one's and a step of recursion in lookups of shapes.
+inline constexpr int kMaxOrder = 100;
 
 // The most slots that an array can have: indices and sizes are int32 in the ops.
 inline constexpr int64_t kMaxSize = 2147483647;

@@ -126,8 +126,8 @@ absl::Status ArrayStore::PlanGather(ReadPlan* plan) const {
   const Tensor* last_source = nullptr;
   for (int64_t i = 0; i < plan->count; ++i) {
     const int64_t index = plan->indices[i];
-    if (clear_after_read_ && !seen.Insert(index)) return errors::ReadTwice(name_, index);
     TF_RETURN_IF_ERROR(Inspect(index, plan->element_shape, &element));
+    if (clear_after_read_ && !seen.Insert(index)) return errors::ReadTwice(name_, index);
     if (i == 0) {
       first = element.shape;
       if (!plan->attribute.IsCompatibleWith(PartialTensorShape(first.dim_sizes()))) {
@@ -138,6 +138,7 @@ absl::Status ArrayStore::PlanGather(ReadPlan* plan) const {
     }
     plan->Append(element, &last_source);
   }
+  if (seen.exhausted()) return errors::SlotsExhausted(name_, plan->count);
   return Prepend(plan->count, first, &plan->shape).ok()
              ? absl::OkStatus()
              : errors::ResultTooLarge(name_, "The gathered value");
@@ -168,7 +169,7 @@ absl::Status ArrayStore::PlanConcat(ReadPlan* plan) const {
     TF_RETURN_IF_ERROR(Inspect(i, element_shape_, &element));
     if (element.shape.dims() == 0) return errors::ConcatScalar(name_, i);
     rest = element.shape;
-    rest.RemoveDim(0);
+    if (!rest.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name_, "A row");
     if (i == 0) {
       first = rest;
       if (!plan->attribute.IsCompatibleWith(PartialTensorShape(first.dim_sizes()))) {

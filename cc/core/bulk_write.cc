@@ -1,6 +1,7 @@
 // The bulk writes of ArrayStore: scatter and split.
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "cc/core/array_store.h"
@@ -19,7 +20,9 @@ namespace {
 
 // The sum that a bulk write makes for one slot: of what the slot has, if anything, and some parts.
 struct Sum {
+  int64_t index = 0;  // of the slot
   Tensor data;
+  Tensor fresh;  // what the first sum goes to, unless `data` is owned
   bool has_data = false;
   bool owned = false;  // `data` may be changed in place
   std::vector<int64_t> parts;
@@ -29,19 +32,38 @@ struct Sum {
 
 struct ArrayStore::WritePlan {
   // The request: part i of the block goes to slot indices[i], or to slot i.
-  std::unique_ptr<Block> block;
+  std::list<Block> blocks;  // one; joins those of the store when the write is done
   bool split = false;
   absl::Span<const int32_t> indices;
 
   // What was found.
   PartialTensorShape element_shape;
-  int64_t size = 0;  // of the array afterwards
-  absl::flat_hash_map<int64_t, Sum> sums;
+  int64_t size = 0;       // of the array afterwards
+  std::vector<Sum> sums;  // rising by index
 
+  Block& block() { return blocks.front(); }
+  const Block& block() const { return blocks.front(); }
   int64_t index(int64_t part) const { return split ? part : indices[part]; }
 
   Tensor Part(int64_t i) const {
-    return ViewOf({block->value(), block->begin(i), block->count(i)}, block->shape(i));
+    return ViewOf({block().value(), block().begin(i), block().count(i)}, block().shape(i));
+  }
+
+  // Sets `sums` to empty ones for `slots`, each named once or more, with the parts that go there.
+  void MakeSums(std::vector<int64_t> slots) {
+    std::sort(slots.begin(), slots.end());
+    slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+    sums = std::vector<Sum>(slots.size());
+    for (size_t i = 0; i < slots.size(); ++i) sums[i].index = slots[i];
+    for (int64_t i = 0; !sums.empty() && i < block().parts(); ++i) {
+      if (Sum* sum = FindSum(index(i))) sum->parts.push_back(i);
+    }
+  }
+
+  Sum* FindSum(int64_t index) {
+    const auto below = [](const Sum& sum, int64_t slot) { return sum.index < slot; };
+    const auto found = std::lower_bound(sums.begin(), sums.end(), index, below);
+    return found != sums.end() && found->index == index ? &*found : nullptr;
   }
 };
 
@@ -56,7 +78,7 @@ absl::Status ArrayStore::Scatter(absl::Span<const int32_t> indices, const Tensor
   TensorShape row = value.shape();
   if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name_, "A row");
   WritePlan plan;
-  plan.block = std::make_unique<Block>(value);
+  plan.blocks.emplace_back(value);
   plan.indices = indices;
   return WriteMany(&plan, ops);
 }
@@ -83,7 +105,7 @@ absl::Status ArrayStore::Split(const Tensor& value, absl::Span<const int64_t> le
   TensorShape row = value.shape();
   if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name_, "A piece");
   WritePlan plan;
-  plan.block = std::make_unique<Block>(value, std::move(starts));
+  plan.blocks.emplace_back(value, std::move(starts));
   plan.split = true;
   return WriteMany(&plan, ops);
 }
@@ -104,13 +126,13 @@ absl::Status ArrayStore::CheckScatterIndices(absl::Span<const int32_t> indices) 
 }
 
 absl::Status ArrayStore::CheckWrites(WritePlan* plan) const {
-  const Block& block = *plan->block;
+  const Block& block = plan->block();
   TF_RETURN_IF_ERROR(CheckOpen());
   TF_RETURN_IF_ERROR(plan->split ? CheckSplitSize(block.parts())
                                  : CheckScatterIndices(plan->indices));
   plan->element_shape = element_shape_;
   plan->size = size_;
-  plan->sums.clear();
+  std::vector<int64_t> summed;
   IndexSet seen;
   TensorShape shape;
   for (int64_t i = 0; i < block.parts(); ++i) {
@@ -128,18 +150,16 @@ absl::Status ArrayStore::CheckWrites(WritePlan* plan) const {
       sums |= shape.num_elements() > 0;
       if (sums && !CanAdd(dtype_)) return errors::NoSum(name_, index, dtype_);
     }
-    if (sums) plan->sums.try_emplace(index);
+    if (sums) summed.push_back(index);
     plan->size = std::max(plan->size, index + 1);
   }
-  for (int64_t i = 0; !plan->sums.empty() && i < block.parts(); ++i) {
-    const auto sum = plan->sums.find(plan->index(i));
-    if (sum != plan->sums.end()) sum->second.parts.push_back(i);
-  }
+  if (seen.exhausted()) return errors::SlotsExhausted(name_, plan->size - 1);
+  plan->MakeSums(std::move(summed));
   return absl::OkStatus();
 }
 
 bool ArrayStore::AnyBusy(const WritePlan& plan) const {
-  for (int64_t i = 0; busy_ > 0 && i < plan.block->parts(); ++i) {
+  for (int64_t i = 0; busy_ > 0 && i < plan.block().parts(); ++i) {
     const Slot* slot = slots_.Find(plan.index(i));
     if (slot != nullptr && slot->busy) return true;
   }
@@ -158,7 +178,7 @@ absl::Status ArrayStore::WriteMany(WritePlan* plan, ElementOps& ops) {
       idle_.Wait(&mu_);
     }
     TF_RETURN_IF_ERROR(PrepareSlots(*plan));
-    if (plan->split && !accumulate_) marked_size_ = plan->block->parts();
+    if (plan->split && !accumulate_) marked_size_ = plan->block().parts();
     if (plan->sums.empty()) {
       CommitWrites(plan);
       return absl::OkStatus();
@@ -176,7 +196,7 @@ absl::Status ArrayStore::WriteMany(WritePlan* plan, ElementOps& ops) {
 
 // All that can fail for want of memory, before any slot changes.
 absl::Status ArrayStore::PrepareSlots(const WritePlan& plan) {
-  const Block& block = *plan.block;
+  const Block& block = plan.block();
   const bool record = !plan.element_shape.IsFullyDefined();
   int64_t run = 0;  // of parts with one shape whose slots follow one another, not yet recorded
   for (int64_t i = 0; i < block.parts(); ++i) {
@@ -196,8 +216,8 @@ absl::Status ArrayStore::PrepareSlots(const WritePlan& plan) {
 }
 
 void ArrayStore::LeaseSums(WritePlan* plan) {
-  for (auto& [index, sum] : plan->sums) {
-    Slot* slot = slots_.Find(index);
+  for (Sum& sum : plan->sums) {
+    Slot* slot = slots_.Find(sum.index);
     SetBusy(slot, true);
     sum.has_data = slot->state == State::kWritten;
     sum.owned = slot->owned;
@@ -207,19 +227,16 @@ void ArrayStore::LeaseSums(WritePlan* plan) {
 
 absl::Status ArrayStore::ComputeSums(WritePlan* plan, ElementOps& ops) const {
   // Buffers first: an allocation that fails must find every sum as it was.
-  std::vector<Tensor> fresh;
-  for (const auto& [index, sum] : plan->sums) {
+  for (Sum& sum : plan->sums) {
     if (sum.owned) continue;
-    fresh.emplace_back();
-    TF_RETURN_IF_ERROR(ops.Allocate(dtype_, plan->block->shape(sum.parts.front()), &fresh.back()));
+    TF_RETURN_IF_ERROR(ops.Allocate(dtype_, plan->block().shape(sum.parts.front()), &sum.fresh));
   }
-  auto next = fresh.begin();
-  for (auto& [index, sum] : plan->sums) {
+  for (Sum& sum : plan->sums) {
     auto part = sum.parts.begin();
     if (!sum.owned) {
       const Tensor first = sum.has_data ? sum.data : plan->Part(*part++);
-      TF_RETURN_IF_ERROR(ops.Add(first, plan->Part(*part++), &*next));
-      sum.data = std::move(*next++);
+      TF_RETURN_IF_ERROR(ops.Add(first, plan->Part(*part++), &sum.fresh));
+      sum.data = std::move(sum.fresh);
     }
     for (; part != sum.parts.end(); ++part) {
       TF_RETURN_IF_ERROR(ops.AddInto(plan->Part(*part), &sum.data));
@@ -229,32 +246,35 @@ absl::Status ArrayStore::ComputeSums(WritePlan* plan, ElementOps& ops) const {
 }
 
 void ArrayStore::ReturnSums(const WritePlan& plan) {
-  for (const auto& [index, sum] : plan.sums) SetBusy(slots_.Find(index), false);
+  for (const Sum& sum : plan.sums) SetBusy(slots_.Find(sum.index), false);
 }
 
 void ArrayStore::CommitWrites(WritePlan* plan) {
   ++version_;
   SetElementShape(plan->element_shape);
   size_ = plan->size;
-  Block* block = plan->block.get();
+  Block* block = &plan->block();
+  blocks_.splice(blocks_.end(), plan->blocks);
+  block->self = std::prev(blocks_.end());
+  block->live = 1;  // this call's: a slot named twice drops the block's first part again
   for (int64_t i = 0; i < block->parts(); ++i) {
     const int64_t index = plan->index(i);
     Slot* slot = slots_.Find(index);
-    if (!plan->sums.empty() && plan->sums.contains(index)) continue;
+    if (plan->FindSum(index) != nullptr) continue;
     if (slot->state == State::kWritten) DropData(slot);  // an element without values
     slot->block = block;
     slot->part = static_cast<int32_t>(i);
     slot->state = State::kWritten;
     ++block->live;
   }
-  for (auto& [index, sum] : plan->sums) {
-    Slot* slot = slots_.Find(index);
+  for (Sum& sum : plan->sums) {
+    Slot* slot = slots_.Find(sum.index);
     if (slot->block != nullptr) DropData(slot);
     std::swap(slot->value, sum.data);  // what was there is freed with the plan, unlocked
     slot->state = State::kWritten;
     slot->owned = true;
   }
-  if (block->live > 0) blocks_.emplace(block, std::move(plan->block));
+  if (--block->live == 0) blocks_.erase(block->self);
 }
 
 }  // namespace tensor_array_grad

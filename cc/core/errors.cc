@@ -189,6 +189,10 @@ absl::Status JoinedShape(Name array, const TensorShape& prefix,
   return Invalid(array, "Could not prepend ", prefix.DebugString(), " to element shape ",
                  element_shape.DebugString(), ": ", why.message());
 }
+absl::Status OrderTooHigh(Name array, int most) {
+  return Invalid(array, "Cannot make a gradient array: this one collects gradients of order ", most,
+                 " already, which is the most.");
+}
 absl::Status OtherPrefix(Name array, const TensorShape& have, const TensorShape& got) {
   return Invalid(array, "the gradient array was made with shape_to_prepend ", have.DebugString(),
                  " and cannot be had with ", got.DebugString(), ". Use another source.");

@@ -71,6 +71,7 @@ absl::Status ConcatInconsistent(Name array, const tensorflow::TensorShape& first
 absl::Status JoinedShape(Name array, const tensorflow::TensorShape& prefix,
                          const tensorflow::PartialTensorShape& element_shape,
                          const absl::Status& why);
+absl::Status OrderTooHigh(Name array, int most);
 absl::Status OtherPrefix(Name array, const tensorflow::TensorShape& have,
                          const tensorflow::TensorShape& got);
 

@@ -3,30 +3,48 @@
 
 #include <cstdint>
 
-#include "absl/container/flat_hash_set.h"
+#include "cc/core/sparse_vector.h"
 
 namespace tensor_array_grad {
 
 // Tells whether an index came before. Free while the indices go up one by one, as they nearly
-// always do; from the first step that does not, a hash set.
+// always do; from the first step that does not, a bit an index, in stretches that are touched.
 class IndexSet {
  public:
-  // Whether `index` is new.
+  // Whether `index` is new; also true where memory for it is short. Requires: index >= 0.
   bool Insert(int64_t index) {
-    if (seen_.empty() && (count_ == 0 || index == first_ + count_)) {
+    if (!marking_ && (count_ == 0 || index == first_ + count_)) {
       if (count_++ == 0) first_ = index;
       return true;
     }
-    if (seen_.empty()) {
-      for (int64_t i = 0; i < count_; ++i) seen_.insert(first_ + i);
+    if (!marking_) {
+      marking_ = true;
+      for (int64_t i = 0; i < count_; ++i) Mark(first_ + i);
     }
-    return seen_.insert(index).second;
+    return Mark(index);
   }
 
+  // Whether memory was short, so that an answer may have been wrong.
+  bool exhausted() const { return exhausted_; }
+
  private:
+  bool Mark(int64_t index) {
+    uint64_t* word = words_.FindOrMake(index / 64, /*length=*/index / 64 + 1);
+    if (word == nullptr) {
+      exhausted_ = true;
+      return true;
+    }
+    const uint64_t bit = uint64_t{1} << (index % 64);
+    const bool is_new = (*word & bit) == 0;
+    *word |= bit;
+    return is_new;
+  }
+
   int64_t first_ = 0;
-  int64_t count_ = 0;  // of the run that the indices so far are, while there is no set
-  absl::flat_hash_set<int64_t> seen_;
+  int64_t count_ = 0;  // of the run that the indices so far are, while there are no marks
+  bool marking_ = false;
+  bool exhausted_ = false;
+  SparseVector<uint64_t> words_;
 };
 
 }  // namespace tensor_array_grad

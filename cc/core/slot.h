@@ -2,6 +2,7 @@
 #define CC_CORE_SLOT_H_
 
 #include <cstdint>
+#include <list>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,8 @@ class Block {
   }
 
   const tensorflow::Tensor& value() const { return value_; }
+  // The value, to be freed. The block is of no use afterwards.
+  tensorflow::Tensor TakeValue() { return std::move(value_); }
   bool stacked() const { return starts_.empty(); }
   int64_t parts() const {
     return stacked() ? value_.dim_size(0) : static_cast<int64_t>(starts_.size()) - 1;
@@ -43,8 +46,10 @@ class Block {
     return shape;
   }
 
-  // How many slots are still parts of this block; kept by the store that owns it.
+  // Kept by the store that owns the block: how many slots are still parts of it, and where it is
+  // in the store's list.
   int64_t live = 0;
+  std::list<Block>::iterator self;
 
  private:
   void Init() {

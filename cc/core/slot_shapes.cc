@@ -8,15 +8,17 @@ using tensorflow::TensorShape;
 
 absl::Status SlotShapes::Record(int64_t begin, int64_t count, const TensorShape& shape) {
   MutexLock lock(&mu_);
-  if (shapes_.empty() || shapes_.back() != shape) {
-    shapes_.push_back(shape);
-    since_.push_back(now_);
-  }
-  const Entry entry{now_, static_cast<uint32_t>(shapes_.size() - 1)};
+  bool listed = false;  // whether `shape` is the last of shapes_
   for (int64_t i = begin; i < begin + count; ++i) {
     Entry* slot = entries_.FindOrMake(i, /*length=*/begin + count);
     if (slot == nullptr) return absl::ResourceExhaustedError("no memory for element shapes");
-    if (slot->epoch == 0) *slot = entry;
+    if (slot->epoch != 0) continue;
+    if (!listed && (shapes_.empty() || shapes_.back() != shape)) {
+      shapes_.push_back(shape);
+      since_.push_back(now_);
+    }
+    listed = true;
+    *slot = {now_, static_cast<uint32_t>(shapes_.size() - 1)};
   }
   return absl::OkStatus();
 }

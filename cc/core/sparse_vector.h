@@ -18,7 +18,7 @@ namespace tensor_array_grad {
 //
 // An untouched row costs nothing whatever its length, a touched one O(1) an entry. Pointers stay
 // valid until Clear, except those into the first chunk, which moves when it grows.
-// Not thread-safe. Never throws for a chunk: FindOrMake answers nullptr when memory is short.
+// Not thread-safe. Never throws: FindOrMake answers nullptr when memory is short.
 template <typename T>
 class SparseVector {
  public:
@@ -36,7 +36,7 @@ class SparseVector {
   T* FindOrMake(int64_t i, int64_t length) {
     if (T* found = Find(i)) return found;
     const size_t chunk = static_cast<size_t>(i) / kChunk;
-    if (chunk >= directory_.size()) directory_.resize(chunk + 1);
+    if (chunk >= directory_.size() && !GrowDirectory(chunk + 1)) return nullptr;
     if (chunk == 0) return GrowFirst(i, length) ? &directory_[0][i] : nullptr;
     directory_[chunk].reset(new (std::nothrow) T[kChunk]());
     return directory_[chunk] == nullptr ? nullptr : &directory_[chunk][i % kChunk];
@@ -59,6 +59,15 @@ class SparseVector {
 
  private:
   static constexpr int64_t kChunk = 512;
+
+  bool GrowDirectory(size_t size) {
+    try {
+      directory_.resize(size);
+    } catch (const std::bad_alloc&) {  // 32 MB for the last entry of a row of 2^31
+      return false;
+    }
+    return true;
+  }
 
   bool GrowFirst(int64_t i, int64_t length) {
     const int64_t want = std::max({i + 1, 2 * first_capacity_, std::min(length, kChunk)});

@@ -227,7 +227,7 @@ class PushBackBatchOp : public ListKernel {
                          tensor.dim_size(0), " vs. ", count);
     }
     TensorShape row = tensor.shape();
-    row.RemoveDim(0);
+    TF_RETURN_IF_ERROR(row.RemoveDimWithStatus(0));
     std::vector<InputList> inputs(count);
     for (int64_t i = 0; i < count; ++i) {
       TF_RETURN_IF_ERROR(Check(i, lists.vec<Variant>()(i), row, &inputs[i]));

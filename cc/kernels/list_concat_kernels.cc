@@ -7,6 +7,7 @@
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
+#include "tensorflow/core/platform/mem.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -17,10 +18,10 @@ using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-TensorShape WithoutFirst(const TensorShape& shape) {
-  TensorShape rest = shape;
-  rest.RemoveDim(0);
-  return rest;
+// An error where there was an empty dimension, and the product of the others overflows.
+absl::Status WithoutFirst(const TensorShape& shape, TensorShape* rest) {
+  *rest = shape;
+  return rest->RemoveDimWithStatus(0);
 }
 
 // Finds the shape that all rows have, and the length that unset elements have if all others share
@@ -35,7 +36,9 @@ class RowMerger {
       return InvalidList("Concat saw a scalar shape at index ", index,
                          " but requires at least vectors.");
     }
-    TF_RETURN_IF_ERROR(rest_.Add(WithoutFirst(element)));
+    TensorShape rest;
+    TF_RETURN_IF_ERROR(WithoutFirst(element, &rest));
+    TF_RETURN_IF_ERROR(rest_.Add(rest));
     const int64_t length = element.dim_size(0);
     if (expected_ != -1 && length != expected_) {
       return InvalidList(
@@ -122,13 +125,20 @@ class ConcatOp : public ListKernel {
     }
     if (!shape.unknown_rank()) {
       *rest = shape;
-      rest->RemoveDim(0);
+      TF_RETURN_IF_ERROR(rest->RemoveDimWithStatus(0));
     }
     return absl::OkStatus();
   }
 
   absl::Status Concat(OpKernelContext* ctx, const ListVariant& list, const TensorShape& row,
                       int64_t first) {
+    // A list takes memory for what was set, and this names the length of every element.
+    const int64_t bytes = list.size() * static_cast<int64_t>(sizeof(int64_t));
+    if (bytes > tensorflow::port::AvailableRam()) {
+      return absl::ResourceExhaustedError(absl::StrCat("Concat of a list with ", list.size(),
+                                                       " elements needs ", bytes,
+                                                       " bytes for their lengths."));
+    }
     Tensor* lengths;
     TF_RETURN_IF_ERROR(ctx->allocate_output(kLengths, TensorShape({list.size()}), &lengths));
     std::vector<Piece> pieces;
@@ -156,7 +166,8 @@ class ConcatOp : public ListKernel {
                                const TensorShape& row, int64_t first, int64_t* length) {
     if (element.kind != ListElement::kUnset) {
       const TensorShape& shape = element.tensor->shape();
-      if (shape.dims() == 0 || WithoutFirst(shape) != row) {
+      TensorShape rest;
+      if (shape.dims() == 0 || !WithoutFirst(shape, &rest).ok() || rest != row) {
         return InvalidList("Concat saw shape ", shape.DebugString(), " at index ", i,
                            " but requires rows of shape ", row.DebugString());
       }
@@ -255,8 +266,10 @@ class SplitOp : public ListKernel {
                          tensor.shape().DebugString());
     }
     PartialTensorShape rest = spec->shape;
-    if (known) rest.RemoveDim(0);
-    if (rest.IsCompatibleWith(WithoutFirst(tensor.shape()))) return absl::OkStatus();
+    if (known) TF_RETURN_IF_ERROR(rest.RemoveDimWithStatus(0));
+    TensorShape row;
+    TF_RETURN_IF_ERROR(WithoutFirst(tensor.shape(), &row));
+    if (rest.IsCompatibleWith(row)) return absl::OkStatus();
     return InvalidList("tensor shape ", tensor.shape().DebugString(),
                        " is not compatible with element_shape ", spec->shape.DebugString());
   }

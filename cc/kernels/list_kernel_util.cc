@@ -31,8 +31,19 @@ tensorflow::AllocatorAttributes AttributesFor(tensorflow::DataType dtype) {
   return dtype == tensorflow::DT_VARIANT ? OnHost() : tensorflow::AllocatorAttributes();
 }
 
+// How many lists in lists this thread is adding: adding is recursive, and the stack has an end.
+thread_local int adding = 0;
+constexpr int kMostNestedSums = 1000;
+
 absl::Status AddLists(OpKernelContext* ctx, const ListVariant& a, const ListVariant& b,
                       ListVariant* out) {
+  if (adding >= kMostNestedSums) {
+    return InvalidList("Trying to add lists that are nested more than ", kMostNestedSums, " deep");
+  }
+  const struct Nested {
+    Nested() { ++adding; }
+    ~Nested() { --adding; }
+  } nested;
   auto add = [ctx](const Tensor& left, const Tensor& right, Tensor* sum) {
     return AddTensors(ctx, left, right, sum);
   };

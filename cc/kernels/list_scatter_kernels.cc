@@ -21,8 +21,7 @@ absl::Status RowShape(const Tensor& tensor, TensorShape* row) {
                        tensor.shape().DebugString());
   }
   *row = tensor.shape();
-  row->RemoveDim(0);
-  return absl::OkStatus();
+  return row->RemoveDimWithStatus(0);  // the row of a tensor without rows may be too large
 }
 
 // Reads and checks what the ops that make a list of rows have in common. `op` is for the message.

@@ -1,9 +1,12 @@
 #ifndef CC_KERNELS_REGISTRATION_H_
 #define CC_KERNELS_REGISTRATION_H_
 
+#include <new>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "cc/core/counters.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -21,7 +24,8 @@ using KernelTable = std::vector<KernelSpec>;
 // The count of calls of our kernels for `op`, "kernels.<op>": the proof that ours ran.
 Counter& KernelCalls(const std::string& op);
 
-// `Kernel`, counted.
+// `Kernel`, counted, and with an error where memory for its own bookkeeping is short: an exception
+// would end the process.
 template <typename Kernel>
 class Counted : public Kernel {
  public:
@@ -29,7 +33,12 @@ class Counted : public Kernel {
       : Kernel(ctx), calls_(KernelCalls(this->type_string())) {}
   void Compute(tensorflow::OpKernelContext* ctx) override {
     calls_.Add();
-    Kernel::Compute(ctx);
+    try {
+      Kernel::Compute(ctx);
+    } catch (const std::bad_alloc&) {
+      ctx->SetStatus(absl::ResourceExhaustedError(
+          absl::StrCat(this->type_string(), ": out of memory for what it has to remember.")));
+    }
   }
 
  private:

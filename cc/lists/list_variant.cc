@@ -1,5 +1,7 @@
 #include "cc/lists/list_variant.h"
 
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "cc/core/counters.h"
 #include "tensorflow/core/framework/tensor_shape.pb.h"
@@ -83,8 +85,9 @@ class Decoder {
         !Number(&size)) {
       return false;
     }
-    if (!tensorflow::DataType_IsValid(static_cast<int>(dtype)) || bound > uint64_t{1} << 31 ||
-        size > static_cast<uint64_t>(PersistentList::kMaxSize)) {
+    constexpr uint64_t kMost = std::numeric_limits<int32_t>::max();  // also of elements
+    if (dtype == 0 || dtype > kMost || !tensorflow::DataType_IsValid(static_cast<int>(dtype)) ||
+        bound > kMost + 1 || size > kMost) {
       return false;
     }
     spec->dtype = static_cast<DataType>(dtype);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "cc/core/release.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace tensor_array_grad {
@@ -37,7 +38,9 @@ class SharedElement final : public Shareable {
   explicit SharedElement(tensorflow::Tensor tensor) : value(std::move(tensor)) {}
 
   void Unref() {
-    if (Drop()) delete this;
+    if (!Drop()) return;
+    if (OwnsOthers(value.dtype())) Release(std::move(value));  // a list of lists of lists ...
+    delete this;
   }
 
   tensorflow::Tensor value;

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "cc/core/array_name.h"
 #include "cc/core/errors.h"
+#include "cc/core/release.h"
 #include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/platform/errors.h"
 
@@ -46,9 +47,12 @@ ArrayResource::ArrayResource(Place place, std::string name, ArrayOptions options
 
 ArrayResource::~ArrayResource() {
   Unlist();
-  Living& living = TheLiving();
-  MutexLock lock(&living.mu);
-  living.arrays.erase(living_);
+  {
+    Living& living = TheLiving();
+    MutexLock lock(&living.mu);
+    living.arrays.erase(living_);
+  }
+  for (auto& [source, grad] : grads_) Release(std::move(grad.handle));
 }
 
 void ArrayResource::Create(Place place, std::string name, ArrayOptions options, Tensor* handle) {
@@ -99,7 +103,7 @@ absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const Ten
   Grad closed;  // the array that is replaced, if any; destroyed unlocked
   {
     MutexLock lock(&grads_mu_);
-    Grad& grad = grads_[source];
+    Grad& grad = grads_[std::string(source)];
     if (grad.array != nullptr && !grad.array->store().closed()) return accept(grad);
     closed = std::exchange(grad, made);
   }

@@ -2,13 +2,14 @@
 #define CC_RESOURCE_ARRAY_RESOURCE_H_
 
 #include <atomic>
+#include <functional>
 #include <list>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "cc/core/array_store.h"
@@ -78,7 +79,7 @@ class ArrayResource : public tensorflow::ResourceBase {
   std::atomic<bool> listed_{false};
   std::list<const ArrayResource*>::iterator living_;
   mutable Mutex grads_mu_;
-  absl::flat_hash_map<std::string, Grad> grads_ ABSL_GUARDED_BY(grads_mu_);
+  std::map<std::string, Grad, std::less<>> grads_ ABSL_GUARDED_BY(grads_mu_);  // by source
 };
 
 }  // namespace tensor_array_grad
