@@ -29,6 +29,7 @@ EXTERNAL = {
     "tensorflow/cc/": "@pip_tensorflow//:cc",
     "tensorflow/c/": "@pip_tensorflow//:cc",
     "tensorflow/": "@pip_tensorflow//:framework",
+    "xla/": "@pip_tensorflow//:framework",
     "absl/": "@pip_tensorflow//:framework",  # the wheel's own copy: two would not mix
     "unsupported/Eigen/": "@pip_tensorflow//:framework",
     "gtest/": "@googletest//:gtest_main",

@@ -65,7 +65,7 @@ std::map<std::string, std::vector<std::string>> Families() {
 
 std::vector<std::string> MissingKernels() {
   const Built built = ThisBuild();
-  return Holes(KernelsOfFamilies(), built.ops, built.gpu_kernels);
+  return Holes(KernelsOfFamilies(), built.kernels, built.gpu_kernels);
 }
 
 bool GraphPassEnabled() { return IsGraphPassEnabled(); }

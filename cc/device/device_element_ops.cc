@@ -1,8 +1,10 @@
 #include "cc/device/device_element_ops.h"
 
 #include "cc/device/functors.h"
+#include "cc/device/functors_gpu.h"
 #include "tensorflow/core/framework/device_base.h"
 #include "tensorflow/core/util/work_sharder.h"
+#include "xla/stream_executor/stream.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -28,27 +30,59 @@ class IntraOpPool {
   tensorflow::OpKernelContext* const ctx_;
 };
 
+// Objects (strings, variants) are in host memory wherever their kernel runs.
+bool InDeviceMemory(tensorflow::OpKernelContext* ctx, const Tensor& tensor) {
+  return OnGpu(ctx) && tensorflow::DataTypeCanUseMemcpy(tensor.dtype());
+}
+
+// Calls work(queue) with the queue of the kernel's GPU.
+template <typename Work>
+absl::Status OnQueue(tensorflow::OpKernelContext* ctx, Work work) {
+  tensorflow::DeviceContext* const device = ctx->op_device_context();
+  if (device == nullptr || device->stream() == nullptr) {
+    return absl::InternalError("the GPU that a tensor_array_grad kernel runs on has no stream");
+  }
+  const auto allocate = [ctx](int64_t bytes, Tensor* room) {
+    return ctx->allocate_temp(tensorflow::DT_UINT8, TensorShape({bytes}), room);
+  };
+  return work(gpu::Queue{device->stream()->platform_specific_handle().stream, allocate});
+}
+
 }  // namespace
 
-absl::Status CpuElementOps::Allocate(DataType dtype, const TensorShape& shape, Tensor* out) {
+bool OnGpu(tensorflow::OpKernelContext* ctx) {
+  return ctx->device()->attributes().device_type() == tensorflow::DEVICE_GPU;
+}
+
+absl::Status DeviceElementOps::Allocate(DataType dtype, const TensorShape& shape, Tensor* out) {
   return ctx_->allocate_temp(dtype, shape, out);
 }
 
-absl::Status CpuElementOps::Zero(Tensor* out) {
+absl::Status DeviceElementOps::Zero(Tensor* out) {
+  if (InDeviceMemory(ctx_, *out)) {
+    return OnQueue(ctx_, [&](const gpu::Queue& queue) { return gpu::Zero(queue, out); });
+  }
   cpu::Zero(IntraOpPool(ctx_), out);
   return absl::OkStatus();
 }
 
-absl::Status CpuElementOps::AddInto(const Tensor& addend, Tensor* sum) {
+absl::Status DeviceElementOps::AddInto(const Tensor& addend, Tensor* sum) {
   return Add(*sum, addend, sum);
 }
 
-absl::Status CpuElementOps::Add(const Tensor& left, const Tensor& right, Tensor* out) {
+absl::Status DeviceElementOps::Add(const Tensor& left, const Tensor& right, Tensor* out) {
+  if (InDeviceMemory(ctx_, *out)) {
+    return OnQueue(ctx_,
+                   [&](const gpu::Queue& queue) { return gpu::Add(left, right, queue, out); });
+  }
   cpu::Add(left, right, IntraOpPool(ctx_), out);
   return absl::OkStatus();
 }
 
-absl::Status CpuElementOps::Pack(absl::Span<const Piece> pieces, Tensor* out) {
+absl::Status DeviceElementOps::Pack(absl::Span<const Piece> pieces, Tensor* out) {
+  if (InDeviceMemory(ctx_, *out)) {
+    return OnQueue(ctx_, [&](const gpu::Queue& queue) { return gpu::Pack(pieces, queue, out); });
+  }
   cpu::Pack(pieces, IntraOpPool(ctx_), out);
   return absl::OkStatus();
 }

@@ -6,11 +6,17 @@
 
 namespace tensor_array_grad {
 
-// The ElementOps of a kernel on the CPU: allocates through the kernel's context and computes on the
-// calling thread and the device's intra-op pool. Lives no longer than the context.
-class CpuElementOps : public ElementOps {
+// Whether the kernel that `ctx` belongs to runs on a GPU, so that the elements that it meets are in
+// device memory: their values must not be read or written but through DeviceElementOps.
+bool OnGpu(tensorflow::OpKernelContext* ctx);
+
+// The ElementOps of a kernel: allocates through the kernel's context and computes where the kernel
+// was placed. On a CPU that is the calling thread and the device's intra-op pool; on a GPU the
+// device's stream, where work is queued and not waited for. Costs nothing until it is asked for
+// something. Lives no longer than the context.
+class DeviceElementOps : public ElementOps {
  public:
-  explicit CpuElementOps(tensorflow::OpKernelContext* ctx) : ctx_(ctx) {}
+  explicit DeviceElementOps(tensorflow::OpKernelContext* ctx) : ctx_(ctx) {}
 
   absl::Status Allocate(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
                         tensorflow::Tensor* out) override;

@@ -26,7 +26,7 @@ class WriteOp : public OpKernel {
     OP_REQUIRES_OK(ctx, store.CheckWriteDtype(ctx->input_dtype(kValue)));
     Tensor value = ctx->input(kValue);
     const bool exclusive = store.accumulates() && TakeBuffer(ctx, &value);
-    CpuElementOps ops(ctx);
+    DeviceElementOps ops(ctx);
     OP_REQUIRES_OK(ctx, store.Write(index, std::move(value), exclusive, ops));
     ForwardFlow(ctx, kFlowIn, kFlowOut);
   }
@@ -63,7 +63,7 @@ class ReadOp : public OpKernel {
     ArrayRef array;
     OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
     OP_REQUIRES_OK(ctx, array->store().CheckReadDtype(dtype_));
-    CpuElementOps ops(ctx);
+    DeviceElementOps ops(ctx);
     Tensor value;
     OP_REQUIRES_OK(ctx, array->store().Read(index, ops, &value));
     ctx->set_output(kValue, std::move(value));
@@ -80,8 +80,11 @@ class ReadOp : public OpKernel {
 }  // namespace
 
 KernelTable AccessKernels() {
-  return {{"TensorArrayWriteV3", MakeKernel<WriteOp>, {"handle", "index"}},
-          {"TensorArrayReadV3", MakeKernel<ReadOp>, {"handle", "index"}}};
+  return {{"TensorArrayWriteV3", MakeKernel<WriteOp>, {"handle", "index"}, GpuNumbers("T")},
+          {"TensorArrayReadV3",
+           MakeKernel<ReadOp>,
+           {"handle", "index"},
+           GpuNumbers("dtype", {tensorflow::DT_INT64})}};
 }
 
 }  // namespace tensor_array_grad

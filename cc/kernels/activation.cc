@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cc/device/cuda_kernels.h"
 #include "tensorflow/core/framework/device_factory.h"
 #include "tensorflow/core/framework/kernel_def.pb.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -19,6 +20,11 @@ namespace {
 
 bool Has(const std::vector<std::string>& all, const std::string& one) {
   return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
 }
 
 bool SaysOff(const std::string& value) {
@@ -59,6 +65,45 @@ std::vector<std::string> TypesOf(const tensorflow::KernelDef& def) {
   return types;
 }
 
+// Whether a kernel serves a GPU, by its name or as any device does.
+bool ServesGpu(const RegisteredKernel& kernel) {
+  return kernel.device == "GPU" || kernel.device == "DEFAULT";
+}
+
+// Whether `ours` takes over all that `stock` serves on `device`.
+bool Replaces(const RegisteredKernel& ours, const RegisteredKernel& stock,
+              const std::string& device) {
+  if (ours.op != stock.op || ours.device != device) return false;
+  if (ours.types.empty()) return true;
+  return !stock.types.empty() &&
+         std::all_of(stock.types.begin(), stock.types.end(),
+                     [&](const std::string& type) { return Has(ours.types, type); });
+}
+
+// Why our kernels do not go where a GPU is visible, and "" if they do.
+std::string GpuRefusal(const Surroundings& around, const Built& built) {
+  if (!around.gpu_visible) return "";
+  constexpr char kHide[] = "CUDA_VISIBLE_DEVICES='' hides the GPU";
+  if (!built.gpu_kernels) {
+    return absl::StrCat(
+        "a GPU is visible and this build has CPU kernels only: replacing them would move arrays "
+        "off the GPU, so stock kernels are kept (",
+        kHide, ")");
+  }
+  if (!around.gpu_obstacle.empty()) {
+    return absl::StrCat("a GPU is visible that the kernels of this build cannot run on: ",
+                        around.gpu_obstacle, "; stock kernels are kept (", kHide, ")");
+  }
+  // Until they have passed tools/gpu_check.sh on hardware, nobody gets them unasked.
+  if (around.gpu_switch.empty() || SaysOff(around.gpu_switch)) {
+    return absl::StrCat(
+        "a GPU is visible and the GPU kernels of this build have never run on one: stock kernels "
+        "are kept (TENSOR_ARRAY_GRAD_GPU=1 uses ours all the same, ",
+        kHide, ")");
+  }
+  return "";
+}
+
 // Ops of our own have a name with a namespace: "TensorArrayGrad>ListAccumulate".
 bool IsStockOp(const std::string& op) { return op.find('>') == std::string::npos; }
 
@@ -93,10 +138,11 @@ const std::vector<OpFamily>& OpFamilies() {
 
 Surroundings LookAround() {
   Surroundings around;
-  const char* value = std::getenv("TENSOR_ARRAY_GRAD");
-  around.environment_switch = value == nullptr ? "" : value;
+  around.environment_switch = Environment("TENSOR_ARRAY_GRAD");
   around.running_version = RunningVersion();
   around.gpu_visible = GpuVisible();
+  around.gpu_switch = Environment("TENSOR_ARRAY_GRAD_GPU");
+  if (around.gpu_visible) around.gpu_obstacle = cuda::WhyUnusable();
   around.kernels = KernelsOfFamilies();
   return around;
 }
@@ -115,13 +161,16 @@ std::vector<RegisteredKernel> KernelsOfFamilies() {
 }
 
 std::vector<std::string> Holes(const std::vector<RegisteredKernel>& stock,
-                               const std::vector<std::string>& ours, bool gpu_kernels) {
+                               const std::vector<RegisteredKernel>& ours, bool gpu) {
   std::vector<std::string> holes;
   for (const RegisteredKernel& kernel : stock) {
-    const bool device_served = kernel.device == "CPU" || (gpu_kernels && kernel.device == "GPU");
-    if (kernel.priority > 0 || !device_served || Has(ours, kernel.op)) continue;
-    const std::string hole = absl::StrCat(kernel.op, " on ", kernel.device);
-    if (!Has(holes, hole)) holes.push_back(hole);
+    const std::string device = ServesGpu(kernel) ? "GPU" : kernel.device;
+    if (kernel.priority > 0 || !(device == "CPU" || (gpu && device == "GPU"))) continue;
+    const bool replaced = std::any_of(
+        ours.begin(), ours.end(),
+        [&](const RegisteredKernel& candidate) { return Replaces(candidate, kernel, device); });
+    const std::string hole = absl::StrCat(kernel.op, " on ", device);
+    if (!replaced && !Has(holes, hole)) holes.push_back(hole);
   }
   return holes;
 }
@@ -142,19 +191,18 @@ Activation Decide(const Surroundings& around, const Built& built) {
             absl::StrCat("another library has already replaced ", rival->op, " on ", rival->device,
                          " (a second copy of tensor_array_grad?): this copy replaces nothing")};
   }
-  if (around.gpu_visible && !built.gpu_kernels) {
-    return {
-        false, "gpu",
-        "a GPU is visible and this build has CPU kernels only: replacing them would move "
-        "arrays off the GPU, so stock kernels are kept (CUDA_VISIBLE_DEVICES='' hides the GPU)"};
-  }
-  const std::vector<std::string> holes = Holes(around.kernels, built.ops, built.gpu_kernels);
+  const std::string gpu_refusal = GpuRefusal(around, built);
+  if (!gpu_refusal.empty()) return {false, "gpu", gpu_refusal};
+  const std::vector<std::string> holes = Holes(around.kernels, built.kernels, around.gpu_visible);
   if (!holes.empty()) {
     return {false, "hole",
             absl::StrCat("this build lacks kernels for ", absl::StrJoin(holes, ", "),
                          ": all ops of a family are replaced or none")};
   }
-  const auto replaced = std::count_if(built.ops.begin(), built.ops.end(), IsStockOp);
+  const auto replaced =
+      std::count_if(built.kernels.begin(), built.kernels.end(), [](const RegisteredKernel& kernel) {
+        return kernel.device == "CPU" && IsStockOp(kernel.op);
+      });
   return {true, "", absl::StrCat("replaced ", replaced, " ops")};
 }
 

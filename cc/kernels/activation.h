@@ -16,7 +16,7 @@ struct Activation {
 // One kernel in TensorFlow's registry, stock's or ours.
 struct RegisteredKernel {
   std::string op;
-  std::string device;              // "CPU", "GPU"; stock has some for XLA's devices too
+  std::string device;              // "CPU", "GPU"; "DEFAULT" is any but a CPU
   std::vector<std::string> types;  // the dtypes it is constrained to; empty means all
   int priority = 0;                // stock has 0, ours 1
   std::string label;               // kernels with a label are chosen by name only
@@ -36,6 +36,8 @@ struct Surroundings {
   std::string environment_switch;         // value of TENSOR_ARRAY_GRAD, "" when unset
   std::string running_version;            // of TensorFlow; "" when it cannot be told
   bool gpu_visible = false;               // TensorFlow can use a GPU in this process
+  std::string gpu_switch;                 // value of TENSOR_ARRAY_GRAD_GPU, "" when unset
+  std::string gpu_obstacle;               // why our device code cannot run there, "" if it can
   std::vector<RegisteredKernel> kernels;  // of the ops of all families
 };
 Surroundings LookAround();
@@ -45,9 +47,9 @@ std::vector<RegisteredKernel> KernelsOfFamilies();
 
 // What this library was built as.
 struct Built {
-  std::string version;           // of TensorFlow, "2.21.0"
-  bool gpu_kernels = false;      // the table has a kernel for GPU wherever stock has one
-  std::vector<std::string> ops;  // those with a kernel in the table
+  std::string version;                    // of TensorFlow, "2.21.0"
+  bool gpu_kernels = false;               // device code and kernels for GPU are in it
+  std::vector<RegisteredKernel> kernels;  // all that it would register
 };
 
 // Decides, from the loading of the library on, for the whole process: stock's kernels cannot be
@@ -56,10 +58,11 @@ struct Built {
 // Pure, so that each refusal has a test. O(kernels * ops).
 Activation Decide(const Surroundings& around, const Built& built);
 
-// The places where stock has a kernel and `ours` has none: "op on device". An op that is missing
-// from a family would meet arrays of the other kind, so any hole is a reason to override nothing.
+// The places where stock has a kernel for a dtype and `ours` has none: "op on device". An op that
+// is missing from a family would meet arrays of the other kind, so any hole is a reason to override
+// nothing. Looks at GPUs too if `gpu`; a kernel of stock's for DEFAULT serves a GPU as well.
 std::vector<std::string> Holes(const std::vector<RegisteredKernel>& stock,
-                               const std::vector<std::string>& ours, bool gpu_kernels);
+                               const std::vector<RegisteredKernel>& ours, bool gpu);
 
 // This copy of the library: how it was built, and the decision made once while it was loaded.
 Built ThisBuild();

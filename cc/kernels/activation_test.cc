@@ -13,7 +13,17 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 Built ForVersion(const std::string& version) {
-  return {version, /*gpu_kernels=*/false, {"TensorArrayV3", "TensorArrayReadV3"}};
+  return {version,
+          /*gpu_kernels=*/false,
+          {{"TensorArrayV3", "CPU", {}, 1, ""}, {"TensorArrayReadV3", "CPU", {}, 1, ""}}};
+}
+
+Built WithGpuKernels() {
+  Built built = ForVersion("2.21.0");
+  built.gpu_kernels = true;
+  built.kernels.push_back({"TensorArrayV3", "GPU", {"float"}, 1, ""});
+  built.kernels.push_back({"TensorArrayReadV3", "GPU", {"float"}, 1, ""});
+  return built;
 }
 
 // A CPU machine with the TensorFlow that the library was built for.
@@ -26,7 +36,8 @@ Surroundings Fitting() {
 
 TEST(ActivationTest, AFittingProcessIsTakenOver) {
   Built built = ForVersion("2.21.1");
-  built.ops.push_back("TensorArrayGrad>ListAccumulate");  // our own op: nothing to replace
+  // Our own op: nothing to replace.
+  built.kernels.push_back({"TensorArrayGrad>ListAccumulate", "CPU", {}, 1, ""});
   const Activation activation = Decide(Fitting(), built);
   EXPECT_TRUE(activation.active) << activation.reason;
   EXPECT_EQ(activation.reason, "replaced 2 ops");
@@ -76,15 +87,51 @@ TEST(ActivationTest, ALabelledKernelIsNoRival) {
   EXPECT_TRUE(Decide(around, ForVersion("2.21.0")).active);
 }
 
-TEST(ActivationTest, AVisibleGpuWithoutGpuKernelsReplacesNothing) {
+// A machine on which TensorFlow sees a GPU, and the user asks for our kernels on it.
+Surroundings WithAGpu() {
   Surroundings around = Fitting();
   around.gpu_visible = true;
-  const Activation activation = Decide(around, ForVersion("2.21.0"));
+  around.gpu_switch = "1";
+  return around;
+}
+
+TEST(ActivationTest, AVisibleGpuWithoutGpuKernelsReplacesNothing) {
+  const Activation activation = Decide(WithAGpu(), ForVersion("2.21.0"));
   EXPECT_FALSE(activation.active);
-  EXPECT_THAT(activation.reason, HasSubstr("GPU is visible"));
-  Built both = ForVersion("2.21.0");
-  both.gpu_kernels = true;
-  EXPECT_TRUE(Decide(around, both).active);
+  EXPECT_EQ(activation.cause, "gpu");
+  EXPECT_THAT(activation.reason, HasSubstr("a GPU is visible and this build has CPU kernels only"));
+}
+
+TEST(ActivationTest, AVisibleGpuWithGpuKernelsIsTakenOverWhenTheUserAsks) {
+  EXPECT_TRUE(Decide(WithAGpu(), WithGpuKernels()).active);
+  for (const char* value : {"", "0", "off"}) {
+    Surroundings around = WithAGpu();
+    around.gpu_switch = value;
+    const Activation activation = Decide(around, WithGpuKernels());
+    EXPECT_FALSE(activation.active) << value;
+    EXPECT_EQ(activation.cause, "gpu");
+    EXPECT_THAT(activation.reason, HasSubstr("TENSOR_ARRAY_GRAD_GPU=1"));
+  }
+}
+
+TEST(ActivationTest, AGpuThatOurDeviceCodeCannotRunOnIsLeftToStock) {
+  Surroundings around = WithAGpu();
+  around.gpu_obstacle = "the NVIDIA driver supports CUDA 12.4 and CUDA 13.0 is needed";
+  const Activation activation = Decide(around, WithGpuKernels());
+  EXPECT_FALSE(activation.active);
+  EXPECT_EQ(activation.cause, "gpu");
+  EXPECT_THAT(activation.reason, HasSubstr(around.gpu_obstacle));
+}
+
+TEST(ActivationTest, WithoutAVisibleGpuItsKernelsNeedNoAskingAndMayHaveHoles) {
+  Surroundings around = Fitting();
+  around.kernels.push_back({"TensorArrayReadV3", "GPU", {"half"}, 0, ""});
+  EXPECT_TRUE(Decide(around, WithGpuKernels()).active);
+  around.gpu_visible = true;
+  around.gpu_switch = "1";
+  const Activation activation = Decide(around, WithGpuKernels());
+  EXPECT_FALSE(activation.active);
+  EXPECT_THAT(activation.reason, HasSubstr("lacks kernels for TensorArrayReadV3 on GPU"));
 }
 
 TEST(ActivationTest, AnOpWithoutOurKernelIsAHoleNamedOnce) {
@@ -94,11 +141,34 @@ TEST(ActivationTest, AnOpWithoutOurKernelIsAHoleNamedOnce) {
       {"TensorArrayWriteV3", "CPU", {"double"}, 0, ""},
       {"TensorArrayWriteV3", "GPU", {"float"}, 0, ""},
   };
-  EXPECT_THAT(Holes(stock, {"TensorArrayReadV3"}, /*gpu_kernels=*/false),
-              ElementsAre("TensorArrayWriteV3 on CPU"));
-  EXPECT_THAT(Holes(stock, {"TensorArrayReadV3"}, /*gpu_kernels=*/true),
+  const RegisteredKernel read = {"TensorArrayReadV3", "CPU", {}, 1, ""};
+  const RegisteredKernel write = {"TensorArrayWriteV3", "CPU", {}, 1, ""};
+  EXPECT_THAT(Holes(stock, {read}, /*gpu=*/false), ElementsAre("TensorArrayWriteV3 on CPU"));
+  EXPECT_THAT(Holes(stock, {read}, /*gpu=*/true),
               ElementsAre("TensorArrayWriteV3 on CPU", "TensorArrayWriteV3 on GPU"));
-  EXPECT_THAT(Holes(stock, {"TensorArrayReadV3", "TensorArrayWriteV3"}, false), IsEmpty());
+  EXPECT_THAT(Holes(stock, {read, write}, /*gpu=*/false), IsEmpty());
+}
+
+TEST(ActivationTest, ADtypeThatOnlyStockHasOnAGpuIsAHole) {
+  const RegisteredKernel ours = {"TensorListStack", "GPU", {"float", "int32"}, 1, ""};
+  const auto holes = [&ours](const std::string& device, const std::vector<std::string>& types) {
+    return Holes({{"TensorListStack", device, types, 0, ""}}, {ours}, /*gpu=*/true);
+  };
+  EXPECT_THAT(holes("GPU", {"float"}), IsEmpty());
+  EXPECT_THAT(holes("GPU", {"float", "int32"}), IsEmpty());
+  EXPECT_THAT(holes("GPU", {"half"}), ElementsAre("TensorListStack on GPU"));
+  EXPECT_THAT(holes("GPU", {}), ElementsAre("TensorListStack on GPU"));  // stock has them all
+}
+
+TEST(ActivationTest, AKernelForAnyDeviceServesAGpuToo) {
+  const std::vector<RegisteredKernel> stock = {{"TensorListLength", "DEFAULT", {}, 0, ""}};
+  EXPECT_THAT(Holes(stock, {}, /*gpu=*/true), ElementsAre("TensorListLength on GPU"));
+  EXPECT_THAT(Holes(stock, {{"TensorListLength", "GPU", {}, 1, ""}}, /*gpu=*/true), IsEmpty());
+  EXPECT_THAT(Holes(stock, {}, /*gpu=*/false), IsEmpty());
+}
+
+TEST(ActivationTest, ThisBuildHasNoHole) {
+  EXPECT_THAT(Holes(KernelsOfFamilies(), ThisBuild().kernels, ThisBuild().gpu_kernels), IsEmpty());
 }
 
 TEST(ActivationTest, AFamilyWithAHoleIsLeftToStock) {

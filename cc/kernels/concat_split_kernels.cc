@@ -27,7 +27,7 @@ class ConcatOp : public OpKernel {
     ArrayRef array;
     OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
     OP_REQUIRES_OK(ctx, array->store().CheckReadDtype(dtype_));
-    CpuElementOps ops(ctx);
+    DeviceElementOps ops(ctx);
     Tensor value;
     std::vector<int64_t> lengths;
     OP_REQUIRES_OK(ctx, array->store().Concat(element_shape_except0_, ops, &value, &lengths));
@@ -58,7 +58,7 @@ class SplitOp : public OpKernel {
     OP_REQUIRES(ctx, lengths.dims() == 1, errors::LengthsNotVector(store.name(), lengths.shape()));
     const Tensor& value = ctx->input(kValue);
     OP_REQUIRES_OK(ctx, store.CheckWriteDtype(value.dtype()));
-    CpuElementOps ops(ctx);
+    DeviceElementOps ops(ctx);
     OP_REQUIRES_OK(ctx, store.Split(value, Values<int64_t>(ctx, kLengths), ops));
     ForwardFlow(ctx, kFlowIn, kFlowOut);
   }
@@ -71,8 +71,11 @@ class SplitOp : public OpKernel {
 }  // namespace
 
 KernelTable ConcatSplitKernels() {
-  return {{"TensorArrayConcatV3", MakeKernel<ConcatOp>, {"handle", "lengths"}},
-          {"TensorArraySplitV3", MakeKernel<SplitOp>, {"handle", "lengths"}}};
+  return {{"TensorArrayConcatV3",
+           MakeKernel<ConcatOp>,
+           {"handle", "lengths"},
+           GpuNumbers("dtype", {tensorflow::DT_INT32})},
+          {"TensorArraySplitV3", MakeKernel<SplitOp>, {"handle", "lengths"}, GpuNumbers("T")}};
 }
 
 }  // namespace tensor_array_grad

@@ -28,7 +28,7 @@ class GatherOp : public OpKernel {
     OP_REQUIRES_OK(ctx, store.CheckReadDtype(dtype_));
     const Tensor& indices = ctx->input(kIndices);
     OP_REQUIRES(ctx, indices.dims() == 1, errors::IndicesNotVector(store.name(), indices.shape()));
-    CpuElementOps ops(ctx);
+    DeviceElementOps ops(ctx);
     Tensor value;
     OP_REQUIRES_OK(ctx, store.Gather(Values<int32_t>(ctx, kIndices), element_shape_, ops, &value));
     ctx->set_output(kValue, std::move(value));
@@ -54,7 +54,7 @@ class ScatterOp : public OpKernel {
     OP_REQUIRES_OK(ctx, store.CheckWriteDtype(value.dtype()));
     const Tensor& indices = ctx->input(kIndices);
     OP_REQUIRES(ctx, indices.dims() == 1, errors::IndicesNotVector(store.name(), indices.shape()));
-    CpuElementOps ops(ctx);
+    DeviceElementOps ops(ctx);
     OP_REQUIRES_OK(ctx, store.Scatter(Values<int32_t>(ctx, kIndices), value, ops));
     ForwardFlow(ctx, kFlowIn, kFlowOut);
   }
@@ -67,8 +67,14 @@ class ScatterOp : public OpKernel {
 }  // namespace
 
 KernelTable GatherScatterKernels() {
-  return {{"TensorArrayGatherV3", MakeKernel<GatherOp>, {"handle", "indices"}},
-          {"TensorArrayScatterV3", MakeKernel<ScatterOp>, {"handle", "indices"}}};
+  return {{"TensorArrayGatherV3",
+           MakeKernel<GatherOp>,
+           {"handle", "indices"},
+           GpuNumbers("dtype", {tensorflow::DT_INT32})},
+          {"TensorArrayScatterV3",
+           MakeKernel<ScatterOp>,
+           {"handle", "indices"},
+           GpuNumbers("T", {tensorflow::DT_INT64})}};
 }
 
 }  // namespace tensor_array_grad

@@ -16,7 +16,7 @@ using tensorflow::TensorShape;
 // Finds, or makes once per `source`, the array that sums the gradients of `handle`.
 class GradOp : public OpKernel {
  public:
-  explicit GradOp(OpKernelConstruction* ctx) : OpKernel(ctx), flow_(NewFlow()) {
+  explicit GradOp(OpKernelConstruction* ctx) : OpKernel(ctx), flow_(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("source", &source_));
   }
 
@@ -28,7 +28,7 @@ class GradOp : public OpKernel {
     Tensor handle;
     OP_REQUIRES_OK(ctx, forward->FindOrCreateGrad(source_, prefix, &handle));
     ctx->set_output(kGradHandle, std::move(handle));
-    ctx->set_output(kFlowOut, flow_);
+    OP_REQUIRES_OK(ctx, flow_.Output(ctx, kFlowOut));
   }
 
   bool IsExpensive() override { return false; }
@@ -42,7 +42,7 @@ class GradOp : public OpKernel {
 
  private:
   std::string source_;
-  const Tensor flow_;
+  FirstFlow flow_;
 };
 
 // The same, for gradients with more dimensions than the elements have.

@@ -2,7 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/core/errors.h"
+#include "cc/device/device_element_ops.h"
 #include "tensorflow/core/framework/resource_handle.h"
+#include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {
 
@@ -64,10 +66,26 @@ void ForwardFlow(OpKernelContext* ctx, int input, int output) {
   ctx->set_output(output, ctx->input(input));
 }
 
-Tensor NewFlow() {
-  Tensor flow(tensorflow::DT_FLOAT, tensorflow::TensorShape({}));
-  flow.scalar<float>()() = 0.0f;
-  return flow;
+FirstFlow::FirstFlow(tensorflow::OpKernelConstruction* ctx)
+    : on_host_(ctx->device_type() == tensorflow::DeviceType(tensorflow::DEVICE_CPU)) {
+  if (!on_host_) return;  // a constructor has no stream to make it on
+  flow_ = Tensor(tensorflow::DT_FLOAT, tensorflow::TensorShape({}));
+  flow_.scalar<float>()() = 0.0f;
+}
+
+absl::Status FirstFlow::Output(OpKernelContext* ctx, int output) {
+  if (!on_host_) {
+    MutexLock lock(&mu_);
+    if (flow_.NumElements() == 0) {
+      DeviceElementOps ops(ctx);
+      Tensor zero;
+      TF_RETURN_IF_ERROR(ops.Allocate(tensorflow::DT_FLOAT, tensorflow::TensorShape({}), &zero));
+      TF_RETURN_IF_ERROR(ops.Zero(&zero));
+      flow_ = std::move(zero);
+    }
+  }
+  ctx->set_output(output, flow_);
+  return absl::OkStatus();
 }
 
 }  // namespace tensor_array_grad

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "cc/core/mutex.h"
 #include "cc/resource/array_resource.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/lib/core/refcount.h"
@@ -45,8 +46,20 @@ absl::Span<const T> Values(tensorflow::OpKernelContext* ctx, int input) {
 // Passes the flow in input `input` on as output `output`, whatever it is.
 void ForwardFlow(tensorflow::OpKernelContext* ctx, int input, int output);
 
-// A flow to start from: the scalar 0.0, allocated once a kernel.
-tensorflow::Tensor NewFlow();
+// The flow that an array starts with: the scalar 0.0, where the op's device keeps its floats. Made
+// once a kernel and shared by all its calls.
+class FirstFlow {
+ public:
+  explicit FirstFlow(tensorflow::OpKernelConstruction* ctx);
+
+  // Makes it output `output`.
+  absl::Status Output(tensorflow::OpKernelContext* ctx, int output);
+
+ private:
+  const bool on_host_;
+  Mutex mu_;
+  tensorflow::Tensor flow_;  // set by the constructor on a host, else by the first call, under mu_
+};
 
 }  // namespace tensor_array_grad
 

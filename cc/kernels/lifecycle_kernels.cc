@@ -29,7 +29,7 @@ Place PlaceOf(OpKernelContext* ctx) {
 // Makes an array.
 class CreateOp : public OpKernel {
  public:
-  explicit CreateOp(OpKernelConstruction* ctx) : OpKernel(ctx), flow_(NewFlow()) {
+  explicit CreateOp(OpKernelConstruction* ctx) : OpKernel(ctx), flow_(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &options_.dtype));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("element_shape", &options_.element_shape));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("dynamic_size", &options_.dynamic_size));
@@ -49,7 +49,7 @@ class CreateOp : public OpKernel {
     Tensor handle;
     ArrayResource::Create(PlaceOf(ctx), NewForwardName(base_name_), std::move(options), &handle);
     ctx->set_output(kHandle, std::move(handle));
-    ctx->set_output(kFlow, flow_);
+    OP_REQUIRES_OK(ctx, flow_.Output(ctx, kFlow));
   }
 
   bool IsExpensive() override { return false; }
@@ -59,7 +59,7 @@ class CreateOp : public OpKernel {
   enum Outputs { kHandle, kFlow };
   ArrayOptions options_;
   std::string base_name_;
-  const Tensor flow_;
+  FirstFlow flow_;
 };
 
 // The number of slots.
@@ -100,7 +100,10 @@ class CloseOp : public OpKernel {
 }  // namespace
 
 KernelTable LifecycleKernels() {
-  return {{"TensorArrayV3", MakeKernel<CreateOp>, {"size", "handle"}},
+  return {{"TensorArrayV3",
+           MakeKernel<CreateOp>,
+           {"size", "handle"},
+           GpuNumbers("dtype", {tensorflow::DT_INT64})},
           {"TensorArraySizeV3", MakeKernel<SizeOp>, {"handle", "size"}},
           {"TensorArrayCloseV3", MakeKernel<CloseOp>, {"handle"}}};
 }

@@ -116,8 +116,7 @@ absl::Status OutputZeros(OpKernelContext* ctx, int output, const TensorShape& sh
   attributes.set_on_host(dtype == tensorflow::DT_VARIANT);
   Tensor* zeros;
   TF_RETURN_IF_ERROR(ctx->allocate_output(output, shape, &zeros, attributes));
-  FillZeros(ctx, zeros);
-  return absl::OkStatus();
+  return FillZeros(ctx, zeros);
 }
 
 // Makes output `output` the element, if it has a shape of its own; else leaves `done` false.
@@ -358,14 +357,18 @@ KernelTable ListAccessKernels() {
       {"TensorListReserve", MakeKernel<ReserveOp>, {"element_shape", "num_elements"}},
       {"TensorListLength", MakeKernel<LengthOp>, {"length"}},
       {"TensorListElementShape", MakeKernel<ElementShapeOp>, {"element_shape"}},
-      {"TensorListGetItem", MakeKernel<GetItemOp>, {"index", "element_shape"}},
-      {"TensorListSetItem", MakeKernel<SetItemOp>, {"index"}},
+      {"TensorListGetItem", MakeKernel<GetItemOp>, {"index", "element_shape"}, GpuElements()},
+      {"TensorListSetItem", MakeKernel<SetItemOp>, {"index"}, GpuElements()},
       {"TensorListResize", MakeKernel<ResizeOp>, {"size"}},
       {"TensorListPushBack", MakeKernel<PushBackOp>, {}},
-      {"TensorListPopBack", MakeKernel<PopBackOp>, {"element_shape"}},
+      {"TensorListPopBack",
+       MakeKernel<PopBackOp>,
+       {"element_shape"},
+       GpuElements({tensorflow::DT_VARIANT})},
       {"TensorArrayGrad>ListAccumulate",
        MakeKernel<ListAccumulateOp>,
-       {"index", "element_shape", "num_elements"}},
+       {"index", "element_shape", "num_elements"},
+       GpuElements()},
   };
 }
 

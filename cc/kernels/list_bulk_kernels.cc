@@ -59,7 +59,7 @@ class Packer {
     pieces_.back().count += count * values_;
   }
 
-  absl::Status Pack(Tensor* out) { return CpuElementOps(ctx_).Pack(pieces_, out); }
+  absl::Status Pack(Tensor* out) { return DeviceElementOps(ctx_).Pack(pieces_, out); }
 
  private:
   OpKernelContext* const ctx_;
@@ -262,9 +262,11 @@ class PushBackBatchOp : public ListKernel {
     on_host.set_on_host(true);
     Tensor* out;
     TF_RETURN_IF_ERROR(ctx->allocate_output(0, TensorShape({tensor.dim_size(0)}), &out, on_host));
+    RowCutter rows;
+    TF_RETURN_IF_ERROR(rows.Start(ctx, tensor));
     for (size_t i = 0; i < inputs.size(); ++i) {
       Tensor value;
-      TF_RETURN_IF_ERROR(RowsOf(ctx, tensor, i, i + 1, row, &value));
+      TF_RETURN_IF_ERROR(rows.Next(row, &value));
       ListVariant longer = *inputs[i];
       const int64_t size = longer.size();
       longer.Resize(size + 1);
@@ -325,9 +327,9 @@ class ConcatListsOp : public ListKernel {
 
 KernelTable ListBulkKernels() {
   return {
-      {"TensorListStack", MakeKernel<StackOp>, {"element_shape"}},
-      {"TensorListGather", MakeKernel<GatherOp>, {"indices", "element_shape"}},
-      {"TensorListPushBackBatch", MakeKernel<PushBackBatchOp>, {}},
+      {"TensorListStack", MakeKernel<StackOp>, {"element_shape"}, GpuElements()},
+      {"TensorListGather", MakeKernel<GatherOp>, {"indices", "element_shape"}, GpuElements()},
+      {"TensorListPushBackBatch", MakeKernel<PushBackBatchOp>, {}, GpuElements()},
       {"TensorListConcatLists", MakeKernel<ConcatListsOp>, {}},
   };
 }

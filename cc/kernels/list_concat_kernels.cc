@@ -158,7 +158,7 @@ class ConcatOp : public ListKernel {
     Tensor* out;
     TF_RETURN_IF_ERROR(ctx->allocate_output(kTensor, shape, &out));
     if (out->NumElements() == 0) return absl::OkStatus();
-    return CpuElementOps(ctx).Pack(pieces, out);
+    return DeviceElementOps(ctx).Pack(pieces, out);
   }
 
   // How many rows element `i` has.
@@ -235,12 +235,12 @@ class SplitOp : public ListKernel {
     TF_RETURN_IF_ERROR(CheckLengths(lengths, tensor.dim_size(0)));
     TF_RETURN_IF_ERROR(CheckSize(lengths.NumElements()));
     const auto rows = lengths.vec<int64_t>();
+    RowCutter cutter;
+    TF_RETURN_IF_ERROR(cutter.Start(ctx, tensor, &lengths));
     TensorShape shape = tensor.shape();
-    int64_t start = 0;
     auto next = [&](int64_t i, Tensor* out) {
       shape.set_dim(0, rows(i));
-      start += rows(i);
-      return RowsOf(ctx, tensor, start - rows(i), start, shape, out);
+      return cutter.Next(shape, out);
     };
     PersistentList items;
     TF_RETURN_IF_ERROR(PersistentList::Build(lengths.NumElements(), next, &items));
@@ -296,9 +296,12 @@ class SplitOp : public ListKernel {
 
 KernelTable ListConcatKernels() {
   return {
-      {"TensorListConcat", MakeKernel<ConcatOp>, {"lengths"}},
-      {"TensorListConcatV2", MakeKernel<ConcatOp>, {"element_shape", "leading_dims", "lengths"}},
-      {"TensorListSplit", MakeKernel<SplitOp>, {"element_shape", "lengths"}},
+      {"TensorListConcat", MakeKernel<ConcatOp>, {"lengths"}, GpuElements()},
+      {"TensorListConcatV2",
+       MakeKernel<ConcatOp>,
+       {"element_shape", "leading_dims", "lengths"},
+       GpuElements()},
+      {"TensorListSplit", MakeKernel<SplitOp>, {"element_shape", "lengths"}, GpuElements()},
   };
 }
 

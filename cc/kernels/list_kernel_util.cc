@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cc/core/element_ops.h"
+#include "cc/device/cuda_kernels.h"
 #include "cc/device/device_element_ops.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
@@ -16,6 +17,7 @@ using tensorflow::OpKernelContext;
 using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
+using tensorflow::UnaryVariantOpRegistry;
 using tensorflow::Variant;
 namespace registration = tensorflow::variant_op_registry_fn_registration;
 
@@ -58,18 +60,47 @@ absl::Status ZerosLikeList(OpKernelContext*, const ListVariant& list, ListVarian
 // those of the first: TensorFlow would end the process if one were registered twice.
 bool RegisterAddAndZerosLike() {
   const auto list_type = tensorflow::TypeIndex::Make<ListVariant>();
-  if (tensorflow::UnaryVariantOpRegistry::Global()->GetBinaryOpFn(
-          tensorflow::ADD_VARIANT_BINARY_OP, tensorflow::DEVICE_CPU, list_type) != nullptr) {
-    return false;
+  for (const char* device : {tensorflow::DEVICE_CPU, tensorflow::DEVICE_GPU}) {
+    if (device == tensorflow::DEVICE_GPU && !cuda::Built()) continue;
+    if (UnaryVariantOpRegistry::Global()->GetBinaryOpFn(tensorflow::ADD_VARIANT_BINARY_OP, device,
+                                                        list_type) != nullptr) {
+      return false;
+    }
+    registration::UnaryVariantBinaryOpRegistration<ListVariant> add(
+        tensorflow::ADD_VARIANT_BINARY_OP, device, list_type, AddLists);
+    registration::UnaryVariantUnaryOpRegistration<ListVariant> zeros_like(
+        tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, device, list_type, ZerosLikeList);
   }
-  registration::UnaryVariantBinaryOpRegistration<ListVariant> add(
-      tensorflow::ADD_VARIANT_BINARY_OP, tensorflow::DEVICE_CPU, list_type, AddLists);
-  registration::UnaryVariantUnaryOpRegistration<ListVariant> zeros_like(
-      tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, tensorflow::DEVICE_CPU, list_type, ZerosLikeList);
   return true;
 }
 
 [[maybe_unused]] const bool registered = RegisterAddAndZerosLike();
+
+// Elements that are variants themselves, nested lists for example. TensorFlow's own functions for
+// this want the device as a type, which only CUDA compilers have for a GPU.
+
+absl::Status ZerosLikeVariant(OpKernelContext* ctx, const Variant& variant, Variant* out) {
+  if (!OnGpu(ctx)) {
+    return tensorflow::UnaryOpVariant<Eigen::ThreadPoolDevice>(
+        ctx, tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, variant, out);
+  }
+  const auto* const function = UnaryVariantOpRegistry::Global()->GetUnaryOpFn(
+      tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, tensorflow::DEVICE_GPU, variant.TypeId());
+  if (function != nullptr) return (*function)(ctx, variant, out);
+  return absl::InternalError(absl::StrCat("no zeros_like of ", variant.TypeName(), " on a GPU"));
+}
+
+absl::Status AddVariants(OpKernelContext* ctx, const Variant& a, const Variant& b, Variant* out) {
+  if (!OnGpu(ctx)) {
+    return tensorflow::BinaryOpVariants<Eigen::ThreadPoolDevice>(
+        ctx, tensorflow::ADD_VARIANT_BINARY_OP, a, b, out);
+  }
+  const auto* const function = UnaryVariantOpRegistry::Global()->GetBinaryOpFn(
+      tensorflow::ADD_VARIANT_BINARY_OP, tensorflow::DEVICE_GPU, a.TypeId());
+  if (function != nullptr && a.TypeId() == b.TypeId()) return (*function)(ctx, a, b, out);
+  return absl::InternalError(
+      absl::StrCat("no sum of ", a.TypeName(), " and ", b.TypeName(), " on a GPU"));
+}
 
 }  // namespace
 
@@ -181,28 +212,22 @@ absl::Status ShapeMerger::Add(const TensorShape& element) {
   return absl::OkStatus();
 }
 
-void FillZeros(OpKernelContext* ctx, Tensor* out) {
-  if (!tensorflow::DataTypeCanUseMemcpy(out->dtype())) return;
+absl::Status FillZeros(OpKernelContext* ctx, Tensor* out) {
+  if (!tensorflow::DataTypeCanUseMemcpy(out->dtype())) return absl::OkStatus();
   constexpr size_t kSmall = 4096;  // less than it takes to ask the pool
-  if (out->TotalBytes() <= kSmall) {
-    if (out->TotalBytes() > 0) std::memset(out->data(), 0, out->TotalBytes());
-    return;
-  }
-  CpuElementOps(ctx).Zero(out).IgnoreError();  // never fails on a CPU
+  if (out->TotalBytes() > kSmall || OnGpu(ctx)) return DeviceElementOps(ctx).Zero(out);
+  if (out->TotalBytes() > 0) std::memset(out->data(), 0, out->TotalBytes());
+  return absl::OkStatus();
 }
 
 absl::Status ZerosLikeTensor(OpKernelContext* ctx, const Tensor& tensor, Tensor* out) {
   TF_RETURN_IF_ERROR(
       ctx->allocate_temp(tensor.dtype(), tensor.shape(), out, AttributesFor(tensor.dtype())));
-  if (tensor.dtype() != tensorflow::DT_VARIANT) {
-    FillZeros(ctx, out);
-    return absl::OkStatus();
-  }
+  if (tensor.dtype() != tensorflow::DT_VARIANT) return FillZeros(ctx, out);
   const auto from = tensor.flat<Variant>();
   auto to = out->flat<Variant>();
   for (int64_t i = 0; i < from.size(); ++i) {
-    TF_RETURN_IF_ERROR(tensorflow::UnaryOpVariant<Eigen::ThreadPoolDevice>(
-        ctx, tensorflow::ZEROS_LIKE_VARIANT_UNARY_OP, from(i), &to(i)));
+    TF_RETURN_IF_ERROR(ZerosLikeVariant(ctx, from(i), &to(i)));
   }
   return absl::OkStatus();
 }
@@ -219,40 +244,81 @@ absl::Status AddTensors(OpKernelContext* ctx, const Tensor& left, const Tensor& 
     return InvalidList("Trying to add unsupported dtype ", static_cast<int>(dtype));
   }
   TF_RETURN_IF_ERROR(ctx->allocate_temp(dtype, left.shape(), out, AttributesFor(dtype)));
-  if (dtype != tensorflow::DT_VARIANT) return CpuElementOps(ctx).Add(left, right, out);
+  if (dtype != tensorflow::DT_VARIANT) return DeviceElementOps(ctx).Add(left, right, out);
   const auto a = left.flat<Variant>(), b = right.flat<Variant>();
   auto sum = out->flat<Variant>();
   for (int64_t i = 0; i < sum.size(); ++i) {
-    TF_RETURN_IF_ERROR(tensorflow::BinaryOpVariants<Eigen::ThreadPoolDevice>(
-        ctx, tensorflow::ADD_VARIANT_BINARY_OP, a(i), b(i), &sum(i)));
+    TF_RETURN_IF_ERROR(AddVariants(ctx, a(i), b(i), &sum(i)));
   }
   return absl::OkStatus();
 }
 
-absl::Status RowsOf(OpKernelContext* ctx, const Tensor& tensor, int64_t begin, int64_t end,
-                    const TensorShape& shape, Tensor* out) {
-  if (shape.num_elements() == 0) {
-    *out = Tensor(tensor.dtype(), shape);
+absl::Status RowCutter::Start(OpKernelContext* ctx, const Tensor& tensor, const Tensor* lengths) {
+  ctx_ = ctx;
+  if (!values_.CopyFrom(tensor, TensorShape({tensor.NumElements()}))) {
+    return absl::InternalError("a tensor that cannot be made a vector");
+  }
+  const bool plain = tensorflow::DataTypeCanUseMemcpy(tensor.dtype());
+  if (!OnGpu(ctx) || !plain || tensor.NumElements() == 0) return absl::OkStatus();
+  const int64_t row = tensor.NumElements() / tensor.dim_size(0);
+  std::vector<int64_t> counts(lengths == nullptr ? tensor.dim_size(0) : lengths->NumElements(),
+                              row);
+  for (size_t i = 0; lengths != nullptr && i < counts.size(); ++i) {
+    counts[i] *= lengths->vec<int64_t>()(i);
+  }
+  return Spread(counts);
+}
+
+// Copies the parts, of counts[i] values, to where they are aligned, unless they are so already.
+absl::Status RowCutter::Spread(const std::vector<int64_t>& counts) {
+  const int64_t grain = static_cast<int64_t>(tensorflow::Allocator::kAllocatorAlignment) /
+                        tensorflow::DataTypeSize(values_.dtype());
+  const auto gap = [grain](int64_t count) { return (grain - count % grain) % grain; };
+  int64_t total = 0;
+  for (const int64_t count : counts) total += count + gap(count);
+  // Nothing follows the last part, so that it needs no gap.
+  const bool dense = total - gap(counts.back()) == values_.NumElements();
+  if (dense && values_.IsAligned()) return absl::OkStatus();
+  std::vector<Piece> pieces;
+  pieces.reserve(2 * counts.size());
+  int64_t at = 0;
+  for (const int64_t count : counts) {
+    pieces.push_back({values_, at, count});
+    pieces.push_back({Tensor(), 0, gap(count)});
+    at += count;
+  }
+  DeviceElementOps ops(ctx_);
+  Tensor spread;
+  TF_RETURN_IF_ERROR(ops.Allocate(values_.dtype(), TensorShape({total}), &spread));
+  TF_RETURN_IF_ERROR(ops.Pack(pieces, &spread));
+  values_ = std::move(spread);
+  grain_ = grain;
+  return absl::OkStatus();
+}
+
+absl::Status RowCutter::Next(const TensorShape& shape, Tensor* out) {
+  const int64_t count = shape.num_elements();
+  if (count == 0) {
+    *out = Tensor(values_.dtype(), shape);
     return absl::OkStatus();
   }
-  const Tensor rows = tensor.Slice(begin, end);
-  Tensor view(tensor.dtype());
-  if (!view.CopyFrom(rows, shape)) {
-    return absl::InternalError(absl::StrCat("rows [", begin, ", ", end, ") of a tensor of shape ",
-                                            tensor.shape().DebugString(), " are not of shape ",
-                                            shape.DebugString()));
+  Tensor view(values_.dtype());
+  if (!view.CopyFrom(values_.Slice(at_, at_ + count), shape)) {
+    return absl::InternalError(absl::StrCat("no part of shape ", shape.DebugString(), " at value ",
+                                            at_, " of ", values_.NumElements()));
   }
+  at_ = (at_ + count + grain_ - 1) / grain_ * grain_;
   if (view.IsAligned()) {
     *out = std::move(view);
     return absl::OkStatus();
   }
-  TF_RETURN_IF_ERROR(ctx->allocate_temp(tensor.dtype(), shape, out));
-  if (tensorflow::DataTypeCanUseMemcpy(tensor.dtype())) {
+  TF_RETURN_IF_ERROR(ctx_->allocate_temp(view.dtype(), shape, out));
+  if (tensorflow::DataTypeCanUseMemcpy(view.dtype()) && !OnGpu(ctx_)) {
     std::memcpy(out->data(), view.data(), view.TotalBytes());
     return absl::OkStatus();
   }
-  const Piece whole{view, 0, view.NumElements()};
-  return CpuElementOps(ctx).Pack({&whole, 1}, out);
+  const Piece whole{view, 0, count};
+  return DeviceElementOps(ctx_).Pack({&whole, 1}, out);
 }
 
 }  // namespace tensor_array_grad

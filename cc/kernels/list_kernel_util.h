@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -102,7 +103,7 @@ class ShapeMerger {
 };
 
 // Fills `out` with zeros of its dtype; objects (strings, variants) stay as they were allocated.
-void FillZeros(tensorflow::OpKernelContext* ctx, tensorflow::Tensor* out);
+absl::Status FillZeros(tensorflow::OpKernelContext* ctx, tensorflow::Tensor* out);
 
 // Sets `out` to a tensor of zeros like `tensor`, nested lists included.
 absl::Status ZerosLikeTensor(tensorflow::OpKernelContext* ctx, const tensorflow::Tensor& tensor,
@@ -112,11 +113,26 @@ absl::Status ZerosLikeTensor(tensorflow::OpKernelContext* ctx, const tensorflow:
 absl::Status AddTensors(tensorflow::OpKernelContext* ctx, const tensorflow::Tensor& left,
                         const tensorflow::Tensor& right, tensorflow::Tensor* out);
 
-// Sets `out` to rows [begin, end) of `tensor` with shape `shape`: a view where that is aligned as
-// TensorFlow's kernels require, else a copy. Requires: as many values as `shape` has.
-absl::Status RowsOf(tensorflow::OpKernelContext* ctx, const tensorflow::Tensor& tensor,
-                    int64_t begin, int64_t end, const tensorflow::TensorShape& shape,
-                    tensorflow::Tensor* out);
+// Cuts a tensor into parts along its first dimension, each aligned as TensorFlow's kernels require:
+// views where they are so anyway, else copies. On a GPU all copies are made by one launch.
+class RowCutter {
+ public:
+  // Cuts `tensor` into parts of lengths[i] rows, or into its rows where `lengths` is null.
+  // Requires: rank >= 1; lengths that are not negative and sum to dimension 0.
+  absl::Status Start(tensorflow::OpKernelContext* ctx, const tensorflow::Tensor& tensor,
+                     const tensorflow::Tensor* lengths = nullptr);
+
+  // Sets `out` to the next part, in shape `shape`, which must have as many values.
+  absl::Status Next(const tensorflow::TensorShape& shape, tensorflow::Tensor* out);
+
+ private:
+  absl::Status Spread(const std::vector<int64_t>& counts);
+
+  tensorflow::OpKernelContext* ctx_ = nullptr;
+  tensorflow::Tensor values_;  // the tensor, or its parts with gaps between, that align them
+  int64_t at_ = 0;             // where in `values_` the next part begins
+  int64_t grain_ = 1;          // parts begin at multiples of so many values
+};
 
 }  // namespace tensor_array_grad
 

@@ -53,10 +53,11 @@ class FromTensorOp : public ListKernel {
         SpecOfRows(ctx, "TensorListFromTensor", kTensor, kElementShape, &spec, &row));
     const Tensor& tensor = ctx->input(kTensor);
     TF_RETURN_IF_ERROR(CheckSize(tensor.dim_size(0)));
+    RowCutter rows;
+    TF_RETURN_IF_ERROR(rows.Start(ctx, tensor));
     PersistentList items;
     TF_RETURN_IF_ERROR(PersistentList::Build(
-        tensor.dim_size(0),
-        [&](int64_t i, Tensor* out) { return RowsOf(ctx, tensor, i, i + 1, row, out); }, &items));
+        tensor.dim_size(0), [&](int64_t, Tensor* out) { return rows.Next(row, out); }, &items));
     return OutputList(ctx, 0, ListVariant(std::move(spec), std::move(items)));
   }
 
@@ -86,10 +87,12 @@ absl::Status CheckIndices(const Tensor& indices, int64_t size, int64_t* needed) 
 // Sets element indices[i] of `list` to row i of `tensor`. Requires: checked indices.
 absl::Status ScatterRows(OpKernelContext* ctx, const Tensor& tensor, const Tensor& indices,
                          const TensorShape& row, ListVariant* list) {
+  RowCutter rows;
+  TF_RETURN_IF_ERROR(rows.Start(ctx, tensor));
   const auto flat = indices.flat<int32_t>();
   for (int64_t i = 0; i < flat.size(); ++i) {
     Tensor value;
-    TF_RETURN_IF_ERROR(RowsOf(ctx, tensor, i, i + 1, row, &value));
+    TF_RETURN_IF_ERROR(rows.Next(row, &value));
     list->Set(flat(i), std::move(value));
   }
   return absl::OkStatus();
@@ -173,10 +176,16 @@ class ScatterIntoExistingListOp : public ListKernel {
 
 KernelTable ListScatterKernels() {
   return {
-      {"TensorListFromTensor", MakeKernel<FromTensorOp>, {"element_shape"}},
-      {"TensorListScatter", MakeKernel<ScatterOp>, {"indices", "element_shape"}},
-      {"TensorListScatterV2", MakeKernel<ScatterOp>, {"indices", "element_shape", "num_elements"}},
-      {"TensorListScatterIntoExistingList", MakeKernel<ScatterIntoExistingListOp>, {"indices"}},
+      {"TensorListFromTensor", MakeKernel<FromTensorOp>, {"element_shape"}, GpuElements()},
+      {"TensorListScatter", MakeKernel<ScatterOp>, {"indices", "element_shape"}, GpuElements()},
+      {"TensorListScatterV2",
+       MakeKernel<ScatterOp>,
+       {"indices", "element_shape", "num_elements"},
+       GpuElements()},
+      {"TensorListScatterIntoExistingList",
+       MakeKernel<ScatterIntoExistingListOp>,
+       {"indices"},
+       GpuElements()},
   };
 }
 

@@ -2,17 +2,44 @@
 
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "absl/synchronization/mutex.h"
+#include "cc/device/cuda_kernels.h"
 #include "cc/kernels/activation.h"
 #include "tensorflow/core/framework/kernel_def_builder.h"
 #include "tensorflow/core/platform/logging.h"
 
 namespace tensor_array_grad {
+
+using tensorflow::DataType;
+using tensorflow::DataTypeString;
+
 namespace {
 
 // Above stock's 0: where both exist the runtime takes ours.
 constexpr int kPriority = 1;
+
+// The caller owns these; a registrar takes them over.
+const tensorflow::KernelDef* CpuDef(const KernelSpec& kernel) {
+  return tensorflow::KernelDefBuilder(kernel.op)
+      .Device(tensorflow::DEVICE_CPU)
+      .Priority(kPriority)
+      .Build();
+}
+
+const tensorflow::KernelDef* GpuDef(const KernelSpec& kernel) {
+  tensorflow::KernelDefBuilder def(kernel.op);
+  def.Device(tensorflow::DEVICE_GPU).Priority(kPriority);
+  for (const char* argument : kernel.gpu_host_memory) def.HostMemory(argument);
+  const GpuTypes& served = kernel.gpu_types;
+  if (served.attribute != nullptr) def.TypeConstraint(served.attribute, served.types);
+  return def.Build();
+}
+
+void Register(const KernelSpec& kernel, const tensorflow::KernelDef* def) {
+  tensorflow::kernel_factory::OpKernelRegistrar(def, kernel.op, kernel.create);
+}
 
 // Registers the whole table, or nothing where that would break the process.
 Activation RegisterAll() {
@@ -22,9 +49,8 @@ Activation RegisterAll() {
     return activation;
   }
   for (const KernelSpec& kernel : AllKernels()) {
-    tensorflow::KernelDefBuilder def(kernel.op);
-    def.Device(tensorflow::DEVICE_CPU).Priority(kPriority);
-    tensorflow::kernel_factory::OpKernelRegistrar(def.Build(), kernel.op, kernel.create);
+    Register(kernel, CpuDef(kernel));
+    if (cuda::Built()) Register(kernel, GpuDef(kernel));
   }
   return activation;
 }
@@ -50,8 +76,28 @@ const Activation& ThisActivation() {
 Built ThisBuild() {
   Built built;
   built.version = TAG_TENSORFLOW_VERSION;
-  for (const KernelSpec& kernel : AllKernels()) built.ops.push_back(kernel.op);
+  built.gpu_kernels = cuda::Built();
+  for (const KernelSpec& kernel : AllKernels()) {
+    built.kernels.push_back({kernel.op, tensorflow::DEVICE_CPU, {}, kPriority, ""});
+    if (!built.gpu_kernels) continue;
+    std::vector<std::string> types;
+    for (const DataType type : kernel.gpu_types.types) types.push_back(DataTypeString(type));
+    built.kernels.push_back({kernel.op, tensorflow::DEVICE_GPU, types, kPriority, ""});
+  }
   return built;
+}
+
+GpuTypes GpuNumbers(const char* attribute, std::vector<DataType> also) {
+  GpuTypes served{attribute,
+                  {tensorflow::DT_HALF, tensorflow::DT_BFLOAT16, tensorflow::DT_FLOAT,
+                   tensorflow::DT_DOUBLE, tensorflow::DT_COMPLEX64, tensorflow::DT_COMPLEX128}};
+  served.types.insert(served.types.end(), also.begin(), also.end());
+  return served;
+}
+
+GpuTypes GpuElements(std::vector<DataType> also) {
+  also.insert(also.end(), {tensorflow::DT_INT32, tensorflow::DT_INT64, tensorflow::DT_BOOL});
+  return GpuNumbers("element_dtype", std::move(also));
 }
 
 KernelTable AllKernels() {

@@ -9,15 +9,28 @@
 #include "absl/strings/str_cat.h"
 #include "cc/core/counters.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
 
-// One row of the registration table: a kernel of ours for one op.
+// The dtypes that an op is served for on a GPU: those that stock has there, as a graph's placement
+// depends on it. `attribute` tells a node's dtype; an op without it is served whatever it holds.
+struct GpuTypes {
+  const char* attribute = nullptr;
+  std::vector<tensorflow::DataType> types;
+};
+// What stock's V3 kernels on a GPU add up, and what some of them serve beside.
+GpuTypes GpuNumbers(const char* attribute, std::vector<tensorflow::DataType> also = {});
+// What stock's TensorList kernels on a GPU serve: these, int32, int64 and bool.
+GpuTypes GpuElements(std::vector<tensorflow::DataType> also = {});
+
+// One row of the registration table: a kernel of ours for one op, on CPU and on GPU.
 struct KernelSpec {
   const char* op;
   tensorflow::OpKernel* (*create)(tensorflow::OpKernelConstruction*);
   // Arguments that live in host memory when the op is placed on a GPU; on CPU all memory is host.
   std::vector<const char*> gpu_host_memory;
+  GpuTypes gpu_types = {};  // on CPU all dtypes are served
 };
 using KernelTable = std::vector<KernelSpec>;
 
@@ -62,7 +75,8 @@ KernelTable ListBulkKernels();       // those that read many elements or change 
 KernelTable ListScatterKernels();    // those that take a tensor apart
 KernelTable ListConcatKernels();     // TensorListConcat, ConcatV2, Split
 
-// Every kernel of the library. Kernels are generic in dtype, so a row is one registration a device.
+// Every kernel of the library. Kernels are generic in dtype and device, so a row is one
+// registration a device.
 KernelTable AllKernels();
 
 }  // namespace tensor_array_grad

@@ -1,0 +1,285 @@
+// Every kernel here loops over its output with a stride of the whole grid, and the grid is as large
+// as the device runs at a time: any size is one launch, and counts beyond 2^31 need no other code.
+
+#include "cc/device/cuda_kernels.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <atomic>
+
+// Keeps a large parameter where the launch put it, instead of one copy a thread.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
+#define TAG_GRID_CONSTANT __grid_constant__
+#else
+#define TAG_GRID_CONSTANT
+#endif
+
+namespace tensor_array_grad::cuda {
+namespace {
+
+constexpr int kThreads = 256;     // a block
+constexpr int kVectorBytes = 16;  // the widest load and store there is
+
+Error Told(cudaError_t error) { return error == cudaSuccess ? nullptr : cudaGetErrorString(error); }
+
+// "13.0" of 13000.
+std::string VersionName(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+// ---- launching
+// -----------------------------------------------------------------------------------
+
+// Sets `blocks` to how many blocks of `kKernel` the current device runs at a time. Asks once.
+template <auto kKernel>
+cudaError_t ResidentBlocks(int64_t* blocks) {
+  constexpr int kRemembered = 64;                  // devices
+  static std::atomic<int64_t> known[kRemembered];  // 0: not asked yet
+  int device = 0, processors = 0, on_each = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error != cudaSuccess) return error;
+  if (device < kRemembered) *blocks = known[device].load(std::memory_order_relaxed);
+  if (device < kRemembered && *blocks > 0) return cudaSuccess;
+  error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+  if (error != cudaSuccess) return error;
+  error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&on_each, kKernel, kThreads, 0);
+  if (error != cudaSuccess) return error;
+  *blocks = std::max(int64_t{1}, int64_t{processors} * on_each);
+  if (device < kRemembered) known[device].store(*blocks, std::memory_order_relaxed);
+  return cudaSuccess;
+}
+
+// Queues `kKernel` with as many blocks as `units` of work need, `units_each` a block, or as the
+// device holds.
+template <auto kKernel, typename... Args>
+Error Launch(int64_t units, int64_t units_each, Stream stream, const Args&... args) {
+  int64_t resident = 0;
+  const cudaError_t error = ResidentBlocks<kKernel>(&resident);
+  if (error != cudaSuccess) return Told(error);
+  const int64_t needed = (units + units_each - 1) / units_each;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(static_cast<unsigned>(std::min(needed, resident)));
+  config.blockDim = dim3(kThreads);
+  config.stream = static_cast<cudaStream_t>(stream);
+  return Told(cudaLaunchKernelEx(&config, kKernel, args...));
+}
+
+// ---- adding
+// --------------------------------------------------------------------------------------
+
+template <typename T>
+struct alignas(kVectorBytes) Vector {
+  static constexpr int kLanes = kVectorBytes / sizeof(T);
+  T lanes[kLanes];
+};
+
+template <typename T>
+__device__ T Plus(T a, T b) {
+  return static_cast<T>(a + b);
+}
+// The sum of two of these is exact enough in float that rounding it gives the nearest value.
+template <>
+__device__ __half Plus(__half a, __half b) {
+  return __float2half_rn(__half2float(a) + __half2float(b));
+}
+template <>
+__device__ __nv_bfloat16 Plus(__nv_bfloat16 a, __nv_bfloat16 b) {
+  return __float2bfloat16_rn(__bfloat162float(a) + __bfloat162float(b));
+}
+
+// Adds `vectors` whole vectors, for which all three are aligned, and the values behind them.
+template <typename T>
+__global__ void AddKernel(const T* left, const T* right, T* out, int64_t vectors, int64_t count) {
+  const int64_t first = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const int64_t stride = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = first; i < vectors; i += stride) {
+    const Vector<T> a = reinterpret_cast<const Vector<T>*>(left)[i];
+    const Vector<T> b = reinterpret_cast<const Vector<T>*>(right)[i];
+    Vector<T> sum;
+#pragma unroll
+    for (int lane = 0; lane < Vector<T>::kLanes; ++lane) {
+      sum.lanes[lane] = Plus(a.lanes[lane], b.lanes[lane]);
+    }
+    reinterpret_cast<Vector<T>*>(out)[i] = sum;
+  }
+  for (int64_t i = vectors * Vector<T>::kLanes + first; i < count; i += stride) {
+    out[i] = Plus(left[i], right[i]);
+  }
+}
+
+uintptr_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+template <typename T>
+Error AddAll(const void* left, const void* right, void* out, int64_t count, Stream stream) {
+  const bool aligned = (Address(left) | Address(right) | Address(out)) % kVectorBytes == 0;
+  const int64_t vectors = aligned ? count / Vector<T>::kLanes : 0;
+  return Launch<AddKernel<T>>(std::max(vectors, count - vectors * Vector<T>::kLanes), kThreads,
+                              stream, static_cast<const T*>(left), static_cast<const T*>(right),
+                              static_cast<T*>(out), vectors, count);
+}
+
+// ---- packing
+// -------------------------------------------------------------------------------------
+
+// Up to kInlineRuns runs, by value.
+struct InlineTable {
+  __device__ const Run& operator[](int64_t i) const { return runs[i]; }
+  Run runs[kInlineRuns];
+};
+// Any number of them, in device memory.
+using FarTable = const Run*;
+
+// A block fills stretches of so many units, and looks up which runs lie in each.
+constexpr int64_t kStretch = 4 * kThreads;
+
+// The run in [low, high) that `at` falls into. Requires: it falls into one of these.
+template <typename Table>
+__device__ int64_t FindRun(const Table& table, int64_t at, int64_t low, int64_t high) {
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    if (table[middle].begin <= at) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+// Fills out[0 .. units). All sources and begins are aligned to a unit.
+template <typename Unit, typename Table>
+__global__ void PackKernel(const TAG_GRID_CONSTANT Table table, int64_t count, Unit* out,
+                           int64_t units) {
+  constexpr int64_t kWidth = sizeof(Unit);
+  const int64_t stride = gridDim.x * kStretch;
+  for (int64_t begin = blockIdx.x * kStretch; begin < units; begin += stride) {
+    const int64_t end = begin + kStretch < units ? begin + kStretch : units;
+    // The runs of this stretch, at most one a unit: what is left to search for each unit is short.
+    const int64_t first = FindRun(table, begin * kWidth, int64_t{0}, count);
+    const int64_t most = first + (end - begin);
+    const int64_t last = FindRun(table, (end - 1) * kWidth, first, most < count ? most : count);
+    for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
+      const Run run = table[FindRun(table, i * kWidth, first, last + 1)];
+      const Unit* const source = static_cast<const Unit*>(run.source);
+      out[i] = source == nullptr ? Unit{} : source[i - run.begin / kWidth];
+    }
+  }
+}
+
+// A copy from host memory of no more than this is taken into the stream at once; a larger one may
+// wait until the stream is done with what was queued before.
+constexpr int64_t kTakenAtOnce = 64 * 1024;
+
+Error CopyToDevice(const void* from, void* to, int64_t bytes, Stream stream) {
+  for (int64_t at = 0; at < bytes; at += kTakenAtOnce) {
+    const cudaError_t error =
+        cudaMemcpyAsync(static_cast<char*>(to) + at, static_cast<const char*>(from) + at,
+                        std::min(kTakenAtOnce, bytes - at), cudaMemcpyHostToDevice,
+                        static_cast<cudaStream_t>(stream));
+    if (error != cudaSuccess) return Told(error);
+  }
+  return nullptr;
+}
+
+// The largest power of two, up to a vector, that divides all addresses, begins and `bytes`.
+int64_t UnitBytes(const Run* runs, int64_t count, const void* out, int64_t bytes) {
+  uintptr_t bits = kVectorBytes | Address(out) | static_cast<uintptr_t>(bytes);
+  for (int64_t i = 0; i < count; ++i) {
+    bits |= Address(runs[i].source) | static_cast<uintptr_t>(runs[i].begin);
+  }
+  return static_cast<int64_t>(bits & (~bits + 1));
+}
+
+template <typename Unit>
+Error PackUnits(const Run* runs, int64_t count, void* table, void* out, int64_t bytes,
+                Stream stream) {
+  const int64_t units = bytes / static_cast<int64_t>(sizeof(Unit));
+  Unit* const to = static_cast<Unit*>(out);
+  if (table != nullptr) {
+    const FarTable far_table = static_cast<FarTable>(table);
+    return Launch<PackKernel<Unit, FarTable>>(units, kStretch, stream, far_table, count, to, units);
+  }
+  InlineTable inline_table;
+  std::copy(runs, runs + count, inline_table.runs);
+  return Launch<PackKernel<Unit, InlineTable>>(units, kStretch, stream, inline_table, count, to,
+                                               units);
+}
+
+}  // namespace
+
+bool Built() { return true; }
+
+std::string WhyUnusable() {
+  int driver = 0, devices = 0;
+  cudaError_t error = cudaDriverGetVersion(&driver);
+  if (error == cudaSuccess && driver / 1000 < CUDART_VERSION / 1000) {
+    return "the NVIDIA driver supports CUDA " + VersionName(driver) + " and CUDA " +
+           VersionName(CUDART_VERSION) + " is needed";
+  }
+  if (error == cudaSuccess) error = cudaGetDeviceCount(&devices);
+  for (int device = 0; error == cudaSuccess && device < devices; ++device) {
+    int major = 0, minor = 0;
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (error != cudaSuccess) break;
+    error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+    if (error != cudaSuccess || 10 * major + minor >= TAG_CUDA_LOWEST) continue;
+    return "GPU " + std::to_string(device) + " has compute capability " +
+           VersionName(major * 1000 + minor * 10) + " and " + VersionName(TAG_CUDA_LOWEST * 100) +
+           " or more is needed";
+  }
+  return error == cudaSuccess ? "" : std::string("CUDA says: ") + cudaGetErrorString(error);
+}
+
+Error Add(Number number, const void* left, const void* right, void* out, int64_t count,
+          Stream stream) {
+  if (count == 0) return nullptr;
+  switch (number) {
+    case Number::kInt8:
+      return AddAll<uint8_t>(left, right, out, count, stream);
+    case Number::kInt16:
+      return AddAll<uint16_t>(left, right, out, count, stream);
+    case Number::kInt32:
+      return AddAll<uint32_t>(left, right, out, count, stream);
+    case Number::kInt64:
+      return AddAll<uint64_t>(left, right, out, count, stream);
+    case Number::kHalf:
+      return AddAll<__half>(left, right, out, count, stream);
+    case Number::kBfloat16:
+      return AddAll<__nv_bfloat16>(left, right, out, count, stream);
+    case Number::kFloat:
+      return AddAll<float>(left, right, out, count, stream);
+    case Number::kDouble:
+      return AddAll<double>(left, right, out, count, stream);
+  }
+  return "no such number";
+}
+
+Error Zero(void* out, int64_t bytes, Stream stream) {
+  if (bytes == 0) return nullptr;
+  return Told(cudaMemsetAsync(out, 0, bytes, static_cast<cudaStream_t>(stream)));
+}
+
+Error Pack(const Run* runs, int64_t count, void* table, void* out, int64_t bytes, Stream stream) {
+  if (bytes == 0) return nullptr;
+  if (count > kInlineRuns) {
+    const Error error = CopyToDevice(runs, table, count * sizeof(Run), stream);
+    if (error != nullptr) return error;
+  }
+  switch (UnitBytes(runs, count, out, bytes)) {
+    case 16:
+      return PackUnits<Vector<uint32_t>>(runs, count, table, out, bytes, stream);
+    case 8:
+      return PackUnits<uint64_t>(runs, count, table, out, bytes, stream);
+    case 4:
+      return PackUnits<uint32_t>(runs, count, table, out, bytes, stream);
+    case 2:
+      return PackUnits<uint16_t>(runs, count, table, out, bytes, stream);
+    default:
+      return PackUnits<uint8_t>(runs, count, table, out, bytes, stream);
+  }
+}
+
+}  // namespace tensor_array_grad::cuda
