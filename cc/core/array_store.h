@@ -169,8 +169,10 @@ class ArrayStore {
   // -- bulk_read.cc --
   absl::Status PlanGather(ReadPlan* plan) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status PlanConcat(ReadPlan* plan) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status PlanEmpty(absl::string_view attribute, const tensorflow::PartialTensorShape& known,
-                         ReadPlan* plan) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // `attribute` and `doing` are for the message.
+  absl::Status PlanEmpty(absl::string_view attribute, absl::string_view doing,
+                         const tensorflow::PartialTensorShape& known, ReadPlan* plan) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Plans under the lock until no slot of the plan is busy.
   absl::Status PlanWhenIdle(Planner planner, ReadPlan* plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ReadMany(Planner planner, ReadPlan* plan, ElementOps& ops, tensorflow::Tensor* value)

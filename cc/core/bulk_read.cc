@@ -100,10 +100,11 @@ absl::Status ArrayStore::Concat(const PartialTensorShape& element_shape_except0,
   return absl::OkStatus();
 }
 
-absl::Status ArrayStore::PlanEmpty(absl::string_view attribute, const PartialTensorShape& known,
-                                   ReadPlan* plan) const {
+absl::Status ArrayStore::PlanEmpty(absl::string_view attribute, absl::string_view doing,
+                                   const PartialTensorShape& known, ReadPlan* plan) const {
   TensorShape element;
-  if (!known.AsTensorShape(&element)) return errors::EmptyWithoutShape(name_, attribute, known);
+  if (!known.AsTensorShape(&element))
+    return errors::EmptyWithoutShape(name_, attribute, doing, known);
   return Prepend(0, element, &plan->shape).ok() ? absl::OkStatus()
                                                 : errors::ResultTooLarge(name_, "An empty result");
 }
@@ -118,7 +119,7 @@ absl::Status ArrayStore::PlanGather(ReadPlan* plan) const {
       TF_RETURN_IF_ERROR(
           plan->element_shape.MergeWith(PartialTensorShape(common->dim_sizes()), &known));
     }
-    return PlanEmpty("element_shape", known, plan);
+    return PlanEmpty("element shape", "packing", known, plan);
   }
   IndexSet seen;
   Element element;
@@ -159,7 +160,7 @@ absl::Status ArrayStore::PlanConcat(ReadPlan* plan) const {
       rest.RemoveDim(0);
       TF_RETURN_IF_ERROR(plan->attribute.MergeWith(rest, &known));
     }
-    return PlanEmpty("element_shape_except0", known, plan);
+    return PlanEmpty("element_shape_except0", "concatenating", known, plan);
   }
   Element element;
   TensorShape first, rest;

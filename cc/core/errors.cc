@@ -88,8 +88,10 @@ absl::Status NothingToRead(Name array, int64_t index, const PartialTensorShape& 
   return Invalid(
       array, "Could not read from TensorArray index ", index,
       ".  Furthermore, the element shape is not fully defined: ", element_shape.DebugString(),
-      ".  Nothing was written there, and zeros need a shape: set the full "
-      "element_shape on the forward TensorArray, or write the element first.");
+      ".  It is possible you are working with a resizeable TensorArray and stop_gradients is not "
+      "allowing the gradients to be written.  If you set the full element_shape property on the "
+      "forward TensorArray, the proper all-zeros tensor will be returned instead of incurring this "
+      "error.");
 }
 absl::Status NoSum(Name array, int64_t index, DataType dtype) {
   return Invalid(array, "Could not aggregate to TensorArray index ", index,
@@ -104,13 +106,13 @@ absl::Status NoZero(Name array, int64_t index, DataType dtype) {
 absl::Status IndicesNotVector(Name array, const TensorShape& got) {
   return Invalid(array, "Expected indices to be a vector, but received shape: ", got.DebugString());
 }
-absl::Status EmptyWithoutShape(Name array, absl::string_view attribute,
+absl::Status EmptyWithoutShape(Name array, absl::string_view attribute, absl::string_view doing,
                                const PartialTensorShape& shape) {
   return absl::UnimplementedError(
       absl::StrCat("TensorArray ", array, ": TensorArray has size zero, but ", attribute, " ",
                    shape.DebugString(),
-                   " is not fully defined. Currently only static shapes are "
-                   "supported when packing zero-size TensorArrays."));
+                   " is not fully defined. Currently only static shapes are supported when ", doing,
+                   " zero-size TensorArrays."));
 }
 absl::Status GatherMismatch(Name array, const PartialTensorShape& need, int64_t index,
                             const TensorShape& got) {

@@ -44,7 +44,7 @@ absl::Status NoZero(Name array, int64_t index, tensorflow::DataType dtype);
 
 // -- many elements -------------------------------------------------------------------------------
 absl::Status IndicesNotVector(Name array, const tensorflow::TensorShape& got);
-absl::Status EmptyWithoutShape(Name array, absl::string_view attribute,
+absl::Status EmptyWithoutShape(Name array, absl::string_view attribute, absl::string_view doing,
                                const tensorflow::PartialTensorShape& shape);
 absl::Status GatherMismatch(Name array, const tensorflow::PartialTensorShape& need, int64_t index,
                             const tensorflow::TensorShape& got);
