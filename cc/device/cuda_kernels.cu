@@ -60,7 +60,7 @@ Error Launch(int64_t units, int64_t units_each, Stream stream, const Args&... ar
   const cudaError_t error = ResidentBlocks<kKernel>(&resident);
   if (error != cudaSuccess) return Told(error);
   const int64_t needed = (units + units_each - 1) / units_each;
-  cudaLaunchConfig_t config = {};
+  cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(std::min(needed, resident)));
   config.blockDim = dim3(kThreads);
   config.stream = static_cast<cudaStream_t>(stream);
@@ -99,7 +99,6 @@ __global__ void AddKernel(const T* left, const T* right, T* out, int64_t vectors
     const Vector<T> a = reinterpret_cast<const Vector<T>*>(left)[i];
     const Vector<T> b = reinterpret_cast<const Vector<T>*>(right)[i];
     Vector<T> sum;
-#pragma unroll
     for (int lane = 0; lane < Vector<T>::kLanes; ++lane) {
       sum.lanes[lane] = Plus(a.lanes[lane], b.lanes[lane]);
     }
