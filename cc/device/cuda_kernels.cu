@@ -123,11 +123,14 @@ Error AddAll(const void* left, const void* right, void* out, int64_t count, Stre
 // ---- packing
 // -------------------------------------------------------------------------------------
 
-// Up to kInlineRuns runs, by value.
+// Up to `kMost` runs, by value: a launch takes the longer, the more it has to bring along.
+template <int64_t kMost>
 struct InlineTable {
   __device__ const Run& operator[](int64_t i) const { return runs[i]; }
-  Run runs[kInlineRuns];
+  Run runs[kMost];
 };
+constexpr int64_t kFewRuns = 8;
+static_assert(sizeof(InlineTable<kInlineRuns>) + 3 * sizeof(int64_t) <= 4096, "CUDA's limit");
 // Any number of them, in device memory.
 using FarTable = const Run*;
 
@@ -192,19 +195,23 @@ int64_t UnitBytes(const Run* runs, int64_t count, const void* out, int64_t bytes
   return static_cast<int64_t>(bits & (~bits + 1));
 }
 
+template <typename Unit, int64_t kMost>
+Error PackInline(const Run* runs, int64_t count, Unit* out, int64_t units, Stream stream) {
+  InlineTable<kMost> table;
+  std::copy(runs, runs + count, table.runs);
+  return Launch<PackKernel<Unit, InlineTable<kMost>>>(units, kStretch, stream, table, count, out,
+                                                      units);
+}
+
 template <typename Unit>
 Error PackUnits(const Run* runs, int64_t count, void* table, void* out, int64_t bytes,
                 Stream stream) {
   const int64_t units = bytes / static_cast<int64_t>(sizeof(Unit));
   Unit* const to = static_cast<Unit*>(out);
-  if (table != nullptr) {
-    const FarTable far_table = static_cast<FarTable>(table);
-    return Launch<PackKernel<Unit, FarTable>>(units, kStretch, stream, far_table, count, to, units);
-  }
-  InlineTable inline_table;
-  std::copy(runs, runs + count, inline_table.runs);
-  return Launch<PackKernel<Unit, InlineTable>>(units, kStretch, stream, inline_table, count, to,
-                                               units);
+  if (count <= kFewRuns) return PackInline<Unit, kFewRuns>(runs, count, to, units, stream);
+  if (count <= kInlineRuns) return PackInline<Unit, kInlineRuns>(runs, count, to, units, stream);
+  const FarTable far_table = static_cast<FarTable>(table);
+  return Launch<PackKernel<Unit, FarTable>>(units, kStretch, stream, far_table, count, to, units);
 }
 
 }  // namespace
