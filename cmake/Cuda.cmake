@@ -20,7 +20,7 @@ set(TAG_CUDA_WANTED 60 70 75 80 90)
 # Sets `why` to why there is no CUDA, or to "" and TAG_CUDA_NVCC, TAG_CUDA_INCLUDE, TAG_CUDA_FLAGS,
 # TAG_CUDA_LOWEST and TAG_CUDA_LIBRARIES to what was found.
 function(tag_find_cuda why)
-  find_program(TAG_CUDA_NVCC nvcc HINTS $ENV{CUDACXX} PATHS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin
+  find_program(TAG_CUDA_NVCC nvcc PATHS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin
                /usr/local/cuda/bin)
   if(NOT TAG_CUDA_NVCC)
     set(${why} "no nvcc in PATH, CUDA_HOME or /usr/local/cuda" PARENT_SCOPE)
@@ -59,7 +59,7 @@ function(tag_find_cuda why)
   list(GET _architectures 0 _lowest)
   list(GET _architectures -1 _newest)
   list(APPEND _flags -gencode arch=compute_${_newest},code=compute_${_newest}
-    -std=c++17 -O3 -ccbin ${CMAKE_CXX_COMPILER} -Xcompiler -fPIC,-fvisibility=hidden)
+    -std=c++17 -O3 -Wno-deprecated-gpu-targets -ccbin ${CMAKE_CXX_COMPILER} -Xcompiler -fPIC,-fvisibility=hidden)
 
   # Whether it goes along with this C++ compiler shows only in doing it.
   if(NOT TAG_CUDA_WORKS STREQUAL "${TAG_CUDA_NVCC} ${CMAKE_CXX_COMPILER}")

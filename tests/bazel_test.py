@@ -146,7 +146,9 @@ def reached(name: str) -> set[str]:
 
 
 def test_every_header_has_one_target_of_its_own():
-    headers = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "cc").rglob("*.h"))
+    found = (str(path.relative_to(ROOT)) for path in (ROOT / "cc").rglob("*.h"))
+    # A stand-in for a toolkit that Bazel does not use.
+    headers = sorted(header for header in found if "/fake_cuda/" not in header)
     assert len(headers) > 20
     assert sorted(header for target in libraries() for header in target.hdrs) == headers
     for target in libraries():

@@ -22,8 +22,8 @@ namespace tensor_array_grad {
 // Thread-safe.
 //
 // As the Python package's `enable()`, and with its messages:
-// * with TENSOR_ARRAY_GRAD=off in the environment, or where a GPU is visible to a library without
-//   GPU kernels, stock's kernels stay, a warning says why, and the result is OK (ask IsEnabled());
+// * with TENSOR_ARRAY_GRAD=off in the environment, or where a GPU is visible that our kernels are
+//   not to run on, stock's kernels stay, a warning says why, and the result is OK (IsEnabled());
 // * NotFound or InvalidArgument: nothing beside the library says what it was built for;
 // * FailedPrecondition: it was built for another TensorFlow, or a second copy of it is loaded;
 // * any other code: it could not be opened; the message says what the system said.

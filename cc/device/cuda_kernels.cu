@@ -60,7 +60,7 @@ Error Launch(int64_t units, int64_t units_each, Stream stream, const Args&... ar
   const cudaError_t error = ResidentBlocks<kKernel>(&resident);
   if (error != cudaSuccess) return Told(error);
   const int64_t needed = (units + units_each - 1) / units_each;
-  cudaLaunchConfig_t config = {};
+  cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(std::min(needed, resident)));
   config.blockDim = dim3(kThreads);
   config.stream = static_cast<cudaStream_t>(stream);
@@ -99,7 +99,6 @@ __global__ void AddKernel(const T* left, const T* right, T* out, int64_t vectors
     const Vector<T> a = reinterpret_cast<const Vector<T>*>(left)[i];
     const Vector<T> b = reinterpret_cast<const Vector<T>*>(right)[i];
     Vector<T> sum;
-#pragma unroll
     for (int lane = 0; lane < Vector<T>::kLanes; ++lane) {
       sum.lanes[lane] = Plus(a.lanes[lane], b.lanes[lane]);
     }
@@ -124,11 +123,14 @@ Error AddAll(const void* left, const void* right, void* out, int64_t count, Stre
 // ---- packing
 // -------------------------------------------------------------------------------------
 
-// Up to kInlineRuns runs, by value.
+// Up to `kMost` runs, by value: a launch takes the longer, the more it has to bring along.
+template <int64_t kMost>
 struct InlineTable {
   __device__ const Run& operator[](int64_t i) const { return runs[i]; }
-  Run runs[kInlineRuns];
+  Run runs[kMost];
 };
+constexpr int64_t kFewRuns = 8;
+static_assert(sizeof(InlineTable<kInlineRuns>) + 3 * sizeof(int64_t) <= 4096, "CUDA's limit");
 // Any number of them, in device memory.
 using FarTable = const Run*;
 
@@ -193,19 +195,23 @@ int64_t UnitBytes(const Run* runs, int64_t count, const void* out, int64_t bytes
   return static_cast<int64_t>(bits & (~bits + 1));
 }
 
+template <typename Unit, int64_t kMost>
+Error PackInline(const Run* runs, int64_t count, Unit* out, int64_t units, Stream stream) {
+  InlineTable<kMost> table;
+  std::copy(runs, runs + count, table.runs);
+  return Launch<PackKernel<Unit, InlineTable<kMost>>>(units, kStretch, stream, table, count, out,
+                                                      units);
+}
+
 template <typename Unit>
 Error PackUnits(const Run* runs, int64_t count, void* table, void* out, int64_t bytes,
                 Stream stream) {
   const int64_t units = bytes / static_cast<int64_t>(sizeof(Unit));
   Unit* const to = static_cast<Unit*>(out);
-  if (table != nullptr) {
-    const FarTable far_table = static_cast<FarTable>(table);
-    return Launch<PackKernel<Unit, FarTable>>(units, kStretch, stream, far_table, count, to, units);
-  }
-  InlineTable inline_table;
-  std::copy(runs, runs + count, inline_table.runs);
-  return Launch<PackKernel<Unit, InlineTable>>(units, kStretch, stream, inline_table, count, to,
-                                               units);
+  if (count <= kFewRuns) return PackInline<Unit, kFewRuns>(runs, count, to, units, stream);
+  if (count <= kInlineRuns) return PackInline<Unit, kInlineRuns>(runs, count, to, units, stream);
+  const FarTable far_table = static_cast<FarTable>(table);
+  return Launch<PackKernel<Unit, FarTable>>(units, kStretch, stream, far_table, count, to, units);
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ def enable() -> None:
 
     Call it before the first op runs: a Session or `tf.function` that ran earlier keeps the kernels
     it had. A second call does nothing. With `TENSOR_ARRAY_GRAD=off` in the environment, or where a
-    GPU is visible to a build without GPU kernels, nothing is replaced and a warning says why.
+    GPU is visible, nothing is replaced and a warning says why; with `TENSOR_ARRAY_GRAD_GPU=1` the
+    kernels for GPU are used there, if the build has them and the GPU and its driver fit.
 
     Raises:
       LoadError: The op library does not fit this TensorFlow, or a second copy of it is loaded.

@@ -1,0 +1,208 @@
+// A device "GPU" for a TensorFlow that has none, to run our GPU kernels on the host, device code
+// emulated (fake_cuda): loaded into a process, it shows one GPU and registers nothing else.
+//
+// Its memory cannot be read or written but by the emulated device and by TensorFlow's copies to and
+// from it: a kernel that looks at a value itself ends the process, as it would read garbage on a
+// GPU. It has one stream, on which work is done at once: what the order of work on a real stream
+// could show is not shown. The classes are those of one TensorFlow release; see CMakeLists.txt.
+
+#include <cuda_runtime.h>
+#include <sys/mman.h>
+
+#include <map>
+#include <vector>
+
+#include "tensorflow/core/common_runtime/device_factory.h"
+#include "tensorflow/core/common_runtime/local_device.h"
+#include "tensorflow/core/framework/allocator.h"
+#include "tensorflow/core/framework/device_base.h"
+#include "tensorflow/core/platform/logging.h"
+#include "tensorflow/core/public/session_options.h"
+#include "xla/stream_executor/event.h"
+#include "xla/stream_executor/stream.h"
+
+namespace tensor_array_grad {
+namespace {
+
+namespace se = stream_executor;
+using tensorflow::AllocatorAttributes;
+using tensorflow::Device;
+using tensorflow::Tensor;
+
+// Memory that is closed but for the time that the emulated device works.
+class DeviceMemory : public tensorflow::Allocator {
+ public:
+  static DeviceMemory& Get() {
+    static auto* const memory = new DeviceMemory;
+    return *memory;
+  }
+
+  std::string Name() override { return "fake_gpu"; }
+
+  void* AllocateRaw(size_t, size_t bytes) override {
+    size_t size = 256;
+    while (size < bytes) size *= 2;
+    absl::MutexLock lock(&mu_);
+    std::vector<char*>& free = free_[size];
+    char* room = next_;
+    if (!free.empty()) {
+      room = free.back();
+      free.pop_back();
+    } else if (next_ + size > begin_ + kBytes) {
+      return nullptr;
+    } else {
+      next_ += size;
+    }
+    sizes_[room] = size;
+    return room;
+  }
+
+  void DeallocateRaw(void* pointer) override {
+    absl::MutexLock lock(&mu_);
+    free_[sizes_[pointer]].push_back(static_cast<char*>(pointer));
+  }
+
+  tensorflow::AllocatorMemoryType GetMemoryType() const override {
+    return tensorflow::AllocatorMemoryType::kDevice;
+  }
+
+  // Opens it, or closes it when as many callers have asked for that.
+  void Touch(bool begins) {
+    absl::MutexLock lock(&mu_);
+    touching_ += begins ? 1 : -1;
+    if (touching_ == (begins ? 1 : 0)) {
+      CHECK_EQ(mprotect(begin_, kBytes, begins ? PROT_READ | PROT_WRITE : PROT_NONE), 0);
+    }
+  }
+
+ private:
+  static constexpr size_t kBytes = size_t{1} << 30;
+
+  DeviceMemory() {
+    void* const memory =
+        mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK_NE(memory, MAP_FAILED);
+    begin_ = next_ = static_cast<char*>(memory);
+    fake_cuda_touches = [](bool begins) { Get().Touch(begins); };
+  }
+
+  absl::Mutex mu_;
+  char* begin_;
+  char* next_;
+  int touching_ = 0;
+  std::map<void*, size_t> sizes_;
+  std::map<size_t, std::vector<char*>> free_;
+};
+
+// What a kernel asks of a stream is its handle; nothing else is called.
+class FakeStream : public se::Stream {
+ public:
+  PlatformSpecificHandle platform_specific_handle() const override { return {}; }
+  bool ok() const override { return true; }
+  absl::StatusOr<Stream*> GetOrCreateSubStream() override { return Missing(); }
+  void ReturnSubStream(Stream*) override {}
+  absl::Status WaitFor(Stream*) override { return absl::OkStatus(); }
+  absl::Status WaitFor(se::Event*) override { return absl::OkStatus(); }
+  absl::Status RecordEvent(se::Event*) override { return absl::OkStatus(); }
+  absl::Status Memcpy(void*, const se::DeviceAddressBase&, uint64_t) override { return Missing(); }
+  absl::Status Memcpy(se::DeviceAddressBase*, const void*, uint64_t) override { return Missing(); }
+  absl::Status BlockHostUntilDone() override { return absl::OkStatus(); }
+  absl::Status DoHostCallbackWithStatus(absl::AnyInvocable<absl::Status() &&>) override {
+    return Missing();
+  }
+  se::StreamExecutor* parent() const override { return nullptr; }
+  se::CudaComputeCapability GetCudaComputeCapability() const override { return {}; }
+  se::RocmComputeCapability GetRocmComputeCapability() const override { return {}; }
+  se::OneAPIComputeCapability GetOneAPIComputeCapability() const override { return {}; }
+  std::variant<se::StreamPriority, int> priority() const override { return 0; }
+  const std::string& GetName() const override { return name_; }
+  void SetName(std::string name) override { name_ = std::move(name); }
+
+ private:
+  static absl::Status Missing() { return absl::UnimplementedError("not on a fake GPU"); }
+  std::string name_;
+};
+
+class FakeContext : public tensorflow::DeviceContext {
+ public:
+  se::Stream* stream() const override {
+    static auto* const stream = new FakeStream;
+    return stream;
+  }
+  void CopyCPUTensorToDevice(const Tensor* from, Device*, Tensor* to,
+                             tensorflow::StatusCallback done, bool) const override {
+    Copy(*from, to, done);
+  }
+  void CopyDeviceTensorToCPU(const Tensor* from, absl::string_view, Device*, Tensor* to,
+                             tensorflow::StatusCallback done) override {
+    Copy(*from, to, done);
+  }
+  void CopyTensorInSameDevice(const Tensor* from, Device*, Tensor* to,
+                              tensorflow::StatusCallback done) const override {
+    Copy(*from, to, done);
+  }
+
+ private:
+  static void Copy(const Tensor& from, Tensor* to, const tensorflow::StatusCallback& done) {
+    cudaMemcpy(to->data(), from.data(), from.TotalBytes(), cudaMemcpyHostToDevice);
+    done(absl::OkStatus());
+  }
+};
+
+class FakeGpu : public tensorflow::LocalDevice {
+ public:
+  FakeGpu(const tensorflow::SessionOptions& options, const std::string& name)
+      : LocalDevice(options, BuildDeviceAttributes(name, tensorflow::DEVICE_GPU,
+                                                   tensorflow::Bytes(1 << 30), {}, "fake")) {
+    info_.stream = context_->stream();
+    info_.default_context = context_;
+    info_.gpu_id = 0;
+    set_tensorflow_accelerator_device_info(&info_);
+  }
+
+  tensorflow::Allocator* GetAllocator(AllocatorAttributes attributes) override {
+    if (attributes.on_host()) return tensorflow::cpu_allocator();
+    return &DeviceMemory::Get();
+  }
+  absl::Status TryGetDeviceContext(tensorflow::DeviceContext** context) override {
+    context_->Ref();
+    *context = context_;
+    return absl::OkStatus();
+  }
+  absl::Status MakeTensorFromProto(const tensorflow::TensorProto& proto,
+                                   const AllocatorAttributes attributes, Tensor* tensor) override {
+    Tensor host(proto.dtype());
+    if (!host.FromProto(tensorflow::cpu_allocator(), proto)) {
+      return absl::InvalidArgumentError("a tensor proto that cannot be parsed");
+    }
+    if (attributes.on_host() || !tensorflow::DataTypeCanUseMemcpy(host.dtype())) {
+      *tensor = host;
+      return absl::OkStatus();
+    }
+    *tensor = Tensor(GetAllocator(attributes), host.dtype(), host.shape());
+    return context_->CopyCPUTensorToDeviceSync(&host, this, tensor);
+  }
+  absl::Status Sync() override { return absl::OkStatus(); }
+
+ private:
+  FakeContext* const context_ = new FakeContext;
+  AcceleratorDeviceInfo info_;
+};
+
+class FakeGpuFactory : public tensorflow::DeviceFactory {
+ public:
+  absl::Status ListPhysicalDevices(std::vector<std::string>* devices) override {
+    devices->push_back("/physical_device:GPU:0");
+    return absl::OkStatus();
+  }
+  absl::Status CreateDevices(const tensorflow::SessionOptions& options, const std::string& prefix,
+                             std::vector<std::unique_ptr<Device>>* devices) override {
+    devices->push_back(std::make_unique<FakeGpu>(options, prefix + "/device:GPU:0"));
+    return absl::OkStatus();
+  }
+};
+
+[[maybe_unused]] const tensorflow::dfactory::Registrar<FakeGpuFactory> at_load("GPU", 210);
+
+}  // namespace
+}  // namespace tensor_array_grad

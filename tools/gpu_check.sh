@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Proves the GPU kernels on a machine that has a GPU: tools/gpu_check.sh [FOLDER OF WHEELS]
+#
+# Makes a virtual environment, installs TensorFlow with GPU support and this checkout into it (from
+# the folder alone, where one is given: the machine needs no network then), and runs the C++ tests
+# of the device code, the same under compute-sanitizer where that is found, the Python tests on the
+# GPU, and the benchmark. Prints every result and ends with an error if one failed.
+#
+# Needs: python3 with venv, g++, nvcc, and GoogleTest for the C++ tests. The folder, if given, has
+# wheels of tensorflow (Python and version at choice) with all that it requires, cmake, ninja,
+# setuptools>=77, packaging, pybind11, pytest, hypothesis and pytest-timeout.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+wheels=${1:-}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TF_CPP_MIN_LOG_LEVEL=2 TENSOR_ARRAY_GRAD_GPU=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+export TF_FORCE_GPU_ALLOW_GROWTH=true
+failed=()
+
+# What stock refuses on a GPU too, as it has no kernels there: int64 and object arrays in eager
+# mode, handles made to bytes; and lists of dtypes that exist on a CPU only, handed to a GPU.
+REFUSED=(
+  --deselect 'tests/lifecycle_test.py::test_every_dtype_comes_out_as_it_went_in[int64]'
+  --deselect tests/lifecycle_test.py::test_variants_and_resources_are_stored_too
+  --deselect tests/lifecycle_test.py::test_a_handle_that_went_through_bytes_finds_the_array_while_it_lives
+  --deselect tests/grad_test.py::test_sums_are_made_in_the_dtype_and_in_order
+)
+
+step() {
+  local name=$1 start=$SECONDS
+  shift
+  printf '\n==== %s\n' "$name"
+  "$@" || failed+=("$name")
+  printf '==== %s: %d s\n' "$name" $((SECONDS - start))
+}
+
+get() {
+  if [ -n "$wheels" ]; then pip install -q --no-index --find-links "$wheels" "$@"; else pip install -q "$@"; fi
+}
+
+install() {
+  python3 -m venv "$work/venv" && source "$work/venv/bin/activate" || return 1
+  if [ -n "$wheels" ]; then get tensorflow; else get 'tensorflow[and-cuda]'; fi || return 1
+  get cmake ninja 'setuptools>=77' packaging pybind11 pytest hypothesis pytest-timeout || return 1
+  CMAKE_ARGS="${CMAKE_ARGS:-} -DTAG_CUDA=ON" pip install -q --no-deps --no-build-isolation .
+}
+
+# A GPU that TensorFlow does not see would let everything below pass by being skipped.
+active() {
+  (cd / && python - << 'PY'
+import tensorflow as tf, tensor_array_grad
+assert tf.config.list_physical_devices("GPU"), "TensorFlow sees no GPU"
+tensor_array_grad.enable()
+print(tensor_array_grad.status())
+assert tensor_array_grad.is_enabled()
+PY
+  )
+}
+
+device_tests() {
+  cmake -G Ninja -B "$work/build" -DPython_EXECUTABLE="$VIRTUAL_ENV/bin/python" -DTAG_CUDA=ON &&
+    cmake --build "$work/build" --target functors_gpu_test &&
+    "$work/build/functors_gpu_test"
+}
+
+memory_check() {
+  compute-sanitizer --tool memcheck --error-exitcode 1 "$work/build/functors_gpu_test"
+}
+
+step "install" install
+step "kernels active on the GPU" active
+step "device code against the CPU's" device_tests
+if command -v compute-sanitizer > /dev/null; then
+  step "compute-sanitizer memcheck" memory_check
+else
+  printf '\n==== compute-sanitizer: not found, skipped\n'
+fi
+step "Python tests on the GPU" pytest -q tests/gpu_test.py tests/lifecycle_test.py \
+  tests/access_test.py tests/bulk_test.py tests/grad_test.py tests/gradient_test.py \
+  tests/list_gradient_test.py "${REFUSED[@]}"
+step "benchmark" python -m benchmarks.gpu
+
+if [ ${#failed[@]} != 0 ]; then
+  printf '\nFAILED: %s\n' "${failed[@]}"
+  exit 1
+fi
+printf '\nAll passed on %s\n' "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2> /dev/null | head -1)"
