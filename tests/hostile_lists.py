@@ -92,12 +92,12 @@ works(
 case(
     "a stack of elements of 254 dimensions",
     lambda: stack(push(empty(), tf.zeros([1] * 254))),
-    "254|255",
+    "too many dimensions",
 )
 case(
     "a gather of elements of 254 dimensions",
     lambda: gather(push(empty(), tf.zeros([1] * 254)), [0]),
-    "254|255",
+    "too many dimensions",
 )
 works(
     "a concat of elements of 254 dimensions",
