@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tests.hostile_cases import MAX, MIN, SHORT, WIDE, case, f32, works, zeros
+from tests.hostile_cases import MAX, MIN, SHORT, WIDE, blank, case, f32, works, zeros
 from tests.list_cases import (
     concat,
     from_tensor,
@@ -99,15 +99,21 @@ ON_AN_ARRAY: dict[str, Callable[[Any], Any]] = {
 
 
 def _forged_handle(**fields: Any) -> tf.Tensor:
-    """A handle as a stranger may write it: the proto of a real one with some fields changed."""
+    """A handle as a stranger may write it: that of an array that is gone, with some fields changed.
+
+    A serialised handle has the array's name and type, and owns nothing.
+    """
     handle, _ = array(1)
-    proto = tf.core.framework.tensor_pb2.TensorProto() if False else tf.make_tensor_proto(0)
+    proto = tf.make_tensor_proto(0)
     proto.ParseFromString(raw.SerializeTensor(tensor=handle).numpy())
+    content = proto.tensor_content
+    start = 1 if content[0] < 128 else 2  # behind its length
+    forged = proto.resource_handle_val.add()
+    forged.ParseFromString(content[start:])
+    proto.ClearField("tensor_content")
     for key, value in fields.items():
-        setattr(proto.resource_handle_val[0], key, value)
-    forged = raw.ParseTensor(serialized=proto.SerializeToString(), out_type=tf.resource)
-    del handle  # the array is gone
-    return forged
+        setattr(forged, key, value)
+    return raw.ParseTensor(serialized=proto.SerializeToString(), out_type=tf.resource)
 
 
 for op_name, op in ON_AN_ARRAY.items():
@@ -121,9 +127,7 @@ for op_name, op in ON_AN_ARRAY.items():
         lambda op=op: op(raw.AnonymousIteratorV2(output_types=[f32], output_shapes=[[]])[0]),
         "wrong type",
     )
-    case(
-        f"{op_name} of a blank handle", lambda op=op: op(raw.Empty(shape=[], dtype=tf.resource)), ""
-    )
+    case(f"{op_name} of a blank handle", lambda op=op: op(blank(tf.resource)), "device")
     case(
         f"{op_name} of a handle of an array that is gone",
         lambda op=op: op(_forged_handle()),
@@ -153,15 +157,15 @@ for op_name, op in ON_AN_ARRAY.items():
     )
 
 case("a concat of an array of rows too large", lambda: concat_array(_written(zeros(*WIDE))), "")
-case(
+works(
     "a gather of an array of rows too large",
-    lambda: gather_array(_written(zeros(*WIDE), zeros(*WIDE)), [0, 1]),
-    "2\\*\\*63",
+    lambda: gather_array(_written(zeros(*WIDE), zeros(*WIDE)), [0, 1]).shape.as_list(),
+    [2, *WIDE],
 )
 works(
     "a gather of one row too large for two",
     lambda: gather_array(_written(zeros(*WIDE)), [0]).shape.as_list(),
-    [1, 0, 2**40, 2**40],
+    [1, *WIDE],
 )
 case(
     "a split of an array of rows too large",
@@ -198,12 +202,12 @@ case(
     "OOM",
     SHORT,
 )
-case("a sum that no memory holds", lambda: _huge_sum(), "OOM|memory", SHORT)
+case("zeros of a gradient that no memory holds", lambda: _huge_gradient(), "OOM|memory", SHORT)
 case(
     "a concat of an array of 2**31-1 zeros",
     lambda: concat_array(array(MAX, element_shape=[2**33])[0]),
-    "2\\*\\*63|memory|large",
-    "",
+    "no memory to concatenate 2147483647",
+    SHORT,
 )
 case(
     "a gather of the last of 2**31-1 elements",
@@ -233,7 +237,7 @@ case("a prefix that is a matrix", lambda: grad_with(array(1)[0], [[1]]), "vector
 case("a prefix of -2**31", lambda: grad_with(array(1)[0], [MIN]), ">= 0|negative")
 works("gradients of gradients, 100 of them", lambda: _gradients(100), 1)
 case("gradients of gradients without end", lambda: _gradients(100000), "gradients of order")
-works("an array in an array, 100,000 deep", lambda: _chain_of_arrays(100000), "freed")
+works("an array in an array, 20,000 deep", lambda: _chain_of_arrays(20000), "freed")
 works("an array that holds its own handle, closed", lambda: _own_handle(), "closed")
 case("a sum of handles", lambda: _sum_of("resource"), "resource")
 case("a sum of lists in an array", lambda: _sum_of("variant"), "variant")
@@ -261,9 +265,8 @@ works(
 )
 
 
-def _huge_sum() -> Any:
-    handle = array(1, element_shape=[2**30, 2**12])[0]
-    return write(grad(handle), 0, tf.zeros([2])) if False else read(grad(handle), 0)
+def _huge_gradient() -> Any:
+    return read(grad(array(1, element_shape=[2**30, 2**12])[0]), 0)
 
 
 def _last_of_many() -> list[Any]:
@@ -400,9 +403,8 @@ def _while_that_fails() -> Any:
     def body(i: Any, a_list: Any) -> Any:
         return i + 1, put(a_list, tf.where(i == 50, 1000, i), tf.ones([3]))
 
-    loop = tf.function(lambda: tf.while_loop(lambda i, _: i < 100, body,
-                                             (tf.constant(0), reserve(100, [3])))[0])  # fmt: skip
-    return loop()
+    start = (tf.constant(0), reserve(100, [3]))
+    return _in_function(lambda: stack(tf.while_loop(lambda i, _: i < 100, body, start)[1]))
 
 
 def _list_across_functions() -> float:
@@ -463,5 +465,5 @@ case(
     "OOM",
     SHORT,
 )
-works("the gradient of every list op", _gradient_of_all, None)
+works("the gradient of every list op", _gradient_of_all, 164.0)
 works("NaN flows through", lambda: bool(np.isnan(write(array(1)[0], 0, 1.0, float("nan")))), True)

@@ -2,8 +2,8 @@
 
 They are small programs that mean no good. `tests.crash_test` and `tests.list_crash_test` hold the
 bad inputs of each op; these are the values that TensorFlow's own types allow and nobody expects:
-shapes of 254 dimensions, rows of 2**80 values in tensors without values, lists in lists without end,
-handles that were forged, runs that are cut off.
+shapes of 254 dimensions, rows of 2**80 values in tensors without values, lists in lists without
+end, handles that were forged, runs that are cut off.
 """
 
 from __future__ import annotations
@@ -34,6 +34,14 @@ def works(name: str, program: Callable[[], Any], result: Any = None) -> None:
 def zeros(*shape: int) -> tf.Tensor:
     """A tensor without values, of a shape that NumPy cannot hold."""
     return raw.Fill(dims=tf.constant(shape, tf.int64), value=0.0)
+
+
+def blank(dtype: tf.DType) -> tf.Tensor:
+    """A scalar variant or handle that holds nothing."""
+    proto = tf.make_tensor_proto(0)
+    proto.Clear()
+    proto.dtype = dtype.as_datatype_enum
+    return raw.ParseTensor(serialized=proto.SerializeToString(), out_type=dtype)
 
 
 WIDE = (0, 2**40, 2**40)  # no values; each row of it would have 2**80

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tests.hostile_cases import MAX, MIN, SHORT, WIDE, case, works, zeros
+from tests.hostile_cases import MAX, MIN, SHORT, WIDE, blank, case, works, zeros
 from tests.list_cases import (
     concat,
     concat_v1,
@@ -46,7 +46,7 @@ case(
 case("a split of rows too large", lambda: split(zeros(*WIDE), []), "overflow|too large|2\\*\\*63")
 case(
     "a batch of rows too large",
-    lambda: push_batch(tf.zeros([0], tf.variant), zeros(*WIDE)),
+    lambda: push_batch(tf.stack([reserve(1)])[:0], zeros(*WIDE)),
     "overflow|2\\*\\*63",
 )
 case(
@@ -74,15 +74,15 @@ case(
     lambda: split(tf.zeros([2, 0]), [1, 1], tf.constant([-1, 2**40, 2**40])),
     "",
 )
-case(
+works(
     "a stack of wide elements",
-    lambda: stack(push(push(empty(), zeros(*WIDE)), zeros(*WIDE))),
-    "overflow|2\\*\\*63",
+    lambda: stack(push(push(empty(), zeros(*WIDE)), zeros(*WIDE))).shape.as_list(),
+    [2, *WIDE],
 )
-case(
+works(
     "a gather of wide elements",
-    lambda: gather(push(empty(), zeros(*WIDE)), [0, 0]),
-    "overflow|2\\*\\*63",
+    lambda: gather(push(empty(), zeros(*WIDE)), [0, 0]).shape.as_list(),
+    [2, *WIDE],
 )
 works(
     "a wide element, read",
@@ -92,12 +92,12 @@ works(
 case(
     "a stack of elements of 254 dimensions",
     lambda: stack(push(empty(), tf.zeros([1] * 254))),
-    "254|255",
+    "too many dimensions",
 )
 case(
     "a gather of elements of 254 dimensions",
     lambda: gather(push(empty(), tf.zeros([1] * 254)), [0]),
-    "254|255",
+    "too many dimensions",
 )
 works(
     "a concat of elements of 254 dimensions",
@@ -124,8 +124,8 @@ case("an item shape that is a matrix", lambda: get(reserve(2), 0, [[1]]), "rank"
 case("an item shape that does not fit", lambda: get(reserve(2, [2]), 0, [3]), "shapes")
 case(
     "an item of a shape that overflows",
-    lambda: get(reserve(2, [2**20, -1]), 0, [-1, 2**60]),
-    "overflow|2\\*\\*63|compatible",
+    lambda: get(reserve(2, [2**20, -1]), 0, tf.constant([-1, 2**60])),
+    "overflow",
 )
 case("a size that is negative", lambda: reserve(-1), "non negative")
 case("a size of -2**31", lambda: reserve(MIN), "non negative")
@@ -168,8 +168,9 @@ case(
 )
 case(
     "a concat of more lengths than memory holds",
-    lambda: concat(reserve(MAX, [2**30, 2**30]), -1),
-    "overflow|large",
+    lambda: concat(reserve(MAX, [2**30, 2**30])),
+    "2147483647",
+    SHORT,
 )
 case("a concat of leading dims of -1", lambda: concat(reserve(1, [-1, 2]), -1, [-1]), "negative")
 case("a stack that no memory holds", lambda: stack(reserve(MAX, [2**14])), "OOM", SHORT)
@@ -183,11 +184,6 @@ case("a concat that no memory holds", lambda: concat(reserve(1, [2**30, 2**14]),
 
 def _optional() -> tf.Tensor:
     return raw.OptionalNone()
-
-
-def _blank() -> tf.Tensor:
-    """A variant that holds nothing."""
-    return tf.zeros([], tf.variant) if False else raw.Empty(shape=[], dtype=tf.variant)
 
 
 OPS_ON_A_LIST: dict[str, Callable[[Any], Any]] = {
@@ -205,7 +201,7 @@ OPS_ON_A_LIST: dict[str, Callable[[Any], Any]] = {
     "scatter into": lambda x: scatter_into(x, rows(1, 2), [0]),
 }
 for op_name, op in OPS_ON_A_LIST.items():
-    case(f"{op_name} of nothing", lambda op=op: op(_blank()), "not a list")
+    case(f"{op_name} of nothing", lambda op=op: op(blank(tf.variant)), "not a list")
     case(f"{op_name} of an optional", lambda op=op: op(_optional()), "not a list")
     case(f"{op_name} of a vector of lists", lambda op=op: op(tf.stack([reserve(1)])), "scalar")
     case(f"{op_name} of no list", lambda op=op: op(tf.stack([reserve(1)])[:0]), "scalar")
@@ -218,7 +214,7 @@ for op_name in ("get", "put", "push", "pop", "stack", "gather", "concat", "conca
     )
 case(
     "a batch for nothing",
-    lambda: push_batch(raw.Empty(shape=[1], dtype=tf.variant), rows(1, 2)),
+    lambda: push_batch(tf.stack([blank(tf.variant)]), rows(1, 2)),
     "not a list",
 )
 case("a batch for a scalar list", lambda: push_batch(reserve(1), rows(1, 2)), "vector")
@@ -237,7 +233,7 @@ case(
     lambda: push_batch(tf.stack([reserve(1, [3])]), rows(1, 2)),
     "incompatible shape",
 )
-case("a join with nothing", lambda: join(reserve(1), _blank()), "not a TensorList")
+case("a join with nothing", lambda: join(reserve(1), blank(tf.variant)), "not a TensorList")
 case("a join of other shapes", lambda: join(reserve(1, [1]), reserve(1, [2])), "not identical")
 case(
     "a join of two and one",
@@ -259,10 +255,16 @@ case(
 )
 case(
     "a sum of a list and nothing",
-    lambda: raw.AddN(inputs=[reserve(1), _blank()]),
-    "",
+    lambda: raw.AddN(inputs=[reserve(1), blank(tf.variant)]),
+    "type",
+    "InternalError",
 )
-case("a sum of a list and an optional", lambda: raw.AddN(inputs=[reserve(1), _optional()]), "", "")
+case(
+    "a sum of a list and an optional",
+    lambda: raw.AddN(inputs=[reserve(1), _optional()]),
+    "type",
+    "InternalError",
+)
 case(
     "a sum of other elements",
     lambda: raw.AddN(inputs=[put(reserve(1), 0, rows(2)), put(reserve(1), 0, rows(3))]),
@@ -422,9 +424,4 @@ case(
     "a forged list of a contradicting shape, joined",
     lambda: concat(_forged(_varints(1, 1, 0, 1, 1, 0, 0) + b"\x12\x02\x08\x05", 1)),
     "shape|scalar",
-)
-case(
-    "a stock list's data",
-    lambda: raw.TensorListLength(input_handle=_forged(b"\xff" * 9, 1, "tensorflow::TensorList")),
-    "",
 )

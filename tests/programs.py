@@ -163,7 +163,7 @@ def _reuse(draw: Choices, model: Model, steps: Program, step: dict[str, Any]) ->
 
 def _index(draw: Choices, array: Array) -> int:
     if _rarely(draw):
-        return draw.among([-1, MAX_INT32, -(2**31), array.size, array.size + 3])
+        return draw.among([-1, MAX_INT32, -(2**31), array.size, min(array.size + 3, MAX_INT32)])
     beyond = 1 if array.dynamic or array.sums else 0
     return draw.integer(0, max(0, min(array.size, 5) - 1 + beyond))
 

@@ -47,6 +47,7 @@ preload=$(for name in libasan.so libubsan.so libstdc++.so; do g++ -print-file-na
 in_python() {
   LD_PRELOAD="${preload//$'\n'/ }" PYTHONPATH="$site:$PWD" TF_CPP_MIN_LOG_LEVEL=2 "$python" -m "$@"
 }
-in_python pytest -q -p no:cacheprovider tests/crash_test.py tests/list_crash_test.py
+in_python pytest -q -p no:cacheprovider tests/crash_test.py tests/list_crash_test.py \
+  tests/hostile_test.py
 in_python tests.fuzz --programs 600 --no-stock
 echo "sanitizers: nothing found"

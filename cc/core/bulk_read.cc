@@ -157,7 +157,7 @@ absl::Status ArrayStore::PlanConcat(ReadPlan* plan) const {
     PartialTensorShape known = plan->attribute, rest;
     if (!known.IsFullyDefined() && element_shape_.dims() > 0) {
       rest = element_shape_;
-      rest.RemoveDim(0);
+      if (!rest.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name_, "A row");
       TF_RETURN_IF_ERROR(plan->attribute.MergeWith(rest, &known));
     }
     return PlanEmpty("element_shape_except0", "concatenating", known, plan);

@@ -71,7 +71,9 @@ class Packer {
 // [count] + element; InvalidArgument where a tensor cannot be that large.
 absl::Status StackedShape(const TensorShape& element, int64_t count, TensorShape* out) {
   *out = element;
-  return out->InsertDimWithStatus(0, count);
+  if (out->InsertDimWithStatus(0, count).ok()) return absl::OkStatus();
+  return InvalidList("The result would have too many dimensions, or more than 2**63 - 1 values: ",
+                     count, " elements of shape ", element.DebugString());
 }
 
 class StackOp : public ListKernel {
