@@ -151,9 +151,14 @@ void ArrayStore::SetElementShape(const PartialTensorShape& shape) {
 }
 
 void ArrayStore::SetBusy(Slot* slot, bool busy) {
+  if (slot->busy == busy) return;  // named twice by one call
   slot->busy = busy;
   busy_ += busy ? 1 : -1;
-  if (!busy) idle_.SignalAll();
+  if (busy) {
+    ++version_;  // a read under way has to look again
+  } else {
+    idle_.SignalAll();
+  }
 }
 
 void ArrayStore::AwaitIdle(int64_t index) {

@@ -187,9 +187,9 @@ class ArrayStore {
   absl::Status CheckWrites(WritePlan* plan) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool AnyBusy(const WritePlan& plan) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status PrepareSlots(const WritePlan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void LeaseSums(WritePlan* plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void LeaseSlots(WritePlan* plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ComputeSums(WritePlan* plan, ElementOps& ops) const;
-  void ReturnSums(const WritePlan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ReturnSlots(const WritePlan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CommitWrites(WritePlan* plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::string name_;
@@ -208,7 +208,7 @@ class ArrayStore {
   int64_t size_ ABSL_GUARDED_BY(mu_);
   bool dynamic_size_ ABSL_GUARDED_BY(mu_);
   int64_t marked_size_ ABSL_GUARDED_BY(mu_);
-  int64_t busy_ ABSL_GUARDED_BY(mu_) = 0;      // slots with a sum under way
+  int64_t busy_ ABSL_GUARDED_BY(mu_) = 0;      // slots that a call has leased
   uint64_t version_ ABSL_GUARDED_BY(mu_) = 0;  // of the slots: rises with every change
   SparseVector<Slot> slots_ ABSL_GUARDED_BY(mu_);
   std::list<Block> blocks_ ABSL_GUARDED_BY(mu_);  // those of which a slot is a part

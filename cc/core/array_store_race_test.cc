@@ -2,7 +2,9 @@
 // with -DTAG_SANITIZE=thread.
 
 #include <atomic>
+#include <chrono>
 #include <thread>
+#include <vector>
 
 #include "cc/core/array_store.h"
 #include "cc/testing/fake_element_ops.h"
@@ -50,6 +52,44 @@ TEST(ArrayStoreRaceTest, ConcurrentSumsAreExactWhicheverOpMakesThem) {
   Tensor sums;
   ASSERT_OK(store.Gather({0, 1, 2}, PartialTensorShape(), ops, &sums));
   EXPECT_THAT(ValuesOf(sums), ::testing::Each(kThreads * kRounds));
+}
+
+TEST(ArrayStoreRaceTest, AWriteAmongTheSumsOfAScatterIsNotLost) {
+  ArrayStore store(Options(3, true));
+  FakeElementOps plain, ops;
+  ASSERT_OK(store.Write(0, Vec({1, 1}), false, plain));
+  // While slot 0 is summed, two others write: to a slot that has no data yet, and to one behind.
+  std::vector<std::thread> others;
+  ops.before_add = [&] {
+    others.emplace_back([&] { ASSERT_OK(store.Write(1, Vec({1, 1}), false, plain)); });
+    others.emplace_back([&] { ASSERT_OK(store.Write(2, Vec({1, 1}), false, plain)); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time enough to be lost
+  };
+  ASSERT_OK(store.Scatter({0, 1}, TensorOf<float>({2, 2}, {1, 1, 1, 1}), ops));
+  for (std::thread& other : others) other.join();
+  Tensor sums;
+  ASSERT_OK(store.Gather({0, 1, 2}, PartialTensorShape(), plain, &sums));
+  EXPECT_THAT(ValuesOf(sums), ::testing::ElementsAre(2, 2, 2, 2, 1, 1));
+}
+
+TEST(ArrayStoreRaceTest, AGatherAmongTheSumsOfAScatterSeesAllOfThemOrNone) {
+  FakeElementOps plain, ops;
+  for (const bool gathers_first : {false, true}) {
+    ArrayOptions options = Options(2, true);
+    options.clear_after_read = false;
+    ArrayStore store(options);
+    ASSERT_OK(store.Write(0, Vec({1, 1}), true, plain));
+    Tensor seen;
+    std::thread reader;
+    ops.before_add = [&] {
+      reader = std::thread(
+          [&] { ASSERT_OK(store.Gather({0, 1}, PartialTensorShape({2}), plain, &seen)); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(gathers_first ? 20 : 0));
+    };
+    ASSERT_OK(store.Scatter({0, 1}, TensorOf<float>({2, 2}, {1, 1, 1, 1}), ops));
+    reader.join();
+    EXPECT_THAT(ValuesOf(seen), ::testing::ElementsAre(2, 2, 1, 1));
+  }
 }
 
 TEST(ArrayStoreRaceTest, OneOfManyWritersAndOneOfManyReadersWins) {

@@ -238,7 +238,7 @@ absl::Status ArrayStore::CommitReads(const ReadPlan& plan) {
     }
   }
   for (int64_t i = 0; i < plan.count; ++i) TF_RETURN_IF_ERROR(CommitRead(plan.index(i)));
-  if (!plan.all && !closed()) SetElementShape(plan.element_shape);
+  if (!plan.all) SetElementShape(plan.element_shape);
   return absl::OkStatus();
 }
 

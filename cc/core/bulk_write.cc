@@ -183,12 +183,12 @@ absl::Status ArrayStore::WriteMany(WritePlan* plan, ElementOps& ops) {
       CommitWrites(plan);
       return absl::OkStatus();
     }
-    LeaseSums(plan);
+    LeaseSlots(plan);
   }
   const absl::Status summed = ComputeSums(plan, ops);
   MutexLock lock(&mu_);
   TF_RETURN_IF_ERROR(CheckOpen());
-  ReturnSums(*plan);
+  ReturnSlots(*plan);
   TF_RETURN_IF_ERROR(summed);
   CommitWrites(plan);
   return absl::OkStatus();
@@ -215,10 +215,12 @@ absl::Status ArrayStore::PrepareSlots(const WritePlan& plan) {
   return absl::OkStatus();
 }
 
-void ArrayStore::LeaseSums(WritePlan* plan) {
+// All slots, those without a sum too: what another call put there meanwhile would be lost.
+void ArrayStore::LeaseSlots(WritePlan* plan) {
+  SetElementShape(plan->element_shape);  // nor may another call fix another shape
+  for (int64_t i = 0; i < plan->block().parts(); ++i) SetBusy(slots_.Find(plan->index(i)), true);
   for (Sum& sum : plan->sums) {
-    Slot* slot = slots_.Find(sum.index);
-    SetBusy(slot, true);
+    const Slot* slot = slots_.Find(sum.index);
     sum.has_data = slot->state == State::kWritten;
     sum.owned = slot->owned;
     if (sum.has_data) sum.data = DataOf(*slot);
@@ -245,14 +247,14 @@ absl::Status ArrayStore::ComputeSums(WritePlan* plan, ElementOps& ops) const {
   return absl::OkStatus();
 }
 
-void ArrayStore::ReturnSums(const WritePlan& plan) {
-  for (const Sum& sum : plan.sums) SetBusy(slots_.Find(sum.index), false);
+void ArrayStore::ReturnSlots(const WritePlan& plan) {
+  for (int64_t i = 0; i < plan.block().parts(); ++i) SetBusy(slots_.Find(plan.index(i)), false);
 }
 
 void ArrayStore::CommitWrites(WritePlan* plan) {
   ++version_;
   SetElementShape(plan->element_shape);
-  size_ = plan->size;
+  size_ = std::max(size_, plan->size);  // a read of a gradient array may have grown it
   Block* block = &plan->block();
   blocks_.splice(blocks_.end(), plan->blocks);
   block->self = std::prev(blocks_.end());
