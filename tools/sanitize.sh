@@ -34,7 +34,7 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 build thread array_store_test array_store_race_test
 for test in array_store_test array_store_race_test; do "$folder/thread/$test"; done
 
-build address,undefined "${tests[@]}" tensor_array_grad tag_bind
+build address,undefined "${tests[@]}" tensor_array_grad tag_bind tag_api
 for test in "${tests[@]}"; do "$folder/address-undefined/$test"; done
 
 # The package with the sanitized library, in a folder of its own.
