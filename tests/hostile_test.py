@@ -5,6 +5,8 @@ Each runs in a process of its own, so that a test of it fails and does not end t
 
 from __future__ import annotations
 
+import re
+import resource
 from typing import Any
 
 import pytest
@@ -14,7 +16,12 @@ from tests import hostile_arrays, hostile_cases, hostile_lists, list_cases, stoc
 
 
 def answer(name: str) -> tuple[Any, ...]:
-    """What the program `name` does; called in a child."""
+    """What the program `name` does; called in a child.
+
+    It may have 8 GiB, so that what no memory holds is the same on every machine.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, most))
     return list_cases.outcome(hostile_cases.CASES[name][0])
 
 
@@ -24,9 +31,7 @@ def test_ends_as_it_should(name: str, ours: stock.Runner) -> None:
     got = ours.call("tests.hostile_test:answer", name, timeout=120.0)
     assert isinstance(got, tuple), got
     if kind == "ok":
-        assert got == ("ok", got[1]), got
-        assert repr(got[1]) == text
+        assert (got[0], repr(got[1])) == ("ok", text), got
     else:
         assert got[:2] == ("error", kind), got
-        with pytest.raises(AssertionError, match=text):
-            raise AssertionError(got[2])
+        assert re.search(text, got[2]), got

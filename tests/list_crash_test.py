@@ -5,6 +5,7 @@ Each runs in a process of its own, so that a test of it fails and does not end t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -142,8 +143,7 @@ def test_is_an_error(name: str, ours: stock.Runner) -> None:
     got = ours.call("tests.list_crash_test:answer", name)
     assert isinstance(got, tuple), got
     assert got[:2] == ("error", "InvalidArgumentError"), got
-    with pytest.raises(AssertionError, match=BAD[name][1]):
-        raise AssertionError(got[2])
+    assert re.search(BAD[name][1], got[2]), got
 
 
 def test_a_list_of_the_largest_size_costs_nothing_until_it_is_filled(ours: stock.Runner) -> None:

@@ -72,24 +72,41 @@ TEST(ArrayStoreRaceTest, AWriteAmongTheSumsOfAScatterIsNotLost) {
   EXPECT_THAT(ValuesOf(sums), ::testing::ElementsAre(2, 2, 2, 2, 1, 1));
 }
 
-TEST(ArrayStoreRaceTest, AGatherAmongTheSumsOfAScatterSeesAllOfThemOrNone) {
+TEST(ArrayStoreRaceTest, AGatherSeesASumThatBeganWhileItCopied) {
+  ArrayStore store(Options(2, true));
+  FakeElementOps plain, slow, ops;
+  for (int slot = 0; slot < 2; ++slot) ASSERT_OK(store.Write(slot, Vec({1, 1}), false, plain));
+  std::atomic<bool> began{false};
+  slow.before_add = [&] {
+    began = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until the gather has copied
+  };
+  std::thread writer;
+  ops.before_pack = [&] {
+    if (writer.joinable()) return;
+    writer = std::thread([&] { ASSERT_OK(store.Write(0, Vec({1, 1}), false, slow)); });
+    while (!began) std::this_thread::yield();
+  };
+  Tensor seen;
+  ASSERT_OK(store.Gather({0, 1}, PartialTensorShape(), ops, &seen));
+  writer.join();
+  EXPECT_THAT(ValuesOf(seen), ::testing::ElementsAre(2, 2, 1, 1));
+}
+
+TEST(ArrayStoreRaceTest, AScatterWhoseShapeAnotherWriteForestallsChangesNothing) {
+  ArrayOptions options = Options(3, true);
+  options.identical_element_shapes = true;
+  ArrayStore store(options);
   FakeElementOps plain, ops;
-  for (const bool gathers_first : {false, true}) {
-    ArrayOptions options = Options(2, true);
-    options.clear_after_read = false;
-    ArrayStore store(options);
-    ASSERT_OK(store.Write(0, Vec({1, 1}), true, plain));
-    Tensor seen;
-    std::thread reader;
-    ops.before_add = [&] {
-      reader = std::thread(
-          [&] { ASSERT_OK(store.Gather({0, 1}, PartialTensorShape({2}), plain, &seen)); });
-      std::this_thread::sleep_for(std::chrono::milliseconds(gathers_first ? 20 : 0));
-    };
-    ASSERT_OK(store.Scatter({0, 1}, TensorOf<float>({2, 2}, {1, 1, 1, 1}), ops));
-    reader.join();
-    EXPECT_THAT(ValuesOf(seen), ::testing::ElementsAre(2, 2, 1, 1));
-  }
+  ops.before_add = [&] {
+    std::thread([&] { ASSERT_OK(store.Write(2, Vec({7}), false, plain)); }).join();
+  };
+  const absl::Status status = store.Scatter({0, 0}, TensorOf<float>({2, 2}, {1, 1, 1, 1}), ops);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  ASSERT_OK(store.Write(0, Vec({5}), false, plain));
+  Tensor sums;
+  ASSERT_OK(store.Gather({0, 2}, PartialTensorShape(), plain, &sums));
+  EXPECT_THAT(ValuesOf(sums), ::testing::ElementsAre(5, 7));
 }
 
 TEST(ArrayStoreRaceTest, OneOfManyWritersAndOneOfManyReadersWins) {

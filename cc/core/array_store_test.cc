@@ -336,6 +336,16 @@ TEST_F(BulkTest, AScatteredSumThatFindsNoMemoryLeavesAllAsItWas) {
   EXPECT_THAT(Gathered(store, {0, 1, 2}), TensorEq(TensorOf<float>({3, 1}, {2, 1, 1})));
 }
 
+TEST_F(BulkTest, AScatteredSumThatFindsNoMemoryFixesNoElementShape) {
+  ArrayOptions options = Accumulating(1);
+  options.identical_element_shapes = true;
+  ArrayStore store(options);
+  ops_.allocations_left = 0;
+  EXPECT_EQ(Scatter(store, {0, 0}, TensorOf<float>({2, 1}, {5, 5})).code(),
+            absl::StatusCode::kResourceExhausted);
+  ASSERT_OK(Write(store, 0, Vec({1, 2})));
+}
+
 TEST_F(BulkTest, AGatherThatFailsReadsNothing) {
   ArrayStore store(Forward(3));
   ASSERT_OK(Write(store, 0, Vec({1})));

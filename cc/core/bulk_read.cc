@@ -103,8 +103,9 @@ absl::Status ArrayStore::Concat(const PartialTensorShape& element_shape_except0,
 absl::Status ArrayStore::PlanEmpty(absl::string_view attribute, absl::string_view doing,
                                    const PartialTensorShape& known, ReadPlan* plan) const {
   TensorShape element;
-  if (!known.AsTensorShape(&element))
+  if (!known.AsTensorShape(&element)) {
     return errors::EmptyWithoutShape(name_, attribute, doing, known);
+  }
   return Prepend(0, element, &plan->shape).ok() ? absl::OkStatus()
                                                 : errors::ResultTooLarge(name_, "An empty result");
 }

@@ -190,6 +190,11 @@ absl::Status ArrayStore::WriteMany(WritePlan* plan, ElementOps& ops) {
   TF_RETURN_IF_ERROR(CheckOpen());
   ReturnSlots(*plan);
   TF_RETURN_IF_ERROR(summed);
+  if (plan->element_shape.IsFullyDefined()) {
+    // Where it was this call's to fix, another may have fixed another one meanwhile. There was no
+    // data then, so that all sums are fresh and nothing has changed yet.
+    TF_RETURN_IF_ERROR(CheckElementShape(plan->index(0), plan->block().shape(0), element_shape_));
+  }
   CommitWrites(plan);
   return absl::OkStatus();
 }
@@ -217,7 +222,6 @@ absl::Status ArrayStore::PrepareSlots(const WritePlan& plan) {
 
 // All slots, those without a sum too: what another call put there meanwhile would be lost.
 void ArrayStore::LeaseSlots(WritePlan* plan) {
-  SetElementShape(plan->element_shape);  // nor may another call fix another shape
   for (int64_t i = 0; i < plan->block().parts(); ++i) SetBusy(slots_.Find(plan->index(i)), true);
   for (Sum& sum : plan->sums) {
     const Slot* slot = slots_.Find(sum.index);

@@ -35,6 +35,7 @@ class FakeElementOps : public ElementOps {
     return absl::OkStatus();
   }
   absl::Status Pack(absl::Span<const Piece> pieces, tensorflow::Tensor* out) override {
+    if (before_pack) before_pack();
     ++packs;
     pieces_packed += static_cast<int64_t>(pieces.size());
     cpu::Pack(pieces, Inline, out);
@@ -43,7 +44,7 @@ class FakeElementOps : public ElementOps {
 
   std::atomic<int64_t> allocations{0}, adds{0}, packs{0}, pieces_packed{0};
   std::atomic<int64_t> allocations_left{int64_t{1} << 40};
-  std::function<void()> before_add;
+  std::function<void()> before_add, before_pack;
 
  private:
   static void Inline(int64_t total, int64_t, cpu::Work work) { work(0, total); }
