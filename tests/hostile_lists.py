@@ -7,7 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from tests.hostile_cases import MAX, MIN, SHORT, WIDE, blank, case, works, zeros
+from tensor_array_grad import _loader
+from tests.hostile_cases import MAX, MIN, SHORT, WIDE, blank, case, f32, works, zeros
 from tests.list_cases import (
     concat,
     concat_v1,
@@ -425,3 +426,53 @@ case(
     lambda: concat(_forged(_varints(1, 1, 0, 1, 1, 0, 0) + b"\x12\x02\x08\x05", 1)),
     "shape|scalar",
 )
+
+# ---- accumulators: what the graph pass makes of several lists ------------------------------------
+
+
+def _packed(*lists: tf.Tensor) -> tf.Tensor:
+    return _loader.ops().tensor_array_grad_pack_accumulators(lists=list(lists))
+
+
+def _pushed(accumulators: tf.Tensor, *values: Any) -> tf.Tensor:
+    return _loader.ops().tensor_array_grad_push_accumulators(
+        accumulators=accumulators, values=[tf.convert_to_tensor(value) for value in values]
+    )
+
+
+def _popped(accumulators: tf.Tensor, *types: tf.DType) -> Any:
+    return _loader.ops().tensor_array_grad_pop_accumulators(accumulators=accumulators, T=types)
+
+
+def _two() -> tf.Tensor:
+    return _packed(empty(), empty([2], most=1))
+
+
+def _an_old_version() -> list[float]:
+    first = _pushed(_packed(empty()), 1.0)
+    longer = _pushed(first, 2.0)
+    shorter, two = _popped(longer, f32)
+    return [float(two[0]), float(_popped(shorter, f32)[1][0]), float(_popped(longer, f32)[1][0])]
+
+
+case("packing no list", lambda: _packed(), "at least|Attr")
+case("packing a list that is not empty", lambda: _packed(empty(), reserve(3)), "list 1 has 3")
+case("packing what is no list", lambda: _packed(blank(tf.variant)), "not a list")
+case("pushing to a list", lambda: _pushed(empty(), 1.0), "no accumulators")
+case("popping from a list", lambda: _popped(push(empty(), tf.constant(1.0)), f32), "no accum")
+case("pushing to nothing", lambda: _pushed(blank(tf.variant), 1.0), "no accumulators")
+case("pushing to two", lambda: _pushed(tf.stack([_two(), _two()]), 1.0), "scalar|rank")
+case("pushing too few", lambda: _pushed(_two(), 1.0), "2 accumulators, but the op has 1")
+case("pushing too many", lambda: _pushed(_two(), 1.0, [1.0, 1.0], 1.0), "has 3 values")
+case("pushing another shape", lambda: _pushed(_two(), 1.0, [1.0]), "incompatible shape")
+case("pushing another dtype", lambda: _pushed(_two(), 1, [1.0, 1.0]), "Invalid data types")
+case(
+    "pushing to a full list",
+    lambda: _pushed(_pushed(_two(), 1.0, [1.0, 1.0]), 1.0, [1.0, 1.0]),
+    "full list list size: 1 max_num_elements: 1",
+)
+case("popping from empty accumulators", lambda: _popped(_two(), f32, f32), "empty list")
+case("popping too few", lambda: _popped(_two(), f32), "2 accumulators, but the op has 1")
+case("popping another dtype", lambda: _popped(_two(), f32, tf.int32), "Invalid data types")
+case("stacking accumulators", lambda: stack(_two()), "not a list")
+works("an old version of accumulators", _an_old_version, [2.0, 1.0, 2.0])

@@ -16,6 +16,7 @@ import tensor_array_grad
 tensor_array_grad.enable()
 
 REWRITES = "graph.accumulate"
+PACKED = "graph.accumulators"
 N = 6
 
 
@@ -40,6 +41,109 @@ def read_in_a_branch(x):
         return i + 1, h + tf.cond(i < 3, lambda: array.read(i), lambda: h)
 
     return tf.while_loop(lambda i, h: i < N, body, (0, x[0]))[1]
+
+
+def recurrence(x):
+    array = tf.TensorArray(tf.float64, N, clear_after_read=False).write(0, x[0]).write(1, x[1])
+
+    def body(i, array):
+        return i + 1, array.write(i, tf.tanh(array.read(i - 1)) * array.read(i - 2) + x[i])
+
+    return tf.while_loop(lambda i, _: i < N, body, (2, array))[1].stack()
+
+
+def write_in_a_branch(x):
+    array = tf.TensorArray(tf.float64, N, element_shape=[2]).unstack(tf.zeros_like(x))
+
+    def body(i, h, array):
+        h = tf.sin(h) * x[i]
+        return i + 1, h, tf.cond(i % 2 == 0, lambda: array.write(i, h * h), lambda: array)
+
+    return tf.while_loop(lambda i, *_: i < N, body, (0, x[0], array))[2].stack()
+
+
+def loop_in_a_loop(x):
+    def body(i, h):
+        def inner(j, h):
+            return j + 1, tf.tanh(h * x[j])
+
+        return i + 1, tf.while_loop(lambda j, _: j < i, inner, (0, h))[1] * tf.cos(h)
+
+    return tf.while_loop(lambda i, _: i < N, body, (0, x[0]))[1]
+
+
+def loop_of_no_step(x):
+    return tf.while_loop(lambda h: False, lambda h: tf.tanh(h) * tf.sin(h), (x,))[0]
+
+
+def loop_in_a_branch(x, taken=True):
+    positive = tf.reduce_sum(x * x) > 0
+    return tf.cond(positive == taken, lambda: recurrence(x), lambda: x * 2.0)
+
+
+def loop_in_a_branch_not_taken(x):
+    return loop_in_a_branch(x, taken=False)
+
+
+def two_loops_of_one_gradient(x):
+    return recurrence(recurrence(x) * 0.5) + read_loop(x)
+
+
+def one_step_at_a_time(x):
+    def body(i, h):
+        return i + 1, tf.tanh(h * x[i]) * tf.exp(-h)
+
+    return tf.while_loop(lambda i, _: i < N, body, (0, x[0]), parallel_iterations=1)[1]
+
+
+def a_number_of_steps_known_at_run_time(x):
+    n = tf.cast(tf.reduce_sum(x * 0) + N, tf.int32)
+
+    def body(i, h):
+        return i + 1, tf.tanh(h * x[i]) * tf.exp(-h)
+
+    return tf.while_loop(lambda i, _: i < n, body, (0, x[0]), maximum_iterations=n)[1]
+
+
+def an_early_end(x):
+    def body(i, h, done):
+        h = tf.tanh(h * x[i]) * tf.exp(-h)
+        return i + 1, h, i >= 2
+
+    return tf.while_loop(lambda i, _, done: (i < N) & ~done, body, (0, x[0], False))[1]
+
+
+def a_step_with_side_effects(x):
+    def body(i, h):
+        with tf.control_dependencies([tf.debugging.assert_less(i, N)]):
+            return i + 1, tf.tanh(h * x[i]) * tf.exp(-h)
+
+    return tf.while_loop(lambda i, _: i < N, body, (0, x[0]))[1]
+
+
+def intermediates_of_many_types(x):
+    def body(i, h, words):
+        by_word = tf.cast(tf.strings.length(words), tf.float64)
+        return i + 1, tf.where(h > 0.0, h * by_word, tf.abs(h) + x[i]), words + "x"
+
+    return tf.while_loop(lambda i, *_: i < N, body, (0, x[0], tf.constant("x")))[1]
+
+
+LOOPS = [
+    read_loop,
+    recurrence,
+    write_in_a_branch,
+    loop_in_a_loop,
+    loop_of_no_step,
+    loop_in_a_branch,
+    loop_in_a_branch_not_taken,
+    two_loops_of_one_gradient,
+    one_step_at_a_time,
+    a_number_of_steps_known_at_run_time,
+    an_early_end,
+    a_step_with_side_effects,
+    intermediates_of_many_types,
+]
 
 
 def gradient_of(program, enabled=True):
@@ -68,11 +172,71 @@ def test_reads_outside_a_loop_become_a_chain(counted):
     assert counted[REWRITES] == 2  # of three elements one is what the others are added to
 
 
-@pytest.mark.parametrize("program", [read_loop, reads_unrolled, read_in_a_branch])
+@pytest.mark.parametrize("program", [reads_unrolled, read_in_a_branch, *LOOPS])
 def test_results_do_not_depend_on_the_pass(program):
     np.testing.assert_allclose(
         gradient_of(program), gradient_of(program, enabled=False), rtol=1e-15
     )
+
+
+def test_what_a_loop_keeps_for_its_gradient_is_one_list(counted):
+    gradient_of(recurrence)
+    assert counted[PACKED] >= 5
+    steps = N - 2
+    for op in ("PushAccumulators", "PopAccumulators"):
+        assert counted[f"kernels.TensorArrayGrad>{op}"] == steps
+    assert counted["kernels.TensorListPushBack"] == counted["kernels.TensorListPopBack"] == 0
+
+
+def test_what_several_gradients_need_stays_apart(counted):
+    """Two backward loops read the lists of one forward loop, each at its own pace."""
+
+    def gradients(x):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = recurrence(x)
+            z = tf.reduce_sum(y * y)
+            w = tf.reduce_sum(tf.exp(y))
+        return tape.gradient(z, x) + tape.gradient(w, x)
+
+    x = tf.constant(np.random.default_rng(2).normal(size=(N, 2)))
+    got = tf.function(gradients)(x)
+    with tensor_array_grad.graph_pass(False):
+        want = tf.function(gradients)(x)
+    np.testing.assert_allclose(got, want, rtol=1e-15)
+
+
+def test_a_hessian_vector_product_does_not_depend_on_the_pass():
+    def product(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = tf.reduce_sum(recurrence(x) ** 2)
+            along = tf.reduce_sum(inner.gradient(y, x) * tf.cos(x))
+        return outer.gradient(along, x)
+
+    x = tf.constant(np.random.default_rng(2).normal(size=(N, 2)))
+    got = tf.function(product)(x)
+    with tensor_array_grad.graph_pass(False):
+        want = tf.function(product)(x)
+    np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-15)
+
+
+def test_what_a_loop_keeps_is_freed_when_a_step_fails(counted):
+    @tf.function
+    def gradient(x):
+        def body(i, h):
+            with tf.control_dependencies([tf.debugging.assert_less(i, 3)]):
+                return i + 1, tf.tanh(h * x[i]) * tf.exp(-h)
+
+        y = tf.while_loop(lambda i, _: i < N, body, (0, x[0]))[1]
+        return tf.gradients(y, x)[0]
+
+    for _ in range(3):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="assert"):
+            gradient(tf.ones([N, 2], tf.float64))
+    assert counted[PACKED] > 0
 
 
 def test_switched_off_nothing_is_rewritten(counted):

@@ -16,6 +16,8 @@ namespace tensor_array_grad {
 struct Source {
   tensorflow::Node* node;
   int slot;
+
+  bool operator==(const Source& other) const { return node == other.node && slot == other.slot; }
 };
 
 // What feeds input `index` of `node`, or a null node where nothing does.

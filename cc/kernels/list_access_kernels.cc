@@ -248,19 +248,8 @@ class PushBackOp : public CheapListKernel {
     InputList list;
     TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
     const Tensor& item = ctx->input(kTensor);
-    if (!list->shape().IsCompatibleWith(item.shape())) {
-      return InvalidList(
-          "Tried to append a tensor with incompatible shape to a list. Op element "
-          "shape: ",
-          item.shape().DebugString(), " list shape: ", list->shape().DebugString());
-    }
-    TF_RETURN_IF_ERROR(CheckDtype(*list));
     const int64_t size = list->size();
-    if (list->max_num_elements() != -1 && size >= list->max_num_elements()) {
-      return InvalidList("Tried to push item into a full list list size: ", size,
-                         " max_num_elements: ", list->max_num_elements());
-    }
-    TF_RETURN_IF_ERROR(CheckSize(size + 1));
+    TF_RETURN_IF_ERROR(CheckPush(list->spec(), size, element_dtype_, item));
     ListVariant* out;
     TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
     out->Resize(size + 1);

@@ -105,9 +105,7 @@ absl::Status AddVariants(OpKernelContext* ctx, const Variant& a, const Variant& 
 }  // namespace
 
 absl::Status ListKernel::CheckDtype(const ListVariant& list) const {
-  if (list.dtype() == element_dtype_) return absl::OkStatus();
-  return InvalidList("Invalid data types; op elements ", DataTypeString(element_dtype_),
-                     " but list elements ", DataTypeString(list.dtype()));
+  return CheckDtypes(element_dtype_, list.dtype());
 }
 
 bool InputList::Assign(const Variant& variant) {
@@ -130,28 +128,28 @@ absl::Status GetList(OpKernelContext* ctx, int input, InputList* list) {
   return InvalidList("Input handle is not a list. Saw: '", variant.DebugString(), "'");
 }
 
+std::unique_ptr<Tensor> TakeVariant(OpKernelContext* ctx, int input, int output) {
+  // Asked with default attributes: a request for host memory is never forwarded on a CPU.
+  return ctx->forward_input(input, output, tensorflow::DT_VARIANT, TensorShape({}),
+                            ctx->input_memory_type(input), tensorflow::AllocatorAttributes());
+}
+
+absl::Status AllocateVariant(OpKernelContext* ctx, int output, Tensor** tensor) {
+  return ctx->allocate_output(output, TensorShape({}), tensor, OnHost());
+}
+
 absl::Status ForwardList(OpKernelContext* ctx, int input, const InputList& list, int output,
                          ListVariant** out) {
-  // Asked with default attributes: a request for host memory is never forwarded on a CPU.
-  std::unique_ptr<Tensor> own;
-  if (!list.converted()) {
-    own = ctx->forward_input(input, output, tensorflow::DT_VARIANT, TensorShape({}),
-                             ctx->input_memory_type(input), tensorflow::AllocatorAttributes());
-  }
-  if (own != nullptr) {
-    *out = const_cast<ListVariant*>(&*list);  // it stands in *own, which nobody else sees
-    ctx->set_output(output, *own);
-    return absl::OkStatus();
-  }
+  if (!list.converted()) return ForwardVariant(ctx, input, *list, output, out);
   Tensor* tensor;
-  TF_RETURN_IF_ERROR(ctx->allocate_output(output, TensorShape({}), &tensor, OnHost()));
+  TF_RETURN_IF_ERROR(AllocateVariant(ctx, output, &tensor));
   *out = &tensor->scalar<Variant>()().emplace<ListVariant>(*list);
   return absl::OkStatus();
 }
 
 absl::Status OutputList(OpKernelContext* ctx, int output, ListVariant list) {
   Tensor* tensor;
-  TF_RETURN_IF_ERROR(ctx->allocate_output(output, TensorShape({}), &tensor, OnHost()));
+  TF_RETURN_IF_ERROR(AllocateVariant(ctx, output, &tensor));
   tensor->scalar<Variant>()().emplace<ListVariant>(std::move(list));
   return absl::OkStatus();
 }
@@ -201,6 +199,27 @@ absl::Status ElementShapeFromInput(OpKernelContext* ctx, const ListVariant& list
 absl::Status CheckSize(int64_t size) {
   if (size <= kMaxListSize) return absl::OkStatus();
   return InvalidList("A TensorList cannot have ", size, " elements: the most is ", kMaxListSize);
+}
+
+absl::Status CheckDtypes(tensorflow::DataType dtype, tensorflow::DataType list_dtype) {
+  if (list_dtype == dtype) return absl::OkStatus();
+  return InvalidList("Invalid data types; op elements ", DataTypeString(dtype),
+                     " but list elements ", DataTypeString(list_dtype));
+}
+
+absl::Status CheckPush(const ListSpec& spec, int64_t size, tensorflow::DataType dtype,
+                       const Tensor& item) {
+  if (!spec.shape.IsCompatibleWith(item.shape())) {
+    return InvalidList(
+        "Tried to append a tensor with incompatible shape to a list. Op element shape: ",
+        item.shape().DebugString(), " list shape: ", spec.shape.DebugString());
+  }
+  TF_RETURN_IF_ERROR(CheckDtypes(dtype, spec.dtype));
+  if (spec.max_num_elements != -1 && size >= spec.max_num_elements) {
+    return InvalidList("Tried to push item into a full list list size: ", size,
+                       " max_num_elements: ", spec.max_num_elements);
+  }
+  return CheckSize(size + 1);
 }
 
 absl::Status ShapeMerger::Add(const TensorShape& element) {

@@ -65,10 +65,35 @@ class InputList {
 // Sets `list` to the list in the scalar input `input`.
 absl::Status GetList(tensorflow::OpKernelContext* ctx, int input, InputList* list);
 
+// The scalar variant in input `input`, where nobody else can see it, so that it may become output
+// `output`; else null.
+std::unique_ptr<tensorflow::Tensor> TakeVariant(tensorflow::OpKernelContext* ctx, int input,
+                                                int output);
+
+// Makes output `output` a scalar variant that holds nothing yet.
+absl::Status AllocateVariant(tensorflow::OpKernelContext* ctx, int output,
+                             tensorflow::Tensor** tensor);
+
 // Makes output `output` a list to be changed, equal to `list`, which input `input` holds. Where
 // nobody else can see the input it becomes the output, and `list` changes with it.
 absl::Status ForwardList(tensorflow::OpKernelContext* ctx, int input, const InputList& list,
                          int output, ListVariant** out);
+
+// The same for a variant of any type that is cheap to copy: `value` is what input `input` holds.
+template <typename T>
+absl::Status ForwardVariant(tensorflow::OpKernelContext* ctx, int input, const T& value, int output,
+                            T** out) {
+  std::unique_ptr<tensorflow::Tensor> own = TakeVariant(ctx, input, output);
+  if (own != nullptr) {
+    *out = const_cast<T*>(&value);  // it stands in *own, which nobody else sees
+    ctx->set_output(output, *own);
+    return absl::OkStatus();
+  }
+  tensorflow::Tensor* tensor;
+  TF_RETURN_IF_ERROR(AllocateVariant(ctx, output, &tensor));
+  *out = &tensor->scalar<tensorflow::Variant>()().template emplace<T>(value);
+  return absl::OkStatus();
+}
 
 // Makes output `output` hold `list`.
 absl::Status OutputList(tensorflow::OpKernelContext* ctx, int output, ListVariant list);
@@ -87,6 +112,14 @@ absl::Status ElementShapeFromInput(tensorflow::OpKernelContext* ctx, const ListV
 
 // InvalidArgument where a list cannot have `size` elements.
 absl::Status CheckSize(int64_t size);
+
+// InvalidArgument unless `item` can become element `size` of a list of `spec`, pushed by an op for
+// elements of `dtype`.
+absl::Status CheckPush(const ListSpec& spec, int64_t size, tensorflow::DataType dtype,
+                       const tensorflow::Tensor& item);
+
+// InvalidArgument unless an op for elements of `dtype` may use a list of `list_dtype`.
+absl::Status CheckDtypes(tensorflow::DataType dtype, tensorflow::DataType list_dtype);
 
 // Merges the shapes of many elements into one, which they must all have.
 class ShapeMerger {

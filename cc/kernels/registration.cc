@@ -104,7 +104,7 @@ KernelTable AllKernels() {
   KernelTable all;
   for (const auto& table :
        {LifecycleKernels, GradKernels, AccessKernels, GatherScatterKernels, ConcatSplitKernels,
-        ListAccessKernels, ListBulkKernels, ListScatterKernels, ListConcatKernels}) {
+        ListAccessKernels, AccumulatorKernels, ListBulkKernels, ListScatterKernels, ListConcatKernels}) {
     const KernelTable rows = table();
     all.insert(all.end(), rows.begin(), rows.end());
   }

@@ -71,6 +71,7 @@ KernelTable AccessKernels();         // Write, Read
 KernelTable GatherScatterKernels();  // Gather, Scatter
 KernelTable ConcatSplitKernels();    // Concat, Split
 KernelTable ListAccessKernels();     // TensorList ops that touch one element, ListAccumulate
+KernelTable AccumulatorKernels();    // the lists that a loop fills for its gradient, as one
 KernelTable ListBulkKernels();       // those that read many elements or change many lists
 KernelTable ListScatterKernels();    // those that take a tensor apart
 KernelTable ListConcatKernels();     // TensorListConcat, ConcatV2, Split

@@ -54,6 +54,7 @@ class ListVariant {
   // The same elements as a stock list's. O(n), counted as `lists.stock_lists_converted`.
   static ListVariant FromStock(const tensorflow::TensorList& stock);
 
+  const ListSpec& spec() const { return *spec_; }
   tensorflow::DataType dtype() const { return spec_->dtype; }
   const tensorflow::PartialTensorShape& shape() const { return spec_->shape; }
   int32_t max_num_elements() const { return spec_->max_num_elements; }

@@ -1,4 +1,4 @@
-// Our own op over TensorList variants. Everything else uses stock's op names.
+// Our own ops over TensorList variants. Everything else uses stock's op names.
 
 #include <vector>
 
@@ -37,6 +37,31 @@ absl::Status ListAccumulateShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
+// The lists that a loop fills for its gradient, as one. TensorFlow's own types say nothing of what
+// a variant of several lists holds, so only the scalars are inferred.
+
+absl::Status AccumulatorsShape(InferenceContext* c) {
+  ShapeHandle unused;
+  for (int i = 0; i < c->num_inputs(); ++i) {
+    TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 0, &unused));
+  }
+  c->set_output(0, c->Scalar());
+  return absl::OkStatus();
+}
+
+absl::Status PushAccumulatorsShape(InferenceContext* c) {
+  ShapeHandle unused;
+  TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 0, &unused));
+  c->set_output(0, c->Scalar());
+  return absl::OkStatus();
+}
+
+absl::Status PopAccumulatorsShape(InferenceContext* c) {
+  TF_RETURN_IF_ERROR(PushAccumulatorsShape(c));
+  for (int i = 1; i < c->num_outputs(); ++i) c->set_output(i, c->UnknownShape());
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 REGISTER_OP("TensorArrayGrad>ListAccumulate")
@@ -66,6 +91,47 @@ num_elements: The length of the addend's list: an error where it is not the list
 output_handle: The list with the sum at `index`.
 element_dtype: Type of the elements.
 shape_type: Type of `element_shape`.
+)doc");
+
+REGISTER_OP("TensorArrayGrad>PackAccumulators")
+    .Input("lists: k * variant")
+    .Output("accumulators: variant")
+    .Attr("k: int >= 1")
+    .SetIsStateful()  // so that nobody folds it to a constant, which would have to be encoded
+    .SetShapeFn(AccumulatorsShape)
+    .Doc(R"doc(
+Makes one value of several empty lists that will grow and shrink together.
+
+lists: Empty TensorLists; each keeps its dtype, element shape and bound.
+accumulators: For PushAccumulators and PopAccumulators alone.
+)doc");
+
+REGISTER_OP("TensorArrayGrad>PushAccumulators")
+    .Input("accumulators: variant")
+    .Input("values: T")
+    .Output("output_accumulators: variant")
+    .Attr("T: list(type) >= 1")
+    .SetShapeFn(PushAccumulatorsShape)
+    .Doc(R"doc(
+Appends one element to each list: `TensorListPushBack` of all of them, errors included.
+
+accumulators: What PackAccumulators, PushAccumulators or PopAccumulators made.
+values: An element for each list, in the order in which they were packed.
+output_accumulators: The longer lists; the input is unchanged.
+)doc");
+
+REGISTER_OP("TensorArrayGrad>PopAccumulators")
+    .Input("accumulators: variant")
+    .Output("output_accumulators: variant")
+    .Output("values: T")
+    .Attr("T: list(type) >= 1")
+    .SetShapeFn(PopAccumulatorsShape)
+    .Doc(R"doc(
+Removes the last element of each list: `TensorListPopBack` of all of them, errors included.
+
+accumulators: What PushAccumulators made, or what is left of it.
+output_accumulators: The shorter lists; the input is unchanged.
+values: The last element of each list, in the order in which they were packed.
 )doc");
 
 }  // namespace tensor_array_grad

@@ -23,6 +23,49 @@ REGISTER_OP("TensorListSetItem")
     .Output("output_handle: variant")
     .Attr("element_dtype: type")
     .Attr("resize_if_index_out_of_bounds: bool = false");
+REGISTER_OP("EmptyTensorList")
+    .Input("element_shape: shape_type")
+    .Input("max_num_elements: int32")
+    .Output("handle: variant")
+    .Attr("element_dtype: type")
+    .Attr("shape_type: {int32, int64}");
+REGISTER_OP("TensorListPushBack")
+    .Input("input_handle: variant")
+    .Input("tensor: element_dtype")
+    .Output("output_handle: variant")
+    .Attr("element_dtype: type");
+REGISTER_OP("TensorListPopBack")
+    .Input("input_handle: variant")
+    .Input("element_shape: int32")
+    .Output("output_handle: variant")
+    .Output("tensor: element_dtype")
+    .Attr("element_dtype: type");
+REGISTER_OP("TensorListLength").Input("input_handle: variant").Output("length: int32");
+
+// What loops are lowered to.
+REGISTER_OP("Const").Output("output: dtype").Attr("value: tensor").Attr("dtype: type");
+REGISTER_OP("LoopCond").Input("input: bool").Output("output: bool");
+REGISTER_OP("Enter")
+    .Input("data: T")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("frame_name: string")
+    .Attr("is_constant: bool = false")
+    .Attr("parallel_iterations: int = 10");
+REGISTER_OP("Merge")
+    .Input("inputs: N * T")
+    .Output("output: T")
+    .Output("value_index: int32")
+    .Attr("T: type")
+    .Attr("N: int >= 1");
+REGISTER_OP("Switch")
+    .Input("data: T")
+    .Input("pred: bool")
+    .Output("output_false: T")
+    .Output("output_true: T")
+    .Attr("T: type");
+REGISTER_OP("NextIteration").Input("data: T").Output("output: T").Attr("T: type");
+REGISTER_OP("Exit").Input("data: T").Output("output: T").Attr("T: type");
 
 }  // namespace
 }  // namespace tensor_array_grad

@@ -1,0 +1,373 @@
+#include "cc/graph/accumulator_rule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cc/testing/graph_under_test.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::DT_FLOAT;
+using tensorflow::DT_INT32;
+using tensorflow::DT_VARIANT;
+using tensorflow::Node;
+using tensorflow::NodeDef;
+using tensorflow::Tensor;
+using testing::ElementsAre;
+using testing::IsSupersetOf;
+
+constexpr char kPack[] = "TensorArrayGrad>PackAccumulators";
+constexpr char kPush[] = "TensorArrayGrad>PushAccumulators";
+constexpr char kPop[] = "TensorArrayGrad>PopAccumulators";
+
+// Stand for the kernels, which the rule asks for: on CPU alone, so that a GPU has none.
+class NeverRun : public tensorflow::OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(tensorflow::OpKernelContext*) override {}
+};
+REGISTER_KERNEL_BUILDER(Name(kPack).Device(tensorflow::DEVICE_CPU), NeverRun);
+REGISTER_KERNEL_BUILDER(Name(kPush).Device(tensorflow::DEVICE_CPU), NeverRun);
+REGISTER_KERNEL_BUILDER(Name(kPop).Device(tensorflow::DEVICE_CPU), NeverRun);
+
+// A forward loop f and a backward loop b, with accumulators between them, as while_v2 makes them.
+class AccumulatorRuleTest : public testing::Test, protected GraphUnderTest {
+ protected:
+  AccumulatorRuleTest() { Reset(); }
+
+  void Reset() {
+    Clear();
+    for (const char* loop : {"f", "b"}) {
+      Placeholder(std::string(loop) + "_goes_on", tensorflow::DT_BOOL);
+      Add(std::string(loop) + "_cond", "LoopCond", {std::string(loop) + "_goes_on"});
+    }
+    for (const char* name : {"shape", "bound"}) Placeholder(name, DT_INT32);
+    for (const char* name : {"x", "y", "z"}) Placeholder(name, DT_FLOAT);
+    AddAny("any", -1);
+  }
+
+  void AddAny(const std::string& name, int32_t value) {
+    NodeDef& node = Add(name, "Const");
+    Set(node, "dtype", DT_INT32);
+    Set(node, "value", Tensor(value));
+  }
+
+  NodeDef& AddTyped(const std::string& name, const std::string& op, std::vector<std::string> inputs,
+                    DataType type = DT_VARIANT) {
+    NodeDef& node = Add(name, op, std::move(inputs));
+    Set(node, "T", type);
+    return node;
+  }
+
+  NodeDef& AddOfList(const std::string& name, const std::string& op,
+                     std::vector<std::string> inputs) {
+    NodeDef& node = Add(name, op, std::move(inputs));
+    Set(node, "element_dtype", DT_FLOAT);
+    return node;
+  }
+
+  // The ring of variable `name` of `loop`, whose step is the first output of node `step`.
+  void AddRing(const std::string& loop, const std::string& name, const std::string& initial,
+               const std::string& step) {
+    Set(AddTyped(name + "_enter", "Enter", {initial}), "frame_name", loop);
+    Set(AddTyped(name + "_merge", "Merge", {name + "_enter", name + "_next"}), "N", 2);
+    AddTyped(name + "_gate", "Switch", {name + "_merge", loop + "_cond"});
+    AddTyped(name + "_next", "NextIteration", {step});
+  }
+
+  NodeDef& AddEmpty(const std::string& name) {
+    NodeDef& node = AddOfList(name, "EmptyTensorList", {"shape", "bound"});
+    Set(node, "shape_type", DT_INT32);
+    return node;
+  }
+
+  // The part of accumulator `name` that is filled, with `value`.
+  void AddPushed(const std::string& name, const std::string& value) {
+    AddEmpty(name);
+    AddRing("f", name + "_f", name, name + "_push");
+    AddOfList(name + "_push", "TensorListPushBack", {name + "_f_gate:1", value});
+    AddTyped(name + "_exit", "Exit", {name + "_f_gate"});
+  }
+
+  // All of it; "use_<name>" is who uses what was popped.
+  void AddAccumulator(const std::string& name, const std::string& value) {
+    AddPushed(name, value);
+    AddRing("b", name + "_b", name + "_exit", name + "_pop");
+    AddOfList(name + "_pop", "TensorListPopBack", {name + "_b_gate:1", "any"});
+    AddTyped("use_" + name, "Identity", {name + "_pop:1"}, DT_FLOAT);
+  }
+
+  int Apply() {
+    std::vector<Rewrite> done;
+    EXPECT_TRUE(AccumulatorRule().Apply(Find("f_cond"), graph().get(), &done).ok());
+    return static_cast<int>(done.size());
+  }
+
+  // Which output of which node `name` uses.
+  std::string UsedBy(const std::string& name) {
+    const tensorflow::Edge* edge;
+    EXPECT_TRUE(Find(name)->input_edge(0, &edge).ok());
+    return absl::StrCat(edge->src()->type_string(), ":", edge->src_output());
+  }
+
+  void ExpectNothingChanges() {
+    const int nodes = graph()->num_op_nodes();
+    EXPECT_EQ(Apply(), 0);
+    EXPECT_EQ(graph()->num_op_nodes(), nodes);
+    EXPECT_EQ(CountOf(kPack) + CountOf(kPush) + CountOf(kPop), 0);
+  }
+};
+
+TEST_F(AccumulatorRuleTest, SeveralBecomeOne) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "y");
+  AddAccumulator("c", "z");
+  EXPECT_EQ(Apply(), 3);
+  EXPECT_EQ(CountOf("Switch"), 2);
+  EXPECT_EQ(CountOf("Merge"), 2);
+  EXPECT_EQ(CountOf("NextIteration"), 2);
+  EXPECT_EQ(CountOf("Enter"), 2);
+  EXPECT_EQ(CountOf("Exit"), 1);
+  EXPECT_EQ(CountOf("TensorListPushBack") + CountOf("TensorListPopBack") + CountOf("Const"), 0);
+  EXPECT_EQ(UsedBy("use_a"), absl::StrCat(kPop, ":1"));
+  EXPECT_EQ(UsedBy("use_b"), absl::StrCat(kPop, ":2"));
+  EXPECT_EQ(UsedBy("use_c"), absl::StrCat(kPop, ":3"));
+  ASSERT_EQ(CountOf(kPack), 1);
+  EXPECT_THAT(InputsOf(InputsOf("a_f_enter")[0]), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "x", "y", "z"));
+  EXPECT_THAT(InputsOf("a_pop"), ElementsAre("a_b_gate"));
+  EXPECT_THAT(InputsOf("a_f_next"), ElementsAre("a_push"));
+  EXPECT_THAT(InputsOf("a_b_next"), ElementsAre("a_pop"));
+  EXPECT_EQ(Find("a_push")->assigned_device_name(), kCpu0);
+}
+
+TEST_F(AccumulatorRuleTest, AValuePushedToEqualListsIsKeptOnce) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "x");
+  Named("b_f_enter").set_input(0, "a");
+  EXPECT_EQ(Apply(), 2);
+  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "x"));
+  EXPECT_EQ(UsedBy("use_a"), UsedBy("use_b"));
+}
+
+TEST_F(AccumulatorRuleTest, AValuePushedToDifferentListsIsKeptForEach) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "x");  // its bound may be another
+  EXPECT_EQ(Apply(), 2);
+  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "x", "x"));
+}
+
+TEST_F(AccumulatorRuleTest, AListThatIsNeverReadGoesWithWhatWasComputedForIt) {
+  Placeholder("list", DT_VARIANT);
+  Add("length", "TensorListLength", {"list"});
+  AddPushed("a", "length");
+  Set(Named("a"), "element_dtype", DT_INT32);
+  Set(Named("a_push"), "element_dtype", DT_INT32);
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(CountOf("Switch") + CountOf("TensorListPushBack") + CountOf("TensorListLength") +
+                CountOf("EmptyTensorList"),
+            0);
+}
+
+TEST_F(AccumulatorRuleTest, WhatElseIsPushedToAListThatIsNeverReadStays) {
+  AddPushed("a", "x");
+  AddTyped("reader", "Identity", {"x"}, DT_FLOAT);
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(CountOf("TensorListPushBack"), 0);
+  EXPECT_THAT(InputsOf("reader"), ElementsAre("x"));
+}
+
+TEST_F(AccumulatorRuleTest, IdentitiesInTheRingGoToo) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "y");
+  AddTyped("link", "Identity", {"b_f_gate:1"});
+  Named("b_push").set_input(0, "link");
+  AddTyped("back_link", "Identity", {"b_pop"});
+  Named("b_b_next").set_input(0, "back_link");
+  EXPECT_EQ(Apply(), 2);
+  EXPECT_EQ(Find("link"), nullptr);
+  EXPECT_EQ(Find("back_link"), nullptr);
+}
+
+TEST_F(AccumulatorRuleTest, TheOneWaitsForAllThatTheManyWaitedFor) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "y");
+  for (const char* name : {"b_push", "b_f_next", "b_b_next"}) {
+    Add(absl::StrCat("before_", name), "NoOp");
+    Named(name).add_input(absl::StrCat("^before_", name));
+  }
+  EXPECT_EQ(Apply(), 2);
+  EXPECT_THAT(InputsOf("a_push"), IsSupersetOf({std::string("^before_b_push")}));
+  EXPECT_THAT(InputsOf("a_f_next"), IsSupersetOf({std::string("^before_b_f_next")}));
+  EXPECT_THAT(InputsOf("a_b_next"), IsSupersetOf({std::string("^before_b_b_next")}));
+}
+
+TEST_F(AccumulatorRuleTest, WhoWaitsForTheLoopToEndStillWaits) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "y");
+  AddTyped("b_left", "Exit", {"b_b_gate"});
+  Add("f_ended", "NoOp", {"^a_exit", "^b_exit"});
+  Add("b_ended", "NoOp", {"^b_left"});
+  EXPECT_EQ(Apply(), 2);
+  EXPECT_THAT(InputsOf("f_ended"), ElementsAre("^b_exit"));  // of the two, the one with both exits
+  EXPECT_THAT(InputsOf("b_ended"), ElementsAre("^b_left"));
+}
+
+TEST_F(AccumulatorRuleTest, WhoWaitsForAListThatIsNeverReadWaitsForAnotherVariable) {
+  AddPushed("a", "x");
+  Add("ended", "NoOp", {"^a_exit"});
+  AddRing("f", "other", "x_list", "other_step");
+  Placeholder("x_list", DT_VARIANT);
+  AddTyped("other_step", "Identity", {"other_gate:1"});
+  AddTyped("other_exit", "Exit", {"other_gate"});
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_THAT(InputsOf("ended"), ElementsAre("^other_exit"));
+}
+
+TEST_F(AccumulatorRuleTest, AShapeThatSomebodyElseReadsIsKeptForThem) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "y");
+  AddTyped("reader", "Identity", {"any"}, DT_INT32);
+  EXPECT_EQ(Apply(), 2);
+  EXPECT_THAT(InputsOf("reader"), ElementsAre("any"));
+}
+
+// ---- near misses: the graph must stay as it is --------------------------------------------------
+
+TEST_F(AccumulatorRuleTest, AListThatIsNeverReadStaysWhereItsLoopHasNoOtherExitToWaitFor) {
+  AddPushed("a", "x");
+  Add("ended", "NoOp", {"^a_exit"});
+  ExpectNothingChanges();
+}
+
+TEST_F(AccumulatorRuleTest, OneAloneStays) {
+  AddAccumulator("a", "x");
+  ExpectNothingChanges();
+}
+
+TEST_F(AccumulatorRuleTest, AccumulatorsOfTwoBackwardLoopsStayApart) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "y");
+  Placeholder("other_goes_on", tensorflow::DT_BOOL);
+  Add("other_cond", "LoopCond", {"other_goes_on"});
+  Named("b_b_gate").set_input(1, "other_cond");
+  ExpectNothingChanges();
+}
+
+TEST_F(AccumulatorRuleTest, ARingThatSomebodyElseReadsStays) {
+  for (const char* read : {"a_f_enter", "a_f_merge", "a_f_merge:1", "a_f_gate:1", "a_push",
+                           "a_exit", "a_f_next", "a_b_enter", "a_b_merge", "a_b_gate:1", "a_pop"}) {
+    SCOPED_TRACE(read);
+    Reset();
+    AddAccumulator("a", "x");
+    AddAccumulator("b", "y");
+    AddTyped("reader", "Identity", {read},
+             std::string(read) == "a_f_merge:1" ? DT_INT32 : DT_VARIANT);
+    AddTyped("reader_of_reader", "Identity", {"reader"},
+             std::string(read) == "a_f_merge:1" ? DT_INT32 : DT_VARIANT);
+    ExpectNothingChanges();
+  }
+}
+
+TEST_F(AccumulatorRuleTest, ARingThatSomebodyWaitsForStays) {
+  for (const char* node : {"a_f_enter", "a_f_merge", "a_f_gate", "a_push", "a_f_next", "a_b_enter",
+                           "a_b_merge", "a_b_gate", "a_pop", "a_b_next"}) {
+    SCOPED_TRACE(node);
+    Reset();
+    AddAccumulator("a", "x");
+    AddAccumulator("b", "y");
+    Add("waiter", "NoOp", {absl::StrCat("^", node)});
+    ExpectNothingChanges();
+  }
+}
+
+TEST_F(AccumulatorRuleTest, ARingThatWaitsStays) {
+  for (const char* node : {"a_f_enter", "a_f_merge", "a_f_gate", "a_exit", "a_b_enter", "a_b_merge",
+                           "a_b_gate", "a_pop"}) {
+    SCOPED_TRACE(node);
+    Reset();
+    AddAccumulator("a", "x");
+    AddAccumulator("b", "y");
+    Add("before", "NoOp");
+    Named(node).add_input("^before");
+    ExpectNothingChanges();
+  }
+}
+
+TEST_F(AccumulatorRuleTest, AListThatSomebodyReadsAfterThePopsStays) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "y");
+  AddTyped("left", "Exit", {"a_b_gate"});
+  AddTyped("reader", "Identity", {"left"});
+  ExpectNothingChanges();
+}
+
+TEST_F(AccumulatorRuleTest, AListThatDoesNotBeginEmptyStays) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "y");
+  Placeholder("begun", DT_VARIANT);
+  Named("a_f_enter").set_input(0, "begun");
+  ExpectNothingChanges();
+}
+
+TEST_F(AccumulatorRuleTest, AListThatIsPushedIntoAnotherStays) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "y");
+  Placeholder("other", DT_VARIANT);
+  Named("a_push").set_input(0, "other");
+  Named("a_push").set_input(1, "a_f_gate:1");
+  Set(Named("a_push"), "element_dtype", DT_VARIANT);
+  ExpectNothingChanges();
+}
+
+TEST_F(AccumulatorRuleTest, APopThatAsksForAShapeStays) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "y");
+  AddAny("three", 3);
+  Named("a_pop").set_input(1, "three");
+  ExpectNothingChanges();
+  Reset();
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "y");
+  Named("a_pop").set_input(1, "shape");  // nobody knows which
+  ExpectNothingChanges();
+}
+
+TEST_F(AccumulatorRuleTest, APopOfAnotherTypeStays) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "y");
+  Set(Named("a_pop"), "element_dtype", DT_INT32);
+  Set(Named("use_a"), "T", DT_INT32);
+  ExpectNothingChanges();
+}
+
+TEST_F(AccumulatorRuleTest, AConstantOfTheLoopStays) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "y");
+  Set(Named("a_f_enter"), "is_constant", true);
+  ExpectNothingChanges();
+}
+
+TEST_F(AccumulatorRuleTest, ListsOnAnotherDeviceStay) {
+  for (const char* moved : {"a", "a_push", "a_pop", "a_f_gate", "a_b_enter"}) {
+    SCOPED_TRACE(moved);
+    Reset();
+    AddAccumulator("a", "x");
+    AddAccumulator("b", "y");
+    Named(moved).set_device(kCpu1);
+    ExpectNothingChanges();
+  }
+}
+
+TEST_F(AccumulatorRuleTest, ADeviceWithoutTheKernelsIsLeftAlone) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "y");
+  for (Node* node : graph()->op_nodes()) node->set_assigned_device_name(kGpu0);
+  ExpectNothingChanges();
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

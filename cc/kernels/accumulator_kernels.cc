@@ -1,0 +1,115 @@
+// The ops that AccumulatorRule puts in the place of TensorListPushBack and TensorListPopBack: the
+// lists that a loop fills for its gradient, as one.
+
+#include "cc/kernels/list_kernel_util.h"
+#include "cc/kernels/registration.h"
+#include "cc/lists/accumulators.h"
+#include "tensorflow/core/framework/variant.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+
+// Sets `accumulators` to those in input 0.
+absl::Status GetAccumulators(OpKernelContext* ctx, const Accumulators** accumulators) {
+  const Tensor& tensor = ctx->input(0);
+  if (tensor.dims() != 0) {
+    return InvalidList("accumulators must be a scalar but have shape ",
+                       tensor.shape().DebugString());
+  }
+  const auto& variant = tensor.scalar<tensorflow::Variant>()();
+  *accumulators = variant.get<Accumulators>();
+  if (*accumulators != nullptr) return absl::OkStatus();
+  return InvalidList("Input handle holds no accumulators. Saw: '", variant.DebugString(), "'");
+}
+
+// InvalidArgument unless an op for `values` values goes with `accumulators`.
+absl::Status CheckCount(const Accumulators& accumulators, int values) {
+  if (accumulators.specs().size() == static_cast<size_t>(values)) return absl::OkStatus();
+  return InvalidList("There are ", accumulators.specs().size(), " accumulators, but the op has ",
+                     values, " values");
+}
+
+class PackAccumulatorsOp : public CheapListKernel {
+ public:
+  using CheapListKernel::CheapListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    std::vector<ListSpec> specs;
+    for (int i = 0; i < ctx->num_inputs(); ++i) {
+      InputList list;
+      TF_RETURN_IF_ERROR(GetList(ctx, i, &list));
+      if (list->size() != 0) {
+        return InvalidList("Only empty lists can be packed, but list ", i, " has ", list->size(),
+                           " elements");
+      }
+      specs.push_back(list->spec());
+    }
+    Tensor* tensor;
+    TF_RETURN_IF_ERROR(AllocateVariant(ctx, 0, &tensor));
+    tensor->scalar<tensorflow::Variant>()().emplace<Accumulators>(std::move(specs));
+    return absl::OkStatus();
+  }
+};
+
+class PushAccumulatorsOp : public CheapListKernel {
+ public:
+  using CheapListKernel::CheapListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    const Accumulators* before;
+    TF_RETURN_IF_ERROR(GetAccumulators(ctx, &before));
+    const int count = ctx->num_inputs() - 1;
+    TF_RETURN_IF_ERROR(CheckCount(*before, count));
+    std::vector<Tensor> row;
+    row.reserve(count);
+    for (int i = 0; i < count; ++i) {
+      const Tensor& value = ctx->input(1 + i);
+      TF_RETURN_IF_ERROR(CheckPush(before->specs()[i], before->size(), value.dtype(), value));
+      row.push_back(value);
+    }
+    Accumulators* out;
+    TF_RETURN_IF_ERROR(ForwardVariant(ctx, 0, *before, 0, &out));
+    out->Push(std::move(row));
+    return absl::OkStatus();
+  }
+};
+
+class PopAccumulatorsOp : public CheapListKernel {
+ public:
+  using CheapListKernel::CheapListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    const Accumulators* before;
+    TF_RETURN_IF_ERROR(GetAccumulators(ctx, &before));
+    const int count = ctx->num_outputs() - 1;
+    TF_RETURN_IF_ERROR(CheckCount(*before, count));
+    for (int i = 0; i < count; ++i) {
+      TF_RETURN_IF_ERROR(CheckDtypes(ctx->expected_output_dtype(1 + i), before->specs()[i].dtype));
+    }
+    if (before->size() == 0) return InvalidList("Trying to pop from an empty list.");
+    Accumulators* out;
+    TF_RETURN_IF_ERROR(ForwardVariant(ctx, 0, *before, 0, &out));
+    std::vector<Tensor> row = out->Pop();
+    for (int i = 0; i < count; ++i) ctx->set_output(1 + i, std::move(row[i]));
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+KernelTable AccumulatorKernels() {
+  return {
+      {"TensorArrayGrad>PackAccumulators", MakeKernel<PackAccumulatorsOp>, {}},
+      {"TensorArrayGrad>PushAccumulators", MakeKernel<PushAccumulatorsOp>, {}},
+      {"TensorArrayGrad>PopAccumulators", MakeKernel<PopAccumulatorsOp>, {}},
+  };
+}
+
+}  // namespace tensor_array_grad

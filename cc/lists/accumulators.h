@@ -1,0 +1,94 @@
+#ifndef CC_LISTS_ACCUMULATORS_H_
+#define CC_LISTS_ACCUMULATORS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "cc/lists/list_variant.h"
+#include "cc/lists/node.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/variant_tensor_data.h"
+
+namespace tensor_array_grad {
+
+// A tensor for each of several lists. Never changes while two hold it.
+class AccumulatorRow final : public Shareable {
+ public:
+  // Takes `values`, and a reference to `below`, which may be null.
+  AccumulatorRow(std::vector<tensorflow::Tensor> values, AccumulatorRow* below)
+      : values_(std::move(values)), below_(below) {}
+
+  // Gives a reference back. Frees what is below with it, in a loop: rows are as many as steps.
+  void Unref();
+
+  AccumulatorRow* below() const { return below_; }
+  const std::vector<tensorflow::Tensor>& values() const { return values_; }
+  // Requires: unique, and given up next.
+  std::vector<tensorflow::Tensor> Take() { return std::move(values_); }
+
+ private:
+  ~AccumulatorRow() = default;
+
+  std::vector<tensorflow::Tensor> values_;
+  AccumulatorRow* const below_;
+};
+
+// Lists that grow and shrink together, an element each at a time: what a loop keeps of its steps
+// for its gradient. A push makes one row for all of them, and there is no tree.
+//
+// A value: a stack of rows that its versions share, so copying is O(1). As thread-safe as a
+// ListVariant, and stands in a Variant without an allocation, too. Stays in its process and on its
+// device: nobody reads it but the op that pops.
+class Accumulators {
+ public:
+  static constexpr char kTypeName[] = "tensor_array_grad::Accumulators";
+
+  Accumulators() : Accumulators(std::vector<ListSpec>()) {}  // variants must be so constructible
+  // Empty lists of these specs.
+  explicit Accumulators(std::vector<ListSpec> specs)
+      : specs_(std::make_shared<const std::vector<ListSpec>>(std::move(specs))) {}
+  Accumulators(const Accumulators& other)
+      : specs_(other.specs_), top_(other.top_), size_(other.size_) {
+    if (top_ != nullptr) top_->Ref();
+  }
+  Accumulators(Accumulators&& other) noexcept
+      : specs_(std::move(other.specs_)),
+        top_(std::exchange(other.top_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
+  Accumulators& operator=(Accumulators other) noexcept {
+    specs_.swap(other.specs_);
+    std::swap(top_, other.top_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Accumulators() {
+    if (top_ != nullptr) top_->Unref();
+  }
+
+  const std::vector<ListSpec>& specs() const { return *specs_; }
+  int64_t size() const { return size_; }
+
+  // Adds a row. Requires: a value for each list, of its dtype.
+  void Push(std::vector<tensorflow::Tensor> row);
+  // Removes the last row and returns it. Requires: size() > 0.
+  std::vector<tensorflow::Tensor> Pop();
+
+  // What a variant must have. Never encoded, since it never leaves its device.
+  std::string TypeName() const { return kTypeName; }
+  std::string DebugString() const { return "Accumulators"; }
+  void Encode(tensorflow::VariantTensorData* data) const { data->set_type_name(TypeName()); }
+  bool Decode(const tensorflow::VariantTensorData&) { return false; }
+
+ private:
+  std::shared_ptr<const std::vector<ListSpec>> specs_;
+  AccumulatorRow* top_ = nullptr;
+  int64_t size_ = 0;
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_LISTS_ACCUMULATORS_H_

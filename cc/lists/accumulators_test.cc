@@ -1,0 +1,111 @@
+#include "cc/lists/accumulators.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tensorflow/core/framework/variant.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DT_FLOAT;
+using tensorflow::DT_INT32;
+using tensorflow::DT_VARIANT;
+using tensorflow::Tensor;
+using tensorflow::Variant;
+using testing::ElementsAre;
+
+Accumulators Two() { return Accumulators({{DT_FLOAT, {}, -1}, {DT_INT32, {}, -1}}); }
+
+std::vector<Tensor> Row(int i) { return {Tensor(static_cast<float>(i)), Tensor(10 * i)}; }
+
+// Pops all that is left: the values of the second list.
+std::vector<int> Drained(Accumulators all) {
+  std::vector<int> values;
+  while (all.size() > 0) values.push_back(all.Pop()[1].scalar<int>()());
+  return values;
+}
+
+TEST(AccumulatorsTest, WhatWasPushedLastIsPoppedFirst) {
+  Accumulators all = Two();
+  for (int i = 0; i < 3; ++i) all.Push(Row(i));
+  EXPECT_EQ(all.size(), 3);
+  const std::vector<Tensor> last = all.Pop();
+  ASSERT_EQ(last.size(), 2u);
+  EXPECT_EQ(last[0].scalar<float>()(), 2);
+  EXPECT_EQ(last[1].scalar<int>()(), 20);
+  EXPECT_THAT(Drained(all), ElementsAre(10, 0));
+}
+
+TEST(AccumulatorsTest, AVersionKeepsItsRowsWhateverBecomesOfTheOthers) {
+  Accumulators all = Two();
+  for (int i = 0; i < 3; ++i) all.Push(Row(i));
+  Accumulators shorter = all;
+  shorter.Pop();
+  Accumulators forked = shorter;
+  forked.Push(Row(7));
+  shorter.Pop();
+  EXPECT_THAT(Drained(all), ElementsAre(20, 10, 0));
+  EXPECT_THAT(Drained(shorter), ElementsAre(0));
+  EXPECT_THAT(Drained(forked), ElementsAre(70, 10, 0));
+  forked = all;
+  all = Two();
+  EXPECT_THAT(Drained(forked), ElementsAre(20, 10, 0));
+}
+
+TEST(AccumulatorsTest, ARowThatOneVersionHoldsGivesItsTensorsAway) {
+  Accumulators all = Two();
+  all.Push(Row(1));
+  EXPECT_TRUE(all.Pop()[0].RefCountIsOne());
+  all.Push(Row(1));
+  const Accumulators other = all;
+  EXPECT_FALSE(all.Pop()[0].RefCountIsOne());
+  EXPECT_THAT(Drained(other), ElementsAre(10));
+}
+
+TEST(AccumulatorsTest, AMillionRowsAreFreedWithoutAStack) {
+  Accumulators all = Two();
+  for (int i = 0; i < 1'000'000; ++i) all.Push(Row(i));
+  Accumulators half = all;
+  for (int i = 0; i < 500'000; ++i) half.Pop();
+  all = Two();
+  EXPECT_EQ(half.size(), 500'000);
+}
+
+TEST(AccumulatorsTest, AccumulatorsInAccumulatorsAreFreedWithoutAStack) {
+  Accumulators inner({{DT_VARIANT, {}, -1}});
+  for (int depth = 0; depth < 200'000; ++depth) {
+    Tensor holder(DT_VARIANT, {});
+    holder.scalar<Variant>()() = inner;
+    Accumulators outer({{DT_VARIANT, {}, -1}});
+    outer.Push({holder});
+    inner = outer;
+  }
+  EXPECT_EQ(inner.size(), 1);
+}
+
+TEST(AccumulatorsTest, ThreadsMayPopVersionsOfOne) {
+  Accumulators all = Two();
+  for (int i = 0; i < 1'000; ++i) all.Push(Row(i));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([version = all]() mutable {
+      for (int i = 999; i >= 0; --i) EXPECT_EQ(version.Pop()[1].scalar<int>()(), 10 * i);
+    });
+  }
+  all = Two();
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(AccumulatorsTest, AreNeverDecoded) {
+  Accumulators all = Two();
+  tensorflow::VariantTensorData data;
+  all.Encode(&data);
+  EXPECT_EQ(data.type_name(), Accumulators::kTypeName);
+  EXPECT_FALSE(all.Decode(data));
+}
+
+}  // namespace
+}  // namespace tensor_array_grad
