@@ -2,12 +2,45 @@
 
 #include "cc/core/release.h"
 #include "tensorflow/core/framework/variant.h"
+#include "tensorflow/core/framework/variant_op_registry.h"
+#include "tensorflow/core/lib/core/coding.h"
 
 namespace tensor_array_grad {
+namespace {
 
 using tensorflow::Tensor;
+using tensorflow::Variant;
+using tensorflow::VariantTensorData;
 
-static_assert(tensorflow::Variant::CanInlineType<Accumulators>(), "must need no allocation");
+static_assert(Variant::CanInlineType<Accumulators>(), "accumulators must need no allocation");
+
+// As in list_variant.cc: a second copy of the library finds it there.
+bool RegisterDecode() {
+  if (tensorflow::UnaryVariantOpRegistry::Global()->GetDecodeFn(Accumulators::kTypeName) !=
+      nullptr) {
+    return false;
+  }
+  tensorflow::variant_op_registry_fn_registration::UnaryVariantDecodeRegistration<Accumulators>(
+      Accumulators::kTypeName);
+  return true;
+}
+
+[[maybe_unused]] const bool registered = RegisterDecode();
+
+// What Encode writes. metadata: varints {format, number of lists, size}. tensors: an empty list of
+// each spec, then the rows from the last.
+constexpr uint64_t kFormat = 1;
+
+// The spec of the empty list that `tensor` holds; false if it holds something else.
+bool ReadSpec(const Tensor& tensor, ListSpec* spec) {
+  if (tensor.dtype() != tensorflow::DT_VARIANT || tensor.dims() != 0) return false;
+  const auto* const list = tensor.scalar<Variant>()().get<ListVariant>();
+  if (list == nullptr || list->size() != 0) return false;
+  *spec = list->spec();
+  return true;
+}
+
+}  // namespace
 
 void AccumulatorRow::Unref() {
   for (AccumulatorRow* row = this; row != nullptr && row->Drop();) {
@@ -33,6 +66,54 @@ std::vector<Tensor> Accumulators::Pop() {
   std::vector<Tensor> values = last->IsUnique() ? last->Take() : last->values();
   last->Unref();
   return values;
+}
+
+void Accumulators::Encode(VariantTensorData* data) const {
+  data->set_type_name(TypeName());
+  std::string metadata;
+  for (const uint64_t number :
+       {kFormat, static_cast<uint64_t>(specs().size()), static_cast<uint64_t>(size())}) {
+    tensorflow::core::PutVarint64(&metadata, number);
+  }
+  data->set_metadata(metadata);
+  for (const ListSpec& spec : specs()) {
+    Tensor list(tensorflow::DT_VARIANT, {});
+    list.scalar<Variant>()() = ListVariant(spec, 0);
+    *data->add_tensors() = std::move(list);
+  }
+  for (const AccumulatorRow* row = top_; row != nullptr; row = row->below()) {
+    for (const Tensor& value : row->values()) *data->add_tensors() = value;
+  }
+}
+
+bool Accumulators::Decode(const VariantTensorData& data) {
+  std::string metadata;
+  data.get_metadata(&metadata);
+  absl::string_view rest(metadata);
+  uint64_t format, lists, size;
+  if (!tensorflow::core::GetVarint64(&rest, &format) || format != kFormat ||
+      !tensorflow::core::GetVarint64(&rest, &lists) ||
+      !tensorflow::core::GetVarint64(&rest, &size) || !rest.empty()) {
+    return false;
+  }
+  const auto tensors = static_cast<uint64_t>(data.tensors_size());
+  if (lists > tensors || size > tensors || lists * (size + 1) != tensors) return false;
+  std::vector<ListSpec> specs(lists);
+  for (uint64_t i = 0; i < lists; ++i) {
+    if (!ReadSpec(data.tensors(static_cast<int>(i)), &specs[i])) return false;
+  }
+  Accumulators read(std::move(specs));
+  for (uint64_t row = size; row > 0; --row) {
+    std::vector<Tensor> values;
+    for (uint64_t i = 0; i < lists; ++i) {
+      const Tensor& value = data.tensors(static_cast<int>(row * lists + i));
+      if (value.dtype() != read.specs()[i].dtype) return false;
+      values.push_back(value);
+    }
+    read.Push(std::move(values));
+  }
+  *this = std::move(read);
+  return true;
 }
 
 }  // namespace tensor_array_grad

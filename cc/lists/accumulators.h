@@ -41,8 +41,8 @@ class AccumulatorRow final : public Shareable {
 // for its gradient. A push makes one row for all of them, and there is no tree.
 //
 // A value: a stack of rows that its versions share, so copying is O(1). As thread-safe as a
-// ListVariant, and stands in a Variant without an allocation, too. Stays in its process and on its
-// device: nobody reads it but the op that pops.
+// ListVariant, and stands in a Variant without an allocation, too. Stays on its device: nobody
+// reads it but the ops that push and pop.
 class Accumulators {
  public:
   static constexpr char kTypeName[] = "tensor_array_grad::Accumulators";
@@ -77,11 +77,12 @@ class Accumulators {
   // Removes the last row and returns it. Requires: size() > 0.
   std::vector<tensorflow::Tensor> Pop();
 
-  // What a variant must have. Never encoded, since it never leaves its device.
+  // What a variant must have. The runtime folds empty accumulators to constants, which it encodes.
   std::string TypeName() const { return kTypeName; }
   std::string DebugString() const { return "Accumulators"; }
-  void Encode(tensorflow::VariantTensorData* data) const { data->set_type_name(TypeName()); }
-  bool Decode(const tensorflow::VariantTensorData&) { return false; }
+  void Encode(tensorflow::VariantTensorData* data) const;
+  // False, and these unchanged, for data that no Encode wrote.
+  bool Decode(const tensorflow::VariantTensorData& data);
 
  private:
   std::shared_ptr<const std::vector<ListSpec>> specs_;

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/framework/variant.h"
 
 namespace tensor_array_grad {
@@ -99,12 +100,57 @@ TEST(AccumulatorsTest, ThreadsMayPopVersionsOfOne) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(AccumulatorsTest, AreNeverDecoded) {
-  Accumulators all = Two();
+TEST(AccumulatorsTest, AreEncodedAndDecoded) {
+  Accumulators all({{DT_FLOAT, tensorflow::PartialTensorShape({-1, 2}), 7}, {DT_INT32, {}, -1}});
+  for (int i = 0; i < 3; ++i) all.Push(Row(i));
   tensorflow::VariantTensorData data;
   all.Encode(&data);
   EXPECT_EQ(data.type_name(), Accumulators::kTypeName);
-  EXPECT_FALSE(all.Decode(data));
+  Accumulators read;
+  ASSERT_TRUE(read.Decode(data));
+  EXPECT_EQ(read.size(), 3);
+  ASSERT_EQ(read.specs().size(), 2u);
+  EXPECT_EQ(read.specs()[0].dtype, DT_FLOAT);
+  EXPECT_EQ(read.specs()[0].max_num_elements, 7);
+  EXPECT_EQ(read.specs()[0].shape.DebugString(), "[?,2]");
+  EXPECT_THAT(Drained(read), ElementsAre(20, 10, 0));
+}
+
+TEST(AccumulatorsTest, AConstantOfThemCanBeMade) {
+  Tensor holder(DT_VARIANT, {}), parsed;
+  holder.scalar<Variant>()() = Two();
+  tensorflow::TensorProto proto;
+  holder.AsProtoTensorContent(&proto);
+  ASSERT_TRUE(parsed.FromProto(proto));
+  const auto* const read = parsed.scalar<Variant>()().get<Accumulators>();
+  ASSERT_NE(read, nullptr);
+  EXPECT_EQ(read->specs().size(), 2u);
+  EXPECT_EQ(read->size(), 0);
+}
+
+TEST(AccumulatorsTest, WhatNoEncodeWroteIsRefused) {
+  Accumulators all = Two();
+  all.Push(Row(1));
+  const auto refuses = [&](auto spoil) {
+    tensorflow::VariantTensorData data;
+    all.Encode(&data);
+    spoil(&data);
+    Accumulators read = all;
+    const bool refused = !read.Decode(data);
+    EXPECT_THAT(Drained(read), ElementsAre(10));
+    return refused;
+  };
+  const auto metadata = [](std::string bytes) {
+    return [bytes](tensorflow::VariantTensorData* data) { data->set_metadata(bytes); };
+  };
+  for (const char* bytes : {"", "\1", "\1\2", "\2\2\1", "\1\2\2", "\1\3\1", "\1\2\1\1",
+                            "\1\377\377\377\377\377\377\377\377\377\1\1"}) {
+    EXPECT_TRUE(refuses(metadata(bytes))) << bytes;
+  }
+  EXPECT_TRUE(refuses([](auto* data) { *data->add_tensors() = Tensor(1); }));
+  EXPECT_TRUE(refuses([](auto* data) { data->tensors_[0] = Tensor(1); }));
+  EXPECT_TRUE(refuses([](auto* data) { data->tensors_[0] = Tensor(DT_VARIANT, {}); }));
+  EXPECT_TRUE(refuses([](auto* data) { data->tensors_[2] = Tensor(1); }));
 }
 
 }  // namespace

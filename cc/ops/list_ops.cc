@@ -97,7 +97,6 @@ REGISTER_OP("TensorArrayGrad>PackAccumulators")
     .Input("lists: k * variant")
     .Output("accumulators: variant")
     .Attr("k: int >= 1")
-    .SetIsStateful()  // so that nobody folds it to a constant, which would have to be encoded
     .SetShapeFn(AccumulatorsShape)
     .Doc(R"doc(
 Makes one value of several empty lists that will grow and shrink together.
