@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "cc/core/counters.h"
 #include "cc/graph/accumulate_rule.h"
+#include "cc/graph/hoist_rule.h"
 #include "cc/graph/invariant_rule.h"
 #include "cc/graph/rule.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
@@ -43,6 +44,7 @@ std::vector<std::unique_ptr<CountedRule>>& Rules() {
     auto* all = new std::vector<std::unique_ptr<CountedRule>>;
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulateRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<InvariantRule>()));
+    all->push_back(std::make_unique<CountedRule>(std::make_unique<HoistRule>()));
     return all;
   }();
   return *rules;
