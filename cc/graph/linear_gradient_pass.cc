@@ -13,6 +13,8 @@
 #include "cc/core/counters.h"
 #include "cc/graph/accumulate_rule.h"
 #include "cc/graph/accumulator_rule.h"
+#include "cc/graph/hoist_rule.h"
+#include "cc/graph/invariant_rule.h"
 #include "cc/graph/rule.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/function.h"
@@ -43,6 +45,8 @@ std::vector<std::unique_ptr<CountedRule>>& Rules() {
     auto* all = new std::vector<std::unique_ptr<CountedRule>>;
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulateRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulatorRule>()));
+    all->push_back(std::make_unique<CountedRule>(std::make_unique<InvariantRule>()));
+    all->push_back(std::make_unique<CountedRule>(std::make_unique<HoistRule>()));
     return all;
   }();
   return *rules;

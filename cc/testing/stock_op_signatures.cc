@@ -9,6 +9,30 @@ namespace {
 REGISTER_OP("NoOp");
 REGISTER_OP("Placeholder").Output("output: dtype").Attr("dtype: type");
 REGISTER_OP("Identity").Input("input: T").Output("output: T").Attr("T: type");
+REGISTER_OP("Const").Output("output: dtype").Attr("value: tensor").Attr("dtype: type");
+REGISTER_OP("Less").Input("x: T").Input("y: T").Output("z: bool").Attr("T: type");
+REGISTER_OP("LoopCond").Input("input: bool").Output("output: bool");
+REGISTER_OP("NextIteration").Input("data: T").Output("output: T").Attr("T: type");
+REGISTER_OP("Exit").Input("data: T").Output("output: T").Attr("T: type");
+REGISTER_OP("Enter")
+    .Input("data: T")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("frame_name: string")
+    .Attr("is_constant: bool = false")
+    .Attr("parallel_iterations: int = 10");
+REGISTER_OP("Merge")
+    .Input("inputs: N * T")
+    .Output("output: T")
+    .Output("value_index: int32")
+    .Attr("T: type")
+    .Attr("N: int >= 1");
+REGISTER_OP("Switch")
+    .Input("data: T")
+    .Input("pred: bool")
+    .Output("output_false: T")
+    .Output("output_true: T")
+    .Attr("T: type");
 REGISTER_OP("AddN").Input("inputs: N * T").Output("sum: T").Attr("N: int >= 1").Attr("T: type");
 REGISTER_OP("TensorListReserve")
     .Input("element_shape: shape_type")
@@ -41,31 +65,6 @@ REGISTER_OP("TensorListPopBack")
     .Output("tensor: element_dtype")
     .Attr("element_dtype: type");
 REGISTER_OP("TensorListLength").Input("input_handle: variant").Output("length: int32");
-
-// What loops are lowered to.
-REGISTER_OP("Const").Output("output: dtype").Attr("value: tensor").Attr("dtype: type");
-REGISTER_OP("LoopCond").Input("input: bool").Output("output: bool");
-REGISTER_OP("Enter")
-    .Input("data: T")
-    .Output("output: T")
-    .Attr("T: type")
-    .Attr("frame_name: string")
-    .Attr("is_constant: bool = false")
-    .Attr("parallel_iterations: int = 10");
-REGISTER_OP("Merge")
-    .Input("inputs: N * T")
-    .Output("output: T")
-    .Output("value_index: int32")
-    .Attr("T: type")
-    .Attr("N: int >= 1");
-REGISTER_OP("Switch")
-    .Input("data: T")
-    .Input("pred: bool")
-    .Output("output_false: T")
-    .Output("output_true: T")
-    .Attr("T: type");
-REGISTER_OP("NextIteration").Input("data: T").Output("output: T").Attr("T: type");
-REGISTER_OP("Exit").Input("data: T").Output("output: T").Attr("T: type");
 
 }  // namespace
 }  // namespace tensor_array_grad

@@ -1,0 +1,273 @@
+"""The rules of the graph pass that take nodes out of loop steps: what fires, and that results,
+run counts and errors do not depend on it."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tensor_array_grad
+
+tensor_array_grad.enable()
+
+N = 6
+
+
+def _unstacked(x):
+    return tf.TensorArray(tf.float64, N, clear_after_read=False).unstack(x)
+
+
+def read_loop(x, n=N):
+    array = _unstacked(x)
+
+    def body(i, h):
+        return i + 1, tf.tanh(2.0 * h + array.read(i))
+
+    return tf.while_loop(lambda i, h: i < n, body, (0, x[0]))[1]
+
+
+def no_step(x):
+    return read_loop(x, n=0)
+
+
+def recurrence(x):
+    array = tf.TensorArray(tf.float64, N, clear_after_read=False).write(0, x[0]).write(1, x[1])
+
+    def body(i, array):
+        return i + 1, array.write(i, 0.5 * array.read(i - 1) + 0.25 * array.read(i - 2))
+
+    return tf.while_loop(lambda i, _: i < N, body, (2, array))[1].stack()
+
+
+def branch_in_the_body(x):
+    array = _unstacked(x)
+
+    def body(i, h):
+        return i + 1, h * 0.9 + tf.cond(i % 3 == 0, lambda: array.read(i), lambda: h * 3.0)
+
+    return tf.while_loop(lambda i, h: i < N, body, (0, x[0]))[1]
+
+
+def nested(x):
+    array = _unstacked(x)
+
+    def inner(j, h):
+        return j + 1, tf.tanh(h * 1.5 + array.read(j))
+
+    def body(i, h):
+        return i + 1, tf.while_loop(lambda j, h: j < i, inner, (0, h + array.read(i)))[1]
+
+    return tf.while_loop(lambda i, h: i < N, body, (0, x[0]))[1]
+
+
+def loop_in_a_branch(x, taken=True):
+    # Known at run time alone, or tracing would drop the branch that is not taken.
+    sign = tf.reduce_sum(x * x) if taken else -tf.reduce_sum(x * x)
+    return tf.cond(sign > 0, lambda: read_loop(x), lambda: x[1] * 5.0)
+
+
+def loop_in_a_branch_not_taken(x):
+    return loop_in_a_branch(x, taken=False)
+
+
+def loop_in_a_branch_of_a_loop(x):
+    def body(i, h):
+        return i + 1, tf.cond(i % 2 == 0, lambda: h + read_loop(x + h), lambda: h * 2.0)
+
+    return tf.while_loop(lambda i, h: i < N, body, (0, x[0]))[1]
+
+
+def mapped(x):
+    return tf.map_fn(lambda row: tf.tanh(row * 3.0) + 1.0, x)
+
+
+def scanned(x):
+    return tf.scan(lambda h, row: tf.tanh(h * 0.5 + row), x)
+
+
+def invariant_read_afterwards(x):
+    array = _unstacked(x)
+
+    def body(i, array, scale, h):
+        return i + 1, array, scale, h * scale + array.read(i)
+
+    loop = (0, array, tf.reduce_mean(x), x[0])
+    _, array, scale, h = tf.while_loop(lambda i, *_: i < N, body, loop)
+    return h * scale + array.read(2)
+
+
+def one_step_at_a_time(x):
+    array = _unstacked(x)
+
+    def body(i, h):
+        return i + 1, tf.tanh(2.0 * h + array.read(i))
+
+    return tf.while_loop(lambda i, h: i < N, body, (0, x[0]), parallel_iterations=1)[1]
+
+
+PROGRAMS = [
+    read_loop,
+    no_step,
+    recurrence,
+    branch_in_the_body,
+    nested,
+    loop_in_a_branch,
+    loop_in_a_branch_not_taken,
+    loop_in_a_branch_of_a_loop,
+    mapped,
+    scanned,
+    invariant_read_afterwards,
+    one_step_at_a_time,
+]
+
+
+def gradient_of(program, enabled=True):
+    """Value and gradient at a fixed point, of a function traced and first run under that switch."""
+
+    @tf.function
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = program(x)
+            loss = tf.reduce_sum(y**2)
+        return y, tape.gradient(loss, x)
+
+    with tensor_array_grad.graph_pass(enabled):
+        x = tf.constant(np.random.default_rng(2).normal(size=(N, 2)))
+        return [tf.convert_to_tensor(t).numpy() for t in gradient(x)]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_values_and_gradients_do_not_depend_on_the_pass(counted, program):
+    without = gradient_of(program, enabled=False)
+    assert counted["graph.invariant"] == counted["graph.hoist"] == 0
+    for got, want in zip(gradient_of(program), without, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_constants_leave_every_loop(counted, program):
+    gradient_of(program)
+    assert counted["graph.hoist"] >= 1
+
+
+@pytest.mark.parametrize("program", [read_loop, recurrence, mapped, invariant_read_afterwards])
+def test_variables_that_never_change_leave_the_loop(counted, program):
+    gradient_of(program)
+    assert counted["graph.invariant"] >= 1
+
+
+def test_switched_off_nothing_leaves_a_loop(counted):
+    gradient_of(invariant_read_afterwards, enabled=False)
+    assert counted["graph.invariant"] == counted["graph.hoist"] == 0
+
+
+def test_a_loop_without_a_list_is_left_alone(counted):
+    @tf.function
+    def power(x):
+        return tf.while_loop(lambda i, h, y: i < N, lambda i, h, y: (i + 1, h * y, y), (0, x, x))[1]
+
+    power(tf.constant(1.5))
+    assert counted["graph.invariant"] == counted["graph.hoist"] == 0
+
+
+# ---- what runs, and how often
+
+
+def _loop_that_calls(call, n=N):
+    """A loop over a list of which every step makes `call`, fed by nothing that changes."""
+
+    @tf.function
+    def function(x, n):
+        array = _unstacked(x)
+
+        def body(i, h):
+            return i + 1, tf.ensure_shape(h + array.read(i) + call(), [2])
+
+        return tf.while_loop(lambda i, h: i < n, body, (0, tf.zeros_like(x[0])))[1]
+
+    return lambda: function(tf.ones([N, 2], tf.float64), tf.constant(n)).numpy()
+
+
+@pytest.mark.parametrize("n", [0, 1, N])
+def test_a_call_that_only_constants_feed_runs_once_a_step(counted, n):
+    calls = []
+
+    def called(value):
+        calls.append(int(value))
+        return np.float64(value)
+
+    call = _loop_that_calls(lambda: tf.numpy_function(called, [7], tf.float64), n)
+    np.testing.assert_array_equal(call(), [8.0 * n] * 2)
+    assert calls == [7] * n
+    assert counted["graph.hoist"] >= 1
+
+
+@pytest.mark.parametrize("n", [0, 1, N])
+def test_a_variable_is_changed_once_a_step(counted, n):
+    variable = tf.Variable(0.0, dtype=tf.float64)
+    _loop_that_calls(lambda: variable.assign_add(2.0), n)()
+    assert variable.numpy() == 2.0 * n
+    assert counted["graph.hoist"] >= 1
+
+
+def test_a_seeded_op_gives_the_same_numbers_on_every_call():
+    def two_calls(enabled):
+        tf.random.set_seed(5)
+        with tensor_array_grad.graph_pass(enabled):
+            call = _loop_that_calls(lambda: tf.random.uniform([2], seed=3, dtype=tf.float64))
+            return [call(), call()]  # one run too many in the first would shift the second
+
+    # Steps run side by side, so a sum may take the numbers of a call in another order.
+    np.testing.assert_allclose(two_calls(True), two_calls(False), rtol=1e-14)
+
+
+def test_what_follows_the_loop_sees_all_that_its_steps_did(counted):
+    variable = tf.Variable(0.0, dtype=tf.float64)
+
+    @tf.function
+    def function(x):
+        array = _unstacked(x)
+
+        def body(i, array, scale):
+            variable.assign_add(array.read(i)[0])
+            return i + 1, array, scale
+
+        _, array, scale = tf.while_loop(lambda i, *_: i < N, body, (0, array, x[0, 0]))
+        return variable.read_value() * scale + array.read(0)[0]
+
+    assert function(tf.fill([N, 2], tf.constant(2.0, tf.float64))).numpy() == 2.0 * N * 2.0 + 2.0
+    assert counted["graph.invariant"] >= 2
+
+
+def test_an_error_of_a_step_is_the_same_error():
+    def message(enabled):
+        with (
+            tensor_array_grad.graph_pass(enabled),
+            pytest.raises(tf.errors.InvalidArgumentError, match=r"list|index") as raised,
+        ):
+            gradient_of(lambda x: read_loop(x, n=N + 1), enabled)
+        return [line for line in raised.value.message.splitlines() if "index" in line]
+
+    assert message(True) == message(False)
+
+
+# ---- Keras
+
+
+@pytest.mark.parametrize("layer", ["SimpleRNN", "LSTM", "GRU"])
+def test_a_keras_layer_trains_alike(counted, layer):
+    def weights(enabled):
+        keras.utils.set_random_seed(4)
+        model = keras.Sequential([getattr(keras.layers, layer)(3), keras.layers.Dense(1)])
+        model.compile("sgd", "mse", jit_compile=False)
+        x = np.random.default_rng(3).normal(size=(8, N, 2)).astype(np.float32)
+        with tensor_array_grad.graph_pass(enabled):
+            model.fit(x, x[:, 0, :1], batch_size=4, epochs=2, verbose=0, shuffle=False)
+        return model.get_weights()
+
+    for got, want in zip(weights(True), weights(False), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+    assert counted["graph.invariant"] >= 1
