@@ -188,6 +188,23 @@ def test_what_a_loop_keeps_for_its_gradient_is_one_list(counted):
     assert counted["kernels.TensorListPushBack"] == counted["kernels.TensorListPopBack"] == 0
 
 
+def nodes_run(program, enabled):
+    """How many nodes the executor runs for the gradient of `program`."""
+    with tensor_array_grad.graph_pass(enabled), tf.Graph().as_default():
+        x = tf.compat.v1.placeholder(tf.float64, [N, 2])
+        gradient = tf.function(lambda x: tf.gradients(program(x), x)[0])(x)
+        with tf.compat.v1.Session() as session:
+            options = tf.compat.v1.RunOptions(trace_level=tf.compat.v1.RunOptions.FULL_TRACE)
+            trace = tf.compat.v1.RunMetadata()
+            session.run(gradient, {x: np.ones([N, 2])}, options=options, run_metadata=trace)
+    return sum(len(device.node_stats) for device in trace.step_stats.dev_stats)
+
+
+@pytest.mark.parametrize(("program", "share"), [(read_loop, 0.75), (recurrence, 0.6)])
+def test_the_executor_runs_far_fewer_nodes(program, share):
+    assert nodes_run(program, True) < share * nodes_run(program, False)
+
+
 def test_what_several_gradients_need_stays_apart(counted):
     """Two backward loops read the lists of one forward loop, each at its own pace."""
 
