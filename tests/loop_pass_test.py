@@ -3,6 +3,9 @@ run counts and errors do not depend on it."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import keras
 import numpy as np
 import pytest
@@ -252,6 +255,47 @@ def test_an_error_of_a_step_is_the_same_error():
         return [line for line in raised.value.message.splitlines() if "index" in line]
 
     assert message(True) == message(False)
+
+
+TWO_DEVICES = """
+import numpy as np
+import tensorflow as tf
+import tensor_array_grad
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+tensor_array_grad.enable()
+def program(x, n):
+    with tf.device("CPU:0"):
+        array = tf.TensorArray(tf.float64, 6, clear_after_read=False).unstack(x)
+        scale = tf.reduce_mean(x)
+    def body(i, h, scale):
+        with tf.device("CPU:0"):
+            y = array.read(i) * scale
+        with tf.device("CPU:1"):
+            return i + 1, tf.tanh(h * 1.5 + y) + 2.0 * scale, scale
+    _, h, scale = tf.while_loop(lambda i, h, scale: i < n, body, (0, x[0], scale))
+    return h * scale
+def results(enabled, n):
+    @tf.function
+    def function(x):
+        y = program(x, n)
+        return y, tf.gradients(y, x)[0]
+    with tensor_array_grad.graph_pass(enabled):
+        x = np.random.default_rng(1).normal(size=(6, 2))
+        return [t.numpy() for t in function(tf.constant(x))]
+for n in 0, 6:
+    for got, want in zip(results(True, n), results(False, n)):
+        np.testing.assert_allclose(got, want, rtol=1e-13)
+rules = tensor_array_grad.status().rules
+print("rewritten", rules["invariant"] > 0 and rules["hoist"] > 0)
+"""
+
+
+def test_a_loop_over_two_devices_gives_the_same_results():
+    ran = subprocess.run(
+        [sys.executable, "-c", TWO_DEVICES], capture_output=True, text=True, timeout=300, check=True
+    )
+    assert ran.stdout.splitlines()[-1] == "rewritten True"
 
 
 # ---- Keras
