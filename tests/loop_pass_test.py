@@ -145,15 +145,9 @@ def gradient_of(program, enabled=True):
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_values_and_gradients_do_not_depend_on_the_pass(counted, program):
     without = gradient_of(program, enabled=False)
-    assert counted["graph.invariant"] == counted["graph.hoist"] == 0
+    assert counted["graph.invariant"] == 0
     for got, want in zip(gradient_of(program), without, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-14)
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_constants_leave_every_loop(counted, program):
-    gradient_of(program)
-    assert counted["graph.hoist"] >= 1
 
 
 @pytest.mark.parametrize("program", [read_loop, recurrence, mapped, invariant_read_afterwards])
@@ -164,7 +158,7 @@ def test_variables_that_never_change_leave_the_loop(counted, program):
 
 def test_switched_off_nothing_leaves_a_loop(counted):
     gradient_of(invariant_read_afterwards, enabled=False)
-    assert counted["graph.invariant"] == counted["graph.hoist"] == 0
+    assert counted["graph.invariant"] == 0
 
 
 def test_a_loop_without_a_list_is_left_alone(counted):
@@ -173,7 +167,7 @@ def test_a_loop_without_a_list_is_left_alone(counted):
         return tf.while_loop(lambda i, h, y: i < N, lambda i, h, y: (i + 1, h * y, y), (0, x, x))[1]
 
     power(tf.constant(1.5))
-    assert counted["graph.invariant"] == counted["graph.hoist"] == 0
+    assert counted["graph.invariant"] == 0
 
 
 # ---- what runs, and how often
@@ -195,7 +189,7 @@ def _loop_that_calls(call, n=N):
 
 
 @pytest.mark.parametrize("n", [0, 1, N])
-def test_a_call_that_only_constants_feed_runs_once_a_step(counted, n):
+def test_a_call_that_only_constants_feed_runs_once_a_step(n):
     calls = []
 
     def called(value):
@@ -205,15 +199,13 @@ def test_a_call_that_only_constants_feed_runs_once_a_step(counted, n):
     call = _loop_that_calls(lambda: tf.numpy_function(called, [7], tf.float64), n)
     np.testing.assert_array_equal(call(), [8.0 * n] * 2)
     assert calls == [7] * n
-    assert counted["graph.hoist"] >= 1
 
 
 @pytest.mark.parametrize("n", [0, 1, N])
-def test_a_variable_is_changed_once_a_step(counted, n):
+def test_a_variable_is_changed_once_a_step(n):
     variable = tf.Variable(0.0, dtype=tf.float64)
     _loop_that_calls(lambda: variable.assign_add(2.0), n)()
     assert variable.numpy() == 2.0 * n
-    assert counted["graph.hoist"] >= 1
 
 
 def test_a_seeded_op_gives_the_same_numbers_on_every_call():
@@ -287,7 +279,7 @@ for n in 0, 6:
     for got, want in zip(results(True, n), results(False, n)):
         np.testing.assert_allclose(got, want, rtol=1e-13)
 rules = tensor_array_grad.status().rules
-print("rewritten", rules["invariant"] > 0 and rules["hoist"] > 0)
+print("rewritten", rules["invariant"] > 0)
 """
 
 

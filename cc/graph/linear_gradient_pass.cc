@@ -13,7 +13,6 @@
 #include "cc/core/counters.h"
 #include "cc/graph/accumulate_rule.h"
 #include "cc/graph/accumulator_rule.h"
-#include "cc/graph/hoist_rule.h"
 #include "cc/graph/invariant_rule.h"
 #include "cc/graph/rule.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
@@ -46,7 +45,6 @@ std::vector<std::unique_ptr<CountedRule>>& Rules() {
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulateRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulatorRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<InvariantRule>()));
-    all->push_back(std::make_unique<CountedRule>(std::make_unique<HoistRule>()));
     return all;
   }();
   return *rules;
