@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Runs the library under the sanitizers, from the checkout: tools/sanitize.sh [build folder]
 #
-#   thread              the core's C++ tests, races among them
-#   address,undefined   the C++ tests of core, device, resources and lists; then the whole op library
-#                       in a Python process: the tests of bad input and 600 random programs
+#   thread              the C++ tests that have threads
+#   address,undefined   the C++ tests of core, device, resources, lists and graphs; then the whole op
+#                       library in a Python process: the tests of bad input and of the graph pass,
+#                       and 600 random programs
 #
 # PYTHON names the interpreter whose TensorFlow is used (default: python3); it needs the test
 # requirements. Takes half an hour on two cores, nearly all of it compilation. Ends with "sanitizers:
@@ -14,7 +15,8 @@ mkdir -p "${1:-build-sanitize}"
 folder=$(realpath "${1:-build-sanitize}")
 python=$(command -v "${PYTHON:-python3}")
 tests=(array_store_test array_store_race_test array_store_random_test slot_shapes_test
-  sparse_vector_test functors_test array_resource_test list_variant_test persistent_list_test)
+  sparse_vector_test functors_test array_resource_test list_variant_test persistent_list_test
+  accumulators_test graph_test)
 
 # build SANITIZERS TARGETS...
 build() {
@@ -31,8 +33,9 @@ export TSAN_OPTIONS="suppressions=$PWD/cmake/tsan.supp halt_on_error=1"
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-build thread array_store_test array_store_race_test
-for test in array_store_test array_store_race_test; do "$folder/thread/$test"; done
+threads=(array_store_test array_store_race_test accumulators_test)
+build thread "${threads[@]}"
+for test in "${threads[@]}"; do "$folder/thread/$test"; done
 
 build address,undefined "${tests[@]}" tensor_array_grad tag_bind tag_api
 for test in "${tests[@]}"; do "$folder/address-undefined/$test"; done
@@ -48,6 +51,6 @@ in_python() {
   LD_PRELOAD="${preload//$'\n'/ }" PYTHONPATH="$site:$PWD" TF_CPP_MIN_LOG_LEVEL=2 "$python" -m "$@"
 }
 in_python pytest -q -p no:cacheprovider tests/crash_test.py tests/list_crash_test.py \
-  tests/hostile_test.py
+  tests/hostile_test.py tests/pass_test.py tests/loop_pass_test.py
 in_python tests.fuzz --programs 600 --no-stock
 echo "sanitizers: nothing found"
