@@ -5,6 +5,7 @@ Each runs in a process of its own, so that a test of it fails and does not end t
 
 from __future__ import annotations
 
+import pathlib
 import re
 import resource
 from typing import Any
@@ -18,10 +19,11 @@ from tests import hostile_arrays, hostile_cases, hostile_lists, list_cases, stoc
 def answer(name: str) -> tuple[Any, ...]:
     """What the program `name` does; called in a child.
 
-    It may have 8 GiB, so that what no memory holds is the same on every machine.
+    It may take 8 GiB more, so that what no memory holds is the same on every machine.
     """
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
     _, most = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, most))
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (8 << 30), most))
     return list_cases.outcome(hostile_cases.CASES[name][0])
 
 
