@@ -3,6 +3,7 @@ run counts and errors do not depend on it."""
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 
@@ -307,3 +308,45 @@ def test_a_keras_layer_trains_alike(counted, layer):
     for got, want in zip(weights(True), weights(False), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6)
     assert counted["graph.invariant"] >= 1
+
+
+_WORKER = """
+import sys, time
+import tensorflow as tf
+tf.distribute.Server({"worker": ["localhost:" + sys.argv[1]]}, "worker", 0, protocol="grpc")
+print("up", flush=True)
+time.sleep(600)
+"""
+
+
+def on_a_worker_without_the_library():
+    """The gradient of a loop that a function here places there; called in a child."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    worker = subprocess.Popen(
+        [sys.executable, "-c", _WORKER, str(port)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert worker.stdout.readline() == "up\n"
+        tf.config.experimental_connect_to_host(f"localhost:{port}", job_name="worker")
+
+        @tf.function
+        def gradient(x):
+            with tf.device("/job:worker/replica:0/task:0/device:CPU:0"):
+                return tf.gradients(tf.reduce_sum(recurrence(x) ** 2), x)[0]
+
+        return gradient(tf.ones([N, 2], tf.float64)).numpy().tolist()
+    finally:
+        worker.kill()
+        worker.wait()
+
+
+def test_a_loop_in_another_process_gets_no_op_of_ours(ours):
+    """It may not have the library."""
+    got = ours.call("tests.loop_pass_test:on_a_worker_without_the_library", timeout=180.0)
+    with tensor_array_grad.graph_pass(False):
+        want = tf.function(lambda x: tf.gradients(tf.reduce_sum(recurrence(x) ** 2), x)[0])(
+            tf.ones([N, 2], tf.float64)
+        )
+    np.testing.assert_allclose(got, want, rtol=1e-14)

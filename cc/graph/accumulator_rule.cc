@@ -10,6 +10,7 @@
 #include "cc/graph/node_util.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/util/device_name_utils.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -110,7 +111,10 @@ bool MatchPush(const LoopVariable& variable, Accumulator* found) {
   if (!IsRing(variable, push, &found->links)) return false;
   found->pushed = variable;
   found->push = push;
-  return SameElementType(*list, *push) && OnSameDevice(*list, *push);
+  return SameElementType(*list, *push) && OnSameDevice(*list, *push) &&
+         tensorflow::DeviceNameUtils::IsSameAddressSpace(
+             push->assigned_device_name(),
+             InputOf(*variable.gate, 1).node->assigned_device_name());
 }
 
 // Finds the loop that pops what `found->pushed` holds at the end, or that nobody does.

@@ -362,6 +362,17 @@ TEST_F(AccumulatorRuleTest, ListsOnAnotherDeviceStay) {
   }
 }
 
+TEST_F(AccumulatorRuleTest, ListsOfAnotherProcessStay) {
+  AddAccumulator("a", "x");
+  AddAccumulator("b", "y");
+  for (Node* node : graph()->op_nodes()) {
+    if (!node->IsLoopCond()) {
+      node->set_assigned_device_name("/job:worker/replica:0/task:1/device:CPU:0");
+    }
+  }
+  ExpectNothingChanges();
+}
+
 TEST_F(AccumulatorRuleTest, ADeviceWithoutTheKernelsIsLeftAlone) {
   AddAccumulator("a", "x");
   AddAccumulator("b", "y");

@@ -16,6 +16,7 @@
 #include "cc/graph/invariant_rule.h"
 #include "cc/graph/rule.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/device.h"
 #include "tensorflow/core/framework/function.h"
 
 namespace tensor_array_grad {
@@ -70,12 +71,22 @@ bool IsForXla(const GraphOptimizationPassOptions& options) {
   return found != attributes.end() && found->second.b();
 }
 
-absl::Status ApplyEverywhere(CountedRule& counted, Graph* graph) {
+// Whether `node` runs in this process. Another one may not have the library, hence not our ops.
+bool RunsHere(const Node& node, const GraphOptimizationPassOptions& options) {
+  if (options.device_set == nullptr) return true;
+  const auto* const device = options.device_set->FindDeviceByName(node.assigned_device_name());
+  return device == nullptr || device->IsLocal();
+}
+
+absl::Status ApplyEverywhere(CountedRule& counted, const GraphOptimizationPassOptions& options) {
+  Graph* const graph = options.graph->get();
   // The nodes are collected first: a rewrite removes nodes, never one that is still to come, since
   // only the node at which a group ends has the type of `op()`.
   std::vector<Node*> candidates;
   for (Node* node : graph->op_nodes()) {
-    if (node->type_string() == counted.rule->op()) candidates.push_back(node);
+    if (node->type_string() == counted.rule->op() && RunsHere(*node, options)) {
+      candidates.push_back(node);
+    }
   }
   std::vector<Rewrite> done;
   for (Node* node : candidates) {
@@ -103,7 +114,7 @@ absl::Status LinearGradientPass::Run(const GraphOptimizationPassOptions& options
     return absl::OkStatus();
   }
   for (auto& counted : Rules()) {
-    const absl::Status status = ApplyEverywhere(*counted, options.graph->get());
+    const absl::Status status = ApplyEverywhere(*counted, options);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

@@ -31,7 +31,8 @@ class Rule {
   virtual const char* op() const = 0;
 
   // Replaces the groups that end in `node`, if any, and appends what was done to `done`. `node` may
-  // be gone afterwards if `done` grew. On error the graph must not be run.
+  // be gone afterwards if `done` grew. On error the graph must not be run. `node` runs in this
+  // process; a rule that puts ops of ours elsewhere must see to it that they do too.
   virtual absl::Status Apply(tensorflow::Node* node, tensorflow::Graph* graph,
                              std::vector<Rewrite>* done) const = 0;
 };
