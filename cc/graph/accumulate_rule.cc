@@ -49,12 +49,6 @@ bool CannotResize(const Node& set_item) {
   return !TryGetNodeAttr(set_item.attrs(), "resize_if_index_out_of_bounds", &resizes) || !resizes;
 }
 
-bool SameElementType(const Node& a, const Node& b) {
-  DataType of_a, of_b;
-  return TryGetNodeAttr(a.attrs(), "element_dtype", &of_a) &&
-         TryGetNodeAttr(b.attrs(), "element_dtype", &of_b) && of_a == of_b;
-}
-
 std::optional<OneElementList> MatchOneElementList(const Node& add, int operand) {
   Node* const set_item = InputOf(add, operand).node;
   if (set_item == nullptr || set_item->type_string() != "TensorListSetItem") return std::nullopt;

@@ -42,18 +42,6 @@ bool IsRead(const Node& node) {
                      [](const Edge* edge) { return !edge->IsControlEdge(); });
 }
 
-bool OnlyControlsSink(const Node& node) {
-  return std::all_of(node.out_edges().begin(), node.out_edges().end(), [](const Edge* edge) {
-    return !edge->IsControlEdge() || edge->dst()->IsSink();
-  });
-}
-
-bool WaitsForNothing(const Node& node) {
-  return std::none_of(node.in_edges().begin(), node.in_edges().end(), [](const Edge* edge) {
-    return edge->IsControlEdge() && !edge->src()->IsSource();
-  });
-}
-
 // The one consumer of `from`, behind Identity nodes that only lead there, which are added to
 // `links`; null where there are several, where it is not the consumer's first input, or where
 // anybody waits for such a node.
@@ -83,9 +71,9 @@ bool IsRing(const LoopVariable& variable, Node* step, std::vector<Node*>* links)
   }
   return TryGetNodeAttr(variable.enter->attrs(), "is_constant", &constant) && !constant &&
          HasOneConsumer(*variable.enter) && HasOneConsumer(*variable.merge) &&
-         HasOneConsumer(*variable.next) && OnlyControlsSink(*variable.gate) &&
-         OnlyControlsSink(*step) && OnlyConsumer({step, 0}, links) == variable.next &&
-         OnSameDevice(*variable.gate, *step) && OnSameDevice(*variable.enter, *step);
+         HasOneConsumer(*variable.next) && !IsWaitedFor(*variable.gate) && !IsWaitedFor(*step) &&
+         OnlyConsumer({step, 0}, links) == variable.next && OnSameDevice(*variable.gate, *step) &&
+         OnSameDevice(*variable.enter, *step);
 }
 
 // Whether a pop asks for no shape: then its answer does not depend on what it asks.
@@ -98,12 +86,6 @@ bool AsksForNoShape(const Node& pop) {
                                                : value.scalar<int64_t>()() == -1;
 }
 
-bool SameElementType(const Node& a, const Node& b) {
-  DataType of_a, of_b;
-  return TryGetNodeAttr(a.attrs(), "element_dtype", &of_a) &&
-         TryGetNodeAttr(b.attrs(), "element_dtype", &of_b) && of_a == of_b;
-}
-
 bool MatchPush(const LoopVariable& variable, Accumulator* found) {
   const Node* const list = variable.initial().node;
   Node* const push = OnlyConsumer({variable.gate, 1}, &found->links);
@@ -113,8 +95,7 @@ bool MatchPush(const LoopVariable& variable, Accumulator* found) {
   found->push = push;
   return SameElementType(*list, *push) && OnSameDevice(*list, *push) &&
          tensorflow::DeviceNameUtils::IsSameAddressSpace(
-             push->assigned_device_name(),
-             InputOf(*variable.gate, 1).node->assigned_device_name());
+             push->assigned_device_name(), InputOf(*variable.gate, 1).node->assigned_device_name());
 }
 
 // Finds the loop that pops what `found->pushed` holds at the end, or that nobody does.
@@ -184,7 +165,7 @@ void Remove(const Accumulator& gone, Graph* graph) {
 void RemoveNeverRead(const Accumulator& gone, Graph* graph, std::vector<Rewrite>* done) {
   Node* const value = gone.value().node;
   Node* const other = OtherExit(gone.pushed);
-  const bool waited_for = gone.pushed.exit != nullptr && !OnlyControlsSink(*gone.pushed.exit);
+  const bool waited_for = gone.pushed.exit != nullptr && IsWaitedFor(*gone.pushed.exit);
   if (waited_for && other == nullptr) return;
   done->push_back({gone.push->name(), "nothing"});
   HandOver(gone.pushed.exit, other, graph);
@@ -248,17 +229,6 @@ absl::StatusOr<NodeDef> PushDef(const Pack& pack) {
 absl::StatusOr<NodeDef> PopDef(const Pack& pack) {
   const Node& first = *pack.all.front().pop;
   return Finalized(StartNode(first.name(), kPop, {InputOf(first, 0)}).Attr("T", pack.types));
-}
-
-// Makes all that consume output `slot` of `from` consume `to`.
-absl::Status MoveOutput(Node* from, int slot, Source to, Graph* graph) {
-  const std::vector<const Edge*> edges(from->out_edges().begin(), from->out_edges().end());
-  for (const Edge* edge : edges) {
-    if (edge->IsControlEdge() || edge->src_output() != slot) continue;
-    const absl::Status moved = graph->UpdateEdge(to.node, to.slot, edge->dst(), edge->dst_input());
-    if (!moved.ok()) return moved;
-  }
-  return absl::OkStatus();
 }
 
 // Makes `next` wait for what the others of its loop wait for.

@@ -48,10 +48,6 @@ struct Invariant {
   Node* other_exit = nullptr;                  // null where nobody needs the exit
 };
 
-bool HasControlInputs(const Node& node) {
-  return node.in_edges().size() > static_cast<size_t>(node.num_inputs());
-}
-
 bool HasConsumers(const Node& node) {
   const auto& edges = node.out_edges();
   return std::any_of(edges.begin(), edges.end(),
@@ -64,7 +60,7 @@ bool IsOrdinaryRing(const LoopVariable& v) {
       !TryGetNodeAttr(v.enter->attrs(), "is_constant", &constant) || constant) {
     return false;
   }
-  if (HasControlInputs(*v.merge) || HasControlInputs(*v.gate)) return false;
+  if (!WaitsForNothing(*v.merge) || !WaitsForNothing(*v.gate)) return false;
   if (IsWaitedFor(*v.merge) || IsWaitedFor(*v.gate) || IsWaitedFor(*v.next)) return false;
   for (const Edge* edge : v.merge->out_edges()) {
     if (edge->src_output() == 1) return false;

@@ -111,13 +111,6 @@ StepNodes::StepNodes(const std::vector<LoopVariable>& variables) {
   whole.insert(body.begin(), body.end());
 }
 
-bool IsWaitedFor(const Node& node) {
-  for (const Edge* edge : node.out_edges()) {
-    if (edge->IsControlEdge() && !edge->dst()->IsSink()) return true;
-  }
-  return false;
-}
-
 bool RunsAfter(const Node& node, const NodeIds& nodes, const NodeIds& except) {
   for (const Edge* edge : node.in_edges()) {
     // A switch that opened the other way lets control edges through.

@@ -55,9 +55,6 @@ struct StepNodes {
   explicit StepNodes(const std::vector<LoopVariable>& variables);
 };
 
-// Whether a node other than the sink waits for `node` by a control edge.
-bool IsWaitedFor(const tensorflow::Node& node);
-
 // Whether an in-edge of `node` that comes from none of `except` comes from one of `nodes`.
 bool RunsAfter(const tensorflow::Node& node, const NodeIds& nodes, const NodeIds& except);
 

@@ -1,11 +1,15 @@
 #include "cc/graph/node_util.h"
 
+#include <algorithm>
+
+#include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/util/device_name_utils.h"
 
 namespace tensor_array_grad {
 
+using tensorflow::DataType;
 using tensorflow::DeviceNameUtils;
 using tensorflow::Edge;
 using tensorflow::Graph;
@@ -20,6 +24,25 @@ Source InputOf(const Node& node, int index) {
 
 bool HasOneConsumer(const Node& node) {
   return node.out_edges().size() == 1 && !(*node.out_edges().begin())->IsControlEdge();
+}
+
+bool IsWaitedFor(const Node& node) {
+  for (const Edge* edge : node.out_edges()) {
+    if (edge->IsControlEdge() && !edge->dst()->IsSink()) return true;
+  }
+  return false;
+}
+
+bool WaitsForNothing(const Node& node) {
+  return std::none_of(node.in_edges().begin(), node.in_edges().end(), [](const Edge* edge) {
+    return edge->IsControlEdge() && !edge->src()->IsSource();
+  });
+}
+
+bool SameElementType(const Node& a, const Node& b) {
+  DataType of_a, of_b;
+  return TryGetNodeAttr(a.attrs(), "element_dtype", &of_a) &&
+         TryGetNodeAttr(b.attrs(), "element_dtype", &of_b) && of_a == of_b;
 }
 
 bool OnSameDevice(const Node& a, const Node& b) {
@@ -61,18 +84,24 @@ void RemoveIfUnused(Node* node, Graph* graph) {
   graph->RemoveNode(node);
 }
 
-absl::Status MoveConsumers(Node* from, Node* to, Graph* graph) {
+absl::Status MoveOutput(Node* from, int slot, Source to, Graph* graph) {
   const std::vector<const Edge*> edges(from->out_edges().begin(), from->out_edges().end());
   for (const Edge* edge : edges) {
-    if (edge->IsControlEdge()) {
-      graph->AddControlEdge(to, edge->dst());
-      graph->RemoveControlEdge(edge);
-      continue;
-    }
-    const absl::Status moved = graph->UpdateEdge(to, 0, edge->dst(), edge->dst_input());
+    if (edge->IsControlEdge() || edge->src_output() != slot) continue;
+    const absl::Status moved = graph->UpdateEdge(to.node, to.slot, edge->dst(), edge->dst_input());
     if (!moved.ok()) return moved;
   }
   return absl::OkStatus();
+}
+
+absl::Status MoveConsumers(Node* from, Node* to, Graph* graph) {
+  const std::vector<const Edge*> edges(from->out_edges().begin(), from->out_edges().end());
+  for (const Edge* edge : edges) {
+    if (!edge->IsControlEdge()) continue;
+    graph->AddControlEdge(to, edge->dst());
+    graph->RemoveControlEdge(edge);
+  }
+  return MoveOutput(from, 0, {to, 0}, graph);
 }
 
 tensorflow::NodeDefBuilder StartNode(const std::string& name, const char* op,

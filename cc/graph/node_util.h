@@ -27,6 +27,15 @@ Source InputOf(const tensorflow::Node& node, int index);
 // consumer: whoever waits for the node would lose what it waits for.
 bool HasOneConsumer(const tensorflow::Node& node);
 
+// Whether a node other than the sink waits for `node` by a control edge.
+bool IsWaitedFor(const tensorflow::Node& node);
+
+// Whether no node but the source has a control edge to `node`.
+bool WaitsForNothing(const tensorflow::Node& node);
+
+// Whether both ops are for lists of elements of one dtype.
+bool SameElementType(const tensorflow::Node& a, const tensorflow::Node& b);
+
 // Whether both nodes were placed on the same, known device.
 bool OnSameDevice(const tensorflow::Node& a, const tensorflow::Node& b);
 
@@ -44,6 +53,9 @@ absl::StatusOr<tensorflow::Node*> AddReplacement(const tensorflow::NodeDef& def,
 
 // Removes `node` if nothing consumes it or waits for it.
 void RemoveIfUnused(tensorflow::Node* node, tensorflow::Graph* graph);
+
+// Makes all that consume output `slot` of `from` consume `to`.
+absl::Status MoveOutput(tensorflow::Node* from, int slot, Source to, tensorflow::Graph* graph);
 
 // Makes every consumer of `from`, data or control, a consumer of `to`. Requires: one output each.
 absl::Status MoveConsumers(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);
