@@ -87,7 +87,7 @@ def _stack(random: np.random.Generator) -> _Step:
 
 
 def _loop(random: np.random.Generator) -> _Step:
-    inner = [_STEPS[k](random) for k in random.integers(4, size=2)]
+    inner = [random.choice(np.array(_IN_A_LOOP))(random) for _ in range(2)]
     turns = int(random.integers(1, 4))
 
     def step(s: _State) -> None:
@@ -116,7 +116,8 @@ def _cond(random: np.random.Generator) -> _Step:
     return step
 
 
-_STEPS = (_write, _read, _gather, _scatter, _stack, _cond, _loop)
+_IN_A_LOOP = (_write, _read, _gather, _scatter, _cond, _loop)
+_STEPS = (*_IN_A_LOOP, _stack)
 
 
 @functools.cache
