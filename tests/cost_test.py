@@ -164,10 +164,17 @@ def _work(counted, function: Callable, n: int) -> dict[str, int]:
     return {name: after[name] - before.get(name, 0) for name in after}
 
 
+def _least_work(counted, function: Callable, n: int) -> dict[str, int]:
+    """The least of three calls: two threads may run the ops of a step in an order in which a list
+    is still shared when it is written, and copies a path more."""
+    calls = [_work(counted, function, n) for _ in range(3)]
+    return {name: min(call.get(name, 0) for call in calls) for name in calls[-1]}
+
+
 def _assert_linear(counted, function: Callable) -> None:
     traced = tf.function(function, input_signature=[tf.TensorSpec([None, WIDTH])])
     _work(counted, traced, N)  # what is done once, at the first call
-    once, twice = _work(counted, traced, N), _work(counted, traced, 2 * N)
+    once, twice = _least_work(counted, traced, N), _least_work(counted, traced, 2 * N)
     kernels = [work for name, work in once.items() if name.startswith("kernels.")]
     assert sum(kernels) > N / 2, "the loop did not run on this library's kernels"
     # A handful of calls outside the loop is not growth; a thing done once a step is N.
