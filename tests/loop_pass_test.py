@@ -1,5 +1,4 @@
-"""The rules of the graph pass that take nodes out of loop steps: what fires, and that results,
-run counts and errors do not depend on it."""
+"""Loops under the graph pass: results, run counts and errors do not depend on it."""
 
 from __future__ import annotations
 

@@ -13,8 +13,9 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
-// Sets `accumulators` to those in input 0.
-absl::Status GetAccumulators(OpKernelContext* ctx, const Accumulators** accumulators) {
+// Sets `accumulators` to those in input 0. InvalidArgument unless an op for `values` values goes
+// with them.
+absl::Status GetAccumulators(OpKernelContext* ctx, int values, const Accumulators** accumulators) {
   const Tensor& tensor = ctx->input(0);
   if (tensor.dims() != 0) {
     return InvalidList("accumulators must be a scalar but have shape ",
@@ -22,15 +23,12 @@ absl::Status GetAccumulators(OpKernelContext* ctx, const Accumulators** accumula
   }
   const auto& variant = tensor.scalar<tensorflow::Variant>()();
   *accumulators = variant.get<Accumulators>();
-  if (*accumulators != nullptr) return absl::OkStatus();
-  return InvalidList("Input handle holds no accumulators. Saw: '", variant.DebugString(), "'");
-}
-
-// InvalidArgument unless an op for `values` values goes with `accumulators`.
-absl::Status CheckCount(const Accumulators& accumulators, int values) {
-  if (accumulators.specs().size() == static_cast<size_t>(values)) return absl::OkStatus();
-  return InvalidList("There are ", accumulators.specs().size(), " accumulators, but the op has ",
-                     values, " values");
+  if (*accumulators == nullptr) {
+    return InvalidList("Input handle holds no accumulators. Saw: '", variant.DebugString(), "'");
+  }
+  const size_t lists = (*accumulators)->specs().size();
+  if (lists == static_cast<size_t>(values)) return absl::OkStatus();
+  return InvalidList("There are ", lists, " accumulators, but the op has ", values, " values");
 }
 
 class PackAccumulatorsOp : public CheapListKernel {
@@ -49,10 +47,7 @@ class PackAccumulatorsOp : public CheapListKernel {
       }
       specs.push_back(list->spec());
     }
-    Tensor* tensor;
-    TF_RETURN_IF_ERROR(AllocateVariant(ctx, 0, &tensor));
-    tensor->scalar<tensorflow::Variant>()().emplace<Accumulators>(std::move(specs));
-    return absl::OkStatus();
+    return OutputVariant(ctx, 0, Accumulators(std::move(specs)));
   }
 };
 
@@ -62,10 +57,9 @@ class PushAccumulatorsOp : public CheapListKernel {
 
  protected:
   absl::Status Run(OpKernelContext* ctx) override {
-    const Accumulators* before;
-    TF_RETURN_IF_ERROR(GetAccumulators(ctx, &before));
     const int count = ctx->num_inputs() - 1;
-    TF_RETURN_IF_ERROR(CheckCount(*before, count));
+    const Accumulators* before;
+    TF_RETURN_IF_ERROR(GetAccumulators(ctx, count, &before));
     std::vector<Tensor> row;
     row.reserve(count);
     for (int i = 0; i < count; ++i) {
@@ -86,10 +80,9 @@ class PopAccumulatorsOp : public CheapListKernel {
 
  protected:
   absl::Status Run(OpKernelContext* ctx) override {
-    const Accumulators* before;
-    TF_RETURN_IF_ERROR(GetAccumulators(ctx, &before));
     const int count = ctx->num_outputs() - 1;
-    TF_RETURN_IF_ERROR(CheckCount(*before, count));
+    const Accumulators* before;
+    TF_RETURN_IF_ERROR(GetAccumulators(ctx, count, &before));
     for (int i = 0; i < count; ++i) {
       TF_RETURN_IF_ERROR(CheckDtypes(ctx->expected_output_dtype(1 + i), before->specs()[i].dtype));
     }

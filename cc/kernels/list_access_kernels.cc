@@ -30,7 +30,7 @@ class EmptyListOp : public CheapListKernel {
     spec.dtype = element_dtype_;
     spec.max_num_elements = bound.scalar<int32_t>()();
     TF_RETURN_IF_ERROR(ShapeFromTensor(ctx->input(kElementShape), &spec.shape));
-    return OutputList(ctx, 0, ListVariant(std::move(spec), 0));
+    return OutputVariant(ctx, 0, ListVariant(std::move(spec), 0));
   }
 
  private:
@@ -61,7 +61,7 @@ class ReserveOp : public CheapListKernel {
     spec.dtype = element_dtype_;
     int64_t size;
     TF_RETURN_IF_ERROR(ReservedList(ctx, kElementShape, kNumElements, &spec.shape, &size));
-    return OutputList(ctx, 0, ListVariant(std::move(spec), size));
+    return OutputVariant(ctx, 0, ListVariant(std::move(spec), size));
   }
 
  private:

@@ -244,7 +244,7 @@ class SplitOp : public ListKernel {
     };
     PersistentList items;
     TF_RETURN_IF_ERROR(PersistentList::Build(lengths.NumElements(), next, &items));
-    return OutputList(ctx, 0, ListVariant(std::move(spec), std::move(items)));
+    return OutputVariant(ctx, 0, ListVariant(std::move(spec), std::move(items)));
   }
 
  private:

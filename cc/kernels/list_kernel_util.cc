@@ -140,18 +140,8 @@ absl::Status AllocateVariant(OpKernelContext* ctx, int output, Tensor** tensor) 
 
 absl::Status ForwardList(OpKernelContext* ctx, int input, const InputList& list, int output,
                          ListVariant** out) {
-  if (!list.converted()) return ForwardVariant(ctx, input, *list, output, out);
-  Tensor* tensor;
-  TF_RETURN_IF_ERROR(AllocateVariant(ctx, output, &tensor));
-  *out = &tensor->scalar<Variant>()().emplace<ListVariant>(*list);
-  return absl::OkStatus();
-}
-
-absl::Status OutputList(OpKernelContext* ctx, int output, ListVariant list) {
-  Tensor* tensor;
-  TF_RETURN_IF_ERROR(AllocateVariant(ctx, output, &tensor));
-  tensor->scalar<Variant>()().emplace<ListVariant>(std::move(list));
-  return absl::OkStatus();
+  return list.converted() ? OutputVariant(ctx, output, *list, out)
+                          : ForwardVariant(ctx, input, *list, output, out);
 }
 
 absl::Status GetInt(OpKernelContext* ctx, int input, absl::string_view name, int64_t* value) {

@@ -74,6 +74,17 @@ std::unique_ptr<tensorflow::Tensor> TakeVariant(tensorflow::OpKernelContext* ctx
 absl::Status AllocateVariant(tensorflow::OpKernelContext* ctx, int output,
                              tensorflow::Tensor** tensor);
 
+// Makes output `output` hold `value`; `out`, where given, becomes its place there.
+template <typename T>
+absl::Status OutputVariant(tensorflow::OpKernelContext* ctx, int output, T value,
+                           T** out = nullptr) {
+  tensorflow::Tensor* tensor;
+  TF_RETURN_IF_ERROR(AllocateVariant(ctx, output, &tensor));
+  T& held = tensor->scalar<tensorflow::Variant>()().template emplace<T>(std::move(value));
+  if (out != nullptr) *out = &held;
+  return absl::OkStatus();
+}
+
 // Makes output `output` a list to be changed, equal to `list`, which input `input` holds. Where
 // nobody else can see the input it becomes the output, and `list` changes with it.
 absl::Status ForwardList(tensorflow::OpKernelContext* ctx, int input, const InputList& list,
@@ -84,19 +95,11 @@ template <typename T>
 absl::Status ForwardVariant(tensorflow::OpKernelContext* ctx, int input, const T& value, int output,
                             T** out) {
   std::unique_ptr<tensorflow::Tensor> own = TakeVariant(ctx, input, output);
-  if (own != nullptr) {
-    *out = const_cast<T*>(&value);  // it stands in *own, which nobody else sees
-    ctx->set_output(output, *own);
-    return absl::OkStatus();
-  }
-  tensorflow::Tensor* tensor;
-  TF_RETURN_IF_ERROR(AllocateVariant(ctx, output, &tensor));
-  *out = &tensor->scalar<tensorflow::Variant>()().template emplace<T>(value);
+  if (own == nullptr) return OutputVariant(ctx, output, value, out);
+  *out = const_cast<T*>(&value);  // it stands in *own, which nobody else sees
+  ctx->set_output(output, *own);
   return absl::OkStatus();
 }
-
-// Makes output `output` hold `list`.
-absl::Status OutputList(tensorflow::OpKernelContext* ctx, int output, ListVariant list);
 
 // The only value of integer input `input`, which the op calls `name`.
 absl::Status GetInt(tensorflow::OpKernelContext* ctx, int input, absl::string_view name,

@@ -58,7 +58,7 @@ class FromTensorOp : public ListKernel {
     PersistentList items;
     TF_RETURN_IF_ERROR(PersistentList::Build(
         tensor.dim_size(0), [&](int64_t, Tensor* out) { return rows.Next(row, out); }, &items));
-    return OutputList(ctx, 0, ListVariant(std::move(spec), std::move(items)));
+    return OutputVariant(ctx, 0, ListVariant(std::move(spec), std::move(items)));
   }
 
  private:
@@ -130,7 +130,7 @@ class ScatterOp : public ListKernel {
     TF_RETURN_IF_ERROR(CheckIndices(indices, size, &needed));
     ListVariant list(std::move(spec), std::max(needed, size));
     TF_RETURN_IF_ERROR(ScatterRows(ctx, tensor, indices, row, &list));
-    return OutputList(ctx, 0, std::move(list));
+    return OutputVariant(ctx, 0, std::move(list));
   }
 
  private:

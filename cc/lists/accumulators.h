@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "cc/lists/list_variant.h"
 #include "cc/lists/node.h"
 #include "tensorflow/core/framework/tensor.h"
