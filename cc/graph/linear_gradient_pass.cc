@@ -13,6 +13,7 @@
 #include "cc/core/counters.h"
 #include "cc/graph/accumulate_rule.h"
 #include "cc/graph/accumulator_rule.h"
+#include "cc/graph/invariant_rule.h"
 #include "cc/graph/rule.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/device.h"
@@ -44,6 +45,7 @@ std::vector<std::unique_ptr<CountedRule>>& Rules() {
     auto* all = new std::vector<std::unique_ptr<CountedRule>>;
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulateRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulatorRule>()));
+    all->push_back(std::make_unique<CountedRule>(std::make_unique<InvariantRule>()));
     return all;
   }();
   return *rules;

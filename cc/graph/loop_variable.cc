@@ -1,9 +1,32 @@
 #include "cc/graph/loop_variable.h"
 
+#include <algorithm>
+#include <string>
+
+#include "tensorflow/core/framework/node_def_util.h"
+
 namespace tensor_array_grad {
 
 using tensorflow::Edge;
+using tensorflow::Graph;
 using tensorflow::Node;
+
+namespace {
+
+// Adds what `edge` leads to, and all behind it within one step.
+void AddReached(const Edge* edge, NodeIds* reached) {
+  std::vector<const Node*> open{edge->dst()};
+  while (!open.empty()) {
+    const Node* const node = open.back();
+    open.pop_back();
+    // Both lead out of the part: into the next step, and into the body.
+    if (node->IsSink() || node->IsNextIteration() || node->IsLoopCond()) continue;
+    if (!reached->insert(node->id()).second) continue;
+    for (const Edge* next : node->out_edges()) open.push_back(next->dst());
+  }
+}
+
+}  // namespace
 
 std::optional<LoopVariable> LoopVariableOf(Node* gate) {
   if (gate == nullptr || gate->type_string() != "Switch") return std::nullopt;
@@ -34,6 +57,68 @@ std::vector<LoopVariable> LoopVariablesOf(const Node& loop_cond) {
     if (auto variable = LoopVariableOf(edge->dst())) found.push_back(*variable);
   }
   return found;
+}
+
+bool CarriesList(const std::vector<LoopVariable>& variables, const Graph& graph) {
+  std::string frame, other;
+  if (variables.empty() ||
+      !TryGetNodeAttr(variables.front().enter->attrs(), "frame_name", &frame)) {
+    return false;
+  }
+  for (const Node* node : graph.op_nodes()) {
+    if (node->IsEnter() && node->output_type(0) == tensorflow::DT_VARIANT &&
+        TryGetNodeAttr(node->attrs(), "frame_name", &other) && other == frame) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool IsBodyGate(const Node& node, const Node& loop_cond) {
+  if (!node.IsIdentity() || node.in_edges().size() != 1) return false;
+  const Source gate = InputOf(node, 0);
+  return gate.node != nullptr && gate.node->IsSwitch() && gate.slot == 1 &&
+         InputOf(*gate.node, 1).node == &loop_cond;
+}
+
+std::vector<Node*> BodyGatesOf(const std::vector<LoopVariable>& variables) {
+  std::vector<Node*> found;
+  for (const LoopVariable& variable : variables) {
+    const Node* const loop_cond = InputOf(*variable.gate, 1).node;
+    for (const Edge* edge : variable.gate->out_edges()) {
+      if (IsBodyGate(*edge->dst(), *loop_cond)) found.push_back(edge->dst());
+    }
+  }
+  // By id, so that equal graphs are rewritten alike: edges have no order of their own.
+  std::sort(found.begin(), found.end(), [](const Node* a, const Node* b) {
+    const bool used_a = IsWaitedFor(*a), used_b = IsWaitedFor(*b);
+    return used_a != used_b ? used_a : a->id() < b->id();
+  });
+  return found;
+}
+
+StepNodes::StepNodes(const std::vector<LoopVariable>& variables) {
+  for (const LoopVariable& variable : variables) {
+    body.insert(variable.gate->id());
+    whole.insert(variable.merge->id());
+    for (const Edge* edge : variable.gate->out_edges()) {
+      if (edge->src_output() == 1) AddReached(edge, &body);
+    }
+    for (const Edge* edge : variable.merge->out_edges()) {
+      if (edge->dst() != variable.gate) AddReached(edge, &whole);
+    }
+  }
+  whole.insert(body.begin(), body.end());
+}
+
+bool RunsAfter(const Node& node, const NodeIds& nodes, const NodeIds& except) {
+  for (const Edge* edge : node.in_edges()) {
+    // A switch that opened the other way lets control edges through.
+    if (edge->IsControlEdge() && edge->src()->IsSwitch()) continue;
+    const int id = edge->src()->id();
+    if (nodes.count(id) > 0 && except.count(id) == 0) return true;
+  }
+  return false;
 }
 
 }  // namespace tensor_array_grad

@@ -2,6 +2,7 @@
 #define CC_GRAPH_LOOP_VARIABLE_H_
 
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
 #include "cc/graph/node_util.h"
@@ -31,6 +32,31 @@ std::optional<LoopVariable> LoopVariableOf(tensorflow::Node* gate);
 
 // All variables of the loop that goes on while `loop_cond`, a LoopCond, is true.
 std::vector<LoopVariable> LoopVariablesOf(const tensorflow::Node& loop_cond);
+
+// Whether the loop of `variables` takes a list along: as a variable, or as a constant of the loop.
+bool CarriesList(const std::vector<LoopVariable>& variables, const tensorflow::Graph& graph);
+
+// Whether `node` is a body gate of the loop: an Identity that a gate alone feeds, and only while
+// the loop goes on. Whoever waits for it runs once in each step that is taken.
+bool IsBodyGate(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
+
+// All body gates that hang on `variables`, those that somebody waits for first.
+std::vector<tensorflow::Node*> BodyGatesOf(const std::vector<LoopVariable>& variables);
+
+// Nodes by Node::id(), which, unlike their addresses, are never given to another node.
+using NodeIds = std::unordered_set<int>;
+
+// The nodes of a loop that run because a step does, not by constants of the loop alone. Those of
+// the body are dead in the last step, whose condition is false; those of the condition are not.
+struct StepNodes {
+  NodeIds whole;  // condition and body
+  NodeIds body;
+
+  explicit StepNodes(const std::vector<LoopVariable>& variables);
+};
+
+// Whether an in-edge of `node` that comes from none of `except` comes from one of `nodes`.
+bool RunsAfter(const tensorflow::Node& node, const NodeIds& nodes, const NodeIds& except);
 
 }  // namespace tensor_array_grad
 

@@ -10,6 +10,7 @@ REGISTER_OP("NoOp");
 REGISTER_OP("Placeholder").Output("output: dtype").Attr("dtype: type");
 REGISTER_OP("Identity").Input("input: T").Output("output: T").Attr("T: type");
 REGISTER_OP("Const").Output("output: dtype").Attr("value: tensor").Attr("dtype: type");
+REGISTER_OP("Less").Input("x: T").Input("y: T").Output("z: bool").Attr("T: type");
 REGISTER_OP("LoopCond").Input("input: bool").Output("output: bool");
 REGISTER_OP("NextIteration").Input("data: T").Output("output: T").Attr("T: type");
 REGISTER_OP("Exit").Input("data: T").Output("output: T").Attr("T: type");
