@@ -11,9 +11,10 @@ namespace tensor_array_grad {
 //
 //   AddN([a, TensorListSetItem(TensorListReserve(shape, n), i, x), ..])
 //     ->  TensorArrayGrad>ListAccumulate(a, i, x, shape, n), one link of a chain for each such list
+//     ->  TensorArrayGrad>ListAccumulateLike(a, i, x, l) where shape and n are those of a list l
 //
 // Fires only where the one-element list has no other consumer, its write cannot resize, the types
-// agree, all nodes sit on one device, and that device has a kernel for ListAccumulate. The reserve
+// agree, all nodes sit on one device, and that device has a kernel for the new op. The reserve
 // may be shared, since equal ones are merged before; it goes with its last write. The length
 // and element shape of `a` are known at run time alone, so the new op gets those of the list that
 // is saved and makes AddN's checks. Operands that are not one-element lists are summed first, so

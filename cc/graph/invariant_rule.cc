@@ -49,12 +49,6 @@ struct Invariant {
   Node* other_exit = nullptr;                  // null where nobody needs the exit
 };
 
-bool HasConsumers(const Node& node) {
-  const auto& edges = node.out_edges();
-  return std::any_of(edges.begin(), edges.end(),
-                     [](const Edge* edge) { return !edge->dst()->IsSink(); });
-}
-
 bool IsOrdinaryRing(const LoopVariable& v) {
   bool constant;
   if (v.enter->type_string() != "Enter" ||
@@ -204,7 +198,7 @@ std::optional<Invariant> MatchInvariant(const LoopVariable& variable, const Loop
   found.anchor = AnchorOn(*variable.enter, loop);
   if (found.anchor == nullptr) return std::nullopt;
   Node* const exit = variable.exit;
-  if (exit != nullptr && HasConsumers(*exit)) {
+  if (exit != nullptr && IsUsed(*exit)) {
     found.other_exit = ExitOnDeviceOf(*exit, loop.Without(variable));
     if (found.other_exit == nullptr ||
         !HasKernelOnDeviceOf(*exit, ExitValueDef(variable, "probe"))) {
@@ -221,7 +215,7 @@ std::optional<Invariant> MatchInvariant(const LoopVariable& variable, const Loop
 // take its readers away; nothing takes the anchor.
 void Anchor(const Invariant& invariant, Graph* graph) {
   Node* const enter = invariant.variable.enter;
-  if (!HasConsumers(*enter) && WaitsForNothing(*enter)) {
+  if (!IsUsed(*enter) && WaitsForNothing(*enter)) {
     graph->RemoveNode(enter);
   } else {
     graph->AddControlEdge(enter, invariant.anchor);

@@ -13,7 +13,9 @@
 #include "cc/core/counters.h"
 #include "cc/graph/accumulate_rule.h"
 #include "cc/graph/accumulator_rule.h"
+#include "cc/graph/conditional_rule.h"
 #include "cc/graph/invariant_rule.h"
+#include "cc/graph/pivot_rule.h"
 #include "cc/graph/rule.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/device.h"
@@ -44,8 +46,10 @@ std::vector<std::unique_ptr<CountedRule>>& Rules() {
   static auto* const rules = [] {
     auto* all = new std::vector<std::unique_ptr<CountedRule>>;
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulateRule>()));
+    all->push_back(std::make_unique<CountedRule>(std::make_unique<ConditionalRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulatorRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<InvariantRule>()));
+    all->push_back(std::make_unique<CountedRule>(std::make_unique<PivotRule>()));
     return all;
   }();
   return *rules;

@@ -1,7 +1,9 @@
 #include "cc/graph/node_util.h"
 
 #include <algorithm>
+#include <unordered_set>
 
+#include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/types.h"
@@ -77,11 +79,22 @@ absl::StatusOr<Node*> AddReplacement(const NodeDef& def, absl::Span<const Source
   return added;
 }
 
+bool IsUsed(const Node& node) {
+  return std::any_of(node.out_edges().begin(), node.out_edges().end(),
+                     [](const Edge* edge) { return !edge->dst()->IsSink(); });
+}
+
 void RemoveIfUnused(Node* node, Graph* graph) {
-  for (const Edge* edge : node->out_edges()) {
-    if (!edge->dst()->IsSink()) return;
+  if (!IsUsed(*node)) graph->RemoveNode(node);
+}
+
+void RemoveUnused(const std::vector<Node*>& nodes, Graph* graph) {
+  std::unordered_set<const Node*> removed;
+  for (Node* node : nodes) {
+    if (removed.count(node) > 0 || IsUsed(*node)) continue;
+    removed.insert(node);
+    graph->RemoveNode(node);
   }
-  graph->RemoveNode(node);
 }
 
 absl::Status MoveOutput(Node* from, int slot, Source to, Graph* graph) {
@@ -102,6 +115,10 @@ absl::Status MoveConsumers(Node* from, Node* to, Graph* graph) {
     graph->RemoveControlEdge(edge);
   }
   return MoveOutput(from, 0, {to, 0}, graph);
+}
+
+void AddInput(Source source, NodeDef* def) {
+  def->add_input(absl::StrCat(source.node->name(), ":", source.slot));
 }
 
 tensorflow::NodeDefBuilder StartNode(const std::string& name, const char* op,

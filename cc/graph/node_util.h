@@ -51,14 +51,23 @@ absl::StatusOr<tensorflow::Node*> AddReplacement(const tensorflow::NodeDef& def,
                                                  absl::Span<tensorflow::Node* const> replaced,
                                                  tensorflow::Graph* graph);
 
+// Whether any node but the sink consumes `node` or waits for it.
+bool IsUsed(const tensorflow::Node& node);
+
 // Removes `node` if nothing consumes it or waits for it.
 void RemoveIfUnused(tensorflow::Node* node, tensorflow::Graph* graph);
+
+// The same for each of `nodes` in order, which may name one several times.
+void RemoveUnused(const std::vector<tensorflow::Node*>& nodes, tensorflow::Graph* graph);
 
 // Makes all that consume output `slot` of `from` consume `to`.
 absl::Status MoveOutput(tensorflow::Node* from, int slot, Source to, tensorflow::Graph* graph);
 
 // Makes every consumer of `from`, data or control, a consumer of `to`. Requires: one output each.
 absl::Status MoveConsumers(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);
+
+// Appends `source` to the inputs of `def` by name.
+void AddInput(Source source, tensorflow::NodeDef* def);
 
 // Starts a NodeDef whose inputs are `inputs` by name, as builders want them.
 tensorflow::NodeDefBuilder StartNode(const std::string& name, const char* op,

@@ -298,16 +298,18 @@ class PopBackOp : public CheapListKernel {
   }
 };
 
-// Makes the checks of the reserve, the set and the sum that it stands for, in their order.
-class ListAccumulateOp : public CheapListKernel {
+// Adds a list of one element to another; makes the checks of the reserve, the set and the sum that
+// it stands for, in their order.
+class AccumulateKernel : public CheapListKernel {
  public:
   using CheapListKernel::CheapListKernel;
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    PartialTensorShape shape;
-    int64_t size, index;
-    TF_RETURN_IF_ERROR(ReservedList(ctx, kElementShape, kNumElements, &shape, &size));
+  enum Inputs { kList, kIndex, kItem, kFirstOfItsOwn };
+
+  // Adds the list of `size` elements of `shape` of which that at kIndex is kItem.
+  absl::Status Accumulate(OpKernelContext* ctx, PartialTensorShape shape, int64_t size) {
+    int64_t index;
     TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
     const Tensor& item = ctx->input(kItem);
     TF_RETURN_IF_ERROR(CheckItem(shape, item));
@@ -315,14 +317,12 @@ class ListAccumulateOp : public CheapListKernel {
     InputList list;
     TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
     TF_RETURN_IF_ERROR(list->CheckAddable({element_dtype_, shape, -1}, size, &shape));
-    return Accumulate(ctx, list, index, item, shape);
+    return Add(ctx, list, index, item, shape);
   }
 
  private:
-  enum Inputs { kList, kIndex, kItem, kElementShape, kNumElements };
-
-  absl::Status Accumulate(OpKernelContext* ctx, const InputList& list, int64_t index,
-                          const Tensor& item, const PartialTensorShape& shape) {
+  absl::Status Add(OpKernelContext* ctx, const InputList& list, int64_t index, const Tensor& item,
+                   const PartialTensorShape& shape) {
     const ListElement before = list->Get(index);
     Tensor sum;
     if (before.kind == ListElement::kSet) {
@@ -335,6 +335,71 @@ class ListAccumulateOp : public CheapListKernel {
     out->BecomeSum(shape);
     out->Set(index, std::move(sum));
     return absl::OkStatus();
+  }
+};
+
+class ListAccumulateOp : public AccumulateKernel {
+ public:
+  using AccumulateKernel::AccumulateKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    PartialTensorShape shape;
+    int64_t size;
+    TF_RETURN_IF_ERROR(ReservedList(ctx, kElementShape, kNumElements, &shape, &size));
+    return Accumulate(ctx, std::move(shape), size);
+  }
+
+ private:
+  enum Inputs { kElementShape = kFirstOfItsOwn, kNumElements };
+};
+
+class ListAccumulateLikeOp : public AccumulateKernel {
+ public:
+  using AccumulateKernel::AccumulateKernel;
+
+ protected:
+  enum Inputs { kLike = kFirstOfItsOwn, kPredicate };
+
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList like;
+    TF_RETURN_IF_ERROR(GetList(ctx, kLike, &like));
+    return Accumulate(ctx, like->shape(), like->size());
+  }
+};
+
+class ListAccumulateIfOp : public ListAccumulateLikeOp {
+ public:
+  explicit ListAccumulateIfOp(OpKernelConstruction* ctx) : ListAccumulateLikeOp(ctx) {
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("wanted", &wanted_));
+  }
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    const Tensor& predicate = ctx->input(kPredicate);
+    if (predicate.dims() != 0) {
+      return InvalidList("predicate must be a scalar but has shape ",
+                         predicate.shape().DebugString());
+    }
+    return predicate.scalar<bool>()() == wanted_ ? ListAccumulateLikeOp::Run(ctx) : AddZeros(ctx);
+  }
+
+ private:
+  bool wanted_ = true;
+
+  // Adds the list of zeros whose elements are like those of kLike.
+  absl::Status AddZeros(OpKernelContext* ctx) {
+    InputList list, like;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+    TF_RETURN_IF_ERROR(GetList(ctx, kLike, &like));
+    ListVariant zeros;
+    TF_RETURN_IF_ERROR(ListVariant::ZerosLike(*like, &zeros));
+    PartialTensorShape shape;
+    TF_RETURN_IF_ERROR(list->CheckAddable(zeros.spec(), zeros.size(), &shape));
+    ListVariant* out;
+    TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
+    out->BecomeSum(shape);
+    return out->AddZeros(zeros);
   }
 };
 
@@ -357,6 +422,14 @@ KernelTable ListAccessKernels() {
       {"TensorArrayGrad>ListAccumulate",
        MakeKernel<ListAccumulateOp>,
        {"index", "element_shape", "num_elements"},
+       GpuElements()},
+      {"TensorArrayGrad>ListAccumulateLike",
+       MakeKernel<ListAccumulateLikeOp>,
+       {"index"},
+       GpuElements()},
+      {"TensorArrayGrad>ListAccumulateIf",
+       MakeKernel<ListAccumulateIfOp>,
+       {"index", "predicate"},
        GpuElements()},
   };
 }

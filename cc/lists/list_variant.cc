@@ -179,6 +179,10 @@ absl::Status ListVariant::CheckAddable(const ListSpec& other, int64_t other_size
                    " and the other is ", other_size));
 }
 
+absl::Status ListVariant::AddZeros(const ListVariant& zeros) {
+  return PersistentList::Merge(zeros_, zeros.zeros_, KeepFirst, &zeros_);
+}
+
 absl::Status ListVariant::Add(const ListVariant& a, const ListVariant& b,
                               PersistentList::Combiner add, ListVariant* out) {
   PartialTensorShape shape;
@@ -188,7 +192,7 @@ absl::Status ListVariant::Add(const ListVariant& a, const ListVariant& b,
   sum.BecomeSum(shape);
   status = PersistentList::Merge(a.items_, b.items_, add, &sum.items_);
   if (!status.ok()) return status;
-  status = PersistentList::Merge(a.zeros_, b.zeros_, KeepFirst, &sum.zeros_);
+  status = sum.AddZeros(b);
   if (!status.ok()) return status;
   *out = std::move(sum);
   return absl::OkStatus();

@@ -93,6 +93,8 @@ class ListVariant {
   // may be other.shape, becomes the sum's.
   absl::Status CheckAddable(const ListSpec& other, int64_t size,
                             tensorflow::PartialTensorShape* shape) const;
+  // Lets unset elements read as zeros where those of `zeros` do. Requires: CheckAddable.
+  absl::Status AddZeros(const ListVariant& zeros);
   // out = a + b, with `add` for the elements that both have set. InvalidArgument when dtypes,
   // shapes or sizes differ.
   static absl::Status Add(const ListVariant& a, const ListVariant& b, PersistentList::Combiner add,

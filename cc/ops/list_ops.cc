@@ -13,12 +13,16 @@ using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeAndType;
 using tensorflow::shape_inference::ShapeHandle;
 
-absl::Status ListAccumulateShape(InferenceContext* c) {
-  enum { kList, kIndex, kItem, kElementShape, kNumElements };
+// The inputs that all accumulating ops begin with.
+enum { kList, kIndex, kItem };
+
+// The output of an accumulating op whose inputs are scalars but for `kItem` and, where it is not
+// negative, `vector`.
+absl::Status AccumulatedListShape(InferenceContext* c, int vector) {
   ShapeHandle unused;
-  TF_RETURN_IF_ERROR(c->WithRank(c->input(kList), 0, &unused));
-  TF_RETURN_IF_ERROR(c->WithRank(c->input(kIndex), 0, &unused));
-  TF_RETURN_IF_ERROR(c->WithRank(c->input(kNumElements), 0, &unused));
+  for (int i = 0; i < c->num_inputs(); ++i) {
+    if (i != kItem && i != vector) TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 0, &unused));
+  }
   DataType dtype;
   TF_RETURN_IF_ERROR(c->GetAttr("element_dtype", &dtype));
   ShapeHandle element = c->UnknownShape();
@@ -36,6 +40,13 @@ absl::Status ListAccumulateShape(InferenceContext* c) {
   c->set_output(0, c->Scalar());
   return absl::OkStatus();
 }
+
+absl::Status ListAccumulateShape(InferenceContext* c) {
+  constexpr int kElementShape = 3;
+  return AccumulatedListShape(c, kElementShape);
+}
+
+absl::Status ListAccumulateLikeShape(InferenceContext* c) { return AccumulatedListShape(c, -1); }
 
 // The lists that a loop fills for its gradient, as one. TensorFlow's own types say nothing of what
 // a variant of several lists holds, so only the scalars are inferred.
@@ -91,6 +102,50 @@ num_elements: The length of the addend's list: an error where it is not the list
 output_handle: The list with the sum at `index`.
 element_dtype: Type of the elements.
 shape_type: Type of `element_shape`.
+)doc");
+
+REGISTER_OP("TensorArrayGrad>ListAccumulateLike")
+    .Input("list: variant")
+    .Input("index: int32")
+    .Input("item: element_dtype")
+    .Input("like: variant")
+    .Output("output_handle: variant")
+    .Attr("element_dtype: type")
+    .SetShapeFn(ListAccumulateLikeShape)
+    .Doc(R"doc(
+ListAccumulate with the element shape and the length of another list.
+
+list: The list to add to, n elements of `element_dtype`.
+index: Scalar, in [0, n).
+item: The addend; its shape agrees with the element shapes of both lists.
+like: The list that was read where `item` is the gradient of an element; its elements are not.
+output_handle: The list with the sum at `index`.
+element_dtype: Type of the elements.
+)doc");
+
+REGISTER_OP("TensorArrayGrad>ListAccumulateIf")
+    .Input("list: variant")
+    .Input("index: int32")
+    .Input("item: element_dtype")
+    .Input("like: variant")
+    .Input("predicate: bool")
+    .Output("output_handle: variant")
+    .Attr("element_dtype: type")
+    .Attr("wanted: bool")
+    .SetShapeFn(ListAccumulateLikeShape)
+    .Doc(R"doc(
+ListAccumulateLike where `predicate` is `wanted`; elsewhere adds zeros like `like`.
+
+The gradient of a read in one branch of a conditional, as one op.
+
+list: The list to add to, n elements of `element_dtype`.
+index: Scalar, in [0, n) where the item is wanted.
+item: The addend; its shape agrees with the element shapes of both lists where it is wanted.
+like: The list that was read; it has n elements.
+predicate: Scalar, which branch was taken.
+output_handle: The list with the sum at `index`, or its own elements.
+element_dtype: Type of the elements.
+wanted: The branch that reads.
 )doc");
 
 REGISTER_OP("TensorArrayGrad>PackAccumulators")

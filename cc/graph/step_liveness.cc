@@ -1,0 +1,145 @@
+#include "cc/graph/step_liveness.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Edge;
+using tensorflow::Node;
+
+// A condition as a number. `side` is 0 or 1, or 2 for "that output is alive".
+constexpr int kAlive = 2;
+
+int64_t Condition(Source source, int side) {
+  return (static_cast<int64_t>(source.node->id()) << 24) | (int64_t{source.slot} << 2) | side;
+}
+
+using Conditions = std::vector<int64_t>;
+
+bool IsSubset(const Conditions& a, const Conditions& b) {
+  return std::includes(b.begin(), b.end(), a.begin(), a.end());
+}
+
+Conditions Union(const Conditions& a, const Conditions& b) {
+  Conditions both;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+  return both;
+}
+
+Conditions Without(const Conditions& a, const Conditions& b) {
+  Conditions rest;
+  std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(rest));
+  return rest;
+}
+
+// Whether one of the two always holds: the two sides of one predicate.
+bool AreOpposite(const Conditions& a, const Conditions& b) {
+  return a.size() == 1 && b.size() == 1 && (a[0] ^ b[0]) == 1 && (a[0] & kAlive) == 0;
+}
+
+bool IsConstantEnter(const Node& node) {
+  bool constant;
+  return node.IsEnter() && TryGetNodeAttr(node.attrs(), "is_constant", &constant) && constant;
+}
+
+}  // namespace
+
+Branch BranchOfPivot(const Node& node) {
+  if (!node.IsIdentity()) return {{nullptr, 0}, 0};
+  const Source from = InputOf(node, 0);
+  if (from.node == nullptr || from.node->type_string() != "Switch") return {{nullptr, 0}, 0};
+  return {InputOf(*from.node, 1), from.slot};
+}
+
+StepLiveness::StepLiveness(const Node& loop_cond) {
+  const std::vector<LoopVariable> variables = LoopVariablesOf(loop_cond);
+  CollectNodes(variables);
+  for (const LoopVariable& variable : variables) conditions_[variable.merge->id()] = {};
+  for (Node* node : nodes_) conditions_.try_emplace(node->id(), OfNode(*node));
+}
+
+// Forwards from the variables: first counts the edges by which each node is reached, then lists it
+// when all of them have been followed.
+void StepLiveness::CollectNodes(const std::vector<LoopVariable>& variables) {
+  NodeIds borders;
+  std::vector<Node*> reached;
+  for (const LoopVariable& variable : variables) {
+    borders.insert(variable.merge->id());
+    if (variable.exit != nullptr) borders.insert(variable.exit->id());
+    reached.push_back(variable.merge);
+  }
+  std::vector<Node*> ready = reached;
+  const auto follow = [&](const Node& node, auto visit) {
+    if (node.IsNextIteration()) return;
+    for (const Edge* edge : node.out_edges()) {
+      if (!edge->dst()->IsSink() && borders.count(edge->dst()->id()) == 0) visit(edge->dst());
+    }
+  };
+  std::unordered_map<int, int> missing;
+  while (!reached.empty()) {
+    const Node* const node = reached.back();
+    reached.pop_back();
+    follow(*node, [&](Node* next) {
+      if (missing[next->id()]++ == 0) reached.push_back(next);
+    });
+  }
+  while (!ready.empty()) {
+    Node* const node = ready.back();
+    ready.pop_back();
+    nodes_.push_back(node);
+    follow(*node, [&](Node* next) {
+      if (--missing[next->id()] == 0) ready.push_back(next);
+    });
+  }
+}
+
+Conditions StepLiveness::Of(Source source) const {
+  const auto found = conditions_.find(source.node->id());
+  if (found == conditions_.end()) {
+    // From outside of the step there are constants of the loop alone, alive in all steps.
+    if (IsConstantEnter(*source.node)) return {};
+    return {Condition(source, kAlive)};
+  }
+  if (!source.node->IsSwitch()) return found->second;
+  return Union(found->second, {Condition(InputOf(*source.node, 1), source.slot)});
+}
+
+Conditions StepLiveness::OfMerge(Node& merge) const {
+  if (merge.num_inputs() == 2) {
+    const Conditions a = Of(InputOf(merge, 0)), b = Of(InputOf(merge, 1));
+    const Conditions only_a = Without(a, b);
+    if (AreOpposite(only_a, Without(b, a))) return Without(a, only_a);
+  }
+  return {Condition({&merge, 0}, kAlive)};
+}
+
+Conditions StepLiveness::OfNode(Node& node) const {
+  Conditions all = node.IsMerge() ? OfMerge(node) : Conditions();
+  for (const Edge* edge : node.in_edges()) {
+    if (edge->src()->IsSource()) continue;
+    if (!edge->IsControlEdge()) {
+      if (!node.IsMerge()) all = Union(all, Of({edge->src(), edge->src_output()}));
+      continue;
+    }
+    // A control edge from a Switch says that it ran, not which side it took.
+    const auto found = conditions_.find(edge->src()->id());
+    all = Union(all, found != conditions_.end() ? found->second : Of({edge->src(), 0}));
+  }
+  return all;
+}
+
+bool StepLiveness::IsOn(const Branch& branch, Source source) const {
+  return IsSubset({Condition(branch.predicate, branch.side)}, Of(source));
+}
+
+bool StepLiveness::FollowsFrom(Source source, const std::vector<Source>& others) const {
+  Conditions given;
+  for (const Source& other : others) given = Union(given, Of(other));
+  return IsSubset(Of(source), given);
+}
+
+}  // namespace tensor_array_grad
