@@ -19,6 +19,7 @@ using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
 constexpr char kAccumulate[] = "TensorArrayGrad>ListAccumulate";
+constexpr char kAccumulateLike[] = "TensorArrayGrad>ListAccumulateLike";
 
 // Stands for the kernel, which the rule asks for: on CPU alone, so that a GPU has none.
 class NeverRun : public tensorflow::OpKernel {
@@ -27,6 +28,7 @@ class NeverRun : public tensorflow::OpKernel {
   void Compute(tensorflow::OpKernelContext*) override {}
 };
 REGISTER_KERNEL_BUILDER(Name(kAccumulate).Device(tensorflow::DEVICE_CPU), NeverRun);
+REGISTER_KERNEL_BUILDER(Name(kAccumulateLike).Device(tensorflow::DEVICE_CPU), NeverRun);
 
 class AccumulateRuleTest : public testing::Test, protected GraphUnderTest {
  protected:
@@ -47,6 +49,15 @@ class AccumulateRuleTest : public testing::Test, protected GraphUnderTest {
     Set(reserve, "shape_type", DT_INT32);
     NodeDef& set = Add(prefix + "set", "TensorListSetItem", {prefix + "reserve", "i", "x"});
     Set(set, "element_dtype", DT_FLOAT);
+  }
+
+  // Makes the reserve `prefix`reserve one like `shape_of` and `length_of`.
+  void MakeLike(const std::string& prefix, const std::string& shape_of,
+                const std::string& length_of) {
+    Set(Add(prefix + "size", "TensorListElementShape", {shape_of}), "shape_type", DT_INT32);
+    Add(prefix + "length", "TensorListLength", {length_of});
+    Named(prefix + "reserve").set_input(0, prefix + "size");
+    Named(prefix + "reserve").set_input(1, prefix + "length");
   }
 
   void AddSum(std::vector<std::string> operands, int n) {
@@ -82,6 +93,54 @@ TEST_F(AccumulateRuleTest, SumWithAOneElementListBecomesAnAccumulate) {
   EXPECT_THAT(InputsOf(Result()->name()), ElementsAre("list", "i", "x", "shape", "n"));
   EXPECT_EQ(Result()->assigned_device_name(), kCpu0);
   EXPECT_EQ(CountOf("AddN") + CountOf("TensorListSetItem") + CountOf("TensorListReserve"), 0);
+}
+
+TEST_F(AccumulateRuleTest, AListLikeAnotherIsAddedWithoutMeasuringThat) {
+  AddOneElementList("");
+  MakeLike("", "other_list", "other_list");
+  AddSum({"list", "set"}, 2);
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(Result()->type_string(), kAccumulateLike);
+  EXPECT_THAT(InputsOf(Result()->name()), ElementsAre("list", "i", "x", "other_list"));
+  EXPECT_EQ(CountOf("TensorListElementShape") + CountOf("TensorListLength"), 0);
+}
+
+TEST_F(AccumulateRuleTest, AMeasureThatIsReadElsewhereStays) {
+  AddOneElementList("");
+  MakeLike("", "other_list", "other_list");
+  AddIdentity("reader", "length", DT_INT32);
+  AddSum({"list", "set"}, 2);
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(Result()->type_string(), kAccumulateLike);
+  EXPECT_THAT(InputsOf("reader"), ElementsAre("length"));
+  EXPECT_EQ(CountOf("TensorListElementShape"), 0);
+}
+
+TEST_F(AccumulateRuleTest, WhatAMeasureWaitsForIsStillWaitedFor) {
+  AddOneElementList("");
+  MakeLike("", "other_list", "other_list");
+  Named("length").add_input("^n");
+  AddSum({"list", "set"}, 2);
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(InputsOf(Result()->name()).back(), "^n");
+}
+
+TEST_F(AccumulateRuleTest, AListMeasuredByTwoListsIsAddedByItsMeasures) {
+  AddOneElementList("");
+  MakeLike("", "other_list", "list");
+  AddSum({"list", "set"}, 2);
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(Result()->type_string(), kAccumulate);
+  EXPECT_THAT(InputsOf(Result()->name()), ElementsAre("list", "i", "x", "size", "length"));
+}
+
+TEST_F(AccumulateRuleTest, AListMeasuredOnAnotherDeviceIsAddedByItsMeasures) {
+  AddOneElementList("a_");
+  MakeLike("a_", "other_list", "other_list");
+  Named("a_length").set_device(kCpu1);
+  AddSum({"list", "a_set"}, 2);
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(Result()->type_string(), kAccumulate);
 }
 
 TEST_F(AccumulateRuleTest, TheOneElementListMayComeFirst) {

@@ -106,8 +106,7 @@ absl::Status ConditionalRule::Apply(Node* node, Graph* graph, std::vector<Rewrit
   const StepLiveness liveness(*node);
   std::vector<Node*> sums;
   for (Node* candidate : liveness.nodes()) {
-    if (candidate->type_string() == "AddN" &&
-        candidate->output_type(0) == tensorflow::DT_VARIANT) {
+    if (candidate->type_string() == "AddN" && candidate->output_type(0) == tensorflow::DT_VARIANT) {
       sums.push_back(candidate);
     }
   }

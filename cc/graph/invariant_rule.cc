@@ -55,13 +55,10 @@ bool IsOrdinaryRing(const LoopVariable& v) {
       !TryGetNodeAttr(v.enter->attrs(), "is_constant", &constant) || constant) {
     return false;
   }
+  if (!HasOneConsumer(*v.enter)) return false;
   if (!WaitsForNothing(*v.merge) || !WaitsForNothing(*v.gate)) return false;
   if (IsWaitedFor(*v.merge) || IsWaitedFor(*v.gate) || IsWaitedFor(*v.next)) return false;
-  for (const Edge* edge : v.merge->out_edges()) {
-    if (edge->src_output() == 1) return false;
-  }
-  return OnSameDevice(*v.enter, *v.merge) && OnSameDevice(*v.enter, *v.gate) &&
-         OnSameDevice(*v.enter, *v.next) && (v.exit == nullptr || OnSameDevice(*v.enter, *v.exit));
+  return !IsMergeIndexRead(v) && IsOnOneDevice(v);
 }
 
 // Whether `node` does nothing but repeat its input in the steps that are taken.
@@ -92,25 +89,6 @@ std::vector<const Edge*> BodyReads(const LoopVariable& variable, const Loop& loo
     }
   }
   return reads;
-}
-
-bool WaitsFor(const Node& node, const Node* other) {
-  const auto& edges = node.in_edges();
-  return std::any_of(edges.begin(), edges.end(), [&](const Edge* edge) {
-    return edge->IsControlEdge() && edge->src() == other;
-  });
-}
-
-// Whether the next step of every variable waits for all that this one's waits for, so that nothing
-// in the next step runs before it without this one.
-bool WaitsForNothingOfItsOwn(const LoopVariable& variable, const Loop& loop) {
-  for (const Edge* edge : variable.next->in_edges()) {
-    if (!edge->IsControlEdge() || IsBodyGate(*edge->src(), *loop.loop_cond)) continue;
-    for (const LoopVariable& other : loop.variables) {
-      if (!WaitsFor(*other.next, edge->src())) return false;
-    }
-  }
-  return true;
 }
 
 // Who may read a constant of the loop by `edge` in the place of the variable.
@@ -192,7 +170,8 @@ Node* AnchorOn(const Node& device, const Loop& loop) {
 }
 
 std::optional<Invariant> MatchInvariant(const LoopVariable& variable, const Loop& loop) {
-  if (!IsOrdinaryRing(variable) || !WaitsForNothingOfItsOwn(variable, loop)) return std::nullopt;
+  if (!IsOrdinaryRing(variable) || !WaitsForNothingOfItsOwn(variable, loop.variables))
+    return std::nullopt;
   Invariant found{variable, {}, {}, {}};
   if (!CollectUses(loop, &found)) return std::nullopt;
   found.anchor = AnchorOn(*variable.enter, loop);
@@ -257,11 +236,6 @@ absl::Status MakeConstant(const Invariant& invariant, Graph* graph) {
 
 absl::Status InvariantRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
   std::vector<LoopVariable> variables = LoopVariablesOf(*node);
-  // In one order: edges have none of their own. A loop counter comes first, so its exit stands for
-  // the others'.
-  std::sort(variables.begin(), variables.end(), [](const LoopVariable& a, const LoopVariable& b) {
-    return a.enter->id() < b.enter->id();
-  });
   if (!CarriesList(variables, *graph)) return absl::OkStatus();
   Loop loop{node, variables, StepNodes(variables)};
   for (const LoopVariable& variable : variables) {

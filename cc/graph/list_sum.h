@@ -15,10 +15,10 @@ namespace tensor_array_grad {
 
 // An operand of an AddN over lists, a list of one element, that one of our ops adds without it.
 struct Addend {
-  tensorflow::NodeDef op;                 // that op, without name and inputs
-  std::vector<Source> inputs;             // of that op, behind the list that it adds to
-  std::vector<tensorflow::Node*> nodes;   // that make the operand, each before those that feed it
-  std::vector<tensorflow::Node*> waiters; // those of them whose waits become the new op's
+  tensorflow::NodeDef op;                  // that op, without name and inputs
+  std::vector<Source> inputs;              // of that op, behind the list that it adds to
+  std::vector<tensorflow::Node*> nodes;    // that make the operand, each before those that feed it
+  std::vector<tensorflow::Node*> waiters;  // those of them whose waits become the new op's
 };
 
 // The list that `operand` is, if it is SetItem(Reserve(shape, n), i, x) and only `consumer` reads

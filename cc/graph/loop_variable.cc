@@ -56,6 +56,9 @@ std::vector<LoopVariable> LoopVariablesOf(const Node& loop_cond) {
     if (edge->IsControlEdge() || edge->dst_input() != 1) continue;
     if (auto variable = LoopVariableOf(edge->dst())) found.push_back(*variable);
   }
+  std::sort(found.begin(), found.end(), [](const LoopVariable& a, const LoopVariable& b) {
+    return a.merge->id() < b.merge->id();
+  });
   return found;
 }
 
@@ -79,6 +82,31 @@ bool IsBodyGate(const Node& node, const Node& loop_cond) {
   const Source gate = InputOf(node, 0);
   return gate.node != nullptr && gate.node->IsSwitch() && gate.slot == 1 &&
          InputOf(*gate.node, 1).node == &loop_cond;
+}
+
+bool IsOnOneDevice(const LoopVariable& variable) {
+  for (const Node* node : {variable.merge, variable.gate, variable.next, variable.exit}) {
+    if (node != nullptr && !OnSameDevice(*node, *variable.enter)) return false;
+  }
+  return true;
+}
+
+bool IsMergeIndexRead(const LoopVariable& variable) {
+  const auto& edges = variable.merge->out_edges();
+  return std::any_of(edges.begin(), edges.end(),
+                     [](const Edge* edge) { return edge->src_output() == 1; });
+}
+
+bool WaitsForNothingOfItsOwn(const LoopVariable& variable,
+                             const std::vector<LoopVariable>& variables) {
+  const Node* const loop_cond = InputOf(*variable.gate, 1).node;
+  for (const Edge* edge : variable.next->in_edges()) {
+    if (!edge->IsControlEdge() || IsBodyGate(*edge->src(), *loop_cond)) continue;
+    for (const LoopVariable& other : variables) {
+      if (!WaitsFor(*other.next, *edge->src())) return false;
+    }
+  }
+  return true;
 }
 
 std::vector<Node*> BodyGatesOf(const std::vector<LoopVariable>& variables) {

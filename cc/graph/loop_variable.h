@@ -30,7 +30,8 @@ struct LoopVariable {
 // The variable that `gate` is the gate of, if `gate` is a Switch in such a ring; else nothing.
 std::optional<LoopVariable> LoopVariableOf(tensorflow::Node* gate);
 
-// All variables of the loop that goes on while `loop_cond`, a LoopCond, is true.
+// All variables of the loop that goes on while `loop_cond`, a LoopCond, is true, in the order in
+// which their nodes were made: a loop counter comes first.
 std::vector<LoopVariable> LoopVariablesOf(const tensorflow::Node& loop_cond);
 
 // Whether the loop of `variables` takes a list along: as a variable, or as a constant of the loop.
@@ -39,6 +40,17 @@ bool CarriesList(const std::vector<LoopVariable>& variables, const tensorflow::G
 // Whether `node` is a body gate of the loop: an Identity that a gate alone feeds, and only while
 // the loop goes on. Whoever waits for it runs once in each step that is taken.
 bool IsBodyGate(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
+
+// Whether all nodes of the ring sit on one device.
+bool IsOnOneDevice(const LoopVariable& variable);
+
+// Whether somebody asks the merge where its value came from.
+bool IsMergeIndexRead(const LoopVariable& variable);
+
+// Whether the next step of each of `variables`, all of the loop, waits for all that this one's
+// waits for, so that nothing in the next step runs before it without this one.
+bool WaitsForNothingOfItsOwn(const LoopVariable& variable,
+                             const std::vector<LoopVariable>& variables);
 
 // All body gates that hang on `variables`, those that somebody waits for first.
 std::vector<tensorflow::Node*> BodyGatesOf(const std::vector<LoopVariable>& variables);

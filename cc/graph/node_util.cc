@@ -35,6 +35,12 @@ bool IsWaitedFor(const Node& node) {
   return false;
 }
 
+bool WaitsFor(const Node& node, const Node& other) {
+  return std::any_of(node.in_edges().begin(), node.in_edges().end(), [&](const Edge* edge) {
+    return edge->IsControlEdge() && edge->src() == &other;
+  });
+}
+
 bool WaitsForNothing(const Node& node) {
   return std::none_of(node.in_edges().begin(), node.in_edges().end(), [](const Edge* edge) {
     return edge->IsControlEdge() && !edge->src()->IsSource();
@@ -107,13 +113,17 @@ absl::Status MoveOutput(Node* from, int slot, Source to, Graph* graph) {
   return absl::OkStatus();
 }
 
-absl::Status MoveConsumers(Node* from, Node* to, Graph* graph) {
+void MoveWaits(Node* from, Node* to, Graph* graph) {
   const std::vector<const Edge*> edges(from->out_edges().begin(), from->out_edges().end());
   for (const Edge* edge : edges) {
     if (!edge->IsControlEdge()) continue;
     graph->AddControlEdge(to, edge->dst());
     graph->RemoveControlEdge(edge);
   }
+}
+
+absl::Status MoveConsumers(Node* from, Node* to, Graph* graph) {
+  MoveWaits(from, to, graph);
   return MoveOutput(from, 0, {to, 0}, graph);
 }
 

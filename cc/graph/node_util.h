@@ -30,6 +30,9 @@ bool HasOneConsumer(const tensorflow::Node& node);
 // Whether a node other than the sink waits for `node` by a control edge.
 bool IsWaitedFor(const tensorflow::Node& node);
 
+// Whether `node` waits for `other` by a control edge.
+bool WaitsFor(const tensorflow::Node& node, const tensorflow::Node& other);
+
 // Whether no node but the source has a control edge to `node`.
 bool WaitsForNothing(const tensorflow::Node& node);
 
@@ -62,6 +65,9 @@ void RemoveUnused(const std::vector<tensorflow::Node*>& nodes, tensorflow::Graph
 
 // Makes all that consume output `slot` of `from` consume `to`.
 absl::Status MoveOutput(tensorflow::Node* from, int slot, Source to, tensorflow::Graph* graph);
+
+// Makes all that wait for `from` wait for `to`.
+void MoveWaits(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);
 
 // Makes every consumer of `from`, data or control, a consumer of `to`. Requires: one output each.
 absl::Status MoveConsumers(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);

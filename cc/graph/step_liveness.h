@@ -18,7 +18,8 @@ struct Branch {
 };
 
 // The branch that `node` says is taken, if it is an Identity of one output of a Switch; else a
-// null predicate. Lowered conditionals and loops have such a node, the pivot, for others to wait for.
+// null predicate. Lowered conditionals and loops have such a node, the pivot, for others to wait
+// for.
 Branch BranchOfPivot(const tensorflow::Node& node);
 
 // Which nodes of a step of a loop run, told by the branches that must have been taken.

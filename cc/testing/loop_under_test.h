@@ -40,6 +40,13 @@ class LoopUnderTest : public GraphUnderTest {
     AddVariable(name, type, name + "_gate:1");
   }
 
+  // A conditional by `predicate`: its Switch of itself and the pivots pivot_t and pivot_f.
+  void AddConditional(const std::string& predicate) {
+    AddUnary("pred", "Switch", tensorflow::DT_BOOL, {predicate, predicate});
+    AddUnary("pivot_t", "Identity", tensorflow::DT_BOOL, {"pred:1"});
+    AddUnary("pivot_f", "Identity", tensorflow::DT_BOOL, {"pred"});
+  }
+
   tensorflow::NodeDef& AddUnary(const std::string& name, const std::string& op,
                                 tensorflow::DataType type, std::vector<std::string> inputs) {
     tensorflow::NodeDef& node = Add(name, op, std::move(inputs));

@@ -34,6 +34,8 @@ REGISTER_OP("Switch")
     .Output("output_true: T")
     .Attr("T: type");
 REGISTER_OP("AddN").Input("inputs: N * T").Output("sum: T").Attr("N: int >= 1").Attr("T: type");
+REGISTER_OP("AddV2").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
+REGISTER_OP("ZerosLike").Input("x: T").Output("y: T").Attr("T: type");
 REGISTER_OP("TensorListReserve")
     .Input("element_shape: shape_type")
     .Input("num_elements: int32")
@@ -64,6 +66,10 @@ REGISTER_OP("TensorListPopBack")
     .Output("output_handle: variant")
     .Output("tensor: element_dtype")
     .Attr("element_dtype: type");
+REGISTER_OP("TensorListElementShape")
+    .Input("input_handle: variant")
+    .Output("element_shape: shape_type")
+    .Attr("shape_type: {int32, int64}");
 REGISTER_OP("TensorListLength").Input("input_handle: variant").Output("length: int32");
 
 }  // namespace

@@ -1,0 +1,127 @@
+#include "cc/graph/step_liveness.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cc/testing/loop_under_test.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DT_BOOL;
+using tensorflow::DT_INT32;
+using tensorflow::Node;
+using testing::Contains;
+using testing::IsSupersetOf;
+using testing::Not;
+
+// A loop with the variables i and p, and a conditional by p in its body that merges to `merged`.
+class StepLivenessTest : public testing::Test, protected LoopUnderTest {
+ protected:
+  StepLivenessTest() {
+    AddLoop();
+    AddInvariant("p", DT_BOOL);
+    AddConditional("p_gate:1");
+    AddUnary("x", "Switch", DT_INT32, {"i_gate:1", "p_gate:1"});
+    AddSum("taken", {"x:1"});
+    AddConst("constant", {"^pivot_f"});
+    Set(AddUnary("merged", "Merge", DT_INT32, {"taken", "constant"}), "N", 2);
+  }
+
+  StepLiveness Liveness() { return StepLiveness(*Find("cond")); }
+  Source Output(const std::string& node, int slot = 0) { return {Find(node), slot}; }
+  Branch Taken(int side) { return {Output("p_gate", 1), side}; }
+  Branch InBody() { return {Output("cond"), 1}; }
+};
+
+TEST_F(StepLivenessTest, ANodeIsOnTheBranchThatItsDataComesFrom) {
+  const StepLiveness liveness = Liveness();
+  EXPECT_TRUE(liveness.IsOn(Taken(1), Output("taken")));
+  EXPECT_FALSE(liveness.IsOn(Taken(0), Output("taken")));
+  EXPECT_TRUE(liveness.IsOn(Taken(1), Output("x", 1)));
+  EXPECT_TRUE(liveness.IsOn(Taken(0), Output("x", 0)));
+  EXPECT_TRUE(liveness.IsOn(InBody(), Output("taken")));
+  EXPECT_FALSE(liveness.IsOn(InBody(), Output("less")));
+}
+
+TEST_F(StepLivenessTest, ANodeIsOnTheBranchThatItWaitsFor) {
+  EXPECT_TRUE(Liveness().IsOn(Taken(0), Output("constant")));
+}
+
+TEST_F(StepLivenessTest, AWaitForASwitchSaysNothingOfItsSides) {
+  AddConst("waiter", {"^x"});
+  const StepLiveness liveness = Liveness();
+  EXPECT_FALSE(liveness.IsOn(Taken(1), Output("waiter")));
+  EXPECT_TRUE(liveness.IsOn(InBody(), Output("waiter")));
+}
+
+TEST_F(StepLivenessTest, AMergeOfBothSidesIsOnNone) {
+  AddSum("after", {"merged"});
+  const StepLiveness liveness = Liveness();
+  EXPECT_FALSE(liveness.IsOn(Taken(1), Output("after")));
+  EXPECT_FALSE(liveness.IsOn(Taken(0), Output("after")));
+  EXPECT_TRUE(liveness.IsOn(InBody(), Output("after")));
+  EXPECT_TRUE(liveness.FollowsFrom(Output("after"), {Output("i_gate", 1)}));
+}
+
+TEST_F(StepLivenessTest, OfAnyOtherMergeNothingIsKnown) {
+  Set(AddUnary("odd", "Merge", DT_INT32, {"taken", "i_gate:1"}), "N", 2);
+  EXPECT_FALSE(Liveness().FollowsFrom(Output("odd"), {Output("taken"), Output("i_gate", 1)}));
+}
+
+TEST_F(StepLivenessTest, WhatAllInputsFollowFromFollowsToo) {
+  AddSum("both", {"taken", "i_plus"});
+  const StepLiveness liveness = Liveness();
+  EXPECT_TRUE(liveness.FollowsFrom(Output("both"), {Output("taken")}));
+  EXPECT_FALSE(liveness.FollowsFrom(Output("both"), {Output("i_plus")}));
+  EXPECT_TRUE(liveness.FollowsFrom(Output("i_plus"), {Output("both")}));
+}
+
+TEST_F(StepLivenessTest, AConstantOfTheLoopIsAliveInEveryStep) {
+  Placeholder("outside", DT_INT32);
+  tensorflow::NodeDef& enter = AddUnary("scale", "Enter", DT_INT32, {"outside"});
+  Set(enter, "frame_name", "loop");
+  Set(enter, "is_constant", true);
+  AddSum("scaled", {"scale", "taken"});
+  const StepLiveness liveness = Liveness();
+  EXPECT_TRUE(liveness.FollowsFrom(Output("scaled"), {Output("taken")}));
+  EXPECT_FALSE(liveness.FollowsFrom(Output("outside"), {Output("taken")})) << "not of the step";
+}
+
+TEST_F(StepLivenessTest, NodesComeAfterWhatFeedsThem) {
+  std::vector<std::string> names;
+  const StepLiveness liveness = Liveness();
+  for (const Node* node : liveness.nodes()) names.push_back(node->name());
+  EXPECT_THAT(names, IsSupersetOf({"i_merge", "limit", "less", "cond", "i_plus", "merged"}));
+  EXPECT_THAT(names, Not(Contains("i_exit")));
+  const auto at = [&](const char* name) {
+    return std::find(names.begin(), names.end(), name) - names.begin();
+  };
+  EXPECT_LT(at("x"), at("taken"));
+  EXPECT_LT(at("taken"), at("merged"));
+  EXPECT_LT(at("pivot_f"), at("constant"));
+}
+
+TEST_F(StepLivenessTest, AnInnerLoopIsANodeOfWhichNothingIsKnown) {
+  Set(AddUnary("in_enter", "Enter", DT_INT32, {"taken"}), "frame_name", "inner");
+  Set(AddUnary("in_merge", "Merge", DT_INT32, {"in_enter", "in_next"}), "N", 2);
+  AddUnary("in_gate", "Switch", DT_INT32, {"in_merge", "in_cond"});
+  AddUnary("in_more", "Identity", DT_BOOL, {"p_gate:1"});
+  Add("in_cond", "LoopCond", {"in_more"});
+  AddUnary("in_next", "NextIteration", DT_INT32, {"in_gate:1"});
+  AddUnary("in_exit", "Exit", DT_INT32, {"in_gate"});
+  AddSum("after", {"in_exit"});
+  const StepLiveness liveness = Liveness();
+  EXPECT_FALSE(liveness.FollowsFrom(Output("after"), {Output("taken")}));
+  EXPECT_FALSE(liveness.IsOn({Output("in_cond"), 1}, Output("after")));
+}
+
+TEST_F(StepLivenessTest, APivotSaysItsBranch) {
+  EXPECT_EQ(BranchOfPivot(*Find("pivot_f")).side, 0);
+  EXPECT_TRUE(BranchOfPivot(*Find("pivot_f")).predicate == Output("p_gate", 1));
+  EXPECT_EQ(BranchOfPivot(*Find("pivot_t")).side, 1);
+  EXPECT_EQ(BranchOfPivot(*Find("taken")).predicate.node, nullptr);
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

@@ -1,0 +1,152 @@
+#include "cc/graph/twin_rule.h"
+
+#include <optional>
+
+#include "cc/graph/loop_variable.h"
+#include "cc/graph/node_util.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Edge;
+using tensorflow::Graph;
+using tensorflow::Node;
+using tensorflow::Tensor;
+
+// An integer variable that grows by `step`.
+struct Count {
+  LoopVariable variable;
+  Node* sum;  // AddV2(variable, step)
+  Source step;
+};
+
+// Whether `node` waits for nothing but body gates.
+bool WaitsForBodyAlone(const Node& node, const Node& loop_cond) {
+  for (const Edge* edge : node.in_edges()) {
+    if (!edge->IsControlEdge() || edge->src()->IsSource()) continue;
+    if (!IsBodyGate(*edge->src(), loop_cond)) return false;
+  }
+  return true;
+}
+
+// What `source` is, past Identities in the body.
+Source Past(Source source, const Node& loop_cond) {
+  while (source.node->IsIdentity() && WaitsForBodyAlone(*source.node, loop_cond)) {
+    source = InputOf(*source.node, 0);
+  }
+  return source;
+}
+
+std::optional<Count> MatchCount(const LoopVariable& variable, const Node& loop_cond) {
+  const tensorflow::DataType type = variable.merge->output_type(0);
+  if (type != tensorflow::DT_INT32 && type != tensorflow::DT_INT64) return std::nullopt;
+  Node* const sum = variable.update().node;
+  if (sum->type_string() != "AddV2" || !WaitsForBodyAlone(*sum, loop_cond)) return std::nullopt;
+  const Source now{variable.gate, 1};
+  for (int i = 0; i < 2; ++i) {
+    if (Past(InputOf(*sum, i), loop_cond) == now) {
+      return Count{variable, sum, Past(InputOf(*sum, 1 - i), loop_cond)};
+    }
+  }
+  return std::nullopt;
+}
+
+// Whether both give one value: one output, or two constants with the same integer.
+bool AreEqual(Source a, Source b) {
+  if (a == b) return true;
+  Tensor values[2];
+  int i = 0;
+  for (const Source& source : {a, b}) {
+    const bool constant = source.node->IsConstant() &&
+                          GetNodeAttr(source.node->attrs(), "value", &values[i]).ok() &&
+                          values[i].dims() == 0;
+    if (!constant) return false;
+    ++i;
+  }
+  if (values[0].dtype() != values[1].dtype()) return false;
+  return values[0].dtype() == tensorflow::DT_INT32
+             ? values[0].scalar<int32_t>()() == values[1].scalar<int32_t>()()
+             : values[0].dtype() == tensorflow::DT_INT64 &&
+                   values[0].scalar<int64_t>()() == values[1].scalar<int64_t>()();
+}
+
+bool IsPlainRing(const LoopVariable& variable) {
+  bool constant;
+  return TryGetNodeAttr(variable.enter->attrs(), "is_constant", &constant) && !constant &&
+         WaitsForNothing(*variable.enter) && WaitsForNothing(*variable.merge) &&
+         WaitsForNothing(*variable.gate) && IsOnOneDevice(variable);
+}
+
+// Whether `b` may go, and all that read it read `a`.
+bool AreTwins(const Count& a, const Count& b, const std::vector<LoopVariable>& variables) {
+  return a.sum != b.sum && IsPlainRing(a.variable) && IsPlainRing(b.variable) &&
+         OnSameDevice(*a.variable.enter, *b.variable.enter) && OnSameDevice(*a.sum, *b.sum) &&
+         OnSameDevice(*a.variable.enter, *a.sum) && HasOneConsumer(*b.variable.enter) &&
+         !IsMergeIndexRead(b.variable) && !IsWaitedFor(*b.variable.next) &&
+         WaitsForNothingOfItsOwn(b.variable, variables) &&
+         AreEqual(a.variable.initial(), b.variable.initial()) && AreEqual(a.step, b.step);
+}
+
+// Makes all who read or wait for a node of `from` do so with that of `to`.
+absl::Status MoveReaders(const Count& from, const Count& to, Graph* graph) {
+  const LoopVariable &old = from.variable, &now = to.variable;
+  absl::Status moved = MoveConsumers(from.sum, to.sum, graph);
+  if (moved.ok()) moved = MoveOutput(old.gate, 1, {now.gate, 1}, graph);
+  MoveWaits(old.gate, now.gate, graph);
+  if (moved.ok() && old.exit != nullptr) {
+    moved = now.exit != nullptr ? MoveConsumers(old.exit, now.exit, graph)
+                                : graph->UpdateEdge(now.gate, 0, old.exit, 0);
+  }
+  return moved;
+}
+
+absl::Status Replace(const Count& from, const Count& to, Graph* graph) {
+  const LoopVariable& old = from.variable;
+  const std::vector<Node*> constants = {from.step.node, old.initial().node};
+  absl::Status moved = MoveReaders(from, to, graph);
+  if (!moved.ok()) return moved;
+  if (to.variable.exit != nullptr && old.exit != nullptr) graph->RemoveNode(old.exit);
+  for (Node* node : {old.next, from.sum, old.gate}) graph->RemoveNode(node);
+  // What read the merge has been the gate and, of the condition, who comes now.
+  moved = MoveConsumers(old.merge, to.variable.merge, graph);
+  if (!moved.ok()) return moved;
+  graph->RemoveNode(old.merge);
+  graph->RemoveNode(old.enter);
+  RemoveUnused(constants, graph);
+  return absl::OkStatus();
+}
+
+// Replaces one variable, if there is one with a twin.
+absl::StatusOr<bool> ReplaceOne(const Node& loop_cond, Graph* graph, std::vector<Rewrite>* done) {
+  const std::vector<LoopVariable> variables = LoopVariablesOf(loop_cond);
+  std::vector<Count> counts;
+  for (const LoopVariable& variable : variables) {
+    const auto found = MatchCount(variable, loop_cond);
+    if (!found) continue;
+    for (const Count& first : counts) {
+      if (!AreTwins(first, *found, variables)) continue;
+      done->push_back({variable.merge->name(), first.variable.merge->name()});
+      const absl::Status replaced = Replace(*found, first, graph);
+      if (!replaced.ok()) return replaced;
+      return true;
+    }
+    counts.push_back(*found);
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::Status TwinRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
+  if (!CarriesList(LoopVariablesOf(*node), *graph)) return absl::OkStatus();
+  for (;;) {
+    const auto replaced = ReplaceOne(*node, graph, done);
+    if (!replaced.ok()) return replaced.status();
+    if (!*replaced) return absl::OkStatus();
+  }
+}
+
+}  // namespace tensor_array_grad
