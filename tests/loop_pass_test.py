@@ -13,124 +13,28 @@ import pytest
 import tensorflow as tf
 
 import tensor_array_grad
+from tests import loop_programs as loops
+from tests.loop_programs import N, recurrence
 
 tensor_array_grad.enable()
 
-N = 6
+
+RULES = ("accumulate", "conditional", "accumulators", "twin", "invariant", "pivot")
+# Programs in which a rule must find something.
+FIND = {
+    "accumulate": [loops.read_loop, loops.recurrence, loops.scanned],
+    "conditional": [loops.reads_if_not, loops.reads_out_of_bounds_in_no_branch],
+    "accumulators": [loops.recurrence, loops.an_early_end, loops.scanned],
+    "twin": [loops.read_loop, loops.mapped, loops.counters_of_many_kinds],
+    "invariant": [loops.read_loop, loops.mapped, loops.invariant_read_afterwards],
+    "pivot": [loops.read_loop, loops.recurrence, loops.branches_in_branches],
+}
 
 
-def _unstacked(x):
-    return tf.TensorArray(tf.float64, N, clear_after_read=False).unstack(x)
-
-
-def read_loop(x, n=N):
-    array = _unstacked(x)
-
-    def body(i, h):
-        return i + 1, tf.tanh(2.0 * h + array.read(i))
-
-    return tf.while_loop(lambda i, h: i < n, body, (0, x[0]))[1]
-
-
-def no_step(x):
-    return read_loop(x, n=0)
-
-
-def recurrence(x):
-    array = tf.TensorArray(tf.float64, N, clear_after_read=False).write(0, x[0]).write(1, x[1])
-
-    def body(i, array):
-        return i + 1, array.write(i, 0.5 * array.read(i - 1) + 0.25 * array.read(i - 2))
-
-    return tf.while_loop(lambda i, _: i < N, body, (2, array))[1].stack()
-
-
-def branch_in_the_body(x):
-    array = _unstacked(x)
-
-    def body(i, h):
-        return i + 1, h * 0.9 + tf.cond(i % 3 == 0, lambda: array.read(i), lambda: h * 3.0)
-
-    return tf.while_loop(lambda i, h: i < N, body, (0, x[0]))[1]
-
-
-def nested(x):
-    array = _unstacked(x)
-
-    def inner(j, h):
-        return j + 1, tf.tanh(h * 1.5 + array.read(j))
-
-    def body(i, h):
-        return i + 1, tf.while_loop(lambda j, h: j < i, inner, (0, h + array.read(i)))[1]
-
-    return tf.while_loop(lambda i, h: i < N, body, (0, x[0]))[1]
-
-
-def loop_in_a_branch(x, taken=True):
-    # Known at run time alone, or tracing would drop the branch that is not taken.
-    sign = tf.reduce_sum(x * x) if taken else -tf.reduce_sum(x * x)
-    return tf.cond(sign > 0, lambda: read_loop(x), lambda: x[1] * 5.0)
-
-
-def loop_in_a_branch_not_taken(x):
-    return loop_in_a_branch(x, taken=False)
-
-
-def loop_in_a_branch_of_a_loop(x):
-    def body(i, h):
-        return i + 1, tf.cond(i % 2 == 0, lambda: h + read_loop(x + h), lambda: h * 2.0)
-
-    return tf.while_loop(lambda i, h: i < N, body, (0, x[0]))[1]
-
-
-def mapped(x):
-    return tf.map_fn(lambda row: tf.tanh(row * 3.0) + 1.0, x)
-
-
-def scanned(x):
-    return tf.scan(lambda h, row: tf.tanh(h * 0.5 + row), x)
-
-
-def invariant_read_afterwards(x):
-    array = _unstacked(x)
-
-    def body(i, array, scale, h):
-        return i + 1, array, scale, h * scale + array.read(i)
-
-    loop = (0, array, tf.reduce_mean(x), x[0])
-    _, array, scale, h = tf.while_loop(lambda i, *_: i < N, body, loop)
-    return h * scale + array.read(2)
-
-
-def one_step_at_a_time(x):
-    array = _unstacked(x)
-
-    def body(i, h):
-        return i + 1, tf.tanh(2.0 * h + array.read(i))
-
-    return tf.while_loop(lambda i, h: i < N, body, (0, x[0]), parallel_iterations=1)[1]
-
-
-PROGRAMS = [
-    read_loop,
-    no_step,
-    recurrence,
-    branch_in_the_body,
-    nested,
-    loop_in_a_branch,
-    loop_in_a_branch_not_taken,
-    loop_in_a_branch_of_a_loop,
-    mapped,
-    scanned,
-    invariant_read_afterwards,
-    one_step_at_a_time,
-]
-
-
-def gradient_of(program, enabled=True):
+def gradient_of(program, enabled=True, wrap=tf.function):
     """Value and gradient at a fixed point, of a function traced and first run under that switch."""
 
-    @tf.function
+    @wrap
     def gradient(x):
         with tf.GradientTape() as tape:
             tape.watch(x)
@@ -143,23 +47,34 @@ def gradient_of(program, enabled=True):
         return [tf.convert_to_tensor(t).numpy() for t in gradient(x)]
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", loops.LOOPS)
 def test_values_and_gradients_do_not_depend_on_the_pass(counted, program):
     without = gradient_of(program, enabled=False)
-    assert counted["graph.invariant"] == 0
+    assert all(counted[f"graph.{rule}"] == 0 for rule in RULES)
     for got, want in zip(gradient_of(program), without, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-14)
 
 
-@pytest.mark.parametrize("program", [read_loop, recurrence, mapped, invariant_read_afterwards])
-def test_variables_that_never_change_leave_the_loop(counted, program):
+@pytest.mark.parametrize("program", loops.LOOPS)
+def test_values_and_gradients_are_those_of_eager_mode(program):
+    eager = gradient_of(program, wrap=lambda function: function)
+    for got, want in zip(gradient_of(program), eager, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rule", "program"), [(rule, program) for rule, found in FIND.items() for program in found]
+)
+def test_each_rule_finds_what_it_is_for(counted, rule, program):
     gradient_of(program)
-    assert counted["graph.invariant"] >= 1
+    assert counted[f"graph.{rule}"] >= 1
 
 
-def test_switched_off_nothing_leaves_a_loop(counted):
-    gradient_of(invariant_read_afterwards, enabled=False)
-    assert counted["graph.invariant"] == 0
+def test_a_read_in_a_branch_adds_to_the_gradient_in_one_op(counted):
+    gradient_of(loops.reads_if_not)
+    assert counted["kernels.TensorArrayGrad>ListAccumulateIf"] == N
+    for op in ("SetItem", "Reserve"):
+        assert counted[f"kernels.TensorList{op}"] == 0
 
 
 def test_a_loop_without_a_list_is_left_alone(counted):
@@ -168,7 +83,7 @@ def test_a_loop_without_a_list_is_left_alone(counted):
         return tf.while_loop(lambda i, h, y: i < N, lambda i, h, y: (i + 1, h * y, y), (0, x, x))[1]
 
     power(tf.constant(1.5))
-    assert counted["graph.invariant"] == 0
+    assert all(counted[f"graph.{rule}"] == 0 for rule in RULES)
 
 
 # ---- what runs, and how often
@@ -179,7 +94,7 @@ def _loop_that_calls(call, n=N):
 
     @tf.function
     def function(x, n):
-        array = _unstacked(x)
+        array = loops.unstacked(x)
 
         def body(i, h):
             return i + 1, tf.ensure_shape(h + array.read(i) + call(), [2])
@@ -225,7 +140,7 @@ def test_what_follows_the_loop_sees_all_that_its_steps_did(counted):
 
     @tf.function
     def function(x):
-        array = _unstacked(x)
+        array = loops.unstacked(x)
 
         def body(i, array, scale):
             variable.assign_add(array.read(i)[0])
@@ -274,7 +189,7 @@ def test_an_error_of_a_step_is_the_same_error():
             tensor_array_grad.graph_pass(enabled),
             pytest.raises(tf.errors.InvalidArgumentError, match=r"list|index") as raised,
         ):
-            gradient_of(lambda x: read_loop(x, n=N + 1), enabled)
+            gradient_of(lambda x: loops.read_loop(x, n=N + 1), enabled)
         return [line for line in raised.value.message.splitlines() if "index" in line]
 
     assert message(True) == message(False)
