@@ -20,16 +20,6 @@ using tensorflow::Node;
 constexpr char kAccumulateLike[] = "TensorArrayGrad>ListAccumulateLike";
 constexpr char kAccumulateIf[] = "TensorArrayGrad>ListAccumulateIf";
 
-// The branch whose Switch `source` comes from; a null predicate if it comes from elsewhere.
-Branch BranchOf(Source source) {
-  if (source.node->type_string() != "Switch") return {{nullptr, 0}, 0};
-  return {InputOf(*source.node, 1), source.slot};
-}
-
-bool operator==(const Branch& a, const Branch& b) {
-  return a.predicate == b.predicate && a.side == b.side;
-}
-
 // What goes into the Switch that `source` comes out of.
 Source BeforeSwitch(Source source) { return InputOf(*source.node, 0); }
 
@@ -51,34 +41,43 @@ bool ReadEachOtherAlone(const std::vector<Node*>& nodes) {
   return true;
 }
 
-// The addend that `merge` is, if `one` is the list that its input `side_of_one` brings.
-std::optional<Addend> MatchBranches(Node* merge, Addend one, Source zeros, const Node& add,
+// Whether `zeros` is ZerosLike(l) in the branch that `reads` is not, where `like` is l in that.
+bool AreZerosOfOtherBranch(const Node& zeros, Source like, const Branch& reads) {
+  if (zeros.type_string() != "ZerosLike") return false;
+  const Source list = InputOf(zeros, 0);
+  return BranchOf(list) == Branch{reads.predicate, 1 - reads.side} &&
+         BeforeSwitch(list) == BeforeSwitch(like);
+}
+
+// Whether `source` comes into the branch `reads` from where it is alive in the other branch too.
+bool ComesFromOutside(Source source, const Branch& reads, const StepLiveness& liveness) {
+  return BranchOf(source) == reads && liveness.FollowsFrom(BeforeSwitch(source), {reads.predicate});
+}
+
+// The addend that `merge` is, of the one-element list `one` from one branch and `zeros` from the
+// other.
+std::optional<Addend> MatchBranches(Node* merge, Addend one, Node* zeros, const Node& add,
                                     const StepLiveness& liveness) {
   const Source like = one.inputs.back();
   const Branch reads = BranchOf(like);
-  if (one.op.op() != kAccumulateLike || reads.predicate.node == nullptr) return std::nullopt;
-  if (zeros.node->type_string() != "ZerosLike" || !OnSameDevice(*zeros.node, add)) {
+  if (one.op.op() != kAccumulateLike || reads.predicate.node == nullptr ||
+      !AreZerosOfOtherBranch(*zeros, like, reads)) {
     return std::nullopt;
   }
-  const Source other = InputOf(*zeros.node, 0);
-  if (!(BranchOf(other) == Branch{reads.predicate, 1 - reads.side}) ||
-      !(BeforeSwitch(other) == BeforeSwitch(like))) {
-    return std::nullopt;
-  }
-  one.nodes.insert(one.nodes.begin(), {merge, zeros.node});
+  one.nodes.insert(one.nodes.begin(), {merge, zeros});
   if (!ReadEachOtherAlone(one.nodes)) return std::nullopt;
   for (const Node* node : one.nodes) {
     if (!WaitsForBranchAlone(*node, reads.predicate)) return std::nullopt;
   }
+  one.nodes.push_back(InputOf(*zeros, 0).node);
   for (Source& input : one.inputs) {
-    if (!(BranchOf(input) == reads) || !OnSameDevice(*input.node, add) ||
-        !liveness.FollowsFrom(BeforeSwitch(input), {reads.predicate})) {
-      return std::nullopt;
-    }
+    if (!ComesFromOutside(input, reads, liveness)) return std::nullopt;
     one.nodes.push_back(input.node);
     input = BeforeSwitch(input);
   }
-  one.nodes.push_back(other.node);
+  for (const Node* node : one.nodes) {
+    if (!OnSameDevice(*node, add)) return std::nullopt;
+  }
   one.inputs.push_back(reads.predicate);
   one.op.set_op(kAccumulateIf);
   (*one.op.mutable_attr())["wanted"].set_b(reads.side == 1);
@@ -89,12 +88,12 @@ std::optional<Addend> MatchBranches(Node* merge, Addend one, Source zeros, const
 std::optional<Addend> MatchConditional(const Node& add, int operand, const StepLiveness& liveness) {
   Node* const merge = InputOf(add, operand).node;
   if (merge->type_string() != "Merge" || merge->num_inputs() != 2 || !HasOneConsumer(*merge) ||
-      !WaitsForNothing(*merge) || !OnSameDevice(*merge, add)) {
+      !WaitsForNothing(*merge)) {
     return std::nullopt;
   }
   for (int side = 0; side < 2; ++side) {
     auto one = MatchOneElementList(InputOf(*merge, side), add);
-    if (one) return MatchBranches(merge, *one, InputOf(*merge, 1 - side), add, liveness);
+    if (one) return MatchBranches(merge, *one, InputOf(*merge, 1 - side).node, add, liveness);
   }
   return std::nullopt;
 }

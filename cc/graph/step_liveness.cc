@@ -48,11 +48,13 @@ bool IsConstantEnter(const Node& node) {
 
 }  // namespace
 
+Branch BranchOf(Source source) {
+  if (source.node == nullptr || source.node->type_string() != "Switch") return {{nullptr, 0}, 0};
+  return {InputOf(*source.node, 1), source.slot};
+}
+
 Branch BranchOfPivot(const Node& node) {
-  if (!node.IsIdentity()) return {{nullptr, 0}, 0};
-  const Source from = InputOf(node, 0);
-  if (from.node == nullptr || from.node->type_string() != "Switch") return {{nullptr, 0}, 0};
-  return {InputOf(*from.node, 1), from.slot};
+  return BranchOf(node.IsIdentity() ? InputOf(node, 0) : Source{nullptr, 0});
 }
 
 StepLiveness::StepLiveness(const Node& loop_cond) {

@@ -13,13 +13,19 @@ namespace tensor_array_grad {
 
 // One side of the Switches by `predicate`: what comes out there is dead unless that side is taken.
 struct Branch {
-  Source predicate;
+  Source predicate;  // its node is null for no branch
   int side;
+
+  bool operator==(const Branch& other) const {
+    return predicate == other.predicate && side == other.side;
+  }
 };
 
-// The branch that `node` says is taken, if it is an Identity of one output of a Switch; else a
-// null predicate. Lowered conditionals and loops have such a node, the pivot, for others to wait
-// for.
+// The branch that `source`, if it is an output of a Switch, is alive in.
+Branch BranchOf(Source source);
+
+// The branch that `node` is a pivot of: lowered conditionals and loops have an Identity of one
+// output of a Switch for others to wait for.
 Branch BranchOfPivot(const tensorflow::Node& node);
 
 // Which nodes of a step of a loop run, told by the branches that must have been taken.
