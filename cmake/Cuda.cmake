@@ -20,10 +20,12 @@ set(TAG_CUDA_WANTED 60 70 75 80 90)
 # Sets `why` to why there is no CUDA, or to "" and TAG_CUDA_NVCC, TAG_CUDA_INCLUDE, TAG_CUDA_FLAGS,
 # TAG_CUDA_LOWEST and TAG_CUDA_LIBRARIES to what was found.
 function(tag_find_cuda why)
+  # Last, the wheels nvidia-cuda-nvcc, -runtime and -cccl, beside Python's other packages.
+  file(GLOB _wheels ${Python_SITELIB}/nvidia/cu*/bin ${TAG_TENSORFLOW_DIR}/../nvidia/cu*/bin)
   find_program(TAG_CUDA_NVCC nvcc PATHS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin
-               /usr/local/cuda/bin)
+               /usr/local/cuda/bin ${_wheels})
   if(NOT TAG_CUDA_NVCC)
-    set(${why} "no nvcc in PATH, CUDA_HOME or /usr/local/cuda" PARENT_SCOPE)
+    set(${why} "no nvcc in PATH, CUDA_HOME, /usr/local/cuda or the Python environment" PARENT_SCOPE)
     return()
   endif()
   # Its own folder: what stands in PATH may be a script that calls it.
@@ -64,7 +66,7 @@ function(tag_find_cuda why)
   # Whether it goes along with this C++ compiler shows only in doing it.
   if(NOT TAG_CUDA_WORKS STREQUAL "${TAG_CUDA_NVCC} ${CMAKE_CXX_COMPILER}")
     set(_probe ${PROJECT_BINARY_DIR}/cuda_probe.cu)
-    file(WRITE ${_probe} "#include <string>\n__global__ void Nothing() {}\n"
+    file(WRITE ${_probe} "#include <cuda_fp16.h>\n#include <string>\n__global__ void Nothing() {}\n"
                          "cudaError_t f() { return cudaLaunchKernelExC(nullptr, nullptr, nullptr); }\n")
     execute_process(COMMAND ${TAG_CUDA_NVCC} ${_flags} -c ${_probe} -o ${_probe}.o
       RESULT_VARIABLE _failed OUTPUT_VARIABLE _output ERROR_VARIABLE _output)

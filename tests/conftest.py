@@ -7,15 +7,17 @@ from collections.abc import Iterator
 import pytest
 import tensorflow as tf
 
-import tensor_array_grad
 from tensor_array_grad import _loader
 from tests import modes, stock
+from tests.gpus import GPUS, why_not
 
-# Before any test file is imported: what runs earlier keeps stock's kernels.
-tensor_array_grad.enable()
 
-# Those that our kernels run on: none unless TENSOR_ARRAY_GRAD_GPU=1 asks for it.
-GPUS = tf.config.list_physical_devices("GPU") if tensor_array_grad.is_enabled() else []
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skips what cannot run on this machine's GPU."""
+    for item in items:
+        reason = why_not(item.nodeid)
+        if reason is not None:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture(params=["CPU", "GPU"])
@@ -57,10 +59,10 @@ def counted() -> Counted:
     return Counted()
 
 
-@pytest.fixture(scope="session")
-def ours() -> Iterator[stock.Runner]:
-    """Child processes that run programs on our kernels."""
-    with stock.Runner("enable") as runner:
+@pytest.fixture(scope="session", params=["CPU", "GPU"] if GPUS else None)
+def ours(request: pytest.FixtureRequest) -> Iterator[stock.Runner]:
+    """Child processes that run programs on our kernels, on each device."""
+    with stock.Runner("enable", gpu=getattr(request, "param", "CPU") == "GPU") as runner:
         yield runner
 
 

@@ -1,7 +1,8 @@
 """Our GPU kernels, as far as a machine without a GPU can tell: what is registered, and how.
 
-Where a GPU is visible and our kernels are active, every test with the fixture `device` or `mode`
-runs on it as well; the arithmetic is tested in C++ (functors_gpu_test, emulated_gpu_test).
+Where a GPU is visible and our kernels are active, every test with the fixture `device`, `mode`
+or `ours` runs on it as well: on an emulated one too (cmake/EmulatedGpu.cmake). The arithmetic is
+tested in C++ (functors_gpu_test).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import tensorflow as tf
 from tensorflow.python.framework import kernels as registry
 
 from tensor_array_grad import _loader
-from tests.conftest import GPUS
+from tests import stock
+from tests.gpus import GPUS
 
 BUILT = _loader.bind().build_facts()["gpu_kernels"] == "yes"
 OPS = [op for ops in _loader.bind().families().values() for op in ops]
@@ -80,3 +82,14 @@ def test_our_own_op_is_served_where_the_graph_pass_puts_it() -> None:
 def test_the_fixtures_run_on_the_gpu(device: str) -> None:
     handle, _ = tf.raw_ops.TensorArrayV3(size=1, dtype=tf.float32)
     assert handle.device.endswith(device.replace("/", "device:"))
+
+
+@pytest.mark.skipif(not GPUS, reason="no GPU is visible")
+def test_child_processes_run_on_the_gpu(ours: stock.Runner) -> None:
+    device = ours.call("tests.gpu_test:device_of_an_array")
+    assert device.endswith("GPU:0") == ours.gpu
+
+
+def device_of_an_array() -> str:
+    handle, _ = tf.raw_ops.TensorArrayV3(size=1, dtype=tf.float32)
+    return str(handle.device)

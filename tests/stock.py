@@ -128,6 +128,8 @@ class Runner:
     Args:
       library: None for TensorFlow's own kernels; "enable" to call `tensor_array_grad.enable()` in
         the nursery; else the path of an op library to load.
+      gpu: Let the children see the GPU, where TensorFlow then places what it can. Each worker
+        loads TensorFlow itself, for CUDA does not work in the fork of a process that has looked.
       env: Environment variables to add to (or, with None, remove from) the child's.
       step_timeout: Seconds without a result after which a step counts as hung.
     """
@@ -135,17 +137,21 @@ class Runner:
     def __init__(
         self,
         library: str | None = None,
+        gpu: bool = False,
         env: dict[str, str | None] | None = None,
         step_timeout: float = STEP_TIMEOUT_S,
     ):
         self._library = library
+        self.gpu = gpu
         self._timeout = step_timeout
         self._worker: socket.socket | None = None
         self._worker_pid = 0
         self._pending: deque[tuple[str, Program]] = deque()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the runner
         self._control, theirs = socket.socketpair()
-        environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1")
+        environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3")
+        if not gpu:
+            environment["CUDA_VISIBLE_DEVICES"] = "-1"
         # The child imports what this process imports, installed or not.
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
         for key, value in (env or {}).items():
@@ -154,7 +160,10 @@ class Runner:
                 environment[key] = value
         with theirs:
             self._nursery = subprocess.Popen(
-                [sys.executable, "-m", "tests.worker", str(theirs.fileno()), library or ""],
+                [
+                    *(sys.executable, "-m", "tests.worker"),
+                    *(str(theirs.fileno()), library or "", "late" if gpu else "early"),
+                ],
                 pass_fds=[theirs.fileno()],
                 env=environment,
                 cwd=_ROOT,

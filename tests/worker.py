@@ -27,17 +27,9 @@ from tests.stock import (
 )
 
 
-def _nursery(control: socket.socket, library: str) -> None:
-    import tensorflow as tf
-
-    tf.get_logger().setLevel("ERROR")
-    tf.debugging.disable_traceback_filtering()  # costs more than the op that failed
-    if library == "enable":
-        import tensor_array_grad
-
-        tensor_array_grad.enable()
-    elif library:
-        tf.load_op_library(library)
+def _nursery(control: socket.socket, library: str, load: str) -> None:
+    if load == "early":
+        _load(library)
     send(control, "ready")
     while True:
         try:
@@ -51,9 +43,24 @@ def _nursery(control: socket.socket, library: str) -> None:
         pid = os.fork()
         if pid == 0:
             control.close()
+            if load == "late":
+                _load(library)
             _worker(socket.socket(fileno=descriptor))
         os.close(descriptor)
         send(control, pid)
+
+
+def _load(library: str) -> None:
+    import tensorflow as tf
+
+    tf.get_logger().setLevel("ERROR")
+    tf.debugging.disable_traceback_filtering()  # costs more than the op that failed
+    if library == "enable":
+        import tensor_array_grad
+
+        tensor_array_grad.enable()
+    elif library:
+        tf.load_op_library(library)
 
 
 def _worker(data: socket.socket) -> None:
@@ -389,4 +396,4 @@ def _shape(step: Step) -> Any:
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
-        _nursery(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])
+        _nursery(socket.socket(fileno=int(sys.argv[1])), *sys.argv[2:])

@@ -18,15 +18,6 @@ export TF_CPP_MIN_LOG_LEVEL=2 TENSOR_ARRAY_GRAD_GPU=1 PIP_DISABLE_PIP_VERSION_CH
 export TF_FORCE_GPU_ALLOW_GROWTH=true
 failed=()
 
-# What stock refuses on a GPU too, as it has no kernels there: int64 and object arrays in eager
-# mode, handles made to bytes; and lists of dtypes that exist on a CPU only, handed to a GPU.
-REFUSED=(
-  --deselect 'tests/lifecycle_test.py::test_every_dtype_comes_out_as_it_went_in[int64]'
-  --deselect tests/lifecycle_test.py::test_variants_and_resources_are_stored_too
-  --deselect tests/lifecycle_test.py::test_a_handle_that_went_through_bytes_finds_the_array_while_it_lives
-  --deselect tests/grad_test.py::test_sums_are_made_in_the_dtype_and_in_order
-)
-
 step() {
   local name=$1 start=$SECONDS
   shift
@@ -76,9 +67,9 @@ if command -v compute-sanitizer > /dev/null; then
 else
   printf '\n==== compute-sanitizer: not found, skipped\n'
 fi
-step "Python tests on the GPU" pytest -q tests/gpu_test.py tests/lifecycle_test.py \
-  tests/access_test.py tests/bulk_test.py tests/grad_test.py tests/gradient_test.py \
-  tests/list_gradient_test.py "${REFUSED[@]}"
+step "Python tests on the GPU" pytest -q tests/gpu_test.py tests/gpu_programs_test.py \
+  tests/lifecycle_test.py tests/access_test.py tests/bulk_test.py tests/grad_test.py \
+  tests/gradient_test.py tests/list_gradient_test.py tests/pass_test.py tests/loop_pass_test.py
 step "benchmark" python -m benchmarks.gpu
 
 if [ ${#failed[@]} != 0 ]; then

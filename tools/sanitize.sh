@@ -2,7 +2,8 @@
 # Runs the library under the sanitizers, from the checkout: tools/sanitize.sh [build folder]
 #
 #   thread              the core's C++ tests, races among them
-#   address,undefined   the C++ tests of core, device, resources, lists and graphs; then the whole op
+#   address,undefined   the C++ tests of core, device (the GPU code on the host too), resources,
+#                       lists and graphs; then the whole op
 #                       library in a Python process: the tests of bad input and of the graph pass,
 #                       and 600 random programs
 #
@@ -16,7 +17,7 @@ folder=$(realpath "${1:-build-sanitize}")
 python=$(command -v "${PYTHON:-python3}")
 tests=(array_store_test array_store_race_test array_store_random_test slot_shapes_test
   sparse_vector_test functors_test array_resource_test list_variant_test persistent_list_test
-  accumulators_test graph_test)
+  accumulators_test graph_test functors_gpu_emulated_test)
 
 # build SANITIZERS TARGETS...
 build() {

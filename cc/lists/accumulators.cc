@@ -11,21 +11,31 @@ namespace {
 using tensorflow::Tensor;
 using tensorflow::Variant;
 using tensorflow::VariantTensorData;
+namespace registration = tensorflow::variant_op_registry_fn_registration;
 
 static_assert(Variant::CanInlineType<Accumulators>(), "accumulators must need no allocation");
 
-// As in list_variant.cc: a second copy of the library finds it there.
-bool RegisterDecode() {
+absl::Status DeviceCopy(const Accumulators& from, Accumulators* to,
+                        tensorflow::UnaryVariantOpRegistry::AsyncTensorDeviceCopyFn copy) {
+  return Accumulators::Copy(from, copy, to);
+}
+
+// As in list_variant.cc: a second copy of the library finds all of this there.
+bool RegisterDecodeAndCopies() {
   if (tensorflow::UnaryVariantOpRegistry::Global()->GetDecodeFn(Accumulators::kTypeName) !=
       nullptr) {
     return false;
   }
-  tensorflow::variant_op_registry_fn_registration::UnaryVariantDecodeRegistration<Accumulators>(
-      Accumulators::kTypeName);
+  registration::UnaryVariantDecodeRegistration<Accumulators> decode(Accumulators::kTypeName);
+  for (auto direction :
+       {tensorflow::HOST_TO_DEVICE, tensorflow::DEVICE_TO_HOST, tensorflow::DEVICE_TO_DEVICE}) {
+    registration::UnaryVariantDeviceCopyRegistration<Accumulators> copies(
+        direction, tensorflow::TypeIndex::Make<Accumulators>(), DeviceCopy);
+  }
   return true;
 }
 
-[[maybe_unused]] const bool registered = RegisterDecode();
+[[maybe_unused]] const bool registered = RegisterDecodeAndCopies();
 
 // What Encode writes. metadata: varints {format, number of lists, size}. tensors: an empty list of
 // each spec, then the rows from the last.
@@ -66,6 +76,27 @@ std::vector<Tensor> Accumulators::Pop() {
   std::vector<Tensor> values = last->IsUnique() ? last->Take() : last->values();
   last->Unref();
   return values;
+}
+
+absl::Status Accumulators::Copy(const Accumulators& from, const CopyFunction& copy,
+                                Accumulators* to) {
+  std::vector<const AccumulatorRow*> rows;
+  for (const AccumulatorRow* row = from.top_; row != nullptr; row = row->below()) {
+    rows.push_back(row);
+  }
+  Accumulators copied;
+  copied.specs_ = from.specs_;
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+    std::vector<Tensor> values;
+    values.reserve((*row)->values().size());  // a copy may be under way: none may move
+    for (const Tensor& value : (*row)->values()) {
+      values.emplace_back(value.dtype());
+      TF_RETURN_IF_ERROR(copy(value, &values.back()));
+    }
+    copied.Push(std::move(values));
+  }
+  *to = std::move(copied);
+  return absl::OkStatus();
 }
 
 void Accumulators::Encode(VariantTensorData* data) const {

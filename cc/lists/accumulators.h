@@ -2,6 +2,7 @@
 #define CC_LISTS_ACCUMULATORS_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -40,8 +41,8 @@ class AccumulatorRow final : public Shareable {
 // for its gradient. A push makes one row for all of them, and there is no tree.
 //
 // A value: a stack of rows that its versions share, so copying is O(1). As thread-safe as a
-// ListVariant, and stands in a Variant without an allocation, too. Stays on its device: nobody
-// reads it but the ops that push and pop.
+// ListVariant, and stands in a Variant without an allocation, too. Nobody reads it but
+// the ops that push and pop.
 class Accumulators {
  public:
   static constexpr char kTypeName[] = "tensor_array_grad::Accumulators";
@@ -75,6 +76,12 @@ class Accumulators {
   void Push(std::vector<tensorflow::Tensor> row);
   // Removes the last row and returns it. Requires: size() > 0.
   std::vector<tensorflow::Tensor> Pop();
+
+  using CopyFunction =
+      std::function<absl::Status(const tensorflow::Tensor& from, tensorflow::Tensor* to)>;
+  // Sets `to` to `from` with every value copied to another device, from the oldest row on; the
+  // copies may end later. On error `to` is unchanged. O(values).
+  static absl::Status Copy(const Accumulators& from, const CopyFunction& copy, Accumulators* to);
 
   // What a variant must have. The runtime folds empty accumulators to constants, which it encodes.
   std::string TypeName() const { return kTypeName; }

@@ -7,6 +7,7 @@
 
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/framework/variant.h"
+#include "tensorflow/core/framework/variant_op_registry.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -126,6 +127,31 @@ TEST(AccumulatorsTest, AConstantOfThemCanBeMade) {
   ASSERT_NE(read, nullptr);
   EXPECT_EQ(read->specs().size(), 2u);
   EXPECT_EQ(read->size(), 0);
+}
+
+// Copies `from` as TensorFlow does between devices; each value becomes one more, -1 is an error.
+absl::Status CopyToDevice(const Accumulators& from, Variant* to) {
+  auto add_one = [](const Tensor& value, Tensor* out) {
+    if (value.dtype() == DT_FLOAT) return *out = value, absl::OkStatus();
+    const int number = value.scalar<int>()();
+    *out = Tensor(number + 1);
+    return number < 0 ? absl::InternalError("no way") : absl::OkStatus();
+  };
+  return tensorflow::VariantDeviceCopy(tensorflow::HOST_TO_DEVICE, Variant(from), to, add_one);
+}
+
+TEST(AccumulatorsTest, EveryValueIsCopiedToAnotherDevice) {
+  Accumulators all = Two();
+  Variant copied;
+  ASSERT_TRUE(CopyToDevice(all, &copied).ok());
+  EXPECT_EQ(copied.get<Accumulators>()->size(), 0);
+  EXPECT_EQ(copied.get<Accumulators>()->specs().size(), 2u);
+  for (int i = 0; i < 3; ++i) all.Push(Row(i));
+  ASSERT_TRUE(CopyToDevice(all, &copied).ok());
+  EXPECT_THAT(Drained(*copied.get<Accumulators>()), ElementsAre(21, 11, 1));
+  EXPECT_THAT(Drained(all), ElementsAre(20, 10, 0));
+  all.Push(Row(-1));
+  EXPECT_FALSE(CopyToDevice(all, &copied).ok());
 }
 
 TEST(AccumulatorsTest, WhatNoEncodeWroteIsRefused) {

@@ -9,13 +9,22 @@
 #include <cuda_runtime.h>
 #include <sys/mman.h>
 
+#include <cstdlib>
 #include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "cc/core/counters.h"
+#include "tensorflow/core/common_runtime/copy_tensor.h"
 #include "tensorflow/core/common_runtime/device_factory.h"
 #include "tensorflow/core/common_runtime/local_device.h"
 #include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/framework/device_base.h"
+#include "tensorflow/core/framework/variant.h"
+#include "tensorflow/core/framework/variant_op_registry.h"
 #include "tensorflow/core/platform/logging.h"
 #include "tensorflow/core/public/session_options.h"
 #include "xla/stream_executor/event.h"
@@ -149,6 +158,16 @@ class FakeContext : public tensorflow::DeviceContext {
   }
 };
 
+// The count of kernels that ran on the device for `op`, "fake_gpu.<op>": the proof that it did.
+Counter& RunsOnGpu(const std::string& op) {
+  static absl::Mutex mu(absl::kConstInit);
+  static auto* counters = new std::map<std::string, std::unique_ptr<Counter>>;
+  absl::MutexLock lock(&mu);
+  std::unique_ptr<Counter>& counter = (*counters)[op];
+  if (counter == nullptr) counter = std::make_unique<Counter>("fake_gpu." + op);
+  return *counter;
+}
+
 class FakeGpu : public tensorflow::LocalDevice {
  public:
   FakeGpu(const tensorflow::SessionOptions& options, const std::string& name)
@@ -175,16 +194,35 @@ class FakeGpu : public tensorflow::LocalDevice {
     if (!host.FromProto(tensorflow::cpu_allocator(), proto)) {
       return absl::InvalidArgumentError("a tensor proto that cannot be parsed");
     }
-    if (attributes.on_host() || !tensorflow::DataTypeCanUseMemcpy(host.dtype())) {
+    if (attributes.on_host()) {
       *tensor = host;
       return absl::OkStatus();
     }
-    *tensor = Tensor(GetAllocator(attributes), host.dtype(), host.shape());
-    return context_->CopyCPUTensorToDeviceSync(&host, this, tensor);
+    return ToDevice(host, tensor);
   }
   absl::Status Sync() override { return absl::OkStatus(); }
+  void Compute(tensorflow::OpKernel* kernel, tensorflow::OpKernelContext* context) override {
+    RunsOnGpu(kernel->type_string()).Add();
+    LocalDevice::Compute(kernel, context);
+  }
 
  private:
+  // Variants stay on the host, but what they hold goes to the device, as on a GPU.
+  absl::Status ToDevice(const Tensor& from, Tensor* to) {
+    if (from.dtype() != tensorflow::DT_VARIANT) {
+      *to = Tensor(&DeviceMemory::Get(), from.dtype(), from.shape());
+      return context_->CopyCPUTensorToDeviceSync(&from, this, to);
+    }
+    *to = Tensor(tensorflow::DT_VARIANT, from.shape());
+    for (int64_t i = 0; i < from.NumElements(); ++i) {
+      TF_RETURN_IF_ERROR(tensorflow::VariantDeviceCopy(
+          tensorflow::HOST_TO_DEVICE, from.flat<tensorflow::Variant>()(i),
+          &to->flat<tensorflow::Variant>()(i),
+          [this](const Tensor& one, Tensor* copied) { return ToDevice(one, copied); }));
+    }
+    return absl::OkStatus();
+  }
+
   FakeContext* const context_ = new FakeContext;
   AcceleratorDeviceInfo info_;
 };
@@ -192,17 +230,48 @@ class FakeGpu : public tensorflow::LocalDevice {
 class FakeGpuFactory : public tensorflow::DeviceFactory {
  public:
   absl::Status ListPhysicalDevices(std::vector<std::string>* devices) override {
-    devices->push_back("/physical_device:GPU:0");
+    if (!Hidden()) devices->push_back("/physical_device:GPU:0");
+    return absl::OkStatus();
+  }
+  absl::Status GetDeviceDetails(int,
+                                std::unordered_map<std::string, std::string>* details) override {
+    details->emplace("device_name", "emulated");
     return absl::OkStatus();
   }
   absl::Status CreateDevices(const tensorflow::SessionOptions& options, const std::string& prefix,
                              std::vector<std::unique_ptr<Device>>* devices) override {
+    const auto& counts = options.config.device_count();
+    const auto wanted = counts.find("GPU");
+    if (Hidden() || (wanted != counts.end() && wanted->second == 0)) return absl::OkStatus();
     devices->push_back(std::make_unique<FakeGpu>(options, prefix + "/device:GPU:0"));
     return absl::OkStatus();
   }
+
+ private:
+  // As a real one is.
+  static bool Hidden() {
+    const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+    return visible != nullptr && (*visible == '\0' || std::string(visible) == "-1");
+  }
 };
 
-[[maybe_unused]] const tensorflow::dfactory::Registrar<FakeGpuFactory> at_load("GPU", 210);
+// What TensorFlow calls, also for the dead tensors of a loop's end, which hold nothing.
+void CopyOnDevice(tensorflow::DeviceContext* context, tensorflow::DeviceContext*, Device* device,
+                  Device*, AllocatorAttributes, AllocatorAttributes, const Tensor* from, Tensor* to,
+                  int, tensorflow::StatusCallback done) {
+  context->CopyTensorInSameDevice(from, device, to, std::move(done));
+}
+
+// As a plugin's device: TensorFlow would hand its own copy function for GPUs a stream that is none.
+bool Register() {
+  const tensorflow::DeviceType gpu(tensorflow::DEVICE_GPU);
+  tensorflow::DeviceFactory::Register(gpu.type_string(), std::make_unique<FakeGpuFactory>(),
+                                      /*priority=*/210, /*is_pluggable_device=*/true);
+  return tensorflow::CopyTensor::Register(gpu, gpu, CopyOnDevice, /*is_pluggable_device=*/true)
+      .ok();
+}
+
+[[maybe_unused]] const bool at_load = Register();
 
 }  // namespace
 }  // namespace tensor_array_grad

@@ -1,21 +1,30 @@
-"""Runs our GPU kernels on a GPU that is none: `python emulated_gpu.py LIBRARY`, a test of ctest.
-
-LIBRARY is the op library with a fake device "GPU" (cc/testing/fake_gpu.cc), whose memory ends the
-process when anybody but the emulated device looks into it: so what passes here reads no value of
-device memory on the host, and has its handles, indices and sizes where stock has them.
-"""
+"""Programs written by hand that use each op on one device, with the values in its memory."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
+import tensor_array_grad
+from tensor_array_grad import _loader
+from tests.gpus import IS_EMULATED
+
 raw = tf.raw_ops
-GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
 SHAPES = [(1,), (7,), (16,), (3, 5)]  # of an element; only the third gives rows that are aligned
+OURS = "TensorArrayGrad>"
+
+with_shapes = pytest.mark.parametrize("shape", SHAPES)
+
+
+def with_floats(test: Any) -> Any:
+    return with_shapes(pytest.mark.parametrize("dtype", ["float32", "half"])(test))
+
+
+def with_numbers(test: Any) -> Any:
+    return with_shapes(pytest.mark.parametrize("dtype", ["float32", "half", "complex128"])(test))
 
 
 def values(rows: int, shape: tuple[int, ...], dtype: str = "float32") -> np.ndarray:
@@ -25,8 +34,9 @@ def values(rows: int, shape: tuple[int, ...], dtype: str = "float32") -> np.ndar
 
 
 def here(tensor: tf.Tensor) -> np.ndarray:
-    """The tensor's value, which must lie on the GPU."""
-    assert tensor.device == GPU, tensor.device
+    """The tensor's value, which must lie on the device that programs are told to run on."""
+    wanted = tf.constant(0.0).device
+    assert tensor.device == wanted, tensor.device
     return tensor.numpy()
 
 
@@ -37,7 +47,8 @@ def new_array(size: int, dtype: str) -> tuple[tf.Tensor, tf.Tensor]:
     return handle, flow
 
 
-def v3_arrays(shape: tuple[int, ...], dtype: str) -> None:
+@with_numbers
+def test_v3_arrays(device: str, shape: tuple[int, ...], dtype: str) -> None:
     """Unstack, read, gather, concat and size; sums of writes and of scatters."""
     x = values(5, shape, dtype)
     handle, flow = new_array(5, dtype)
@@ -64,7 +75,8 @@ def v3_arrays(shape: tuple[int, ...], dtype: str) -> None:
     raw.TensorArrayCloseV3(handle=handle)
 
 
-def v3_split(shape: tuple[int, ...], dtype: str) -> None:
+@with_floats
+def test_v3_split(device: str, shape: tuple[int, ...], dtype: str) -> None:
     """Pieces of different lengths, and an empty one."""
     x = values(7, shape, dtype)
     handle, flow = new_array(3, dtype)
@@ -73,7 +85,8 @@ def v3_split(shape: tuple[int, ...], dtype: str) -> None:
     np.testing.assert_array_equal(here(last), x[4:])
 
 
-def lists(shape: tuple[int, ...], dtype: str) -> None:
+@with_floats
+def test_lists(device: str, shape: tuple[int, ...], dtype: str) -> None:
     """Lists that are cut, set, summed, stacked, and copied between devices."""
     x = values(300, shape, dtype)
     cut = raw.TensorListFromTensor(tensor=x, element_shape=shape)
@@ -111,7 +124,8 @@ def _dtype(dtype: str) -> dict[str, str]:
     return {"element_dtype": dtype}
 
 
-def list_errors(shape: tuple[int, ...], dtype: str) -> None:
+@with_floats
+def test_list_errors(device: str, shape: tuple[int, ...], dtype: str) -> None:
     """What is refused on a CPU is refused on a GPU."""
     cut = raw.TensorListFromTensor(tensor=values(2, shape, dtype), element_shape=shape)
     message = ""
@@ -122,15 +136,16 @@ def list_errors(shape: tuple[int, ...], dtype: str) -> None:
     assert "Trying to access element 2" in message
 
 
-def gradient_in_function(shape: tuple[int, ...], dtype: str) -> None:
+@with_shapes
+def test_gradient_in_function(device: str, shape: tuple[int, ...]) -> None:
     """An unrolled program of arrays in a tf.function, where the graph pass rewrites its sums."""
 
     @tf.function
     def program(x: tf.Tensor) -> tf.Tensor:
-        array = tf.TensorArray(dtype, size=4).unstack(x)
+        array = tf.TensorArray(tf.float32, size=4).unstack(x)
         return sum(array.read(i) * float(i + 1) for i in (0, 1, 3))
 
-    x = tf.constant(values(4, shape, dtype))
+    x = tf.constant(values(4, shape))
     with tf.GradientTape() as tape:
         tape.watch(x)
         result = program(x)
@@ -138,22 +153,86 @@ def gradient_in_function(shape: tuple[int, ...], dtype: str) -> None:
     np.testing.assert_array_equal(tape.gradient(result, x).numpy(), want)
 
 
-def main(library: str) -> None:
-    """Runs every program; an assertion or a crash is a failure."""
-    tf.load_op_library(library)
-    assert tf.config.list_logical_devices("GPU"), "the fake GPU is not seen"
-    programs: list[Callable[[tuple[int, ...], str], None]] = [
-        *(v3_arrays, v3_split, lists, list_errors),
-        gradient_in_function,
+# ---- the ops that the graph pass puts in the place of stock's
+
+
+def recurrence(x: tf.Tensor) -> tf.Tensor:
+    """A loop that reads and writes an array; its gradient keeps floats, lists and indices."""
+    steps = x.shape[0]
+    array = tf.TensorArray(x.dtype, steps, clear_after_read=False).write(0, x[0]).write(1, x[1])
+
+    def body(i: tf.Tensor, array: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
+        return i + 1, array.write(i, tf.tanh(array.read(i - 1)) * array.read(i - 2) + x[i])
+
+    return tf.while_loop(lambda i, _: i < steps, body, (2, array))[1].stack()
+
+
+def value_and_gradient(device: str, x: tf.Tensor) -> list[np.ndarray]:
+    """Of `recurrence`, in a function that is traced and run on `device`."""
+
+    @tf.function
+    def both(x: tf.Tensor) -> list[tf.Tensor]:
+        with tf.device(device):
+            y = recurrence(x)
+            return [y, tf.gradients(tf.reduce_sum(y * y), x)[0]]
+
+    return [tensor.numpy() for tensor in both(x)]
+
+
+@with_shapes
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_ops_of_the_graph_pass_keep_a_loops_values(
+    device: str, counted: Any, shape: tuple[int, ...], dtype: str
+) -> None:
+    x = tf.constant(np.random.default_rng(3).normal(size=(6, *shape)), dtype)
+    got = value_and_gradient(device, x)
+    assert counted[f"kernels.{OURS}PackAccumulators"] == 1  # of constants: folded on the CPU
+    for op in ("ListAccumulate", "PushAccumulators", "PopAccumulators"):
+        assert counted[f"kernels.{OURS}{op}"] > 0, op
+        if IS_EMULATED and "GPU" in device:
+            assert counted[f"fake_gpu.{OURS}{op}"] == counted[f"kernels.{OURS}{op}"], op
+    with tensor_array_grad.graph_pass(False):
+        want = value_and_gradient(device, x)
+    for mine, theirs in zip(got, want, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6 if dtype == "float32" else 1e-14)
+
+
+@with_shapes
+def test_accumulators_give_back_what_was_pushed(device: str, shape: tuple[int, ...]) -> None:
+    ops = _loader.ops()
+    x, y = values(3, shape), values(3, (2,), "half")
+    lists = [
+        raw.EmptyTensorList(element_shape=shape, max_num_elements=-1, element_dtype=tf.float32),
+        raw.EmptyTensorList(element_shape=-1, max_num_elements=-1, element_dtype=tf.half),
     ]
-    for program in programs:
-        for shape in SHAPES:
-            dtypes = ["float32"] if program is gradient_in_function else ["float32", "half"]
-            for dtype in (*dtypes, *(["complex128"] if program is v3_arrays else [])):
-                with tf.device("/GPU:0"):
-                    program(shape, dtype)
-                print(f"{program.__name__} {shape} {dtype}: as on a CPU")
+    both = ops.tensor_array_grad_pack_accumulators(lists=lists)
+    for row in range(3):
+        pushed = [tf.constant(x[row]), tf.constant(y[row])]
+        both = ops.tensor_array_grad_push_accumulators(accumulators=both, values=pushed)
+    with tf.device("/CPU:0"):  # the variant travels to the host and its elements with it
+        _, popped = ops.tensor_array_grad_pop_accumulators(
+            accumulators=tf.identity(both), T=[tf.float32, tf.half]
+        )
+        assert "CPU" in popped[0].device
+        np.testing.assert_array_equal(popped[0].numpy(), x[2])
+    for row in (2, 1, 0):
+        both, popped = ops.tensor_array_grad_pop_accumulators(
+            accumulators=both, T=[tf.float32, tf.half]
+        )
+        np.testing.assert_array_equal(here(popped[0]), x[row])
+        np.testing.assert_array_equal(here(popped[1]), y[row])
 
 
-if __name__ == "__main__":
-    main(sys.argv[1])
+@with_floats
+def test_a_list_accumulates(device: str, shape: tuple[int, ...], dtype: str) -> None:
+    x = values(4, shape, dtype)
+    total = raw.TensorListFromTensor(tensor=x, element_shape=shape)
+    for index in (0, 2, 2):
+        total = _loader.ops().tensor_array_grad_list_accumulate(
+            list=total, index=index, item=x[3], element_shape=shape, num_elements=4
+        )
+    want = x.copy()
+    want[0] += x[3]
+    want[2] += 2 * x[3]
+    got = raw.TensorListStack(input_handle=total, element_shape=shape, element_dtype=dtype)
+    np.testing.assert_array_equal(here(got), want)

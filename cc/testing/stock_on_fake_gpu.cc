@@ -1,0 +1,97 @@
+// What TensorFlow's wheel with CUDA has for a GPU and the one without does not: kernels of common
+// ops, so that whole programs run on the fake device as they would on a GPU, lists and gradients
+// on one device with the values between them. Each is the CPU's kernel, let into device memory
+// for as long as it runs.
+
+#include <cuda_runtime.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensorflow/core/framework/kernel_def_builder.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::OpKernel;
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+
+class CpuKernelOnFakeGpu : public OpKernel {
+ public:
+  explicit CpuKernelOnFakeGpu(OpKernelConstruction* ctx) : OpKernel(ctx) {
+    absl::Status status;
+    kernel_ = tensorflow::CreateOpKernel(tensorflow::DeviceType(tensorflow::DEVICE_CPU),
+                                         ctx->device(), tensorflow::cpu_allocator(), def(),
+                                         ctx->graph_def_version(), &status);
+    OP_REQUIRES_OK(ctx, status);
+  }
+
+  void Compute(OpKernelContext* ctx) override {
+    // The sum of two lists is ours, and has to find its own way to device memory.
+    const bool of_lists = ctx->num_inputs() > 0 && ctx->input_dtype(0) == tensorflow::DT_VARIANT;
+    if (of_lists) return kernel_->Compute(ctx);
+    const FakeCudaTouch touch;
+    kernel_->Compute(ctx);
+  }
+
+ private:
+  std::unique_ptr<OpKernel> kernel_;
+};
+
+using Types = std::vector<tensorflow::DataType>;
+
+// No int32: TensorFlow computes with it in host memory, whichever device is named.
+const Types& Numbers() {
+  static const auto* const types =
+      new Types{tensorflow::DT_HALF,   tensorflow::DT_BFLOAT16,  tensorflow::DT_FLOAT,
+                tensorflow::DT_DOUBLE, tensorflow::DT_COMPLEX64, tensorflow::DT_COMPLEX128,
+                tensorflow::DT_INT64,  tensorflow::DT_BOOL};
+  return *types;
+}
+
+void Register(const char* op, const char* type_attribute, const Types& types = Numbers()) {
+  tensorflow::KernelDefBuilder def(op);
+  def.Device(tensorflow::DEVICE_GPU);
+  if (type_attribute != nullptr) def.TypeConstraint(type_attribute, types);
+  tensorflow::kernel_factory::OpKernelRegistrar(
+      def.Build(), op,
+      [](OpKernelConstruction* ctx) -> OpKernel* { return new CpuKernelOnFakeGpu(ctx); });
+}
+
+bool RegisterAll() {
+  for (const char* op : {"Abs",         "Add",          "AddV2",
+                         "BroadcastTo", "ConcatV2",     "Cos",
+                         "Equal",       "Exp",          "Fill",
+                         "Greater",     "GreaterEqual", "Less",
+                         "LessEqual",   "Log",          "MatMul",
+                         "Max",         "Maximum",      "Mean",
+                         "Min",         "Minimum",      "Mul",
+                         "Neg",         "NotEqual",     "OnesLike",
+                         "Pack",        "Pow",          "Prod",
+                         "RealDiv",     "Select",       "SelectV2",
+                         "Sigmoid",     "SigmoidGrad",  "Sign",
+                         "Sin",         "Slice",        "Sqrt",
+                         "Square",      "StridedSlice", "StridedSliceGrad",
+                         "Sub",         "Sum",          "Tanh",
+                         "TanhGrad",    "Tile",         "Transpose",
+                         "Unpack"}) {
+    Register(op, "T");
+  }
+  Types and_lists = Numbers();
+  and_lists.push_back(tensorflow::DT_VARIANT);
+  for (const char* op : {"AddN", "ZerosLike"}) Register(op, "T", and_lists);
+  for (const char* op : {"AssignAddVariableOp", "AssignSubVariableOp"}) Register(op, "dtype");
+  for (const char* op : {"LogicalAnd", "LogicalNot", "LogicalOr"}) Register(op, nullptr);
+  Register("Cast", "SrcT");
+  Register("GatherV2", "Tparams");
+  return true;
+}
+
+[[maybe_unused]] const bool at_load = RegisterAll();
+
+}  // namespace
+}  // namespace tensor_array_grad

@@ -1,0 +1,38 @@
+# The package once more, in <build>/emulated_gpu, with an op library that brings a device "GPU"
+# (cc/testing/fake_gpu.cc): the Python tests run on it as on a machine with a GPU. Any of them:
+#
+#   PYTHONPATH=<build>/emulated_gpu TENSOR_ARRAY_GRAD_GPU=1 pytest
+if(NOT TARGET tag_bind)
+  return()
+endif()
+set(_package ${PROJECT_BINARY_DIR}/emulated_gpu/tensor_array_grad)
+
+add_library(ops_with_fake_gpu SHARED cc/testing/fake_gpu.cc cc/testing/stock_on_fake_gpu.cc
+  cc/testing/emulated_cuda.cc
+  ${TAG_OP_SOURCES} $<TARGET_OBJECTS:tag_kernels> $<TARGET_OBJECTS:tag_graph>)
+target_include_directories(ops_with_fake_gpu BEFORE PRIVATE cc/testing/fake_cuda)
+target_link_libraries(ops_with_fake_gpu PRIVATE tag_lists tag_resource tag_device ${CMAKE_DL_LIBS})
+target_link_options(ops_with_fake_gpu PRIVATE
+  -Wl,-z,defs -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/exports.map)
+# The name by which the package and the bindings find the op library beside them.
+set_target_properties(ops_with_fake_gpu PROPERTIES
+  OUTPUT_NAME tensor_array_grad LIBRARY_OUTPUT_DIRECTORY ${_package})
+
+file(GLOB _modules CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/tensor_array_grad/*.py)
+set(_copied ${_package}/build_info.json)
+add_custom_command(OUTPUT ${_copied}
+  DEPENDS ${_modules} tag_bind ${PROJECT_BINARY_DIR}/build_info.json
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${_package}
+  COMMAND ${CMAKE_COMMAND} -E copy ${_modules} $<TARGET_FILE:tag_bind> ${_package}
+  COMMAND ${CMAKE_COMMAND} -E copy ${PROJECT_BINARY_DIR}/build_info.json ${_copied}
+  COMMENT "Copying the package beside the library with a fake GPU" VERBATIM)
+add_custom_target(emulated_gpu ALL DEPENDS ${_copied} ops_with_fake_gpu)
+
+# The files that say most about a device; all of them take too long for every build.
+set(_tests gpu_test gpu_programs_test access_test bulk_test grad_test lifecycle_test modes_test)
+list(TRANSFORM _tests REPLACE "(.+)" "tests/\\1.py")
+add_test(NAME emulated_gpu_test
+  COMMAND ${Python_EXECUTABLE} -m pytest -q -p no:cacheprovider ${_tests}
+  WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+set_tests_properties(emulated_gpu_test PROPERTIES ENVIRONMENT
+  "PYTHONPATH=${PROJECT_BINARY_DIR}/emulated_gpu;TENSOR_ARRAY_GRAD_GPU=1;TF_CPP_MIN_LOG_LEVEL=2")
