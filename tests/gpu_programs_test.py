@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -167,13 +168,26 @@ def recurrence(x: tf.Tensor) -> tf.Tensor:
     return tf.while_loop(lambda i, _: i < steps, body, (2, array))[1].stack()
 
 
-def value_and_gradient(device: str, x: tf.Tensor) -> list[np.ndarray]:
-    """Of `recurrence`, in a function that is traced and run on `device`."""
+def reads(x: tf.Tensor) -> tf.Tensor:
+    """A loop that reads an array, in one branch and in both."""
+    array = tf.TensorArray(x.dtype, x.shape[0], clear_after_read=False).unstack(x)
+
+    def body(i: tf.Tensor, h: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        read = tf.cond(i % 2 == 0, lambda: array.read(i), lambda: tf.zeros_like(h))
+        return i + 1, tf.tanh(h * 0.5 + read) + array.read(i)
+
+    return tf.while_loop(lambda i, _: i < x.shape[0], body, (0, x[0]))[1]
+
+
+def value_and_gradient(
+    device: str, program: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor
+) -> list[np.ndarray]:
+    """Of `program`, in a function that is traced and run on `device`."""
 
     @tf.function
     def both(x: tf.Tensor) -> list[tf.Tensor]:
         with tf.device(device):
-            y = recurrence(x)
+            y = program(x)
             return [y, tf.gradients(tf.reduce_sum(y * y), x)[0]]
 
     return [tensor.numpy() for tensor in both(x)]
@@ -181,18 +195,30 @@ def value_and_gradient(device: str, x: tf.Tensor) -> list[np.ndarray]:
 
 @with_shapes
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("program", "ops"),
+    [
+        (recurrence, ["ListAccumulate", "PushAccumulators", "PopAccumulators"]),
+        (reads, ["ListAccumulateIf", "PushAccumulators", "PopAccumulators"]),
+    ],
+)
 def test_the_ops_of_the_graph_pass_keep_a_loops_values(
-    device: str, counted: Any, shape: tuple[int, ...], dtype: str
+    device: str,
+    counted: Any,
+    program: Callable[[tf.Tensor], tf.Tensor],
+    ops: list[str],
+    shape: tuple[int, ...],
+    dtype: str,
 ) -> None:
     x = tf.constant(np.random.default_rng(3).normal(size=(6, *shape)), dtype)
-    got = value_and_gradient(device, x)
+    got = value_and_gradient(device, program, x)
     assert counted[f"kernels.{OURS}PackAccumulators"] == 1  # of constants: folded on the CPU
-    for op in ("ListAccumulate", "PushAccumulators", "PopAccumulators"):
+    for op in ops:
         assert counted[f"kernels.{OURS}{op}"] > 0, op
         if IS_EMULATED and "GPU" in device:
             assert counted[f"fake_gpu.{OURS}{op}"] == counted[f"kernels.{OURS}{op}"], op
     with tensor_array_grad.graph_pass(False):
-        want = value_and_gradient(device, x)
+        want = value_and_gradient(device, program, x)
     for mine, theirs in zip(got, want, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-6 if dtype == "float32" else 1e-14)
 
@@ -231,8 +257,16 @@ def test_a_list_accumulates(device: str, shape: tuple[int, ...], dtype: str) -> 
         total = _loader.ops().tensor_array_grad_list_accumulate(
             list=total, index=index, item=x[3], element_shape=shape, num_elements=4
         )
+    ops = _loader.ops()
+    like = raw.TensorListReserve(element_shape=shape, num_elements=4, element_dtype=dtype)
+    total = ops.tensor_array_grad_list_accumulate_like(list=total, index=1, item=x[3], like=like)
+    for predicate in (True, False):
+        total = ops.tensor_array_grad_list_accumulate_if(
+            list=total, index=0, item=x[2], like=like, predicate=predicate, wanted=True
+        )
     want = x.copy()
-    want[0] += x[3]
+    want[0] += x[3] + x[2]
+    want[1] += x[3]
     want[2] += 2 * x[3]
     got = raw.TensorListStack(input_handle=total, element_shape=shape, element_dtype=dtype)
     np.testing.assert_array_equal(here(got), want)

@@ -71,9 +71,17 @@ def test_no_op_lacks_a_kernel_that_stock_has_on_a_gpu() -> None:
 
 
 @needs_kernels
-def test_our_own_op_is_served_where_the_graph_pass_puts_it() -> None:
-    (accumulate,) = kernels("TensorArrayGrad>ListAccumulate", ours=True)
-    assert sorted(accumulate.host_memory_arg) == ["element_shape", "index", "num_elements"]
+@pytest.mark.parametrize(
+    ("op", "on_host"),
+    [
+        ("ListAccumulate", ["element_shape", "index", "num_elements"]),
+        ("ListAccumulateLike", ["index"]),
+        ("ListAccumulateIf", ["index", "predicate"]),
+    ],
+)
+def test_our_own_ops_are_served_where_the_graph_pass_puts_them(op: str, on_host: list[str]) -> None:
+    (accumulate,) = kernels(f"TensorArrayGrad>{op}", ours=True)
+    assert sorted(accumulate.host_memory_arg) == on_host
     set_item = dtypes(kernels("TensorListSetItem", ours=True))
     assert set(set_item) <= set(dtypes([accumulate]))
 
