@@ -285,6 +285,8 @@ def main(module: str, all_cases: Sequence[Case], arguments: Sequence[str] | None
 
     options = _parse(module, arguments)
     plan = QUICK if options.quick else FULL
+    if options.largest is not None:
+        plan = dataclasses.replace(plan, largest_n=options.largest, limit_s=FULL.limit_s)
     chosen = [c for c in all_cases if any(word in c.name for word in options.cases or [""])]
     facts = machine()
     print(facts, flush=True)
@@ -307,6 +309,7 @@ def main(module: str, all_cases: Sequence[Case], arguments: Sequence[str] | None
 def _parse(module: str, arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python -m {module}")
     parser.add_argument("--quick", action="store_true", help="small sizes, few runs")
+    parser.add_argument("--largest", type=int, metavar="N", help="no larger sizes than N")
     parser.add_argument("--out", type=pathlib.Path, default=_RESULTS, help="where results go")
     parser.add_argument("cases", nargs="*", help="only cases with one of these in their names")
     return parser.parse_args(arguments)

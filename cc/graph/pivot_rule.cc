@@ -40,10 +40,11 @@ bool IsConstantOf(const Node& node, const Node& pivot) {
                      [&](const Edge* edge) { return edge->src() == &pivot; });
 }
 
-// Lets the readers of an Identity that waits for nothing read what it reads.
+// Lets the readers of an Identity that waits for nothing read what it reads. One without readers
+// stays: it may be a pivot that is still to come.
 absl::Status ReadPast(Node* identity, Graph* graph) {
   const Source from = InputOf(*identity, 0);
-  const bool plain = WaitsForNothing(*identity) && !IsWaitedFor(*identity) &&
+  const bool plain = WaitsForNothing(*identity) && !IsWaitedFor(*identity) && IsUsed(*identity) &&
                      OnSameDevice(*from.node, *identity) &&
                      !tensorflow::IsRefType(from.node->output_type(from.slot));
   if (!plain) return absl::OkStatus();

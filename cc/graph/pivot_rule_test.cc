@@ -111,6 +111,12 @@ TEST_F(PivotRuleTest, APivotThatNobodyUsesGoesWithItsSwitch) {
   for (const char* node : {"pivot_t", "pivot_f", "pred"}) EXPECT_EQ(Find(node), nullptr);
 }
 
+TEST_F(PivotRuleTest, APivotThatNobodyUsesMayItselfWait) {
+  AddUnary("unused", "Identity", DT_INT32, {"x:1", "^pivot_t"});
+  Apply();
+  for (const char* node : {"unused", "x", "pivot_t"}) EXPECT_EQ(Find(node), nullptr) << node;
+}
+
 TEST_F(PivotRuleTest, APivotThatIsReadStays) {
   AddUnary("reader", "Identity", DT_BOOL, {"pivot_t"});
   AddSum("y", {"x:1", "^pivot_t"});
