@@ -62,6 +62,34 @@ def test_values_and_gradients_are_those_of_eager_mode(program):
         np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
+@pytest.fixture
+def optimizer(request):
+    """Without some of TensorFlow's own rewrites, which hide some graphs from ours."""
+    tf.config.optimizer.set_experimental_options(request.param)
+    yield
+    tf.config.optimizer.set_experimental_options(
+        {option: not value for option, value in request.param.items()}
+    )
+
+
+@pytest.mark.parametrize("optimizer", [{"disable_meta_optimizer": True}], indirect=True)
+@pytest.mark.parametrize("program", loops.LOOPS)
+def test_nor_where_tensorflow_rewrites_nothing(optimizer, program):
+    for got, want in zip(gradient_of(program), gradient_of(program, enabled=False), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "optimizer", [{"constant_folding": False}, {"arithmetic_optimization": False}], indirect=True
+)
+@pytest.mark.parametrize(
+    "program", [loops.counters_that_double, loops.branches_in_branches, loops.recurrence]
+)
+def test_nor_where_tensorflow_rewrites_less(optimizer, program):
+    for got, want in zip(gradient_of(program), gradient_of(program, enabled=False), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-14)
+
+
 @pytest.mark.parametrize(
     ("rule", "program"), [(rule, program) for rule, found in FIND.items() for program in found]
 )
@@ -115,6 +143,82 @@ def test_a_call_that_only_constants_feed_runs_once_a_step(n):
     call = _loop_that_calls(lambda: tf.numpy_function(called, [7], tf.float64), n)
     np.testing.assert_array_equal(call(), [8.0 * n] * 2)
     assert calls == [7] * n
+
+
+@pytest.mark.parametrize("n", [0, 1, N])
+def test_an_op_of_several_constants_runs_once_a_step(n):
+    calls = []
+
+    def called(*values):
+        calls.append([int(value) for value in values])
+        return np.float64(0)
+
+    variable = tf.Variable([0.0, 0.0, 0.0], dtype=tf.float64)
+
+    def effects():
+        variable.scatter_nd_add([[1]], [tf.constant(1.0, tf.float64)])
+        variable[2].assign(5.0)
+        return tf.numpy_function(called, [7, 8], tf.float64)
+
+    _loop_that_calls(effects, n)()
+    assert calls == [[7, 8]] * n
+    np.testing.assert_array_equal(variable, [0.0, n, 5.0 if n else 0.0])
+
+
+@pytest.mark.parametrize("optimizer", [{}, {"constant_folding": False}], indirect=True)
+def test_an_op_of_several_constants_runs_in_the_branch_that_is_taken_alone(optimizer):
+    calls = []
+
+    def called(*values):
+        calls.append([int(value) for value in values])
+        return np.float64(0)
+
+    @tf.function
+    def function(x):
+        array = loops.unstacked(x)
+
+        def taken():
+            return tf.ensure_shape(tf.numpy_function(called, [7, 8], tf.float64), [])
+
+        def body(i, h):
+            return i + 1, h + array.read(i) + tf.cond(i % 2 == 0, taken, lambda: h[0] * 0.0)
+
+        return tf.while_loop(lambda i, h: i < N, body, (0, x[0]))[1]
+
+    function(tf.ones([N, 2], tf.float64)).numpy()
+    assert calls == [[7, 8]] * (N // 2)
+
+
+@pytest.mark.parametrize("optimizer", [{}, {"constant_folding": False}], indirect=True)
+def test_a_branch_comes_after_what_came_before_it(optimizer):
+    variable = tf.Variable(1.0, dtype=tf.float64)
+
+    def doubles(_):
+        time.sleep(0.02)
+        return np.float64(2.0)
+
+    @tf.function
+    def function(x):
+        array = loops.unstacked(x)
+
+        def body(i, h):
+            by = tf.ensure_shape(tf.numpy_function(doubles, [i], tf.float64), [])
+            variable.assign(variable * by)
+
+            def taken():
+                variable.assign_add(h[0] * 0.0 + tf.cast(i, tf.float64) + 1.0)
+                return h
+
+            tf.cond(i % 2 == 0, taken, lambda: h)
+            return i + 1, h * 0.5 + array.read(i)
+
+        return tf.while_loop(lambda i, h: i < N, body, (0, x[0]))[1]
+
+    function(tf.ones([N, 2], tf.float64)).numpy()
+    want = 1.0
+    for i in range(N):
+        want = want * 2.0 + (i + 1.0 if i % 2 == 0 else 0.0)
+    assert variable.numpy() == want
 
 
 @pytest.mark.parametrize("n", [0, 1, N])

@@ -261,6 +261,43 @@ def a_counter_that_begins_and_ends_elsewhere(x):
     return h * tf.cast(end, h.dtype)
 
 
+def copies_of_what_never_changes(x):
+    def body(i, c, d, h):
+        return i + 1, c, c, h * d[0] + array.read(i) * c[1]
+
+    array = unstacked(x)
+    _, c, d, h = tf.while_loop(lambda i, *_: i < N, body, (0, x[0], x[1], x[2]))
+    return h * d + c
+
+
+def two_names_of_one_array(x):
+    def body(i, a, b, h):
+        return i + 1, a, a, h + a.read(i) + b.read(i)
+
+    start = (0, unstacked(x), unstacked(x * 2.0), x[0])
+    return tf.while_loop(lambda i, *_: i < N, body, start)[3]
+
+
+def counters_that_follow_each_other(x):
+    array = unstacked(x)
+
+    def body(i, k, m, before, h):
+        return i + 1, k + 1, m + 1, k + 1, tf.tanh(h + array.read(m)) * tf.cast(before, h.dtype)
+
+    _, k, m, before, h = tf.while_loop(lambda i, *_: i < N, body, (0, 0, 0, 7, x[0]))
+    return h * tf.cast(k + m + before, h.dtype)
+
+
+def counters_that_double(x):
+    array = unstacked(x)
+
+    def body(i, p, q, h):
+        return i + 1, p + q, q + q, h * 0.5 + array.read(i)
+
+    _, p, q, h = tf.while_loop(lambda i, *_: i < N, body, (0, 1, 1, x[0]))
+    return h * tf.cast(p + 3 * q, h.dtype)
+
+
 LOOPS = [
     read_loop,
     no_step,
@@ -292,4 +329,8 @@ LOOPS = [
     elements_of_unknown_shape_in_a_branch,
     counters_of_many_kinds,
     a_counter_that_begins_and_ends_elsewhere,
+    copies_of_what_never_changes,
+    two_names_of_one_array,
+    counters_that_follow_each_other,
+    counters_that_double,
 ]

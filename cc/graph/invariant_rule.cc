@@ -55,9 +55,9 @@ bool IsOrdinaryRing(const LoopVariable& v) {
       !TryGetNodeAttr(v.enter->attrs(), "is_constant", &constant) || constant) {
     return false;
   }
-  if (!HasOneConsumer(*v.enter)) return false;
+  if (!HasRingOfItsOwn(v)) return false;
   if (!WaitsForNothing(*v.merge) || !WaitsForNothing(*v.gate)) return false;
-  if (IsWaitedFor(*v.merge) || IsWaitedFor(*v.gate) || IsWaitedFor(*v.next)) return false;
+  if (IsWaitedFor(*v.merge) || IsWaitedFor(*v.gate)) return false;
   return !IsMergeIndexRead(v) && IsOnOneDevice(v);
 }
 

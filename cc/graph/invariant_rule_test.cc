@@ -203,6 +203,17 @@ TEST_F(InvariantRuleTest, AVariableOfWhichANodeIsWaitedForStays) {
   }
 }
 
+TEST_F(InvariantRuleTest, AVariableThatSharesItsEnterOrNextStepStays) {
+  ExpectKept([&] {
+    AddVariable("copy", DT_INT32, "n_gate:1");
+    Named("copy_merge").set_input(1, "n_next");
+  });
+  ExpectKept([&] {
+    AddVariable("copy", DT_INT32, "i_plus");
+    Named("copy_merge").set_input(0, "n_enter");
+  });
+}
+
 TEST_F(InvariantRuleTest, AVariableThatControlFlowReadsStays) {
   for (const char* source : {"n_gate:1", "n_merge"}) {
     SCOPED_TRACE(source);

@@ -84,6 +84,10 @@ bool IsBodyGate(const Node& node, const Node& loop_cond) {
          InputOf(*gate.node, 1).node == &loop_cond;
 }
 
+bool HasRingOfItsOwn(const LoopVariable& variable) {
+  return HasOneConsumer(*variable.enter) && HasOneConsumer(*variable.next);
+}
+
 bool IsOnOneDevice(const LoopVariable& variable) {
   for (const Node* node : {variable.merge, variable.gate, variable.next, variable.exit}) {
     if (node != nullptr && !OnSameDevice(*node, *variable.enter)) return false;

@@ -41,6 +41,10 @@ bool CarriesList(const std::vector<LoopVariable>& variables, const tensorflow::G
 // the loop goes on. Whoever waits for it runs once in each step that is taken.
 bool IsBodyGate(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
 
+// Whether the enter and the next step feed this merge alone. Optimizers make one node of equal
+// ones.
+bool HasRingOfItsOwn(const LoopVariable& variable);
+
 // Whether all nodes of the ring sit on one device.
 bool IsOnOneDevice(const LoopVariable& variable);
 

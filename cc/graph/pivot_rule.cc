@@ -1,7 +1,8 @@
 #include "cc/graph/pivot_rule.h"
 
 #include <algorithm>
-#include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "cc/graph/loop_variable.h"
 #include "cc/graph/node_util.h"
@@ -15,23 +16,40 @@ using tensorflow::Edge;
 using tensorflow::Graph;
 using tensorflow::Node;
 
-// Whether `node` is dead where `branch` is not taken, whatever `except` and its waits are.
-bool HasDataFrom(const Branch& branch, const Node& node, const Node* except,
-                 const StepLiveness& liveness) {
-  if (node.IsMerge()) return false;
-  return std::any_of(node.in_edges().begin(), node.in_edges().end(), [&](const Edge* edge) {
-    return !edge->IsControlEdge() && edge->src() != except &&
-           liveness.IsOn(branch, {edge->src(), edge->src_output()});
-  });
-}
+// Tells who is alive only where a pivot is, by data alone.
+class FollowersOf {
+ public:
+  FollowersOf(Node* pivot, const StepLiveness& liveness) : pivot_(pivot), liveness_(liveness) {}
 
-// Whether nobody can tell `constant` from one that is alive where `branch` is not taken.
-bool OnlyFeedsThatBranch(const Node& constant, const Branch& branch, const StepLiveness& liveness) {
-  for (const Edge* edge : constant.out_edges()) {
-    if (!HasDataFrom(branch, *edge->dst(), &constant, liveness)) return false;
+  // Whether the data of `node` says so. That of constants does not count: they may be freed too.
+  bool Has(const Node& node) {
+    const auto known = known_.find(node.id());
+    if (known != known_.end()) return known->second;
+    return known_.emplace(node.id(), Find(node)).first->second;
   }
-  return true;
-}
+
+  // Whether nobody can tell `constant` from one that is alive where the pivot is not.
+  bool AreAllReadersOf(const Node& constant) {
+    const auto& edges = constant.out_edges();
+    return std::all_of(edges.begin(), edges.end(),
+                       [this](const Edge* edge) { return Has(*edge->dst()); });
+  }
+
+ private:
+  bool Find(const Node& node) const {
+    if (node.IsMerge()) return false;
+    std::vector<Source> data;
+    for (const Edge* edge : node.in_edges()) {
+      if (edge->IsControlEdge() || edge->src()->IsConstant()) continue;
+      data.push_back({edge->src(), edge->src_output()});
+    }
+    return liveness_.FollowsFrom({pivot_, 0}, data);
+  }
+
+  Node* const pivot_;
+  const StepLiveness& liveness_;
+  std::unordered_map<int, bool> known_;  // by Node::id()
+};
 
 // A Const that waits for `pivot` and for nothing else.
 bool IsConstantOf(const Node& node, const Node& pivot) {
@@ -40,11 +58,10 @@ bool IsConstantOf(const Node& node, const Node& pivot) {
                      [&](const Edge* edge) { return edge->src() == &pivot; });
 }
 
-// Lets the readers of an Identity that waits for nothing read what it reads. One without readers
-// stays: it may be a pivot that is still to come.
+// Lets the readers of an Identity that waits for nothing read what it reads.
 absl::Status ReadPast(Node* identity, Graph* graph) {
   const Source from = InputOf(*identity, 0);
-  const bool plain = WaitsForNothing(*identity) && !IsWaitedFor(*identity) && IsUsed(*identity) &&
+  const bool plain = WaitsForNothing(*identity) && !IsWaitedFor(*identity) &&
                      OnSameDevice(*from.node, *identity) &&
                      !tensorflow::IsRefType(from.node->output_type(from.slot));
   if (!plain) return absl::OkStatus();
@@ -56,16 +73,17 @@ absl::Status ReadPast(Node* identity, Graph* graph) {
 
 // Removes what `pivot` was made of, if nobody uses it.
 void RemovePivot(Node* pivot, Graph* graph) {
-  Node* const from = InputOf(*pivot, 0).node;
-  const bool gate = InputOf(*from, 1).node->IsLoopCond();
   if (IsUsed(*pivot)) return;
+  Node* const from = InputOf(*pivot, 0).node;
   graph->RemoveNode(pivot);
-  if (!gate) RemoveIfUnused(from, graph);
+  // The gates of the loop stay, and a constant of the loop keeps a reader (InvariantRule says why).
+  if (InputOf(*from, 1).node->IsLoopCond() || InputOf(*from, 0).node->IsEnter()) return;
+  RemoveIfUnused(from, graph);
 }
 
 // Takes away the waits for `pivot` that say nothing new; returns how many.
 absl::StatusOr<int> FreeThoseWhoWait(Node* pivot, const StepLiveness& liveness, Graph* graph) {
-  const Branch branch = BranchOfPivot(*pivot);
+  FollowersOf followers(pivot, liveness);
   Node* const gated = InputOf(*InputOf(*pivot, 0).node, 0).node;
   std::vector<const Edge*> waits;
   for (const Edge* edge : pivot->out_edges()) {
@@ -77,14 +95,14 @@ absl::StatusOr<int> FreeThoseWhoWait(Node* pivot, const StepLiveness& liveness, 
   int freed = 0;
   for (const Edge* edge : waits) {
     Node* const waiter = edge->dst();
-    if (HasDataFrom(branch, *waiter, nullptr, liveness)) {
+    if (followers.Has(*waiter)) {
       graph->RemoveControlEdge(edge);
       ++freed;
       if (!waiter->IsIdentity()) continue;
       const absl::Status past = ReadPast(waiter, graph);
       if (!past.ok()) return past;
     } else if (IsConstantOf(*waiter, *pivot) && OnSameDevice(*gated, *waiter) &&
-               OnlyFeedsThatBranch(*waiter, branch, liveness)) {
+               followers.AreAllReadersOf(*waiter)) {
       graph->RemoveControlEdge(edge);
       graph->AddControlEdge(gated, waiter);
       ++freed;
@@ -98,18 +116,19 @@ absl::StatusOr<int> FreeThoseWhoWait(Node* pivot, const StepLiveness& liveness, 
 absl::Status PivotRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
   if (!CarriesList(LoopVariablesOf(*node), *graph)) return absl::OkStatus();
   const StepLiveness liveness(*node);
-  std::vector<Node*> pivots;
-  for (Node* candidate : liveness.nodes()) {
+  std::vector<int> pivots;  // by id: one may go before its turn, and another node have its place
+  for (const Node* candidate : liveness.nodes()) {
     if (BranchOfPivot(*candidate).predicate.node != nullptr &&
         (IsWaitedFor(*candidate) || !IsUsed(*candidate))) {
-      pivots.push_back(candidate);
+      pivots.push_back(candidate->id());
     }
   }
-  for (Node* pivot : pivots) {
-    const std::string name = pivot->name();
+  for (const int id : pivots) {
+    Node* const pivot = graph->FindNodeId(id);
+    if (pivot == nullptr || BranchOfPivot(*pivot).predicate.node == nullptr) continue;
     const auto freed = FreeThoseWhoWait(pivot, liveness, graph);
     if (!freed.ok()) return freed.status();
-    if (*freed > 0) done->push_back({name, InputOf(*pivot, 0).node->name()});
+    if (*freed > 0) done->push_back({pivot->name(), InputOf(*pivot, 0).node->name()});
     RemovePivot(pivot, graph);
   }
   return absl::OkStatus();

@@ -15,13 +15,13 @@ namespace tensor_array_grad {
 //     y = Op(Switch(x, p):1, ..)  ^Identity(Switch(p, p):1)   ->  y = Op(Switch(x, p):1, ..)
 //     y = Op(Const ^pivot, Switch(x, p):1)                    ->  the Const waits for p alone
 //
-// The first where an input of the node comes from that side anyway, the second where that is so of
-// all who read the Const, which then has the same value in steps that do not need it. An Identity
-// that nothing is left of but its input is read past; a pivot that nobody waits for goes, and the
-// Switch that was made for it.
+// The first where an input of the node that is no Const comes from that side anyway, the second
+// where that is so of all who read the Const, which then has the same value in steps that do not
+// need it. An Identity that nothing is left of but its input is read past; a pivot that nobody
+// waits for goes, and the Switch that was made for it.
 //
-// Leaves edges to Merges alone, which are alive on other terms, and never makes an edge cross
-// devices.
+// Leaves alone edges to Merges, which are alive on other terms, and pivots that themselves wait, or
+// whose Switches do: they order effects too. Never makes an edge cross devices.
 class PivotRule : public Rule {
  public:
   const char* name() const override { return "pivot"; }

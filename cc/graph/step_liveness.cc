@@ -14,6 +14,9 @@ using tensorflow::Node;
 // A condition as a number. `side` is 0 or 1, or 2 for "that output is alive".
 constexpr int kAlive = 2;
 
+// A node with more of them counts as one of which nothing is known.
+constexpr size_t kMostConditions = 64;
+
 int64_t Condition(Source source, int side) {
   return (static_cast<int64_t>(source.node->id()) << 24) | (int64_t{source.slot} << 2) | side;
 }
@@ -54,7 +57,10 @@ Branch BranchOf(Source source) {
 }
 
 Branch BranchOfPivot(const Node& node) {
-  return BranchOf(node.IsIdentity() ? InputOf(node, 0) : Source{nullptr, 0});
+  constexpr Branch kNone{{nullptr, 0}, 0};
+  if (!node.IsIdentity() || !WaitsForNothing(node)) return kNone;
+  const Source from = InputOf(node, 0);
+  return from.node != nullptr && WaitsForNothing(*from.node) ? BranchOf(from) : kNone;
 }
 
 StepLiveness::StepLiveness(const Node& loop_cond) {
@@ -106,8 +112,12 @@ Conditions StepLiveness::Of(Source source) const {
     if (IsConstantEnter(*source.node)) return {};
     return {Condition(source, kAlive)};
   }
-  if (!source.node->IsSwitch()) return found->second;
-  return Union(found->second, {Condition(InputOf(*source.node, 1), source.slot)});
+  const Branch branch = BranchOf(source);
+  if (branch.predicate.node != nullptr) {
+    return Union(found->second, {Condition(branch.predicate, branch.side)});
+  }
+  // Of another op with outputs that may be dead, as _SwitchN, nothing is known.
+  return source.node->IsSwitch() ? Conditions{Condition(source, kAlive)} : found->second;
 }
 
 Conditions StepLiveness::OfMerge(Node& merge) const {
@@ -120,17 +130,18 @@ Conditions StepLiveness::OfMerge(Node& merge) const {
 }
 
 Conditions StepLiveness::OfNode(Node& node) const {
-  Conditions all = node.IsMerge() ? OfMerge(node) : Conditions();
+  // A Merge waits for control edges too, but a dead one does not make it dead.
+  if (node.IsMerge()) return OfMerge(node);
+  Conditions all;
   for (const Edge* edge : node.in_edges()) {
     if (edge->src()->IsSource()) continue;
-    if (!edge->IsControlEdge()) {
-      if (!node.IsMerge()) all = Union(all, Of({edge->src(), edge->src_output()}));
-      continue;
-    }
     // A control edge from a Switch says that it ran, not which side it took.
     const auto found = conditions_.find(edge->src()->id());
-    all = Union(all, found != conditions_.end() ? found->second : Of({edge->src(), 0}));
+    const bool whole = edge->IsControlEdge() && found != conditions_.end();
+    all = Union(all, whole ? found->second : Of({edge->src(), std::max(edge->src_output(), 0)}));
   }
+  // So that the time is linear in the number of nodes, however deep branches are nested.
+  if (all.size() > kMostConditions) return {Condition({&node, 0}, kAlive)};
   return all;
 }
 

@@ -25,7 +25,8 @@ struct Branch {
 Branch BranchOf(Source source);
 
 // The branch that `node` is a pivot of: lowered conditionals and loops have an Identity of one
-// output of a Switch for others to wait for.
+// output of a Switch for others to wait for. None if it, or the Switch, itself waits for something:
+// then it says more.
 Branch BranchOfPivot(const tensorflow::Node& node);
 
 // Which nodes of a step of a loop run, told by the branches that must have been taken.

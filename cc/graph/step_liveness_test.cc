@@ -64,6 +64,27 @@ TEST_F(StepLivenessTest, AMergeOfBothSidesIsOnNone) {
   EXPECT_TRUE(liveness.FollowsFrom(Output("after"), {Output("i_gate", 1)}));
 }
 
+TEST_F(StepLivenessTest, AWaitDoesNotMakeAMergeDead) {
+  Set(AddUnary("waits", "Merge", DT_INT32, {"x:1", "x", "^pivot_t"}), "N", 2);
+  const StepLiveness liveness = Liveness();
+  EXPECT_FALSE(liveness.IsOn(Taken(1), Output("waits")));
+  EXPECT_TRUE(liveness.FollowsFrom(Output("waits"), {Output("i_gate", 1)}));
+}
+
+TEST_F(StepLivenessTest, DeepNestingIsCutOffSafely) {
+  std::string input = "i_gate:1";
+  for (int depth = 0; depth < 100; ++depth) {
+    const std::string id = std::to_string(depth);
+    AddInvariant("q" + id, DT_BOOL);
+    AddUnary("s" + id, "Switch", DT_INT32, {input, absl::StrCat("q", id, "_gate:1")});
+    input = absl::StrCat("s", id, ":1");
+  }
+  AddSum("deep", {input});
+  const StepLiveness liveness = Liveness();
+  EXPECT_FALSE(liveness.FollowsFrom(Output("deep"), {Output("i_gate", 1)}));
+  EXPECT_TRUE(liveness.FollowsFrom(Output("deep"), {Output("s99", 1)}));
+}
+
 TEST_F(StepLivenessTest, OfAnyOtherMergeNothingIsKnown) {
   Set(AddUnary("odd", "Merge", DT_INT32, {"taken", "i_gate:1"}), "N", 2);
   EXPECT_FALSE(Liveness().FollowsFrom(Output("odd"), {Output("taken"), Output("i_gate", 1)}));

@@ -84,9 +84,8 @@ bool IsPlainRing(const LoopVariable& variable) {
 bool AreTwins(const Count& a, const Count& b, const std::vector<LoopVariable>& variables) {
   return a.sum != b.sum && IsPlainRing(a.variable) && IsPlainRing(b.variable) &&
          OnSameDevice(*a.variable.enter, *b.variable.enter) && OnSameDevice(*a.sum, *b.sum) &&
-         OnSameDevice(*a.variable.enter, *a.sum) && HasOneConsumer(*b.variable.enter) &&
-         !IsMergeIndexRead(b.variable) && !IsWaitedFor(*b.variable.next) &&
-         WaitsForNothingOfItsOwn(b.variable, variables) &&
+         OnSameDevice(*a.variable.enter, *a.sum) && HasRingOfItsOwn(b.variable) &&
+         !IsMergeIndexRead(b.variable) && WaitsForNothingOfItsOwn(b.variable, variables) &&
          AreEqual(a.variable.initial(), b.variable.initial()) && AreEqual(a.step, b.step);
 }
 
@@ -105,7 +104,10 @@ absl::Status MoveReaders(const Count& from, const Count& to, Graph* graph) {
 
 absl::Status Replace(const Count& from, const Count& to, Graph* graph) {
   const LoopVariable& old = from.variable;
-  const std::vector<Node*> constants = {from.step.node, old.initial().node};
+  std::vector<Node*> constants;
+  for (Node* node : {from.step.node, old.initial().node}) {
+    if (node->IsConstant()) constants.push_back(node);
+  }
   absl::Status moved = MoveReaders(from, to, graph);
   if (!moved.ok()) return moved;
   if (to.variable.exit != nullptr && old.exit != nullptr) graph->RemoveNode(old.exit);

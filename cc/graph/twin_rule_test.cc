@@ -154,6 +154,20 @@ TEST_F(TwinRuleTest, ACounterThatWaitsOrIsWaitedForOtherwiseStays) {
   });
 }
 
+TEST_F(TwinRuleTest, ACounterWhoseNextStepIsAnotherVariablesTooStays) {
+  ExpectKept([&] {
+    AddVariable("c", DT_INT32, "b_plus");
+    Named("c_merge").set_input(1, "b_next");
+  });
+}
+
+TEST_F(TwinRuleTest, ACounterThatGrowsByItselfGoesOnce) {
+  Named("a_plus").set_input(1, "b_gate:1");
+  Named("b_plus").set_input(0, "b_gate:1");
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_THAT(InputsOf("a_plus"), ElementsAre("a_gate", "a_gate"));
+}
+
 TEST_F(TwinRuleTest, ACounterOfWhichTheMergesIndexIsReadStays) {
   ExpectKept([&] { AddSum("reader", {"b_merge:1"}); });
 }
