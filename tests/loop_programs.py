@@ -28,6 +28,15 @@ def recurrence(x):
     array = tf.TensorArray(tf.float64, N, clear_after_read=False).write(0, x[0]).write(1, x[1])
 
     def body(i, array):
+        return i + 1, array.write(i, tf.tanh(array.read(i - 1)) * array.read(i - 2) + x[i])
+
+    return tf.while_loop(lambda i, _: i < N, body, (2, array))[1].stack()
+
+
+def linear_recurrence(x):
+    array = tf.TensorArray(tf.float64, N, clear_after_read=False).write(0, x[0]).write(1, x[1])
+
+    def body(i, array):
         return i + 1, array.write(i, 0.5 * array.read(i - 1) + 0.25 * array.read(i - 2))
 
     return tf.while_loop(lambda i, _: i < N, body, (2, array))[1].stack()
@@ -62,6 +71,15 @@ def loop_in_a_branch(x, taken=True):
 
 def loop_in_a_branch_not_taken(x):
     return loop_in_a_branch(x, taken=False)
+
+
+def recurrence_in_a_branch(x, taken=True):
+    positive = tf.reduce_sum(x * x) > 0
+    return tf.cond(positive == taken, lambda: recurrence(x), lambda: x * 2.0)
+
+
+def recurrence_in_a_branch_not_taken(x):
+    return recurrence_in_a_branch(x, taken=False)
 
 
 def loop_in_a_branch_of_a_loop(x):
@@ -119,6 +137,15 @@ def one_step_at_a_time(x):
         return i + 1, tf.tanh(h * x[i]) * tf.exp(-h)
 
     return tf.while_loop(lambda i, _: i < N, body, (0, x[0]), parallel_iterations=1)[1]
+
+
+def reads_one_step_at_a_time(x):
+    array = unstacked(x)
+
+    def body(i, h):
+        return i + 1, tf.tanh(2.0 * h + array.read(i))
+
+    return tf.while_loop(lambda i, h: i < N, body, (0, x[0]), parallel_iterations=1)[1]
 
 
 def a_number_of_steps_known_at_run_time(x):
@@ -302,10 +329,13 @@ LOOPS = [
     read_loop,
     no_step,
     recurrence,
+    linear_recurrence,
     branch_in_the_body,
     nested,
     loop_in_a_branch,
     loop_in_a_branch_not_taken,
+    recurrence_in_a_branch,
+    recurrence_in_a_branch_not_taken,
     loop_in_a_branch_of_a_loop,
     mapped,
     scanned,
@@ -314,6 +344,7 @@ LOOPS = [
     loop_in_a_loop,
     loop_of_no_step,
     one_step_at_a_time,
+    reads_one_step_at_a_time,
     a_number_of_steps_known_at_run_time,
     an_early_end,
     a_step_with_side_effects,

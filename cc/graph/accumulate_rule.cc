@@ -1,6 +1,7 @@
 #include "cc/graph/accumulate_rule.h"
 
 #include <map>
+#include <utility>
 
 #include "cc/graph/list_sum.h"
 #include "tensorflow/core/framework/types.h"
@@ -16,9 +17,7 @@ absl::Status AccumulateRule::Apply(tensorflow::Node* node, tensorflow::Graph* gr
   for (int i = 0; i < node->num_inputs(); ++i) {
     if (auto addend = MatchOneElementList(InputOf(*node, i), *node)) addends.emplace(i, *addend);
   }
-  // Something has to be added to: the first one-element list, where there is nothing else.
-  if (static_cast<int>(addends.size()) == node->num_inputs()) addends.erase(addends.begin());
-  return addends.empty() ? absl::OkStatus() : AccumulateInstead(node, addends, graph, done);
+  return AccumulateInstead(node, std::move(addends), graph, done);
 }
 
 }  // namespace tensor_array_grad

@@ -65,13 +65,11 @@ bool IsOf(const Node* node, const char* op) { return node != nullptr && node->ty
 // Whether `step`, the one consumer of the open gate, leads back to the variable, and nobody outside
 // reads or waits for a node of the ring or is waited for by the part of it that goes.
 bool IsRing(const LoopVariable& variable, Node* step, std::vector<Node*>* links) {
-  bool constant = true;
   for (const Node* node : {variable.enter, variable.merge, variable.gate}) {
     if (!WaitsForNothing(*node)) return false;
   }
-  return TryGetNodeAttr(variable.enter->attrs(), "is_constant", &constant) && !constant &&
-         HasOneConsumer(*variable.enter) && HasOneConsumer(*variable.merge) &&
-         HasOneConsumer(*variable.next) && !IsWaitedFor(*variable.gate) && !IsWaitedFor(*step) &&
+  return !IsConstantEnter(*variable.enter) && HasRingOfItsOwn(variable) &&
+         HasOneConsumer(*variable.merge) && !IsWaitedFor(*variable.gate) && !IsWaitedFor(*step) &&
          OnlyConsumer({step, 0}, links) == variable.next && OnSameDevice(*variable.gate, *step) &&
          OnSameDevice(*variable.enter, *step);
 }
@@ -127,10 +125,7 @@ std::optional<Accumulator> Match(const LoopVariable& variable) {
 
 // Lets those who wait for the loop of `exit` to end wait for `other`, an exit of the same loop.
 void HandOver(Node* exit, Node* other, Graph* graph) {
-  if (exit == nullptr || other == nullptr) return;
-  for (const Edge* edge : exit->out_edges()) {
-    if (edge->IsControlEdge()) graph->AddControlEdge(other, edge->dst());
-  }
+  if (exit != nullptr && other != nullptr) MoveWaits(exit, other, graph);
 }
 
 // An exit of the same loop, of another variable than `variable`; null where there is none.

@@ -17,7 +17,6 @@ using tensorflow::Edge;
 using tensorflow::Graph;
 using tensorflow::Node;
 
-constexpr char kAccumulateLike[] = "TensorArrayGrad>ListAccumulateLike";
 constexpr char kAccumulateIf[] = "TensorArrayGrad>ListAccumulateIf";
 
 // What goes into the Switch that `source` comes out of.
@@ -25,10 +24,8 @@ Source BeforeSwitch(Source source) { return InputOf(*source.node, 0); }
 
 // Whether `node` waits for nothing but to be in a branch by `predicate`.
 bool WaitsForBranchAlone(const Node& node, Source predicate) {
-  return std::all_of(node.in_edges().begin(), node.in_edges().end(), [&](const Edge* edge) {
-    return !edge->IsControlEdge() || edge->src()->IsSource() ||
-           BranchOfPivot(*edge->src()).predicate == predicate;
-  });
+  return WaitsOnlyFor(
+      node, [&](const Node& other) { return BranchOfPivot(other).predicate == predicate; });
 }
 
 // Whether nobody but the others of `nodes` reads a node but the first.
@@ -81,7 +78,7 @@ std::optional<Addend> MatchBranches(Node* merge, Addend one, Node* zeros, const 
   one.inputs.push_back(reads.predicate);
   one.op.set_op(kAccumulateIf);
   (*one.op.mutable_attr())["wanted"].set_b(reads.side == 1);
-  one.waiters.clear();
+  one.waits = false;
   return one;
 }
 
@@ -114,9 +111,7 @@ absl::Status ConditionalRule::Apply(Node* node, Graph* graph, std::vector<Rewrit
     for (int i = 0; i < sum->num_inputs(); ++i) {
       if (auto addend = MatchConditional(*sum, i, liveness)) addends.emplace(i, *addend);
     }
-    if (static_cast<int>(addends.size()) == sum->num_inputs()) addends.erase(addends.begin());
-    if (addends.empty()) continue;
-    const absl::Status replaced = AccumulateInstead(sum, addends, graph, done);
+    const absl::Status replaced = AccumulateInstead(sum, std::move(addends), graph, done);
     if (!replaced.ok()) return replaced;
   }
   return absl::OkStatus();

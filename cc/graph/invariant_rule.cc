@@ -50,11 +50,7 @@ struct Invariant {
 };
 
 bool IsOrdinaryRing(const LoopVariable& v) {
-  bool constant;
-  if (v.enter->type_string() != "Enter" ||
-      !TryGetNodeAttr(v.enter->attrs(), "is_constant", &constant) || constant) {
-    return false;
-  }
+  if (v.enter->type_string() != "Enter" || IsConstantEnter(*v.enter)) return false;
   if (!HasRingOfItsOwn(v)) return false;
   if (!WaitsForNothing(*v.merge) || !WaitsForNothing(*v.gate)) return false;
   if (IsWaitedFor(*v.merge) || IsWaitedFor(*v.gate)) return false;
@@ -63,11 +59,8 @@ bool IsOrdinaryRing(const LoopVariable& v) {
 
 // Whether `node` does nothing but repeat its input in the steps that are taken.
 bool IsAlias(const Node& node, const LoopVariable& variable, const Loop& loop) {
-  if (!node.IsIdentity() || IsWaitedFor(node) || !OnSameDevice(node, *variable.enter)) return false;
-  for (const Edge* edge : node.in_edges()) {
-    if (edge->IsControlEdge() && !IsBodyGate(*edge->src(), *loop.loop_cond)) return false;
-  }
-  return true;
+  return node.IsIdentity() && !IsWaitedFor(node) && OnSameDevice(node, *variable.enter) &&
+         WaitsForBodyAlone(node, *loop.loop_cond);
 }
 
 // The edges by which the body reads the variable; Identities that repeat it go to `aliases`.

@@ -14,7 +14,6 @@ using tensorflow::Node;
 using tensorflow::NodeDef;
 
 constexpr char kAccumulate[] = "TensorArrayGrad>ListAccumulate";
-constexpr char kAccumulateLike[] = "TensorArrayGrad>ListAccumulateLike";
 
 bool CannotResize(const Node& set_item) {
   bool resizes;
@@ -59,8 +58,8 @@ absl::StatusOr<Source> AddLink(const Addend& addend, const std::string& name, So
                                Node* add, Graph* graph) {
   std::vector<Source> inputs = {list};
   inputs.insert(inputs.end(), addend.inputs.begin(), addend.inputs.end());
-  std::vector<Node*> replaced = addend.waiters;
-  replaced.push_back(add);
+  std::vector<Node*> replaced = {add};
+  if (addend.waits) replaced.insert(replaced.end(), addend.nodes.begin(), addend.nodes.end());
   const auto link = AddReplacement(LinkDef(addend, name, list), inputs, *add, replaced, graph);
   if (!link.ok()) return link.status();
   return Source{*link, 0};
@@ -77,7 +76,7 @@ std::optional<Addend> MatchOneElementList(Source operand, const Node& consumer) 
                       SameElementType(*set_item, *reserve) && OnSameDevice(*set_item, consumer) &&
                       OnSameDevice(*reserve, consumer);
   if (!proven) return std::nullopt;
-  Addend found{{}, {InputOf(*set_item, 1), InputOf(*set_item, 2)}, {set_item, reserve}, {}};
+  Addend found{{}, {InputOf(*set_item, 1), InputOf(*set_item, 2)}, {set_item, reserve}};
   Node* const shape = InputOf(*reserve, 0).node;
   Node* const length = InputOf(*reserve, 1).node;
   auto& attributes = *found.op.mutable_attr();
@@ -92,12 +91,13 @@ std::optional<Addend> MatchOneElementList(Source operand, const Node& consumer) 
     found.inputs.insert(found.inputs.end(), {InputOf(*reserve, 0), InputOf(*reserve, 1)});
     attributes["shape_type"].set_type(shape->output_type(InputOf(*reserve, 0).slot));
   }
-  found.waiters = found.nodes;
   return found;
 }
 
-absl::Status AccumulateInstead(Node* add, const std::map<int, Addend>& addends, Graph* graph,
+absl::Status AccumulateInstead(Node* add, std::map<int, Addend> addends, Graph* graph,
                                std::vector<Rewrite>* done) {
+  if (static_cast<int>(addends.size()) == add->num_inputs()) addends.erase(addends.begin());
+  if (addends.empty()) return absl::OkStatus();
   // Everything that can refuse comes first; from here on the graph changes.
   for (const auto& [operand, addend] : addends) {
     if (!HasKernelOnDeviceOf(*add, addend.op)) return absl::OkStatus();

@@ -84,6 +84,15 @@ bool IsBodyGate(const Node& node, const Node& loop_cond) {
          InputOf(*gate.node, 1).node == &loop_cond;
 }
 
+bool WaitsForBodyAlone(const Node& node, const Node& loop_cond) {
+  return WaitsOnlyFor(node, [&](const Node& other) { return IsBodyGate(other, loop_cond); });
+}
+
+bool IsConstantEnter(const Node& node) {
+  bool constant;
+  return node.IsEnter() && TryGetNodeAttr(node.attrs(), "is_constant", &constant) && constant;
+}
+
 bool HasRingOfItsOwn(const LoopVariable& variable) {
   return HasOneConsumer(*variable.enter) && HasOneConsumer(*variable.next);
 }

@@ -41,6 +41,12 @@ bool CarriesList(const std::vector<LoopVariable>& variables, const tensorflow::G
 // the loop goes on. Whoever waits for it runs once in each step that is taken.
 bool IsBodyGate(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
 
+// Whether `node` waits for nothing but body gates of the loop.
+bool WaitsForBodyAlone(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
+
+// Whether `node` brings a constant into a loop, which all steps see.
+bool IsConstantEnter(const tensorflow::Node& node);
+
 // Whether the enter and the next step feed this merge alone. Optimizers make one node of equal
 // ones.
 bool HasRingOfItsOwn(const LoopVariable& variable);

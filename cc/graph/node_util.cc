@@ -41,10 +41,14 @@ bool WaitsFor(const Node& node, const Node& other) {
   });
 }
 
-bool WaitsForNothing(const Node& node) {
-  return std::none_of(node.in_edges().begin(), node.in_edges().end(), [](const Edge* edge) {
-    return edge->IsControlEdge() && !edge->src()->IsSource();
+bool WaitsOnlyFor(const Node& node, absl::FunctionRef<bool(const Node&)> allowed) {
+  return std::all_of(node.in_edges().begin(), node.in_edges().end(), [&](const Edge* edge) {
+    return !edge->IsControlEdge() || edge->src()->IsSource() || allowed(*edge->src());
   });
+}
+
+bool WaitsForNothing(const Node& node) {
+  return WaitsOnlyFor(node, [](const Node&) { return false; });
 }
 
 bool SameElementType(const Node& a, const Node& b) {

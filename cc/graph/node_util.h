@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -32,6 +33,10 @@ bool IsWaitedFor(const tensorflow::Node& node);
 
 // Whether `node` waits for `other` by a control edge.
 bool WaitsFor(const tensorflow::Node& node, const tensorflow::Node& other);
+
+// Whether all that `node` waits for, but the source, is `allowed`.
+bool WaitsOnlyFor(const tensorflow::Node& node,
+                  absl::FunctionRef<bool(const tensorflow::Node&)> allowed);
 
 // Whether no node but the source has a control edge to `node`.
 bool WaitsForNothing(const tensorflow::Node& node);

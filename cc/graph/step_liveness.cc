@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "tensorflow/core/framework/node_def_util.h"
-
 namespace tensor_array_grad {
 namespace {
 
@@ -42,11 +40,6 @@ Conditions Without(const Conditions& a, const Conditions& b) {
 // Whether one of the two always holds: the two sides of one predicate.
 bool AreOpposite(const Conditions& a, const Conditions& b) {
   return a.size() == 1 && b.size() == 1 && (a[0] ^ b[0]) == 1 && (a[0] & kAlive) == 0;
-}
-
-bool IsConstantEnter(const Node& node) {
-  bool constant;
-  return node.IsEnter() && TryGetNodeAttr(node.attrs(), "is_constant", &constant) && constant;
 }
 
 }  // namespace
@@ -143,10 +136,6 @@ Conditions StepLiveness::OfNode(Node& node) const {
   // So that the time is linear in the number of nodes, however deep branches are nested.
   if (all.size() > kMostConditions) return {Condition({&node, 0}, kAlive)};
   return all;
-}
-
-bool StepLiveness::IsOn(const Branch& branch, Source source) const {
-  return IsSubset({Condition(branch.predicate, branch.side)}, Of(source));
 }
 
 bool StepLiveness::FollowsFrom(Source source, const std::vector<Source>& others) const {

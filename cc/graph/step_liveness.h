@@ -43,9 +43,6 @@ class StepLiveness {
   // The nodes of the condition and the body, before those that they feed.
   const std::vector<tensorflow::Node*>& nodes() const { return nodes_; }
 
-  // Whether `source` is alive only where `branch` is taken.
-  bool IsOn(const Branch& branch, Source source) const;
-
   // Whether `source` is alive wherever all of `others` are.
   bool FollowsFrom(Source source, const std::vector<Source>& others) const;
 

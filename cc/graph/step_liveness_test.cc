@@ -30,44 +30,45 @@ class StepLivenessTest : public testing::Test, protected LoopUnderTest {
 
   StepLiveness Liveness() { return StepLiveness(*Find("cond")); }
   Source Output(const std::string& node, int slot = 0) { return {Find(node), slot}; }
-  Branch Taken(int side) { return {Output("p_gate", 1), side}; }
-  Branch InBody() { return {Output("cond"), 1}; }
+  // What is alive where the branch, or the step, is taken.
+  Source Taken(int side) { return Output(side == 1 ? "pivot_t" : "pivot_f"); }
+  Source InBody() { return Output("gate"); }
 };
 
 TEST_F(StepLivenessTest, ANodeIsOnTheBranchThatItsDataComesFrom) {
   const StepLiveness liveness = Liveness();
-  EXPECT_TRUE(liveness.IsOn(Taken(1), Output("taken")));
-  EXPECT_FALSE(liveness.IsOn(Taken(0), Output("taken")));
-  EXPECT_TRUE(liveness.IsOn(Taken(1), Output("x", 1)));
-  EXPECT_TRUE(liveness.IsOn(Taken(0), Output("x", 0)));
-  EXPECT_TRUE(liveness.IsOn(InBody(), Output("taken")));
-  EXPECT_FALSE(liveness.IsOn(InBody(), Output("less")));
+  EXPECT_TRUE(liveness.FollowsFrom(Taken(1), {Output("taken")}));
+  EXPECT_FALSE(liveness.FollowsFrom(Taken(0), {Output("taken")}));
+  EXPECT_TRUE(liveness.FollowsFrom(Taken(1), {Output("x", 1)}));
+  EXPECT_TRUE(liveness.FollowsFrom(Taken(0), {Output("x", 0)}));
+  EXPECT_TRUE(liveness.FollowsFrom(InBody(), {Output("taken")}));
+  EXPECT_FALSE(liveness.FollowsFrom(InBody(), {Output("less")}));
 }
 
 TEST_F(StepLivenessTest, ANodeIsOnTheBranchThatItWaitsFor) {
-  EXPECT_TRUE(Liveness().IsOn(Taken(0), Output("constant")));
+  EXPECT_TRUE(Liveness().FollowsFrom(Taken(0), {Output("constant")}));
 }
 
 TEST_F(StepLivenessTest, AWaitForASwitchSaysNothingOfItsSides) {
   AddConst("waiter", {"^x"});
   const StepLiveness liveness = Liveness();
-  EXPECT_FALSE(liveness.IsOn(Taken(1), Output("waiter")));
-  EXPECT_TRUE(liveness.IsOn(InBody(), Output("waiter")));
+  EXPECT_FALSE(liveness.FollowsFrom(Taken(1), {Output("waiter")}));
+  EXPECT_TRUE(liveness.FollowsFrom(InBody(), {Output("waiter")}));
 }
 
 TEST_F(StepLivenessTest, AMergeOfBothSidesIsOnNone) {
   AddSum("after", {"merged"});
   const StepLiveness liveness = Liveness();
-  EXPECT_FALSE(liveness.IsOn(Taken(1), Output("after")));
-  EXPECT_FALSE(liveness.IsOn(Taken(0), Output("after")));
-  EXPECT_TRUE(liveness.IsOn(InBody(), Output("after")));
+  EXPECT_FALSE(liveness.FollowsFrom(Taken(1), {Output("after")}));
+  EXPECT_FALSE(liveness.FollowsFrom(Taken(0), {Output("after")}));
+  EXPECT_TRUE(liveness.FollowsFrom(InBody(), {Output("after")}));
   EXPECT_TRUE(liveness.FollowsFrom(Output("after"), {Output("i_gate", 1)}));
 }
 
 TEST_F(StepLivenessTest, AWaitDoesNotMakeAMergeDead) {
   Set(AddUnary("waits", "Merge", DT_INT32, {"x:1", "x", "^pivot_t"}), "N", 2);
   const StepLiveness liveness = Liveness();
-  EXPECT_FALSE(liveness.IsOn(Taken(1), Output("waits")));
+  EXPECT_FALSE(liveness.FollowsFrom(Taken(1), {Output("waits")}));
   EXPECT_TRUE(liveness.FollowsFrom(Output("waits"), {Output("i_gate", 1)}));
 }
 
@@ -134,7 +135,7 @@ TEST_F(StepLivenessTest, AnInnerLoopIsANodeOfWhichNothingIsKnown) {
   AddSum("after", {"in_exit"});
   const StepLiveness liveness = Liveness();
   EXPECT_FALSE(liveness.FollowsFrom(Output("after"), {Output("taken")}));
-  EXPECT_FALSE(liveness.IsOn({Output("in_cond"), 1}, Output("after")));
+  EXPECT_FALSE(liveness.FollowsFrom(Output("in_gate", 1), {Output("after")}));
 }
 
 TEST_F(StepLivenessTest, APivotSaysItsBranch) {

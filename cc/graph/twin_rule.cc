@@ -11,7 +11,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Edge;
 using tensorflow::Graph;
 using tensorflow::Node;
 using tensorflow::Tensor;
@@ -22,15 +21,6 @@ struct Count {
   Node* sum;  // AddV2(variable, step)
   Source step;
 };
-
-// Whether `node` waits for nothing but body gates.
-bool WaitsForBodyAlone(const Node& node, const Node& loop_cond) {
-  for (const Edge* edge : node.in_edges()) {
-    if (!edge->IsControlEdge() || edge->src()->IsSource()) continue;
-    if (!IsBodyGate(*edge->src(), loop_cond)) return false;
-  }
-  return true;
-}
 
 // What `source` is, past Identities in the body.
 Source Past(Source source, const Node& loop_cond) {
@@ -74,10 +64,9 @@ bool AreEqual(Source a, Source b) {
 }
 
 bool IsPlainRing(const LoopVariable& variable) {
-  bool constant;
-  return TryGetNodeAttr(variable.enter->attrs(), "is_constant", &constant) && !constant &&
-         WaitsForNothing(*variable.enter) && WaitsForNothing(*variable.merge) &&
-         WaitsForNothing(*variable.gate) && IsOnOneDevice(variable);
+  return !IsConstantEnter(*variable.enter) && WaitsForNothing(*variable.enter) &&
+         WaitsForNothing(*variable.merge) && WaitsForNothing(*variable.gate) &&
+         IsOnOneDevice(variable);
 }
 
 // Whether `b` may go, and all that read it read `a`.
