@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import sys
@@ -19,11 +20,24 @@ from tests.loop_programs import N, recurrence
 tensor_array_grad.enable()
 
 
-RULES = ("accumulate", "conditional", "accumulators", "twin", "invariant", "pivot")
+RULES = (
+    "accumulate",
+    "conditional",
+    "conditional_read",
+    "accumulators",
+    "twin",
+    "invariant",
+    "pivot",
+)
 # Programs in which a rule must find something.
 FIND = {
     "accumulate": [loops.read_loop, loops.recurrence, loops.scanned],
     "conditional": [loops.reads_if_not, loops.reads_out_of_bounds_in_no_branch],
+    "conditional_read": [
+        loops.reads_if_not,
+        loops.reads_out_of_bounds_in_no_branch,
+        loops.reads_that_fall_back,
+    ],
     "accumulators": [loops.recurrence, loops.an_early_end, loops.scanned],
     "twin": [loops.read_loop, loops.mapped, loops.counters_of_many_kinds],
     "invariant": [loops.read_loop, loops.mapped, loops.invariant_read_afterwards],
@@ -100,6 +114,12 @@ def test_a_read_in_a_branch_adds_to_the_gradient_in_one_op(counted):
     assert counted["kernels.TensorArrayGrad>ListAccumulateIf"] == N
     for op in ("SetItem", "Reserve"):
         assert counted[f"kernels.TensorList{op}"] == 0
+
+
+def test_a_read_in_a_branch_is_one_op(counted):
+    gradient_of(loops.reads_that_fall_back)
+    assert counted["kernels.TensorArrayGrad>ListGetItemIf"] == 2 * N
+    assert counted["kernels.TensorListGetItem"] == 0
 
 
 def test_a_loop_without_a_list_is_left_alone(counted):
@@ -284,14 +304,19 @@ def _come_late(x):
     return x
 
 
-def test_an_error_of_a_step_is_the_same_error():
+@pytest.mark.parametrize("program", [loops.read_loop, loops.reads_past_the_end_in_a_branch])
+def test_an_error_of_a_step_is_the_same_error(program):
     def message(enabled):
         with (
             tensor_array_grad.graph_pass(enabled),
-            pytest.raises(tf.errors.InvalidArgumentError, match=r"list|index") as raised,
+            pytest.raises(tf.errors.InvalidArgumentError, match="list") as raised,
         ):
-            gradient_of(lambda x: loops.read_loop(x, n=N + 1), enabled)
-        return [line for line in raised.value.message.splitlines() if "index" in line]
+            gradient_of(lambda x: program(x, n=N + 1), enabled)
+        said = raised.value.message
+        assert f"Trying to access element {N} in a list with {N} elements" in said
+        # With the lines of Python, but those of this test and the function's number.
+        of_step = [line for line in said.splitlines() if not re.search("loop_pass_test|Op:", line)]
+        return of_step, re.findall("{{node [^}]*}}", said)
 
     assert message(True) == message(False)
 

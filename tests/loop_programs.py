@@ -214,6 +214,26 @@ def reads_out_of_bounds_in_no_branch(x):
     return tf.while_loop(lambda i, h: i < N, body, (0, x[0]))[1]
 
 
+def reads_that_fall_back(x):
+    array, other = unstacked(x), unstacked(tf.sin(x))
+
+    def body(i, h):
+        first = tf.cond(i % 2 == 0, lambda: array.read(i), lambda: h)
+        second = tf.cond(i % 3 == 0, lambda: first, lambda: other.read(i))
+        return i + 1, tf.tanh(first * h + second)
+
+    return tf.while_loop(lambda i, h: i < N, body, (0, x[0]))[1]
+
+
+def reads_past_the_end_in_a_branch(x, n=N):
+    array = unstacked(x)
+
+    def body(i, h):
+        return i + 1, h + tf.cond(i % 2 == N % 2, lambda: array.read(i), lambda: h)
+
+    return tf.while_loop(lambda i, h: i < n, body, (0, x[0]))[1]
+
+
 def several_reads_in_a_branch(x):
     array = unstacked(x)
 
@@ -353,6 +373,8 @@ LOOPS = [
     reads_in_both_branches,
     reads_if_not,
     reads_out_of_bounds_in_no_branch,
+    reads_that_fall_back,
+    reads_past_the_end_in_a_branch,
     several_reads_in_a_branch,
     a_branch_that_computes,
     branches_in_branches,

@@ -19,15 +19,6 @@ using tensorflow::Node;
 
 constexpr char kAccumulateIf[] = "TensorArrayGrad>ListAccumulateIf";
 
-// What goes into the Switch that `source` comes out of.
-Source BeforeSwitch(Source source) { return InputOf(*source.node, 0); }
-
-// Whether `node` waits for nothing but to be in a branch by `predicate`.
-bool WaitsForBranchAlone(const Node& node, Source predicate) {
-  return WaitsOnlyFor(
-      node, [&](const Node& other) { return BranchOfPivot(other).predicate == predicate; });
-}
-
 // Whether nobody but the others of `nodes` reads a node but the first.
 bool ReadEachOtherAlone(const std::vector<Node*>& nodes) {
   for (auto node = nodes.begin() + 1; node != nodes.end(); ++node) {
@@ -42,13 +33,7 @@ bool ReadEachOtherAlone(const std::vector<Node*>& nodes) {
 bool AreZerosOfOtherBranch(const Node& zeros, Source like, const Branch& reads) {
   if (zeros.type_string() != "ZerosLike") return false;
   const Source list = InputOf(zeros, 0);
-  return BranchOf(list) == Branch{reads.predicate, 1 - reads.side} &&
-         BeforeSwitch(list) == BeforeSwitch(like);
-}
-
-// Whether `source` comes into the branch `reads` from where it is alive in the other branch too.
-bool ComesFromOutside(Source source, const Branch& reads, const StepLiveness& liveness) {
-  return BranchOf(source) == reads && liveness.FollowsFrom(BeforeSwitch(source), {reads.predicate});
+  return BranchOf(list) == reads.Other() && BeforeSwitch(list) == BeforeSwitch(like);
 }
 
 // The addend that `merge` is, of the one-element list `one` from one branch and `zeros` from the
@@ -64,11 +49,12 @@ std::optional<Addend> MatchBranches(Node* merge, Addend one, Node* zeros, const 
   one.nodes.insert(one.nodes.begin(), {merge, zeros});
   if (!ReadEachOtherAlone(one.nodes)) return std::nullopt;
   for (const Node* node : one.nodes) {
-    if (!WaitsForBranchAlone(*node, reads.predicate)) return std::nullopt;
+    if (!liveness.WaitsForBranchAlone(*node, node == zeros ? reads.Other() : reads))
+      return std::nullopt;
   }
   one.nodes.push_back(InputOf(*zeros, 0).node);
   for (Source& input : one.inputs) {
-    if (!ComesFromOutside(input, reads, liveness)) return std::nullopt;
+    if (!liveness.IsBroughtInto(reads, input)) return std::nullopt;
     one.nodes.push_back(input.node);
     input = BeforeSwitch(input);
   }

@@ -148,6 +148,16 @@ TEST_F(ConditionalRuleTest, ANodeThatIsReadOrWaitedForElsewhereStays) {
   ExpectKept([&] { AddSum("reader", {"length"}); });
 }
 
+TEST_F(ConditionalRuleTest, APivotThatMayBeDeadInItsBranchIsNone) {
+  ExpectKept([&] {
+    AddInvariant("q", DT_BOOL);
+    AddUnary("outer", "Switch", DT_BOOL, {"p_gate:1", "q_gate:1"});
+    AddUnary("odd", "Switch", DT_BOOL, {"outer:1", "p_gate:1"});
+    AddUnary("odd_pivot", "Identity", DT_BOOL, {"odd:1"});
+    Named("set").add_input("^odd_pivot");
+  });
+}
+
 TEST_F(ConditionalRuleTest, ANodeThatWaitsForMoreThanItsBranchStays) {
   for (const char* node : {"shape", "length", "reserve", "set", "zeros", "merged"}) {
     SCOPED_TRACE(node);
@@ -187,12 +197,7 @@ TEST_F(ConditionalRuleTest, ANodeOnAnotherDeviceStays) {
 }
 
 TEST_F(ConditionalRuleTest, ADeviceWithoutTheKernelIsLeftAlone) {
-  ExpectKept([&] {
-    for (const char* node : {"shape", "length", "reserve", "set", "zeros", "merged", "list_in",
-                             "x_in", "i_in", "sum"}) {
-      Named(node).set_device(kGpu0);
-    }
-  });
+  ExpectKept([&] { PlaceAllOn(kGpu0); });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "cc/core/counters.h"
 #include "cc/graph/accumulate_rule.h"
 #include "cc/graph/accumulator_rule.h"
+#include "cc/graph/conditional_read_rule.h"
 #include "cc/graph/conditional_rule.h"
 #include "cc/graph/invariant_rule.h"
 #include "cc/graph/pivot_rule.h"
@@ -48,6 +49,7 @@ std::vector<std::unique_ptr<CountedRule>>& Rules() {
     auto* all = new std::vector<std::unique_ptr<CountedRule>>;
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulateRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<ConditionalRule>()));
+    all->push_back(std::make_unique<CountedRule>(std::make_unique<ConditionalReadRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulatorRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<TwinRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<InvariantRule>()));

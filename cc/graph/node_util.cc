@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -70,11 +71,12 @@ bool HasKernelOnDeviceOf(const Node& node, const NodeDef& def) {
   return tensorflow::FindKernelDef(tensorflow::DeviceType(device.type), def, nullptr, nullptr).ok();
 }
 
-absl::StatusOr<Node*> AddReplacement(const NodeDef& def, absl::Span<const Source> inputs,
+absl::StatusOr<Node*> AddReplacement(NodeDef def, absl::Span<const Source> inputs,
                                      const Node& place, absl::Span<Node* const> replaced,
                                      Graph* graph) {
   absl::Status status;
-  Node* const added = graph->AddNode(def, &status);
+  *def.mutable_experimental_debug_info() = place.def().experimental_debug_info();
+  Node* const added = graph->AddNode(std::move(def), &status);
   if (!status.ok()) return status;
   added->set_assigned_device_name(place.assigned_device_name());
   added->SetStackTrace(place.GetStackTrace());

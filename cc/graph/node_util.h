@@ -51,9 +51,9 @@ bool OnSameDevice(const tensorflow::Node& a, const tensorflow::Node& b);
 bool HasKernelOnDeviceOf(const tensorflow::Node& node, const tensorflow::NodeDef& def);
 
 // Adds the node that `def` describes on the device of `place`, fed by `inputs` in order and waiting
-// for all that the nodes of `replaced` wait for; errors name the line of Python that made `place`.
-// Nothing is removed.
-absl::StatusOr<tensorflow::Node*> AddReplacement(const tensorflow::NodeDef& def,
+// for all that the nodes of `replaced` wait for; errors name `place` as the user knows it and the
+// line of Python that made it. Nothing is removed.
+absl::StatusOr<tensorflow::Node*> AddReplacement(tensorflow::NodeDef def,
                                                  absl::Span<const Source> inputs,
                                                  const tensorflow::Node& place,
                                                  absl::Span<tensorflow::Node* const> replaced,
@@ -74,7 +74,8 @@ absl::Status MoveOutput(tensorflow::Node* from, int slot, Source to, tensorflow:
 // Makes all that wait for `from` wait for `to`.
 void MoveWaits(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);
 
-// Makes every consumer of `from`, data or control, a consumer of `to`. Requires: one output each.
+// Makes every consumer of `from`, data or control, a consumer of `to`. Requires: of outputs, only
+// the first of each is read.
 absl::Status MoveConsumers(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);
 
 // Appends `source` to the inputs of `def` by name.

@@ -56,6 +56,8 @@ Branch BranchOfPivot(const Node& node) {
   return from.node != nullptr && WaitsForNothing(*from.node) ? BranchOf(from) : kNone;
 }
 
+Source BeforeSwitch(Source source) { return InputOf(*source.node, 0); }
+
 StepLiveness::StepLiveness(const Node& loop_cond) {
   const std::vector<LoopVariable> variables = LoopVariablesOf(loop_cond);
   CollectNodes(variables);
@@ -142,6 +144,16 @@ bool StepLiveness::FollowsFrom(Source source, const std::vector<Source>& others)
   Conditions given;
   for (const Source& other : others) given = Union(given, Of(other));
   return IsSubset(Of(source), given);
+}
+
+bool StepLiveness::IsBroughtInto(const Branch& branch, Source source) const {
+  return BranchOf(source) == branch && FollowsFrom(BeforeSwitch(source), {branch.predicate});
+}
+
+bool StepLiveness::WaitsForBranchAlone(const Node& node, const Branch& branch) const {
+  return WaitsOnlyFor(node, [&](const Node& other) {
+    return BranchOfPivot(other) == branch && IsBroughtInto(branch, InputOf(other, 0));
+  });
 }
 
 }  // namespace tensor_array_grad

@@ -19,6 +19,8 @@ struct Branch {
   bool operator==(const Branch& other) const {
     return predicate == other.predicate && side == other.side;
   }
+
+  Branch Other() const { return {predicate, 1 - side}; }
 };
 
 // The branch that `source`, if it is an output of a Switch, is alive in.
@@ -28,6 +30,9 @@ Branch BranchOf(Source source);
 // output of a Switch for others to wait for. None if it, or the Switch, itself waits for something:
 // then it says more.
 Branch BranchOfPivot(const tensorflow::Node& node);
+
+// What goes into the Switch that `source` comes out of.
+Source BeforeSwitch(Source source);
 
 // Which nodes of a step of a loop run, told by the branches that must have been taken.
 //
@@ -45,6 +50,13 @@ class StepLiveness {
 
   // Whether `source` is alive wherever all of `others` are.
   bool FollowsFrom(Source source, const std::vector<Source>& others) const;
+
+  // Whether a Switch brings `source` into `branch` from where it is alive in the other branch too.
+  bool IsBroughtInto(const Branch& branch, Source source) const;
+
+  // Whether `node` waits for nothing but to be in `branch`: for pivots that are alive wherever it
+  // is taken.
+  bool WaitsForBranchAlone(const tensorflow::Node& node, const Branch& branch) const;
 
  private:
   // What has to be so for an output to be alive, sorted: branches that are taken, and nodes that

@@ -132,11 +132,24 @@ absl::Status OutputElement(OpKernelContext* ctx, int output, const ListElement& 
   return absl::OkStatus();
 }
 
+// Reads input `input`, the predicate of a conditional, a scalar.
+absl::Status GetPredicate(OpKernelContext* ctx, int input, bool* value) {
+  const Tensor& predicate = ctx->input(input);
+  if (predicate.dims() != 0) {
+    return InvalidList("predicate must be a scalar but has shape ",
+                       predicate.shape().DebugString());
+  }
+  *value = predicate.scalar<bool>()();
+  return absl::OkStatus();
+}
+
 class GetItemOp : public CheapListKernel {
  public:
   using CheapListKernel::CheapListKernel;
 
  protected:
+  enum Inputs { kList, kIndex, kElementShape, kPredicate, kOtherwise };
+
   absl::Status Run(OpKernelContext* ctx) override {
     InputList list;
     TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
@@ -153,8 +166,6 @@ class GetItemOp : public CheapListKernel {
   }
 
  private:
-  enum Inputs { kList, kIndex, kElementShape };
-
   absl::Status OutputUnset(OpKernelContext* ctx, const ListVariant& list) {
     PartialTensorShape partial;
     TF_RETURN_IF_ERROR(ElementShapeFromInput(ctx, list, kElementShape, &partial));
@@ -173,6 +184,25 @@ class GetItemOp : public CheapListKernel {
     }
     return OutputZeros(ctx, 0, shape, element_dtype_);
   }
+};
+
+class ListGetItemIfOp : public GetItemOp {
+ public:
+  explicit ListGetItemIfOp(OpKernelConstruction* ctx) : GetItemOp(ctx) {
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("wanted", &wanted_));
+  }
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    bool predicate;
+    TF_RETURN_IF_ERROR(GetPredicate(ctx, kPredicate, &predicate));
+    if (predicate == wanted_) return GetItemOp::Run(ctx);
+    ctx->set_output(0, ctx->input(kOtherwise));
+    return absl::OkStatus();
+  }
+
+ private:
+  bool wanted_ = true;
 };
 
 // InvalidArgument unless `item` can be set in a list of elements of `shape`.
@@ -376,12 +406,9 @@ class ListAccumulateIfOp : public ListAccumulateLikeOp {
 
  protected:
   absl::Status Run(OpKernelContext* ctx) override {
-    const Tensor& predicate = ctx->input(kPredicate);
-    if (predicate.dims() != 0) {
-      return InvalidList("predicate must be a scalar but has shape ",
-                         predicate.shape().DebugString());
-    }
-    return predicate.scalar<bool>()() == wanted_ ? ListAccumulateLikeOp::Run(ctx) : AddZeros(ctx);
+    bool predicate;
+    TF_RETURN_IF_ERROR(GetPredicate(ctx, kPredicate, &predicate));
+    return predicate == wanted_ ? ListAccumulateLikeOp::Run(ctx) : AddZeros(ctx);
   }
 
  private:
@@ -430,6 +457,10 @@ KernelTable ListAccessKernels() {
       {"TensorArrayGrad>ListAccumulateIf",
        MakeKernel<ListAccumulateIfOp>,
        {"index", "predicate"},
+       GpuElements()},
+      {"TensorArrayGrad>ListGetItemIf",
+       MakeKernel<ListGetItemIfOp>,
+       {"index", "element_shape", "predicate"},
        GpuElements()},
   };
 }

@@ -55,6 +55,11 @@ class GraphUnderTest {
     return *def_.mutable_node(0);
   }
 
+  // Places all nodes on that device, before graph() is called.
+  void PlaceAllOn(const char* device) {
+    for (tensorflow::NodeDef& node : *def_.mutable_node()) node.set_device(device);
+  }
+
   void Clear() {
     def_.Clear();
     graph_.reset();
