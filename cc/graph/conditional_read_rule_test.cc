@@ -226,7 +226,8 @@ TEST_F(ConditionalReadRuleTest, AnotherPredicateStays) {
 }
 
 TEST_F(ConditionalReadRuleTest, ANodeOnAnotherDeviceStays) {
-  for (const char* node : {"item", "merged", "repeated", "shape", "list_in", "i_in", "h_in"}) {
+  for (const char* node : {"item", "merged", "repeated", "shape", "list_in", "i_in", "h_in",
+                           "list_gate", "i_gate", "h_gate", "p_gate"}) {
     SCOPED_TRACE(node);
     ExpectKept([&] { Named(node).set_device(kCpu1); });
   }
