@@ -49,8 +49,8 @@ std::optional<Addend> MatchBranches(Node* merge, Addend one, Node* zeros, const 
   one.nodes.insert(one.nodes.begin(), {merge, zeros});
   if (!ReadEachOtherAlone(one.nodes)) return std::nullopt;
   for (const Node* node : one.nodes) {
-    if (!liveness.WaitsForBranchAlone(*node, node == zeros ? reads.Other() : reads))
-      return std::nullopt;
+    const Branch branch = node == zeros ? reads.Other() : reads;
+    if (!liveness.WaitsForBranchAlone(*node, branch)) return std::nullopt;
   }
   one.nodes.push_back(InputOf(*zeros, 0).node);
   for (Source& input : one.inputs) {
