@@ -22,11 +22,6 @@ constexpr char kAccumulate[] = "TensorArrayGrad>ListAccumulate";
 constexpr char kAccumulateLike[] = "TensorArrayGrad>ListAccumulateLike";
 
 // Stands for the kernel, which the rule asks for: on CPU alone, so that a GPU has none.
-class NeverRun : public tensorflow::OpKernel {
- public:
-  using OpKernel::OpKernel;
-  void Compute(tensorflow::OpKernelContext*) override {}
-};
 REGISTER_KERNEL_BUILDER(Name(kAccumulate).Device(tensorflow::DEVICE_CPU), NeverRun);
 REGISTER_KERNEL_BUILDER(Name(kAccumulateLike).Device(tensorflow::DEVICE_CPU), NeverRun);
 

@@ -24,11 +24,6 @@ constexpr char kPush[] = "TensorArrayGrad>PushAccumulators";
 constexpr char kPop[] = "TensorArrayGrad>PopAccumulators";
 
 // Stand for the kernels, which the rule asks for: on CPU alone, so that a GPU has none.
-class NeverRun : public tensorflow::OpKernel {
- public:
-  using OpKernel::OpKernel;
-  void Compute(tensorflow::OpKernelContext*) override {}
-};
 REGISTER_KERNEL_BUILDER(Name(kPack).Device(tensorflow::DEVICE_CPU), NeverRun);
 REGISTER_KERNEL_BUILDER(Name(kPush).Device(tensorflow::DEVICE_CPU), NeverRun);
 REGISTER_KERNEL_BUILDER(Name(kPop).Device(tensorflow::DEVICE_CPU), NeverRun);

@@ -22,11 +22,6 @@ using testing::StartsWith;
 constexpr char kGetItemIf[] = "TensorArrayGrad>ListGetItemIf";
 
 // Stands for the kernel, which the rule asks for: on CPU alone, so that a GPU has none.
-class NeverRun : public tensorflow::OpKernel {
- public:
-  using OpKernel::OpKernel;
-  void Compute(tensorflow::OpKernelContext*) override {}
-};
 REGISTER_KERNEL_BUILDER(Name(kGetItemIf).Device(tensorflow::DEVICE_CPU), NeverRun);
 
 // A loop that reads in a branch: variables i, p, the list and `h`, which the other branch returns.

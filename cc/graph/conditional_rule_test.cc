@@ -21,11 +21,6 @@ using testing::ElementsAre;
 constexpr char kAccumulateIf[] = "TensorArrayGrad>ListAccumulateIf";
 
 // Stands for the kernel, which the rule asks for: on CPU alone, so that a GPU has none.
-class NeverRun : public tensorflow::OpKernel {
- public:
-  using OpKernel::OpKernel;
-  void Compute(tensorflow::OpKernelContext*) override {}
-};
 REGISTER_KERNEL_BUILDER(Name(kAccumulateIf).Device(tensorflow::DEVICE_CPU), NeverRun);
 
 // The backward loop of a read in a branch: variables i, p, x, the list that was read and `sums`.

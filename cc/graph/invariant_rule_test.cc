@@ -19,11 +19,6 @@ using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
 // Stands for the kernel that takes the place of an Exit: on CPU alone, so that a GPU has none.
-class NeverRun : public tensorflow::OpKernel {
- public:
-  using OpKernel::OpKernel;
-  void Compute(tensorflow::OpKernelContext*) override {}
-};
 REGISTER_KERNEL_BUILDER(Name("Identity").Device(tensorflow::DEVICE_CPU), NeverRun);
 
 // A loop with the variables i, list and n; list and n never change.

@@ -13,6 +13,7 @@
 #include "tensorflow/core/common_runtime/graph_constructor.h"
 #include "tensorflow/core/framework/attr_value_util.h"
 #include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
@@ -20,6 +21,13 @@ namespace tensor_array_grad {
 constexpr char kCpu0[] = "/job:localhost/replica:0/task:0/device:CPU:0";
 constexpr char kCpu1[] = "/job:localhost/replica:0/task:0/device:CPU:1";
 constexpr char kGpu0[] = "/job:localhost/replica:0/task:0/device:GPU:0";
+
+// Stands for a kernel that a rule asks for. Test-only.
+class NeverRun : public tensorflow::OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(tensorflow::OpKernelContext*) override {}
+};
 
 // A placed graph, written down node by node, and read back as text. Test-only.
 class GraphUnderTest {
