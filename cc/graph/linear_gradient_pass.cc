@@ -50,9 +50,9 @@ std::vector<std::unique_ptr<CountedRule>>& Rules() {
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulateRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<ConditionalRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<ConditionalReadRule>()));
-    all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulatorRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<TwinRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<InvariantRule>()));
+    all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulatorRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<PivotRule>()));
     return all;
   }();

@@ -1,66 +1,22 @@
 #include "cc/graph/twin_rule.h"
 
-#include <optional>
+#include <vector>
 
+#include "cc/graph/loop_count.h"
 #include "cc/graph/loop_variable.h"
 #include "cc/graph/node_util.h"
-#include "tensorflow/core/framework/node_def_util.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
 namespace {
 
 using tensorflow::Graph;
 using tensorflow::Node;
-using tensorflow::Tensor;
-
-// An integer variable that grows by `step`.
-struct Count {
-  LoopVariable variable;
-  Node* sum;  // AddV2(variable, step)
-  Source step;
-};
-
-// What `source` is, past Identities in the body.
-Source Past(Source source, const Node& loop_cond) {
-  while (source.node->IsIdentity() && WaitsForBodyAlone(*source.node, loop_cond)) {
-    source = InputOf(*source.node, 0);
-  }
-  return source;
-}
-
-std::optional<Count> MatchCount(const LoopVariable& variable, const Node& loop_cond) {
-  const tensorflow::DataType type = variable.merge->output_type(0);
-  if (type != tensorflow::DT_INT32 && type != tensorflow::DT_INT64) return std::nullopt;
-  Node* const sum = variable.update().node;
-  if (sum->type_string() != "AddV2" || !WaitsForBodyAlone(*sum, loop_cond)) return std::nullopt;
-  const Source now{variable.gate, 1};
-  for (int i = 0; i < 2; ++i) {
-    if (Past(InputOf(*sum, i), loop_cond) == now) {
-      return Count{variable, sum, Past(InputOf(*sum, 1 - i), loop_cond)};
-    }
-  }
-  return std::nullopt;
-}
 
 // Whether both give one value: one output, or two constants with the same integer.
 bool AreEqual(Source a, Source b) {
   if (a == b) return true;
-  Tensor values[2];
-  int i = 0;
-  for (const Source& source : {a, b}) {
-    const bool constant = source.node->IsConstant() &&
-                          GetNodeAttr(source.node->attrs(), "value", &values[i]).ok() &&
-                          values[i].dims() == 0;
-    if (!constant) return false;
-    ++i;
-  }
-  if (values[0].dtype() != values[1].dtype()) return false;
-  return values[0].dtype() == tensorflow::DT_INT32
-             ? values[0].scalar<int32_t>()() == values[1].scalar<int32_t>()()
-             : values[0].dtype() == tensorflow::DT_INT64 &&
-                   values[0].scalar<int64_t>()() == values[1].scalar<int64_t>()();
+  const auto of_a = IntegerOf(a), of_b = IntegerOf(b);
+  return of_a && of_a == of_b && a.node->output_type(a.slot) == b.node->output_type(b.slot);
 }
 
 bool IsPlainRing(const LoopVariable& variable) {
@@ -70,7 +26,7 @@ bool IsPlainRing(const LoopVariable& variable) {
 }
 
 // Whether `b` may go, and all that read it read `a`.
-bool AreTwins(const Count& a, const Count& b, const std::vector<LoopVariable>& variables) {
+bool AreTwins(const LoopCount& a, const LoopCount& b, const std::vector<LoopVariable>& variables) {
   return a.sum != b.sum && IsPlainRing(a.variable) && IsPlainRing(b.variable) &&
          OnSameDevice(*a.variable.enter, *b.variable.enter) && OnSameDevice(*a.sum, *b.sum) &&
          OnSameDevice(*a.variable.enter, *a.sum) && HasRingOfItsOwn(b.variable) &&
@@ -79,7 +35,7 @@ bool AreTwins(const Count& a, const Count& b, const std::vector<LoopVariable>& v
 }
 
 // Makes all who read or wait for a node of `from` do so with that of `to`.
-absl::Status MoveReaders(const Count& from, const Count& to, Graph* graph) {
+absl::Status MoveReaders(const LoopCount& from, const LoopCount& to, Graph* graph) {
   const LoopVariable &old = from.variable, &now = to.variable;
   absl::Status moved = MoveConsumers(from.sum, to.sum, graph);
   if (moved.ok()) moved = MoveOutput(old.gate, 1, {now.gate, 1}, graph);
@@ -91,7 +47,7 @@ absl::Status MoveReaders(const Count& from, const Count& to, Graph* graph) {
   return moved;
 }
 
-absl::Status Replace(const Count& from, const Count& to, Graph* graph) {
+absl::Status Replace(const LoopCount& from, const LoopCount& to, Graph* graph) {
   const LoopVariable& old = from.variable;
   std::vector<Node*> constants;
   for (Node* node : {from.step.node, old.initial().node}) {
@@ -113,11 +69,11 @@ absl::Status Replace(const Count& from, const Count& to, Graph* graph) {
 // Replaces one variable, if there is one with a twin.
 absl::StatusOr<bool> ReplaceOne(const Node& loop_cond, Graph* graph, std::vector<Rewrite>* done) {
   const std::vector<LoopVariable> variables = LoopVariablesOf(loop_cond);
-  std::vector<Count> counts;
+  std::vector<LoopCount> counts;
   for (const LoopVariable& variable : variables) {
-    const auto found = MatchCount(variable, loop_cond);
+    const auto found = LoopCountOf(variable, loop_cond);
     if (!found) continue;
-    for (const Count& first : counts) {
+    for (const LoopCount& first : counts) {
       if (!AreTwins(first, *found, variables)) continue;
       done->push_back({variable.merge->name(), first.variable.merge->name()});
       const absl::Status replaced = Replace(*found, first, graph);

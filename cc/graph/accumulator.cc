@@ -1,0 +1,147 @@
+#include "cc/graph/accumulator.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "cc/graph/loop_count.h"
+#include "tensorflow/core/util/device_name_utils.h"
+
+namespace tensor_array_grad {
+
+using tensorflow::Edge;
+using tensorflow::Graph;
+using tensorflow::Node;
+
+namespace {
+
+bool IsRead(const Node& node) {
+  return std::any_of(node.out_edges().begin(), node.out_edges().end(),
+                     [](const Edge* edge) { return !edge->IsControlEdge(); });
+}
+
+// The one consumer of `from`, behind Identity nodes that only lead there, which are added to
+// `links`; null where there are several, where it is not the consumer's first input, or where
+// anybody waits for such a node.
+Node* OnlyConsumer(Source from, std::vector<Node*>* links) {
+  const Edge* only = nullptr;
+  for (const Edge* edge : from.node->out_edges()) {
+    if (edge->IsControlEdge() || edge->src_output() != from.slot) continue;
+    if (only != nullptr) return nullptr;
+    only = edge;
+  }
+  if (only == nullptr || only->dst_input() != 0) return nullptr;
+  Node* const consumer = only->dst();
+  if (!consumer->IsIdentity()) return consumer;
+  if (!HasOneConsumer(*consumer)) return nullptr;
+  links->push_back(consumer);
+  return OnlyConsumer({consumer, 0}, links);
+}
+
+bool IsOf(const Node* node, const char* op) { return node != nullptr && node->type_string() == op; }
+
+// Whether `step`, the one consumer of the open gate, leads back to the variable, and nobody outside
+// reads or waits for a node of the ring or is waited for by the part of it that goes.
+bool IsRing(const LoopVariable& variable, Node* step, std::vector<Node*>* links) {
+  for (const Node* node : {variable.enter, variable.merge, variable.gate}) {
+    if (!WaitsForNothing(*node)) return false;
+  }
+  return !IsConstantEnter(*variable.enter) && HasRingOfItsOwn(variable) &&
+         HasOneConsumer(*variable.merge) && !IsWaitedFor(*variable.gate) && !IsWaitedFor(*step) &&
+         OnlyConsumer({step, 0}, links) == variable.next && OnSameDevice(*variable.gate, *step) &&
+         OnSameDevice(*variable.enter, *step);
+}
+
+// Whether a pop asks for no shape: then its answer does not depend on what it asks.
+bool AsksForNoShape(const Node& pop) { return IntegerOf(InputOf(pop, 1)) == -1; }
+
+bool MatchPush(const LoopVariable& variable, Accumulator* found) {
+  const Node* const list = variable.initial().node;
+  Node* const push = OnlyConsumer({variable.gate, 1}, &found->links);
+  if (!IsOf(list, "EmptyTensorList") || !IsOf(push, "TensorListPushBack")) return false;
+  if (!IsRing(variable, push, &found->links)) return false;
+  found->pushed = variable;
+  found->push = push;
+  return SameElementType(*list, *push) && OnSameDevice(*list, *push) &&
+         tensorflow::DeviceNameUtils::IsSameAddressSpace(
+             push->assigned_device_name(), InputOf(*variable.gate, 1).node->assigned_device_name());
+}
+
+// Finds the loop that pops what `found->pushed` holds at the end, or that nobody does.
+bool MatchPop(Accumulator* found) {
+  Node* const exit = found->pushed.exit;
+  if (exit == nullptr) return true;
+  if (!WaitsForNothing(*exit)) return false;
+  if (!IsRead(*exit)) return true;
+  Node* const enter = OnlyConsumer({exit, 0}, &found->links);
+  if (enter == nullptr || !enter->IsEnter() || !HasOneConsumer(*enter)) return false;
+  Node* const merge = (*enter->out_edges().begin())->dst();
+  if (!merge->IsMerge()) return false;
+  const auto variable = LoopVariableOf(OnlyConsumer({merge, 0}, &found->links));
+  if (!variable || variable->enter != enter) return false;
+  if (variable->exit != nullptr && IsRead(*variable->exit)) return false;
+  Node* const pop = OnlyConsumer({variable->gate, 1}, &found->links);
+  if (!IsOf(pop, "TensorListPopBack") || !IsRing(*variable, pop, &found->links)) return false;
+  found->popped = *variable;
+  found->pop = pop;
+  return SameElementType(*found->push, *pop) && OnSameDevice(*found->push, *pop) &&
+         AsksForNoShape(*pop) && WaitsForNothing(*pop);
+}
+
+std::optional<Accumulator> Match(const LoopVariable& variable) {
+  Accumulator found;
+  if (!MatchPush(variable, &found) || !MatchPop(&found)) return std::nullopt;
+  return found;
+}
+
+void RemoveRing(const LoopVariable& variable, Graph* graph) {
+  for (Node* node : {variable.enter, variable.merge, variable.gate, variable.next, variable.exit}) {
+    if (node != nullptr) graph->RemoveNode(node);
+  }
+}
+
+}  // namespace
+
+Accumulators AccumulatorsOf(const Node& loop_cond) {
+  Accumulators found;
+  for (const LoopVariable& variable : LoopVariablesOf(loop_cond)) {
+    const auto one = Match(variable);
+    if (!one) continue;
+    if (one->never_read()) {
+      found.never_read.push_back(*one);
+    } else {
+      found.by_reader[InputOf(*one->popped.gate, 1).node->id()].push_back(*one);
+    }
+  }
+  return found;
+}
+
+std::optional<LoopVariable> HeirOf(const LoopVariable& variable) {
+  const bool needs_exit = variable.exit != nullptr && IsWaitedFor(*variable.exit);
+  for (const LoopVariable& other : LoopVariablesOf(*InputOf(*variable.gate, 1).node)) {
+    if (other.gate != variable.gate && (other.exit != nullptr || !needs_exit)) return other;
+  }
+  return std::nullopt;
+}
+
+void HandOver(const LoopVariable& from, const LoopVariable& to, Graph* graph) {
+  for (const Edge* edge : from.next->in_edges()) {
+    if (edge->IsControlEdge()) graph->AddControlEdge(edge->src(), to.next);
+  }
+  if (from.exit != nullptr && to.exit != nullptr) MoveWaits(from.exit, to.exit, graph);
+}
+
+void RemoveAccumulator(const Accumulator& gone, Graph* graph) {
+  Node* const list = gone.pushed.initial().node;
+  Node* const shape = gone.never_read() ? nullptr : InputOf(*gone.pop, 1).node;
+  RemoveRing(gone.pushed, graph);
+  graph->RemoveNode(gone.push);
+  if (!gone.never_read()) {
+    RemoveRing(gone.popped, graph);
+    graph->RemoveNode(gone.pop);
+    RemoveIfUnused(shape, graph);
+  }
+  for (Node* link : gone.links) graph->RemoveNode(link);
+  RemoveIfUnused(list, graph);
+}
+
+}  // namespace tensor_array_grad

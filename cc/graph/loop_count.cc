@@ -1,0 +1,94 @@
+#include "cc/graph/loop_count.h"
+
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace tensor_array_grad {
+
+using tensorflow::Node;
+
+namespace {
+
+// What `source` is, past Identities in the body.
+Source PastBodyIdentities(Source source, const Node& loop_cond) {
+  while (source.node->IsIdentity() && WaitsForBodyAlone(*source.node, loop_cond)) {
+    source = InputOf(*source.node, 0);
+  }
+  return source;
+}
+
+Source PastIdentities(Source source) {
+  while (source.node->IsIdentity()) source = InputOf(*source.node, 0);
+  return source;
+}
+
+// Adds the conditions that are all true while the loop goes on.
+void AddConditions(Source condition, std::vector<const Node*>* conditions) {
+  const Node* const node = PastIdentities(condition).node;
+  if (node->type_string() != "LogicalAnd") return conditions->push_back(node);
+  for (int i = 0; i < 2; ++i) AddConditions(InputOf(*node, i), conditions);
+}
+
+}  // namespace
+
+std::optional<LoopCount> LoopCountOf(const LoopVariable& variable, const Node& loop_cond) {
+  const tensorflow::DataType type = variable.merge->output_type(0);
+  if (type != tensorflow::DT_INT32 && type != tensorflow::DT_INT64) return std::nullopt;
+  Node* const sum = variable.update().node;
+  if (sum->type_string() != "AddV2" || !WaitsForBodyAlone(*sum, loop_cond)) return std::nullopt;
+  const Source now{variable.gate, 1};
+  for (int i = 0; i < 2; ++i) {
+    if (PastBodyIdentities(InputOf(*sum, i), loop_cond) == now) {
+      return LoopCount{variable, sum, PastBodyIdentities(InputOf(*sum, 1 - i), loop_cond)};
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<LoopCount> LoopCountsOf(const Node& loop_cond) {
+  std::vector<LoopCount> found;
+  for (const LoopVariable& variable : LoopVariablesOf(loop_cond)) {
+    if (const auto count = LoopCountOf(variable, loop_cond)) found.push_back(*count);
+  }
+  return found;
+}
+
+Source Origin(Source source) {
+  while (source.node->IsIdentity() || IsConstantEnter(*source.node)) {
+    source = InputOf(*source.node, 0);
+  }
+  return source;
+}
+
+std::optional<int64_t> IntegerOf(Source source) {
+  const Node* const node = Origin(source).node;
+  tensorflow::Tensor value;
+  if (!node->IsConstant() || !GetNodeAttr(node->attrs(), "value", &value).ok()) return std::nullopt;
+  if (value.dims() != 0) return std::nullopt;
+  if (value.dtype() == tensorflow::DT_INT32) return value.scalar<int32_t>()();
+  if (value.dtype() == tensorflow::DT_INT64) return value.scalar<int64_t>()();
+  return std::nullopt;
+}
+
+bool CountsSteps(const LoopCount& count) {
+  return IntegerOf(count.variable.initial()) == 0 && IntegerOf(count.step) == 1;
+}
+
+bool StopsAt(const Node& loop_cond, absl::FunctionRef<bool(Source)> is_limit) {
+  std::vector<const Node*> conditions;
+  AddConditions(InputOf(loop_cond, 0), &conditions);
+  for (const LoopCount& count : LoopCountsOf(loop_cond)) {
+    if (!CountsSteps(count)) continue;
+    for (const Node* condition : conditions) {
+      if (condition->type_string() == "Less" &&
+          PastIdentities(InputOf(*condition, 0)) == Source{count.variable.merge, 0} &&
+          is_limit(Origin(InputOf(*condition, 1)))) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace tensor_array_grad
