@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cc/testing/graph_under_test.h"
+#include "cc/testing/accumulators_under_test.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace tensor_array_grad {
@@ -29,7 +29,7 @@ REGISTER_KERNEL_BUILDER(Name(kPush).Device(tensorflow::DEVICE_CPU), NeverRun);
 REGISTER_KERNEL_BUILDER(Name(kPop).Device(tensorflow::DEVICE_CPU), NeverRun);
 
 // A forward loop f and a backward loop b, with accumulators between them, as while_v2 makes them.
-class AccumulatorRuleTest : public testing::Test, protected GraphUnderTest {
+class AccumulatorRuleTest : public testing::Test, protected AccumulatorsUnderTest {
  protected:
   AccumulatorRuleTest() { Reset(); }
 
@@ -41,66 +41,7 @@ class AccumulatorRuleTest : public testing::Test, protected GraphUnderTest {
     }
     for (const char* name : {"shape", "bound"}) Placeholder(name, DT_INT32);
     for (const char* name : {"x", "y", "z"}) Placeholder(name, DT_FLOAT);
-    AddAny("any", -1);
-  }
-
-  void AddAny(const std::string& name, int32_t value) {
-    NodeDef& node = Add(name, "Const");
-    Set(node, "dtype", DT_INT32);
-    Set(node, "value", Tensor(value));
-  }
-
-  NodeDef& AddTyped(const std::string& name, const std::string& op, std::vector<std::string> inputs,
-                    DataType type = DT_VARIANT) {
-    NodeDef& node = Add(name, op, std::move(inputs));
-    Set(node, "T", type);
-    return node;
-  }
-
-  NodeDef& AddOfList(const std::string& name, const std::string& op,
-                     std::vector<std::string> inputs) {
-    NodeDef& node = Add(name, op, std::move(inputs));
-    Set(node, "element_dtype", DT_FLOAT);
-    return node;
-  }
-
-  // The ring of variable `name` of `loop`, whose step is the first output of node `step`.
-  void AddRing(const std::string& loop, const std::string& name, const std::string& initial,
-               const std::string& step) {
-    Set(AddTyped(name + "_enter", "Enter", {initial}), "frame_name", loop);
-    Set(AddTyped(name + "_merge", "Merge", {name + "_enter", name + "_next"}), "N", 2);
-    AddTyped(name + "_gate", "Switch", {name + "_merge", loop + "_cond"});
-    AddTyped(name + "_next", "NextIteration", {step});
-  }
-
-  NodeDef& AddEmpty(const std::string& name) {
-    NodeDef& node = AddOfList(name, "EmptyTensorList", {"shape", "bound"});
-    Set(node, "shape_type", DT_INT32);
-    return node;
-  }
-
-  // The part of accumulator `name` that is filled, with `value`.
-  void AddPushed(const std::string& name, const std::string& value) {
-    AddEmpty(name);
-    AddRing("f", name + "_f", name, name + "_push");
-    AddOfList(name + "_push", "TensorListPushBack", {name + "_f_gate:1", value});
-    AddTyped(name + "_exit", "Exit", {name + "_f_gate"});
-  }
-
-  // A variable of the forward loop that is no accumulator.
-  void AddOther() {
-    Placeholder("other", DT_VARIANT);
-    AddRing("f", "other", "other", "other_step");
-    AddTyped("other_step", "Identity", {"other_gate:1"});
-    AddTyped("other_exit", "Exit", {"other_gate"});
-  }
-
-  // All of it; "use_<name>" is who uses what was popped.
-  void AddAccumulator(const std::string& name, const std::string& value) {
-    AddPushed(name, value);
-    AddRing("b", name + "_b", name + "_exit", name + "_pop");
-    AddOfList(name + "_pop", "TensorListPopBack", {name + "_b_gate:1", "any"});
-    AddTyped("use_" + name, "Identity", {name + "_pop:1"}, DT_FLOAT);
+    AddScalar("any", -1);
   }
 
   int Apply() {
@@ -331,7 +272,7 @@ TEST_F(AccumulatorRuleTest, AListThatIsPushedIntoAnotherStays) {
 TEST_F(AccumulatorRuleTest, APopThatAsksForAShapeStays) {
   AddAccumulator("a", "x");
   AddAccumulator("b", "y");
-  AddAny("three", 3);
+  AddScalar("three", 3);
   Named("a_pop").set_input(1, "three");
   ExpectNothingChanges();
   Reset();

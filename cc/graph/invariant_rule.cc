@@ -180,17 +180,13 @@ std::optional<Invariant> MatchInvariant(const LoopVariable& variable, const Loop
   return found;
 }
 
-// Makes each step wait for the constant, or removes it where nobody reads it. The executor looks
-// whether the first step is done when one of its nodes ends, not when the last constant arrives:
-// were it the constant that comes last and gave no node anything to do, the loop would stand still
-// after parallel_iterations steps (propagator_state.cc, PropagateOutputs). An optimizer may still
-// take its readers away; nothing takes the anchor.
+// Makes each step wait for the constant, or removes it where nobody reads it.
 void Anchor(const Invariant& invariant, Graph* graph) {
   Node* const enter = invariant.variable.enter;
   if (!IsUsed(*enter) && WaitsForNothing(*enter)) {
     graph->RemoveNode(enter);
   } else {
-    graph->AddControlEdge(enter, invariant.anchor);
+    AnchorConstant(enter, invariant.anchor, graph);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "cc/graph/conditional_rule.h"
 #include "cc/graph/invariant_rule.h"
 #include "cc/graph/pivot_rule.h"
+#include "cc/graph/recompute_rule.h"
 #include "cc/graph/rule.h"
 #include "cc/graph/twin_rule.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
@@ -52,6 +53,7 @@ std::vector<std::unique_ptr<CountedRule>>& Rules() {
     all->push_back(std::make_unique<CountedRule>(std::make_unique<ConditionalReadRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<TwinRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<InvariantRule>()));
+    all->push_back(std::make_unique<CountedRule>(std::make_unique<RecomputeRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulatorRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<PivotRule>()));
     return all;

@@ -6,7 +6,10 @@
 
 namespace tensor_array_grad {
 
+using tensorflow::DT_INT32;
+using tensorflow::DT_INT64;
 using tensorflow::Node;
+using tensorflow::Tensor;
 
 namespace {
 
@@ -23,6 +26,22 @@ Source PastIdentities(Source source) {
   return source;
 }
 
+// The Const of int32 or int64 that `source` is, past what Origin looks past.
+std::optional<Tensor> IntegerTensorOf(Source source) {
+  const Node* const node = Origin(source).node;
+  Tensor value;
+  if (!node->IsConstant() || !GetNodeAttr(node->attrs(), "value", &value).ok()) return std::nullopt;
+  const bool integer = value.dtype() == DT_INT32 || value.dtype() == DT_INT64;
+  return integer ? std::optional<Tensor>(value) : std::nullopt;
+}
+
+std::vector<int64_t> IntegersIn(const Tensor& value) {
+  const auto list = [](const auto flat) {
+    return std::vector<int64_t>(flat.data(), flat.data() + flat.size());
+  };
+  return value.dtype() == DT_INT32 ? list(value.flat<int32_t>()) : list(value.flat<int64_t>());
+}
+
 // Adds the conditions that are all true while the loop goes on.
 void AddConditions(Source condition, std::vector<const Node*>* conditions) {
   const Node* const node = PastIdentities(condition).node;
@@ -34,7 +53,8 @@ void AddConditions(Source condition, std::vector<const Node*>* conditions) {
 
 std::optional<LoopCount> LoopCountOf(const LoopVariable& variable, const Node& loop_cond) {
   const tensorflow::DataType type = variable.merge->output_type(0);
-  if (type != tensorflow::DT_INT32 && type != tensorflow::DT_INT64) return std::nullopt;
+  if (type != DT_INT32 && type != DT_INT64) return std::nullopt;
+  if (IsConstantEnter(*variable.enter)) return std::nullopt;
   Node* const sum = variable.update().node;
   if (sum->type_string() != "AddV2" || !WaitsForBodyAlone(*sum, loop_cond)) return std::nullopt;
   const Source now{variable.gate, 1};
@@ -62,13 +82,15 @@ Source Origin(Source source) {
 }
 
 std::optional<int64_t> IntegerOf(Source source) {
-  const Node* const node = Origin(source).node;
-  tensorflow::Tensor value;
-  if (!node->IsConstant() || !GetNodeAttr(node->attrs(), "value", &value).ok()) return std::nullopt;
-  if (value.dims() != 0) return std::nullopt;
-  if (value.dtype() == tensorflow::DT_INT32) return value.scalar<int32_t>()();
-  if (value.dtype() == tensorflow::DT_INT64) return value.scalar<int64_t>()();
-  return std::nullopt;
+  const auto value = IntegerTensorOf(source);
+  if (!value || value->dims() != 0) return std::nullopt;
+  return IntegersIn(*value).front();
+}
+
+std::optional<std::vector<int64_t>> IntegersOf(Source source) {
+  const auto value = IntegerTensorOf(source);
+  if (!value || value->dims() != 1) return std::nullopt;
+  return IntegersIn(*value);
 }
 
 bool CountsSteps(const LoopCount& count) {

@@ -34,6 +34,9 @@ Source Origin(Source source);
 // The integer that `source` is: a scalar Const of int32 or int64, past what Origin looks past.
 std::optional<int64_t> IntegerOf(Source source);
 
+// The integers that `source` is: such a Const that is a vector.
+std::optional<std::vector<int64_t>> IntegersOf(Source source);
+
 // Whether `count` is the number of steps that were taken before.
 bool CountsSteps(const LoopCount& count);
 

@@ -93,6 +93,8 @@ bool IsConstantEnter(const Node& node) {
   return node.IsEnter() && TryGetNodeAttr(node.attrs(), "is_constant", &constant) && constant;
 }
 
+void AnchorConstant(Node* enter, Node* next, Graph* graph) { graph->AddControlEdge(enter, next); }
+
 bool HasRingOfItsOwn(const LoopVariable& variable) {
   return HasOneConsumer(*variable.enter) && HasOneConsumer(*variable.next);
 }

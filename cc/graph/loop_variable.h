@@ -47,6 +47,13 @@ bool WaitsForBodyAlone(const tensorflow::Node& node, const tensorflow::Node& loo
 // Whether `node` brings a constant into a loop, which all steps see.
 bool IsConstantEnter(const tensorflow::Node& node);
 
+// Makes every step of the loop of `next` wait for `enter`, a constant of the loop. The executor
+// looks whether the first step is done when one of its nodes ends, not when the last constant
+// arrives: were it the constant that comes last and gave no node anything to do, the loop would
+// stand still after parallel_iterations steps (propagator_state.cc, PropagateOutputs). An optimizer
+// may take the readers of the constant away; `next` has to be one that nothing takes.
+void AnchorConstant(tensorflow::Node* enter, tensorflow::Node* next, tensorflow::Graph* graph);
+
 // Whether the enter and the next step feed this merge alone. Optimizers make one node of equal
 // ones.
 bool HasRingOfItsOwn(const LoopVariable& variable);

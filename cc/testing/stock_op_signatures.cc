@@ -35,7 +35,28 @@ REGISTER_OP("Switch")
     .Attr("T: type");
 REGISTER_OP("AddN").Input("inputs: N * T").Output("sum: T").Attr("N: int >= 1").Attr("T: type");
 REGISTER_OP("AddV2").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
+REGISTER_OP("Sub").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
+REGISTER_OP("Mul").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
+REGISTER_OP("FloorMod").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
+REGISTER_OP("Equal").Input("x: T").Input("y: T").Output("z: bool").Attr("T: type");
+REGISTER_OP("LessEqual").Input("x: T").Input("y: T").Output("z: bool").Attr("T: type");
+REGISTER_OP("LogicalAnd").Input("x: bool").Input("y: bool").Output("z: bool");
+REGISTER_OP("LogicalOr").Input("x: bool").Input("y: bool").Output("z: bool");
+REGISTER_OP("RandomUniformInt")
+    .Input("shape: T")
+    .Input("minval: Tout")
+    .Input("maxval: Tout")
+    .Output("output: Tout")
+    .Attr("T: type")
+    .Attr("Tout: type")
+    .SetIsStateful();
 REGISTER_OP("ZerosLike").Input("x: T").Output("y: T").Attr("T: type");
+REGISTER_OP("TensorListFromTensor")
+    .Input("tensor: element_dtype")
+    .Input("element_shape: shape_type")
+    .Output("output_handle: variant")
+    .Attr("element_dtype: type")
+    .Attr("shape_type: {int32, int64}");
 REGISTER_OP("TensorListReserve")
     .Input("element_shape: shape_type")
     .Input("num_elements: int32")

@@ -1,0 +1,491 @@
+#include "cc/graph/recompute_rule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "cc/testing/accumulators_under_test.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::DT_BOOL;
+using tensorflow::DT_FLOAT;
+using tensorflow::DT_INT32;
+using tensorflow::DT_INT64;
+using tensorflow::DT_VARIANT;
+using tensorflow::Node;
+using tensorflow::NodeDef;
+using tensorflow::Tensor;
+using testing::ElementsAre;
+using testing::IsSupersetOf;
+using testing::UnorderedElementsAre;
+
+// Stands for TensorFlow's kernel, which the rule asks for: on CPU alone, so that a GPU has none.
+REGISTER_KERNEL_BUILDER(Name("Sub").Device(tensorflow::DEVICE_CPU), NeverRun);
+
+Tensor Vector(std::vector<int32_t> values) {
+  Tensor tensor(DT_INT32, {static_cast<int64_t>(values.size())});
+  std::copy(values.begin(), values.end(), tensor.flat<int32_t>().data());
+  return tensor;
+}
+
+// A forward loop that counts i up while it is below a limit, and a backward loop that counts k up
+// for as many steps. Accumulators hold scalars, as many as they are given.
+class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest {
+ protected:
+  RecomputeRuleTest() { Reset(); }
+
+  void Reset() {
+    Clear();
+    AddScalar("any", -1);
+    AddScalar("bound", -1);
+    Set(AddScalar("shape", 0), "value", Vector({}));
+    AddCount("f", "i");
+    Placeholder("limit", DT_INT32);
+    AddConstantEnter("f", "f_limit", "limit");
+    AddCondition("f", "i", "f_limit");
+    AddCount("b", "k");
+    AddConstantEnter("b", "steps", "i_exit");
+    AddCondition("b", "k", "steps");
+  }
+
+  // A variable of `loop` that begins with 0 and grows by 1.
+  void AddCount(const std::string& loop, const std::string& name) {
+    AddScalar(name + "_0", 0);
+    AddRing(loop, name, name + "_0", name + "_plus", DT_INT32);
+    AddScalar(name + "_1", 1, {"^" + name + "_merge"});
+    AddTyped(name + "_plus", "AddV2", {name + "_gate:1", name + "_1"}, DT_INT32);
+    AddTyped(name + "_exit", "Exit", {name + "_gate"}, DT_INT32);
+  }
+
+  // `loop` goes on while `count` is below `limit`.
+  void AddCondition(const std::string& loop, const std::string& count, const std::string& limit) {
+    AddTyped(loop + "_less", "Less", {count + "_merge", limit}, DT_INT32);
+    Add(loop + "_cond", "LoopCond", {loop + "_less"});
+  }
+
+  // `name` is whether i is even, computed in each forward step.
+  void AddIsEven(const std::string& name) {
+    AddScalar(name + "_two", 2, {"^i_merge"});
+    AddScalar(name + "_zero", 0, {"^i_merge"});
+    AddTyped(name + "_mod", "FloorMod", {"i_gate:1", name + "_two"}, DT_INT32);
+    AddTyped(name, "Equal", {name + "_mod", name + "_zero"}, DT_INT32);
+  }
+
+  // A list that the forward loop takes along as the constant `name`_in, of elements of rank 1.
+  void AddConstantList(const std::string& name) {
+    Set(AddScalar(name + "_shape", 0), "value", Vector({5}));
+    Placeholder(name + "_rows", DT_FLOAT);
+    Set(AddOfList(name, "TensorListFromTensor", {name + "_rows", name + "_shape"}), "shape_type",
+        DT_INT32);
+    AddConstantEnter("f", name + "_in", name, DT_VARIANT);
+  }
+
+  // Another value that only the forward loop knows, of which an accumulator keeps each.
+  void AddUnknown() {
+    Placeholder("x", DT_INT32);
+    AddAccumulator("unknown", "x", DT_INT32);
+  }
+
+  int Apply() {
+    std::vector<Rewrite> done;
+    EXPECT_TRUE(RecomputeRule().Apply(Find("f_cond"), graph().get(), &done).ok());
+    return static_cast<int>(done.size());
+  }
+
+  int Lists() {
+    return CountOf("EmptyTensorList") + CountOf("TensorListPushBack") +
+           CountOf("TensorListPopBack");
+  }
+
+  // The node that feeds input `index` of `node`.
+  Node* Input(const Node* node, int index = 0) {
+    const tensorflow::Edge* edge = nullptr;
+    EXPECT_TRUE(node->input_edge(index, &edge).ok());
+    return edge->src();
+  }
+  // Who takes the place of what was popped from accumulator `name`.
+  Node* Instead(const std::string& name) { return Input(Find("use_" + name)); }
+
+  // That `node` is what i was in the forward step that this backward step is for.
+  void ExpectCountsBack(const Node* node, const std::string& end = "i_exit") {
+    EXPECT_EQ(node->type_string(), "Sub");
+    EXPECT_EQ(Input(node, 0)->type_string(), "Enter");
+    EXPECT_EQ(Input(Input(node, 0))->name(), end);
+    EXPECT_EQ(Input(node, 1)->name(), "k_plus");
+    EXPECT_EQ(node->assigned_device_name(), kCpu0);
+  }
+
+  // Applies the rule to the graph with an accumulator of `value` and that change.
+  void ExpectKept(const std::function<void()>& change, const std::string& value = "i_gate:1",
+                  DataType type = DT_INT32) {
+    Reset();
+    AddAccumulator("a", value, type);
+    change();
+    const int nodes = graph()->num_op_nodes();
+    EXPECT_EQ(Apply(), 0);
+    EXPECT_EQ(graph()->num_op_nodes(), nodes);
+    EXPECT_EQ(Instead("a")->name(), "a_pop");
+  }
+};
+
+TEST_F(RecomputeRuleTest, ACountIsCountedBack) {
+  AddAccumulator("a", "i_gate:1", DT_INT32);
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(Lists(), 0);
+  ExpectCountsBack(Instead("a"));
+  EXPECT_EQ(Input(Instead("a"))->name(), "steps");
+  EXPECT_EQ(CountOf("Switch"), 2);
+  EXPECT_EQ(CountOf("Merge"), 2);
+  EXPECT_EQ(CountOf("Exit"), 2);
+  EXPECT_EQ(Find("any"), nullptr);
+}
+
+TEST_F(RecomputeRuleTest, WhatFollowsFromTheCountIsComputedAgain) {
+  AddIsEven("even");
+  AddAccumulator("a", "even", DT_BOOL);
+  Set(Add("chooser", "Switch", {"i_gate:1", "even"}), "T", DT_INT32);
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(Lists(), 0);
+  const Node* const equal = Instead("a");
+  EXPECT_EQ(equal->type_string(), "Equal");
+  EXPECT_NE(equal->name(), "even");
+  const Node* const mod = Input(equal);
+  EXPECT_EQ(mod->type_string(), "FloorMod");
+  ExpectCountsBack(Input(mod));
+  for (const Node* constant : {Input(mod, 1), Input(equal, 1)}) {
+    EXPECT_EQ(constant->type_string(), "Const");
+    EXPECT_THAT(InputsOf(constant->name()), ElementsAre("^k_merge"));
+  }
+  EXPECT_THAT(InputsOf("even"), ElementsAre("even_mod", "even_zero"));
+}
+
+TEST_F(RecomputeRuleTest, WhatSeveralAreMadeOfIsComputedOnce) {
+  AddIsEven("even");
+  AddAccumulator("a", "i_gate:1", DT_INT32);
+  AddAccumulator("b", "even", DT_BOOL);
+  AddAccumulator("c", "even_mod", DT_INT32);
+  EXPECT_EQ(Apply(), 3);
+  EXPECT_EQ(CountOf("Sub"), 1);
+  EXPECT_EQ(Input(Instead("b")), Instead("c"));
+  EXPECT_EQ(Input(Instead("c")), Instead("a"));
+}
+
+TEST_F(RecomputeRuleTest, WhatTheForwardLoopComputedForItAloneGoes) {
+  AddIsEven("even");
+  Add("both", "LogicalAnd", {"even", "even"});
+  AddAccumulator("a", "both", DT_BOOL);
+  EXPECT_EQ(Apply(), 1);
+  for (const char* node : {"even", "even_mod", "even_two", "even_zero", "both"}) {
+    EXPECT_EQ(Find(node), nullptr) << node;
+  }
+  EXPECT_NE(Find("i_plus"), nullptr);
+}
+
+TEST_F(RecomputeRuleTest, ACountThatBeginsElsewhereEndsElsewhere) {
+  AddCount("f", "j");
+  Set(Named("j_0"), "value", Tensor(int32_t{7}));
+  AddAccumulator("a", "j_gate:1", DT_INT32);
+  EXPECT_EQ(Apply(), 1);
+  ExpectCountsBack(Instead("a"), "j_exit");
+  // The new constant holds up the step: see AnchorConstant.
+  const std::string enter = Input(Instead("a"))->name();
+  EXPECT_THAT(InputsOf("k_next"), UnorderedElementsAre("k_plus", "^" + enter));
+}
+
+TEST_F(RecomputeRuleTest, ACountWithoutAnExitGetsOne) {
+  AddCount("f", "j");
+  AddAccumulator("a", "j_gate:1", DT_INT32);
+  graph()->RemoveNode(Find("j_exit"));
+  EXPECT_EQ(Apply(), 1);
+  const Node* const exit = Input(Input(Instead("a")));
+  EXPECT_EQ(exit->type_string(), "Exit");
+  EXPECT_THAT(InputsOf(exit->name()), ElementsAre("j_gate"));
+}
+
+TEST_F(RecomputeRuleTest, IdentitiesAreReadPast) {
+  AddTyped("i_in", "Identity", {"i_gate:1"}, DT_INT32);
+  AddTyped("i_out", "Identity", {"i_exit"}, DT_INT32);
+  Named("steps").set_input(0, "i_out");
+  AddTyped("goes_on", "Identity", {"b_less"}, DT_BOOL);
+  Named("b_cond").set_input(0, "goes_on");
+  AddAccumulator("a", "i_in", DT_INT32);
+  EXPECT_EQ(Apply(), 1);
+  ExpectCountsBack(Instead("a"));
+}
+
+TEST_F(RecomputeRuleTest, WhatAConstantListSaysIsAskedBeforeTheLoop) {
+  AddConstantList("list");
+  Add("length", "TensorListLength", {"list_in"});
+  AddAccumulator("a", "length", DT_INT32);
+  EXPECT_EQ(Apply(), 1);
+  const Node* const enter = Instead("a");
+  EXPECT_EQ(enter->type_string(), "Enter");
+  EXPECT_EQ(Input(enter)->type_string(), "TensorListLength");
+  EXPECT_THAT(InputsOf(Input(enter)->name()), ElementsAre("list"));
+  EXPECT_THAT(InputsOf("k_next"), UnorderedElementsAre("k_plus", "^" + enter->name()));
+  EXPECT_EQ(Find("length"), nullptr);
+}
+
+TEST_F(RecomputeRuleTest, SoIsTheShapeOfItsElements) {
+  Set(Named("shape"), "value", Vector({1}));
+  AddConstantList("list");
+  Set(Add("sizes", "TensorListElementShape", {"list_in"}), "shape_type", DT_INT32);
+  AddAccumulator("a", "sizes", DT_INT32);
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(Input(Instead("a"))->type_string(), "TensorListElementShape");
+}
+
+TEST_F(RecomputeRuleTest, OfAListThatStaysWithOthersOnlyConstantsGo) {
+  AddConstantList("list");
+  Add("length", "TensorListLength", {"list_in"});
+  AddAccumulator("a", "length", DT_INT32);
+  AddAccumulator("b", "i_gate:1", DT_INT32);
+  AddUnknown();
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(Instead("a")->type_string(), "Enter");
+  EXPECT_EQ(Instead("b")->name(), "b_pop");
+  EXPECT_EQ(Instead("unknown")->name(), "unknown_pop");
+}
+
+TEST_F(RecomputeRuleTest, ValuesOutsideOfTheLoopAreBroughtIntoTheOther) {
+  AddScalar("three", 3);
+  AddConstantEnter("f", "three_in", "three");
+  AddTyped("times", "Mul", {"three_in", "i_gate:1"}, DT_INT32);
+  AddAccumulator("a", "times", DT_INT32);
+  EXPECT_EQ(Apply(), 1);
+  const Node* const mul = Instead("a");
+  EXPECT_EQ(mul->type_string(), "Mul");
+  EXPECT_EQ(Input(Input(mul, 0))->name(), "three");
+  EXPECT_NE(Input(mul, 0)->name(), "three_in");
+  ExpectCountsBack(Input(mul, 1));
+}
+
+TEST_F(RecomputeRuleTest, AListMayHaveABoundThatTheLoopHasToo) {
+  for (const bool constant : {true, false}) {
+    SCOPED_TRACE(constant);
+    Reset();
+    AddAccumulator("a", "i_gate:1", DT_INT32);
+    if (constant) {
+      Set(Named("bound"), "value", Tensor(int32_t{9}));
+      AddScalar("nine", 9);
+      Named("f_limit").set_input(0, "nine");
+    } else {
+      Named("a").set_input(1, "limit");
+    }
+    EXPECT_EQ(Apply(), 1);
+  }
+}
+
+TEST_F(RecomputeRuleTest, TheBoundMayBeOneOfSeveralConditions) {
+  AddAccumulator("a", "i_gate:1", DT_INT32);
+  Named("a").set_input(1, "limit");
+  Placeholder("goes_on", DT_BOOL);
+  Add("f_and", "LogicalAnd", {"goes_on", "f_less"});
+  Named("f_cond").set_input(0, "f_and");
+  EXPECT_EQ(Apply(), 1);
+}
+
+TEST_F(RecomputeRuleTest, TheListMayTakeAnyShape) {
+  AddAccumulator("a", "i_gate:1", DT_INT32);
+  Named("a").set_input(0, "any");
+  EXPECT_EQ(Apply(), 1);
+}
+
+TEST_F(RecomputeRuleTest, WhoWaitsForTheListWaitsForTheCount) {
+  AddAccumulator("a", "i_gate:1", DT_INT32);
+  AddTyped("a_b_exit", "Exit", {"a_b_gate"});
+  Add("before", "NoOp");
+  Named("a_f_next").add_input("^before");
+  Named("a_b_next").add_input("^before");
+  Add("after", "NoOp", {"^a_exit", "^a_b_exit"});
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_THAT(InputsOf("after"), UnorderedElementsAre("^i_exit", "^k_exit"));
+  EXPECT_THAT(InputsOf("i_next"), IsSupersetOf({std::string("^before")}));
+  EXPECT_THAT(InputsOf("k_next"), IsSupersetOf({std::string("^before")}));
+}
+
+// ---- near misses
+
+TEST_F(RecomputeRuleTest, WhatDoesNotFollowFromTheCountStays) {
+  ExpectKept([&] { Placeholder("x", DT_INT32); }, "x");
+  ExpectKept([&] { AddRing("f", "x", "limit", "x_gate:1", DT_INT32); }, "x_gate:1");
+  ExpectKept([&] { AddTyped("x", "Mul", {"i_gate:1", "f_limit"}, DT_INT32); }, "x");
+  ExpectKept(
+      [&] {
+        Set(Add("x", "RandomUniformInt", {"shape", "k_0", "i_gate:1"}), "T", DT_INT32),
+            Set(Named("x"), "Tout", DT_INT32);
+      },
+      "x");
+}
+
+TEST_F(RecomputeRuleTest, AListThatTheLoopChangesIsAskedInTheLoop) {
+  ExpectKept(
+      [&] {
+        AddOther();
+        Add("length", "TensorListLength", {"other_gate:1"});
+      },
+      "length");
+  ExpectKept(
+      [&] {
+        Placeholder("any_list", DT_VARIANT);
+        AddConstantEnter("f", "any_list_in", "any_list", DT_VARIANT);
+        Add("length", "TensorListLength", {"any_list_in"});
+      },
+      "length");
+}
+
+TEST_F(RecomputeRuleTest, ACountThatGrowsOtherwiseStays) {
+  ExpectKept([&] { Set(Named("i_1"), "value", Tensor(int32_t{2})); });
+  ExpectKept([&] {
+    AddCount("f", "j");
+    Set(Named("j_1"), "value", Tensor(int32_t{2}));
+    Named("a_push").set_input(1, "j_gate:1");
+  });
+  ExpectKept([&] {
+    AddCount("f", "j");
+    Named("j_plus").set_input(1, "i_gate:1");
+    Named("a_push").set_input(1, "j_gate:1");
+  });
+  ExpectKept([&] {
+    AddCount("f", "j");
+    Named("j_enter").set_input(0, "limit");
+    Named("a_push").set_input(1, "j_gate:1");
+  });
+}
+
+TEST_F(RecomputeRuleTest, ACountOfAnotherTypeStays) {
+  ExpectKept([&] {
+    AddCount("f", "j");
+    for (const char* node : {"enter", "merge", "gate", "next", "exit", "plus"}) {
+      Set(Named(std::string("j_") + node), "T", DT_INT64);
+    }
+    for (const char* node : {"j_0", "j_1"}) {
+      Set(Named(node), "dtype", DT_INT64);
+      Set(Named(node), "value", Tensor(static_cast<int64_t>(node[2] - '0')));
+    }
+    Named("a_push").set_input(1, "j_gate:1");
+    for (const char* node : {"a", "a_push", "a_pop"}) {
+      Set(Named(node), "element_dtype", DT_INT64);
+    }
+    Set(Named("use_a"), "T", DT_INT64);
+  });
+}
+
+TEST_F(RecomputeRuleTest, ABackwardLoopThatMayTakeMoreStepsStays) {
+  ExpectKept([&] { Named("steps").set_input(0, "limit"); });
+  ExpectKept([&] { Named("b_less").set_op("LessEqual"); });
+  ExpectKept([&] {
+    Named("b_less").set_input(0, "steps");
+    Named("b_less").set_input(1, "k_merge");
+  });
+  ExpectKept([&] { Set(Named("k_0"), "value", Tensor(int32_t{1})); });
+  ExpectKept([&] { Set(Named("k_0"), "value", Tensor(int32_t{-1})); });
+  ExpectKept([&] { Set(Named("k_1"), "value", Tensor(int32_t{2})); });
+  // What bounds it counts something else than forward steps.
+  ExpectKept([&] { Set(Named("i_0"), "value", Tensor(int32_t{-1})); });
+  ExpectKept([&] {
+    Add("b_or", "LogicalOr", {"b_less", "b_less"});
+    Named("b_cond").set_input(0, "b_or");
+  });
+}
+
+TEST_F(RecomputeRuleTest, AListThatMayRefuseOneElementTooManyStays) {
+  ExpectKept([&] { Set(Named("bound"), "value", Tensor(int32_t{9})); });
+  ExpectKept([&] {
+    Set(Named("bound"), "value", Tensor(int32_t{9}));
+    AddScalar("ten", 10);
+    Named("f_limit").set_input(0, "ten");
+  });
+  ExpectKept([&] {
+    Placeholder("other_bound", DT_INT32);
+    Named("a").set_input(1, "other_bound");
+  });
+}
+
+TEST_F(RecomputeRuleTest, AListThatMayRefuseAShapeStays) {
+  ExpectKept([&] { Set(Named("shape"), "value", Vector({1})); });
+  ExpectKept([&] { Named("a").set_input(0, "limit"); });
+  const auto add_sizes = [&] {
+    AddConstantList("list");
+    Set(Add("sizes", "TensorListElementShape", {"list_in"}), "shape_type", DT_INT32);
+  };
+  ExpectKept(add_sizes, "sizes");
+  ExpectKept([&] { add_sizes(), Set(Named("shape"), "value", Vector({2})); }, "sizes");
+  ExpectKept(
+      [&] {
+        add_sizes();
+        Set(Named("shape"), "value", Vector({1}));
+        Named("list").set_input(1, "any");
+      },
+      "sizes");
+}
+
+TEST_F(RecomputeRuleTest, WhatWouldTakeMoreNodesThanTheListStays) {
+  for (const int length : {6, 7, 40}) {
+    Reset();
+    std::string value = "i_gate:1";
+    for (int n = 0; n < length; ++n) {
+      const std::string next = absl::StrCat("sum", n);
+      AddTyped(next, "Mul", {value, value}, DT_INT32);
+      value = next;
+    }
+    AddAccumulator("a", value, DT_INT32);
+    EXPECT_EQ(Apply(), length == 6 ? 1 : 0) << length;
+  }
+}
+
+TEST_F(RecomputeRuleTest, AListNextToOneThatStaysStays) {
+  ExpectKept([&] { AddUnknown(); });
+}
+
+TEST_F(RecomputeRuleTest, AListThatSomebodyWaitsForStaysWhereTheCountHasNoExit) {
+  ExpectKept([&] {
+    AddTyped("a_b_exit", "Exit", {"a_b_gate"});
+    Add("after", "NoOp", {"^a_b_exit"});
+    graph()->RemoveNode(Find("k_exit"));
+  });
+}
+
+TEST_F(RecomputeRuleTest, NodesOnAnotherDeviceStay) {
+  for (const char* node : {"i_enter", "i_merge", "i_gate", "i_next", "i_plus", "i_exit", "k_enter",
+                           "k_merge", "k_gate", "k_next", "k_plus", "k_exit"}) {
+    SCOPED_TRACE(node);
+    ExpectKept([&] { Named(node).set_device(kCpu1); });
+  }
+  for (const char* node : {"even", "even_mod", "even_two", "even_zero"}) {
+    SCOPED_TRACE(node);
+    ExpectKept(
+        [&] {
+          AddIsEven("even");
+          Named(node).set_device(kCpu1);
+        },
+        "even", DT_BOOL);
+  }
+  ExpectKept([&] {
+    for (const char* node : {"a", "a_f_enter", "a_f_merge", "a_f_gate", "a_f_next", "a_push",
+                             "a_exit", "a_b_enter", "a_b_merge", "a_b_gate", "a_b_next", "a_pop"}) {
+      Named(node).set_device(kCpu1);
+    }
+  });
+  for (const char* node : {"list", "length"}) {
+    SCOPED_TRACE(node);
+    ExpectKept(
+        [&] {
+          AddConstantList("list");
+          Add("length", "TensorListLength", {"list_in"});
+          Named(node).set_device(kCpu1);
+        },
+        "length");
+  }
+}
+
+TEST_F(RecomputeRuleTest, WhereTheDeviceHasNoKernelsNothingChanges) {
+  ExpectKept([&] { PlaceAllOn(kGpu0); });
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

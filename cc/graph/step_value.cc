@@ -1,0 +1,275 @@
+#include "cc/graph/step_value.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/tensor.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Edge;
+using tensorflow::Node;
+using tensorflow::NodeDef;
+using Shape = StepValues::Shape;
+
+// Deeper expressions cost more than they could save.
+constexpr int kDeepest = 8;
+
+bool IsOf(const Node& node, const char* op) { return node.type_string() == op; }
+
+// Functions of scalars, whose answer is the same whenever they are asked.
+bool IsCheap(const Node& node) {
+  static const auto* const ops = new std::unordered_set<absl::string_view>{
+      "Add",        "AddV2",        "Cast",     "Equal",   "FloorDiv",  "FloorMod",
+      "Greater",    "GreaterEqual", "Identity", "Less",    "LessEqual", "LogicalAnd",
+      "LogicalNot", "LogicalOr",    "Maximum",  "Minimum", "Mul",       "Neg",
+      "NotEqual",   "RealDiv",      "SelectV2", "Sub"};
+  return ops->count(node.type_string()) > 0;
+}
+
+bool AsksAList(const Node& node) {
+  return IsOf(node, "TensorListLength") || IsOf(node, "TensorListElementShape");
+}
+
+bool IsComputed(const Node& node) { return IsCheap(node) || AsksAList(node) || node.IsConstant(); }
+
+std::vector<Source> InputsOf(const Node& node) {
+  std::vector<Source> inputs;
+  for (int i = 0; i < node.num_inputs(); ++i) inputs.push_back(InputOf(node, i));
+  return inputs;
+}
+
+// Which input of `list` is the shape of its elements; nothing if `list` does not make a list.
+std::optional<int> ElementShapeInput(const Node& list) {
+  if (IsOf(list, "TensorListFromTensor")) return 1;
+  if (IsOf(list, "TensorListReserve") || IsOf(list, "EmptyTensorList")) return 0;
+  return std::nullopt;
+}
+
+// The shape of what `asking` says of a list that the loop takes along as a constant.
+std::optional<Shape> ShapeOfAnswer(const Node& asking) {
+  const Source enter = InputOf(asking, 0);
+  if (!IsConstantEnter(*enter.node) || !OnSameDevice(*InputOf(*enter.node, 0).node, asking)) {
+    return std::nullopt;
+  }
+  const Node& list = *Origin(enter).node;
+  const auto input = ElementShapeInput(list);
+  if (!input) return std::nullopt;
+  if (IsOf(asking, "TensorListLength")) return Shape{};
+  const auto element_shape = IntegersOf(InputOf(list, *input));
+  if (!element_shape) return std::nullopt;
+  return Shape{static_cast<int64_t>(element_shape->size())};
+}
+
+bool IsScalarConstant(const Node& node) {
+  tensorflow::Tensor value;
+  return node.IsConstant() && GetNodeAttr(node.attrs(), "value", &value).ok() && value.dims() == 0;
+}
+
+bool IsScalar(const LoopCount& count) {
+  return IntegerOf(count.variable.initial()) && IntegerOf(count.step);
+}
+
+// Whether `source` is how a scalar count of a loop ended.
+bool IsScalarCountAtEnd(Source source) {
+  if (!source.node->IsExit()) return false;
+  Node* const gate = InputOf(*source.node, 0).node;
+  const auto variable = LoopVariableOf(gate);
+  if (!variable) return false;
+  const auto count = LoopCountOf(*variable, *InputOf(*gate, 1).node);
+  return count && IsScalar(*count);
+}
+
+bool IsOnDeviceOf(const LoopCount& count, const Node& node) {
+  return IsOnOneDevice(count.variable) && OnSameDevice(*count.variable.enter, node) &&
+         OnSameDevice(*count.sum, node);
+}
+
+std::pair<int, int> KeyOf(Source source) { return {source.node->id(), source.slot}; }
+
+}  // namespace
+
+std::optional<LoopPair> LoopPair::Of(const Node& forward, const Node& backward) {
+  const std::vector<LoopCount> ahead = LoopCountsOf(forward), back = LoopCountsOf(backward);
+  const auto behind = std::find_if(back.begin(), back.end(), CountsSteps);
+  if (behind == back.end() || !IsOnDeviceOf(*behind, *behind->sum)) return std::nullopt;
+  const auto steps = std::find_if(ahead.begin(), ahead.end(), [&](const LoopCount& count) {
+    const Source end{count.variable.exit, 0};
+    return CountsSteps(count) && IsOnDeviceOf(count, *behind->sum) &&
+           StopsAt(backward, [&](Source limit) { return limit == end; });
+  });
+  if (steps == ahead.end()) return std::nullopt;
+  LoopPair pair{*steps, *behind, {}};
+  for (const LoopCount& count : ahead) {
+    if (IsScalar(count) && IntegerOf(count.step) == 1 && IsOnDeviceOf(count, *behind->sum) &&
+        count.sum->output_type(0) == behind->sum->output_type(0)) {
+      pair.counts.push_back(count);
+    }
+  }
+  return pair;
+}
+
+const LoopCount* LoopPair::CountAt(Source value) const {
+  const auto found = std::find_if(counts.begin(), counts.end(), [&](const LoopCount& count) {
+    return value == Source{count.variable.gate, 1};
+  });
+  return found == counts.end() ? nullptr : &*found;
+}
+
+std::optional<Shape> StepValues::ShapeOf(Source value, int depth) {
+  const auto known = shapes_.find(KeyOf(value));
+  if (known != shapes_.end()) return known->second;
+  return shapes_[KeyOf(value)] = FindShape(value, depth);
+}
+
+std::optional<Shape> StepValues::FindShape(Source value, int depth) {
+  const Node& node = *value.node;
+  if (depth > kDeepest || !OnSameDevice(node, *loops_.back.sum)) return std::nullopt;
+  if (loops_.CountAt(value) != nullptr || IsScalarConstant(node)) return Shape{};
+  if (IsConstantEnter(node)) {
+    const Source outside = InputOf(node, 0);
+    const bool scalar = IsScalarConstant(*Origin(outside).node) || IsScalarCountAtEnd(outside);
+    return scalar ? std::optional<Shape>(Shape{}) : std::nullopt;
+  }
+  if (IsOfConstantList(value)) return ShapeOfAnswer(node);
+  if (!IsCheap(node)) return std::nullopt;
+  for (const Source& input : InputsOf(node)) {
+    if (ShapeOf(input, depth + 1) != Shape{}) return std::nullopt;
+  }
+  return Shape{};
+}
+
+bool StepValues::IsOfConstantList(Source value) { return AsksAList(*value.node); }
+
+int StepValues::StepNodesOf(const std::vector<Source>& values) const {
+  int nodes = 0;
+  std::vector<Source> open = values;
+  std::unordered_set<int> seen;
+  while (!open.empty()) {
+    const Source value = open.back();
+    open.pop_back();
+    if (!seen.insert(value.node->id()).second) continue;
+    const bool count = loops_.CountAt(value) != nullptr;
+    if (!count && !IsCheap(*value.node)) continue;
+    if (!value.node->IsIdentity()) ++nodes;
+    if (count) continue;
+    for (const Source& input : InputsOf(*value.node)) open.push_back(input);
+  }
+  return nodes;
+}
+
+absl::StatusOr<Source> StepValueBuilder::Again(Source value) {
+  const auto known = built_.find(KeyOf(value));
+  if (known != built_.end()) return known->second;
+  const absl::StatusOr<Source> built = Build(value);
+  if (built.ok()) built_.emplace(KeyOf(value), *built);
+  return built;
+}
+
+absl::StatusOr<Source> StepValueBuilder::Build(Source value) {
+  Node* const node = value.node;
+  if (const LoopCount* const count = loops_.CountAt(value)) return CountBack(*count);
+  if (IsConstantEnter(*node)) return BringIn(InputOf(*node, 0));
+  if (node->IsIdentity()) return Again(InputOf(*node, 0));
+  if (StepValues::IsOfConstantList(value)) {
+    const auto before = Copy(*node, {InputOf(*InputOf(*node, 0).node, 0)});
+    return before.ok() ? BringIn(*before) : before;
+  }
+  std::vector<Source> inputs;
+  for (const Source& input : InputsOf(*node)) {
+    const auto again = Again(input);
+    if (!again.ok()) return again;
+    inputs.push_back(*again);
+  }
+  const auto copy = Copy(*node, inputs);
+  // A constant is of the loop that something in it makes it wait for.
+  if (copy.ok() && node->IsConstant()) {
+    graph_->AddControlEdge(loops_.back.variable.merge, copy->node);
+  }
+  return copy;
+}
+
+absl::StatusOr<Source> StepValueBuilder::CountBack(const LoopCount& count) {
+  const LoopVariable& variable = count.variable;
+  Source end{variable.exit, 0};
+  if (end.node == nullptr) {
+    const Source gate{variable.gate, 0};
+    const auto added =
+        Add(StartNode(NewName(*gate.node, "exit"), "Exit", {gate}), {gate}, *gate.node);
+    if (!added.ok()) return added;
+    end = *added;
+  }
+  const auto in_loop = BringIn(end);
+  if (!in_loop.ok()) return in_loop;
+  const std::vector<Source> inputs{*in_loop, {loops_.back.sum, 0}};
+  return Add(StartNode(NewName(*variable.gate, "again"), "Sub", inputs), inputs, *count.sum);
+}
+
+absl::StatusOr<Source> StepValueBuilder::Copy(const Node& node, const std::vector<Source>& inputs) {
+  NodeDef def = node.def();
+  def.set_name(NewName(node, "again"));
+  def.clear_input();
+  for (const Source& input : inputs) AddInput(input, &def);
+  def.mutable_attr()->erase("_class");  // where to place it, which is settled
+  return Add(def, inputs, node);
+}
+
+absl::StatusOr<Source> StepValueBuilder::BringIn(Source outside) {
+  const LoopVariable& back = loops_.back.variable;
+  std::string frame, other;
+  int parallel;
+  absl::Status read = GetNodeAttr(back.enter->attrs(), "frame_name", &frame);
+  if (read.ok()) read = GetNodeAttr(back.enter->attrs(), "parallel_iterations", &parallel);
+  if (!read.ok()) return read;
+  for (const Edge* edge : outside.node->out_edges()) {
+    if (edge->src_output() == outside.slot && IsConstantEnter(*edge->dst()) &&
+        OnSameDevice(*edge->dst(), *back.enter) &&
+        TryGetNodeAttr(edge->dst()->attrs(), "frame_name", &other) && other == frame) {
+      return Source{edge->dst(), 0};
+    }
+  }
+  auto builder = StartNode(NewName(*outside.node, "enter"), "Enter", {outside});
+  builder.Attr("frame_name", frame).Attr("is_constant", true).Attr("parallel_iterations", parallel);
+  const auto enter = Add(builder, {outside}, *back.enter);
+  if (enter.ok()) AnchorConstant(enter->node, back.next, graph_);
+  return enter;
+}
+
+absl::StatusOr<Source> StepValueBuilder::Add(tensorflow::NodeDefBuilder builder,
+                                             const std::vector<Source>& inputs, const Node& place) {
+  NodeDef def;
+  const absl::Status built = builder.Finalize(&def);
+  if (!built.ok()) return built;
+  return Add(def, inputs, place);
+}
+
+absl::StatusOr<Source> StepValueBuilder::Add(const NodeDef& def, const std::vector<Source>& inputs,
+                                             const Node& place) {
+  const auto added = AddReplacement(def, inputs, place, {}, graph_);
+  if (!added.ok()) return added.status();
+  return Source{*added, 0};
+}
+
+std::string StepValueBuilder::NewName(const Node& of, const char* what) const {
+  return graph_->NewName(absl::StrCat(of.name(), "/", what));
+}
+
+void RemoveUnusedValues(const std::vector<Node*>& values, tensorflow::Graph* graph) {
+  // By id: a node may be listed again after it went.
+  std::vector<int> open;
+  for (const Node* value : values) open.push_back(value->id());
+  while (!open.empty()) {
+    Node* const node = graph->FindNodeId(open.back());
+    open.pop_back();
+    if (node == nullptr || IsUsed(*node) || !IsComputed(*node)) continue;
+    for (const Source& input : InputsOf(*node)) open.push_back(input.node->id());
+    graph->RemoveNode(node);
+  }
+}
+
+}  // namespace tensor_array_grad
