@@ -24,9 +24,10 @@ RULES = (
     "accumulate",
     "conditional",
     "conditional_read",
-    "accumulators",
     "twin",
     "invariant",
+    "recompute",
+    "accumulators",
     "pivot",
 )
 # Programs in which a rule must find something.
@@ -38,9 +39,17 @@ FIND = {
         loops.reads_out_of_bounds_in_no_branch,
         loops.reads_that_fall_back,
     ],
-    "accumulators": [loops.recurrence, loops.an_early_end, loops.scanned],
     "twin": [loops.read_loop, loops.mapped, loops.counters_of_many_kinds],
     "invariant": [loops.read_loop, loops.mapped, loops.invariant_read_afterwards],
+    "recompute": [
+        loops.what_follows_from_the_step,
+        loops.steps_counted_from_elsewhere,
+        loops.fewer_steps_than_asked,
+        loops.scanned_backwards,
+        loops.of_the_length_of_an_array,
+        loops.mapped,
+    ],
+    "accumulators": [loops.recurrence, loops.an_early_end, loops.scanned],
     "pivot": [loops.read_loop, loops.recurrence, loops.branches_in_branches],
 }
 
@@ -120,6 +129,21 @@ def test_a_read_in_a_branch_is_one_op(counted):
     gradient_of(loops.reads_that_fall_back)
     assert counted["kernels.TensorArrayGrad>ListGetItemIf"] == 2 * N
     assert counted["kernels.TensorListGetItem"] == 0
+
+
+@pytest.mark.parametrize(
+    "program",
+    [loops.what_follows_from_the_step, loops.scanned_backwards, loops.fewer_steps_than_asked],
+)
+def test_nothing_is_kept_that_follows_from_the_step(counted, program):
+    gradient_of(program)
+    for op in (
+        "TensorListPushBack",
+        "TensorListPopBack",
+        "TensorArrayGrad>PushAccumulators",
+        "TensorArrayGrad>PopAccumulators",
+    ):
+        assert counted[f"kernels.{op}"] == 0, op
 
 
 def test_a_loop_without_a_list_is_left_alone(counted):

@@ -345,6 +345,70 @@ def counters_that_double(x):
     return h * tf.cast(p + 3 * q, h.dtype)
 
 
+def what_follows_from_the_step(x):
+    array = unstacked(x)
+
+    def body(i, h):
+        weight = tf.cast(i, h.dtype)
+        read = tf.cond((i % 3 == 1) | (i > N - 2), lambda: array.read(i), lambda: h * 0.0)
+        return i + 1, h * 0.5 + read * weight
+
+    return tf.while_loop(lambda i, h: i < N, body, (0, x[0]))[1]
+
+
+def steps_counted_from_elsewhere(x):
+    array = unstacked(x)
+
+    def body(i, j, wide, h):
+        read = array.read(i) * tf.cast(j, h.dtype) + array.read(N - 1 - i)
+        return i + 1, j + 1, wide + 1, h * 0.5 + read * tf.cast(wide, h.dtype)
+
+    start = (1, -3, tf.constant(10**10, tf.int64), x[0])
+    _, j, wide, h = tf.while_loop(lambda i, *_: i < N, body, start)
+    return h * tf.cast(j, h.dtype) + tf.cast(wide, h.dtype)
+
+
+def reads_from_a_row_known_at_run_time(x):
+    array = unstacked(x)
+    first = tf.argmax(x[:, 0], output_type=tf.int32)
+
+    def body(i, h):
+        return i + 1, h * 0.5 + array.read(i)
+
+    return tf.while_loop(lambda i, h: i < N, body, (first, x[0]))[1]
+
+
+def fewer_steps_than_asked(x):
+    array = unstacked(x)
+
+    def body(i, h):
+        return i + 1, h * 0.5 + array.read(i) * tf.cast(i, h.dtype)
+
+    few = tf.shape(x)[0] - 2
+    return tf.while_loop(lambda *_: True, body, (0, x[0]), maximum_iterations=few)[1]
+
+
+def scanned_backwards(x):
+    return tf.scan(lambda h, row: h * 0.5 + row, x, reverse=True)
+
+
+def of_the_length_of_an_array(x):
+    array = unstacked(x)
+
+    def body(i, h):
+        part = tf.cast(i, h.dtype) / tf.cast(array.size(), h.dtype)
+        return i + 1, h * 0.5 + array.read(i) * part
+
+    return tf.while_loop(lambda i, h: i < array.size(), body, (0, x[0]))[1]
+
+
+def a_gradient_of_a_gradient(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.reduce_sum(what_follows_from_the_step(x) ** 3) + tf.reduce_sum(scanned_backwards(x))
+    return tape.gradient(y, x)
+
+
 LOOPS = [
     read_loop,
     no_step,
@@ -386,4 +450,11 @@ LOOPS = [
     two_names_of_one_array,
     counters_that_follow_each_other,
     counters_that_double,
+    what_follows_from_the_step,
+    steps_counted_from_elsewhere,
+    reads_from_a_row_known_at_run_time,
+    fewer_steps_than_asked,
+    scanned_backwards,
+    of_the_length_of_an_array,
+    a_gradient_of_a_gradient,
 ]

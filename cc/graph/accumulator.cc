@@ -101,8 +101,8 @@ void RemoveRing(const LoopVariable& variable, Graph* graph) {
 
 }  // namespace
 
-Accumulators AccumulatorsOf(const Node& loop_cond) {
-  Accumulators found;
+LoopAccumulators AccumulatorsOf(const Node& loop_cond) {
+  LoopAccumulators found;
   for (const LoopVariable& variable : LoopVariablesOf(loop_cond)) {
     const auto one = Match(variable);
     if (!one) continue;

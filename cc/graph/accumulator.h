@@ -31,12 +31,12 @@ struct Accumulator {
 };
 
 // The accumulators that one forward loop fills, in the order in which their nodes were made.
-struct Accumulators {
+struct LoopAccumulators {
   std::vector<Accumulator> never_read;
   std::map<int, std::vector<Accumulator>> by_reader;  // by Node::id() of the reader's LoopCond
 };
 
-Accumulators AccumulatorsOf(const tensorflow::Node& loop_cond);
+LoopAccumulators AccumulatorsOf(const tensorflow::Node& loop_cond);
 
 // Another variable of the loop of `variable`, which has an exit if anybody waits for that of
 // `variable`; nothing if there is none.

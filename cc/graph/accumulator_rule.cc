@@ -141,7 +141,7 @@ absl::Status Fuse(const Pack& pack, Graph* graph, std::vector<Rewrite>* done) {
 }  // namespace
 
 absl::Status AccumulatorRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
-  const Accumulators found = AccumulatorsOf(*node);
+  const LoopAccumulators found = AccumulatorsOf(*node);
   for (const Accumulator& gone : found.never_read) RemoveNeverRead(gone, graph, done);
   for (const auto& [reader, all] : found.by_reader) {
     if (all.size() < 2) continue;

@@ -56,15 +56,19 @@ std::optional<LoopCount> LoopCountOf(const LoopVariable& variable, const Node& l
   if (type != DT_INT32 && type != DT_INT64) return std::nullopt;
   if (IsConstantEnter(*variable.enter)) return std::nullopt;
   Node* const sum = variable.update().node;
-  if (sum->type_string() != "AddV2" || !WaitsForBodyAlone(*sum, loop_cond)) return std::nullopt;
+  const bool down = sum->type_string() == "Sub";
+  if (!down && sum->type_string() != "AddV2") return std::nullopt;
+  if (!WaitsForBodyAlone(*sum, loop_cond)) return std::nullopt;
   const Source now{variable.gate, 1};
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < (down ? 1 : 2); ++i) {
     if (PastBodyIdentities(InputOf(*sum, i), loop_cond) == now) {
-      return LoopCount{variable, sum, PastBodyIdentities(InputOf(*sum, 1 - i), loop_cond)};
+      return LoopCount{variable, sum, PastBodyIdentities(InputOf(*sum, 1 - i), loop_cond), down};
     }
   }
   return std::nullopt;
 }
+
+bool LoopCount::GrowsBy(int n) const { return IntegerOf(step) == (down ? -n : n); }
 
 std::vector<LoopCount> LoopCountsOf(const Node& loop_cond) {
   std::vector<LoopCount> found;
@@ -94,7 +98,7 @@ std::optional<std::vector<int64_t>> IntegersOf(Source source) {
 }
 
 bool CountsSteps(const LoopCount& count) {
-  return IntegerOf(count.variable.initial()) == 0 && IntegerOf(count.step) == 1;
+  return IntegerOf(count.variable.initial()) == 0 && count.GrowsBy(1);
 }
 
 bool StopsAt(const Node& loop_cond, absl::FunctionRef<bool(Source)> is_limit) {

@@ -12,11 +12,15 @@
 
 namespace tensor_array_grad {
 
-// An integer variable of a loop to which every step adds the same.
+// An integer variable of a loop to which every step adds the same, or from which it takes it.
 struct LoopCount {
   LoopVariable variable;
-  tensorflow::Node* sum;  // AddV2 of the variable and `step`: what it is in the next step
+  tensorflow::Node* sum;  // what it is in the next step: AddV2, or Sub, of the variable and `step`
   Source step;
+  bool down;  // whether it is Sub
+
+  // Whether it is known to grow by `n` in each step.
+  bool GrowsBy(int n) const;
 
   Source now() const { return {variable.gate, 1}; }
 };

@@ -52,9 +52,12 @@ bool CanGo(const Accumulator& accumulator, const Node& forward, const LoopPair& 
 
 bool HasKernels(const LoopPair& loops) {
   const Source sum{loops.back.sum, 0};
-  NodeDef sub;
-  return StartNode("probe", "Sub", {sum, sum}).Finalize(&sub).ok() &&
-         HasKernelOnDeviceOf(*sum.node, sub);
+  for (const char* op : {"Sub", "AddV2"}) {
+    NodeDef def;
+    if (!StartNode("probe", op, {sum, sum}).Finalize(&def).ok()) return false;
+    if (!HasKernelOnDeviceOf(*sum.node, def)) return false;
+  }
+  return true;
 }
 
 // The accumulators of one backward loop that are to go.

@@ -23,8 +23,9 @@ using testing::ElementsAre;
 using testing::IsSupersetOf;
 using testing::UnorderedElementsAre;
 
-// Stands for TensorFlow's kernel, which the rule asks for: on CPU alone, so that a GPU has none.
+// Stand for TensorFlow's kernels, which the rule asks for: on CPU alone, so that a GPU has none.
 REGISTER_KERNEL_BUILDER(Name("Sub").Device(tensorflow::DEVICE_CPU), NeverRun);
+REGISTER_KERNEL_BUILDER(Name("AddV2").Device(tensorflow::DEVICE_CPU), NeverRun);
 
 Tensor Vector(std::vector<int32_t> values) {
   Tensor tensor(DT_INT32, {static_cast<int64_t>(values.size())});
@@ -196,6 +197,24 @@ TEST_F(RecomputeRuleTest, ACountThatBeginsElsewhereEndsElsewhere) {
   EXPECT_THAT(InputsOf("k_next"), UnorderedElementsAre("k_plus", "^" + enter));
 }
 
+TEST_F(RecomputeRuleTest, ACountThatFallsIsCountedUp) {
+  for (const bool subtracts : {true, false}) {
+    Reset();
+    AddCount("f", "j");
+    if (subtracts) {
+      Named("j_plus").set_op("Sub");
+    } else {
+      Set(Named("j_1"), "value", Tensor(int32_t{-1}));
+    }
+    AddAccumulator("a", "j_gate:1", DT_INT32);
+    EXPECT_EQ(Apply(), 1);
+    const Node* const sum = Instead("a");
+    EXPECT_EQ(sum->type_string(), "AddV2");
+    EXPECT_EQ(Input(Input(sum, 0))->name(), "j_exit");
+    EXPECT_EQ(Input(sum, 1)->name(), "k_plus");
+  }
+}
+
 TEST_F(RecomputeRuleTest, ACountWithoutAnExitGetsOne) {
   AddCount("f", "j");
   AddAccumulator("a", "j_gate:1", DT_INT32);
@@ -352,6 +371,13 @@ TEST_F(RecomputeRuleTest, ACountThatGrowsOtherwiseStays) {
   });
   ExpectKept([&] {
     AddCount("f", "j");
+    Named("j_plus").set_op("Sub");
+    Named("j_plus").set_input(0, "j_1");
+    Named("j_plus").set_input(1, "j_gate:1");
+    Named("a_push").set_input(1, "j_gate:1");
+  });
+  ExpectKept([&] {
+    AddCount("f", "j");
     Named("j_enter").set_input(0, "limit");
     Named("a_push").set_input(1, "j_gate:1");
   });
@@ -385,6 +411,7 @@ TEST_F(RecomputeRuleTest, ABackwardLoopThatMayTakeMoreStepsStays) {
   ExpectKept([&] { Set(Named("k_0"), "value", Tensor(int32_t{1})); });
   ExpectKept([&] { Set(Named("k_0"), "value", Tensor(int32_t{-1})); });
   ExpectKept([&] { Set(Named("k_1"), "value", Tensor(int32_t{2})); });
+  ExpectKept([&] { Named("k_plus").set_op("Sub"); });
   // What bounds it counts something else than forward steps.
   ExpectKept([&] { Set(Named("i_0"), "value", Tensor(int32_t{-1})); });
   ExpectKept([&] {

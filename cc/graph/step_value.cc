@@ -75,6 +75,8 @@ bool IsScalar(const LoopCount& count) {
   return IntegerOf(count.variable.initial()) && IntegerOf(count.step);
 }
 
+bool GoesByOne(const LoopCount& count) { return count.GrowsBy(1) || count.GrowsBy(-1); }
+
 // Whether `source` is how a scalar count of a loop ended.
 bool IsScalarCountAtEnd(Source source) {
   if (!source.node->IsExit()) return false;
@@ -106,7 +108,7 @@ std::optional<LoopPair> LoopPair::Of(const Node& forward, const Node& backward) 
   if (steps == ahead.end()) return std::nullopt;
   LoopPair pair{*steps, *behind, {}};
   for (const LoopCount& count : ahead) {
-    if (IsScalar(count) && IntegerOf(count.step) == 1 && IsOnDeviceOf(count, *behind->sum) &&
+    if (IsScalar(count) && GoesByOne(count) && IsOnDeviceOf(count, *behind->sum) &&
         count.sum->output_type(0) == behind->sum->output_type(0)) {
       pair.counts.push_back(count);
     }
@@ -207,7 +209,8 @@ absl::StatusOr<Source> StepValueBuilder::CountBack(const LoopCount& count) {
   const auto in_loop = BringIn(end);
   if (!in_loop.ok()) return in_loop;
   const std::vector<Source> inputs{*in_loop, {loops_.back.sum, 0}};
-  return Add(StartNode(NewName(*variable.gate, "again"), "Sub", inputs), inputs, *count.sum);
+  const char* const op = count.GrowsBy(1) ? "Sub" : "AddV2";
+  return Add(StartNode(NewName(*variable.gate, "again"), op, inputs), inputs, *count.sum);
 }
 
 absl::StatusOr<Source> StepValueBuilder::Copy(const Node& node, const std::vector<Source>& inputs) {

@@ -20,12 +20,12 @@ namespace tensor_array_grad {
 // A forward and a backward loop of which the number of a step is known in both.
 //
 // The backward loop takes at most as many steps as the forward loop took; its step k, from 0, is
-// for the forward loop's last step but k. A count i of the forward loop that grows by one and ended
-// as e was e - (k + 1) then.
+// for the forward loop's last step but k. A count of the forward loop that grows by one and ended
+// as e was e - (k + 1) then, one that falls by one e + (k + 1).
 struct LoopPair {
   LoopCount ahead;                // the forward loop's steps, which it has an exit for
   LoopCount back;                 // the backward loop's steps
-  std::vector<LoopCount> counts;  // of the forward loop: scalars that grow by one
+  std::vector<LoopCount> counts;  // of the forward loop: scalars that go by one
 
   // Nothing if the loops are not such a pair, or are not counted on one device.
   static std::optional<LoopPair> Of(const tensorflow::Node& forward,

@@ -27,7 +27,7 @@ bool IsPlainRing(const LoopVariable& variable) {
 
 // Whether `b` may go, and all that read it read `a`.
 bool AreTwins(const LoopCount& a, const LoopCount& b, const std::vector<LoopVariable>& variables) {
-  return a.sum != b.sum && IsPlainRing(a.variable) && IsPlainRing(b.variable) &&
+  return a.sum != b.sum && a.down == b.down && IsPlainRing(a.variable) && IsPlainRing(b.variable) &&
          OnSameDevice(*a.variable.enter, *b.variable.enter) && OnSameDevice(*a.sum, *b.sum) &&
          OnSameDevice(*a.variable.enter, *a.sum) && HasRingOfItsOwn(b.variable) &&
          !IsMergeIndexRead(b.variable) && WaitsForNothingOfItsOwn(b.variable, variables) &&

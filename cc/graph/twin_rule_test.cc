@@ -105,6 +105,16 @@ TEST_F(TwinRuleTest, ManyBecomeOne) {
   EXPECT_EQ(CountOf("AddV2"), 1);
 }
 
+TEST_F(TwinRuleTest, CountersThatFallAlikeAreTwinsToo) {
+  for (const char* name : {"a", "b"}) {
+    Named(std::string(name) + "_plus").set_op("Sub");
+    Named(std::string(name) + "_plus").set_input(0, std::string(name) + "_gate:1");
+    Named(std::string(name) + "_plus").set_input(1, std::string(name) + "_one");
+  }
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(CountOf("Sub"), 1);
+}
+
 TEST_F(TwinRuleTest, AWaitOfEveryVariableIsKept) {
   AddSum("effect", {"i_gate:1"});
   for (const char* v : {"i", "list", "a", "b"})
@@ -120,6 +130,11 @@ TEST_F(TwinRuleTest, CountersThatDifferStay) {
   ExpectKept([&] { Set(Named("b_one"), "value", Tensor(int32_t{2})); });
   ExpectKept([&] { Named("b_plus").set_op("AddN"), Set(Named("b_plus"), "N", 2); });
   ExpectKept([&] { Named("b_plus").set_input(1, "i_gate:1"); });
+  ExpectKept([&] {
+    Named("b_plus").set_op("Sub");
+    Named("b_plus").set_input(0, "b_gate:1");
+    Named("b_plus").set_input(1, "b_one");
+  });
   ExpectKept([&] { Named("b_plus").set_input(0, "i_gate:1"); });
   ExpectKept([&] { Named("b_enter").set_input(0, "i"); });
 }
