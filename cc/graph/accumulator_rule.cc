@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "cc/graph/accumulator.h"
 #include "cc/graph/node_util.h"
+#include "cc/graph/step_value.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -26,10 +27,7 @@ void RemoveNeverRead(const Accumulator& gone, Graph* graph, std::vector<Rewrite>
   done->push_back({gone.push->name(), "nothing"});
   HandOver(gone.pushed, *heir, graph);
   RemoveAccumulator(gone, graph);
-  if (value->type_string() == "TensorListElementShape" ||
-      value->type_string() == "TensorListLength") {
-    RemoveIfUnused(value, graph);
-  }
+  RemoveUnusedValues({value}, heir->next, graph);
 }
 
 // The accumulators of one forward and one backward loop, as they will be packed.

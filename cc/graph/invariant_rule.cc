@@ -180,16 +180,6 @@ std::optional<Invariant> MatchInvariant(const LoopVariable& variable, const Loop
   return found;
 }
 
-// Makes each step wait for the constant, or removes it where nobody reads it.
-void Anchor(const Invariant& invariant, Graph* graph) {
-  Node* const enter = invariant.variable.enter;
-  if (!IsUsed(*enter) && WaitsForNothing(*enter)) {
-    graph->RemoveNode(enter);
-  } else {
-    AnchorConstant(enter, invariant.anchor, graph);
-  }
-}
-
 absl::Status ReplaceExit(const Invariant& invariant, Graph* graph) {
   const LoopVariable& variable = invariant.variable;
   if (invariant.other_exit != nullptr) {
@@ -234,7 +224,7 @@ absl::Status InvariantRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>
                      variable.enter->name()});
     const absl::Status made = MakeConstant(*invariant, graph);
     if (!made.ok()) return made;
-    Anchor(*invariant, graph);
+    RemoveOrAnchorConstant(variable.enter, invariant->anchor, graph);
     // Nodes that hung on this variable alone stay listed: those that were not gated are now.
     loop.variables = loop.Without(variable);
   }

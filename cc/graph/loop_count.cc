@@ -1,5 +1,7 @@
 #include "cc/graph/loop_count.h"
 
+#include <algorithm>
+
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
@@ -42,11 +44,18 @@ std::vector<int64_t> IntegersIn(const Tensor& value) {
   return value.dtype() == DT_INT32 ? list(value.flat<int32_t>()) : list(value.flat<int64_t>());
 }
 
-// Adds the conditions that are all true while the loop goes on.
-void AddConditions(Source condition, std::vector<const Node*>* conditions) {
-  const Node* const node = PastIdentities(condition).node;
-  if (node->type_string() != "LogicalAnd") return conditions->push_back(node);
-  for (int i = 0; i < 2; ++i) AddConditions(InputOf(*node, i), conditions);
+// The conditions that are all true while the loop goes on, those that others are made of included.
+std::vector<const Node*> ConditionsOf(const Node& loop_cond) {
+  std::vector<const Node*> found{PastIdentities(InputOf(loop_cond, 0)).node};
+  for (size_t i = 0; i < found.size(); ++i) {
+    const Node& node = *found[i];
+    if (node.type_string() != "LogicalAnd") continue;
+    for (int input = 0; input < 2; ++input) {
+      const Node* const part = PastIdentities(InputOf(node, input)).node;
+      if (std::find(found.begin(), found.end(), part) == found.end()) found.push_back(part);
+    }
+  }
+  return found;
 }
 
 }  // namespace
@@ -61,9 +70,12 @@ std::optional<LoopCount> LoopCountOf(const LoopVariable& variable, const Node& l
   if (!WaitsForBodyAlone(*sum, loop_cond)) return std::nullopt;
   const Source now{variable.gate, 1};
   for (int i = 0; i < (down ? 1 : 2); ++i) {
-    if (PastBodyIdentities(InputOf(*sum, i), loop_cond) == now) {
-      return LoopCount{variable, sum, PastBodyIdentities(InputOf(*sum, 1 - i), loop_cond), down};
-    }
+    if (!(PastBodyIdentities(InputOf(*sum, i), loop_cond) == now)) continue;
+    const Source step = PastBodyIdentities(InputOf(*sum, 1 - i), loop_cond);
+    // The step may wait as well as the sum, and for what is made of the variable.
+    const bool waits = step.node->IsIdentity() ||
+                       (step.node->IsConstant() && !WaitsForBodyAlone(*step.node, loop_cond));
+    if (!waits) return LoopCount{variable, sum, step, down};
   }
   return std::nullopt;
 }
@@ -102,8 +114,7 @@ bool CountsSteps(const LoopCount& count) {
 }
 
 bool StopsAt(const Node& loop_cond, absl::FunctionRef<bool(Source)> is_limit) {
-  std::vector<const Node*> conditions;
-  AddConditions(InputOf(loop_cond, 0), &conditions);
+  const std::vector<const Node*> conditions = ConditionsOf(loop_cond);
   for (const LoopCount& count : LoopCountsOf(loop_cond)) {
     if (!CountsSteps(count)) continue;
     for (const Node* condition : conditions) {

@@ -12,7 +12,9 @@
 
 namespace tensor_array_grad {
 
-// An integer variable of a loop to which every step adds the same, or from which it takes it.
+// An integer variable of a loop to which every step adds the same, or from which it takes it. The
+// sum and a constant step wait for nothing in the body, so who reads the sum may feed anything
+// there.
 struct LoopCount {
   LoopVariable variable;
   tensorflow::Node* sum;  // what it is in the next step: AddV2, or Sub, of the variable and `step`

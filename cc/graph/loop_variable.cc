@@ -95,6 +95,14 @@ bool IsConstantEnter(const Node& node) {
 
 void AnchorConstant(Node* enter, Node* next, Graph* graph) { graph->AddControlEdge(enter, next); }
 
+void RemoveOrAnchorConstant(Node* enter, Node* next, Graph* graph) {
+  if (!IsUsed(*enter) && WaitsForNothing(*enter)) {
+    graph->RemoveNode(enter);
+  } else {
+    AnchorConstant(enter, next, graph);
+  }
+}
+
 bool HasRingOfItsOwn(const LoopVariable& variable) {
   return HasOneConsumer(*variable.enter) && HasOneConsumer(*variable.next);
 }

@@ -54,6 +54,10 @@ bool IsConstantEnter(const tensorflow::Node& node);
 // may take the readers of the constant away; `next` has to be one that nothing takes.
 void AnchorConstant(tensorflow::Node* enter, tensorflow::Node* next, tensorflow::Graph* graph);
 
+// The same, but removes a constant that nobody reads and that waits for nothing.
+void RemoveOrAnchorConstant(tensorflow::Node* enter, tensorflow::Node* next,
+                            tensorflow::Graph* graph);
+
 // Whether the enter and the next step feed this merge alone. Optimizers make one node of equal
 // ones.
 bool HasRingOfItsOwn(const LoopVariable& variable);

@@ -1,15 +1,18 @@
 #include "cc/graph/recompute_rule.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cc/graph/accumulator.h"
 #include "cc/graph/loop_count.h"
+#include "cc/graph/loop_variable.h"
 #include "cc/graph/node_util.h"
 #include "cc/graph/step_value.h"
 
 namespace tensor_array_grad {
 namespace {
 
+using tensorflow::Edge;
 using tensorflow::Graph;
 using tensorflow::Node;
 using tensorflow::NodeDef;
@@ -46,7 +49,8 @@ bool CanGo(const Accumulator& accumulator, const Node& forward, const LoopPair& 
            StepValues* values) {
   const auto shape = values->ShapeOf(accumulator.value());
   const Node& list = *accumulator.pushed.initial().node;
-  return shape && OnSameDevice(*accumulator.pop, *loops.back.sum) && Takes(list, *shape) &&
+  return shape && WaitsForBodyAlone(*accumulator.push, forward) &&
+         OnSameDevice(*accumulator.pop, *loops.back.sum) && Takes(list, *shape) &&
          HasRoom(list, forward) && CanHandOver(accumulator, loops);
 }
 
@@ -63,11 +67,15 @@ bool HasKernels(const LoopPair& loops) {
 // The accumulators of one backward loop that are to go.
 std::vector<Accumulator> Choose(const std::vector<Accumulator>& all, const Node& forward,
                                 const LoopPair& loops) {
-  StepValues values(loops);
+  StepValues values(loops, forward);
   std::vector<Accumulator> once, each_step;
   for (const Accumulator& one : all) {
     if (!CanGo(one, forward, loops, &values)) continue;
-    (StepValues::IsOfConstantList(one.value()) ? once : each_step).push_back(one);
+    if (StepValues::IsOfConstantList(one.value())) {
+      once.push_back(one);
+    } else if (values.FollowsFromCount(one.value())) {
+      each_step.push_back(one);
+    }
   }
   std::vector<Source> again;
   for (const Accumulator& one : each_step) again.push_back(one.value());
@@ -77,19 +85,58 @@ std::vector<Accumulator> Choose(const std::vector<Accumulator>& all, const Node&
   return once;
 }
 
-absl::Status Replace(const Accumulator& gone, const LoopPair& loops, StepValueBuilder* builder,
-                     Graph* graph, std::vector<Rewrite>* done) {
-  const Source value = gone.value();
-  const auto again = builder->Again(value);
-  if (!again.ok()) return again.status();
-  done->push_back({gone.push->name(), again->node->name()});
-  const absl::Status moved = MoveOutput(gone.pop, 1, *again, graph);
-  if (!moved.ok()) return moved;
-  HandOver(gone.pushed, loops.ahead.variable, graph);
-  HandOver(gone.popped, loops.back.variable, graph);
-  RemoveAccumulator(gone, graph);
-  return absl::OkStatus();
+// Whether all who read what is popped run in steps that are taken alone, whatever they read
+// instead. A Merge is alive if one of its inputs is, and a next step that nothing else holds up
+// never ends.
+bool RunInStepsAnyway(const Node& pop, const NodeIds& body, const NodeIds& pops) {
+  return std::all_of(pop.out_edges().begin(), pop.out_edges().end(), [&](const Edge* edge) {
+    const Node& reader = *edge->dst();
+    if (edge->src_output() != 1) return true;
+    return (!reader.IsControlFlow() || reader.IsSwitch()) && RunsAfter(reader, body, pops);
+  });
 }
+
+// The accumulators of one backward loop that go, and what takes their places.
+class Replacement {
+ public:
+  Replacement(std::vector<Accumulator> gone, const LoopPair& loops, Graph* graph)
+      : gone_(std::move(gone)), loops_(loops), graph_(graph), builder_(loops, graph) {
+    const Node& backward = *InputOf(*loops.back.variable.gate, 1).node;
+    body_ = StepNodes(LoopVariablesOf(backward)).body;
+    for (const Accumulator& one : gone_) pops_.insert(one.pop->id());
+  }
+
+  absl::Status Apply(std::vector<Rewrite>* done) {
+    std::vector<Node*> values;
+    for (const Accumulator& one : gone_) {
+      values.push_back(one.value().node);
+      const auto instead = InsteadOf(one);
+      if (!instead.ok()) return instead.status();
+      done->push_back({one.push->name(), instead->node->name()});
+      const absl::Status moved = MoveOutput(one.pop, 1, *instead, graph_);
+      if (!moved.ok()) return moved;
+      HandOver(one.pushed, loops_.ahead.variable, graph_);
+      HandOver(one.popped, loops_.back.variable, graph_);
+      RemoveAccumulator(one, graph_);
+    }
+    RemoveUnusedValues(values, loops_.ahead.variable.next, graph_);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<Source> InsteadOf(const Accumulator& accumulator) {
+    const auto again = builder_.Again(accumulator.value());
+    if (!again.ok() || !IsConstantEnter(*again->node)) return again;
+    if (RunInStepsAnyway(*accumulator.pop, body_, pops_)) return again;
+    return builder_.InStepsTaken(*again);
+  }
+
+  const std::vector<Accumulator> gone_;
+  const LoopPair& loops_;
+  Graph* const graph_;
+  StepValueBuilder builder_;
+  NodeIds body_, pops_;
+};
 
 // Replaces those of `all`, the accumulators of one backward loop, that need not be kept.
 absl::Status ReplaceSome(const std::vector<Accumulator>& all, const Node& forward, Graph* graph,
@@ -97,15 +144,7 @@ absl::Status ReplaceSome(const std::vector<Accumulator>& all, const Node& forwar
   const Node& backward = *InputOf(*all.front().popped.gate, 1).node;
   const auto loops = LoopPair::Of(forward, backward);
   if (!loops || !HasKernels(*loops)) return absl::OkStatus();
-  StepValueBuilder builder(*loops, graph);
-  std::vector<Node*> values;
-  for (const Accumulator& gone : Choose(all, forward, *loops)) {
-    values.push_back(gone.value().node);
-    const absl::Status replaced = Replace(gone, *loops, &builder, graph, done);
-    if (!replaced.ok()) return replaced;
-  }
-  RemoveUnusedValues(values, graph);
-  return absl::OkStatus();
+  return Replacement(Choose(all, forward, *loops), *loops, graph).Apply(done);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace tensor_array_grad {
 // The ring of nodes of an accumulator is eight in each step, that of all that are packed into one
 // eight too. So what is the same in all steps (length and element shape of a list that is only
 // read) is computed once, before the loop, whatever else is kept; the rest is computed again only
-// if then nothing is kept, and that is fewer nodes.
+// if then nothing is kept, and that is fewer nodes. A constant of the loop is alive in the last
+// step too, which is not taken: readers that would run there read it behind an Identity that waits.
 //
 // Fires only where the backward loop takes at most as many steps as the forward loop, and where
 // neither the bound of the list nor the shape of its elements can refuse what is pushed.

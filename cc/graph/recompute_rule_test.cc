@@ -57,7 +57,8 @@ class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest 
   void AddCount(const std::string& loop, const std::string& name) {
     AddScalar(name + "_0", 0);
     AddRing(loop, name, name + "_0", name + "_plus", DT_INT32);
-    AddScalar(name + "_1", 1, {"^" + name + "_merge"});
+    AddTyped(name + "_body", "Identity", {name + "_gate:1"}, DT_INT32);
+    AddScalar(name + "_1", 1, {"^" + name + "_body"});
     AddTyped(name + "_plus", "AddV2", {name + "_gate:1", name + "_1"}, DT_INT32);
     AddTyped(name + "_exit", "Exit", {name + "_gate"}, DT_INT32);
   }
@@ -70,8 +71,8 @@ class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest 
 
   // `name` is whether i is even, computed in each forward step.
   void AddIsEven(const std::string& name) {
-    AddScalar(name + "_two", 2, {"^i_merge"});
-    AddScalar(name + "_zero", 0, {"^i_merge"});
+    AddScalar(name + "_two", 2, {"^i_body"});
+    AddScalar(name + "_zero", 0, {"^i_body"});
     AddTyped(name + "_mod", "FloorMod", {"i_gate:1", name + "_two"}, DT_INT32);
     AddTyped(name, "Equal", {name + "_mod", name + "_zero"}, DT_INT32);
   }
@@ -83,6 +84,18 @@ class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest 
     Set(AddOfList(name, "TensorListFromTensor", {name + "_rows", name + "_shape"}), "shape_type",
         DT_INT32);
     AddConstantEnter("f", name + "_in", name, DT_VARIANT);
+  }
+
+  // `name` is the length of a list that never changes, asked in each forward step.
+  void AddLength(const std::string& name) {
+    AddConstantList(name + "_list");
+    Add(name, "TensorListLength", {name + "_list_in"});
+  }
+
+  // Who uses accumulator `name` reads something else of the backward step too.
+  void ReadInSteps(const std::string& name) {
+    Named("use_" + name).set_op("AddV2");
+    Named("use_" + name).add_input("k_gate:1");
   }
 
   // Another value that only the forward loop knows, of which an accumulator keeps each.
@@ -237,16 +250,26 @@ TEST_F(RecomputeRuleTest, IdentitiesAreReadPast) {
 }
 
 TEST_F(RecomputeRuleTest, WhatAConstantListSaysIsAskedBeforeTheLoop) {
-  AddConstantList("list");
-  Add("length", "TensorListLength", {"list_in"});
+  AddLength("length");
   AddAccumulator("a", "length", DT_INT32);
+  ReadInSteps("a");
   EXPECT_EQ(Apply(), 1);
   const Node* const enter = Instead("a");
   EXPECT_EQ(enter->type_string(), "Enter");
   EXPECT_EQ(Input(enter)->type_string(), "TensorListLength");
-  EXPECT_THAT(InputsOf(Input(enter)->name()), ElementsAre("list"));
+  EXPECT_THAT(InputsOf(Input(enter)->name()), ElementsAre("length_list"));
   EXPECT_THAT(InputsOf("k_next"), UnorderedElementsAre("k_plus", "^" + enter->name()));
   EXPECT_EQ(Find("length"), nullptr);
+  EXPECT_EQ(Find("length_list_in"), nullptr);
+}
+
+TEST_F(RecomputeRuleTest, AConstantThatNobodyReadsAnyMoreAndThatWaitsHoldsUpTheSteps) {
+  AddLength("length");
+  Add("before", "NoOp");
+  Named("length_list_in").add_input("^before");
+  AddAccumulator("a", "length", DT_INT32);
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_THAT(InputsOf("i_next"), UnorderedElementsAre("i_plus", "^length_list_in"));
 }
 
 TEST_F(RecomputeRuleTest, SoIsTheShapeOfItsElements) {
@@ -254,20 +277,73 @@ TEST_F(RecomputeRuleTest, SoIsTheShapeOfItsElements) {
   AddConstantList("list");
   Set(Add("sizes", "TensorListElementShape", {"list_in"}), "shape_type", DT_INT32);
   AddAccumulator("a", "sizes", DT_INT32);
+  ReadInSteps("a");
   EXPECT_EQ(Apply(), 1);
   EXPECT_EQ(Input(Instead("a"))->type_string(), "TensorListElementShape");
 }
 
 TEST_F(RecomputeRuleTest, OfAListThatStaysWithOthersOnlyConstantsGo) {
-  AddConstantList("list");
-  Add("length", "TensorListLength", {"list_in"});
+  AddLength("length");
   AddAccumulator("a", "length", DT_INT32);
+  ReadInSteps("a");
   AddAccumulator("b", "i_gate:1", DT_INT32);
   AddUnknown();
   EXPECT_EQ(Apply(), 1);
   EXPECT_EQ(Instead("a")->type_string(), "Enter");
   EXPECT_EQ(Instead("b")->name(), "b_pop");
   EXPECT_EQ(Instead("unknown")->name(), "unknown_pop");
+}
+
+// A constant of the loop is alive in the last step, whose condition is false, and ever after.
+TEST_F(RecomputeRuleTest, WhoWouldRunInNoStepReadsAConstantBehindAWait) {
+  const auto expect_wait = [&](const std::function<void()>& change) {
+    Reset();
+    AddLength("length");
+    AddAccumulator("a", "length", DT_INT32);
+    change();
+    EXPECT_EQ(Apply(), 1);
+    const Node* const taken = Instead("a");
+    EXPECT_EQ(taken->type_string(), "Identity");
+    EXPECT_EQ(taken->assigned_device_name(), kCpu0);
+    EXPECT_THAT(InputsOf(taken->name()), ElementsAre(Input(taken)->name(), "^k_plus"));
+    EXPECT_EQ(Input(taken)->type_string(), "Enter");
+  };
+  expect_wait([] {});
+  expect_wait([&] {
+    ReadInSteps("a");
+    AddTyped("other_reader", "Identity", {"a_pop:1"}, DT_INT32);
+  });
+  expect_wait([&] {  // a variable that takes it for its next step
+    AddRing("b", "h", "i_exit", "a_pop:1", DT_INT32);
+    ReadInSteps("a");
+  });
+  expect_wait([&] {
+    Set(AddTyped("merged", "Merge", {"a_pop:1", "k_gate:1"}, DT_INT32), "N", 2);
+    ReadInSteps("a");
+  });
+}
+
+TEST_F(RecomputeRuleTest, ConstantsDoNotHoldUpEachOthersReaders) {
+  AddLength("length");
+  AddAccumulator("a", "length", DT_INT32);
+  AddLength("other_length");
+  AddAccumulator("b", "other_length", DT_INT32);
+  Named("use_a").set_op("AddV2");
+  Named("use_a").add_input("b_pop:1");
+  ReadInSteps("b");
+  EXPECT_EQ(Apply(), 2);
+  EXPECT_EQ(Instead("a")->type_string(), "Identity");
+  EXPECT_EQ(Input(Find("use_a"), 1)->type_string(), "Identity");
+}
+
+TEST_F(RecomputeRuleTest, ASwitchByWhatChangesReadsAConstantItself) {
+  AddLength("length");
+  AddAccumulator("a", "length", DT_INT32);
+  AddTyped("even", "Equal", {"k_gate:1", "k_1"}, DT_INT32);
+  Named("use_a").set_op("Switch");
+  Named("use_a").add_input("even");
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(Instead("a")->type_string(), "Enter");
 }
 
 TEST_F(RecomputeRuleTest, ValuesOutsideOfTheLoopAreBroughtIntoTheOther) {
@@ -341,6 +417,17 @@ TEST_F(RecomputeRuleTest, WhatDoesNotFollowFromTheCountStays) {
       "x");
 }
 
+TEST_F(RecomputeRuleTest, WhatIsComputedOfConstantsAloneStays) {
+  ExpectKept([&] { AddScalar("two", 2, {"^i_body"}); }, "two");
+  ExpectKept(
+      [&] {
+        AddLength("length");
+        AddScalar("two", 2, {"^i_body"});
+        AddTyped("less_two", "Sub", {"length", "two"}, DT_INT32);
+      },
+      "less_two");
+}
+
 TEST_F(RecomputeRuleTest, AListThatTheLoopChangesIsAskedInTheLoop) {
   ExpectKept(
       [&] {
@@ -386,7 +473,7 @@ TEST_F(RecomputeRuleTest, ACountThatGrowsOtherwiseStays) {
 TEST_F(RecomputeRuleTest, ACountOfAnotherTypeStays) {
   ExpectKept([&] {
     AddCount("f", "j");
-    for (const char* node : {"enter", "merge", "gate", "next", "exit", "plus"}) {
+    for (const char* node : {"enter", "merge", "gate", "body", "next", "exit", "plus"}) {
       Set(Named(std::string("j_") + node), "T", DT_INT64);
     }
     for (const char* node : {"j_0", "j_1"}) {
@@ -398,6 +485,40 @@ TEST_F(RecomputeRuleTest, ACountOfAnotherTypeStays) {
       Set(Named(node), "element_dtype", DT_INT64);
     }
     Set(Named("use_a"), "T", DT_INT64);
+  });
+}
+
+TEST_F(RecomputeRuleTest, WhatMayFailStays) {
+  // A step that the backward loop does not reach may be the one that fails.
+  for (const char* op : {"FloorMod", "FloorDiv"}) {
+    ExpectKept([&] { AddTyped("x", op, {"i_1", "i_gate:1"}, DT_INT32); }, "x");
+    ExpectKept([&] { AddTyped("x", op, {"i_gate:1", "zero"}, DT_INT32), AddScalar("zero", 0); },
+               "x");
+  }
+}
+
+TEST_F(RecomputeRuleTest, WhatWaitsStays) {
+  const auto add_effect = [&] { AddTyped("effect", "Neg", {"i_gate:1"}, DT_INT32); };
+  ExpectKept([&] { add_effect(), Named("a_push").add_input("^effect"); });
+  for (const char* node : {"even", "even_mod", "even_two"}) {
+    SCOPED_TRACE(node);
+    ExpectKept([&] { add_effect(), AddIsEven("even"), Named(node).add_input("^effect"); }, "even",
+               DT_BOOL);
+  }
+}
+
+TEST_F(RecomputeRuleTest, ACountThatWaitsForWhatIsPoppedStays) {
+  for (const char* node : {"k_1", "k_plus"}) {
+    SCOPED_TRACE(node);
+    ExpectKept([&] {
+      AddTyped("effect", "Neg", {"a_pop:1"}, DT_INT32);
+      Named(node).add_input("^effect");
+    });
+  }
+  ExpectKept([&] {
+    AddTyped("effect", "Neg", {"a_pop:1"}, DT_INT32);
+    AddTyped("by", "Identity", {"k_1", "^effect"}, DT_INT32);
+    Named("k_plus").set_input(1, "by");
   });
 }
 

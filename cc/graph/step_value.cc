@@ -22,14 +22,17 @@ constexpr int kDeepest = 8;
 
 bool IsOf(const Node& node, const char* op) { return node.type_string() == op; }
 
-// Functions of scalars, whose answer is the same whenever they are asked.
+bool Divides(const Node& node) { return IsOf(node, "FloorDiv") || IsOf(node, "FloorMod"); }
+
+// Functions of scalars that never fail, and whose answer is the same whenever they are asked.
 bool IsCheap(const Node& node) {
   static const auto* const ops = new std::unordered_set<absl::string_view>{
-      "Add",        "AddV2",        "Cast",     "Equal",   "FloorDiv",  "FloorMod",
-      "Greater",    "GreaterEqual", "Identity", "Less",    "LessEqual", "LogicalAnd",
-      "LogicalNot", "LogicalOr",    "Maximum",  "Minimum", "Mul",       "Neg",
-      "NotEqual",   "RealDiv",      "SelectV2", "Sub"};
-  return ops->count(node.type_string()) > 0;
+      "Add",        "AddV2",     "Cast",         "Equal",   "FloorDiv",  "FloorMod",
+      "Greater",    "Identity",  "GreaterEqual", "Less",    "LessEqual", "LogicalAnd",
+      "LogicalNot", "LogicalOr", "Maximum",      "Minimum", "Mul",       "Neg",
+      "NotEqual",   "RealDiv",   "SelectV2",     "Sub"};
+  if (ops->count(node.type_string()) == 0) return false;
+  return !Divides(node) || IntegerOf(InputOf(node, 1)).value_or(0) != 0;
 }
 
 bool AsksAList(const Node& node) {
@@ -132,12 +135,14 @@ std::optional<Shape> StepValues::ShapeOf(Source value, int depth) {
 std::optional<Shape> StepValues::FindShape(Source value, int depth) {
   const Node& node = *value.node;
   if (depth > kDeepest || !OnSameDevice(node, *loops_.back.sum)) return std::nullopt;
-  if (loops_.CountAt(value) != nullptr || IsScalarConstant(node)) return Shape{};
+  if (loops_.CountAt(value) != nullptr) return Shape{};
   if (IsConstantEnter(node)) {
     const Source outside = InputOf(node, 0);
     const bool scalar = IsScalarConstant(*Origin(outside).node) || IsScalarCountAtEnd(outside);
     return scalar ? std::optional<Shape>(Shape{}) : std::nullopt;
   }
+  if (!WaitsForBodyAlone(node, forward_)) return std::nullopt;
+  if (IsScalarConstant(node)) return Shape{};
   if (IsOfConstantList(value)) return ShapeOfAnswer(node);
   if (!IsCheap(node)) return std::nullopt;
   for (const Source& input : InputsOf(node)) {
@@ -148,21 +153,31 @@ std::optional<Shape> StepValues::FindShape(Source value, int depth) {
 
 bool StepValues::IsOfConstantList(Source value) { return AsksAList(*value.node); }
 
-int StepValues::StepNodesOf(const std::vector<Source>& values) const {
-  int nodes = 0;
-  std::vector<Source> open = values;
+std::vector<Source> StepValues::PartsOf(const std::vector<Source>& values) const {
+  std::vector<Source> parts, open = values;
   std::unordered_set<int> seen;
   while (!open.empty()) {
     const Source value = open.back();
     open.pop_back();
     if (!seen.insert(value.node->id()).second) continue;
-    const bool count = loops_.CountAt(value) != nullptr;
-    if (!count && !IsCheap(*value.node)) continue;
-    if (!value.node->IsIdentity()) ++nodes;
-    if (count) continue;
+    parts.push_back(value);
+    if (loops_.CountAt(value) != nullptr || !IsCheap(*value.node)) continue;
     for (const Source& input : InputsOf(*value.node)) open.push_back(input);
   }
-  return nodes;
+  return parts;
+}
+
+bool StepValues::FollowsFromCount(Source value) const {
+  const std::vector<Source> parts = PartsOf({value});
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const Source& part) { return loops_.CountAt(part) != nullptr; });
+}
+
+int StepValues::StepNodesOf(const std::vector<Source>& values) const {
+  const std::vector<Source> parts = PartsOf(values);
+  return static_cast<int>(std::count_if(parts.begin(), parts.end(), [&](const Source& part) {
+    return loops_.CountAt(part) != nullptr || (IsCheap(*part.node) && !part.node->IsIdentity());
+  }));
 }
 
 absl::StatusOr<Source> StepValueBuilder::Again(Source value) {
@@ -171,6 +186,13 @@ absl::StatusOr<Source> StepValueBuilder::Again(Source value) {
   const absl::StatusOr<Source> built = Build(value);
   if (built.ok()) built_.emplace(KeyOf(value), *built);
   return built;
+}
+
+absl::StatusOr<Source> StepValueBuilder::InStepsTaken(Source constant) {
+  const auto identity = Add(StartNode(NewName(*constant.node, "taken"), "Identity", {constant}),
+                            {constant}, *constant.node);
+  if (identity.ok()) graph_->AddControlEdge(loops_.back.sum, identity->node);
+  return identity;
 }
 
 absl::StatusOr<Source> StepValueBuilder::Build(Source value) {
@@ -262,16 +284,20 @@ std::string StepValueBuilder::NewName(const Node& of, const char* what) const {
   return graph_->NewName(absl::StrCat(of.name(), "/", what));
 }
 
-void RemoveUnusedValues(const std::vector<Node*>& values, tensorflow::Graph* graph) {
+void RemoveUnusedValues(const std::vector<Node*>& values, Node* next, tensorflow::Graph* graph) {
   // By id: a node may be listed again after it went.
   std::vector<int> open;
   for (const Node* value : values) open.push_back(value->id());
   while (!open.empty()) {
     Node* const node = graph->FindNodeId(open.back());
     open.pop_back();
-    if (node == nullptr || IsUsed(*node) || !IsComputed(*node)) continue;
-    for (const Source& input : InputsOf(*node)) open.push_back(input.node->id());
-    graph->RemoveNode(node);
+    if (node == nullptr || IsUsed(*node)) continue;
+    if (IsConstantEnter(*node)) {
+      RemoveOrAnchorConstant(node, next, graph);
+    } else if (IsComputed(*node)) {
+      for (const Source& input : InputsOf(*node)) open.push_back(input.node->id());
+      graph->RemoveNode(node);
+    }
   }
 }
 

@@ -36,29 +36,37 @@ struct LoopPair {
 };
 
 // The values in a forward step that follow from the number of the step and from what is constant
-// in the loop, by cheap functions of scalars that have no state: the backward loop can compute them
-// again. Describes the graph as it was.
+// in the loop, by cheap functions of scalars that have no state, never fail and wait for nothing in
+// the body: the backward loop can compute them again. Describes the graph as it was.
 class StepValues {
  public:
   using Shape = std::vector<int64_t>;
 
-  // `loops` must outlive it.
-  explicit StepValues(const LoopPair& loops) : loops_(loops) {}
+  // `forward` is the LoopCond of the forward loop of `loops`; both must outlive it.
+  StepValues(const LoopPair& loops, const tensorflow::Node& forward)
+      : loops_(loops), forward_(forward) {}
 
   // The shape of `value`, if `value` is one of those; else nothing.
   std::optional<Shape> ShapeOf(Source value) { return ShapeOf(value, 0); }
 
-  // Whether `value`, one of those, is the same in all steps and computed before the first.
+  // Whether `value`, one of those, is what a list says that is the same in all steps.
   static bool IsOfConstantList(Source value);
+
+  // Whether `value`, one of those, follows from the number of the step. It is alive in the steps
+  // that are taken then, and not in the last, whose condition is false.
+  bool FollowsFromCount(Source value) const;
 
   // How many nodes a backward step needs for all of `values`, each one of those.
   int StepNodesOf(const std::vector<Source>& values) const;
 
  private:
+  // What `values` are made of in a step, themselves included, each once.
+  std::vector<Source> PartsOf(const std::vector<Source>& values) const;
   std::optional<Shape> ShapeOf(Source value, int depth);
   std::optional<Shape> FindShape(Source value, int depth);
 
   const LoopPair& loops_;
+  const tensorflow::Node& forward_;
   std::map<std::pair<int, int>, std::optional<Shape>> shapes_;  // by Node::id() and slot
 };
 
@@ -72,6 +80,9 @@ class StepValueBuilder {
   // What is in the backward loop what `value` was in the forward loop. Requires that StepValues has
   // a shape for it.
   absl::StatusOr<Source> Again(Source value);
+
+  // `constant`, a constant of the backward loop, alive only in steps that are taken.
+  absl::StatusOr<Source> InStepsTaken(Source constant);
 
  private:
   absl::StatusOr<Source> Build(Source value);
@@ -89,9 +100,11 @@ class StepValueBuilder {
   std::map<std::pair<int, int>, Source> built_;  // by Node::id() and slot
 };
 
-// Removes those of `values`, nodes that StepValues has a shape for, that nobody uses, and then what
-// they alone were computed of. May name a node several times.
-void RemoveUnusedValues(const std::vector<tensorflow::Node*>& values, tensorflow::Graph* graph);
+// Removes those of `values`, nodes of a step, that nobody uses and that are as cheap and harmless
+// as those of StepValues, and then what they alone were computed of. May name a node several times.
+// `next` is a next step of the loop that stays, for constants that cannot go to be anchored by.
+void RemoveUnusedValues(const std::vector<tensorflow::Node*>& values, tensorflow::Node* next,
+                        tensorflow::Graph* graph);
 
 }  // namespace tensor_array_grad
 

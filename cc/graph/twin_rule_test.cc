@@ -162,6 +162,12 @@ TEST_F(TwinRuleTest, ACounterThatWaitsOrIsWaitedForOtherwiseStays) {
     AddSum("effect", {"i_gate:1"});
     Named("b_plus").add_input("^effect");
   });
+  for (const auto& [step, sum] : {std::pair("a_one", "b_plus"), std::pair("b_one", "a_plus")}) {
+    ExpectKept([&, one = step, other = sum] {
+      AddSum("effect", {other});
+      Named(one).add_input("^effect");
+    });
+  }
   ExpectKept([&] { AddConst("waiter", {"^b_next"}); });
   ExpectKept([&] {
     Placeholder("before", DT_INT32);

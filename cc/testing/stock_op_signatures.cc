@@ -35,6 +35,8 @@ REGISTER_OP("Switch")
     .Attr("T: type");
 REGISTER_OP("AddN").Input("inputs: N * T").Output("sum: T").Attr("N: int >= 1").Attr("T: type");
 REGISTER_OP("AddV2").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
+REGISTER_OP("Neg").Input("x: T").Output("y: T").Attr("T: type");
+REGISTER_OP("FloorDiv").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
 REGISTER_OP("Sub").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
 REGISTER_OP("Mul").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
 REGISTER_OP("FloorMod").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
