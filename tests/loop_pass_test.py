@@ -206,6 +206,88 @@ def test_an_op_of_several_constants_runs_once_a_step(n):
     np.testing.assert_array_equal(variable, [0.0, n, 5.0 if n else 0.0])
 
 
+def _lists_by_hand(push, step, n, most=N):
+    """What a loop makes of what another kept of each of its n steps, the last one first."""
+
+    @tf.function
+    def function(n, most):
+        array = tf.TensorArray(tf.float32, 5).unstack(tf.ones([5]))
+        empty = tf.raw_ops.EmptyTensorList(
+            element_shape=tf.constant([], tf.int32), max_num_elements=-1, element_dtype=tf.int32
+        )
+
+        def ahead(i, held):
+            return i + 1, tf.raw_ops.TensorListPushBack(input_handle=held, tensor=push(i, array))
+
+        def back(j, held, h):
+            held, value = tf.raw_ops.TensorListPopBack(
+                input_handle=held, element_shape=-1, element_dtype=tf.int32
+            )
+            return j + 1, held, step(tf.ensure_shape(value, []), h)
+
+        steps, held = tf.while_loop(lambda i, _: i < n, ahead, (0, empty))
+        return tf.while_loop(lambda j, *_: (j < steps) & (j < most), back, (0, held, 0))[2]
+
+    return function(tf.constant(n), tf.constant(most)).numpy()
+
+
+@pytest.mark.parametrize(
+    ("push", "want"),
+    [(lambda i, _: i, 210), (lambda i, _: 2 * i + 1, 531), (lambda i, _: i % 2, 10)],
+)
+def test_steps_are_counted_back(counted, push, want):
+    assert _lists_by_hand(push, lambda value, h: h * 10 + value, 3) == want
+    assert counted["graph.recompute"] == 1
+    assert _lists_by_hand(push, lambda value, h: h * 10 + value, 3, most=2) == want // 10
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_what_only_constants_of_the_loop_feed_runs_once_a_step(counted, n):
+    variable = tf.Variable(0)
+
+    def adds(value, h):
+        variable.assign_add(value)
+        return h + 1
+
+    def length(_, array):
+        return tf.raw_ops.TensorListLength(input_handle=array.flow)
+
+    assert _lists_by_hand(length, adds, n) == n
+    assert variable.numpy() == 5 * n
+    assert _lists_by_hand(length, lambda value, _: value, n) == (5 if n else 0)
+    assert counted["graph.recompute"] == 2
+
+
+@pytest.mark.parametrize("most", [2, 3])
+def test_a_step_that_fails_does_so_whether_or_not_its_result_is_asked_for(most):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="ivision by zero"):
+        _lists_by_hand(lambda i, _: 12 // i, lambda value, h: h + value, 3, most)
+
+
+def test_a_loop_of_no_step_computes_nothing(counted):
+    def by_the_size(x):
+        array = tf.TensorArray(tf.float64, 0, dynamic_size=True, element_shape=[2]).unstack(x)
+
+        def body(i, h):
+            return i + 1, (h + array.read(i)) * tf.cast(6 // array.size(), h.dtype)
+
+        return tf.while_loop(lambda i, _: i < array.size(), body, (0, tf.ones([2], x.dtype)))[1]
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float64)])
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = by_the_size(x)
+        return y, tape.gradient(y, x)
+
+    value, grad = gradient(tf.zeros([0, 2], tf.float64))
+    np.testing.assert_array_equal(value, [1.0, 1.0])
+    assert grad.shape == (0, 2)
+    value, grad = gradient(tf.zeros([2, 2], tf.float64))
+    np.testing.assert_array_equal(value, [9.0, 9.0])
+    np.testing.assert_array_equal(grad, [[9.0, 9.0], [3.0, 3.0]])
+
+
 @pytest.mark.parametrize("optimizer", [{}, {"constant_folding": False}], indirect=True)
 def test_an_op_of_several_constants_runs_in_the_branch_that_is_taken_alone(optimizer):
     calls = []
