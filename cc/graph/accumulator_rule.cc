@@ -27,7 +27,7 @@ void RemoveNeverRead(const Accumulator& gone, Graph* graph, std::vector<Rewrite>
   done->push_back({gone.push->name(), "nothing"});
   HandOver(gone.pushed, *heir, graph);
   RemoveAccumulator(gone, graph);
-  RemoveUnusedValues({value}, heir->next, graph);
+  if (AsksAList(*value)) RemoveUnusedValues({value}, heir->next, graph);
 }
 
 // The accumulators of one forward and one backward loop, as they will be packed.

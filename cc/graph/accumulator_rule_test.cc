@@ -118,10 +118,13 @@ TEST_F(AccumulatorRuleTest, AListThatIsNeverReadGoesWithWhatWasComputedForIt) {
 }
 
 TEST_F(AccumulatorRuleTest, WhatElseIsPushedToAListThatIsNeverReadStays) {
-  AddPushed("a", "x");
+  AddTyped("sum", "AddV2", {"x", "y"}, DT_FLOAT);  // whose shapes may not fit
+  AddPushed("a", "sum");
+  AddPushed("b", "x");
   AddOther();
   AddTyped("reader", "Identity", {"x"}, DT_FLOAT);
-  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(Apply(), 2);
+  EXPECT_NE(Find("sum"), nullptr);
   EXPECT_EQ(CountOf("TensorListPushBack"), 0);
   EXPECT_THAT(InputsOf("reader"), ElementsAre("x"));
 }

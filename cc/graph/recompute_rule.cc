@@ -71,7 +71,7 @@ std::vector<Accumulator> Choose(const std::vector<Accumulator>& all, const Node&
   std::vector<Accumulator> once, each_step;
   for (const Accumulator& one : all) {
     if (!CanGo(one, forward, loops, &values)) continue;
-    if (StepValues::IsOfConstantList(one.value())) {
+    if (AsksAList(*one.value().node)) {
       once.push_back(one);
     } else if (values.FollowsFromCount(one.value())) {
       each_step.push_back(one);

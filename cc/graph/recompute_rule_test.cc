@@ -619,6 +619,17 @@ TEST_F(RecomputeRuleTest, NodesOnAnotherDeviceStay) {
       Named(node).set_device(kCpu1);
     }
   });
+  for (const char* node : {"three", "three_in", "times"}) {
+    SCOPED_TRACE(node);
+    ExpectKept(
+        [&] {
+          AddScalar("three", 3);
+          AddConstantEnter("f", "three_in", "three");
+          AddTyped("times", "Mul", {"three_in", "i_gate:1"}, DT_INT32);
+          Named(node).set_device(kCpu1);
+        },
+        "times");
+  }
   for (const char* node : {"list", "length"}) {
     SCOPED_TRACE(node);
     ExpectKept(

@@ -35,10 +35,6 @@ bool IsCheap(const Node& node) {
   return !Divides(node) || IntegerOf(InputOf(node, 1)).value_or(0) != 0;
 }
 
-bool AsksAList(const Node& node) {
-  return IsOf(node, "TensorListLength") || IsOf(node, "TensorListElementShape");
-}
-
 bool IsComputed(const Node& node) { return IsCheap(node) || AsksAList(node) || node.IsConstant(); }
 
 std::vector<Source> InputsOf(const Node& node) {
@@ -99,6 +95,10 @@ std::pair<int, int> KeyOf(Source source) { return {source.node->id(), source.slo
 
 }  // namespace
 
+bool AsksAList(const Node& node) {
+  return IsOf(node, "TensorListLength") || IsOf(node, "TensorListElementShape");
+}
+
 std::optional<LoopPair> LoopPair::Of(const Node& forward, const Node& backward) {
   const std::vector<LoopCount> ahead = LoopCountsOf(forward), back = LoopCountsOf(backward);
   const auto behind = std::find_if(back.begin(), back.end(), CountsSteps);
@@ -138,20 +138,19 @@ std::optional<Shape> StepValues::FindShape(Source value, int depth) {
   if (loops_.CountAt(value) != nullptr) return Shape{};
   if (IsConstantEnter(node)) {
     const Source outside = InputOf(node, 0);
+    if (!OnSameDevice(*outside.node, node)) return std::nullopt;
     const bool scalar = IsScalarConstant(*Origin(outside).node) || IsScalarCountAtEnd(outside);
     return scalar ? std::optional<Shape>(Shape{}) : std::nullopt;
   }
   if (!WaitsForBodyAlone(node, forward_)) return std::nullopt;
   if (IsScalarConstant(node)) return Shape{};
-  if (IsOfConstantList(value)) return ShapeOfAnswer(node);
+  if (AsksAList(node)) return ShapeOfAnswer(node);
   if (!IsCheap(node)) return std::nullopt;
   for (const Source& input : InputsOf(node)) {
     if (ShapeOf(input, depth + 1) != Shape{}) return std::nullopt;
   }
   return Shape{};
 }
-
-bool StepValues::IsOfConstantList(Source value) { return AsksAList(*value.node); }
 
 std::vector<Source> StepValues::PartsOf(const std::vector<Source>& values) const {
   std::vector<Source> parts, open = values;
@@ -200,7 +199,7 @@ absl::StatusOr<Source> StepValueBuilder::Build(Source value) {
   if (const LoopCount* const count = loops_.CountAt(value)) return CountBack(*count);
   if (IsConstantEnter(*node)) return BringIn(InputOf(*node, 0));
   if (node->IsIdentity()) return Again(InputOf(*node, 0));
-  if (StepValues::IsOfConstantList(value)) {
+  if (AsksAList(*node)) {
     const auto before = Copy(*node, {InputOf(*InputOf(*node, 0).node, 0)});
     return before.ok() ? BringIn(*before) : before;
   }

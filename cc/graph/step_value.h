@@ -49,9 +49,6 @@ class StepValues {
   // The shape of `value`, if `value` is one of those; else nothing.
   std::optional<Shape> ShapeOf(Source value) { return ShapeOf(value, 0); }
 
-  // Whether `value`, one of those, is what a list says that is the same in all steps.
-  static bool IsOfConstantList(Source value);
-
   // Whether `value`, one of those, follows from the number of the step. It is alive in the steps
   // that are taken then, and not in the last, whose condition is false.
   bool FollowsFromCount(Source value) const;
@@ -100,8 +97,11 @@ class StepValueBuilder {
   std::map<std::pair<int, int>, Source> built_;  // by Node::id() and slot
 };
 
-// Removes those of `values`, nodes of a step, that nobody uses and that are as cheap and harmless
-// as those of StepValues, and then what they alone were computed of. May name a node several times.
+// Whether `node` says something of a list: its length, or the shape of its elements.
+bool AsksAList(const tensorflow::Node& node);
+
+// Removes those of `values`, which StepValues has shapes for or which ask a list, that nobody uses,
+// and then what they alone were computed of. May name a node several times.
 // `next` is a next step of the loop that stays, for constants that cannot go to be anchored by.
 void RemoveUnusedValues(const std::vector<tensorflow::Node*>& values, tensorflow::Node* next,
                         tensorflow::Graph* graph);
