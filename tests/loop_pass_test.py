@@ -258,6 +258,23 @@ def test_what_only_constants_of_the_loop_feed_runs_once_a_step(counted, n):
     assert counted["graph.recompute"] == 2
 
 
+def test_a_counter_that_waits_for_what_another_feeds_stays():
+    variable = tf.Variable(0)
+
+    @tf.function
+    def function(n):
+        def body(i, waiting, array):
+            with tf.control_dependencies([variable.assign_add(i + 1)]):
+                waiting += 1
+            return i + 1, waiting, array.write(i, waiting)
+
+        array = tf.TensorArray(tf.int32, 3)
+        return tf.while_loop(lambda i, *_: i < n, body, (0, 0, array))[2].stack()
+
+    np.testing.assert_array_equal(function(tf.constant(3)), [1, 2, 3])
+    assert variable.numpy() == 6
+
+
 @pytest.mark.parametrize("most", [2, 3])
 def test_a_step_that_fails_does_so_whether_or_not_its_result_is_asked_for(most):
     with pytest.raises(tf.errors.InvalidArgumentError, match="ivision by zero"):
