@@ -45,13 +45,12 @@ bool CanHandOver(const Accumulator& accumulator, const LoopPair& loops) {
   return exit == nullptr || !IsWaitedFor(*exit) || loops.back.variable.exit != nullptr;
 }
 
-bool CanGo(const Accumulator& accumulator, const Node& forward, const LoopPair& loops,
-           StepValues* values) {
+bool CanGo(const Accumulator& accumulator, const LoopPair& loops, StepValues* values) {
   const auto shape = values->ShapeOf(accumulator.value());
   const Node& list = *accumulator.pushed.initial().node;
-  return shape && WaitsForBodyAlone(*accumulator.push, forward) &&
+  return shape && WaitsForBodyAlone(*accumulator.push, loops.forward()) &&
          OnSameDevice(*accumulator.pop, *loops.back.sum) && Takes(list, *shape) &&
-         HasRoom(list, forward) && CanHandOver(accumulator, loops);
+         HasRoom(list, loops.forward()) && CanHandOver(accumulator, loops);
 }
 
 bool HasKernels(const LoopPair& loops) {
@@ -65,12 +64,11 @@ bool HasKernels(const LoopPair& loops) {
 }
 
 // The accumulators of one backward loop that are to go.
-std::vector<Accumulator> Choose(const std::vector<Accumulator>& all, const Node& forward,
-                                const LoopPair& loops) {
-  StepValues values(loops, forward);
+std::vector<Accumulator> Choose(const std::vector<Accumulator>& all, const LoopPair& loops) {
+  StepValues values(loops);
   std::vector<Accumulator> once, each_step;
   for (const Accumulator& one : all) {
-    if (!CanGo(one, forward, loops, &values)) continue;
+    if (!CanGo(one, loops, &values)) continue;
     if (AsksAList(*one.value().node)) {
       once.push_back(one);
     } else if (values.FollowsFromCount(one.value())) {
@@ -101,8 +99,7 @@ class Replacement {
  public:
   Replacement(std::vector<Accumulator> gone, const LoopPair& loops, Graph* graph)
       : gone_(std::move(gone)), loops_(loops), graph_(graph), builder_(loops, graph) {
-    const Node& backward = *InputOf(*loops.back.variable.gate, 1).node;
-    body_ = StepNodes(LoopVariablesOf(backward)).body;
+    body_ = StepNodes(LoopVariablesOf(loops.backward())).body;
     for (const Accumulator& one : gone_) pops_.insert(one.pop->id());
   }
 
@@ -144,7 +141,7 @@ absl::Status ReplaceSome(const std::vector<Accumulator>& all, const Node& forwar
   const Node& backward = *InputOf(*all.front().popped.gate, 1).node;
   const auto loops = LoopPair::Of(forward, backward);
   if (!loops || !HasKernels(*loops)) return absl::OkStatus();
-  return Replacement(Choose(all, forward, *loops), *loops, graph).Apply(done);
+  return Replacement(Choose(all, *loops), *loops, graph).Apply(done);
 }
 
 }  // namespace

@@ -142,7 +142,7 @@ std::optional<Shape> StepValues::FindShape(Source value, int depth) {
     const bool scalar = IsScalarConstant(*Origin(outside).node) || IsScalarCountAtEnd(outside);
     return scalar ? std::optional<Shape>(Shape{}) : std::nullopt;
   }
-  if (!WaitsForBodyAlone(node, forward_)) return std::nullopt;
+  if (!WaitsForBodyAlone(node, loops_.forward())) return std::nullopt;
   if (IsScalarConstant(node)) return Shape{};
   if (AsksAList(node)) return ShapeOfAnswer(node);
   if (!IsCheap(node)) return std::nullopt;

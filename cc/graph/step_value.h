@@ -31,6 +31,10 @@ struct LoopPair {
   static std::optional<LoopPair> Of(const tensorflow::Node& forward,
                                     const tensorflow::Node& backward);
 
+  // The LoopConds.
+  const tensorflow::Node& forward() const { return *InputOf(*ahead.variable.gate, 1).node; }
+  const tensorflow::Node& backward() const { return *InputOf(*back.variable.gate, 1).node; }
+
   // The one of `counts` that `value` is in a step; null if it is none.
   const LoopCount* CountAt(Source value) const;
 };
@@ -42,9 +46,8 @@ class StepValues {
  public:
   using Shape = std::vector<int64_t>;
 
-  // `forward` is the LoopCond of the forward loop of `loops`; both must outlive it.
-  StepValues(const LoopPair& loops, const tensorflow::Node& forward)
-      : loops_(loops), forward_(forward) {}
+  // `loops` must outlive it.
+  explicit StepValues(const LoopPair& loops) : loops_(loops) {}
 
   // The shape of `value`, if `value` is one of those; else nothing.
   std::optional<Shape> ShapeOf(Source value) { return ShapeOf(value, 0); }
@@ -63,7 +66,6 @@ class StepValues {
   std::optional<Shape> FindShape(Source value, int depth);
 
   const LoopPair& loops_;
-  const tensorflow::Node& forward_;
   std::map<std::pair<int, int>, std::optional<Shape>> shapes_;  // by Node::id() and slot
 };
 
