@@ -28,19 +28,25 @@ function(tag_find_cuda why)
     set(${why} "no nvcc in PATH, CUDA_HOME, /usr/local/cuda or the Python environment" PARENT_SCOPE)
     return()
   endif()
-  # Its own folder: what stands in PATH may be a script that calls it.
+  # Its own folder and where it links from, as it says itself: what stands in PATH may be a script
+  # that calls it. A toolkit of the system's packages has no folder and stands where all does.
   execute_process(COMMAND ${TAG_CUDA_NVCC} --dryrun -x cu -c /dev/null -o /dev/null
     ERROR_VARIABLE _plan OUTPUT_VARIABLE _plan_too RESULT_VARIABLE _failed)
-  string(REGEX MATCH "TOP=([^\n]+)" _top "${_plan}${_plan_too}")
-  if(_failed OR NOT CMAKE_MATCH_1)
+  if(_failed)
     set(${why} "${TAG_CUDA_NVCC} does not run" PARENT_SCOPE)
     return()
   endif()
-  get_filename_component(_toolkit ${CMAKE_MATCH_1} REALPATH)
+  set(_toolkit)
+  if("${_plan}${_plan_too}" MATCHES "TOP=([^\n]+)")
+    get_filename_component(_toolkit ${CMAKE_MATCH_1} REALPATH)
+  endif()
+  string(REGEX MATCHALL "-L[^ \"\n]+" _folders "${_plan}${_plan_too}")
+  list(TRANSFORM _folders REPLACE "^-L" "")
   set(_suffixes lib64 lib targets/x86_64-linux/lib)
-  find_library(TAG_CUDA_RUNTIME cudart_static HINTS ${_toolkit} PATH_SUFFIXES ${_suffixes})
+  find_library(TAG_CUDA_RUNTIME cudart_static HINTS ${_toolkit} ${_folders}
+               PATH_SUFFIXES ${_suffixes})
   if(NOT TAG_CUDA_RUNTIME)
-    set(${why} "no libcudart_static.a in ${_toolkit}" PARENT_SCOPE)
+    set(${why} "no libcudart_static.a in ${_toolkit} ${_folders}" PARENT_SCOPE)
     return()
   endif()
   find_path(TAG_CUDA_INCLUDE cuda_runtime.h HINTS ${_toolkit}

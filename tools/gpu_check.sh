@@ -51,7 +51,7 @@ PY
 
 device_tests() {
   cmake -G Ninja -B "$work/build" -DPython_EXECUTABLE="$VIRTUAL_ENV/bin/python" -DTAG_CUDA=ON &&
-    cmake --build "$work/build" --target functors_gpu_test &&
+    cmake --build "$work/build" --target functors_gpu_test device_code_benchmark &&
     "$work/build/functors_gpu_test"
 }
 
@@ -70,6 +70,7 @@ fi
 step "Python tests on the GPU" pytest -q tests/gpu_test.py tests/gpu_programs_test.py \
   tests/lifecycle_test.py tests/access_test.py tests/bulk_test.py tests/grad_test.py \
   tests/gradient_test.py tests/list_gradient_test.py tests/pass_test.py tests/loop_pass_test.py
+step "benchmark of the device code alone" "$work/build/device_code_benchmark"
 step "benchmark" python -m benchmarks.gpu
 
 if [ ${#failed[@]} != 0 ]; then

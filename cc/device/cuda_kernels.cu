@@ -31,7 +31,6 @@ std::string VersionName(int version) {
 }
 
 // ---- launching
-// -----------------------------------------------------------------------------------
 
 // Sets `blocks` to how many blocks of `kKernel` the current device runs at a time. Asks once.
 template <auto kKernel>
@@ -68,7 +67,6 @@ Error Launch(int64_t units, int64_t units_each, Stream stream, const Args&... ar
 }
 
 // ---- adding
-// --------------------------------------------------------------------------------------
 
 template <typename T>
 struct alignas(kVectorBytes) Vector {
@@ -121,7 +119,6 @@ Error AddAll(const void* left, const void* right, void* out, int64_t count, Stre
 }
 
 // ---- packing
-// -------------------------------------------------------------------------------------
 
 // Up to `kMost` runs, by value: a launch takes the longer, the more it has to bring along.
 template <int64_t kMost>
@@ -221,6 +218,7 @@ bool Built() { return true; }
 std::string WhyUnusable() {
   int driver = 0, devices = 0;
   cudaError_t error = cudaDriverGetVersion(&driver);
+  if (error == cudaSuccess && driver == 0) return "there is no NVIDIA driver";
   if (error == cudaSuccess && driver / 1000 < CUDART_VERSION / 1000) {
     return "the NVIDIA driver supports CUDA " + VersionName(driver) + " and CUDA " +
            VersionName(CUDART_VERSION) + " is needed";

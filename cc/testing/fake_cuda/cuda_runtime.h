@@ -1,15 +1,17 @@
 #ifndef CC_TESTING_FAKE_CUDA_CUDA_RUNTIME_H_
 #define CC_TESTING_FAKE_CUDA_CUDA_RUNTIME_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
-// As much of CUDA's runtime as cuda_kernels.cu uses, on the host: a launch runs every thread of the
-// grid, one after the other, before it returns. With this header in front of CUDA's own a C++
-// compiler takes the device code, so that its arithmetic is tested where there is no GPU. What it
-// cannot show: speed, alignment faults, and anything about streams.
+// As much of CUDA's runtime as cuda_kernels.cu, its tests and its benchmark use, on the host: a
+// launch runs every thread of the grid, one after the other, before it returns. With this header in
+// front of CUDA's own a C++ compiler takes the device code, so that its arithmetic, and under UBSan
+// the alignment of its loads, is tested where there is no GPU. What it cannot show: speed, and
+// anything about streams.
 
 #define __global__
 #define __device__
@@ -27,7 +29,11 @@ struct FakeCudaTouch {
 // ---- errors and memory
 
 enum cudaError_t { cudaSuccess = 0, cudaErrorLaunchFailure = 719 };
-enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
+enum cudaMemcpyKind {
+  cudaMemcpyHostToDevice = 1,
+  cudaMemcpyDeviceToHost = 2,
+  cudaMemcpyDeviceToDevice = 3,
+};
 using cudaStream_t = struct FakeCudaStream*;
 
 inline const char* cudaGetErrorString(cudaError_t error) {
@@ -53,6 +59,33 @@ inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cud
 inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t) {
   const FakeCudaTouch touch;
   std::memset(to, value, bytes);
+  return cudaSuccess;
+}
+
+// ---- streams, on which nothing waits, and events
+
+inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  *stream = nullptr;
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+
+using cudaEvent_t = std::chrono::steady_clock::time_point*;
+inline cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = new std::chrono::steady_clock::time_point;
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  *event = std::chrono::steady_clock::now();
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  *milliseconds = std::chrono::duration<float, std::milli>(*end - *begin).count();
   return cudaSuccess;
 }
 

@@ -1,0 +1,195 @@
+// What the device code alone reaches on a GPU, without TensorFlow and its executor: bytes read and
+// written a second, as a share of those of a plain copy in the same run. Each result is compared
+// with the host's before its time is taken.
+//
+//   device_code_benchmark [SCALE]      sizes are divided by SCALE, 1 unless told
+//
+// CMake makes it where CUDA is, and on the host, with the device code emulated, to test itself.
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cc/device/cuda_kernels.h"
+
+namespace {
+
+namespace cuda = tensor_array_grad::cuda;
+
+void Check(const char* error) {
+  if (error == nullptr) return;
+  std::fprintf(stderr, "CUDA says: %s\n", error);
+  std::exit(1);
+}
+void Check(cudaError_t error) {
+  if (error != cudaSuccess) Check(cudaGetErrorString(error));
+}
+
+// Floats in device memory.
+float* Floats(const std::vector<float>& values) {
+  void* pointer = nullptr;
+  Check(cudaMalloc(&pointer, values.size() * sizeof(float)));
+  Check(cudaMemcpy(pointer, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice));
+  return static_cast<float*>(pointer);
+}
+
+std::vector<float> Counting(int64_t count) {
+  std::vector<float> values(count);
+  for (int64_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 1009);
+  return values;
+}
+
+void ExpectValues(const char* what, const float* device, const std::vector<float>& want) {
+  std::vector<float> got(want.size());
+  Check(cudaMemcpy(got.data(), device, want.size() * sizeof(float), cudaMemcpyDeviceToHost));
+  if (got == want) return;
+  std::fprintf(stderr, "%s: the device's values are not the host's\n", what);
+  std::exit(1);
+}
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(cudaStream_t stream) : stream_(stream) {
+    Check(cudaEventCreate(&begin_));
+    Check(cudaEventCreate(&end_));
+  }
+  ~Stopwatch() {
+    cudaEventDestroy(begin_);
+    cudaEventDestroy(end_);
+  }
+
+  // Seconds on the device of one `call`, which queues work: the median of several rounds of
+  // `calls` of them, call(0) to call(calls - 1).
+  double Seconds(int calls, const std::function<void(int)>& call) {
+    std::vector<double> rounds;
+    for (int round = 0; round < 8; ++round) {  // the first one warms up
+      float milliseconds = 0;
+      Check(cudaEventRecord(begin_, stream_));
+      for (int i = 0; i < calls; ++i) call(i);
+      Check(cudaEventRecord(end_, stream_));
+      Check(cudaEventSynchronize(end_));
+      Check(cudaEventElapsedTime(&milliseconds, begin_, end_));
+      if (round > 0) rounds.push_back(milliseconds / 1e3 / calls);
+    }
+    std::sort(rounds.begin(), rounds.end());
+    return rounds[rounds.size() / 2];
+  }
+
+ private:
+  const cudaStream_t stream_;
+  cudaEvent_t begin_, end_;
+};
+
+class Benchmark {
+ public:
+  explicit Benchmark(int64_t scale) : scale_(scale) { Check(cudaStreamCreate(&stream_)); }
+
+  void Run() {
+    std::printf("%-44s %12s %12s %14s\n", "case", "time", "GB/s", "of the copy");
+    Copy();
+    Zero();
+    Add("sum of 64 Mi floats", (int64_t{64} << 20) / scale_, 1);
+    // As many different ones as no cache holds.
+    Add("sum of 1,000,000 floats", 1'000'000 / scale_, 64);
+    Pack("pack of 100,000 x 16 in order, one run", 16, 1);
+    Pack("pack of 100,000 x 16, a run a row", 16, -1);
+    Pack("pack of 100,000 x 7, a run a row", 7, -1);
+  }
+
+ private:
+  void Report(const char* name, double bytes, double seconds) {
+    if (copy_ == 0) copy_ = bytes / seconds;
+    std::printf("%-44s %9.2f us %12.1f %12.1f %%\n", name, seconds * 1e6, bytes / seconds / 1e9,
+                100 * bytes / seconds / copy_);
+  }
+
+  void Copy() {
+    const int64_t count = (int64_t{64} << 20) / scale_, bytes = count * sizeof(float);
+    const std::vector<float> values = Counting(count);
+    float *const from = Floats(values), *const to = Floats(std::vector<float>(count));
+    const auto copy = [&](int) {
+      Check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_));
+    };
+    Report("copy of 256 MB", 2.0 * bytes, Stopwatch(stream_).Seconds(10, copy));
+    ExpectValues("copy", to, values);
+    Check(cudaFree(from));
+    Check(cudaFree(to));
+  }
+
+  void Zero() {
+    const int64_t count = (int64_t{64} << 20) / scale_, bytes = count * sizeof(float);
+    float* const values = Floats(Counting(count));
+    const auto zero = [&](int) { Check(cuda::Zero(values, bytes, stream_)); };
+    Report("zeros of 256 MB", bytes, Stopwatch(stream_).Seconds(10, zero));
+    ExpectValues("zeros", values, std::vector<float>(count));
+    Check(cudaFree(values));
+  }
+
+  // Adds in place, as a write to an accumulator does.
+  void Add(const char* name, int64_t count, int different) {
+    std::vector<float> values = Counting(count);
+    std::vector<float*> sums, terms;
+    for (int i = 0; i < different; ++i) {
+      sums.push_back(Floats(values));
+      terms.push_back(Floats(values));
+    }
+    const auto add = [&](int i) {
+      Check(cuda::Add(cuda::Number::kFloat, sums[i], terms[i], sums[i], count, stream_));
+    };
+    for (int i = 0; i < different; ++i) add(i);
+    Check(cudaStreamSynchronize(stream_));
+    for (float& value : values) value *= 2;
+    for (const float* sum : sums) ExpectValues(name, sum, values);
+    const double seconds = Stopwatch(stream_).Seconds(different, add);
+    Report(name, 3.0 * count * sizeof(float), seconds);
+    for (int i = 0; i < different; ++i) {
+      Check(cudaFree(sums[i]));
+      Check(cudaFree(terms[i]));
+    }
+  }
+
+  // 100,000 rows of `width`: one run in order, or (step -1) each by itself and the last one first.
+  void Pack(const char* name, int64_t width, int64_t step) {
+    const int64_t rows = 100'000 / scale_, count = rows * width;
+    const std::vector<float> values = Counting(count);
+    std::vector<float> want = values;
+    float *const from = Floats(values), *const to = Floats(std::vector<float>(count));
+    std::vector<cuda::Run> runs{{from, 0}};
+    for (int64_t i = 0; step < 0 && i < rows; ++i) {
+      const int64_t row = rows - 1 - i;
+      std::copy_n(&values[row * width], width, &want[i * width]);
+      runs.resize(i + 1);
+      runs[i] = {from + row * width, i * width * static_cast<int64_t>(sizeof(float))};
+    }
+    const int64_t table_bytes = runs.size() * sizeof(cuda::Run), bytes = count * sizeof(float);
+    void* table = nullptr;
+    Check(cudaMalloc(&table, table_bytes));
+    const auto pack = [&](int) {
+      Check(cuda::Pack(runs.data(), runs.size(), table, to, bytes, stream_));
+    };
+    pack(0);
+    Check(cudaStreamSynchronize(stream_));
+    ExpectValues(name, to, want);
+    Report(name, 2.0 * bytes, Stopwatch(stream_).Seconds(10, pack));
+    Check(cudaFree(table));
+    Check(cudaFree(from));
+    Check(cudaFree(to));
+  }
+
+  const int64_t scale_;
+  cudaStream_t stream_;
+  double copy_ = 0;  // bytes a second
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string unusable = cuda::WhyUnusable();
+  Check(unusable.empty() ? nullptr : unusable.c_str());
+  Benchmark(argc > 1 ? std::max(1, std::atoi(argv[1])) : 1).Run();
+}

@@ -1,0 +1,49 @@
+"""The build backend asks for a TensorFlow exactly where the target environment has none."""
+
+from __future__ import annotations
+
+import ast
+import os
+import pathlib
+import runpy
+import subprocess
+import sys
+import venv
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+VERSIONS = runpy.run_path(str(ROOT / "python" / "tensor_array_grad" / "_version.py"))
+
+setuptools = pytest.importorskip("setuptools")
+
+
+def tensorflow(python: pathlib.Path, *path: pathlib.Path) -> list[str]:
+    """What the backend fetches when this interpreter runs it with these folders to import from."""
+    done = subprocess.run(
+        [str(python), "-c", "import backend; print(backend._tensorflow())"],
+        cwd=ROOT,
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, [ROOT / "pep517", *path]))),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    requirements: list[str] = ast.literal_eval(done.stdout.splitlines()[-1])
+    return requirements
+
+
+def test_none_is_fetched_beside_one_that_is_there() -> None:
+    assert tensorflow(pathlib.Path(sys.executable)) == []
+
+
+def test_the_default_one_is_fetched_into_a_bare_environment(tmp_path: pathlib.Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=False)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    packages = pathlib.Path(setuptools.__file__).parent.parent
+    for name in ("setuptools", "_distutils_hack", "pkg_resources"):
+        if (packages / name).exists():
+            (tools / name).symlink_to(packages / name)
+    bare = tensorflow(tmp_path / "venv" / "bin" / "python", tools)
+    assert bare == [f"tensorflow-cpu=={VERSIONS['TENSORFLOW_DEFAULT']}.*"]

@@ -1,0 +1,63 @@
+"""What nvcc makes of the device code, read off its output: no GPU is needed to see these."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "cc" / "device" / "cuda_kernels.cu"
+NVCC = shutil.which("nvcc", path=os.environ["PATH"] + ":/usr/local/cuda/bin")
+
+pytestmark = pytest.mark.skipif(NVCC is None, reason="no nvcc on this machine")
+
+
+def compiled(out: pathlib.Path, *flags: str) -> str:
+    """What nvcc says of compiling the device code into `out`."""
+    command = [str(NVCC), "-std=c++17", "-O3", "-DTAG_CUDA_LOWEST=60", f"-I{ROOT}", *flags]
+    done = subprocess.run(
+        [*command, "-o", str(out), str(SOURCE)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def kernels(ptx: str) -> dict[str, str]:
+    """The bodies of the kernels by their mangled names."""
+    parts = re.split(r"\.entry\s+(\w+)", ptx)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_whole_vectors_are_loaded_and_stored(tmp_path: pathlib.Path) -> None:
+    out = tmp_path / "kernels.ptx"
+    compiled(out, "-arch=compute_90", "-ptx")
+    found = kernels(out.read_text())
+    sums = {name: body for name, body in found.items() if "AddKernel" in name}
+    packs = {name: body for name, body in found.items() if "PackKernelINS1_6Vector" in name}
+    assert (len(sums), len(packs)) == (8, 3)  # by the kinds of number, and of table
+    for name, body in {**sums, **packs}.items():
+        assert re.search(r"ld\.global\.v[24]", body), name
+        assert re.search(r"st\.global\.v[24]", body), name
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
+def test_nothing_is_spilled_and_no_table_is_copied_for_each_thread(
+    architecture: str, tmp_path: pathlib.Path
+) -> None:
+    said = compiled(
+        tmp_path / "kernels.cubin", f"-arch={architecture}", "-cubin", "--resource-usage"
+    )
+    frames = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores", said)
+    assert len(frames) == 23
+    assert set(frames) == {("0", "0")}
+    # With 32 registers a thread a multiprocessor holds as many threads as it can at all, enough to
+    # hide the memory's latency. Sums of narrow integers take more: they unpack 8 or 16 lanes.
+    kernels = re.findall(r"Compiling entry function '(\w+)'", said)
+    registers = [int(used) for used in re.findall(r"Used (\d+) registers", said)]
+    many = {name for name, used in zip(kernels, registers, strict=True) if used > 32}
+    assert all("AddKernelIh" in name or "AddKernelIt" in name for name in many), many

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Builds the GPU kernels with CUDA 12 and tests what needs no GPU: tools/cuda12_check.sh [NVCC]
+#
+# NVCC is that of CUDA 12. Without one, CUDA 12.4 is taken from Debian 13's packages: 1 GB, unpacked
+# into a temporary folder, nothing installed. (PyPI has CUDA 13's nvcc alone, which continuous
+# integration takes.) Then the whole library is compiled for all architectures that this nvcc knows,
+# loaded into TensorFlow and tested on the emulated device.
+#
+# PYTHON names the interpreter whose TensorFlow is used (default: python3); it needs cmake, ninja,
+# pybind11 and the test requirements. Needs apt-get where NVCC is not given.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TF_CPP_MIN_LOG_LEVEL=2
+python=$(command -v "${PYTHON:-python3}")
+
+# In a folder and a list of packages of its own: the machine's packages stay as they are.
+fetch() {
+  local key=/usr/share/keyrings/debian-archive-keyring.gpg package
+  mkdir -p "$work"/{lists/partial,packages,root}
+  echo "deb [arch=amd64 signed-by=$key] http://deb.debian.org/debian trixie main non-free" \
+    > "$work/sources"
+  local apt=(apt-get -qq -oDir::State::Lists="$work/lists" -oDir::Etc::SourceList="$work/sources"
+    -oDir::Etc::SourceParts=/dev/null -oDir::Cache::pkgcache= -oDir::Cache::srcpkgcache=
+    -oAPT::Sandbox::User=root)
+  "${apt[@]}" update
+  (cd "$work/packages" && "${apt[@]}" download nvidia-cuda-toolkit nvidia-cuda-dev libcu++-dev)
+  for package in "$work"/packages/*.deb; do
+    # All but the libraries of mathematics, which are nearly all of it.
+    dpkg --fsys-tarfile "$package" |
+      tar -x -C "$work/root" --exclude='*/libcu[!d]*' --exclude='*/libn*' --exclude='./usr/share'
+    rm "$package"
+  done
+}
+
+# The layout of a toolkit that was not installed by a package, which says where it stands itself.
+assemble() {
+  local from=$work/root/usr into=$work/cuda
+  mkdir -p "$into"/{bin,nvvm,lib64}
+  mv "$from"/include "$into"/
+  mv "$from"/lib/x86_64-linux-gnu/*.a "$into"/lib64/
+  mv "$from"/lib/nvidia-cuda-toolkit/libdevice "$into"/nvvm/
+  mv "$from"/lib/nvidia-cuda-toolkit/bin/{nvcc,cicc,crt} "$into"/bin/
+  mv "$from"/bin/{ptxas,fatbinary,nvlink,cudafe++,cuobjdump} "$into"/bin/
+  cat > "$into"/bin/nvcc.profile << 'PROFILE'
+TOP = $(_HERE_)/..
+NVVMIR_LIBRARY_DIR = $(TOP)/nvvm/libdevice
+PATH += $(_HERE_):
+INCLUDES += "-I$(TOP)/include" $(_SPACE_)
+LIBRARIES =+ $(_SPACE_) "-L$(TOP)/lib64"
+PROFILE
+}
+
+nvcc=${1:-}
+if [ -z "$nvcc" ]; then
+  fetch
+  assemble
+  nvcc=$work/cuda/bin/nvcc
+fi
+"$nvcc" --version | grep release
+cmake -G Ninja -B "$work/build" -DPython_EXECUTABLE="$python" -DTAG_CUDA=ON \
+  -DTAG_CUDA_NVCC="$nvcc" | grep -E "CUDA|TensorFlow"
+cmake --build "$work/build"
+ctest --test-dir "$work/build" --output-on-failure -R gpu
+echo "CUDA 12: built, loaded and tested on the emulated device"
