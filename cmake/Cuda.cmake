@@ -18,7 +18,7 @@ set(TAG_NO_CUDA_SOURCES
 set(TAG_CUDA_WANTED 60 70 75 80 90)
 
 # Sets `why` to why there is no CUDA, or to "" and TAG_CUDA_NVCC, TAG_CUDA_INCLUDE, TAG_CUDA_FLAGS,
-# TAG_CUDA_LOWEST and TAG_CUDA_LIBRARIES to what was found.
+# TAG_CUDA_LOWEST, TAG_CUDA_NEWEST and TAG_CUDA_LIBRARIES to what was found.
 function(tag_find_cuda why)
   # Last, the wheels nvidia-cuda-nvcc, -runtime and -cccl, beside Python's other packages.
   file(GLOB _wheels ${Python_SITELIB}/nvidia/cu*/bin ${TAG_TENSORFLOW_DIR}/../nvidia/cu*/bin)
@@ -84,6 +84,7 @@ function(tag_find_cuda why)
   endif()
   set(TAG_CUDA_FLAGS ${_flags} PARENT_SCOPE)
   set(TAG_CUDA_LOWEST ${_lowest} PARENT_SCOPE)
+  set(TAG_CUDA_NEWEST ${_newest} PARENT_SCOPE)
   set(TAG_CUDA_LIBRARIES ${TAG_CUDA_RUNTIME} ${CMAKE_DL_LIBS} rt pthread PARENT_SCOPE)
   set(${why} "" PARENT_SCOPE)
   string(REPLACE ";" ", " _architectures "${_architectures}")
@@ -105,7 +106,8 @@ if(TAG_CUDA)
       file(MAKE_DIRECTORY ${_folder})
       add_custom_command(OUTPUT ${_object} DEPFILE ${_object}.d DEPENDS ${_source}
         COMMAND ${TAG_CUDA_NVCC} ${TAG_CUDA_FLAGS} -Xcompiler -Wall,-Wextra
-                -DTAG_CUDA_LOWEST=${TAG_CUDA_LOWEST} -I${PROJECT_SOURCE_DIR}
+                -DTAG_CUDA_LOWEST=${TAG_CUDA_LOWEST} -DTAG_CUDA_NEWEST=${TAG_CUDA_NEWEST}
+                -I${PROJECT_SOURCE_DIR}
                 -MD -MF ${_object}.d -c ${PROJECT_SOURCE_DIR}/${_source} -o ${_object}
         COMMENT "Building CUDA object ${_source}.o" VERBATIM)
       list(APPEND TAG_CUDA_OBJECTS ${_object})

@@ -297,6 +297,68 @@ def from_another_device() -> Any:
         return int(raw.TensorArraySizeV3(handle=handle, flow_in=0.0))
 
 
+REF_VARIABLE = [*[1.0] * 7, 2.0]  # two arrays and five lists; the variable
+
+
+def on_elements_of(value: tf.Tensor, change: Any) -> list[Any]:
+    """First elements of arrays and lists cut from `value`, all read after `change()`."""
+    rows, width = value.shape
+    handle, flow = raw.TensorArrayV3(size=rows, dtype=tf.float32)
+    scattered = raw.TensorArrayScatterV3(
+        handle=handle, indices=range(rows), value=value, flow_in=flow
+    )
+    split_handle, flow = raw.TensorArrayV3(size=rows, dtype=tf.float32)
+    split = raw.TensorArraySplitV3(
+        handle=split_handle, lengths=tf.ones([rows], tf.int64), value=value, flow_in=flow
+    )
+    empty = raw.EmptyTensorList(
+        element_shape=[width], max_num_elements=-1, element_dtype=tf.float32
+    )
+    reserved = raw.TensorListReserve(
+        element_shape=[width], num_elements=rows, element_dtype=tf.float32
+    )
+    lists = [
+        raw.TensorListFromTensor(tensor=value, element_shape=[width]),
+        raw.TensorListScatterV2(
+            tensor=value, indices=range(rows), element_shape=[width], num_elements=-1
+        ),
+        raw.TensorListScatterIntoExistingList(
+            input_handle=reserved, tensor=value, indices=range(rows)
+        ),
+        raw.TensorListSplit(
+            tensor=value, element_shape=[1, width], lengths=tf.ones([rows], tf.int64)
+        ),
+        raw.TensorListPushBackBatch(input_handles=tf.stack([empty] * rows), tensor=value)[0],
+    ]
+    with tf.control_dependencies([scattered, split, *lists]):
+        changed = change()
+    with tf.control_dependencies([changed]):
+        elements = [
+            raw.TensorArrayReadV3(handle=handle, index=0, flow_in=scattered, dtype=tf.float32),
+            raw.TensorArrayReadV3(handle=split_handle, index=0, flow_in=split, dtype=tf.float32),
+        ]
+        for cut in lists:
+            shape = [1, width] if cut is lists[3] else [width]
+            elements.append(
+                raw.TensorListGetItem(
+                    input_handle=cut, index=0, element_shape=shape, element_dtype=tf.float32
+                )
+            )
+        return [*(tf.reshape(element, [-1])[-1] for element in elements), changed[0, 0]]
+
+
+def of_a_ref_variable_assigned_later() -> Any:
+    """Elements keep what the variable was when they were cut from it."""
+    with tf.Graph().as_default():
+        variable = v1.Variable(tf.ones([4, 16]), use_resource=False)
+        results = on_elements_of(
+            tf.identity(variable), lambda: variable.assign_add(tf.ones([4, 16]))
+        )
+        with v1.Session() as session:
+            session.run(variable.initializer)
+            return [float(x) for x in session.run(results)]
+
+
 @pytest.mark.parametrize(
     ("context", "want"),
     [
@@ -318,6 +380,7 @@ def from_another_device() -> Any:
         (after_a_run_that_was_cancelled, [6.0, 0]),
         (after_an_op_that_fails_while_others_run, [50, 0]),
         (from_another_device, 1),
+        (of_a_ref_variable_assigned_later, REF_VARIABLE),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -325,3 +388,7 @@ def test_arrays_work_and_leave_nothing_behind(ours, context, want):
     got = ours.call(f"tests.contexts_test:{context.__name__}", timeout=120.0)
     assert not isinstance(got, (stock.Died, stock.Hung)), got
     assert got == want
+
+
+def test_stock_keeps_what_a_ref_variable_was(stocks):
+    assert stocks.call("tests.contexts_test:of_a_ref_variable_assigned_later") == REF_VARIABLE

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.skipif(NVCC is None, reason="no nvcc on this machine")
 
 def compiled(out: pathlib.Path, *flags: str) -> str:
     """What nvcc says of compiling the device code into `out`."""
-    command = [str(NVCC), "-std=c++17", "-O3", "-DTAG_CUDA_LOWEST=60", f"-I{ROOT}", *flags]
+    defines = ["-DTAG_CUDA_LOWEST=60", "-DTAG_CUDA_NEWEST=90"]
+    command = [str(NVCC), "-std=c++17", "-O3", *defines, f"-I{ROOT}", *flags]
     done = subprocess.run(
         [*command, "-o", str(out), str(SOURCE)], capture_output=True, text=True, check=False
     )

@@ -270,3 +270,33 @@ def test_a_list_accumulates(device: str, shape: tuple[int, ...], dtype: str) -> 
     want[2] += 2 * x[3]
     got = raw.TensorListStack(input_handle=total, element_shape=shape, element_dtype=dtype)
     np.testing.assert_array_equal(here(got), want)
+
+
+def v3_rows(x: tf.Tensor) -> tf.Tensor:
+    """Unstacks and stacks in an array, backwards: one row a piece."""
+    size = x.shape[0]
+    handle, flow = new_array(size, x.dtype)
+    flow = raw.TensorArrayScatterV3(handle=handle, indices=range(size), value=x, flow_in=flow)
+    order = tf.range(size - 1, -1, -1)
+    return raw.TensorArrayGatherV3(handle=handle, indices=order, flow_in=flow, dtype=x.dtype)
+
+
+def list_rows(x: tf.Tensor) -> tf.Tensor:
+    """Unstacks and stacks in a list; rows of seven floats have to be aligned."""
+    rows = raw.TensorListFromTensor(tensor=x, element_shape=x.shape[1:])
+    return raw.TensorListStack(input_handle=rows, element_shape=x.shape[1:], element_dtype=x.dtype)
+
+
+@pytest.mark.parametrize("program", [v3_rows, list_rows])
+def test_launches_do_not_grow_with_the_rows(
+    device: str, program: Callable[[tf.Tensor], tf.Tensor]
+) -> None:
+    launches = []
+    for rows in (1_000, 50_000):
+        x = tf.constant(values(rows, (7,)))
+        before = _loader.bind().counters()["gpu.launches"]
+        got = here(program(x))
+        launches.append(_loader.bind().counters()["gpu.launches"] - before)
+        np.testing.assert_array_equal(np.sort(got, axis=0), x)
+    assert launches[0] == launches[1] <= 3
+    assert (launches[0] > 0) == ("GPU" in device)

@@ -19,16 +19,16 @@ pytestmark = pytest.mark.skipif(
     not (ROOT / "cc").is_dir(), reason="the tests lie outside a checkout"
 )
 
-# What a folder of cc/ may include, by prefix; always its own headers too. "cc/core/counters.h"
-# knows nothing of TensorFlow or of us: everybody may count.
+# What a folder of cc/ may include, by prefix; always its own headers too. "cc/core/counters.h" and
+# ref_variables.h know nothing of TensorFlow or of us: everybody may count.
 MAY_INCLUDE = {
     "core": (),
-    "device": ("cc/core/element_ops.h",),
+    "device": ("cc/core/element_ops.h", "cc/core/counters.h"),
     "resource": ("cc/core/",),
     "lists": ("cc/core/counters.h", "cc/core/release.h"),
     "kernels": ("cc/resource/", "cc/device/", "cc/core/", "cc/lists/"),
     "ops": (),
-    "graph": ("cc/core/counters.h",),
+    "graph": ("cc/core/counters.h", "cc/core/ref_variables.h"),
     # To read the counters of a library that it opened; declarations only.
     "api": ("cc/bind/entry_points.h",),
     "bind": ("cc/core/counters.h", "cc/resource/", "cc/kernels/", "cc/graph/", "cc/lists/"),

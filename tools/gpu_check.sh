@@ -6,9 +6,9 @@
 # of the device code, the same under compute-sanitizer where that is found, the Python tests on the
 # GPU, and the benchmark. Prints every result and ends with an error if one failed.
 #
-# Needs: python3 with venv, g++, nvcc, and GoogleTest for the C++ tests. The folder, if given, has
-# wheels of tensorflow (Python and version at choice) with all that it requires, cmake, ninja,
-# setuptools>=77, packaging, pybind11, pytest, hypothesis and pytest-timeout.
+# Needs: python3 with venv and Python.h, g++, nvcc, and GoogleTest for the C++ tests. The folder, if
+# given, has wheels of tensorflow (the release that _version.py names) with all that it requires,
+# cmake, ninja, setuptools>=77, packaging, pybind11, pytest, hypothesis and pytest-timeout.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 wheels=${1:-}
@@ -32,7 +32,10 @@ get() {
 
 install() {
   python3 -m venv "$work/venv" && source "$work/venv/bin/activate" || return 1
-  if [ -n "$wheels" ]; then get tensorflow; else get 'tensorflow[and-cuda]'; fi || return 1
+  local version
+  version=$(sed -n 's/^TENSORFLOW_DEFAULT = "\(.*\)"/\1/p' python/tensor_array_grad/_version.py)
+  if [ -n "$wheels" ]; then get "tensorflow==$version.*"; else get "tensorflow[and-cuda]==$version.*"; fi ||
+    return 1
   get cmake ninja 'setuptools>=77' packaging pybind11 pytest hypothesis pytest-timeout || return 1
   CMAKE_ARGS="${CMAKE_ARGS:-} -DTAG_CUDA=ON" pip install -q --no-deps --no-build-isolation .
 }
@@ -52,7 +55,7 @@ PY
 device_tests() {
   cmake -G Ninja -B "$work/build" -DPython_EXECUTABLE="$VIRTUAL_ENV/bin/python" -DTAG_CUDA=ON &&
     cmake --build "$work/build" --target functors_gpu_test device_code_benchmark &&
-    "$work/build/functors_gpu_test"
+    TENSOR_ARRAY_GRAD_GPU_REQUIRED=1 "$work/build/functors_gpu_test"
 }
 
 memory_check() {

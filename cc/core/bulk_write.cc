@@ -77,8 +77,10 @@ absl::Status ArrayStore::Scatter(absl::Span<const int32_t> indices, const Tensor
   }
   TensorShape row = value.shape();
   if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name_, "A row");
+  Tensor kept;
+  TF_RETURN_IF_ERROR(KeepValues(value, ops, &kept));
   WritePlan plan;
-  plan.blocks.emplace_back(value);
+  plan.blocks.emplace_back(std::move(kept));
   plan.indices = indices;
   return WriteMany(&plan, ops);
 }
@@ -104,8 +106,10 @@ absl::Status ArrayStore::Split(const Tensor& value, absl::Span<const int64_t> le
   }
   TensorShape row = value.shape();
   if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name_, "A piece");
+  Tensor kept;
+  TF_RETURN_IF_ERROR(KeepValues(value, ops, &kept));
   WritePlan plan;
-  plan.blocks.emplace_back(value, std::move(starts));
+  plan.blocks.emplace_back(std::move(kept), std::move(starts));
   plan.split = true;
   return WriteMany(&plan, ops);
 }

@@ -1,5 +1,6 @@
 #include "cc/core/element_ops.h"
 
+#include "cc/core/ref_variables.h"
 #include "tensorflow/core/platform/logging.h"
 
 namespace tensor_array_grad {
@@ -46,6 +47,20 @@ Tensor ViewOf(const Piece& piece, const TensorShape& shape) {
   DCHECK(fits) << "a piece of " << piece.count << " values as " << shape.DebugString();
   (void)fits;
   return view;
+}
+
+absl::Status KeepValues(const Tensor& value, ElementOps& ops, Tensor* kept) {
+  // A variable would be a second holder of the buffer. None has variants or resources.
+  const bool assignable =
+      tensorflow::DataTypeCanUseMemcpy(value.dtype()) || value.dtype() == tensorflow::DT_STRING;
+  if (!HasRefVariables() || !assignable || value.NumElements() == 0 || value.RefCountIsOne()) {
+    *kept = value;
+    return absl::OkStatus();
+  }
+  const absl::Status status = ops.Allocate(value.dtype(), value.shape(), kept);
+  if (!status.ok()) return status;
+  const Piece whole{value, 0, value.NumElements()};
+  return ops.Pack({&whole, 1}, kept);
 }
 
 }  // namespace tensor_array_grad

@@ -62,6 +62,10 @@ bool CanZero(tensorflow::DataType dtype);
 // Requires: !piece.zeros(), shape.num_elements() == piece.count.
 tensorflow::Tensor ViewOf(const Piece& piece, const tensorflow::TensorShape& shape);
 
+// Sets `kept` to a tensor of the values that `value` has now and will have: `value` itself, or a
+// copy where a ref variable may hold its buffer (ref_variables.h). O(1), or O(values) for the copy.
+absl::Status KeepValues(const tensorflow::Tensor& value, ElementOps& ops, tensorflow::Tensor* kept);
+
 }  // namespace tensor_array_grad
 
 #endif  // CC_CORE_ELEMENT_OPS_H_

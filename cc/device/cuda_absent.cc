@@ -14,6 +14,8 @@ bool Built() { return false; }
 
 std::string WhyUnusable() { return kAbsent; }
 
+int64_t Launched() { return 0; }
+
 Error Add(Number, const void*, const void*, void*, int64_t, Stream) { return kAbsent; }
 
 Error Zero(void*, int64_t, Stream) { return kAbsent; }

@@ -32,6 +32,8 @@ std::string VersionName(int version) {
 
 // ---- launching
 
+thread_local int64_t launched = 0;
+
 // Sets `blocks` to how many blocks of `kKernel` the current device runs at a time. Asks once.
 template <auto kKernel>
 cudaError_t ResidentBlocks(int64_t* blocks) {
@@ -63,6 +65,7 @@ Error Launch(int64_t units, int64_t units_each, Stream stream, const Args&... ar
   config.gridDim = dim3(static_cast<unsigned>(std::min(needed, resident)));
   config.blockDim = dim3(kThreads);
   config.stream = static_cast<cudaStream_t>(stream);
+  ++launched;
   return Told(cudaLaunchKernelEx(&config, kKernel, args...));
 }
 
@@ -168,8 +171,9 @@ __global__ void PackKernel(const TAG_GRID_CONSTANT Table table, int64_t count, U
   }
 }
 
-// A copy from host memory of no more than this is taken into the stream at once; a larger one may
-// wait until the stream is done with what was queued before.
+// A copy from host memory that is not pinned is staged by the driver before the call returns, so
+// that `from` may go then. One of no more than this is taken into the stream at once; a larger one
+// may wait until the stream is done with what was queued before.
 constexpr int64_t kTakenAtOnce = 64 * 1024;
 
 Error CopyToDevice(const void* from, void* to, int64_t bytes, Stream stream) {
@@ -215,6 +219,8 @@ Error PackUnits(const Run* runs, int64_t count, void* table, void* out, int64_t 
 
 bool Built() { return true; }
 
+int64_t Launched() { return launched; }
+
 std::string WhyUnusable() {
   int driver = 0, devices = 0;
   cudaError_t error = cudaDriverGetVersion(&driver);
@@ -229,10 +235,18 @@ std::string WhyUnusable() {
     error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
     if (error != cudaSuccess) break;
     error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-    if (error != cudaSuccess || 10 * major + minor >= TAG_CUDA_LOWEST) continue;
-    return "GPU " + std::to_string(device) + " has compute capability " +
-           VersionName(major * 1000 + minor * 10) + " and " + VersionName(TAG_CUDA_LOWEST * 100) +
-           " or more is needed";
+    if (error != cudaSuccess) break;
+    const int capability = 10 * major + minor;
+    const std::string gpu = "GPU " + std::to_string(device) + " has compute capability " +
+                            VersionName(major * 1000 + minor * 10);
+    if (capability < TAG_CUDA_LOWEST) {
+      return gpu + " and " + VersionName(TAG_CUDA_LOWEST * 100) + " or more is needed";
+    }
+    // The driver translates PTX for it, and takes none that is newer than itself.
+    if (capability / 10 > TAG_CUDA_NEWEST / 10 && driver < CUDART_VERSION) {
+      return gpu + ", for which this build has PTX of CUDA " + VersionName(CUDART_VERSION) +
+             " alone, and the NVIDIA driver supports CUDA " + VersionName(driver);
+    }
   }
   return error == cudaSuccess ? "" : std::string("CUDA says: ") + cudaGetErrorString(error);
 }
@@ -263,6 +277,7 @@ Error Add(Number number, const void* left, const void* right, void* out, int64_t
 
 Error Zero(void* out, int64_t bytes, Stream stream) {
   if (bytes == 0) return nullptr;
+  ++launched;
   return Told(cudaMemsetAsync(out, 0, bytes, static_cast<cudaStream_t>(stream)));
 }
 

@@ -25,6 +25,9 @@ bool Built();
 // they can. Does not open a device.
 std::string WhyUnusable();
 
+// How many kernels and fills the calling thread has queued so far, of all streams.
+int64_t Launched();
+
 // What is added: integers of either sign by their width, complex numbers as pairs of real ones.
 enum class Number {
   kInt8,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cc/core/counters.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/platform/errors.h"
 
@@ -13,7 +14,14 @@ namespace {
 using tensorflow::DataType;
 using tensorflow::Tensor;
 
-absl::Status AsStatus(absl::string_view what, cuda::Error error) {
+Counter launches("gpu.launches");
+
+// The result of queue(), which queues `what` on the GPU; counts its launches.
+template <typename Queue>
+absl::Status Counted(absl::string_view what, Queue queue) {
+  const int64_t before = cuda::Launched();
+  const cuda::Error error = queue();
+  launches.Add(cuda::Launched() - before);
   if (error == nullptr) return absl::OkStatus();
   return absl::InternalError(
       absl::StrCat("tensor_array_grad could not queue ", what, " on the GPU: ", error));
@@ -81,13 +89,15 @@ absl::Status Add(const Tensor& left, const Tensor& right, const Queue& queue, Te
     return absl::InternalError(
         absl::StrCat("no sum of ", tensorflow::DataTypeString(out->dtype()), " on a GPU"));
   }
-  return AsStatus("a sum", cuda::Add(numbers->kind, left.data(), right.data(), out->data(),
-                                     out->NumElements() * numbers->in_a_value, queue.stream));
+  return Counted("a sum", [&] {
+    return cuda::Add(numbers->kind, left.data(), right.data(), out->data(),
+                     out->NumElements() * numbers->in_a_value, queue.stream);
+  });
 }
 
 absl::Status Zero(const Queue& queue, Tensor* out) {
   const auto bytes = static_cast<int64_t>(out->TotalBytes());
-  return AsStatus("zeros", cuda::Zero(out->data(), bytes, queue.stream));
+  return Counted("zeros", [&] { return cuda::Zero(out->data(), bytes, queue.stream); });
 }
 
 absl::Status Pack(absl::Span<const Piece> pieces, const Queue& queue, Tensor* out) {
@@ -99,7 +109,9 @@ absl::Status Pack(absl::Span<const Piece> pieces, const Queue& queue, Tensor* ou
   }
   void* const room = count > cuda::kInlineRuns ? table.data() : nullptr;
   const auto bytes = static_cast<int64_t>(out->TotalBytes());
-  return AsStatus("a copy", cuda::Pack(runs.data(), count, room, out->data(), bytes, queue.stream));
+  return Counted("a copy", [&] {
+    return cuda::Pack(runs.data(), count, room, out->data(), bytes, queue.stream);
+  });
 }
 
 }  // namespace tensor_array_grad::gpu

@@ -6,8 +6,10 @@
 #include <cuda_runtime.h>
 
 #include <complex>
+#include <cstdlib>
 #include <random>
 
+#include "cc/core/counters.h"
 #include "cc/device/functors.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/allocator.h"
@@ -60,7 +62,9 @@ class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override {
     int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) GTEST_SKIP() << "no GPU";
+    if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) return;
+    ASSERT_EQ(std::getenv("TENSOR_ARRAY_GRAD_GPU_REQUIRED"), nullptr) << "CUDA finds no GPU";
+    GTEST_SKIP() << "no GPU";
   }
   std::mt19937 random{7};
 };
@@ -176,6 +180,25 @@ TEST_F(GpuTest, RowsCutFromOneTensorAreCopiedAsOne) {
   ASSERT_OK(gpu::Pack(pieces, {nullptr, allocate}, &out));
   EXPECT_EQ(ValuesOf(ToHost(out))[0], ValuesOf(values)[(kRows - 1) * kWidth]);
   EXPECT_EQ(tables, 1);
+}
+
+TEST_F(GpuTest, EachWorkIsOneLaunch) {
+  const auto launches = [] { return ReadCounters()["gpu.launches"]; };
+  for (const int64_t n : {10, 1000, 100000}) {
+    const Tensor source = ToDevice(Counting<float>(2 * n, 1));
+    std::vector<Piece> pieces;
+    for (int64_t i = 0; i < n; ++i) pieces.push_back({source, 2 * i, 1});
+    Tensor out = OnDevice(tensorflow::DT_FLOAT, TensorShape({n}));
+    int64_t before = launches();
+    ASSERT_OK(gpu::Pack(pieces, DefaultStream(), &out));
+    EXPECT_EQ(launches() - before, 1);
+    before = launches();
+    ASSERT_OK(gpu::Add(out, source.Slice(0, n), DefaultStream(), &out));
+    EXPECT_EQ(launches() - before, 1);
+    before = launches();
+    ASSERT_OK(gpu::Zero(DefaultStream(), &out));
+    EXPECT_EQ(launches() - before, 1);
+  }
 }
 
 TEST_F(GpuTest, ATableThatCannotBeAllocatedIsAnError) {

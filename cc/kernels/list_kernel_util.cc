@@ -264,7 +264,10 @@ absl::Status AddTensors(OpKernelContext* ctx, const Tensor& left, const Tensor& 
 
 absl::Status RowCutter::Start(OpKernelContext* ctx, const Tensor& tensor, const Tensor* lengths) {
   ctx_ = ctx;
-  if (!values_.CopyFrom(tensor, TensorShape({tensor.NumElements()}))) {
+  DeviceElementOps ops(ctx);
+  Tensor kept;
+  TF_RETURN_IF_ERROR(KeepValues(tensor, ops, &kept));
+  if (!values_.CopyFrom(kept, TensorShape({tensor.NumElements()}))) {
     return absl::InternalError("a tensor that cannot be made a vector");
   }
   const bool plain = tensorflow::DataTypeCanUseMemcpy(tensor.dtype());

@@ -2,4 +2,5 @@
 // real functions, these are taken.
 
 #define TAG_CUDA_LOWEST 75
+#define TAG_CUDA_NEWEST 90
 #include "cc/device/cuda_kernels.cu"

@@ -1,0 +1,68 @@
+#include "cc/core/ref_variables.h"
+
+#include "cc/core/element_ops.h"
+#include "cc/testing/fake_element_ops.h"
+#include "cc/testing/matchers.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using tensorflow::tstring;
+
+Tensor Kept(const Tensor& value, FakeElementOps& ops) {
+  Tensor kept;
+  EXPECT_OK(KeepValues(value, ops, &kept));
+  return kept;
+}
+
+// One test: what is noted stays so to the end of the process.
+TEST(RefVariablesTest, FromTheFirstOneOnWhatOthersHoldIsCopied) {
+  FakeElementOps ops;
+  Tensor variable(tensorflow::DT_FLOAT, TensorShape({3}));
+  variable.flat<float>().setConstant(1);
+  EXPECT_FALSE(HasRefVariables());
+  EXPECT_TRUE(Kept(variable, ops).SharesBufferWith(variable));
+  EXPECT_EQ(ops.allocations, 0);
+
+  NoteRefVariables();
+  EXPECT_TRUE(HasRefVariables());
+  const Tensor read = variable, row = variable.Slice(1, 3);
+  const Tensor kept = Kept(read, ops), kept_row = Kept(row, ops);
+  variable.flat<float>().setConstant(2);
+  EXPECT_EQ(ValuesOf(kept), std::vector<float>(3, 1.f));
+  EXPECT_EQ(ValuesOf(kept_row), std::vector<float>(2, 1.f));
+  EXPECT_EQ(ops.allocations, 2);
+  EXPECT_EQ(ops.packs, 2);
+
+  Tensor word(tensorflow::DT_STRING, TensorShape({1}));
+  word.flat<tstring>()(0) = "first";
+  const Tensor kept_word = Kept(Tensor(word), ops);
+  EXPECT_EQ(ops.packs, 3);
+  word.flat<tstring>()(0) = "then";
+  EXPECT_EQ(kept_word.flat<tstring>()(0), "first");
+}
+
+TEST(RefVariablesTest, WhatNobodyElseHoldsOrHasNoValuesIsNotCopied) {
+  NoteRefVariables();
+  FakeElementOps ops;
+  const Tensor alone(tensorflow::DT_FLOAT, TensorShape({3}));
+  EXPECT_TRUE(Kept(alone, ops).SharesBufferWith(alone));
+  const Tensor empty(tensorflow::DT_FLOAT, TensorShape({0, 3})), again = empty;
+  EXPECT_EQ(Kept(again, ops).shape(), empty.shape());
+  EXPECT_EQ(ops.allocations, 0);
+}
+
+TEST(RefVariablesTest, WithoutMemoryNothingIsKept) {
+  NoteRefVariables();
+  FakeElementOps ops;
+  ops.allocations_left = 0;
+  const Tensor value(tensorflow::DT_FLOAT, TensorShape({3})), read = value;
+  Tensor kept;
+  EXPECT_THAT(KeepValues(read, ops, &kept),
+              Fails(absl::StatusCode::kResourceExhausted, "no memory left"));
+}
+
+}  // namespace
+}  // namespace tensor_array_grad
