@@ -23,6 +23,7 @@ VALUES = 1_000_000  # of a summed write
 WRITES = 200
 ROWS = 100_000
 LIMIT_S = 900  # of all cases on one library
+NOISE = 1.05
 
 
 def _median_seconds(run: Callable[[], Any]) -> float:
@@ -197,7 +198,7 @@ def main() -> None:
         f"device copy {ours['copy'] / 1e9:.0f} GB/s, summed writes {moved / 1e9:.0f} GB/s: "
         f"{100 * moved / ours['copy']:.0f} % of it"
     )
-    slower = [name for name in CASES if ours[name] > stock[name]]
+    slower = [name for name in CASES if ours[name] > NOISE * stock[name]]
     if slower:
         raise SystemExit(f"slower than stock: {', '.join(slower)}")
 

@@ -32,7 +32,7 @@ add_custom_target(emulated_gpu ALL DEPENDS ${_copied} ops_with_fake_gpu)
 set(_tests gpu_test gpu_programs_test access_test bulk_test grad_test lifecycle_test modes_test)
 list(TRANSFORM _tests REPLACE "(.+)" "tests/\\1.py")
 add_test(NAME emulated_gpu_test
-  COMMAND ${Python_EXECUTABLE} -m pytest -q -p no:cacheprovider ${_tests}
+  COMMAND ${Python_EXECUTABLE} -m pytest -q -n 2 -p no:cacheprovider ${_tests}
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 set_tests_properties(emulated_gpu_test PROPERTIES ENVIRONMENT
   "PYTHONPATH=${PROJECT_BINARY_DIR}/emulated_gpu;TENSOR_ARRAY_GRAD_GPU=1;TF_CPP_MIN_LOG_LEVEL=2")

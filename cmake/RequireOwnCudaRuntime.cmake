@@ -1,8 +1,15 @@
 # Fails where LIBRARY takes functions of CUDA from another library: they would be TensorFlow's, of
-# another release than the device code was compiled for.
+# another release than the device code was compiled for. NM lists the symbols.
+if(NOT NM)
+  message(WARNING "No nm: not checked that ${LIBRARY} brings its own CUDA runtime")
+  return()
+endif()
 execute_process(COMMAND ${NM} -D --undefined-only ${LIBRARY}
-  OUTPUT_VARIABLE _undefined RESULT_VARIABLE _failed)
+  OUTPUT_VARIABLE _undefined RESULT_VARIABLE _failed ERROR_VARIABLE _why)
+if(_failed)
+  message(FATAL_ERROR "${NM} does not list the symbols of ${LIBRARY}: ${_why}")
+endif()
 string(REGEX MATCHALL "U _*cu(da|)[A-Z][A-Za-z0-9_]*" _borrowed "${_undefined}")
-if(_failed OR _borrowed)
+if(_borrowed)
   message(FATAL_ERROR "${LIBRARY} must bring its own CUDA runtime, and does not: ${_borrowed}")
 endif()

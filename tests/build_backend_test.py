@@ -13,8 +13,11 @@ import venv
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-VERSIONS = runpy.run_path(str(ROOT / "python" / "tensor_array_grad" / "_version.py"))
+VERSION_FILE = ROOT / "python" / "tensor_array_grad" / "_version.py"
 
+pytestmark = pytest.mark.skipif(
+    not VERSION_FILE.exists(), reason="the tests lie outside a checkout"
+)
 setuptools = pytest.importorskip("setuptools")
 
 
@@ -38,7 +41,7 @@ def test_none_is_fetched_beside_one_that_is_there() -> None:
 
 
 def test_the_default_one_is_fetched_into_a_bare_environment(tmp_path: pathlib.Path) -> None:
-    venv.create(tmp_path / "venv", with_pip=False)
+    venv.create(tmp_path / "venv", symlinks=True)
     tools = tmp_path / "tools"
     tools.mkdir()
     packages = pathlib.Path(setuptools.__file__).parent.parent
@@ -46,4 +49,5 @@ def test_the_default_one_is_fetched_into_a_bare_environment(tmp_path: pathlib.Pa
         if (packages / name).exists():
             (tools / name).symlink_to(packages / name)
     bare = tensorflow(tmp_path / "venv" / "bin" / "python", tools)
-    assert bare == [f"tensorflow-cpu=={VERSIONS['TENSORFLOW_DEFAULT']}.*"]
+    default = runpy.run_path(str(VERSION_FILE))["TENSORFLOW_DEFAULT"]
+    assert bare == [f"tensorflow-cpu=={default}.*"]

@@ -297,20 +297,30 @@ def from_another_device() -> Any:
         return int(raw.TensorArraySizeV3(handle=handle, flow_in=0.0))
 
 
-REF_VARIABLE = [*[1.0] * 7, 2.0]  # two arrays and five lists; the variable
+CUT = 9  # values of what is cut from a tensor below
 
 
-def on_elements_of(value: tf.Tensor, change: Any) -> list[Any]:
-    """First elements of arrays and lists cut from `value`, all read after `change()`."""
+def cut_and_change(value: tf.Tensor, change: Any) -> list[Any]:
+    """First values of arrays, lists and stacks made of `value`, all used after `change()`."""
     rows, width = value.shape
-    handle, flow = raw.TensorArrayV3(size=rows, dtype=tf.float32)
+    handle, flow = raw.TensorArrayV3(size=rows, dtype=tf.float32, name="scattered")
     scattered = raw.TensorArrayScatterV3(
         handle=handle, indices=range(rows), value=value, flow_in=flow
     )
-    split_handle, flow = raw.TensorArrayV3(size=rows, dtype=tf.float32)
+    split_handle, flow = raw.TensorArrayV3(size=rows, dtype=tf.float32, name="split")
     split = raw.TensorArraySplitV3(
         handle=split_handle, lengths=tf.ones([rows], tf.int64), value=value, flow_in=flow
     )
+    written_handle, flow = raw.TensorArrayV3(
+        size=1, dtype=tf.float32, clear_after_read=False, name="written"
+    )
+    written = raw.TensorArrayWriteV3(handle=written_handle, index=0, value=value, flow_in=flow)
+    stacks = [
+        raw.TensorArrayGatherV3(
+            handle=written_handle, indices=[0], flow_in=written, dtype=tf.float32
+        ),
+        raw.TensorArrayConcatV3(handle=written_handle, flow_in=written, dtype=tf.float32)[0],
+    ]
     empty = raw.EmptyTensorList(
         element_shape=[width], max_num_elements=-1, element_dtype=tf.float32
     )
@@ -325,38 +335,71 @@ def on_elements_of(value: tf.Tensor, change: Any) -> list[Any]:
         raw.TensorListScatterIntoExistingList(
             input_handle=reserved, tensor=value, indices=range(rows)
         ),
+        raw.TensorListPushBackBatch(input_handles=tf.stack([empty] * rows), tensor=value)[0],
         raw.TensorListSplit(
             tensor=value, element_shape=[1, width], lengths=tf.ones([rows], tf.int64)
         ),
-        raw.TensorListPushBackBatch(input_handles=tf.stack([empty] * rows), tensor=value)[0],
     ]
-    with tf.control_dependencies([scattered, split, *lists]):
+    with tf.control_dependencies([scattered, split, *stacks, *lists]):
         changed = change()
     with tf.control_dependencies([changed]):
-        elements = [
+        results = [
             raw.TensorArrayReadV3(handle=handle, index=0, flow_in=scattered, dtype=tf.float32),
             raw.TensorArrayReadV3(handle=split_handle, index=0, flow_in=split, dtype=tf.float32),
+            *(tf.identity(stack) for stack in stacks),
         ]
         for cut in lists:
-            shape = [1, width] if cut is lists[3] else [width]
-            elements.append(
+            shape = [1, width] if cut is lists[-1] else [width]
+            results.append(
                 raw.TensorListGetItem(
                     input_handle=cut, index=0, element_shape=shape, element_dtype=tf.float32
                 )
             )
-        return [*(tf.reshape(element, [-1])[-1] for element in elements), changed[0, 0]]
+        return [*(tf.reshape(result, [-1])[-1] for result in results), changed[0, 0]]
 
 
-def of_a_ref_variable_assigned_later() -> Any:
-    """Elements keep what the variable was when they were cut from it."""
+def of_a_ref_variable() -> list[Any]:
+    """Cuts a TF1 variable, then adds to it in place."""
+    ones = tf.ones([4, 16])
+    variable = raw.VariableV2(shape=[4, 16], dtype=tf.float32)
+    value = tf.identity(raw.Assign(ref=variable, value=ones))
+    return cut_and_change(value, lambda: raw.AssignAdd(ref=variable, value=ones))
+
+
+def cut_from_a_ref_variable() -> Any:
     with tf.Graph().as_default():
-        variable = v1.Variable(tf.ones([4, 16]), use_resource=False)
-        results = on_elements_of(
-            tf.identity(variable), lambda: variable.assign_add(tf.ones([4, 16]))
-        )
+        results = of_a_ref_variable()
         with v1.Session() as session:
-            session.run(variable.initializer)
             return [float(x) for x in session.run(results)]
+
+
+def cut_from_a_ref_variable_in_a_function() -> Any:
+    """The runtime puts the body of such a function into the graph after all of its passes."""
+    with tf.Graph().as_default():
+
+        @function.Defun()
+        def body() -> Any:
+            return tf.stack(of_a_ref_variable())
+
+        results = body()
+        with v1.Session() as session:
+            return [float(x) for x in session.run(results)]
+
+
+def cut_from_a_tensor_updated_in_place() -> Any:
+    @tf.function
+    def run(x: tf.Tensor) -> Any:
+        x = x + 0.0
+        return cut_and_change(x, lambda: raw.InplaceAdd(x=x, i=range(4), v=tf.ones([4, 16])))
+
+    return [float(x) for x in run(tf.ones([4, 16]))]
+
+
+MUTABLE = [
+    cut_from_a_ref_variable,
+    cut_from_a_ref_variable_in_a_function,
+    cut_from_a_tensor_updated_in_place,
+]
 
 
 @pytest.mark.parametrize(
@@ -380,7 +423,6 @@ def of_a_ref_variable_assigned_later() -> Any:
         (after_a_run_that_was_cancelled, [6.0, 0]),
         (after_an_op_that_fails_while_others_run, [50, 0]),
         (from_another_device, 1),
-        (of_a_ref_variable_assigned_later, REF_VARIABLE),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -390,5 +432,9 @@ def test_arrays_work_and_leave_nothing_behind(ours, context, want):
     assert got == want
 
 
-def test_stock_keeps_what_a_ref_variable_was(stocks):
-    assert stocks.call("tests.contexts_test:of_a_ref_variable_assigned_later") == REF_VARIABLE
+@pytest.mark.parametrize("context", MUTABLE, ids=lambda context: context.__name__)
+@pytest.mark.parametrize("library", ["ours", "stocks"])
+def test_what_was_cut_from_a_tensor_keeps_its_values(request, library, context):
+    runner = request.getfixturevalue(library)
+    got = runner.call(f"tests.contexts_test:{context.__name__}", timeout=120.0)
+    assert got == [*[1.0] * CUT, 2.0]

@@ -7,12 +7,20 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sysconfig
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "cc" / "device" / "cuda_kernels.cu"
-NVCC = shutil.which("nvcc", path=os.environ["PATH"] + ":/usr/local/cuda/bin")
+# As cmake/Cuda.cmake looks for it.
+PLACES = [
+    os.environ["PATH"],
+    *(f"{os.environ[name]}/bin" for name in ("CUDA_HOME", "CUDA_PATH") if name in os.environ),
+    "/usr/local/cuda/bin",
+    *map(str, pathlib.Path(sysconfig.get_path("purelib")).glob("nvidia/cu*/bin")),
+]
+NVCC = shutil.which("nvcc", path=os.pathsep.join(PLACES))
 
 pytestmark = pytest.mark.skipif(NVCC is None, reason="no nvcc on this machine")
 

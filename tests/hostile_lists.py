@@ -126,7 +126,8 @@ case("an item shape that does not fit", lambda: get(reserve(2, [2]), 0, [3]), "s
 case(
     "an item of a shape that overflows",
     lambda: get(reserve(2, [2**20, -1]), 0, tf.constant([-1, 2**60])),
-    "overflow",
+    # Releases to 2.18 at least take shapes of int32 alone, and refuse this one first.
+    "overflow|expected to be a int32 tensor but is a int64",
 )
 case("a size that is negative", lambda: reserve(-1), "non negative")
 case("a size of -2**31", lambda: reserve(MIN), "non negative")

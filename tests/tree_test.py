@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 # What a folder of cc/ may include, by prefix; always its own headers too. "cc/core/counters.h" and
-# ref_variables.h know nothing of TensorFlow or of us: everybody may count.
+# mutable_tensors.h know nothing of TensorFlow or of us: everybody may count, and ask.
 MAY_INCLUDE = {
     "core": (),
     "device": ("cc/core/element_ops.h", "cc/core/counters.h"),
@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "lists": ("cc/core/counters.h", "cc/core/release.h"),
     "kernels": ("cc/resource/", "cc/device/", "cc/core/", "cc/lists/"),
     "ops": (),
-    "graph": ("cc/core/counters.h", "cc/core/ref_variables.h"),
+    "graph": ("cc/core/counters.h", "cc/core/mutable_tensors.h"),
     # To read the counters of a library that it opened; declarations only.
     "api": ("cc/bind/entry_points.h",),
     "bind": ("cc/core/counters.h", "cc/resource/", "cc/kernels/", "cc/graph/", "cc/lists/"),

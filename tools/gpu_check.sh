@@ -34,8 +34,9 @@ install() {
   python3 -m venv "$work/venv" && source "$work/venv/bin/activate" || return 1
   local version
   version=$(sed -n 's/^TENSORFLOW_DEFAULT = "\(.*\)"/\1/p' python/tensor_array_grad/_version.py)
-  if [ -n "$wheels" ]; then get "tensorflow==$version.*"; else get "tensorflow[and-cuda]==$version.*"; fi ||
-    return 1
+  local with_cuda=
+  [ -n "$wheels" ] || with_cuda='[and-cuda]'
+  get "tensorflow$with_cuda==$version.*" || return 1
   get cmake ninja 'setuptools>=77' packaging pybind11 pytest hypothesis pytest-timeout || return 1
   CMAKE_ARGS="${CMAKE_ARGS:-} -DTAG_CUDA=ON" pip install -q --no-deps --no-build-isolation .
 }

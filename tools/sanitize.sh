@@ -16,7 +16,7 @@ mkdir -p "${1:-build-sanitize}"
 folder=$(realpath "${1:-build-sanitize}")
 python=$(command -v "${PYTHON:-python3}")
 tests=(array_store_test array_store_race_test array_store_random_test slot_shapes_test
-  sparse_vector_test ref_variables_test functors_test array_resource_test list_variant_test
+  sparse_vector_test mutable_tensors_test functors_test array_resource_test list_variant_test
   persistent_list_test accumulators_test graph_test functors_gpu_emulated_test)
 
 # build SANITIZERS TARGETS...

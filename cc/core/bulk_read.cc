@@ -215,7 +215,9 @@ absl::Status ArrayStore::ReadMany(Planner planner, ReadPlan* plan, ElementOps& o
   for (;;) {
     if (plan->pieces.size() <= 1) {
       const Piece all = plan->pieces.empty() ? Piece() : plan->pieces[0];
-      TF_RETURN_IF_ERROR(Materialize(all, plan->shape, ops, value));
+      Tensor made;
+      TF_RETURN_IF_ERROR(Materialize(all, plan->shape, ops, &made));
+      TF_RETURN_IF_ERROR(KeepValues(made, ops, value));
     } else {
       TF_RETURN_IF_ERROR(ops.Allocate(dtype_, plan->shape, value));
       TF_RETURN_IF_ERROR(ops.Pack(plan->pieces, value));

@@ -1,6 +1,6 @@
 #include "cc/core/element_ops.h"
 
-#include "cc/core/ref_variables.h"
+#include "cc/core/mutable_tensors.h"
 #include "tensorflow/core/platform/logging.h"
 
 namespace tensor_array_grad {
@@ -50,10 +50,8 @@ Tensor ViewOf(const Piece& piece, const TensorShape& shape) {
 }
 
 absl::Status KeepValues(const Tensor& value, ElementOps& ops, Tensor* kept) {
-  // A variable would be a second holder of the buffer. None has variants or resources.
-  const bool assignable =
-      tensorflow::DataTypeCanUseMemcpy(value.dtype()) || value.dtype() == tensorflow::DT_STRING;
-  if (!HasRefVariables() || !assignable || value.NumElements() == 0 || value.RefCountIsOne()) {
+  // Who could change it would be a second holder of the buffer.
+  if (!HasMutableTensors() || value.NumElements() == 0 || value.RefCountIsOne()) {
     *kept = value;
     return absl::OkStatus();
   }

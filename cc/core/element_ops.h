@@ -63,7 +63,8 @@ bool CanZero(tensorflow::DataType dtype);
 tensorflow::Tensor ViewOf(const Piece& piece, const tensorflow::TensorShape& shape);
 
 // Sets `kept` to a tensor of the values that `value` has now and will have: `value` itself, or a
-// copy where a ref variable may hold its buffer (ref_variables.h). O(1), or O(values) for the copy.
+// copy where its buffer may be changed by who else holds it (mutable_tensors.h). O(1), or O(values)
+// for the copy.
 absl::Status KeepValues(const tensorflow::Tensor& value, ElementOps& ops, tensorflow::Tensor* kept);
 
 }  // namespace tensor_array_grad

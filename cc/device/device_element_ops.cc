@@ -55,7 +55,9 @@ bool OnGpu(tensorflow::OpKernelContext* ctx) {
 }
 
 absl::Status DeviceElementOps::Allocate(DataType dtype, const TensorShape& shape, Tensor* out) {
-  return ctx_->allocate_temp(dtype, shape, out);
+  tensorflow::AllocatorAttributes attributes;
+  attributes.set_on_host(!tensorflow::DataTypeCanUseMemcpy(dtype));
+  return ctx_->allocate_temp(dtype, shape, out, attributes);
 }
 
 absl::Status DeviceElementOps::Zero(Tensor* out) {

@@ -1,21 +1,22 @@
-#ifndef CC_GRAPH_REF_VARIABLE_WATCH_H_
-#define CC_GRAPH_REF_VARIABLE_WATCH_H_
+#ifndef CC_GRAPH_MUTABLE_TENSOR_WATCH_H_
+#define CC_GRAPH_MUTABLE_TENSOR_WATCH_H_
 
 #include "absl/status/status.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 
 namespace tensor_array_grad {
 
-// Tells the kernels (core/ref_variables.h) when a graph about to be executed has a ref variable.
+// Tells the kernels (core/mutable_tensors.h) when a graph about to be executed, or a function that
+// it calls at any depth, has an op that changes tensors in place.
 //
 // Changes nothing, and looks at graphs that LinearGradientPass leaves alone too. Registered at
 // POST_REWRITE_FOR_EXEC, and at POST_PARTITIONING for the workers of a distributed session, which
-// run no earlier pass. O(nodes).
-class RefVariableWatch : public tensorflow::GraphOptimizationPass {
+// run no earlier pass. O(nodes), once they were found O(1).
+class MutableTensorWatch : public tensorflow::GraphOptimizationPass {
  public:
   absl::Status Run(const tensorflow::GraphOptimizationPassOptions& options) override;
 };
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_GRAPH_REF_VARIABLE_WATCH_H_
+#endif  // CC_GRAPH_MUTABLE_TENSOR_WATCH_H_
