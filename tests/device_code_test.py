@@ -22,7 +22,21 @@ PLACES = [
 ]
 NVCC = shutil.which("nvcc", path=os.pathsep.join(PLACES))
 
-pytestmark = pytest.mark.skipif(NVCC is None, reason="no nvcc on this machine")
+pytestmark = pytest.mark.skipif(
+    NVCC is None or not SOURCE.exists(), reason="no nvcc on this machine, or no checkout"
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nvcc_works(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Skips where nvcc and the C++ compiler do not fit each other: no GPU kernels are built there."""
+    folder = tmp_path_factory.mktemp("probe")
+    probe = folder / "probe.cu"
+    probe.write_text("#include <cuda_fp16.h>\n#include <string>\n__global__ void Nothing() {}\n")
+    command = [str(NVCC), "-std=c++17", "-cubin", "-o", str(folder / "probe"), str(probe)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"nvcc compiles nothing here: {done.stderr[-300:]}")
 
 
 def compiled(out: pathlib.Path, *flags: str) -> str:
