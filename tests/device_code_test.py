@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module", autouse=True)
 def nvcc_works(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Skips where nvcc and the C++ compiler do not fit each other: no GPU kernels are built there."""
+    """Skips where nvcc and the C++ compiler do not fit each other: no kernels are built there."""
     folder = tmp_path_factory.mktemp("probe")
     probe = folder / "probe.cu"
     probe.write_text("#include <cuda_fp16.h>\n#include <string>\n__global__ void Nothing() {}\n")
