@@ -103,9 +103,9 @@ class Benchmark {
     const double share = Add("sum of 64 Mi floats", (int64_t{64} << 20) / scale_, 1);
     // As many different ones as no cache holds.
     Add("sum of 1,000,000 floats", 1'000'000 / scale_, 64);
-    Pack("pack of 100,000 x 16 in order, one run", 16, 1);
-    Pack("pack of 100,000 x 16, a run a row", 16, -1);
-    Pack("pack of 100,000 x 7, a run a row", 7, -1);
+    Pack("pack of 100,000 x 16 in order, one run", 16, Rows::kInOrder);
+    Pack("pack of 100,000 x 16, a run a row", 16, Rows::kReversed);
+    Pack("pack of 100,000 x 7, a run a row", 7, Rows::kReversed);
     return share >= 0.8;
   }
 
@@ -118,6 +118,15 @@ class Benchmark {
     return bytes / seconds / copy_;
   }
 
+  // Of work that gives the same however often it is done.
+  void Measure(const char* name, double bytes, const std::function<void(int)>& work,
+               const float* result, const std::vector<float>& want) {
+    work(0);
+    Check(cudaStreamSynchronize(stream_));
+    ExpectValues(name, result, want);
+    Report(name, bytes, Stopwatch(stream_).Seconds(10, work));
+  }
+
   void Copy() {
     const int64_t count = (int64_t{64} << 20) / scale_, bytes = count * sizeof(float);
     const std::vector<float> values = Counting(count);
@@ -125,10 +134,7 @@ class Benchmark {
     const auto copy = [&](int) {
       Check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_));
     };
-    copy(0);
-    Check(cudaStreamSynchronize(stream_));
-    ExpectValues("copy", to, values);
-    Report("copy of 256 MB", 2.0 * bytes, Stopwatch(stream_).Seconds(10, copy));
+    Measure("copy of 256 MB", 2.0 * bytes, copy, to, values);
     Check(cudaFree(from));
     Check(cudaFree(to));
   }
@@ -137,10 +143,7 @@ class Benchmark {
     const int64_t count = (int64_t{64} << 20) / scale_, bytes = count * sizeof(float);
     float* const values = Floats(Counting(count));
     const auto zero = [&](int) { Check(cuda::Zero(values, bytes, stream_)); };
-    zero(0);
-    Check(cudaStreamSynchronize(stream_));
-    ExpectValues("zeros", values, std::vector<float>(count));
-    Report("zeros of 256 MB", bytes, Stopwatch(stream_).Seconds(10, zero));
+    Measure("zeros of 256 MB", bytes, zero, values, std::vector<float>(count));
     Check(cudaFree(values));
   }
 
@@ -167,19 +170,21 @@ class Benchmark {
     return Report(name, 3.0 * count * sizeof(float), seconds);
   }
 
-  // 100,000 rows of `width`: one run in order, or (step -1) each by itself and the last one first,
-  // which takes a table of them from the host each time, not counted as bytes.
-  void Pack(const char* name, int64_t width, int64_t step) {
+  enum class Rows { kInOrder, kReversed };
+
+  // 100,000 rows of `width`: in order they are one run; reversed each is one, and the table of them
+  // comes from the host each time, not counted as bytes.
+  void Pack(const char* name, int64_t width, Rows order) {
     const int64_t rows = 100'000 / scale_, count = rows * width;
     const std::vector<float> values = Counting(count);
     std::vector<float> want = values;
     float *const from = Floats(values), *const to = Floats(std::vector<float>(count));
-    std::vector<cuda::Run> runs{{from, 0}};
-    for (int64_t i = 0; step < 0 && i < rows; ++i) {
+    std::vector<cuda::Run> runs;
+    if (order == Rows::kInOrder) runs.push_back({from, 0});
+    for (int64_t i = 0; order == Rows::kReversed && i < rows; ++i) {
       const int64_t row = rows - 1 - i;
       std::copy_n(&values[row * width], width, &want[i * width]);
-      runs.resize(i + 1);
-      runs[i] = {from + row * width, i * width * static_cast<int64_t>(sizeof(float))};
+      runs.push_back({from + row * width, i * width * static_cast<int64_t>(sizeof(float))});
     }
     const int64_t table_bytes = runs.size() * sizeof(cuda::Run), bytes = count * sizeof(float);
     void* table = nullptr;
@@ -187,10 +192,7 @@ class Benchmark {
     const auto pack = [&](int) {
       Check(cuda::Pack(runs.data(), runs.size(), table, to, bytes, stream_));
     };
-    pack(0);
-    Check(cudaStreamSynchronize(stream_));
-    ExpectValues(name, to, want);
-    Report(name, 2.0 * bytes, Stopwatch(stream_).Seconds(10, pack));
+    Measure(name, 2.0 * bytes, pack, to, want);
     Check(cudaFree(table));
     Check(cudaFree(from));
     Check(cudaFree(to));

@@ -29,10 +29,6 @@ tensorflow::AllocatorAttributes OnHost() {
   return attributes;
 }
 
-tensorflow::AllocatorAttributes AttributesFor(tensorflow::DataType dtype) {
-  return dtype == tensorflow::DT_VARIANT ? OnHost() : tensorflow::AllocatorAttributes();
-}
-
 // How many lists in lists this thread is adding: adding is recursive, and the stack has an end.
 thread_local int adding = 0;
 constexpr int kMostNestedSums = 1000;
@@ -230,8 +226,7 @@ absl::Status FillZeros(OpKernelContext* ctx, Tensor* out) {
 }
 
 absl::Status ZerosLikeTensor(OpKernelContext* ctx, const Tensor& tensor, Tensor* out) {
-  TF_RETURN_IF_ERROR(
-      ctx->allocate_temp(tensor.dtype(), tensor.shape(), out, AttributesFor(tensor.dtype())));
+  TF_RETURN_IF_ERROR(DeviceElementOps(ctx).Allocate(tensor.dtype(), tensor.shape(), out));
   if (tensor.dtype() != tensorflow::DT_VARIANT) return FillZeros(ctx, out);
   const auto from = tensor.flat<Variant>();
   auto to = out->flat<Variant>();
@@ -252,8 +247,9 @@ absl::Status AddTensors(OpKernelContext* ctx, const Tensor& left, const Tensor& 
   if (!CanAdd(dtype) && dtype != tensorflow::DT_VARIANT) {
     return InvalidList("Trying to add unsupported dtype ", static_cast<int>(dtype));
   }
-  TF_RETURN_IF_ERROR(ctx->allocate_temp(dtype, left.shape(), out, AttributesFor(dtype)));
-  if (dtype != tensorflow::DT_VARIANT) return DeviceElementOps(ctx).Add(left, right, out);
+  DeviceElementOps ops(ctx);
+  TF_RETURN_IF_ERROR(ops.Allocate(dtype, left.shape(), out));
+  if (dtype != tensorflow::DT_VARIANT) return ops.Add(left, right, out);
   const auto a = left.flat<Variant>(), b = right.flat<Variant>();
   auto sum = out->flat<Variant>();
   for (int64_t i = 0; i < sum.size(); ++i) {
