@@ -7,6 +7,8 @@
 #include "cc/graph/linear_gradient_pass.h"
 #include "cc/kernels/activation.h"
 #include "cc/kernels/registration.h"
+#include "cc/loop/interpreter.h"
+#include "cc/loop/loop_pass.h"
 #include "cc/resource/living_arrays.h"
 #include "tensorflow/core/framework/types.h"
 
@@ -70,5 +72,10 @@ std::vector<std::string> MissingKernels() {
 
 bool GraphPassEnabled() { return IsGraphPassEnabled(); }
 void SetGraphPassEnabled(bool enabled) { tensor_array_grad::SetGraphPassEnabled(enabled); }
+
+bool LoopsEnabled() { return AreLoopsEnabled(); }
+void SetLoopsEnabled(bool enabled) { tensor_array_grad::SetLoopsEnabled(enabled); }
+
+void SetHandBackAfter(int64_t iterations) { tensor_array_grad::SetHandBackAfter(iterations); }
 
 }  // namespace tensor_array_grad::introspection

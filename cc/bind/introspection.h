@@ -61,6 +61,13 @@ TAG_EXPORT std::vector<std::string> MissingKernels();
 TAG_EXPORT bool GraphPassEnabled();
 TAG_EXPORT void SetGraphPassEnabled(bool enabled);
 
+// Reads or sets the switch of the loops that run in one kernel. Takes effect in the same way.
+TAG_EXPORT bool LoopsEnabled();
+TAG_EXPORT void SetLoopsEnabled(bool enabled);
+
+// For tests: loops that run afterwards are handed back after so many iterations; -1 for none.
+TAG_EXPORT void SetHandBackAfter(int64_t iterations);
+
 }  // namespace tensor_array_grad::introspection
 
 #endif  // CC_BIND_INTROSPECTION_H_

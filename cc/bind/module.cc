@@ -37,4 +37,7 @@ PYBIND11_MODULE(_bind, m) {
   m.def("missing_kernels", &tag::MissingKernels);
   m.def("graph_pass_enabled", &tag::GraphPassEnabled);
   m.def("set_graph_pass_enabled", &tag::SetGraphPassEnabled, py::arg("enabled"));
+  m.def("loops_enabled", &tag::LoopsEnabled);
+  m.def("set_loops_enabled", &tag::SetLoopsEnabled, py::arg("enabled"));
+  m.def("set_hand_back_after", &tag::SetHandBackAfter, py::arg("iterations"));
 }

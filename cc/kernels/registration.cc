@@ -50,7 +50,7 @@ Activation RegisterAll() {
   }
   for (const KernelSpec& kernel : AllKernels()) {
     Register(kernel, CpuDef(kernel));
-    if (cuda::Built()) Register(kernel, GpuDef(kernel));
+    if (cuda::Built() && kernel.on_gpu) Register(kernel, GpuDef(kernel));
   }
   return activation;
 }
@@ -79,7 +79,7 @@ Built ThisBuild() {
   built.gpu_kernels = cuda::Built();
   for (const KernelSpec& kernel : AllKernels()) {
     built.kernels.push_back({kernel.op, tensorflow::DEVICE_CPU, {}, kPriority, ""});
-    if (!built.gpu_kernels) continue;
+    if (!built.gpu_kernels || !kernel.on_gpu) continue;
     std::vector<std::string> types;
     for (const DataType type : kernel.gpu_types.types) types.push_back(DataTypeString(type));
     built.kernels.push_back({kernel.op, tensorflow::DEVICE_GPU, types, kPriority, ""});
@@ -104,7 +104,7 @@ KernelTable AllKernels() {
   KernelTable all;
   for (const auto& table : {LifecycleKernels, GradKernels, AccessKernels, GatherScatterKernels,
                             ConcatSplitKernels, ListAccessKernels, AccumulatorKernels,
-                            ListBulkKernels, ListScatterKernels, ListConcatKernels}) {
+                            ListBulkKernels, ListScatterKernels, ListConcatKernels, LoopKernels}) {
     const KernelTable rows = table();
     all.insert(all.end(), rows.begin(), rows.end());
   }

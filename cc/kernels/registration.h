@@ -31,6 +31,7 @@ struct KernelSpec {
   // Arguments that live in host memory when the op is placed on a GPU; on CPU all memory is host.
   std::vector<const char*> gpu_host_memory;
   GpuTypes gpu_types = {};  // on CPU all dtypes are served
+  bool on_gpu = true;
 };
 using KernelTable = std::vector<KernelSpec>;
 
@@ -75,6 +76,7 @@ KernelTable AccumulatorKernels();    // the lists that a loop fills for its grad
 KernelTable ListBulkKernels();       // those that read many elements or change many lists
 KernelTable ListScatterKernels();    // those that take a tensor apart
 KernelTable ListConcatKernels();     // TensorListConcat, ConcatV2, Split
+KernelTable LoopKernels();           // RunLoop
 
 // Every kernel of the library. Kernels are generic in dtype and device, so a row is one
 // registration a device.

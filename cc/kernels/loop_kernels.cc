@@ -1,0 +1,73 @@
+// The kernel of RunLoop: prepares the loop once, and runs it or passes the variables on.
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cc/core/counters.h"
+#include "cc/kernels/registration.h"
+#include "cc/loop/executable.h"
+#include "cc/loop/interpreter.h"
+#include "cc/loop/loop_pass.h"
+#include "tsl/profiler/lib/traceme.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+
+Counter prepared("loops.prepared");
+Counter runs("loops.runs");
+Counter iterations("loops.iterations");
+Counter handed_back("loops.handed_back");
+Counter passed("loops.passed_by_for_a_trace");
+
+// Whether each op of the loop is to be seen: the stock loop shows them.
+bool IsTraced(OpKernelContext* ctx) {
+  return ctx->stats_collector() != nullptr || tsl::profiler::TraceMe::Active();
+}
+
+class RunLoopOp : public tensorflow::OpKernel {
+ public:
+  explicit RunLoopOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
+    std::string frame;
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("frame", &frame));
+    absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, ctx);
+    if (made.ok()) {
+      loop_ = *std::move(made);
+      prepared.Add();
+    } else {
+      CountLeft(name(), made.status());
+    }
+  }
+
+  void Compute(OpKernelContext* ctx) override {
+    if (loop_ == nullptr || loop_->handed_back || IsTraced(ctx)) {
+      if (loop_ != nullptr && !loop_->handed_back) passed.Add();
+      for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, ctx->input(i));
+      return;
+    }
+    Interpreter interpreter(*loop_, ctx);
+    for (int i = 0; i < ctx->num_inputs(); ++i) interpreter.TakeArgument(i);
+    const absl::Status status = interpreter.Run();
+    runs.Add();
+    iterations.Add(interpreter.iterations());
+    OP_REQUIRES_OK(ctx, status);
+    if (interpreter.handed_back()) handed_back.Add();
+    for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, interpreter.Result(i));
+  }
+
+ private:
+  std::unique_ptr<Executable> loop_;  // null where it cannot run in one kernel
+};
+
+}  // namespace
+
+KernelTable LoopKernels() {
+  KernelTable table = {{"TensorArrayGrad>RunLoop", MakeKernel<RunLoopOp>, {}}};
+  table.front().on_gpu = false;
+  return table;
+}
+
+}  // namespace tensor_array_grad

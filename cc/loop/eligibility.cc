@@ -1,0 +1,98 @@
+#include "cc/loop/eligibility.h"
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Node;
+
+using Ops = std::unordered_set<std::string>;
+
+// Ops with side effects whose state lies in resources, files or the terminal: calling them from
+// another kernel object makes no difference. Any other op with side effects is not known well
+// enough: it may wait for another op, or keep its state in its kernel (the random ops).
+bool MayHaveItsSideEffects(const std::string& op) {
+  static const auto* const exact = new Ops{
+      "Assert", "AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp", "CheckNumerics",
+      "CheckNumericsV2", "EagerPyFunc", "Empty", "IsResourceHandleRefCounting",
+      "LookupTableExportV2", "LookupTableFindV2", "LookupTableImportV2", "LookupTableInsertV2",
+      "LookupTableRemoveV2", "LookupTableSizeV2", "NonDeterministicInts", "Print", "PrintV2",
+      "PyFunc", "ReadVariableOp", "ResourceGather", "ResourceGatherNd",
+      "ResourceStridedSliceAssign", "RngReadAndSkip", "RngSkip", "StackCloseV2", "StackPopV2",
+      "StackPushV2", "StackV2", "StatefulRandomBinomial", "StatefulStandardNormal",
+      "StatefulStandardNormalV2", "StatefulTruncatedNormal", "StatefulUniform",
+      "StatefulUniformFullInt", "StatefulUniformInt", "StatelessRandomGetAlg",
+      "TensorArrayGradWithShape", "Timestamp", "VarHandleOp", "VarIsInitializedOp",
+      "VariableShape", "WriteFile", "_ReadVariablesOp", "_VarHandlesOp"};
+  return exact->count(op) != 0 || absl::StartsWith(op, "ResourceApply") ||
+         absl::StartsWith(op, "ResourceScatter") || absl::StartsWith(op, "ResourceSparseApply") ||
+         (absl::StartsWith(op, "TensorArray") && absl::EndsWith(op, "V3")) ||
+         (absl::StartsWith(op, "Write") && absl::EndsWith(op, "Summary"));
+}
+
+// Of those, what may run once more.
+bool OnlyLooks(const std::string& op) {
+  static const auto* const ops = new Ops{
+      "Assert", "CheckNumerics", "CheckNumericsV2", "IsResourceHandleRefCounting",
+      "LookupTableFindV2", "LookupTableSizeV2", "ReadVariableOp", "ResourceGather",
+      "ResourceGatherNd", "StatelessRandomGetAlg", "TensorArraySizeV3", "Timestamp", "VarHandleOp",
+      "VarIsInitializedOp", "VariableShape", "_ReadVariablesOp", "_VarHandlesOp"};
+  return ops->count(op) != 0;
+}
+
+// Kernels that may end after Compute has returned, of ops without side effects: those with side
+// effects are not among the known ones.
+bool EndsLater(const std::string& op) {
+  static const auto* const ops = new Ops{"Batch", "BatchFunction", "PartitionedCall",
+                                         "StatelessCase", "StatelessIf", "StatelessWhile",
+                                         "SymbolicGradient", "Unbatch", "UnbatchGrad"};
+  return ops->count(op) != 0;
+}
+
+bool HasRefs(const Node& node) {
+  const auto is_ref = [](tensorflow::DataType type) { return tensorflow::IsRefType(type); };
+  return std::any_of(node.input_types().begin(), node.input_types().end(), is_ref) ||
+         std::any_of(node.output_types().begin(), node.output_types().end(), is_ref);
+}
+
+bool IsFunctionCall(const Node& node) {
+  return tensorflow::OpRegistry::Global()->LookUp(node.type_string()) == nullptr;
+}
+
+}  // namespace
+
+absl::Status Left(absl::string_view reason, const Node& node) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(reason, ": ", node.name(), " (", node.type_string(), ")"));
+}
+
+absl::string_view ReasonOf(const absl::Status& left) {
+  return left.message().substr(0, left.message().find(':'));
+}
+
+absl::Status CheckNode(const Node& node) {
+  const std::string& op = node.type_string();
+  if (node.IsSend() || node.IsRecv()) return Left("another device takes part", node);
+  if (HasRefs(node)) return Left("ref type", node);
+  if (EndsLater(op) || IsFunctionCall(node)) return Left("asynchronous kernel", node);
+  if (absl::StartsWith(op, "Inplace")) return Left("writes its input", node);
+  if (node.op_def().is_stateful() && !MayHaveItsSideEffects(op)) {
+    return Left("private state or unknown side effects", node);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCondition(const Node& node) {
+  if (!node.op_def().is_stateful() || OnlyLooks(node.type_string())) return absl::OkStatus();
+  return Left("condition with side effects", node);
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,163 @@
+#include "cc/loop/frame.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/graph/control_flow.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::ControlFlowInfo;
+using tensorflow::Edge;
+using tensorflow::Graph;
+using tensorflow::Node;
+
+// Whether `edge` leads from one iteration to the next.
+bool IsBackEdge(const Edge& edge) { return edge.src()->IsNextIteration() && edge.dst()->IsMerge(); }
+
+bool MakesListVersion(const Node& node) {
+  static const auto* const ops = new std::unordered_set<std::string>{
+      "TensorListSetItem",
+      "TensorListPushBack",
+      "TensorListPopBack",
+      "TensorListResize",
+      "TensorListScatterIntoExistingList",
+      "TensorArrayGrad>ListAccumulate",
+      "TensorArrayGrad>ListAccumulateLike",
+      "TensorArrayGrad>ListAccumulateIf",
+      "TensorArrayGrad>PushAccumulators",
+      "TensorArrayGrad>PopAccumulators"};
+  return ops->count(node.type_string()) != 0;
+}
+
+// Kahn's algorithm over the items of one frame.
+class Sorter {
+ public:
+  explicit Sorter(const Frame& frame) : frame_(frame) {
+    std::unordered_map<const Node*, int> item_of_exit;
+    for (Node* node : frame.nodes) {
+      if (!node->IsEnter()) item_of_[node] = Add({node, nullptr});
+    }
+    for (const Frame* child : frame.children) {
+      const int item = Add({nullptr, child});
+      for (const Node* enter : child->enters) item_of_[enter] = item;
+      for (const Node* node : child->nodes) {
+        if (node->IsExit()) exit_of_[node] = item;
+      }
+    }
+    for (Node* node : frame.nodes) CountInputs(*node);
+  }
+
+  absl::StatusOr<std::vector<Item>> Sort() {
+    for (int i = static_cast<int>(items_.size()) - 1; i >= 0; --i) {
+      if (waits_for_[i] == 0) MakeReady(i);
+    }
+    std::vector<Item> sorted;
+    while (!ready_.empty() || !deferred_.empty()) {
+      std::vector<int>& from = ready_.empty() ? deferred_ : ready_;
+      const int item = from.back();
+      from.pop_back();
+      sorted.push_back(items_[item]);
+      for (int reader : readers_[item]) {
+        if (--waits_for_[reader] == 0) MakeReady(reader);
+      }
+    }
+    if (sorted.size() == items_.size()) return sorted;
+    return absl::FailedPreconditionError(
+        absl::StrCat("nodes of frame '", frame_.name, "' wait for each other"));
+  }
+
+ private:
+  int Add(Item item) {
+    items_.push_back(item);
+    waits_for_.push_back(0);
+    readers_.emplace_back();
+    return static_cast<int>(items_.size()) - 1;
+  }
+
+  void MakeReady(int item) {
+    const Node* const node = items_[item].node;
+    (node != nullptr && MakesListVersion(*node) ? deferred_ : ready_).push_back(item);
+  }
+
+  // The item that computes what `node` outputs into this frame; -1 if that comes from outside.
+  int ItemBehind(const Node& node) const {
+    if (node.IsExit() && exit_of_.count(&node) != 0) return exit_of_.at(&node);
+    const auto found = item_of_.find(&node);
+    return found == item_of_.end() || node.IsEnter() ? -1 : found->second;
+  }
+
+  void CountInputs(const Node& node) {
+    const int reader = item_of_.at(&node);
+    for (const Edge* edge : node.in_edges()) {
+      const int source = IsBackEdge(*edge) ? -1 : ItemBehind(*edge->src());
+      if (source < 0 || source == reader) continue;
+      readers_[source].push_back(reader);
+      ++waits_for_[reader];
+    }
+  }
+
+  const Frame& frame_;
+  std::vector<Item> items_;
+  std::unordered_map<const Node*, int> item_of_;  // Enter nodes of children: the child's item
+  std::unordered_map<const Node*, int> exit_of_;  // Exit nodes of children
+  std::vector<int> waits_for_;
+  std::vector<std::vector<int>> readers_;
+  std::vector<int> ready_, deferred_;
+};
+
+}  // namespace
+
+absl::StatusOr<FrameTree> FrameTree::Of(const Graph& graph) {
+  std::vector<ControlFlowInfo> info;
+  std::vector<std::string> unreachable;
+  const absl::Status built = tensorflow::BuildControlFlowInfo(&graph, &info, &unreachable);
+  if (!built.ok()) return absl::FailedPreconditionError(built.message());
+  if (!unreachable.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("node '", unreachable.front(), "' cannot be reached"));
+  }
+  // `info` records an Enter in the frame that it leads to, an Exit in the frame that it leads out of.
+  FrameTree tree;
+  std::unordered_map<std::string, Frame*> by_name;
+  const auto frame_of = [&](const std::string& name) {
+    Frame*& frame = by_name[name];
+    if (frame == nullptr) {
+      tree.frames_.push_back(std::make_unique<Frame>());
+      frame = tree.frames_.back().get();
+      frame->name = name;
+    }
+    return frame;
+  };
+  frame_of("");
+  std::vector<Node*> nodes(graph.op_nodes().begin(), graph.op_nodes().end());
+  std::sort(nodes.begin(), nodes.end(),
+            [](const Node* a, const Node* b) { return a->id() < b->id(); });
+  for (Node* node : nodes) {
+    const ControlFlowInfo& here = info[node->id()];
+    Frame* const frame = frame_of(here.frame_name);
+    if (!node->IsEnter()) {
+      if (node->IsLoopCond()) frame->loop_conds.push_back(node);
+      frame->nodes.push_back(node);
+      continue;
+    }
+    Frame* const parent = frame_of(info[here.parent_frame->id()].frame_name);
+    if (frame->parent == nullptr) {
+      frame->parent = parent;
+      parent->children.push_back(frame);
+    }
+    frame->enters.push_back(node);
+    parent->nodes.push_back(node);
+  }
+  return tree;
+}
+
+absl::StatusOr<std::vector<Item>> OrderOf(const Frame& frame) { return Sorter(frame).Sort(); }
+
+}  // namespace tensor_array_grad

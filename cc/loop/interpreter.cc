@@ -1,0 +1,246 @@
+#include "cc/loop/interpreter.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tensorflow/core/framework/cancellation.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::OpKernelContext;
+using tensorflow::Tensor;
+using tensorflow::TensorValue;
+
+std::atomic<int64_t> hand_back_after{-1};
+
+}  // namespace
+
+void SetHandBackAfter(int64_t iterations) { hand_back_after.store(iterations); }
+
+Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx)
+    : executable_(executable),
+      ctx_(ctx),
+      params_(*ctx->params()),
+      allocator_(ctx->device()->GetAllocator(tensorflow::AllocatorAttributes())),
+      registers_(executable.program.registers),
+      flags_(executable.program.flags, 0) {
+  params_.eigen_gpu_device = nullptr;  // owned by the op's own parameters
+  params_.forward_from_array = nullptr;
+  params_.is_input_dead = false;
+  size_t most = executable.most_outputs;
+  for (const LoopCode& code : executable.program.loops) {
+    for (const auto* part : {&code.condition, &code.body}) {
+      for (const Instruction& instruction : *part) {
+        most = std::max(most, instruction.inputs.size());
+      }
+    }
+  }
+  inputs_.resize(most);
+  attributes_.resize(most);
+  params_.output_attr_array = attributes_.data();
+  for (const ConstantRegister& constant : executable.program.constants) {
+    registers_[constant.reg].Set(constant.value);
+  }
+}
+
+void Interpreter::TakeArgument(int index) {
+  Value& value = registers_[executable_.register_of_arg[index]];
+  Tensor* const tensor = ctx_->params()->inputs[index].tensor;
+  // A reference count of one is the executor's own: constants are held twice.
+  if (tensor->RefCountIsOne()) {
+    value.Set(std::move(*tensor));
+    *tensor = Tensor();
+  } else {
+    value.Set(*tensor);
+  }
+}
+
+Tensor Interpreter::Result(int index) {
+  return *registers_[executable_.register_of_arg[index]].LastTensor();
+}
+
+absl::Status Interpreter::Run() { return RunLoop(executable_.program.loops.front(), true); }
+
+absl::Status Interpreter::RunLoop(const LoopCode& code, bool outermost) {
+  while (!outermost || !ShouldHandBack()) {
+    TF_RETURN_IF_ERROR(CheckCancelled(code));
+    TF_RETURN_IF_ERROR(RunAll(code.condition));
+    bool taken = false;
+    const absl::Status known = Predicate(code, &taken);
+    if (!known.ok() && !outermost) return known;  // the stock loop says it otherwise
+    if (!taken) return absl::OkStatus();
+    TF_RETURN_IF_ERROR(RunAll(code.body));
+    for (const Move& move : code.next) {
+      registers_[move.to].Assign(&registers_[move.from.reg], move.from.last);
+    }
+    if (outermost) ++iterations_;
+  }
+  handed_back_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status Interpreter::RunAll(const Code& code) {
+  for (const Instruction& instruction : code) {
+    switch (instruction.action) {
+      case Instruction::kKernel:
+        if (Holds(instruction.guards)) TF_RETURN_IF_ERROR(RunKernel(instruction));
+        break;
+      case Instruction::kBranch:
+        TF_RETURN_IF_ERROR(Branch(instruction));
+        break;
+      case Instruction::kMerge:
+        Merge(instruction);
+        break;
+      case Instruction::kLoop:
+        if (Holds(instruction.guards)) TF_RETURN_IF_ERROR(RunInnerLoop(instruction));
+        break;
+    }
+    if (!instruction.releases.empty()) ReleaseAfter(instruction);
+  }
+  return absl::OkStatus();
+}
+
+bool Interpreter::Holds(const Flags& guards) const {
+  for (int flag : guards) {
+    if (!flags_[flag]) return false;
+  }
+  return true;
+}
+
+bool Interpreter::RunSmall(const Instruction& instruction, const NodeKernel& node) {
+  Operand operands[3];
+  const size_t count = instruction.inputs.size();
+  for (size_t i = 0; i < count; ++i) {
+    const Read& read = instruction.inputs[i];
+    operands[i] = {&registers_[read.reg], read.last};
+  }
+  return node.small({operands, count}, allocator_, &registers_[instruction.outputs[0]]);
+}
+
+absl::Status Interpreter::RunKernel(const Instruction& instruction) {
+  const NodeKernel& node = executable_.kernels[instruction.node];
+  if (node.small != nullptr && instruction.outputs[0] >= 0 && RunSmall(instruction, node)) {
+    for (const Read& read : instruction.inputs) {
+      if (read.last) registers_[read.reg].ReleaseTensor();
+    }
+    return absl::OkStatus();
+  }
+  const size_t count = instruction.inputs.size();
+  for (size_t i = 0; i < count; ++i) {
+    const Read& read = instruction.inputs[i];
+    Value& value = registers_[read.reg];
+    inputs_[i] = TensorValue(read.last ? value.LastTensor() : value.HeldTensor());
+  }
+  params_.inputs = {inputs_.data(), count};
+  params_.input_alloc_attrs = {attributes_.data(), count};
+  params_.op_kernel = node.kernel.get();
+  params_.outputs_required_array = node.outputs_required.get();
+  const int outputs = static_cast<int>(instruction.outputs.size());
+  OpKernelContext ctx(&params_, outputs);
+  node.kernel->Compute(&ctx);
+  if (!ctx.status().ok()) return AttachDef(ctx.status(), node.kernel->def());
+  for (const Read& read : instruction.inputs) {
+    if (read.last) registers_[read.reg].ReleaseTensor();
+  }
+  for (int i = 0; i < outputs; ++i) {
+    const TensorValue output = ctx.release_output(i);
+    const int reg = instruction.outputs[i];
+    if (output.tensor != nullptr) {
+      if (reg >= 0) registers_[reg].Set(std::move(*output.tensor));
+      delete output.tensor;
+    } else if (reg >= 0) {
+      return AttachDef(absl::InternalError(absl::StrCat("Missing ", i, "-th output from ",
+                                                        node.kernel->name())),
+                       node.kernel->def());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Interpreter::Branch(const Instruction& instruction) {
+  for (int flag : instruction.sides) flags_[flag] = 0;
+  if (!Holds(instruction.guards)) return absl::OkStatus();
+  const int sides = static_cast<int>(instruction.sides.size());
+  Value& value = registers_[instruction.inputs[0].reg];
+  int side = 0;
+  if (bool taken; value.Get(&taken)) {
+    side = taken ? 1 : 0;
+  } else if (int32_t index; value.Get(&index)) {
+    side = index < 0 || index >= sides ? sides - 1 : index;
+  } else {
+    return AtNode(
+        absl::InvalidArgumentError(absl::StrCat("The second input must be a scalar, but it has shape ",
+                                                value.tensor()->shape().DebugString())),
+        instruction.node);
+  }
+  flags_[instruction.sides[side]] = 1;
+  return absl::OkStatus();
+}
+
+void Interpreter::Merge(const Instruction& instruction) {
+  if (instruction.flag >= 0) flags_[instruction.flag] = 0;
+  if (!Holds(instruction.guards)) return;
+  int32_t index = 0;
+  for (const Alternative& alternative : instruction.alternatives) {
+    if (Holds(alternative.guards)) {
+      if (instruction.outputs[0] >= 0) {
+        registers_[instruction.outputs[0]].Assign(&registers_[alternative.from.reg],
+                                                  alternative.from.last);
+      }
+      if (instruction.outputs[1] >= 0) registers_[instruction.outputs[1]].SetScalar(index);
+      if (instruction.flag >= 0) flags_[instruction.flag] = 1;
+      return;
+    }
+    ++index;
+  }
+}
+
+absl::Status Interpreter::RunInnerLoop(const Instruction& instruction) {
+  const LoopCode& code = executable_.program.loops[instruction.loop];
+  for (size_t i = 0; i < instruction.inputs.size(); ++i) {
+    const Read& read = instruction.inputs[i];
+    if (code.variables[i] < 0) continue;
+    registers_[code.variables[i]].Assign(&registers_[read.reg], read.last);
+  }
+  TF_RETURN_IF_ERROR(RunLoop(code, false));
+  for (const Read& read : instruction.constants) {
+    if (read.last) registers_[read.reg].Release();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Interpreter::CheckCancelled(const LoopCode& code) {
+  const tensorflow::CancellationManager* const manager = params_.cancellation_manager;
+  if (manager == nullptr || !const_cast<tensorflow::CancellationManager*>(manager)->IsCancelled()) {
+    return absl::OkStatus();
+  }
+  return AtNode(absl::CancelledError("Loop execution was cancelled."), code.loop_cond);
+}
+
+absl::Status Interpreter::Predicate(const LoopCode& code, bool* taken) {
+  Value& value = registers_[code.predicate];
+  if (value.Get(taken)) return absl::OkStatus();
+  return AtNode(
+      absl::InvalidArgumentError(absl::StrCat("The second input must be a scalar, but it has shape ",
+                                              value.tensor()->shape().DebugString())),
+      code.loop_cond);
+}
+
+absl::Status Interpreter::AtNode(absl::Status error, int node) const {
+  return AttachDef(error, executable_.kernels[node].def);
+}
+
+void Interpreter::ReleaseAfter(const Instruction& instruction) {
+  for (int reg : instruction.releases) registers_[reg].Release();
+}
+
+bool Interpreter::ShouldHandBack() {
+  const int64_t forced = hand_back_after.load(std::memory_order_relaxed);
+  return forced >= 0 && iterations_ >= forced;
+}
+
+}  // namespace tensor_array_grad

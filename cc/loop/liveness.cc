@@ -1,0 +1,210 @@
+#include "cc/loop/liveness.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace tensor_array_grad {
+
+using tensorflow::Edge;
+using tensorflow::Node;
+
+namespace {
+
+const Conditions& None() {
+  static const auto* const none = new Conditions;
+  return *none;
+}
+
+Conditions Without(const Conditions& from, int condition) {
+  Conditions rest = from;
+  rest.erase(std::remove(rest.begin(), rest.end(), condition), rest.end());
+  return rest;
+}
+
+Conditions Common(const Conditions& a, const Conditions& b) {
+  Conditions common;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(common));
+  return common;
+}
+
+// A loop's own Merge has an input from the iteration before.
+bool IsLoopMerge(const Node& node) {
+  return std::any_of(node.in_edges().begin(), node.in_edges().end(), [](const Edge* edge) {
+    return edge->src()->IsNextIteration() || edge->src()->IsEnter();
+  });
+}
+
+}  // namespace
+
+Source CopiedFrom(Source source) {
+  while (source.node->type_string() == "Identity") source = InputOf(*source.node, 0);
+  return source;
+}
+
+Conditions Both(const Conditions& a, const Conditions& b) {
+  Conditions all;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
+  return all;
+}
+
+Liveness::Liveness(const Frame& frame, const std::vector<Item>& order) : frame_(frame) {
+  for (const Item& item : order) {
+    if (item.loop != nullptr) {
+      AddLoop(*item.loop);
+    } else if (item.node->IsSwitch()) {
+      AddSwitch(*item.node);
+    } else if (item.node->IsMerge()) {
+      AddMerge(*item.node);
+    } else {
+      of_node_[item.node] =
+          item.node->type_string() == "ControlTrigger" ? Conditions{} : Inputs(*item.node);
+    }
+  }
+}
+
+const Conditions& Liveness::Of(Source source) const {
+  const auto side = of_output_.find({source.node, source.slot});
+  return side == of_output_.end() ? OfNode(*source.node) : side->second;
+}
+
+const Conditions& Liveness::OfNode(const Node& node) const {
+  const auto found = of_node_.find(&node);
+  return found == of_node_.end() ? None() : found->second;  // none: it enters the frame
+}
+
+bool Liveness::EntersAsOne(const Frame& loop) const { return of_loop_.count(&loop) != 0; }
+
+const Conditions& Liveness::OfLoop(const Frame& loop) const { return of_loop_.at(&loop); }
+
+int Liveness::Find(Source predicate, int side) const {
+  predicate = CopiedFrom(predicate);
+  const auto found = sides_.find({predicate.node->id(), predicate.slot, side});
+  return found == sides_.end() ? -1 : found->second;
+}
+
+int Liveness::FindUnknown(const Node& merge) const {
+  const auto found = unknown_.find(&merge);
+  return found == unknown_.end() ? -1 : found->second;
+}
+
+Conditions Liveness::Minimal(const Conditions& conditions) const {
+  Conditions implied;
+  for (int id : conditions) implied = Both(implied, all_[id].implied);
+  Conditions minimal;
+  std::set_difference(conditions.begin(), conditions.end(), implied.begin(), implied.end(),
+                      std::back_inserter(minimal));
+  return minimal;
+}
+
+bool Liveness::Exclude(const Conditions& a, const Conditions& b) const {
+  for (int x : a) {
+    for (int y : b) {
+      if (all_[x].predicate.node != nullptr && all_[x].predicate == all_[y].predicate &&
+          all_[x].side != all_[y].side) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+Conditions Liveness::Inputs(const Node& node) const {
+  Conditions all;
+  for (const Edge* edge : node.in_edges()) {
+    if (edge->src()->IsSource()) continue;
+    all = Both(all, edge->IsControlEdge() ? OfNode(*edge->src())
+                                          : Of({edge->src(), edge->src_output()}));
+  }
+  return all;
+}
+
+void Liveness::AddSwitch(const Node& node) {
+  of_node_[&node] = Inputs(node);
+  const Source predicate = CopiedFrom(InputOf(node, 1));
+  const Conditions& when = Of(InputOf(node, 1));
+  for (int side = 0; side < node.num_outputs(); ++side) {
+    const int id = Side(predicate, side, node.num_outputs(), when);
+    of_output_[{&node, side}] = Both(of_node_[&node], Both(all_[id].implied, {id}));
+  }
+}
+
+int Liveness::Side(Source predicate, int side, int sides, const Conditions& implied) {
+  const auto [found, added] =
+      sides_.insert({{predicate.node->id(), predicate.slot, side}, size()});
+  if (added) all_.push_back({predicate, side, sides, implied});
+  return found->second;
+}
+
+void Liveness::AddMerge(const Node& node) {
+  Conditions& conditions = of_node_[&node];
+  if (IsLoopMerge(node)) return;
+  std::vector<Conditions> inputs;
+  for (int i = 0; i < node.num_inputs(); ++i) inputs.push_back(Of(InputOf(node, i)));
+  if (inputs.size() == 1) {
+    conditions = inputs.front();
+    return;
+  }
+  if (Completes(inputs, &conditions)) return;
+  conditions = inputs.front();
+  for (const Conditions& input : inputs) conditions = Common(conditions, input);
+  all_.push_back({{nullptr, 0}, 0, 0, conditions});
+  unknown_[&node] = size() - 1;
+  conditions.push_back(size() - 1);
+}
+
+// Whether the inputs of a Merge are the sides of one predicate, one each, and alike otherwise.
+bool Liveness::Completes(const std::vector<Conditions>& inputs, Conditions* common) const {
+  const int sides = static_cast<int>(inputs.size());
+  for (int candidate : inputs.front()) {
+    const Condition& first = all_[candidate];
+    if (first.predicate.node == nullptr || first.sides != sides) continue;
+    const Conditions rest = Without(inputs.front(), candidate);
+    std::vector<bool> taken(sides, false);
+    const bool complete =
+        std::all_of(inputs.begin(), inputs.end(), [&](const Conditions& input) {
+          return std::any_of(input.begin(), input.end(), [&](int id) {
+            const Condition& other = all_[id];
+            if (!(other.predicate == first.predicate) || taken[other.side]) return false;
+            taken[other.side] = true;
+            return Without(input, id) == rest;
+          });
+        });
+    if (!complete) continue;
+    *common = rest;
+    return true;
+  }
+  return false;
+}
+
+void Liveness::AddLoop(const Frame& loop) {
+  const Conditions* variables = nullptr;
+  Conditions constants;
+  bool as_one = true;
+  for (const Node* enter : loop.enters) {
+    Conditions conditions = Inputs(*enter);
+    bool is_constant = false;
+    (void)TryGetNodeAttr(enter->attrs(), "is_constant", &is_constant);
+    if (is_constant) {
+      constants = Both(constants, conditions);
+    } else if (variables == nullptr) {
+      variables = &(of_loop_[&loop] = std::move(conditions));
+    } else {
+      as_one = as_one && conditions == *variables;
+    }
+  }
+  if (variables == nullptr || !as_one || Both(*variables, constants) != *variables) {
+    of_loop_.erase(&loop);
+  }
+  for (const Node* node : loop.nodes) {
+    if (!node->IsExit()) continue;
+    if (EntersAsOne(loop)) {
+      of_node_[node] = OfLoop(loop);
+    } else {
+      all_.push_back({});
+      of_node_[node] = {size() - 1};
+    }
+  }
+}
+
+}  // namespace tensor_array_grad

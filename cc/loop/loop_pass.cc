@@ -1,0 +1,132 @@
+#include "cc/loop/loop_pass.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "cc/core/counters.h"
+#include "cc/loop/eligibility.h"
+#include "cc/loop/frame.h"
+#include "cc/loop/rewrite.h"
+#include "tensorflow/core/framework/device.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/graph/graph.h"
+#include "tensorflow/core/util/device_name_utils.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Graph;
+using tensorflow::GraphOptimizationPassOptions;
+using tensorflow::Node;
+
+constexpr int kPhase = 200;  // behind oneDNN's, which renames nodes
+
+bool OnInEnvironment() {
+  const char* const value = std::getenv("TENSOR_ARRAY_GRAD_LOOPS");
+  const std::string text = absl::AsciiStrToLower(value == nullptr ? "" : value);
+  return text != "off" && text != "0" && text != "false";
+}
+
+std::atomic<bool>& Enabled() {
+  static std::atomic<bool> enabled{OnInEnvironment()};
+  return enabled;
+}
+
+Counter rewritten("loops.rewritten");
+
+void Log(absl::string_view loop, absl::string_view what) {
+  static const bool wanted = [] {
+    const char* const value = std::getenv("TENSOR_ARRAY_GRAD_LOG");
+    return value != nullptr && absl::string_view(value) == "1";
+  }();
+  if (!wanted) return;
+  std::fprintf(stderr, "tensor_array_grad: loop %s: %s\n", std::string(loop).c_str(),
+               std::string(what).c_str());
+}
+
+// Whether the op and its kernels run in this process, on a CPU.
+bool RunsHere(const std::string& device, const GraphOptimizationPassOptions& options) {
+  tensorflow::DeviceNameUtils::ParsedName name;
+  if (!tensorflow::DeviceNameUtils::ParseFullName(device, &name) || name.type != "CPU") {
+    return false;
+  }
+  if (options.device_set == nullptr) return true;  // a worker looks at its own partitions
+  const auto* const found = options.device_set->FindDeviceByName(device);
+  return found == nullptr || found->IsLocal();
+}
+
+bool HasKernel() {
+  static const bool has =
+      !tensorflow::GetRegisteredKernelsForOp("TensorArrayGrad>RunLoop").kernel().empty();
+  return has;
+}
+
+bool HasLoop(const Graph& graph) {
+  for (const Node* node : graph.op_nodes()) {
+    if (node->IsEnter()) return true;
+  }
+  return false;
+}
+
+void RewriteLoops(Graph* graph) {
+  if (!HasLoop(*graph)) return;
+  const absl::StatusOr<FrameTree> tree = FrameTree::Of(*graph);
+  if (!tree.ok()) {
+    CountLeft("(all)", absl::FailedPreconditionError(
+                           absl::StrCat("odd frame: ", tree.status().message())));
+    return;
+  }
+  const auto left = [](const Frame& loop, const absl::Status& why) { CountLeft(loop.name, why); };
+  for (const Frame* loop : FindLoops(tree->root(), left)) {
+    const absl::Status status = InsertRunLoop(*loop, graph);
+    if (!status.ok()) {
+      left(*loop, status);
+      continue;
+    }
+    rewritten.Add();
+    Log(loop->name, "runs in one kernel");
+  }
+}
+
+REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_PARTITIONING, kPhase, LoopPass);
+
+}  // namespace
+
+void SetLoopsEnabled(bool enabled) { Enabled().store(enabled, std::memory_order_relaxed); }
+bool AreLoopsEnabled() { return Enabled().load(std::memory_order_relaxed); }
+
+void CountLeft(absl::string_view loop, const absl::Status& why) {
+  static auto* const mu = new absl::Mutex;
+  static auto* const counters = new std::map<std::string, std::unique_ptr<Counter>>;
+  const std::string reason(ReasonOf(why));
+  Log(loop, absl::StrCat("left to TensorFlow's executor, ", why.message()));
+  absl::MutexLock lock(mu);
+  std::unique_ptr<Counter>& counter = (*counters)[reason];
+  if (counter == nullptr) counter = std::make_unique<Counter>("loops.left." + reason);
+  counter->Add();
+}
+
+absl::Status LoopPass::Run(const GraphOptimizationPassOptions& options) {
+  if (!AreLoopsEnabled() || options.partition_graphs == nullptr || !HasKernel()) {
+    return absl::OkStatus();
+  }
+  for (auto& [device, graph] : *options.partition_graphs) {
+    if (!RunsHere(device, options)) continue;
+    try {
+      RewriteLoops(graph.get());
+    } catch (const std::exception& error) {
+      CountLeft("(all)", absl::FailedPreconditionError(absl::StrCat("failure: ", error.what())));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,449 @@
+#include "cc/loop/program.h"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cc/graph/node_util.h"
+#include "cc/loop/eligibility.h"
+#include "cc/loop/liveness.h"
+#include "cc/loop/readers.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/tensor.pb.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Edge;
+using tensorflow::Node;
+
+// Constants of more bytes than this, which would be there twice, are left to the stock loop.
+constexpr int64_t kMostConstantBytes = 64 << 20;
+
+bool IsConstantEnter(const Node& enter) {
+  bool is_constant = false;
+  return TryGetNodeAttr(enter.attrs(), "is_constant", &is_constant) && is_constant;
+}
+
+// What `node` reads or waits for within its frame and iteration; an Exit of a loop inside stands for
+// all that enters that loop.
+std::vector<Node*> InputsWithin(const Node& node,
+                                const std::unordered_map<const Node*, const Frame*>& loop_of_exit) {
+  std::vector<Node*> inputs;
+  const auto add = [&](const Node& reader) {
+    for (const Edge* edge : reader.in_edges()) {
+      if (edge->src()->IsOp() && !edge->src()->IsNextIteration()) inputs.push_back(edge->src());
+    }
+  };
+  const auto loop = loop_of_exit.find(&node);
+  if (loop != loop_of_exit.end()) {
+    for (const Node* enter : loop->second->enters) add(*enter);
+  } else if (!node.IsEnter()) {
+    add(node);
+  }
+  return inputs;
+}
+
+// What all frames of one program share while it is made.
+class Compiler {
+ public:
+  absl::StatusOr<Program> Compile(const Frame& frame) {
+    for (const Node* enter : frame.enters) program_.arguments.push_back(NewRegister({enter, 0}));
+    TF_RETURN_IF_ERROR(CompileFrame(frame, nullptr));
+    return std::move(program_);
+  }
+
+ private:
+  friend class FrameCompiler;
+  using Key = std::pair<const Node*, int>;
+
+  absl::Status CompileFrame(const Frame& frame, int* loop);
+
+  int NewRegister() { return program_.registers++; }
+  int NewRegister(Key value) { return registers_[value] = NewRegister(); }
+  int NewFlag() { return program_.flags++; }
+  int NodeIndex(const Node* node) {
+    program_.nodes.push_back(node);
+    return static_cast<int>(program_.nodes.size()) - 1;
+  }
+  int RegisterOf(Source source) const { return registers_.at({source.node, source.slot}); }
+
+  Program program_;
+  std::map<Key, int> registers_;
+  int64_t constant_bytes_ = 0;
+};
+
+// Compiles one frame, and those inside of it first.
+class FrameCompiler {
+ public:
+  FrameCompiler(const Frame& frame, bool outermost, Compiler* shared)
+      : frame_(frame), outermost_(outermost), shared_(*shared) {}
+
+  absl::Status Compile(LoopCode* code) {
+    code_ = code;
+    TF_RETURN_IF_ERROR(CheckShape());
+    absl::StatusOr<std::vector<Item>> order = OrderOf(frame_);
+    if (!order.ok()) {
+      return absl::FailedPreconditionError(absl::StrCat("odd frame: ", order.status().message()));
+    }
+    const Liveness liveness(frame_, *order);
+    liveness_ = &liveness;
+    const Source cond{loop_cond_, 0};
+    taken_ = liveness.Find(cond, 1);
+    not_taken_ = liveness.Find(cond, 0);
+    if (taken_ < 0) return Left("odd frame", *loop_cond_);
+    flags_.assign(liveness.size(), -1);
+    FindCondition();
+    for (const Item& item : *order) {
+      TF_RETURN_IF_ERROR(item.loop != nullptr ? AddLoop(*item.loop) : AddNode(*item.node));
+    }
+    TF_RETURN_IF_ERROR(Finish());
+    return absl::OkStatus();
+  }
+
+ private:
+  // ---- the frame -------------------------------------------------------------------------------
+
+  absl::Status CheckShape() {
+    if (frame_.loop_conds.size() != 1) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("odd frame: ", frame_.loop_conds.size(), " LoopConds"));
+    }
+    loop_cond_ = frame_.loop_conds.front();
+    for (const Node* enter : frame_.enters) TF_RETURN_IF_ERROR(AddEnter(*enter));
+    if (code_->variables.empty()) return absl::FailedPreconditionError("odd frame: no variable");
+    return absl::OkStatus();
+  }
+
+  // A variable's Enter is read by one Merge alone, a constant's by anything.
+  absl::Status AddEnter(const Node& enter) {
+    const int argument = EnterRegister(enter);
+    if (IsConstantEnter(enter)) {
+      shared_.registers_[{&enter, 0}] = argument;
+      for (const Edge* edge : enter.out_edges()) {
+        if (edge->dst()->IsMerge()) return Left("odd frame", enter);
+      }
+      return absl::OkStatus();
+    }
+    const Node* merge = nullptr;
+    for (const Edge* edge : enter.out_edges()) {
+      if (edge->dst()->IsSink()) continue;
+      if (edge->IsControlEdge() || !edge->dst()->IsMerge() || merge != nullptr) {
+        return Left("odd frame", enter);
+      }
+      merge = edge->dst();
+    }
+    if (merge == nullptr) {
+      code_->variables.push_back(outermost_ ? argument : -1);  // never read
+      return absl::OkStatus();
+    }
+    const Source back = BackInput(*merge);
+    if (back.node == nullptr) return Left("odd frame", *merge);
+    const int reg = outermost_ ? argument : shared_.NewRegister();
+    shared_.registers_[{merge, 0}] = reg;
+    code_->variables.push_back(reg);
+    merges_.insert(merge);
+    next_.push_back({back, reg});
+    return absl::OkStatus();
+  }
+
+  int EnterRegister(const Node& enter) const {
+    return outermost_ ? shared_.registers_.at({&enter, 0}) : shared_.RegisterOf(InputOf(enter, 0));
+  }
+
+  // What the NextIteration of a loop's Merge reads, or no node if the Merge is none of a loop's.
+  Source BackInput(const Node& merge) const {
+    if (merge.num_inputs() != 2) return {nullptr, 0};
+    Node* next = nullptr;
+    for (int i = 0; i < 2; ++i) {
+      Node* const input = InputOf(merge, i).node;
+      if (input != nullptr && input->IsNextIteration()) next = input;
+    }
+    for (const Edge* edge : merge.out_edges()) {
+      if (!edge->IsControlEdge() && edge->src_output() == 1) return {nullptr, 0};
+    }
+    return next == nullptr ? Source{nullptr, 0} : InputOf(*next, 0);
+  }
+
+  // The nodes and loops on which LoopCond depends.
+  void FindCondition() {
+    std::unordered_map<const Node*, const Frame*> loop_of_exit;
+    for (const Frame* child : frame_.children) {
+      for (const Node* node : child->nodes) {
+        if (node->IsExit()) loop_of_exit[node] = child;
+      }
+    }
+    std::vector<const Node*> open{loop_cond_};
+    while (!open.empty()) {
+      const Node* const node = open.back();
+      open.pop_back();
+      if (!in_condition_.insert(node).second) continue;
+      const auto loop = loop_of_exit.find(node);
+      if (loop != loop_of_exit.end()) loops_in_condition_.insert(loop->second);
+      for (Node* input : InputsWithin(*node, loop_of_exit)) open.push_back(input);
+    }
+  }
+
+  // ---- one item --------------------------------------------------------------------------------
+
+  absl::Status AddNode(Node& node) {
+    TF_RETURN_IF_ERROR(CheckNode(node));
+    const Conditions& when = liveness_->OfNode(node);
+    const bool in_condition = in_condition_.count(&node) != 0;
+    if (node.IsExit()) return AddExit(node);
+    if (node.IsNextIteration()) {
+      if (Inside(when).empty()) return absl::OkStatus();
+      return Left("a variable may be dead", node);
+    }
+    if (node.IsMerge() && merges_.count(&node) != 0) return absl::OkStatus();
+    if (Has(when, not_taken_)) {
+      return outermost_ ? absl::OkStatus() : Left("odd frame", node);
+    }
+    if (in_condition) {
+      if (Has(when, taken_)) return Left("odd frame", node);
+      if (outermost_) TF_RETURN_IF_ERROR(CheckCondition(node));
+    } else if (!Has(when, taken_) && !outermost_ && node.op_def().is_stateful()) {
+      // The executor runs it in the iteration that is not taken as well.
+      return Left("side effects outside of the body", node);
+    }
+    current_ = in_condition ? &code_->condition : &code_->body;
+    return Emit(node);
+  }
+
+  absl::Status Emit(Node& node) {
+    const std::string& op = node.type_string();
+    if (op == "NoOp" || op == "ControlTrigger") return absl::OkStatus();
+    if (op == "Identity" || node.IsLoopCond()) return PassOn(node, 0, InputOf(node, 0));
+    if (node.IsSwitch()) return AddSwitch(node);
+    if (node.IsMerge()) return AddMerge(node);
+    if (op == "Const") return AddConstant(node);
+    AddKernel(node);
+    return absl::OkStatus();
+  }
+
+  absl::Status PassOn(const Node& node, int slot, Source input) {
+    shared_.registers_[{&node, slot}] = shared_.RegisterOf(input);
+    return absl::OkStatus();
+  }
+
+  // A constant is in its register from the start; its readers' guards say when it counts.
+  absl::Status AddConstant(const Node& node) {
+    const tensorflow::TensorProto* proto;
+    ConstantRegister constant;
+    TF_RETURN_IF_ERROR(GetNodeAttr(node.attrs(), "value", &proto));
+    if (!constant.value.FromProto(*proto)) return Left("a constant cannot be read", node);
+    shared_.constant_bytes_ += static_cast<int64_t>(constant.value.TotalBytes());
+    if (shared_.constant_bytes_ > kMostConstantBytes) return Left("large constants", node);
+    constant.reg = shared_.NewRegister({&node, 0});
+    shared_.program_.constants.push_back(std::move(constant));
+    return absl::OkStatus();
+  }
+
+  // The outputs are the input's register; the flags of the predicate are set once.
+  absl::Status AddSwitch(const Node& node) {
+    for (int side = 0; side < node.num_outputs(); ++side) {
+      shared_.registers_[{&node, side}] = shared_.RegisterOf(InputOf(node, 0));
+    }
+    const Source predicate = CopiedFrom(InputOf(node, 1));
+    if (predicate.node == loop_cond_) return absl::OkStatus();
+    const Conditions& when = liveness_->Of(InputOf(node, 1));
+    Instruction branch;
+    branch.action = Instruction::kBranch;
+    for (int side = 0; side < node.num_outputs(); ++side) {
+      const int id = liveness_->Find(predicate, side);
+      if (flags_[id] >= 0) return absl::OkStatus();  // by a Switch before this one
+      branch.sides.push_back(flags_[id] = shared_.NewFlag());
+    }
+    branch.node = shared_.NodeIndex(&node);
+    branch.inputs.push_back({shared_.RegisterOf(predicate)});
+    Add(std::move(branch), when);
+    return absl::OkStatus();
+  }
+
+  absl::Status AddMerge(const Node& node) {
+    Instruction merge;
+    merge.action = Instruction::kMerge;
+    merge.node = shared_.NodeIndex(&node);
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      const Source input = InputOf(node, i);
+      merge.alternatives.push_back({FlagsOf(liveness_->Of(input)), {shared_.RegisterOf(input)}});
+    }
+    merge.outputs = {Output(node, 0), Output(node, 1)};
+    Conditions when = liveness_->OfNode(node);
+    const int unknown = liveness_->FindUnknown(node);
+    if (unknown >= 0) {
+      merge.flag = flags_[unknown] = shared_.NewFlag();
+      when = liveness_->condition(unknown).implied;
+    }
+    Add(std::move(merge), when);
+    return absl::OkStatus();
+  }
+
+  void AddKernel(const Node& node) {
+    Instruction kernel;
+    kernel.node = shared_.NodeIndex(&node);
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      kernel.inputs.push_back({shared_.RegisterOf(InputOf(node, i))});
+    }
+    for (int i = 0; i < node.num_outputs(); ++i) kernel.outputs.push_back(Output(node, i));
+    Add(std::move(kernel), liveness_->OfNode(node));
+  }
+
+  // A register for an output, or -1 where nothing reads it.
+  int Output(const Node& node, int slot) {
+    const bool read = std::any_of(
+        node.out_edges().begin(), node.out_edges().end(), [slot](const Edge* edge) {
+          return !edge->IsControlEdge() && edge->src_output() == slot;
+        });
+    return read ? shared_.NewRegister({&node, slot}) : -1;
+  }
+
+  absl::Status AddLoop(const Frame& loop) {
+    if (!liveness_->EntersAsOne(loop)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("inputs may be dead apart: frame '", loop.name, "'"));
+    }
+    const Conditions when = liveness_->OfLoop(loop);
+    if (Has(when, not_taken_)) {
+      if (outermost_) return absl::OkStatus();
+      return absl::FailedPreconditionError(
+          absl::StrCat("odd frame: '", loop.name, "' is entered where '", frame_.name, "' ends"));
+    }
+    const bool in_condition = loops_in_condition_.count(&loop) != 0;
+    if (in_condition && outermost_) {
+      for (const Node* node : loop.nodes) TF_RETURN_IF_ERROR(CheckCondition(*node));
+    }
+    if (!in_condition && !Has(when, taken_) && !outermost_) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("odd frame: '", loop.name, "' runs in iterations that are not taken"));
+    }
+    Instruction run;
+    run.action = Instruction::kLoop;
+    for (const Node* enter : loop.enters) {
+      const Read read{shared_.RegisterOf(InputOf(*enter, 0))};
+      if (IsConstantEnter(*enter)) {
+        run.constants.push_back(read);
+      } else {
+        run.inputs.push_back(read);
+      }
+    }
+    TF_RETURN_IF_ERROR(shared_.CompileFrame(loop, &run.loop));
+    const LoopCode& code = shared_.program_.loops[run.loop];
+    run.node = code.loop_cond;
+    run.outputs.assign(code.variables.begin(), code.variables.end());
+    current_ = in_condition ? &code_->condition : &code_->body;
+    Add(std::move(run), when);
+    return absl::OkStatus();
+  }
+
+  // An Exit of this frame passes on the variable; the outermost loop's are the stock loop's.
+  absl::Status AddExit(const Node& exit) {
+    if (outermost_) return absl::OkStatus();
+    const Source from = CopiedFrom(InputOf(exit, 0));
+    const bool of_variable = from.node->IsSwitch() && from.slot == 0 &&
+                             CopiedFrom(InputOf(*from.node, 1)).node == loop_cond_ &&
+                             merges_.count(CopiedFrom(InputOf(*from.node, 0)).node) != 0;
+    const Conditions& when = liveness_->OfNode(exit);
+    if (!of_variable || !WithoutEdge(when).empty()) return Left("odd frame", exit);
+    return PassOn(exit, 0, InputOf(exit, 0));
+  }
+
+  // ---- conditions ------------------------------------------------------------------------------
+
+  static bool Has(const Conditions& when, int id) {
+    return std::binary_search(when.begin(), when.end(), id);
+  }
+
+  // The conditions within an iteration that is taken.
+  Conditions Inside(const Conditions& when) const {
+    Conditions inside = when;
+    inside.erase(std::remove(inside.begin(), inside.end(), taken_), inside.end());
+    return inside;
+  }
+
+  Conditions WithoutEdge(const Conditions& when) const {
+    Conditions inside = when;
+    inside.erase(std::remove(inside.begin(), inside.end(), not_taken_), inside.end());
+    return inside;
+  }
+
+  Flags FlagsOf(const Conditions& when) const {
+    Flags flags;
+    for (int id : liveness_->Minimal(Inside(when))) flags.push_back(flags_[id]);
+    return flags;
+  }
+
+  void Add(Instruction instruction, const Conditions& when) {
+    instruction.guards = FlagsOf(when);
+    current_->push_back(std::move(instruction));
+    (current_ == &code_->condition ? condition_when_ : body_when_).push_back(Inside(when));
+  }
+
+  // ---- the end ---------------------------------------------------------------------------------
+
+  absl::Status Finish() {
+    code_->loop_cond = shared_.NodeIndex(loop_cond_);
+    code_->predicate = shared_.RegisterOf({loop_cond_, 0});
+    std::vector<std::pair<int, int>> copies;  // from, to
+    for (const auto& [source, reg] : next_) copies.push_back({shared_.RegisterOf(source), reg});
+    code_->next = InOrder(copies, [this] { return shared_.NewRegister(); });
+    MarkLastReaders({*liveness_, condition_when_, body_when_, AlternativeConditions()}, code_);
+    return absl::OkStatus();
+  }
+
+  // For each Merge, by its node's index, the conditions of its inputs.
+  std::map<int, std::vector<Conditions>> AlternativeConditions() const {
+    std::map<int, std::vector<Conditions>> all;
+    for (const auto* part : {&code_->condition, &code_->body}) {
+      for (const Instruction& instruction : *part) {
+        if (instruction.action != Instruction::kMerge) continue;
+        const Node& node = *shared_.program_.nodes[instruction.node];
+        for (int i = 0; i < node.num_inputs(); ++i) {
+          all[instruction.node].push_back(Inside(liveness_->Of(InputOf(node, i))));
+        }
+      }
+    }
+    return all;
+  }
+
+  const Frame& frame_;
+  const bool outermost_;
+  Compiler& shared_;
+  LoopCode* code_ = nullptr;
+  const Liveness* liveness_ = nullptr;
+  Node* loop_cond_ = nullptr;
+  int taken_ = -1, not_taken_ = -1;  // the conditions LoopCond=1 and LoopCond=0
+  std::vector<int> flags_;           // by condition
+  std::unordered_set<const Node*> merges_, in_condition_;
+  std::unordered_set<const Frame*> loops_in_condition_;
+  std::vector<std::pair<Source, int>> next_;  // what becomes which variable
+  std::vector<Instruction>* current_ = nullptr;
+  std::vector<Conditions> condition_when_, body_when_;  // by instruction
+};
+
+absl::Status Compiler::CompileFrame(const Frame& frame, int* loop) {
+  const size_t index = program_.loops.size();
+  program_.loops.emplace_back();
+  LoopCode code;  // apart: frames inside add to program_.loops
+  TF_RETURN_IF_ERROR(FrameCompiler(frame, loop == nullptr, this).Compile(&code));
+  program_.loops[index] = std::move(code);
+  if (loop != nullptr) *loop = static_cast<int>(index);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Program> Compile(const Frame& frame) {
+  try {
+    return Compiler().Compile(frame);
+  } catch (const std::out_of_range&) {  // a node reads what no node of a proper frame computes
+    return absl::FailedPreconditionError(absl::StrCat("odd frame: '", frame.name, "'"));
+  }
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,161 @@
+#include "cc/loop/readers.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tensor_array_grad {
+namespace {
+
+// Of a value with more readers than this only the last in order is told from the others.
+constexpr size_t kMostReadersCompared = 64;
+
+// One place that reads a register.
+struct Use {
+  int position;
+  const Conditions* when;
+  Read* read;  // null where the reader keeps the value
+};
+
+// The uses of the registers that a frame writes, in the order in which the code runs.
+class Uses {
+ public:
+  Uses(const WhenRun& when, LoopCode* code) : when_(when), code_(*code) {
+    for (int reg : code_.variables) Define(reg, nullptr, &always_);
+    for (auto* part : {&code_.condition, &code_.body}) {
+      const auto& conditions = part == &code_.condition ? when_.condition : when_.body;
+      for (size_t i = 0; i < part->size(); ++i) {
+        for (int reg : (*part)[i].outputs) Define(reg, &(*part)[i], &conditions[i]);
+      }
+    }
+    for (Move& move : code_.next) Define(move.to, nullptr, &always_);
+    Collect();
+  }
+
+  void Mark() {
+    for (auto& [reg, value] : values_) MarkValue(reg, &value);
+  }
+
+ private:
+  struct Value {
+    Instruction* defined_by;  // null for variables
+    const Conditions* defined_when;
+    std::vector<Use> uses;
+  };
+
+  void Define(int reg, Instruction* by, const Conditions* when) {
+    if (reg >= 0) values_.insert({reg, {by, when, {}}});
+  }
+
+  void Add(int reg, const Conditions& when, Read* read) {
+    const auto value = values_.find(reg);
+    if (value != values_.end()) value->second.uses.push_back({position_, &when, read});
+  }
+
+  void Collect() {
+    std::set<int> replaced;
+    for (const Move& move : code_.next) replaced.insert(move.to);
+    const std::set<int> variables(code_.variables.begin(), code_.variables.end());
+    CollectFrom(&code_.condition, when_.condition, &variables);
+    Add(code_.predicate, always_, nullptr);
+    Next(nullptr);
+    CollectFrom(&code_.body, when_.body, nullptr);
+    for (Move& move : code_.next) {
+      const bool stays = variables.count(move.from.reg) != 0 && replaced.count(move.from.reg) == 0;
+      Add(move.from.reg, always_, stays ? nullptr : &move.from);
+      Next(nullptr);
+    }
+    for (int reg : code_.variables) {
+      if (replaced.count(reg) == 0) Add(reg, always_, nullptr);
+    }
+  }
+
+  // `kept`: registers that these readers may not release.
+  void CollectFrom(std::vector<Instruction>* part, const std::vector<Conditions>& conditions,
+                   const std::set<int>* kept) {
+    for (size_t i = 0; i < part->size(); ++i) {
+      Instruction& instruction = (*part)[i];
+      const auto add = [&](Read* read, const Conditions& when) {
+        const bool keeps = kept != nullptr && kept->count(read->reg) != 0;
+        Add(read->reg, when, keeps ? nullptr : read);
+      };
+      for (Read& read : instruction.inputs) add(&read, conditions[i]);
+      for (Read& read : instruction.constants) add(&read, conditions[i]);
+      for (size_t k = 0; k < instruction.alternatives.size(); ++k) {
+        add(&instruction.alternatives[k].from, when_.alternatives.at(instruction.node)[k]);
+      }
+      Next(&instruction);
+    }
+  }
+
+  void Next(Instruction* instruction) {
+    at_.push_back(instruction);
+    ++position_;
+  }
+
+  // Whether a reader other than `use` reads the value in an iteration in which `use` reads it, then
+  // or later.
+  bool IsReadAfter(const std::vector<Use>& uses, const Use& use) const {
+    if (uses.size() > kMostReadersCompared) return &use != &uses.back();
+    return std::any_of(uses.begin(), uses.end(), [&](const Use& other) {
+      return &other != &use && other.position >= use.position &&
+             !when_.liveness.Exclude(*use.when, *other.when);
+    });
+  }
+
+  void MarkValue(int reg, Value* value) {
+    if (value->uses.empty()) {
+      if (value->defined_by != nullptr) value->defined_by->releases.push_back(reg);
+      return;
+    }
+    for (const Use& use : value->uses) {
+      if (use.read != nullptr) use.read->last = !IsReadAfter(value->uses, use);
+    }
+    const Use& final = value->uses.back();
+    if (final.read == nullptr || (final.read->last && *final.when == *value->defined_when)) return;
+    Instruction* const at = at_[final.position];
+    if (at != nullptr) at->releases.push_back(reg);
+  }
+
+  const WhenRun& when_;
+  LoopCode& code_;
+  const Conditions always_;
+  std::map<int, Value> values_;
+  std::vector<Instruction*> at_;  // by position
+  int position_ = 0;
+};
+
+}  // namespace
+
+std::vector<Move> InOrder(const std::vector<std::pair<int, int>>& copies,
+                          const std::function<int()>& new_register) {
+  std::vector<std::pair<int, int>> open;
+  for (const auto& copy : copies) {
+    if (copy.first != copy.second) open.push_back(copy);
+  }
+  std::vector<Move> moves;
+  while (!open.empty()) {
+    // One whose target is not read by another may be done now.
+    const auto free = std::find_if(open.begin(), open.end(), [&](const auto& copy) {
+      return std::none_of(open.begin(), open.end(), [&](const auto& other) {
+        return &other != &copy && other.first == copy.second;
+      });
+    });
+    if (free != open.end()) {
+      moves.push_back({{free->first}, free->second});
+      open.erase(free);
+      continue;
+    }
+    // All are in cycles: the first one's target is kept elsewhere for its readers.
+    const int kept = new_register();
+    const int target = open.front().second;
+    moves.push_back({{target}, kept});
+    for (auto& copy : open) {
+      if (copy.first == target) copy.first = kept;
+    }
+  }
+  return moves;
+}
+
+void MarkLastReaders(const WhenRun& when, LoopCode* code) { Uses(when, code).Mark(); }
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,171 @@
+#include "cc/loop/rewrite.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "cc/graph/node_util.h"
+#include "cc/loop/liveness.h"
+#include "cc/loop/program.h"
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Edge;
+using tensorflow::Graph;
+using tensorflow::Node;
+using tensorflow::NodeDef;
+
+// What RunLoop cannot carry in its attribute: a GraphDef is a protocol buffer.
+constexpr size_t kMostBytes = 256 << 20;
+
+// Goes through the loops of one frame, outermost first.
+class Finder {
+ public:
+  using OnLeft = std::function<void(const Frame&, const absl::Status&)>;
+
+  explicit Finder(const OnLeft& left) : left_(left) {}
+
+  void LookInto(const Frame& frame) {
+    if (frame.children.empty()) return;
+    const absl::StatusOr<std::vector<Item>> order = OrderOf(frame);
+    if (!order.ok()) {
+      for (const Frame* loop : frame.children) left_(*loop, OddFrame(order.status()));
+      return;
+    }
+    const Liveness liveness(frame, *order);
+    for (const Frame* loop : frame.children) {
+      const absl::Status status = Check(*loop, liveness);
+      if (status.ok()) {
+        found_.push_back(loop);
+      } else {
+        left_(*loop, status);
+        LookInto(*loop);
+      }
+    }
+  }
+
+  std::vector<const Frame*> found() && { return std::move(found_); }
+
+ private:
+  static absl::Status OddFrame(const absl::Status& status) {
+    return absl::FailedPreconditionError(absl::StrCat("odd frame: ", status.message()));
+  }
+
+  static absl::Status Check(const Frame& loop, const Liveness& around) {
+    if (!around.EntersAsOne(loop)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("inputs may be dead apart: frame '", loop.name, "'"));
+    }
+    return Compile(loop).status();
+  }
+
+  const OnLeft& left_;
+  std::vector<const Frame*> found_;
+};
+
+void CollectNodes(const Frame& frame, std::vector<Node*>* nodes) {
+  nodes->insert(nodes->end(), frame.nodes.begin(), frame.nodes.end());
+  for (const Frame* child : frame.children) CollectNodes(*child, nodes);
+}
+
+bool IsConstantEnter(const Node& enter) {
+  bool is_constant = false;
+  return TryGetNodeAttr(enter.attrs(), "is_constant", &is_constant) && is_constant;
+}
+
+// The Enter nodes of variables, then those of constants: the order of RunLoop's inputs.
+std::vector<Node*> InInputOrder(const Frame& loop) {
+  std::vector<Node*> enters = loop.enters;
+  std::stable_partition(enters.begin(), enters.end(),
+                        [](const Node* enter) { return !IsConstantEnter(*enter); });
+  return enters;
+}
+
+// A graph of `loop` alone, serialised, whose Enter nodes read _Arg nodes.
+absl::Status Extract(const Frame& loop, const std::vector<Node*>& enters, const Graph& graph,
+                     std::string* frame) {
+  Graph part(graph.flib_def());
+  std::unordered_map<const Node*, Node*> copies;
+  std::vector<Node*> nodes = enters;
+  CollectNodes(loop, &nodes);
+  for (Node* node : nodes) copies[node] = part.CopyNode(node);
+  for (size_t i = 0; i < enters.size(); ++i) {
+    NodeDef def;
+    def.set_name(absl::StrCat("tensor_array_grad_argument_", i));
+    def.set_op("_Arg");
+    def.set_device(enters[i]->assigned_device_name());
+    AddNodeAttr("T", enters[i]->output_type(0), &def);
+    AddNodeAttr("index", static_cast<int>(i), &def);
+    absl::Status status;
+    Node* const argument = part.AddNode(std::move(def), &status);
+    TF_RETURN_IF_ERROR(status);
+    part.AddEdge(argument, 0, copies[enters[i]], 0);
+  }
+  for (const auto& [node, copy] : copies) {
+    for (const Edge* edge : node->out_edges()) {
+      const auto reader = copies.find(edge->dst());
+      if (reader == copies.end()) continue;
+      part.AddEdge(copy, edge->src_output(), reader->second, edge->dst_input());
+    }
+  }
+  tensorflow::GraphDef def;
+  part.ToGraphDef(&def, /*include_flib_def=*/false);
+  if (def.ByteSizeLong() > kMostBytes || !def.SerializeToString(frame)) {
+    return absl::FailedPreconditionError("large frame: a graph of this size cannot be an attribute");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<const Frame*> FindLoops(const Frame& root, const Finder::OnLeft& left) {
+  Finder finder(left);
+  finder.LookInto(root);
+  return std::move(finder).found();
+}
+
+absl::Status InsertRunLoop(const Frame& loop, Graph* graph) {
+  const std::vector<Node*> enters = InInputOrder(loop);
+  std::string frame;
+  TF_RETURN_IF_ERROR(Extract(loop, enters, *graph, &frame));
+  // A session keeps the kernel of a stateful op by the node's name, also for another pruning of the
+  // same graph, in which the loop may be another one: the name says which.
+  const std::string name = graph->NewName(absl::StrCat(
+      loop.name, "_in_one_kernel_", absl::Hex(absl::HashOf(frame), absl::kZeroPad16)));
+  std::vector<Source> inputs;
+  tensorflow::DataTypeVector variables, constants;
+  for (const Node* enter : enters) {
+    inputs.push_back(InputOf(*enter, 0));
+    (IsConstantEnter(*enter) ? constants : variables).push_back(enter->output_type(0));
+  }
+  NodeDef def;
+  def.set_name(name);
+  def.set_op("TensorArrayGrad>RunLoop");
+  def.set_device(enters.front()->assigned_device_name());
+  AddNodeAttr("T", variables, &def);
+  AddNodeAttr("U", constants, &def);
+  AddNodeAttr("frame", frame, &def);
+  for (const Source& input : inputs) AddInput(input, &def);
+  *def.mutable_experimental_debug_info() = loop.loop_conds.front()->def().experimental_debug_info();
+  absl::Status status;
+  Node* const run = graph->AddNode(std::move(def), &status);
+  TF_RETURN_IF_ERROR(status);
+  run->set_assigned_device_name(enters.front()->assigned_device_name());
+  for (size_t i = 0; i < enters.size(); ++i) {
+    graph->AddEdge(inputs[i].node, inputs[i].slot, run, static_cast<int>(i));
+    for (const Edge* edge : enters[i]->in_edges()) {
+      if (edge->IsControlEdge()) graph->AddControlEdge(edge->src(), run);
+    }
+  }
+  for (size_t i = 0; i < variables.size(); ++i) {
+    TF_RETURN_IF_ERROR(graph->UpdateEdge(run, static_cast<int>(i), enters[i], 0));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,39 @@
+// The op that LoopPass puts in front of a while loop.
+
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference.h"
+
+namespace tensor_array_grad {
+
+namespace {
+
+absl::Status AllUnknown(tensorflow::shape_inference::InferenceContext* c) {
+  for (int i = 0; i < c->num_outputs(); ++i) c->set_output(i, c->UnknownShape());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+REGISTER_OP("TensorArrayGrad>RunLoop")
+    .Input("variables: T")
+    .Input("constants: U")
+    .Output("results: T")
+    .Attr("T: list(type) >= 1")
+    .Attr("U: list(type) >= 0")
+    .Attr("frame: string")
+    .SetIsStateful()
+    .SetShapeFn(AllUnknown)
+    .Doc(R"doc(
+Runs iterations of a while loop in one kernel.
+
+May stop after any iteration, also before the first: the loop that `frame` was taken from stands
+behind this op in the graph and goes on from `results`.
+
+variables: What enters the loop and may change in each iteration.
+constants: What enters the loop and is the same in all iterations.
+results: The variables at the end of the last iteration that ran.
+frame: A serialised GraphDef of the loop's frame and the frames inside of it. Each Enter node reads
+  an `_Arg` whose index is that of an input of this op.
+)doc");
+
+}  // namespace tensor_array_grad
