@@ -1,5 +1,6 @@
 #include "cc/graph/linear_gradient_pass.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "cc/core/counters.h"
 #include "cc/graph/accumulate_rule.h"
@@ -44,6 +46,15 @@ struct CountedRule {
   Counter rewrites;
 };
 
+// Whether TENSOR_ARRAY_GRAD_RULES, a list of names separated by commas, allows the rule; all are
+// allowed where it is not set. For measuring what each rule brings (tools/ablate.py).
+bool IsAllowed(absl::string_view name) {
+  const char* const value = std::getenv("TENSOR_ARRAY_GRAD_RULES");
+  if (value == nullptr) return true;
+  const std::vector<absl::string_view> names = absl::StrSplit(value, ',');
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 // In the order in which they run. Never destroyed: a pass may run while the process ends.
 std::vector<std::unique_ptr<CountedRule>>& Rules() {
   static auto* const rules = [] {
@@ -56,6 +67,9 @@ std::vector<std::unique_ptr<CountedRule>>& Rules() {
     all->push_back(std::make_unique<CountedRule>(std::make_unique<RecomputeRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulatorRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<PivotRule>()));
+    all->erase(std::remove_if(all->begin(), all->end(),
+                              [](const auto& rule) { return !IsAllowed(rule->rule->name()); }),
+               all->end());
     return all;
   }();
   return *rules;

@@ -1,5 +1,6 @@
 // The kernel of RunLoop: prepares the loop once, and runs it or passes the variables on.
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +10,8 @@
 #include "cc/loop/executable.h"
 #include "cc/loop/interpreter.h"
 #include "cc/loop/loop_pass.h"
+#include "tensorflow/core/protobuf/config.pb.h"
+#include "tsl/platform/cpu_info.h"
 #include "tsl/profiler/lib/traceme.h"
 
 namespace tensor_array_grad {
@@ -28,6 +31,19 @@ bool IsTraced(OpKernelContext* ctx) {
   return ctx->stats_collector() != nullptr || tsl::profiler::TraceMe::Active();
 }
 
+// A loop that was handed back stays with the executor for so many runs; then it is measured again,
+// as its tensors may have become smaller.
+constexpr int kRunsLeft = 64;
+
+// The threads that the executor has for kernels of one graph.
+int Threads(OpKernelContext* ctx) {
+  const int cores = tsl::port::MaxParallelism();
+  const tensorflow::ConfigProto* const config = ctx->session_config();
+  if (ctx->run_all_kernels_inline()) return 1;
+  const int asked = config == nullptr ? 0 : config->inter_op_parallelism_threads();
+  return asked > 0 ? std::min(asked, cores) : cores;
+}
+
 class RunLoopOp : public tensorflow::OpKernel {
  public:
   explicit RunLoopOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
@@ -43,22 +59,33 @@ class RunLoopOp : public tensorflow::OpKernel {
   }
 
   void Compute(OpKernelContext* ctx) override {
-    if (loop_ == nullptr || loop_->handed_back || IsTraced(ctx)) {
-      if (loop_ != nullptr && !loop_->handed_back) passed.Add();
+    if (loop_ == nullptr || IsLeft(ctx)) {
       for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, ctx->input(i));
       return;
     }
-    Interpreter interpreter(*loop_, ctx);
+    Interpreter interpreter(*loop_, ctx, Threads(ctx));
     for (int i = 0; i < ctx->num_inputs(); ++i) interpreter.TakeArgument(i);
     const absl::Status status = interpreter.Run();
     runs.Add();
     iterations.Add(interpreter.iterations());
     OP_REQUIRES_OK(ctx, status);
-    if (interpreter.handed_back()) handed_back.Add();
+    if (interpreter.handed_back()) {
+      handed_back.Add();
+      loop_->runs_to_leave = kRunsLeft;
+    }
     for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, interpreter.Result(i));
   }
 
  private:
+  // Whether this run is the stock loop's from the start.
+  bool IsLeft(OpKernelContext* ctx) {
+    if (IsTraced(ctx)) {
+      passed.Add();
+      return true;
+    }
+    return loop_->runs_to_leave > 0 && loop_->runs_to_leave-- > 0;
+  }
+
   std::unique_ptr<Executable> loop_;  // null where it cannot run in one kernel
 };
 

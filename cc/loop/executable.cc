@@ -106,7 +106,6 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
     TF_RETURN_IF_ERROR(MakeKernels(code, ctx, executable.get()));
   }
   TF_RETURN_IF_ERROR(NumberArguments(loop, executable.get()));
-  executable->nodes_per_iteration = static_cast<int>(loop.nodes.size());
   (void)TryGetNodeAttr(loop.enters.front()->attrs(), "parallel_iterations",
                        &executable->parallel_iterations);
   return executable;

@@ -21,17 +21,17 @@ struct NodeKernel {
   tensorflow::NodeDef def;  // of nodes without a kernel: what errors name
 };
 
-// A program with its kernels, ready to run. Immutable but for the verdict, hence shared by
-// concurrent runs: a kernel's Compute is thread-safe.
+// A program with its kernels, ready to run. Immutable but for the count of runs that are left, hence
+// shared by concurrent runs: a kernel's Compute is thread-safe.
 struct Executable {
   std::unique_ptr<tensorflow::Graph> graph;  // that the program names nodes of
   Program program;
   std::vector<NodeKernel> kernels;   // by index into Program::nodes
   std::vector<int> register_of_arg;  // by input of the op
   int most_outputs = 1;              // of any node
-  int nodes_per_iteration = 0;       // that the executor would run
   int parallel_iterations = 10;
-  mutable std::atomic<bool> handed_back{false};  // the verdict, once found
+  // How many runs are still to be left to the stock loop, after one was handed back.
+  mutable std::atomic<int> runs_to_leave{0};
 };
 
 // Makes the executable of the frame in `frame`, the attribute of the op RunLoop: a serialised

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
@@ -21,13 +22,14 @@ std::atomic<int64_t> hand_back_after{-1};
 
 void SetHandBackAfter(int64_t iterations) { hand_back_after.store(iterations); }
 
-Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx)
+Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int threads)
     : executable_(executable),
       ctx_(ctx),
       params_(*ctx->params()),
       allocator_(ctx->device()->GetAllocator(tensorflow::AllocatorAttributes())),
       registers_(executable.program.registers),
-      flags_(executable.program.flags, 0) {
+      flags_(executable.program.flags, 0),
+      pace_(threads) {
   params_.eigen_gpu_device = nullptr;  // owned by the op's own parameters
   params_.forward_from_array = nullptr;
   params_.is_input_dead = false;
@@ -68,15 +70,18 @@ absl::Status Interpreter::Run() { return RunLoop(executable_.program.loops.front
 absl::Status Interpreter::RunLoop(const LoopCode& code, bool outermost) {
   while (!outermost || !ShouldHandBack()) {
     TF_RETURN_IF_ERROR(CheckCancelled(code));
-    TF_RETURN_IF_ERROR(RunAll(code.condition));
+    double* const ns = outermost ? pace_.task_ns() : nullptr;
+    TF_RETURN_IF_ERROR(ns == nullptr ? RunAll(code.condition) : RunAllTimed(code.condition, ns));
     bool taken = false;
     const absl::Status known = Predicate(code, &taken);
     if (!known.ok() && !outermost) return known;  // the stock loop says it otherwise
     if (!taken) return absl::OkStatus();
-    TF_RETURN_IF_ERROR(RunAll(code.body));
+    TF_RETURN_IF_ERROR(ns == nullptr ? RunAll(code.body)
+                                     : RunAllTimed(code.body, ns + code.condition.size()));
     for (const Move& move : code.next) {
       registers_[move.to].Assign(&registers_[move.from.reg], move.from.last);
     }
+    nodes_ += code.nodes;
     if (outermost) ++iterations_;
   }
   handed_back_ = true;
@@ -84,23 +89,35 @@ absl::Status Interpreter::RunLoop(const LoopCode& code, bool outermost) {
 }
 
 absl::Status Interpreter::RunAll(const Code& code) {
+  for (const Instruction& instruction : code) TF_RETURN_IF_ERROR(RunOne(instruction));
+  return absl::OkStatus();
+}
+
+absl::Status Interpreter::RunAllTimed(const Code& code, double* ns) {
   for (const Instruction& instruction : code) {
-    switch (instruction.action) {
-      case Instruction::kKernel:
-        if (Holds(instruction.guards)) TF_RETURN_IF_ERROR(RunKernel(instruction));
-        break;
-      case Instruction::kBranch:
-        TF_RETURN_IF_ERROR(Branch(instruction));
-        break;
-      case Instruction::kMerge:
-        Merge(instruction);
-        break;
-      case Instruction::kLoop:
-        if (Holds(instruction.guards)) TF_RETURN_IF_ERROR(RunInnerLoop(instruction));
-        break;
-    }
-    if (!instruction.releases.empty()) ReleaseAfter(instruction);
+    const int64_t start = absl::GetCurrentTimeNanos();
+    TF_RETURN_IF_ERROR(RunOne(instruction));
+    *ns++ += static_cast<double>(absl::GetCurrentTimeNanos() - start);
   }
+  return absl::OkStatus();
+}
+
+inline absl::Status Interpreter::RunOne(const Instruction& instruction) {
+  switch (instruction.action) {
+    case Instruction::kKernel:
+      if (Holds(instruction.guards)) TF_RETURN_IF_ERROR(RunKernel(instruction));
+      break;
+    case Instruction::kBranch:
+      TF_RETURN_IF_ERROR(Branch(instruction));
+      break;
+    case Instruction::kMerge:
+      Merge(instruction);
+      break;
+    case Instruction::kLoop:
+      if (Holds(instruction.guards)) TF_RETURN_IF_ERROR(RunInnerLoop(instruction));
+      break;
+  }
+  if (!instruction.releases.empty()) ReleaseAfter(instruction);
   return absl::OkStatus();
 }
 
@@ -240,7 +257,9 @@ void Interpreter::ReleaseAfter(const Instruction& instruction) {
 
 bool Interpreter::ShouldHandBack() {
   const int64_t forced = hand_back_after.load(std::memory_order_relaxed);
-  return forced >= 0 && iterations_ >= forced;
+  if (forced >= 0) return iterations_ >= forced;
+  return pace_.Look(iterations_, static_cast<double>(nodes_), executable_.program.loops.front(),
+                    executable_.parallel_iterations);
 }
 
 }  // namespace tensor_array_grad

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "cc/loop/executable.h"
+#include "cc/loop/hand_back.h"
 #include "cc/loop/value.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -18,8 +19,8 @@ namespace tensor_array_grad {
 // registers hold is released with the object.
 class Interpreter {
  public:
-  // Both must outlive the interpreter.
-  Interpreter(const Executable& executable, tensorflow::OpKernelContext* ctx);
+  // Both must outlive the interpreter. `threads`: how many the executor would have.
+  Interpreter(const Executable& executable, tensorflow::OpKernelContext* ctx, int threads);
 
   // Puts input `index` of the op where the program expects it. Moves the tensor out of the context
   // if nothing else holds it, so that the first iteration may already work in place.
@@ -40,6 +41,8 @@ class Interpreter {
 
   absl::Status RunLoop(const LoopCode& code, bool outermost);
   absl::Status RunAll(const Code& code);
+  absl::Status RunAllTimed(const Code& code, double* ns);
+  absl::Status RunOne(const Instruction& instruction);
   absl::Status RunKernel(const Instruction& instruction);
   absl::Status Branch(const Instruction& instruction);
   void Merge(const Instruction& instruction);
@@ -61,7 +64,9 @@ class Interpreter {
   std::vector<char> flags_;  // by condition
   std::vector<tensorflow::TensorValue> inputs_;
   std::vector<tensorflow::AllocatorAttributes> attributes_;  // all the default, for any node
+  Pace pace_;
   int64_t iterations_ = 0;
+  int64_t nodes_ = 0;  // that the executor would have run so far
   bool handed_back_ = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -212,7 +213,27 @@ class FrameCompiler {
       return Left("side effects outside of the body", node);
     }
     current_ = in_condition ? &code_->condition : &code_->body;
-    return Emit(node);
+    const size_t before = current_->size();
+    TF_RETURN_IF_ERROR(Emit(node));
+    NoteWaits(node, current_->size() == before);
+    return absl::OkStatus();
+  }
+
+  // Records the instructions that `node` waits for: by control edges where it has an instruction of
+  // its own, and by any edge where it has none and others may wait for it.
+  void NoteWaits(const Node& node, bool vanished) {
+    std::set<int> waits;
+    for (const Edge* edge : node.in_edges()) {
+      const auto known = instructions_behind_.find(edge->src());
+      if (known == instructions_behind_.end() || !(vanished || edge->IsControlEdge())) continue;
+      waits.insert(known->second.begin(), known->second.end());
+    }
+    if (!vanished) {
+      current_->back().after.assign(waits.begin(), waits.end());
+      const int index = static_cast<int>(current_->size()) - 1;
+      waits = {current_ == &code_->condition ? ~index : index};
+    }
+    instructions_behind_[&node] = {waits.begin(), waits.end()};
   }
 
   absl::Status Emit(Node& node) {
@@ -338,6 +359,9 @@ class FrameCompiler {
     run.outputs.assign(code.variables.begin(), code.variables.end());
     current_ = in_condition ? &code_->condition : &code_->body;
     Add(std::move(run), when);
+    for (const Node* node : loop.nodes) {
+      if (node->IsExit()) NoteWaits(*node, false);
+    }
     return absl::OkStatus();
   }
 
@@ -387,6 +411,7 @@ class FrameCompiler {
   // ---- the end ---------------------------------------------------------------------------------
 
   absl::Status Finish() {
+    code_->nodes = static_cast<int>(frame_.nodes.size());
     code_->loop_cond = shared_.NodeIndex(loop_cond_);
     code_->predicate = shared_.RegisterOf({loop_cond_, 0});
     std::vector<std::pair<int, int>> copies;  // from, to
@@ -423,6 +448,7 @@ class FrameCompiler {
   std::unordered_set<const Frame*> loops_in_condition_;
   std::vector<std::pair<Source, int>> next_;  // what becomes which variable
   std::vector<Instruction>* current_ = nullptr;
+  std::unordered_map<const Node*, std::vector<int>> instructions_behind_;  // as Instruction::after
   std::vector<Conditions> condition_when_, body_when_;  // by instruction
 };
 

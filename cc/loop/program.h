@@ -64,6 +64,9 @@ struct Instruction {
   int flag = -1;                          // of a Merge that may be dead: set if it is alive
   int loop = -1;                          // of a Loop: index into Program::loops
   std::vector<Read> constants;            // of a Loop: what its iterations share
+  // What it waits for by control edges: k for body[k], ~k for condition[k]. The order of the code
+  // sees to that; only the estimate of what could run at the same time needs to know.
+  absl::InlinedVector<int, 2> after;
 };
 
 // A copy from one register to another; `from` is left empty if `from.last`.
@@ -79,7 +82,8 @@ struct LoopCode {
   int loop_cond = -1;  // index into Program::nodes
   std::vector<Instruction> body;
   std::vector<Move> next;      // to be done in this order
-  std::vector<int> variables;  // registers, in the order of the frame's Enter nodes
+  std::vector<int> variables;  // registers, in the order of the frame's Enter nodes; -1: not read
+  int nodes = 0;               // that the executor would run in an iteration
 };
 
 // A constant, in its register before the loop starts.

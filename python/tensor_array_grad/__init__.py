@@ -8,7 +8,7 @@ Example:
 from tensor_array_grad import raw_ops
 from tensor_array_grad._loader import LoadError, library_path
 from tensor_array_grad._version import __version__
-from tensor_array_grad.drop_in import enable, graph_pass, is_enabled
+from tensor_array_grad.drop_in import enable, graph_pass, is_enabled, loops_in_one_kernel
 from tensor_array_grad.status import Status, status
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "graph_pass",
     "is_enabled",
     "library_path",
+    "loops_in_one_kernel",
     "raw_ops",
     "status",
 ]

@@ -1,10 +1,11 @@
-"""Taking over stock's ops: `enable()`, and the switch of the graph pass."""
+"""Taking over stock's ops: `enable()`, and the switches of what only saves work."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from types import TracebackType
+from typing import ClassVar
 
 from tensor_array_grad import _loader, gradients_list, gradients_v3
 
@@ -58,7 +59,34 @@ def is_enabled() -> bool:
     return _loader.is_loaded() and bool(_loader.bind().activation().active)
 
 
-class graph_pass:
+class _Switch:
+    """A switch of the library, set from the call on or for the length of a `with`."""
+
+    _name: ClassVar[str]  # the bindings have `<name>_enabled` and `set_<name>_enabled`
+
+    def __init__(self, enabled: bool) -> None:
+        self._before = self._set(enabled)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._set(self._before)
+
+    def _set(self, enabled: bool) -> bool:
+        """Sets the switch and returns what it was."""
+        bind = _loader.bind()
+        before: bool = getattr(bind, f"{self._name}_enabled")()
+        getattr(bind, f"set_{self._name}_enabled")(enabled)
+        return before
+
+
+class graph_pass(_Switch):
     """Switches the graph pass on or off, from the call on or for the length of a `with`.
 
     The pass only saves work: results are the same without it. It looks at graphs when they are
@@ -76,21 +104,30 @@ class graph_pass:
       ...     pass  # functions traced and first run here are left as they are
     """
 
-    def __init__(self, enabled: bool) -> None:
-        bind = _loader.bind()
-        self._before: bool = bind.graph_pass_enabled()
-        bind.set_graph_pass_enabled(enabled)
+    _name = "graph_pass"
 
-    def __enter__(self) -> None:
-        pass
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        _loader.bind().set_graph_pass_enabled(self._before)
+class loops_in_one_kernel(_Switch):
+    """Switches loops in one kernel on or off, from the call on or for the length of a `with`.
+
+    While loops whose ops allow it run inside one kernel instead of in TensorFlow's executor, which
+    only saves time: values, gradients, errors and side effects are the same. Graphs are looked at
+    when they are first run, so the switch does not reach a `tf.function` that has run already. It
+    is on, unless `TENSOR_ARRAY_GRAD_LOOPS=off` is in the environment.
+
+    Args:
+      enabled: Whether loops of graphs built from now on run in one kernel.
+
+    Raises:
+      LoadError: As `enable()`.
+
+    Example:
+      >>> import tensor_array_grad
+      >>> with tensor_array_grad.loops_in_one_kernel(False):
+      ...     pass  # loops of functions traced and first run here run in the executor
+    """
+
+    _name = "loops"
 
 
 def _say(reason: str) -> None:

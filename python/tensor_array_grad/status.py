@@ -54,6 +54,7 @@ class Status:
     missing_kernels: tuple[str, ...]
     counters: dict[str, int]
     graph_pass: bool
+    loops_in_one_kernel: bool
     arrays: tuple[Array, ...]
     problems: tuple[str, ...]
 
@@ -72,6 +73,16 @@ class Status:
             if name.startswith(prefix)
         }
 
+    @property
+    def loops_left(self) -> dict[str, int]:
+        """How many loops were left to TensorFlow's executor, by reason."""
+        prefix = "loops.left."
+        return {
+            name.removeprefix(prefix): count
+            for name, count in self.counters.items()
+            if name.startswith(prefix)
+        }
+
     def __str__(self) -> str:
         lines = [
             f"tensor_array_grad {self.version}: " + ("active" if self.active else "not active"),
@@ -83,6 +94,7 @@ class Status:
             f"devices      {', '.join(self.devices)}",
             f"kernels      {self._kernel_line()}",
             f"graph pass   {'on' if self.graph_pass else 'off'}",
+            f"loops        {self._loop_line()}",
             f"arrays alive {len(self.arrays)}, {self.bytes_alive:,} bytes",
         ]
         lines += [f"  {a.name}: {a.size} x {a.dtype}, {a.bytes:,} bytes" for a in self._listed()]
@@ -94,6 +106,12 @@ class Status:
 
     def _listed(self) -> tuple[Array, ...]:
         return self.arrays[:_LISTED]
+
+    def _loop_line(self) -> str:
+        switch = "in one kernel: on" if self.loops_in_one_kernel else "in one kernel: off"
+        prepared = self.counters.get("loops.prepared", 0)
+        left = "".join(f", {n} left ({reason})" for reason, n in sorted(self.loops_left.items()))
+        return f"{switch}, {prepared} prepared{left}"
 
     def _kernel_line(self) -> str:
         ours: dict[str, set[str]] = {}
@@ -135,6 +153,7 @@ def status() -> Status:
         missing_kernels=tuple(bind.missing_kernels()) if bind else (),
         counters=bind.counters() if bind else {},
         graph_pass=bind is not None and bind.graph_pass_enabled(),
+        loops_in_one_kernel=bind is not None and bind.loops_enabled(),
         arrays=_arrays(bind),
         problems=tuple(problems),
     )

@@ -1,0 +1,150 @@
+#include "cc/loop/hand_back.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "absl/time/clock.h"
+
+namespace tensor_array_grad {
+namespace {
+
+constexpr int kSimulated = 24, kWarmUp = 12;  // iterations
+
+// Finds, in the order of the code, which task wrote what another reads.
+class TaskBuilder {
+ public:
+  explicit TaskBuilder(const LoopCode& code) : code_(code) {}
+
+  std::vector<Task> Build() {
+    const std::set<int> variables(code_.variables.begin(), code_.variables.end());
+    for (const auto* part : {&code_.condition, &code_.body}) {
+      for (const Instruction& instruction : *part) Add(instruction);
+    }
+    for (const Move& move : code_.next) {
+      const auto writer = writers_.find(move.from.reg);
+      carried_[move.to] = writer == writers_.end() ? -1 : writer->second;
+    }
+    for (size_t i = 0; i < tasks_.size(); ++i) {
+      for (int reg : unwritten_[i]) {
+        const auto carried = carried_.find(reg);
+        if (carried != carried_.end() && carried->second >= 0) {
+          tasks_[i].reads_previous.push_back(carried->second);
+        }
+      }
+    }
+    return std::move(tasks_);
+  }
+
+ private:
+  void Add(const Instruction& instruction) {
+    tasks_.emplace_back();
+    unwritten_.emplace_back();
+    for (const Read& read : instruction.inputs) AddRead(read.reg);
+    for (const Read& read : instruction.constants) AddRead(read.reg);
+    for (const Alternative& alternative : instruction.alternatives) {
+      AddRead(alternative.from.reg);
+      for (int flag : alternative.guards) AddGuard(flag);
+    }
+    for (int flag : instruction.guards) AddGuard(flag);
+    for (int other : instruction.after) {
+      const int task = other < 0 ? ~other : static_cast<int>(code_.condition.size()) + other;
+      tasks_.back().reads.push_back(task);
+    }
+    const int self = static_cast<int>(tasks_.size()) - 1;
+    for (int reg : instruction.outputs) writers_[reg] = self;
+    for (int flag : instruction.sides) setters_[flag] = self;
+    if (instruction.flag >= 0) setters_[instruction.flag] = self;
+  }
+
+  void AddRead(int reg) {
+    const auto writer = writers_.find(reg);
+    if (writer != writers_.end()) {
+      tasks_.back().reads.push_back(writer->second);
+    } else {
+      unwritten_.back().push_back(reg);
+    }
+  }
+
+  void AddGuard(int flag) {
+    const auto setter = setters_.find(flag);
+    if (setter != setters_.end()) tasks_.back().reads.push_back(setter->second);
+  }
+
+  const LoopCode& code_;
+  std::vector<Task> tasks_;
+  std::vector<std::vector<int>> unwritten_;  // by task: registers that it reads from before
+  std::map<int, int> writers_, setters_;     // registers and flags, to tasks
+  std::map<int, int> carried_;               // variables, to the task that computes the next value
+};
+
+}  // namespace
+
+std::vector<Task> TasksOf(const LoopCode& code) { return TaskBuilder(code).Build(); }
+
+bool MightWin(double ns, double nodes, int threads) {
+  return threads > 1 && (ns + nodes * kNodeNs) / threads < kWin * ns;
+}
+
+double ExecutorNs(const IterationCost& cost) {
+  const size_t n = cost.tasks.size();
+  double work = 0;
+  for (const Task& task : cost.tasks) work += task.ns;
+  // The chain: iterations as they would follow each other with a thread for every task.
+  std::vector<double> done(n, 0), before(n, 0);
+  std::vector<double> ends;
+  for (int iteration = 0; iteration < kSimulated; ++iteration) {
+    const int window = iteration - std::max(1, cost.parallel_iterations);
+    const double start = window >= 0 ? ends[window] : 0;
+    double end = start;
+    for (size_t i = 0; i < n; ++i) {
+      double ready = start;
+      for (int task : cost.tasks[i].reads) ready = std::max(ready, done[task]);
+      for (int task : cost.tasks[i].reads_previous) ready = std::max(ready, before[task]);
+      done[i] = ready + cost.tasks[i].ns + kNodeNs;
+      end = std::max(end, done[i]);
+    }
+    ends.push_back(end);
+    std::swap(done, before);
+  }
+  const double chain = (ends[kSimulated - 1] - ends[kWarmUp - 1]) / (kSimulated - kWarmUp);
+  return std::max(chain, (work + cost.nodes * kNodeNs) / cost.threads);
+}
+
+bool ExecutorWins(const IterationCost& cost) {
+  double here = 0;
+  for (const Task& task : cost.tasks) here += task.ns;
+  return cost.threads > 1 && ExecutorNs(cost) < kWin * here;
+}
+
+bool Pace::LookNow(int64_t iteration, double nodes_so_far, const LoopCode& code,
+                   int parallel_iterations) {
+  const int64_t now = absl::GetCurrentTimeNanos();
+  const double nodes = (nodes_so_far - nodes_before_) / kTimed;
+  const Stage stage = stage_;
+  nodes_before_ = nodes_so_far;
+  start_ns_ = stage == kIdle ? now : start_ns_;
+  if (stage == kIdle) {
+    stage_ = kWhole;
+    next_ = iteration + kTimed;
+    return false;
+  }
+  if (stage == kWhole && MightWin(static_cast<double>(now - start_ns_) / kTimed, nodes, threads_)) {
+    task_ns_.assign(code.condition.size() + code.body.size(), 0);
+    stage_ = kTasks;
+    next_ = iteration + kTimed;
+    return false;
+  }
+  stage_ = kIdle;
+  next_ = iteration + kPause;
+  if (stage == kWhole) return false;
+  IterationCost cost;
+  cost.tasks = TasksOf(code);
+  for (size_t i = 0; i < cost.tasks.size(); ++i) cost.tasks[i].ns = task_ns_[i] / kTimed;
+  cost.nodes = nodes;
+  cost.threads = threads_;
+  cost.parallel_iterations = parallel_iterations;
+  return ExecutorWins(cost);
+}
+
+}  // namespace tensor_array_grad

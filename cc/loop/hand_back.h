@@ -1,0 +1,92 @@
+#ifndef CC_LOOP_HAND_BACK_H_
+#define CC_LOOP_HAND_BACK_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cc/loop/program.h"
+
+namespace tensor_array_grad {
+
+// When TensorFlow's executor would run a loop faster than one kernel does.
+//
+// One kernel runs a loop's nodes one after the other; the executor runs those that are independent
+// at the same time, and up to `parallel_iterations` iterations as well, but takes kNodeNs for each
+// node. With P threads, an iteration of N nodes whose kernels take W in all, and the longest chain
+// of dependent kernels C per iteration, the executor's iteration takes about
+//
+//     max(C, (W + N * kNodeNs) / P).
+//
+// So only heavy kernels that do not depend on each other are worth handing back. All here is pure
+// arithmetic; the interpreter measures.
+
+// What the executor takes for a node on one thread, in nanoseconds: 300 to 500 where measured. The
+// least of these would hand back too late, the most too early; either costs little.
+inline constexpr double kNodeNs = 350;
+
+// The executor must be faster by this much, since the estimate is rough.
+inline constexpr double kWin = 0.9;
+
+// One instruction of an iteration.
+struct Task {
+  double ns = 0;
+  std::vector<int> reads;           // tasks of the same iteration that must be done before
+  std::vector<int> reads_previous;  // tasks of the iteration before
+};
+
+// One iteration of a loop.
+struct IterationCost {
+  std::vector<Task> tasks;
+  double nodes = 0;  // that the executor would run
+  int threads = 1;
+  int parallel_iterations = 10;
+};
+
+// The tasks of a loop's iterations, with no times yet: those of the condition, then the body's.
+std::vector<Task> TasksOf(const LoopCode& code);
+
+// Whether a loop whose iteration takes `ns` here might be faster in the executor, if nothing in it
+// depended on anything. Cheap; what it denies need not be looked at closely.
+bool MightWin(double ns, double nodes, int threads);
+
+// The executor's time for an iteration in the steady state, in nanoseconds.
+double ExecutorNs(const IterationCost& cost);
+
+// Whether the loop should be handed back.
+bool ExecutorWins(const IterationCost& cost);
+
+// When the interpreter looks at the clock, and what it finds.
+//
+// After 8 iterations, which may be slower than the rest, 16 are timed as a whole. If they might be
+// faster in the executor, each instruction of another 16 is timed. Either is done again after 1,000
+// iterations, as a loop may grow heavier.
+class Pace {
+ public:
+  explicit Pace(int threads) : threads_(threads), next_(threads > 1 ? kFirst : kNever) {}
+
+  // To be called before each iteration. True if the loop is to be handed back.
+  bool Look(int64_t iteration, double nodes_so_far, const LoopCode& code, int parallel_iterations) {
+    return iteration == next_ && LookNow(iteration, nodes_so_far, code, parallel_iterations);
+  }
+
+  // Where the time of each instruction is to be added now, or null.
+  double* task_ns() { return stage_ == kTasks ? task_ns_.data() : nullptr; }
+
+ private:
+  enum Stage { kIdle, kWhole, kTasks };
+  static constexpr int64_t kNever = -1, kFirst = 8, kTimed = 16, kPause = 1000;
+
+  bool LookNow(int64_t iteration, double nodes_so_far, const LoopCode& code,
+               int parallel_iterations);
+
+  const int threads_;
+  int64_t next_;
+  Stage stage_ = kIdle;
+  int64_t start_ns_ = 0;
+  double nodes_before_ = 0;
+  std::vector<double> task_ns_;
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_LOOP_HAND_BACK_H_
