@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,15 @@ class Prepared:
       result: What a run computes, to be checked and compared.
       expected: What NumPy says that `result` is, or `None` where only stock can say.
       tolerance: Relative error that summing in another order may make.
+      compiled: Makes the same work with `jit_compile=True`, compiled by its first call; `None`
+        where there is no such form.
     """
 
     run: Callable[[], float]
     result: Callable[[], npt.ArrayLike]
     expected: npt.ArrayLike | None = None
     tolerance: float = 1e-5
+    compiled: Callable[[], Prepared] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +47,8 @@ class Case:
       what: What is timed, for the table.
       sizes: Values of n that are measured.
       build: Makes the case for one n.
-      target: Least ratio of stock's time to ours that is asked for.
-      target_n: The n that `target` is asked at; `None` is each.
+      target: Least ratio of stock's time to ours that is asked for: at every size, or by size. At a
+        size that is not named, ours must not be slower.
       uses_arrays: Whether this library's kernels must have run.
       judged: Whether a ratio below its target counts; not where only the floor is measured.
     """
@@ -54,8 +57,7 @@ class Case:
     what: str
     sizes: tuple[int, ...]
     build: Callable[[int], Prepared]
-    target: float = 1.0
-    target_n: int | None = None
+    target: float | Mapping[int, float] = 1.0
     uses_arrays: bool = True
     judged: bool = True
 
@@ -67,7 +69,7 @@ class Case:
         """The least ratio that is asked for at `n`; at least not slower than stock."""
         if not self.judged:
             return 0.0
-        return self.target if self.target_n in (None, n) else 1.0
+        return self.target.get(n, 1.0) if isinstance(self.target, Mapping) else self.target
 
 
 @dataclasses.dataclass(frozen=True)

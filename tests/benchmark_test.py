@@ -84,8 +84,8 @@ def test_quick_sizes_are_the_small_ones_or_else_the_smallest():
 
 
 def test_a_target_holds_at_its_size_and_elsewhere_no_slowdown_is_allowed():
-    case = Case("target", "", (10, 20), lambda _: None, target=5.0, target_n=20)
-    assert [case.target_at(n) for n in case.sizes] == [1.0, 5.0]
+    case = Case("target", "", (10, 20, 30), lambda _: None, target={20: 5.0, 30: 9.0})
+    assert [case.target_at(n) for n in case.sizes] == [1.0, 5.0, 9.0]
     assert dataclasses.replace(case, judged=False).target_at(20) == 0.0
 
 
