@@ -1,6 +1,7 @@
 """Benchmarks measure what they say and judge it rightly; each case computes the right thing."""
 
 import dataclasses
+import itertools
 import json
 import time
 
@@ -9,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import case as cases
-from benchmarks import harness, lists, report, v3
+from benchmarks import harness, lists, loops, report, traced, v3
 from benchmarks.case import Case, Measurement, Prepared
 
 _PLAN = harness.Plan(rounds=3, budget_s=0.01, row_s=100, limit_s=60, largest_n=100)
@@ -46,6 +47,104 @@ def test_each_other_case_has_a_gradient_that_is_not_zero(name):
     gradient = cases.check(case.build(7))
     assert np.isfinite(gradient).all()
     assert np.abs(gradient).max() > 0
+
+
+def _kalman_in_numpy(series, transition, state_noise, noise):
+    """The log-likelihood from the joint distribution of all observations, without a filter."""
+    series, transition = np.asarray(series, np.float64), np.asarray(transition, np.float64)
+    n = len(series)
+    added, observed = np.diag(np.exp(state_noise)), np.diag(np.exp(noise))
+    power = [np.linalg.matrix_power(transition, k) for k in range(n + 1)]
+    variance, covariance = np.eye(2), np.zeros((2 * n, 2 * n))
+    for t in range(n):
+        variance = transition @ variance @ transition.T + added
+        for later in range(t, n):
+            block = power[later - t] @ variance
+            covariance[2 * later : 2 * later + 2, 2 * t : 2 * t + 2] = block
+            covariance[2 * t : 2 * t + 2, 2 * later : 2 * later + 2] = block.T
+    covariance += np.kron(np.eye(n), observed)
+    y = series.ravel()
+    _, log_determinant = np.linalg.slogdet(2 * np.pi * covariance)
+    return -0.5 * (y @ np.linalg.solve(covariance, y) + log_determinant)
+
+
+def test_the_kalman_filter_finds_the_likelihood_of_the_joint_distribution():
+    arguments = loops.kalman_arguments(12)
+    expected = _kalman_in_numpy(*(value.numpy() for value in arguments))
+    assert loops.kalman_log_likelihood(*arguments).numpy() == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_markov_model_sums_over_all_paths():
+    n = 4
+    emissions, transition = (
+        value.numpy().astype(np.float64) for value in loops.markov_arguments(n)
+    )
+    follows = np.exp(transition) / np.exp(transition).sum(1, keepdims=True)
+    paths = itertools.product(range(loops.STATES), repeat=n)
+    total = sum(
+        np.exp(sum(emissions[t, state] for t, state in enumerate(path)))
+        * np.prod([follows[a, b] for a, b in itertools.pairwise(path)])
+        / loops.STATES
+        for path in paths
+    )
+    found = loops.markov_log_likelihood(*loops.markov_arguments(n)).numpy()
+    assert found == pytest.approx(np.log(total), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "loss", "arguments"),
+    [
+        ("kalman", loops.kalman_log_likelihood, loops.kalman_arguments(9)),
+        ("markov", loops.markov_log_likelihood, loops.markov_arguments(9)),
+    ],
+)
+def test_each_filter_case_has_the_value_and_gradients_of_eager_mode(name, loss, arguments):
+    (case,) = (case for case in loops.CASES if case.name == name)
+    eager = traced.value_and_gradients_of(loss)(*arguments).numpy()
+    found = cases.check(case.build(9))
+    # Of the Kalman filter's arguments the series has no gradient in the case.
+    expected = eager if name == "markov" else np.delete(eager, np.arange(1, 1 + 9 * 2))
+    assert np.abs(expected).min() > 0
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_plain_loop_applies_a_tanh_in_each_iteration():
+    (case,) = (case for case in loops.CASES if case.name == "plain_forward")
+    row, h = traced.rows(1)[0].numpy(), 0.0
+    for _ in range(5):
+        h = np.tanh(h * 0.5 + row)
+    assert cases.check(case.build(5)) == pytest.approx(h.sum(), rel=1e-4)
+
+
+def _chains_in_numpy(x, n):
+    value = np.zeros_like(x)
+    for _ in range(n):
+        value = value + x
+        for _ in range(10):
+            value = np.tanh(value)
+    return value.sum()
+
+
+def test_chains_apply_ten_tanh_in_each_iteration():
+    x = traced.rows(4, 6)
+    assert loops.chains(x, 3).numpy() == pytest.approx(_chains_in_numpy(x.numpy(), 3), rel=1e-5)
+
+
+def test_determinants_are_those_of_numpy():
+    x = traced.rows(3, 64 * 64)
+    matrices = x.numpy().reshape(3, 64, 64) * 0.02 + np.eye(64)
+    expected = np.linalg.det(matrices).sum()
+    assert loops.determinants(x).numpy() == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "name", [c.name for c in loops.CASES if c.name not in ("kalman", "markov")]
+)
+def test_each_other_loop_case_has_values_that_are_not_zero(name):
+    (case,) = (case for case in loops.CASES if case.name == name)
+    values = cases.check(case.build(3))
+    assert np.isfinite(values).all()
+    assert np.abs(values).max() > 1e-5
 
 
 def test_a_wrong_result_is_refused_before_anything_is_timed():
