@@ -82,6 +82,7 @@ class Measurement:
       peak_bytes: How far memory rose above what it was before the case was built.
       sample: Some elements of the result.
       kernel_calls: Calls of this library's kernels.
+      first_s: Duration of the first call, which verifies; it compiles what is compiled.
     """
 
     seconds: list[float]
@@ -89,6 +90,7 @@ class Measurement:
     peak_bytes: int
     sample: list[float]
     kernel_calls: int = 0
+    first_s: float = 0.0
 
 
 def check(prepared: Prepared) -> npt.NDArray[Any]:
@@ -110,7 +112,7 @@ def check(prepared: Prepared) -> npt.NDArray[Any]:
     return result
 
 
-def measure(case: Case, n: int, budget_s: float) -> Measurement:
+def measure(case: Case, n: int, budget_s: float, jit: bool = False) -> Measurement:
     """Verifies, which warms up too, then times runs until `budget_s` seconds have gone.
 
     Args:
@@ -118,18 +120,22 @@ def measure(case: Case, n: int, budget_s: float) -> Measurement:
       n: Its size.
       budget_s: How long the runs may take together; three always run, but where verifying alone
         took four times as long, its time is the measurement.
+      jit: Whether to measure the form with `jit_compile=True`. Its first call compiles, so a second
+        one stands for it then.
 
     Returns:
       The measurement.
 
     Raises:
       AssertionError: The result is not what NumPy says.
+      ValueError: There is no such form.
     """
     memory = PeakMemory()
-    prepared = case.build(n)
+    prepared = _compiled(case.build(n)) if jit else case.build(n)
     start, cpu = time.perf_counter(), time.process_time()
     result = check(prepared)
-    timings = [(time.perf_counter() - start, time.process_time() - cpu)]
+    first = (time.perf_counter() - start, time.process_time() - cpu)
+    timings = [_run_once(prepared) if jit else first]
     if timings[0][0] < 4 * budget_s:
         start = time.perf_counter()
         prepared.run()
@@ -139,7 +145,13 @@ def measure(case: Case, n: int, budget_s: float) -> Measurement:
     picked = np.linspace(0, len(result) - 1, min(_SAMPLE, len(result))).astype(int)
     sample = result[picked].astype(np.float64).tolist()
     seconds, cpu_seconds = (list(column) for column in zip(*timings, strict=True))
-    return Measurement(seconds, cpu_seconds, memory.bytes(), sample)
+    return Measurement(seconds, cpu_seconds, memory.bytes(), sample, first_s=first[0])
+
+
+def _compiled(prepared: Prepared) -> Prepared:
+    if prepared.compiled is None:
+        raise ValueError("the case has no form with jit_compile=True")
+    return prepared.compiled()
 
 
 def _run_once(prepared: Prepared) -> tuple[float, float]:

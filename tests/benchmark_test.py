@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import case as cases
-from benchmarks import harness, lists, loops, report, traced, v3
+from benchmarks import harness, lists, loops, report, server, traced, v3
 from benchmarks.case import Case, Measurement, Prepared
 
 _PLAN = harness.Plan(rounds=3, budget_s=0.01, row_s=100, limit_s=60, largest_n=100)
@@ -191,16 +191,17 @@ def test_a_target_holds_at_its_size_and_elsewhere_no_slowdown_is_allowed():
 class _FakeServer:
     """Answers with a fixed time, and notes the order of asking."""
 
-    def __init__(self, name, asked, seconds=1.0, error=None, sample=(1.0,)):
+    def __init__(self, name, asked, seconds=1.0, error=None, sample=(1.0,), first_s=1.0):
         self.name, self.asked, self.seconds = name, asked, seconds
-        self.error, self.sample = error, list(sample)
+        self.error, self.sample, self.first_s = error, list(sample), first_s
 
     def measure(self, case, n, plan):
         self.asked.append(self.name)
         if self.error:
             return self.error
         calls = 9 if self.name == "ours" else 0
-        return Measurement([self.seconds], [self.seconds / 2], 1_000_000, self.sample, calls)
+        cpu = [self.seconds / 2]
+        return Measurement([self.seconds], cpu, 1_000_000, self.sample, calls, self.first_s)
 
 
 def _compare(stock=(), ours=(), **arguments):
@@ -241,6 +242,73 @@ def test_a_library_that_would_take_too_long_is_left_out():
     row, asked = _compare(smaller=slow)
     assert "stock" not in asked
     assert "take too long" in row.note
+
+
+def _compare_with_jit(jit, stock=()):
+    asked = []
+    servers = {
+        "stock": _FakeServer("stock", asked, **dict(stock)),
+        "ours": _FakeServer("ours", asked),
+        "stock_jit": _FakeServer("stock_jit", asked, **jit),
+    }
+    case = Case("fake", "", (10, 20), lambda _: None)
+    return harness.compare(case, 10, servers, _PLAN), asked
+
+
+def test_stock_with_jit_takes_its_turn_and_has_columns_of_its_own():
+    row, asked = _compare_with_jit({"seconds": 0.5, "first_s": 7.0}, stock={"seconds": 2.0})
+    assert asked[:6] == ["stock", "ours", "stock_jit", "stock_jit", "ours", "stock"]
+    assert (row.stock_s, row.ratio, row.note) == (2.0, 2.0, "")
+    assert (row.jit_s, row.jit_spread_s, row.jit_first_s) == (0.5, 0.0, 7.0)
+    assert "| fake | 10 | 2 s | 500 ms | 0 ns | 7 s | 1 s | 0.50 |  |" in report.jit_table([row])
+
+
+def test_what_does_not_compile_is_said_beside_the_time_of_stock():
+    row, asked = _compare_with_jit({"error": "ValueError: no | such op"})
+    assert asked.count("stock_jit") == 1
+    assert (row.ratio, row.note, row.jit_s, row.jit_first_s) == (1.0, "", None, None)
+    assert "| 1 s | - | - | - | 1 s | - | ValueError: no / such op |" in report.jit_table([row])
+
+
+def test_other_values_with_jit_are_noted_and_stop_nothing():
+    row, _ = _compare_with_jit({"sample": [1.1]})
+    assert row.jit_note == "computes other values than stock"
+    assert row.note == ""
+
+
+def test_rows_that_were_not_measured_with_jit_have_no_table_of_it():
+    row, _ = _compare()
+    assert report.jit_table([row]) == ""
+
+
+def test_the_first_call_of_what_is_compiled_is_not_a_run():
+    naps = []
+    compiled = Prepared(
+        run=lambda: naps.append(1) or 0.25, result=lambda: time.sleep(0.05) or [1.0, 2.0]
+    )
+    case = Case("jit", "", (1,), lambda _: Prepared(None, None, compiled=lambda: compiled))
+    found = cases.measure(case, 1, budget_s=0.01, jit=True)
+    assert found.first_s == pytest.approx(0.05, rel=0.5)
+    assert (found.seconds, found.sample) == ([0.25], [1.0, 2.0])
+
+
+def test_a_case_in_a_session_has_no_form_with_jit():
+    (case,) = (case for case in v3.CASES if case.name == "find")
+    with pytest.raises(ValueError, match="the case has no form with jit_compile=True"):
+        cases.measure(case, 3, 0.01, jit=True)
+
+
+def test_an_error_is_told_in_the_line_that_says_something():
+    error = ValueError("Graph execution error:\n\n  No such op. \nStack trace")
+    assert server.first_line(error) == "ValueError: No such op."
+
+
+def test_a_loop_compiled_by_xla_computes_the_same():
+    (case,) = (case for case in lists.CASES if case.name == "read")
+    prepared = case.build(20)
+    np.testing.assert_allclose(
+        cases.check(prepared.compiled()), cases.check(prepared), rtol=1e-4, atol=1e-6
+    )
 
 
 def test_complaints_name_what_is_slow_large_or_failed():
