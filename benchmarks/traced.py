@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import tensorflow as tf
 
 from benchmarks.case import Prepared, timed
@@ -58,18 +59,23 @@ def loop(n: int, step: Callable[..., LoopVars], *start: Any) -> LoopVars:
     Returns:
       The values after the last.
     """
-    _, *values = tf.while_loop(
+    _, *last = tf.while_loop(
         lambda i, *_: i < n,
-        lambda i, *values: (i + 1, *step(i, *values)),
+        lambda i, *state: (i + 1, *step(i, *state)),
         (0, *start),
         maximum_iterations=n if _bounded.get() else None,
     )
-    return tuple(values)
+    return tuple(last)
+
+
+def values(n: int, width: int = WIDTH) -> npt.NDArray[np.float32]:
+    """Normally distributed floats of shape `[n, width]`; the same in every process."""
+    return np.random.default_rng(n).standard_normal((n, width), np.float32)
 
 
 def rows(n: int, width: int = WIDTH) -> tf.Tensor:
-    """Normally distributed floats of shape `[n, width]`; the same in every process."""
-    return tf.constant(np.random.default_rng(n).standard_normal((n, width), np.float32))
+    """`values` as a tensor."""
+    return tf.constant(values(n, width))
 
 
 def gradient_of(loss: Loss) -> Callable[[tf.Tensor], tf.Tensor]:

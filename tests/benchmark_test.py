@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import case as cases
-from benchmarks import harness, lists, loops, report, server, traced, v3
+from benchmarks import harness, lists, loops, peers, report, server, traced, v3
 from benchmarks.case import Case, Measurement, Prepared
 
 _PLAN = harness.Plan(rounds=3, budget_s=0.01, row_s=100, limit_s=60, largest_n=100)
@@ -369,3 +369,74 @@ def test_servers_measure_stock_and_ours_each_with_its_own_kernels():
     assert found["stock"].kernel_calls == 0
     assert found["ours"].kernel_calls > 5
     assert found["stock"].sample == found["ours"].sample == [5.0]
+
+
+def _peer_cases():
+    for case in peers.CASES:
+        loop, _, package = case.name.partition(".")
+        yield pytest.param(case, loop, package.partition("_")[0], id=case.name)
+
+
+@pytest.mark.parametrize(("case", "loop", "package"), list(_peer_cases()))
+def test_each_peer_computes_the_gradient_of_tensorflow(case, loop, package):
+    if package:
+        pytest.importorskip(package)
+    eager = lists.gradient_of(lists.LOSSES[loop])(traced.rows(12)).numpy().ravel()
+    assert np.abs(eager).max() > 0
+    np.testing.assert_allclose(cases.check(case.build(12)), eager, rtol=1e-4, atol=1e-5)
+
+
+@pytest.fixture
+def no_package(monkeypatch):
+    """Neither PyTorch nor JAX seems to be installed."""
+    monkeypatch.setattr(peers.importlib.util, "find_spec", lambda name: None)
+
+
+def test_what_is_not_installed_is_named_with_what_brings_it(no_package):
+    assert peers.missing() == {
+        "torch": "torch is not installed; pip install 'tensor_array_grad[peers]' brings it",
+        "jax": "jax is not installed; pip install 'tensor_array_grad[peers]' brings it",
+    }
+
+
+def _compare_peers(n=10, smaller=None, **arguments):
+    asked = []
+    servers = {name: _FakeServer(name, asked, **arguments) for name in harness.LIBRARIES}
+    return peers.compare("read", n, servers, _PLAN, smaller), asked
+
+
+def test_stock_and_ours_are_measured_without_the_packages(no_package):
+    row, asked = _compare_peers(seconds=2.0)
+    assert asked == ["stock", "ours", "ours", "stock", "stock", "ours"]
+    assert row.seconds == {
+        "stock": 2.0,
+        "ours": 2.0,
+        "PyTorch": None,
+        "PyTorch, x[i]": None,
+        "JAX lax.scan": None,
+    }
+    assert peers.line(row) == "| read | 10 | 2 s | 2 s | - | - | - |"
+
+
+def test_each_peer_takes_its_turn(monkeypatch):
+    monkeypatch.setattr(peers.importlib.util, "find_spec", lambda name: object())
+    row, asked = _compare_peers(seconds=0.5)
+    assert asked[:5] == ["stock", "ours", "stock", "stock", "stock"]  # PyTorch and JAX use neither
+    assert set(row.seconds.values()) == {0.5}
+
+
+def test_a_column_that_would_take_too_long_is_left_out_of_the_larger_size(no_package):
+    slow, _ = _compare_peers(seconds=_PLAN.limit_s / 10)
+    row, asked = _compare_peers(n=40, smaller=slow)
+    assert asked == []
+    assert row.notes["stock"] == "not run, it would take too long"
+    assert "stock: not run, it would take too long; ours: not run" in peers.line(row)
+
+
+def test_peers_are_written_as_json_lines(no_package, tmp_path):
+    row, _ = _compare_peers(seconds=2.0)
+    peers.write([row], {"cores": 2}, tmp_path / "peers.jsonl")
+    (line,) = (tmp_path / "peers.jsonl").read_text().splitlines()
+    record = json.loads(line)
+    assert (record["case"], record["n"], record["machine"]) == ("read", 10, {"cores": 2})
+    assert (record["seconds"]["ours"], record["seconds"]["PyTorch"]) == (2.0, None)
