@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+import os
 import time
 
 import numpy as np
@@ -12,6 +13,7 @@ import tensorflow as tf
 from benchmarks import case as cases
 from benchmarks import harness, lists, loops, peers, report, server, traced, v3
 from benchmarks.case import Case, Measurement, Prepared
+from tools import ablate
 
 _PLAN = harness.Plan(rounds=3, budget_s=0.01, row_s=100, limit_s=60, largest_n=100)
 
@@ -440,3 +442,67 @@ def test_peers_are_written_as_json_lines(no_package, tmp_path):
     record = json.loads(line)
     assert (record["case"], record["n"], record["machine"]) == ("read", 10, {"cores": 2})
     assert (record["seconds"]["ours"], record["seconds"]["PyTorch"]) == (2.0, None)
+
+
+def test_an_ablation_leaves_out_each_rule_and_keeps_each_alone():
+    found = ablate.settings(("a", "b", "c"))
+    rules = "TENSOR_ARRAY_GRAD_RULES"
+    assert found == {
+        "all on": {},
+        "loops off": {"TENSOR_ARRAY_GRAD_LOOPS": "off"},
+        "no rules": {rules: "none"},
+        "all but a": {rules: "b,c"},
+        "all but b": {rules: "a,c"},
+        "all but c": {rules: "a,b"},
+        "only a": {rules: "a"},
+        "only b": {rules: "b"},
+        "only c": {rules: "c"},
+    }
+
+
+def _ablate(**loops_off):
+    asked = []
+    servers = {
+        "all on": _FakeServer("all on", asked, seconds=0.002),
+        "loops off": _FakeServer("loops off", asked, **loops_off),
+    }
+    case = Case("fake", "", (10, 20), lambda _: None)
+    return ablate.compare(case, 20, servers, _PLAN), asked
+
+
+def test_an_ablation_compares_each_setting_with_all_on():
+    row, asked = _ablate(seconds=0.003)
+    assert asked[:4] == ["all on", "loops off", "loops off", "all on"]
+    assert row.milliseconds == {"all on": 2.0, "loops off": 3.0}
+    assert row.ratio == {"all on": 1.0, "loops off": 1.5}
+    assert ablate.line(row) == "| fake | 20 | 2 | 3 (1.50) |"
+
+
+def test_a_setting_that_fails_is_named_in_the_table():
+    row, asked = _ablate(error="the process ended with code -6")
+    assert asked.count("loops off") == 1
+    assert row.notes == {"loops off": "the process ended with code -6"}
+    assert ablate.line(row) == "| fake | 20 | 2 | failed |"
+
+
+def test_a_setting_that_computes_something_else_stops_the_ablation():
+    with pytest.raises(AssertionError, match="fake, n=20, loops off"):
+        _ablate(sample=[1.1])
+
+
+def test_a_server_has_the_environment_of_its_setting(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    (tmp_path / "reads_environment.py").write_text(
+        "import os\n"
+        "from benchmarks.case import Case, Prepared\n"
+        "def build(n):\n"
+        "    off = os.environ.get('TENSOR_ARRAY_GRAD_LOOPS') == 'off'\n"
+        "    return Prepared(run=lambda: 1.0, result=lambda: [float(off)])\n"
+        "CASES = [Case('environment', '', (1,), build, uses_arrays=False)]\n"
+    )
+    case = Case("environment", "", (1,), lambda _: None)
+    samples = []
+    for variables in ({}, {"TENSOR_ARRAY_GRAD_LOOPS": "off"}):
+        with harness.Server("reads_environment", "ours", variables) as child:
+            samples.append(child.measure(case, 1, _PLAN).sample)
+    assert samples == [[0.0], [1.0]]
