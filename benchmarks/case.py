@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,15 @@ class Prepared:
       result: What a run computes, to be checked and compared.
       expected: What NumPy says that `result` is, or `None` where only stock can say.
       tolerance: Relative error that summing in another order may make.
+      compiled: Makes the same work with `jit_compile=True`, compiled by its first call; `None`
+        where there is no such form.
     """
 
     run: Callable[[], float]
     result: Callable[[], npt.ArrayLike]
     expected: npt.ArrayLike | None = None
     tolerance: float = 1e-5
+    compiled: Callable[[], Prepared] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,8 +47,8 @@ class Case:
       what: What is timed, for the table.
       sizes: Values of n that are measured.
       build: Makes the case for one n.
-      target: Least ratio of stock's time to ours that is asked for.
-      target_n: The n that `target` is asked at; `None` is each.
+      target: Least ratio of stock's time to ours that is asked for: at every size, or by size. At a
+        size that is not named, ours must not be slower.
       uses_arrays: Whether this library's kernels must have run.
       judged: Whether a ratio below its target counts; not where only the floor is measured.
     """
@@ -54,8 +57,7 @@ class Case:
     what: str
     sizes: tuple[int, ...]
     build: Callable[[int], Prepared]
-    target: float = 1.0
-    target_n: int | None = None
+    target: float | Mapping[int, float] = 1.0
     uses_arrays: bool = True
     judged: bool = True
 
@@ -67,7 +69,7 @@ class Case:
         """The least ratio that is asked for at `n`; at least not slower than stock."""
         if not self.judged:
             return 0.0
-        return self.target if self.target_n in (None, n) else 1.0
+        return self.target.get(n, 1.0) if isinstance(self.target, Mapping) else self.target
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +82,7 @@ class Measurement:
       peak_bytes: How far memory rose above what it was before the case was built.
       sample: Some elements of the result.
       kernel_calls: Calls of this library's kernels.
+      first_s: Duration of the first call, which verifies; it compiles what is compiled.
     """
 
     seconds: list[float]
@@ -87,6 +90,7 @@ class Measurement:
     peak_bytes: int
     sample: list[float]
     kernel_calls: int = 0
+    first_s: float = 0.0
 
 
 def check(prepared: Prepared) -> npt.NDArray[Any]:
@@ -108,7 +112,7 @@ def check(prepared: Prepared) -> npt.NDArray[Any]:
     return result
 
 
-def measure(case: Case, n: int, budget_s: float) -> Measurement:
+def measure(case: Case, n: int, budget_s: float, jit: bool = False) -> Measurement:
     """Verifies, which warms up too, then times runs until `budget_s` seconds have gone.
 
     Args:
@@ -116,18 +120,22 @@ def measure(case: Case, n: int, budget_s: float) -> Measurement:
       n: Its size.
       budget_s: How long the runs may take together; three always run, but where verifying alone
         took four times as long, its time is the measurement.
+      jit: Whether to measure the form with `jit_compile=True`. Its first call compiles, so a second
+        one stands for it then.
 
     Returns:
       The measurement.
 
     Raises:
       AssertionError: The result is not what NumPy says.
+      ValueError: There is no such form.
     """
     memory = PeakMemory()
-    prepared = case.build(n)
+    prepared = _compiled(case.build(n)) if jit else case.build(n)
     start, cpu = time.perf_counter(), time.process_time()
     result = check(prepared)
-    timings = [(time.perf_counter() - start, time.process_time() - cpu)]
+    first = (time.perf_counter() - start, time.process_time() - cpu)
+    timings = [_run_once(prepared) if jit else first]
     if timings[0][0] < 4 * budget_s:
         start = time.perf_counter()
         prepared.run()
@@ -137,7 +145,13 @@ def measure(case: Case, n: int, budget_s: float) -> Measurement:
     picked = np.linspace(0, len(result) - 1, min(_SAMPLE, len(result))).astype(int)
     sample = result[picked].astype(np.float64).tolist()
     seconds, cpu_seconds = (list(column) for column in zip(*timings, strict=True))
-    return Measurement(seconds, cpu_seconds, memory.bytes(), sample)
+    return Measurement(seconds, cpu_seconds, memory.bytes(), sample, first_s=first[0])
+
+
+def _compiled(prepared: Prepared) -> Prepared:
+    if prepared.compiled is None:
+        raise ValueError("the case has no form with jit_compile=True")
+    return prepared.compiled()
 
 
 def _run_once(prepared: Prepared) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import functools
 import importlib.metadata
 import json
 import os
@@ -14,7 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,11 @@ from benchmarks import case as cases
 from benchmarks.case import Case, Measurement
 
 LIBRARIES = ("stock", "ours")
+STOCK_JIT = "stock_jit"  # stock, with jit_compile=True
+
+Attempt = Callable[[], Measurement | str]  # a measurement, or in words why there is none
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
-_RESULTS = pathlib.Path(__file__).resolve().parent / "results"
+RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +73,10 @@ class Row:
       stock_peak_bytes: Rise of memory on stock.
       ours_peak_bytes: Rise of memory on ours.
       note: What went wrong, if anything.
+      jit_s: Median time on stock with `jit_compile=True`, or `None` if that was not measured.
+      jit_spread_s: Median absolute deviation.
+      jit_first_s: Median time of the first call, which compiles.
+      jit_note: Why there is no such time, or what is wrong with it.
     """
 
     case: str
@@ -84,28 +92,35 @@ class Row:
     stock_peak_bytes: int | None
     ours_peak_bytes: int | None
     note: str = ""
+    jit_s: float | None = None
+    jit_spread_s: float | None = None
+    jit_first_s: float | None = None
+    jit_note: str = ""
 
 
 class Server:
-    """The process that measures for one library."""
+    """The process that measures for one library; a context manager that ends it."""
 
-    def __init__(self, module: str, library: str) -> None:
+    def __init__(
+        self, module: str, library: str, environment: Mapping[str, str] | None = None
+    ) -> None:
         """Starts it.
 
         Args:
           module: Where the cases are.
-          library: `stock` or `ours`.
+          library: `stock`, `ours` or `stock_jit`.
+          environment: Variables that the process has besides this one's.
         """
-        environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
-        if library == "stock":
-            environment["TENSOR_ARRAY_GRAD"] = "off"
+        variables = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
+        if library != "ours":
+            variables["TENSOR_ARRAY_GRAD"] = "off"
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.server", module, library],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=_ROOT,
-            env=environment,
+            env=variables | dict(environment or {}),
         )
         self._answer()
 
@@ -121,6 +136,12 @@ class Server:
         answer = self._answer()
         return answer["error"] if "error" in answer else Measurement(**answer)
 
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Ends the process."""
         self._process.communicate()
@@ -134,10 +155,40 @@ class Server:
         return answer
 
 
+def alternate(
+    attempts: Mapping[str, Attempt], plan: Plan, notes: dict[str, str]
+) -> dict[str, list[Measurement]]:
+    """Measures in rounds, one attempt of each name in a round, every other round backwards.
+
+    Args:
+      attempts: What measures once, by name.
+      plan: How many rounds, and for how long.
+      notes: Why names are left out, by name. One whose attempt fails is added, with the reason, and
+        left out of the rounds that follow.
+
+    Returns:
+      What was measured, by name.
+    """
+    found: dict[str, list[Measurement]] = {name: [] for name in attempts}
+    start = time.monotonic()
+    for number in range(plan.rounds):
+        if number and time.monotonic() - start > plan.row_s:
+            break
+        for name in list(attempts)[:: 1 if number % 2 == 0 else -1]:
+            if name in notes:
+                continue
+            answer = attempts[name]()
+            if isinstance(answer, str):
+                notes[name] = answer
+            else:
+                found[name].append(answer)
+    return found
+
+
 def compare(
     case: Case,
     n: int,
-    servers: dict[str, Server],
+    servers: Mapping[str, Server],
     plan: Plan,
     smaller: Row | None = None,
 ) -> Row:
@@ -146,7 +197,7 @@ def compare(
     Args:
       case: What to measure.
       n: Its size.
-      servers: One a library.
+      servers: One a library; stock and ours, and stock with `jit_compile=True` where that is asked.
       plan: How much to measure.
       smaller: The row of the next smaller size. A library that could not do that one, or would
         take too long for this one, is left out.
@@ -157,23 +208,13 @@ def compare(
     Raises:
       AssertionError: Stock and ours do not compute the same.
     """
-    found: dict[str, list[Measurement]] = {library: [] for library in LIBRARIES}
-    notes = _left_out(smaller, plan)
-    start = time.monotonic()
-    for number in range(plan.rounds):
-        if number and time.monotonic() - start > plan.row_s:
-            break
-        for library in LIBRARIES if number % 2 == 0 else LIBRARIES[::-1]:
-            if library in notes:
-                continue
-            answer = servers[library].measure(case, n, plan)
-            if isinstance(answer, str):
-                notes[library] = answer
-            else:
-                found[library].append(answer)
-    if all(found.values()):
+    notes = {k: v for k, v in _left_out(smaller, plan).items() if k in servers}
+    attempts = {k: functools.partial(v.measure, case, n, plan) for k, v in servers.items()}
+    found = alternate(attempts, plan, notes)
+    if found["stock"] and found["ours"]:
         _check_pair(case, n, found["stock"][0], found["ours"][0])
-    return _row(case, n, found, "; ".join(f"{k}: {v}" for k, v in notes.items()))
+    row = _row(case, n, found, notes)
+    return _with_jit(row, found, notes) if STOCK_JIT in servers else row
 
 
 def _left_out(smaller: Row | None, plan: Plan) -> dict[str, str]:
@@ -181,7 +222,8 @@ def _left_out(smaller: Row | None, plan: Plan) -> dict[str, str]:
     if smaller is None:
         return {}
     notes = {}
-    for library, seconds in (("stock", smaller.stock_s), ("ours", smaller.ours_s)):
+    took = {"stock": smaller.stock_s, "ours": smaller.ours_s, STOCK_JIT: smaller.jit_s}
+    for library, seconds in took.items():
         if seconds is None:
             notes[library] = "not run, the smaller size failed"
         elif seconds * _GROWTH > plan.limit_s:
@@ -191,23 +233,36 @@ def _left_out(smaller: Row | None, plan: Plan) -> dict[str, str]:
 
 def _check_pair(case: Case, n: int, stock: Measurement, ours: Measurement) -> None:
     """Both must compute the same, and each with its own kernels."""
-    largest = float(np.max(np.abs(stock.sample), initial=0.0))
-    np.testing.assert_allclose(
-        ours.sample, stock.sample, rtol=1e-3, atol=1e-5 * largest, err_msg=f"{case.name}, n={n}"
-    )
+    check_same(f"{case.name}, n={n}", stock, ours)
     assert stock.kernel_calls == 0, f"{case.name}: the library's kernels ran on stock"
     assert ours.kernel_calls > 0 or not case.uses_arrays, f"{case.name}: our kernels did not run"
 
 
-def _row(case: Case, n: int, found: dict[str, list[Measurement]], note: str) -> Row:
+def check_same(what: str, want: Measurement, got: Measurement) -> None:
+    """Compares what two measurements computed.
+
+    Args:
+      what: What was measured, for the message.
+      want: One of them.
+      got: The other.
+
+    Raises:
+      AssertionError: They differ by more than rounding.
+    """
+    largest = float(np.max(np.abs(want.sample), initial=0.0))
+    np.testing.assert_allclose(
+        got.sample, want.sample, rtol=1e-3, atol=1e-5 * largest, err_msg=what
+    )
+
+
+def _row(case: Case, n: int, found: dict[str, list[Measurement]], notes: dict[str, str]) -> Row:
     middle: dict[str, float | None] = {}
     scatter: dict[str, float | None] = {}
     peak: dict[str, int | None] = {}
     cpu: dict[str, float | None] = {}
-    for library, measurements in found.items():
-        medians = [statistics.median(m.seconds) for m in measurements]
-        middle[library] = statistics.median(medians) if medians else None
-        scatter[library] = cases.spread(medians) if medians else None
+    for library in LIBRARIES:
+        measurements = found[library]
+        middle[library], scatter[library] = middle_and_spread(m.seconds for m in measurements)
         cpu[library] = _least_cpu(measurements)
         peaks = [m.peak_bytes for m in measurements]
         peak[library] = int(statistics.median(peaks)) if peaks else None
@@ -224,8 +279,38 @@ def _row(case: Case, n: int, found: dict[str, list[Measurement]], note: str) -> 
         target=case.target_at(n),
         stock_peak_bytes=peak["stock"],
         ours_peak_bytes=peak["ours"],
-        note=note,
+        note="; ".join(f"{k}: {notes[k]}" for k in notes if k in LIBRARIES),
     )
+
+
+def _with_jit(row: Row, found: dict[str, list[Measurement]], notes: dict[str, str]) -> Row:
+    """The row with what stock with `jit_compile=True` took; other values are a note, no error."""
+    compiled, note = found[STOCK_JIT], notes.get(STOCK_JIT, "")
+    if compiled and found["stock"]:
+        try:
+            check_same("", found["stock"][0], compiled[0])
+        except AssertionError:
+            note = "computes other values than stock"
+    middle, scatter = middle_and_spread(m.seconds for m in compiled)
+    first, _ = middle_and_spread([m.first_s] for m in compiled)
+    return dataclasses.replace(
+        row, jit_s=middle, jit_spread_s=scatter, jit_first_s=first, jit_note=note
+    )
+
+
+def middle_and_spread(
+    processes: Iterable[Sequence[float]],
+) -> tuple[float, float] | tuple[None, None]:
+    """The median over processes of the median over runs, and its median absolute deviation.
+
+    Args:
+      processes: For each process, the durations of its runs.
+
+    Returns:
+      The two; `None` for both where there is no process.
+    """
+    medians = [statistics.median(runs) for runs in processes]
+    return (statistics.median(medians), cases.spread(medians)) if medians else (None, None)
 
 
 def _least_cpu(measurements: Sequence[Measurement]) -> float | None:
@@ -238,14 +323,10 @@ def _ratio(of: dict[str, float | None]) -> float | None:
 
 
 @contextlib.contextmanager
-def servers_for(module: str) -> Iterator[dict[str, Server]]:
-    """Both servers, ended on leaving."""
-    servers = {library: Server(module, library) for library in LIBRARIES}
-    try:
-        yield servers
-    finally:
-        for server in servers.values():
-            server.close()
+def servers_for(module: str, libraries: Sequence[str] = LIBRARIES) -> Iterator[dict[str, Server]]:
+    """A server for each library, ended on leaving."""
+    with contextlib.ExitStack() as stack:
+        yield {library: stack.enter_context(Server(module, library)) for library in libraries}
 
 
 def machine() -> dict[str, Any]:
@@ -283,18 +364,19 @@ def main(module: str, all_cases: Sequence[Case], arguments: Sequence[str] | None
     """
     from benchmarks import report  # here: servers' children need no matplotlib
 
-    options = _parse(module, arguments)
-    plan = QUICK if options.quick else FULL
-    if options.largest is not None:
-        plan = dataclasses.replace(plan, largest_n=options.largest, limit_s=FULL.limit_s)
-    chosen = [c for c in all_cases if any(word in c.name for word in options.cases or [""])]
+    parser = parser_for(f"python -m {module}")
+    parser.add_argument("--jit", action="store_true", help="stock with jit_compile=True too: slow")
+    options = parser.parse_args(arguments)
+    plan = plan_for(options)
+    libraries = (*LIBRARIES, STOCK_JIT) if options.jit else LIBRARIES
+    chosen = matching(all_cases, options.cases)
     facts = machine()
     print(facts, flush=True)
     print(report.HEADER, flush=True)
     rows: list[Row] = []
     stem = options.out / module.rsplit(".", 1)[-1]
     stem.parent.mkdir(parents=True, exist_ok=True)
-    with servers_for(module) as servers:
+    with servers_for(module, libraries) as servers:
         for case in chosen:
             row = None
             for n in case.sizes_within(plan.largest_n):
@@ -302,14 +384,37 @@ def main(module: str, all_cases: Sequence[Case], arguments: Sequence[str] | None
                 rows.append(row)
                 print(report.line(row), flush=True)
                 report.keep([row], facts, stem)  # whatever comes after
+    if options.jit:
+        print(report.jit_table(rows), flush=True)
     report.write(rows, facts, stem)
     return report.judge(rows)
 
 
-def _parse(module: str, arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m {module}")
+def parser_for(program: str) -> argparse.ArgumentParser:
+    """The options that all benchmarks have.
+
+    Args:
+      program: How it is called, for the help.
+
+    Returns:
+      The parser, to which others may be added.
+    """
+    parser = argparse.ArgumentParser(prog=program)
     parser.add_argument("--quick", action="store_true", help="small sizes, few runs")
     parser.add_argument("--largest", type=int, metavar="N", help="no larger sizes than N")
-    parser.add_argument("--out", type=pathlib.Path, default=_RESULTS, help="where results go")
+    parser.add_argument("--out", type=pathlib.Path, default=RESULTS, help="where results go")
     parser.add_argument("cases", nargs="*", help="only cases with one of these in their names")
-    return parser.parse_args(arguments)
+    return parser
+
+
+def plan_for(options: argparse.Namespace) -> Plan:
+    """How much the options of `parser_for` ask to measure."""
+    plan = QUICK if options.quick else FULL
+    if options.largest is None:
+        return plan
+    return dataclasses.replace(plan, largest_n=options.largest, limit_s=FULL.limit_s)
+
+
+def matching(all_cases: Iterable[Case], words: Sequence[str]) -> list[Case]:
+    """The cases that have one of `words` in their names; all where there are no words."""
+    return [case for case in all_cases if any(word in case.name for word in words or [""])]

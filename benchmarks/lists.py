@@ -6,50 +6,27 @@ stock computes is the reference; the harness compares the gradients.
 
 from __future__ import annotations
 
-import functools
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
 
-import numpy as np
 import tensorflow as tf
 
 from benchmarks import harness
-from benchmarks.case import Case, Prepared, timed
+from benchmarks.case import Case, Prepared
+from benchmarks.traced import (
+    WIDTH,
+    LoopVars,
+    Loss,
+    gradient_of,
+    keras_layer,
+    loop,
+    of_loss,
+    prepared,
+    rows,
+)
 
-_WIDTH = 32
 _STEPS = (1_600, 3_200, 6_400, 12_800, 25_600)
 _BRANCH = 40  # steps of the inner loop of two nested ones
-
-Loss = Callable[[tf.Tensor], tf.Tensor]
-LoopVars = tuple[Any, ...]
-
-
-def _inputs(n: int, width: int = _WIDTH) -> tf.Tensor:
-    return tf.constant(np.random.default_rng(n).standard_normal((n, width), np.float32))
-
-
-def _prepared(function: Callable[..., tf.Tensor], *arguments: tf.Tensor) -> Prepared:
-    """A case that calls `function`, traced here."""
-    traced = tf.function(function, jit_compile=False, autograph=False)
-    concrete = traced.get_concrete_function(*arguments)
-    call = functools.partial(concrete, *arguments)
-    return Prepared(run=timed(lambda: call().numpy()), result=lambda: call().numpy())
-
-
-def gradient_of(loss: Loss) -> Callable[[tf.Tensor], tf.Tensor]:
-    def gradient(x: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            value = loss(x)
-        return tape.gradient(value, x)
-
-    return gradient
-
-
-def _of_loss(loss: Loss, width: int = _WIDTH) -> Callable[[int], Prepared]:
-    """A case of n steps: the gradient of `loss` in an input of n rows."""
-    return lambda n: _prepared(gradient_of(loss), _inputs(n, width))
 
 
 def _unstacked(x: tf.Tensor) -> tf.TensorArray:
@@ -57,24 +34,16 @@ def _unstacked(x: tf.Tensor) -> tf.TensorArray:
     return tf.TensorArray(tf.float32, n, element_shape=shape, clear_after_read=False).unstack(x)
 
 
-def _empty(n: int, width: int = _WIDTH, dynamic: bool = False) -> tf.TensorArray:
+def _empty(n: int, width: int = WIDTH, dynamic: bool = False) -> tf.TensorArray:
     size = 0 if dynamic else n
     return tf.TensorArray(
         tf.float32, size, dynamic_size=dynamic, element_shape=[width], clear_after_read=False
     )
 
 
-def _loop(n: int, step: Callable[..., LoopVars], *start: Any) -> LoopVars:
-    """Runs `step(i, *values)`, which returns new values, for i = 0 .. n - 1."""
-    _, *values = tf.while_loop(
-        lambda i, *_: i < n, lambda i, *values: (i + 1, *step(i, *values)), (0, *start)
-    )
-    return tuple(values)
-
-
 def _read(x: tf.Tensor) -> tf.Tensor:
     inputs = _unstacked(x)
-    (h,) = _loop(x.shape[0], lambda i, h: (h * 0.5 + inputs.read(i),), tf.zeros_like(x[0]))
+    (h,) = loop(x.shape[0], lambda i, h: (h * 0.5 + inputs.read(i),), tf.zeros_like(x[0]))
     return tf.reduce_sum(h * h)
 
 
@@ -89,7 +58,7 @@ def _write(x: tf.Tensor) -> tf.Tensor:
         h = h * 0.5 + row
         return h, held.write(i, h)
 
-    return _squares(_loop(x.shape[0], step, tf.zeros_like(row), _empty(x.shape[0]))[-1])
+    return _squares(loop(x.shape[0], step, tf.zeros_like(row), _empty(x.shape[0]))[-1])
 
 
 def _dynamic(x: tf.Tensor) -> tf.Tensor:
@@ -98,7 +67,7 @@ def _dynamic(x: tf.Tensor) -> tf.Tensor:
     def step(i: tf.Tensor, held: tf.TensorArray) -> LoopVars:
         return (held.write(i, row * tf.cast(i, tf.float32)),)
 
-    return _squares(_loop(x.shape[0], step, _empty(0, dynamic=True))[0]) / float(x.shape[0]) ** 3
+    return _squares(loop(x.shape[0], step, _empty(0, dynamic=True))[0]) / float(x.shape[0]) ** 3
 
 
 def _read_write(x: tf.Tensor) -> tf.Tensor:
@@ -108,7 +77,7 @@ def _read_write(x: tf.Tensor) -> tf.Tensor:
     def step(i: tf.Tensor, held: tf.TensorArray) -> LoopVars:
         return (held.write(i, inputs.read(i) * 2.0),)
 
-    return _squares(_loop(n, step, _empty(n, width))[0])
+    return _squares(loop(n, step, _empty(n, width))[0])
 
 
 def _recurrence(x: tf.Tensor) -> tf.Tensor:
@@ -118,7 +87,7 @@ def _recurrence(x: tf.Tensor) -> tf.Tensor:
     def step(i: tf.Tensor, held: tf.TensorArray) -> LoopVars:
         return (held.write(i + 2, 0.5 * held.read(i) + 0.3 * held.read(i + 1)),)
 
-    return _squares(_loop(n - 2, step, first)[0])
+    return _squares(loop(n - 2, step, first)[0])
 
 
 def _nested(x: tf.Tensor) -> tf.Tensor:
@@ -128,9 +97,9 @@ def _nested(x: tf.Tensor) -> tf.Tensor:
         def inner(j: tf.Tensor, h: tf.Tensor) -> LoopVars:
             return (h * 0.5 + inputs.read(i * _BRANCH + j),)
 
-        return _loop(_BRANCH, inner, h)
+        return loop(_BRANCH, inner, h)
 
-    return tf.reduce_sum(tf.square(_loop(x.shape[0] // _BRANCH, outer, tf.zeros_like(x[0]))[0]))
+    return tf.reduce_sum(tf.square(loop(x.shape[0] // _BRANCH, outer, tf.zeros_like(x[0]))[0]))
 
 
 def _gather_scatter(x: tf.Tensor) -> tf.Tensor:
@@ -140,7 +109,7 @@ def _gather_scatter(x: tf.Tensor) -> tf.Tensor:
         rows = inputs.gather(tf.stack([i, i + half]))
         return (held.scatter(tf.stack([2 * i, 2 * i + 1]), rows * 2.0),)
 
-    return _squares(_loop(half, step, _empty(2 * half))[0])
+    return _squares(loop(half, step, _empty(2 * half))[0])
 
 
 def _cond_read(x: tf.Tensor) -> tf.Tensor:
@@ -150,7 +119,7 @@ def _cond_read(x: tf.Tensor) -> tf.Tensor:
         read = tf.cond(i % 2 == 0, lambda: inputs.read(i), lambda: tf.zeros_like(h))
         return (h * 0.5 + read,)
 
-    return tf.reduce_sum(tf.square(_loop(x.shape[0], step, tf.zeros_like(x[0]))[0]))
+    return tf.reduce_sum(tf.square(loop(x.shape[0], step, tf.zeros_like(x[0]))[0]))
 
 
 def _cond_write(x: tf.Tensor) -> tf.Tensor:
@@ -159,13 +128,17 @@ def _cond_write(x: tf.Tensor) -> tf.Tensor:
     def step(i: tf.Tensor, held: tf.TensorArray) -> LoopVars:
         return (tf.cond(i % 2 == 0, lambda: held.write(i, row * 2.0), lambda: held),)
 
-    return _squares(_loop(n, step, _empty(n))[0])
+    return _squares(loop(n, step, _empty(n))[0])
+
+
+def decay(row: tf.Tensor, n: int) -> tf.Tensor:
+    """The sum of h after n iterations of h = tanh(h / 2 + row)."""
+    (h,) = loop(n, lambda _, h: (tf.tanh(h * 0.5 + row),), tf.zeros_like(row))
+    return tf.reduce_sum(h)
 
 
 def _plain(x: tf.Tensor) -> tf.Tensor:
-    row = tf.reduce_mean(x, 0)
-    (h,) = _loop(x.shape[0], lambda _, h: (tf.tanh(h * 0.5 + row),), tf.zeros_like(row))
-    return tf.reduce_sum(h)
+    return decay(tf.reduce_mean(x, 0), x.shape[0])
 
 
 def _scan(x: tf.Tensor) -> tf.Tensor:
@@ -180,32 +153,13 @@ def _hessian_vector(n: int) -> Prepared:
     def loss(x: tf.Tensor) -> tf.Tensor:
         inputs = _unstacked(x)
         start = tf.zeros_like(x[0])
-        (h,) = _loop(x.shape[0], lambda i, h: (tf.tanh(h * 0.5 + inputs.read(i)),), start)
+        (h,) = loop(x.shape[0], lambda i, h: (tf.tanh(h * 0.5 + inputs.read(i)),), start)
         return tf.reduce_sum(h)
 
     def product(x: tf.Tensor) -> tf.Tensor:
         return gradient_of(lambda x: tf.reduce_sum(gradient_of(loss)(x) * 2.0))(x)
 
-    return _prepared(product, _inputs(n))
-
-
-def _keras(kind: str, to_input: bool = False) -> Callable[[int], Prepared]:
-    def build(n: int) -> Prepared:
-        tf.keras.utils.set_random_seed(1)
-        layer = getattr(tf.keras.layers, kind)(_WIDTH, return_sequences=True)
-        layer.build([1, n, _WIDTH])
-
-        def gradients(x: tf.Tensor) -> tf.Tensor:
-            with tf.GradientTape() as tape:
-                tape.watch(x)
-                loss = tf.reduce_mean(tf.square(layer(x)))
-            sources = [*layer.trainable_variables, *([x] if to_input else [])]
-            found = tape.gradient(loss, sources)
-            return tf.concat([tf.reshape(gradient, [-1]) for gradient in found], 0)
-
-        return _prepared(gradients, _inputs(n)[tf.newaxis])
-
-    return build
+    return prepared(product, rows(n))
 
 
 # Loops whose gradient in their input is measured, by the name of their case.
@@ -225,30 +179,30 @@ LOSSES: dict[str, Loss] = {
 }
 
 
-def _loop_case(name: str, what: str, target: float = 1.0, at: int | None = None) -> Case:
-    return Case(name, what, _STEPS, _of_loss(LOSSES[name]), target, at)
+def _loop_case(name: str, what: str, target: float | Mapping[int, float] = 1.0) -> Case:
+    return Case(name, what, _STEPS, of_loss(LOSSES[name]), target)
 
 
 CASES = (
-    _loop_case("read", "reads", 35.0, at=25_600),
-    _loop_case("write", "writes"),
-    _loop_case("recurrence", "reads i-1, i-2, writes i", 12.0, at=6_400),
+    _loop_case("read", "reads", {6_400: 120.0, 25_600: 400.0}),
+    _loop_case("write", "writes", {6_400: 10.0}),
+    _loop_case("recurrence", "reads i-1, i-2, writes i", {6_400: 60.0}),
     _loop_case("read_write", "reads one, writes another"),
-    _loop_case("nested", "a loop in a loop reads"),
+    _loop_case("nested", "a loop in a loop reads", {6_400: 20.0}),
     _loop_case("gather_scatter", "gathers, scatters"),
-    _loop_case("cond_read", "reads in a cond", 100.0, at=6_400),
+    _loop_case("cond_read", "reads in a cond", {6_400: 600.0}),
     _loop_case("cond_write", "writes in a cond"),
-    _loop_case("dynamic", "writes, growing"),
-    _loop_case("scan", "tf.scan", 12.0, at=6_400),
-    _loop_case("map_fn", "tf.map_fn", 10.0, at=6_400),
-    Case("simple_rnn", "Keras", _STEPS, _keras("SimpleRNN"), 1.5, 3_200),
-    Case("simple_rnn_input", "and to the input", _STEPS, _keras("SimpleRNN", to_input=True)),
-    Case("lstm", "Keras", _STEPS, _keras("LSTM")),
-    Case("gru", "Keras", _STEPS, _keras("GRU")),
-    Case("hessian_vector", "of reads", _STEPS, _hessian_vector),
-    Case("short", "reads and writes, 10 steps", (10,), _of_loss(_read_write)),
-    Case("large_rows", "the same, rows of 4 MB", (40,), _of_loss(_read_write, 1_000_000)),
-    _loop_case("plain", "a loop without arrays"),
+    _loop_case("dynamic", "writes, growing", {6_400: 8.0}),
+    _loop_case("scan", "tf.scan", {6_400: 90.0}),
+    _loop_case("map_fn", "tf.map_fn", {6_400: 60.0}),
+    Case("simple_rnn", "Keras", _STEPS, keras_layer("SimpleRNN"), {3_200: 4.5}),
+    Case("simple_rnn_input", "and to the input", _STEPS, keras_layer("SimpleRNN", to_input=True)),
+    Case("lstm", "Keras", _STEPS, keras_layer("LSTM"), {3_200: 3.5}),
+    Case("gru", "Keras", _STEPS, keras_layer("GRU"), {3_200: 2.5}),
+    Case("hessian_vector", "of reads", _STEPS, _hessian_vector, {6_400: 20.0}),
+    Case("short", "reads and writes, 10 steps", (10,), of_loss(_read_write), 1.7),
+    Case("large_rows", "the same, rows of 4 MB", (40,), of_loss(_read_write, 1_000_000)),
+    _loop_case("plain", "a loop without arrays", {6_400: 4.0}),
 )
 
 

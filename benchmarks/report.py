@@ -24,7 +24,18 @@ _COLUMNS = (
     "case | n | stock | +- | ours | +- | stock / ours | cpu ratio | asked "
     "| stock peak MB | ours peak MB"
 )
-HEADER = f"| {_COLUMNS} |\n|---|{'---:|' * _COLUMNS.count('|')}"
+_JIT_COLUMNS = (
+    "case | n | stock | with jit_compile=True | +- | its first call | ours "
+    "| with jit_compile=True / ours | note"
+)
+_TABLES = ("lists", "loops", "v3")  # files of results whose rows are a table of the page
+
+
+def _header(columns: str) -> str:
+    return f"| {columns} |\n|---|{'---:|' * columns.count('|')}"
+
+
+HEADER = _header(_COLUMNS)
 
 
 def line(row: Row) -> str:
@@ -51,6 +62,38 @@ def line(row: Row) -> str:
     ]
     note = f" {row.note.splitlines()[-1]}" if row.note else ""
     return f"| {' | '.join(cells)} |{note}"
+
+
+def jit_table(rows: Sequence[Row]) -> str:
+    """The table of stock with `jit_compile=True`, of the rows that have been measured so.
+
+    Args:
+      rows: What was found.
+
+    Returns:
+      Markdown with its heading; empty where no row has.
+    """
+    measured = [row for row in rows if row.jit_s is not None or row.jit_note]
+    if not measured:
+        return ""
+    lines = [_jit_line(row) for row in measured]
+    return "\n".join(["", "Stock with jit_compile=True:", "", _header(_JIT_COLUMNS), *lines, ""])
+
+
+def _jit_line(row: Row) -> str:
+    ratio = row.jit_s / row.ours_s if row.jit_s and row.ours_s else None
+    cells = [
+        row.case,
+        f"{row.n:,}",
+        seconds(row.stock_s),
+        seconds(row.jit_s),
+        seconds(row.jit_spread_s),
+        seconds(row.jit_first_s),
+        seconds(row.ours_s),
+        "-" if ratio is None else f"{ratio:,.2f}",
+        row.jit_note.replace("|", "/"),
+    ]
+    return f"| {' | '.join(cells)} |"
 
 
 def seconds(value: float | None) -> str:
@@ -148,6 +191,7 @@ def rewrite_readme(readme: pathlib.Path, results: Sequence[pathlib.Path]) -> Non
         machines = dict.fromkeys(json.dumps(record["machine"]) for record in records)
         page += f"\n### {path.stem}\n\n{HEADER}\n"
         page += "".join(f"{line(_row(record))}\n" for record in records)
+        page += jit_table([_row(record) for record in records])
         page += "\nMachine, with its load when each part was measured:\n\n"
         page += "".join(f"    {machine}\n" for machine in machines)
     readme.write_text(page)
@@ -217,4 +261,5 @@ def _megabytes(value: int | None) -> str:
 
 if __name__ == "__main__":
     here = pathlib.Path(__file__).resolve().parent
-    rewrite_readme(here / "README.md", sorted((here / "results").glob("*.jsonl")))
+    files = [here / "results" / f"{table}.jsonl" for table in _TABLES]
+    rewrite_readme(here / "README.md", [path for path in files if path.exists()])

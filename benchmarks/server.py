@@ -6,12 +6,14 @@ made before the fork, so there are no threads that a child would miss.
 
 Run as `python -m benchmarks.server MODULE LIBRARY`. Requests are lines of JSON on standard input,
 `{"case": name, "n": n, "budget_s": seconds, "limit_s": seconds}`; each answer is a line on
-standard output, a `Measurement` or `{"error": text}`.
+standard output, a `Measurement` or `{"error": text}`. LIBRARY is `stock`, `ours`, or `stock_jit`
+for stock with `jit_compile=True`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import json
 import os
@@ -19,11 +21,12 @@ import resource
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 
 import tensor_array_grad
 from benchmarks import case as cases
 
-OURS = "ours"
+OURS, STOCK_JIT = "ours", "stock_jit"
 _MOST_MEMORY = 8 << 30  # a case that needs more fails, rather than the machine
 
 
@@ -32,7 +35,7 @@ def serve(module: str, library: str) -> None:
 
     Args:
       module: Where `CASES` is.
-      library: `stock` or `ours`.
+      library: `stock`, `ours` or `stock_jit`.
     """
     known = {case.name: case for case in importlib.import_module(module).CASES}
     if library == OURS:
@@ -41,7 +44,10 @@ def serve(module: str, library: str) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         case = known[request["case"]]
-        print(_in_child(case, request["n"], request["budget_s"], request["limit_s"]), flush=True)
+        measure = functools.partial(
+            _measure, case, request["n"], request["budget_s"], library == STOCK_JIT
+        )
+        print(_in_child(measure, request["limit_s"]), flush=True)
 
 
 def kernel_calls() -> int:
@@ -50,7 +56,7 @@ def kernel_calls() -> int:
     return sum(count for name, count in counters.items() if name.startswith("kernels."))
 
 
-def _in_child(case: cases.Case, n: int, budget_s: float, limit_s: float) -> str:
+def _in_child(measure: Callable[[], str], limit_s: float) -> str:
     """Measures in a forked child and returns its line, or what became of it."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -59,7 +65,7 @@ def _in_child(case: cases.Case, n: int, budget_s: float, limit_s: float) -> str:
         signal.alarm(int(limit_s))
         resource.setrlimit(resource.RLIMIT_DATA, (_MOST_MEMORY, _MOST_MEMORY))
         with os.fdopen(writing, "w") as answer:
-            answer.write(_measure(case, n, budget_s))
+            answer.write(measure())
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as answers:
@@ -71,12 +77,20 @@ def _in_child(case: cases.Case, n: int, budget_s: float, limit_s: float) -> str:
     return line or json.dumps({"error": f"the process ended with code {code}"})
 
 
-def _measure(case: cases.Case, n: int, budget_s: float) -> str:
+def _measure(case: cases.Case, n: int, budget_s: float, jit: bool) -> str:
     try:
-        found = cases.measure(case, n, budget_s)
+        found = cases.measure(case, n, budget_s, jit)
         return json.dumps(dataclasses.asdict(found) | {"kernel_calls": kernel_calls()})
-    except Exception:
-        return json.dumps({"error": traceback.format_exc()[-2000:]})
+    except Exception as error:
+        text = first_line(error) if jit else traceback.format_exc()[-2000:]
+        return json.dumps({"error": text})
+
+
+def first_line(error: Exception) -> str:
+    """The kind of an error and the first line of its text that says something of it."""
+    lines = (line.strip() for line in str(error).splitlines())
+    text = next((line for line in lines if line and line != "Graph execution error:"), "")
+    return f"{type(error).__name__}: {text}"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """Benchmarks measure what they say and judge it rightly; each case computes the right thing."""
 
 import dataclasses
+import itertools
 import json
+import os
 import time
 
 import numpy as np
@@ -9,8 +11,9 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import case as cases
-from benchmarks import harness, lists, report, v3
+from benchmarks import harness, lists, loops, peers, report, server, traced, v3
 from benchmarks.case import Case, Measurement, Prepared
+from tools import ablate
 
 _PLAN = harness.Plan(rounds=3, budget_s=0.01, row_s=100, limit_s=60, largest_n=100)
 
@@ -46,6 +49,104 @@ def test_each_other_case_has_a_gradient_that_is_not_zero(name):
     gradient = cases.check(case.build(7))
     assert np.isfinite(gradient).all()
     assert np.abs(gradient).max() > 0
+
+
+def _kalman_in_numpy(series, transition, state_noise, noise):
+    """The log-likelihood from the joint distribution of all observations, without a filter."""
+    series, transition = np.asarray(series, np.float64), np.asarray(transition, np.float64)
+    n = len(series)
+    added, observed = np.diag(np.exp(state_noise)), np.diag(np.exp(noise))
+    power = [np.linalg.matrix_power(transition, k) for k in range(n + 1)]
+    variance, covariance = np.eye(2), np.zeros((2 * n, 2 * n))
+    for t in range(n):
+        variance = transition @ variance @ transition.T + added
+        for later in range(t, n):
+            block = power[later - t] @ variance
+            covariance[2 * later : 2 * later + 2, 2 * t : 2 * t + 2] = block
+            covariance[2 * t : 2 * t + 2, 2 * later : 2 * later + 2] = block.T
+    covariance += np.kron(np.eye(n), observed)
+    y = series.ravel()
+    _, log_determinant = np.linalg.slogdet(2 * np.pi * covariance)
+    return -0.5 * (y @ np.linalg.solve(covariance, y) + log_determinant)
+
+
+def test_the_kalman_filter_finds_the_likelihood_of_the_joint_distribution():
+    arguments = loops.kalman_arguments(12)
+    expected = _kalman_in_numpy(*(value.numpy() for value in arguments))
+    assert loops.kalman_log_likelihood(*arguments).numpy() == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_markov_model_sums_over_all_paths():
+    n = 4
+    emissions, transition = (
+        value.numpy().astype(np.float64) for value in loops.markov_arguments(n)
+    )
+    follows = np.exp(transition) / np.exp(transition).sum(1, keepdims=True)
+    paths = itertools.product(range(loops.STATES), repeat=n)
+    total = sum(
+        np.exp(sum(emissions[t, state] for t, state in enumerate(path)))
+        * np.prod([follows[a, b] for a, b in itertools.pairwise(path)])
+        / loops.STATES
+        for path in paths
+    )
+    found = loops.markov_log_likelihood(*loops.markov_arguments(n)).numpy()
+    assert found == pytest.approx(np.log(total), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "loss", "arguments"),
+    [
+        ("kalman", loops.kalman_log_likelihood, loops.kalman_arguments(9)),
+        ("markov", loops.markov_log_likelihood, loops.markov_arguments(9)),
+    ],
+)
+def test_each_filter_case_has_the_value_and_gradients_of_eager_mode(name, loss, arguments):
+    (case,) = (case for case in loops.CASES if case.name == name)
+    eager = traced.value_and_gradients_of(loss)(*arguments).numpy()
+    found = cases.check(case.build(9))
+    # Of the Kalman filter's arguments the series has no gradient in the case.
+    expected = eager if name == "markov" else np.delete(eager, np.arange(1, 1 + 9 * 2))
+    assert np.abs(expected).min() > 0
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_plain_loop_applies_a_tanh_in_each_iteration():
+    (case,) = (case for case in loops.CASES if case.name == "plain_forward")
+    row, h = traced.rows(1)[0].numpy(), 0.0
+    for _ in range(5):
+        h = np.tanh(h * 0.5 + row)
+    assert cases.check(case.build(5)) == pytest.approx(h.sum(), rel=1e-4)
+
+
+def _chains_in_numpy(x, n):
+    value = np.zeros_like(x)
+    for _ in range(n):
+        value = value + x
+        for _ in range(10):
+            value = np.tanh(value)
+    return value.sum()
+
+
+def test_chains_apply_ten_tanh_in_each_iteration():
+    x = traced.rows(4, 6)
+    assert loops.chains(x, 3).numpy() == pytest.approx(_chains_in_numpy(x.numpy(), 3), rel=1e-5)
+
+
+def test_determinants_are_those_of_numpy():
+    x = traced.rows(3, 64 * 64)
+    matrices = x.numpy().reshape(3, 64, 64) * 0.02 + np.eye(64)
+    expected = np.linalg.det(matrices).sum()
+    assert loops.determinants(x).numpy() == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "name", [c.name for c in loops.CASES if c.name not in ("kalman", "markov")]
+)
+def test_each_other_loop_case_has_values_that_are_not_zero(name):
+    (case,) = (case for case in loops.CASES if case.name == name)
+    values = cases.check(case.build(3))
+    assert np.isfinite(values).all()
+    assert np.abs(values).max() > 1e-5
 
 
 def test_a_wrong_result_is_refused_before_anything_is_timed():
@@ -84,24 +185,25 @@ def test_quick_sizes_are_the_small_ones_or_else_the_smallest():
 
 
 def test_a_target_holds_at_its_size_and_elsewhere_no_slowdown_is_allowed():
-    case = Case("target", "", (10, 20), lambda _: None, target=5.0, target_n=20)
-    assert [case.target_at(n) for n in case.sizes] == [1.0, 5.0]
+    case = Case("target", "", (10, 20, 30), lambda _: None, target={20: 5.0, 30: 9.0})
+    assert [case.target_at(n) for n in case.sizes] == [1.0, 5.0, 9.0]
     assert dataclasses.replace(case, judged=False).target_at(20) == 0.0
 
 
 class _FakeServer:
     """Answers with a fixed time, and notes the order of asking."""
 
-    def __init__(self, name, asked, seconds=1.0, error=None, sample=(1.0,)):
+    def __init__(self, name, asked, seconds=1.0, error=None, sample=(1.0,), first_s=1.0):
         self.name, self.asked, self.seconds = name, asked, seconds
-        self.error, self.sample = error, list(sample)
+        self.error, self.sample, self.first_s = error, list(sample), first_s
 
     def measure(self, case, n, plan):
         self.asked.append(self.name)
         if self.error:
             return self.error
         calls = 9 if self.name == "ours" else 0
-        return Measurement([self.seconds], [self.seconds / 2], 1_000_000, self.sample, calls)
+        cpu = [self.seconds / 2]
+        return Measurement([self.seconds], cpu, 1_000_000, self.sample, calls, self.first_s)
 
 
 def _compare(stock=(), ours=(), **arguments):
@@ -142,6 +244,73 @@ def test_a_library_that_would_take_too_long_is_left_out():
     row, asked = _compare(smaller=slow)
     assert "stock" not in asked
     assert "take too long" in row.note
+
+
+def _compare_with_jit(jit, stock=()):
+    asked = []
+    servers = {
+        "stock": _FakeServer("stock", asked, **dict(stock)),
+        "ours": _FakeServer("ours", asked),
+        "stock_jit": _FakeServer("stock_jit", asked, **jit),
+    }
+    case = Case("fake", "", (10, 20), lambda _: None)
+    return harness.compare(case, 10, servers, _PLAN), asked
+
+
+def test_stock_with_jit_takes_its_turn_and_has_columns_of_its_own():
+    row, asked = _compare_with_jit({"seconds": 0.5, "first_s": 7.0}, stock={"seconds": 2.0})
+    assert asked[:6] == ["stock", "ours", "stock_jit", "stock_jit", "ours", "stock"]
+    assert (row.stock_s, row.ratio, row.note) == (2.0, 2.0, "")
+    assert (row.jit_s, row.jit_spread_s, row.jit_first_s) == (0.5, 0.0, 7.0)
+    assert "| fake | 10 | 2 s | 500 ms | 0 ns | 7 s | 1 s | 0.50 |  |" in report.jit_table([row])
+
+
+def test_what_does_not_compile_is_said_beside_the_time_of_stock():
+    row, asked = _compare_with_jit({"error": "ValueError: no | such op"})
+    assert asked.count("stock_jit") == 1
+    assert (row.ratio, row.note, row.jit_s, row.jit_first_s) == (1.0, "", None, None)
+    assert "| 1 s | - | - | - | 1 s | - | ValueError: no / such op |" in report.jit_table([row])
+
+
+def test_other_values_with_jit_are_noted_and_stop_nothing():
+    row, _ = _compare_with_jit({"sample": [1.1]})
+    assert row.jit_note == "computes other values than stock"
+    assert row.note == ""
+
+
+def test_rows_that_were_not_measured_with_jit_have_no_table_of_it():
+    row, _ = _compare()
+    assert report.jit_table([row]) == ""
+
+
+def test_the_first_call_of_what_is_compiled_is_not_a_run():
+    naps = []
+    compiled = Prepared(
+        run=lambda: naps.append(1) or 0.25, result=lambda: time.sleep(0.05) or [1.0, 2.0]
+    )
+    case = Case("jit", "", (1,), lambda _: Prepared(None, None, compiled=lambda: compiled))
+    found = cases.measure(case, 1, budget_s=0.01, jit=True)
+    assert found.first_s == pytest.approx(0.05, rel=0.5)
+    assert (found.seconds, found.sample) == ([0.25], [1.0, 2.0])
+
+
+def test_a_case_in_a_session_has_no_form_with_jit():
+    (case,) = (case for case in v3.CASES if case.name == "find")
+    with pytest.raises(ValueError, match="the case has no form with jit_compile=True"):
+        cases.measure(case, 3, 0.01, jit=True)
+
+
+def test_an_error_is_told_in_the_line_that_says_something():
+    error = ValueError("Graph execution error:\n\n  No such op. \nStack trace")
+    assert server.first_line(error) == "ValueError: No such op."
+
+
+def test_a_loop_compiled_by_xla_computes_the_same():
+    (case,) = (case for case in lists.CASES if case.name == "read")
+    prepared = case.build(20)
+    np.testing.assert_allclose(
+        cases.check(prepared.compiled()), cases.check(prepared), rtol=1e-4, atol=1e-6
+    )
 
 
 def test_complaints_name_what_is_slow_large_or_failed():
@@ -202,3 +371,138 @@ def test_servers_measure_stock_and_ours_each_with_its_own_kernels():
     assert found["stock"].kernel_calls == 0
     assert found["ours"].kernel_calls > 5
     assert found["stock"].sample == found["ours"].sample == [5.0]
+
+
+def _peer_cases():
+    for case in peers.CASES:
+        loop, _, package = case.name.partition(".")
+        yield pytest.param(case, loop, package.partition("_")[0], id=case.name)
+
+
+@pytest.mark.parametrize(("case", "loop", "package"), list(_peer_cases()))
+def test_each_peer_computes_the_gradient_of_tensorflow(case, loop, package):
+    if package:
+        pytest.importorskip(package)
+    eager = lists.gradient_of(lists.LOSSES[loop])(traced.rows(12)).numpy().ravel()
+    assert np.abs(eager).max() > 0
+    np.testing.assert_allclose(cases.check(case.build(12)), eager, rtol=1e-4, atol=1e-5)
+
+
+@pytest.fixture
+def no_package(monkeypatch):
+    """Neither PyTorch nor JAX seems to be installed."""
+    monkeypatch.setattr(peers.importlib.util, "find_spec", lambda name: None)
+
+
+def test_what_is_not_installed_is_named_with_what_brings_it(no_package):
+    assert peers.missing() == {
+        "torch": "torch is not installed; pip install 'tensor_array_grad[peers]' brings it",
+        "jax": "jax is not installed; pip install 'tensor_array_grad[peers]' brings it",
+    }
+
+
+def _compare_peers(n=10, smaller=None, **arguments):
+    asked = []
+    servers = {name: _FakeServer(name, asked, **arguments) for name in harness.LIBRARIES}
+    return peers.compare("read", n, servers, _PLAN, smaller), asked
+
+
+def test_stock_and_ours_are_measured_without_the_packages(no_package):
+    row, asked = _compare_peers(seconds=2.0)
+    assert asked == ["stock", "ours", "ours", "stock", "stock", "ours"]
+    assert row.seconds == {
+        "stock": 2.0,
+        "ours": 2.0,
+        "PyTorch": None,
+        "PyTorch, x[i]": None,
+        "JAX lax.scan": None,
+    }
+    assert peers.line(row) == "| read | 10 | 2 s | 2 s | - | - | - |"
+
+
+def test_each_peer_takes_its_turn(monkeypatch):
+    monkeypatch.setattr(peers.importlib.util, "find_spec", lambda name: object())
+    row, asked = _compare_peers(seconds=0.5)
+    assert asked[:5] == ["stock", "ours", "stock", "stock", "stock"]  # PyTorch and JAX use neither
+    assert set(row.seconds.values()) == {0.5}
+
+
+def test_a_column_that_would_take_too_long_is_left_out_of_the_larger_size(no_package):
+    slow, _ = _compare_peers(seconds=_PLAN.limit_s / 10)
+    row, asked = _compare_peers(n=40, smaller=slow)
+    assert asked == []
+    assert row.notes["stock"] == "not run, it would take too long"
+    assert "stock: not run, it would take too long; ours: not run" in peers.line(row)
+
+
+def test_peers_are_written_as_json_lines(no_package, tmp_path):
+    row, _ = _compare_peers(seconds=2.0)
+    peers.write([row], {"cores": 2}, tmp_path / "peers.jsonl")
+    (line,) = (tmp_path / "peers.jsonl").read_text().splitlines()
+    record = json.loads(line)
+    assert (record["case"], record["n"], record["machine"]) == ("read", 10, {"cores": 2})
+    assert (record["seconds"]["ours"], record["seconds"]["PyTorch"]) == (2.0, None)
+
+
+def test_an_ablation_leaves_out_each_rule_and_keeps_each_alone():
+    found = ablate.settings(("a", "b", "c"))
+    rules = "TENSOR_ARRAY_GRAD_RULES"
+    assert found == {
+        "all on": {},
+        "loops off": {"TENSOR_ARRAY_GRAD_LOOPS": "off"},
+        "no rules": {rules: "none"},
+        "all but a": {rules: "b,c"},
+        "all but b": {rules: "a,c"},
+        "all but c": {rules: "a,b"},
+        "only a": {rules: "a"},
+        "only b": {rules: "b"},
+        "only c": {rules: "c"},
+    }
+
+
+def _ablate(**loops_off):
+    asked = []
+    servers = {
+        "all on": _FakeServer("all on", asked, seconds=0.002),
+        "loops off": _FakeServer("loops off", asked, **loops_off),
+    }
+    case = Case("fake", "", (10, 20), lambda _: None)
+    return ablate.compare(case, 20, servers, _PLAN), asked
+
+
+def test_an_ablation_compares_each_setting_with_all_on():
+    row, asked = _ablate(seconds=0.003)
+    assert asked[:4] == ["all on", "loops off", "loops off", "all on"]
+    assert row.milliseconds == {"all on": 2.0, "loops off": 3.0}
+    assert row.ratio == {"all on": 1.0, "loops off": 1.5}
+    assert ablate.line(row) == "| fake | 20 | 2 | 3 (1.50) |"
+
+
+def test_a_setting_that_fails_is_named_in_the_table():
+    row, asked = _ablate(error="the process ended with code -6")
+    assert asked.count("loops off") == 1
+    assert row.notes == {"loops off": "the process ended with code -6"}
+    assert ablate.line(row) == "| fake | 20 | 2 | failed |"
+
+
+def test_a_setting_that_computes_something_else_stops_the_ablation():
+    with pytest.raises(AssertionError, match="fake, n=20, loops off"):
+        _ablate(sample=[1.1])
+
+
+def test_a_server_has_the_environment_of_its_setting(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    (tmp_path / "reads_environment.py").write_text(
+        "import os\n"
+        "from benchmarks.case import Case, Prepared\n"
+        "def build(n):\n"
+        "    off = os.environ.get('TENSOR_ARRAY_GRAD_LOOPS') == 'off'\n"
+        "    return Prepared(run=lambda: 1.0, result=lambda: [float(off)])\n"
+        "CASES = [Case('environment', '', (1,), build, uses_arrays=False)]\n"
+    )
+    case = Case("environment", "", (1,), lambda _: None)
+    samples = []
+    for variables in ({}, {"TENSOR_ARRAY_GRAD_LOOPS": "off"}):
+        with harness.Server("reads_environment", "ours", variables) as child:
+            samples.append(child.measure(case, 1, _PLAN).sample)
+    assert samples == [[0.0], [1.0]]

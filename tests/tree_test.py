@@ -78,7 +78,7 @@ def sources() -> list[pathlib.Path]:
 
 @functools.cache
 def modules() -> list[pathlib.Path]:
-    folders = ["python", "tests", "benchmarks", "examples", "pep517", "cmake"]
+    folders = ["python", "tests", "benchmarks", "examples", "pep517", "cmake", "tools"]
     return sorted(p for folder in folders for p in (ROOT / folder).rglob("*.py"))
 
 

@@ -1,0 +1,301 @@
+"""The same loops in PyTorch and JAX: `python -m benchmarks.peers [--quick] [case ...]`.
+
+Two loops with their gradient: `read` reads its input, `plain` has no array. They are measured as
+PyTorch runs them eagerly, as JAX compiles `lax.scan`, and on stock and ours. PyTorch reads a row
+from `unbind` or with `x[i]`, whose gradient takes time quadratic in the steps. Each measurement is
+a process of its own, in turn, and all must compute the same gradient. `pip install '.[peers]'`
+brings PyTorch and JAX; what is not installed is left out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib.metadata
+import importlib.util
+import json
+import pathlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks import harness, lists
+from benchmarks.case import Case, Prepared, timed
+from benchmarks.harness import Attempt, Plan, Server
+from benchmarks.traced import of_loss, values
+
+_SIZES = (1_600, 6_400, 25_600)
+_PACKAGES = ("torch", "jax")
+
+Gradient = Callable[[], npt.NDArray[Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """One way to run the loops: a column of the table.
+
+    Attributes:
+      title: Its heading.
+      library: What the server runs on: `stock` or `ours`, which PyTorch and JAX do not use.
+      suffix: What its cases have after the name of the loop.
+      package: What must be installed, if anything.
+    """
+
+    title: str
+    library: str = "stock"
+    suffix: str = ""
+    package: str | None = None
+
+
+COLUMNS = (
+    Column("stock"),
+    Column("ours", "ours"),
+    Column("PyTorch", suffix=".torch", package="torch"),
+    Column("PyTorch, x[i]", suffix=".torch_index", package="torch"),
+    Column("JAX lax.scan", suffix=".jax", package="jax"),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class PeerRow:
+    """One loop at one size: a line of the table and of the JSON file.
+
+    Attributes:
+      case: Name of the loop.
+      n: Number of iterations.
+      seconds: Median time by column; `None` where there is none.
+      spread_s: Median absolute deviations.
+      notes: Why there is none, by column.
+    """
+
+    case: str
+    n: int
+    seconds: Mapping[str, float | None]
+    spread_s: Mapping[str, float | None]
+    notes: Mapping[str, str]
+
+
+def _prepared(gradient: Gradient) -> Prepared:
+    return Prepared(run=timed(gradient), result=gradient)
+
+
+# The packages are imported where they are used, in the forked child of a server: neither is needed
+# to list the cases, and what they import stays out of the processes that measure TensorFlow.
+def _torch(loss: Callable[[Any], Any]) -> Callable[[int], Prepared]:
+    """A case of n steps: PyTorch's gradient of `loss` in an input of n rows."""
+
+    def build(n: int) -> Prepared:
+        import torch
+
+        # The rows are too small to be divided among threads, which would only wait for each other.
+        torch.set_num_threads(1)
+        x = torch.from_numpy(values(n)).requires_grad_()
+
+        def gradient() -> npt.NDArray[Any]:
+            (found,) = torch.autograd.grad(loss(x), x)
+            return np.asarray(found)
+
+        return _prepared(gradient)
+
+    return build
+
+
+def _torch_read(indexed: bool) -> Callable[[Any], Any]:
+    def loss(x: Any) -> Any:
+        h = x.new_zeros(x.shape[1])
+        for row in (x[i] for i in range(len(x))) if indexed else x.unbind():
+            h = h * 0.5 + row
+        return (h * h).sum()
+
+    return loss
+
+
+def _torch_plain(x: Any) -> Any:
+    row = x.mean(0)
+    h = row.new_zeros(row.shape)
+    for _ in range(len(x)):
+        h = (h * 0.5 + row).tanh()
+    return h.sum()
+
+
+def _jax(loss: Callable[[Any], Any]) -> Callable[[int], Prepared]:
+    """A case of n steps: the compiled gradient of `loss` in an input of n rows, in JAX."""
+
+    def build(n: int) -> Prepared:
+        import jax
+
+        x, compiled = jax.numpy.asarray(values(n)), jax.jit(jax.grad(loss))
+        return _prepared(lambda: np.asarray(compiled(x)))
+
+    return build
+
+
+def _jax_read(x: Any) -> Any:
+    import jax
+
+    h, _ = jax.lax.scan(lambda h, row: (h * 0.5 + row, None), jax.numpy.zeros_like(x[0]), x)
+    return (h * h).sum()
+
+
+def _jax_plain(x: Any) -> Any:
+    import jax
+
+    row = x.mean(0)
+
+    def step(h: Any, _: None) -> tuple[Any, None]:
+        return jax.numpy.tanh(h * 0.5 + row), None
+
+    h, _ = jax.lax.scan(step, jax.numpy.zeros_like(row), None, length=len(x))
+    return h.sum()
+
+
+def _case(name: str, what: str, build: Callable[[int], Prepared]) -> Case:
+    return Case(name, what, _SIZES, build)
+
+
+LOOPS = ("read", "plain")
+CASES = (
+    _case("read", "tf.while_loop, reads", of_loss(lists.LOSSES["read"])),
+    _case("read.torch", "PyTorch, unbind", _torch(_torch_read(indexed=False))),
+    _case("read.torch_index", "PyTorch, x[i]", _torch(_torch_read(indexed=True))),
+    _case("read.jax", "JAX, lax.scan", _jax(_jax_read)),
+    _case("plain", "tf.while_loop, without arrays", of_loss(lists.LOSSES["plain"])),
+    _case("plain.torch", "PyTorch", _torch(_torch_plain)),
+    _case("plain.jax", "JAX, lax.scan", _jax(_jax_plain)),
+)
+
+
+def missing() -> dict[str, str]:
+    """What to say of each package that is not installed."""
+    return {
+        package: f"{package} is not installed; pip install 'tensor_array_grad[peers]' brings it"
+        for package in _PACKAGES
+        if importlib.util.find_spec(package) is None
+    }
+
+
+def compare(
+    loop: str, n: int, servers: Mapping[str, Server], plan: Plan, smaller: PeerRow | None = None
+) -> PeerRow:
+    """Measures one loop at one size in every column, in turn.
+
+    Args:
+      loop: One of `LOOPS`.
+      n: Number of iterations.
+      servers: One for each library of `COLUMNS`.
+      plan: How much to measure.
+      smaller: The row of the next smaller size; a column that failed there, or would take too long
+        here if its time is quadratic, is left out.
+
+    Returns:
+      The row.
+
+    Raises:
+      AssertionError: Two columns do not compute the same.
+    """
+    known, absent = {case.name: case for case in CASES}, missing()
+    notes = _left_out(smaller, n, plan)
+    attempts: dict[str, Attempt] = {}
+    for column in COLUMNS:
+        case = known.get(loop + column.suffix)
+        if case is None:
+            notes[column.title] = "the loop reads nothing"
+        elif column.package in absent:
+            notes[column.title] = absent[column.package]
+        else:
+            measure = servers[column.library].measure
+            attempts[column.title] = functools.partial(measure, case, n, plan)
+    found = harness.alternate(attempts, plan, notes)
+    measured = {title: runs for title, runs in found.items() if runs}
+    for title, runs in measured.items():
+        harness.check_same(f"{loop}, n={n}, {title}", next(iter(measured.values()))[0], runs[0])
+    pairs = {
+        column.title: harness.middle_and_spread(m.seconds for m in found.get(column.title, ()))
+        for column in COLUMNS
+    }
+    return PeerRow(
+        case=loop,
+        n=n,
+        seconds={title: middle for title, (middle, _) in pairs.items()},
+        spread_s={title: spread for title, (_, spread) in pairs.items()},
+        notes=notes,
+    )
+
+
+def _left_out(smaller: PeerRow | None, n: int, plan: Plan) -> dict[str, str]:
+    """Columns not to be measured at `n`, and why."""
+    if smaller is None:
+        return {}
+    notes = dict(smaller.notes)
+    for title, seconds in smaller.seconds.items():
+        if seconds is not None and seconds * (n / smaller.n) ** 2 > plan.limit_s:
+            notes[title] = "not run, it would take too long"
+    return notes
+
+
+def header() -> str:
+    """The head of the table."""
+    titles = [column.title for column in COLUMNS]
+    return f"| loop | n | {' | '.join(titles)} |\n|---|{'---:|' * (1 + len(titles))}"
+
+
+def line(row: PeerRow) -> str:
+    """One row of the table, and behind it what was left out for a reason of its own."""
+    from benchmarks import report  # here: servers' children need no matplotlib
+
+    cells = [report.seconds(row.seconds[column.title]) for column in COLUMNS]
+    text = f"| {row.case} | {row.n:,} | {' | '.join(cells)} |"
+    told = [f"{k}: {v.splitlines()[-1]}" for k, v in row.notes.items() if v not in _known_notes()]
+    return f"{text} {'; '.join(told)}".rstrip()
+
+
+def _known_notes() -> Iterator[str]:
+    """What is said once, or by the empty cell."""
+    yield "the loop reads nothing"
+    yield from missing().values()
+
+
+def _versions() -> dict[str, str]:
+    return {
+        package: importlib.metadata.version(package)
+        for package in _PACKAGES
+        if package not in missing()
+    }
+
+
+def write(rows: Sequence[PeerRow], facts: Mapping[str, Any], path: pathlib.Path) -> None:
+    """Writes the rows as JSON lines, with the machine; what was in the file is lost."""
+    records = [dataclasses.asdict(row) | {"machine": dict(facts)} for row in rows]
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measures, prints the table as it grows, and writes the JSON rows.
+
+    Args:
+      arguments: The command line; `None` takes the process's own.
+
+    Returns:
+      The exit code, 0: nothing is asked of these ratios.
+    """
+    options = harness.parser_for("python -m benchmarks.peers").parse_args(arguments)
+    plan, rows = harness.plan_for(options), []
+    facts = harness.machine() | _versions()
+    print(facts, *missing().values(), header(), sep="\n", flush=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    with harness.servers_for("benchmarks.peers") as servers:
+        for case in harness.matching([c for c in CASES if c.name in LOOPS], options.cases):
+            row = None
+            for n in case.sizes_within(plan.largest_n):
+                row = compare(case.name, n, servers, plan, row)
+                rows.append(row)
+                print(line(row), flush=True)
+                write(rows, facts, options.out / "peers.jsonl")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""What the cases in `tf.function` share: loops, their inputs, gradients, and the traced call."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from benchmarks.case import Prepared, timed
+
+WIDTH = 32  # floats in a row of an input, where a case does not say otherwise
+
+Loss = Callable[..., tf.Tensor]
+LoopVars = tuple[Any, ...]
+
+# Whether `loop` gives TensorFlow the number of iterations.
+_bounded: contextvars.ContextVar[bool] = contextvars.ContextVar("bounded", default=False)
+
+
+def prepared(
+    function: Callable[..., tf.Tensor], *arguments: tf.Tensor, compiled: bool = False
+) -> Prepared:
+    """A case that calls `function`, traced here.
+
+    Args:
+      function: What to call.
+      *arguments: Its arguments.
+      compiled: Whether XLA compiles it, in the first call. Its loops are given the number of their
+        iterations then, without which XLA refuses their gradients.
+
+    Returns:
+      The case; where it is not compiled, with its compiled form.
+    """
+    traced = tf.function(function, jit_compile=compiled, autograph=False)
+    with _bounded_loops() if compiled else contextlib.nullcontext():
+        concrete = traced.get_concrete_function(*arguments)
+    call = functools.partial(concrete, *arguments)
+    return Prepared(
+        run=timed(lambda: call().numpy()),
+        result=lambda: call().numpy(),
+        compiled=None if compiled else lambda: prepared(function, *arguments, compiled=True),
+    )
+
+
+def loop(n: int, step: Callable[..., LoopVars], *start: Any) -> LoopVars:
+    """Runs `step(i, *values)`, which returns new values, for i = 0 .. n - 1.
+
+    Args:
+      n: Number of iterations.
+      step: The body.
+      *start: The values before the first iteration.
+
+    Returns:
+      The values after the last.
+    """
+    _, *last = tf.while_loop(
+        lambda i, *_: i < n,
+        lambda i, *state: (i + 1, *step(i, *state)),
+        (0, *start),
+        maximum_iterations=n if _bounded.get() else None,
+    )
+    return tuple(last)
+
+
+def values(n: int, width: int = WIDTH) -> npt.NDArray[np.float32]:
+    """Normally distributed floats of shape `[n, width]`; the same in every process."""
+    return np.random.default_rng(n).standard_normal((n, width), np.float32)
+
+
+def rows(n: int, width: int = WIDTH) -> tf.Tensor:
+    """`values` as a tensor."""
+    return tf.constant(values(n, width))
+
+
+def gradient_of(loss: Loss) -> Callable[[tf.Tensor], tf.Tensor]:
+    """The function that returns the gradient of `loss` in its only argument."""
+
+    def gradient(x: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            value = loss(x)
+        return tape.gradient(value, x)
+
+    return gradient
+
+
+def value_and_gradients_of(loss: Loss) -> Callable[..., tf.Tensor]:
+    """The function that returns `loss` and its gradients in all arguments, as one vector."""
+
+    def run(*arguments: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(arguments)
+            value = loss(*arguments)
+        return flat([value, *tape.gradient(value, arguments)])
+
+    return run
+
+
+def of_loss(loss: Loss, width: int = WIDTH) -> Callable[[int], Prepared]:
+    """A case of n steps: the gradient of `loss` in an input of n rows."""
+    return lambda n: prepared(gradient_of(loss), rows(n, width))
+
+
+def keras_layer(
+    kind: str,
+    units: int = WIDTH,
+    batch: int = 1,
+    features: int = WIDTH,
+    to_input: bool = False,
+) -> Callable[[int], Prepared]:
+    """A case of n steps: the gradients of a Keras layer that returns sequences.
+
+    Args:
+      kind: Name of the layer's class.
+      units: Its units.
+      batch: Sequences in its input.
+      features: Floats in each step of the input.
+      to_input: Whether the gradient in the input is computed besides those in the weights.
+
+    Returns:
+      What makes the case for one n.
+    """
+
+    def build(n: int) -> Prepared:
+        tf.keras.utils.set_random_seed(1)
+        layer = getattr(tf.keras.layers, kind)(units, return_sequences=True)
+        layer.build([batch, n, features])
+
+        def gradients(x: tf.Tensor) -> tf.Tensor:
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                loss = tf.reduce_mean(tf.square(layer(x)))
+            sources = [*layer.trainable_variables, *([x] if to_input else [])]
+            return flat(tape.gradient(loss, sources))
+
+        return prepared(gradients, tf.reshape(rows(batch * n, features), [batch, n, features]))
+
+    return build
+
+
+def flat(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
+    """All elements of `tensors`, in one vector."""
+    return tf.concat([tf.reshape(tensor, [-1]) for tensor in tensors], 0)
+
+
+@contextlib.contextmanager
+def _bounded_loops() -> Iterator[None]:
+    token = _bounded.set(True)
+    try:
+        yield
+    finally:
+        _bounded.reset(token)

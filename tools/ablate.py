@@ -1,0 +1,214 @@
+"""Measures what each part of the library contributes: `python tools/ablate.py [--cases WORD ...]`.
+
+Runs the cases of the benchmarks on our library under different settings, each in processes of its
+own, in turn, and compares every setting with the first, where all is on. From the checkout, against
+the installed package; results go into `benchmarks/results/ablation.jsonl`, a line a case.
+
+The settings are variables of the environment, which the library reads once:
+
+    all on      neither variable
+    loops off   TENSOR_ARRAY_GRAD_LOOPS=off: no loop runs in one kernel
+    no rules    TENSOR_ARRAY_GRAD_RULES=none: the graph pass changes nothing
+    all but X   TENSOR_ARRAY_GRAD_RULES= the other rules, separated by commas
+    only X      TENSOR_ARRAY_GRAD_RULES=X
+
+A case is measured at its largest size up to `--largest`. All settings must compute the same. Each
+keeps a process open, which takes some 300 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import functools
+import json
+import os
+import pathlib
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+from benchmarks import harness, lists, loops, v3
+from benchmarks.case import Case
+from benchmarks.harness import Plan, Server
+
+RULES = (
+    "accumulate",
+    "conditional",
+    "conditional_read",
+    "twin",
+    "invariant",
+    "recompute",
+    "accumulators",
+    "pivot",
+)
+LOOPS_VARIABLE = "TENSOR_ARRAY_GRAD_LOOPS"
+RULES_VARIABLE = "TENSOR_ARRAY_GRAD_RULES"
+ALL_ON = "all on"
+
+PLAN = Plan(rounds=3, budget_s=0.5, row_s=600, limit_s=60, largest_n=6_400)
+
+# Of the V3 cases only the loop has a frame or is of interest to a rule.
+CASES: Mapping[str, Sequence[Case]] = {
+    "benchmarks.lists": lists.CASES,
+    "benchmarks.loops": loops.CASES,
+    "benchmarks.v3": tuple(case for case in v3.CASES if case.name == "loop"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class AblationRow:
+    """One case: a line of the table and of the JSON file.
+
+    Attributes:
+      case: Name of the case.
+      n: Its size.
+      milliseconds: Median time by setting; `None` where it failed.
+      ratio: That time divided by the time with all on: above 1, the setting is slower.
+      notes: What went wrong, by setting.
+    """
+
+    case: str
+    n: int
+    milliseconds: Mapping[str, float | None]
+    ratio: Mapping[str, float | None]
+    notes: Mapping[str, str]
+
+
+def settings(rules: Sequence[str] = RULES) -> dict[str, dict[str, str]]:
+    """Every setting.
+
+    Args:
+      rules: Names of the rules of the graph pass.
+
+    Returns:
+      The variables of the environment by the name of the setting; that with all on comes first.
+    """
+    found: dict[str, dict[str, str]] = {
+        ALL_ON: {},
+        "loops off": {LOOPS_VARIABLE: "off"},
+        "no rules": {RULES_VARIABLE: "none"},
+    }
+    for rule in rules:
+        others = ",".join(other for other in rules if other != rule)
+        found[f"all but {rule}"] = {RULES_VARIABLE: others}
+    for rule in rules:
+        found[f"only {rule}"] = {RULES_VARIABLE: rule}
+    return found
+
+
+def compare(case: Case, n: int, servers: Mapping[str, Server], plan: Plan) -> AblationRow:
+    """Measures one case at one size under each setting, in turn.
+
+    Args:
+      case: What to measure.
+      n: Its size.
+      servers: One for each setting; that with all on is among them.
+      plan: How much to measure.
+
+    Returns:
+      The row.
+
+    Raises:
+      AssertionError: A setting does not compute what the one with all on does.
+    """
+    notes: dict[str, str] = {}
+    attempts = {k: functools.partial(v.measure, case, n, plan) for k, v in servers.items()}
+    found = harness.alternate(attempts, plan, notes)
+    took: dict[str, float | None] = {}
+    for name, runs in found.items():
+        if runs and found[ALL_ON]:
+            harness.check_same(f"{case.name}, n={n}, {name}", found[ALL_ON][0], runs[0])
+        middle, _ = harness.middle_and_spread(m.seconds for m in runs)
+        took[name] = None if middle is None else 1e3 * middle
+    base = took[ALL_ON]
+    return AblationRow(
+        case=case.name,
+        n=n,
+        milliseconds=took,
+        ratio={k: v / base if v is not None and base else None for k, v in took.items()},
+        notes=notes,
+    )
+
+
+def header(names: Iterable[str]) -> str:
+    """The head of the table, with a column for each setting."""
+    titles = ["case", "n", *names]
+    return f"| {' | '.join(titles)} |\n|---|{'---:|' * (len(titles) - 1)}"
+
+
+def line(row: AblationRow) -> str:
+    """One row of the table: milliseconds, and the ratio to all on, under each setting."""
+    cells = [row.case, f"{row.n:,}"]
+    for name, took in row.milliseconds.items():
+        ratio = row.ratio[name]
+        text = "failed" if took is None else f"{took:.3g}"
+        cells.append(text if ratio is None or name == ALL_ON else f"{text} ({ratio:.2f})")
+    return f"| {' | '.join(cells)} |"
+
+
+def write(rows: Sequence[AblationRow], facts: Mapping[str, Any], path: pathlib.Path) -> None:
+    """Writes the rows as JSON lines, with the machine; what was in the file is lost."""
+    records = [dataclasses.asdict(row) | {"machine": dict(facts)} for row in rows]
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measures, prints the table as it grows, and writes the JSON rows.
+
+    Args:
+      arguments: The command line; `None` takes the process's own.
+
+    Returns:
+      The exit code: 1 if a setting failed.
+    """
+    options = _parse(arguments)
+    for variable in (LOOPS_VARIABLE, RULES_VARIABLE):
+        os.environ.pop(variable, None)  # settings, and nothing else, say what is on
+    chosen = _chosen(options.settings)
+    plan = dataclasses.replace(PLAN, rounds=options.rounds, largest_n=options.largest)
+    facts, rows = harness.machine(), []
+    print(facts, header(chosen), sep="\n", flush=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    for module, all_cases in CASES.items():
+        cases = harness.matching(all_cases, options.cases)
+        if not cases:
+            continue
+        with contextlib.ExitStack() as stack:
+            servers = {
+                name: stack.enter_context(Server(module, "ours", variables))
+                for name, variables in chosen.items()
+            }
+            for case in cases:
+                rows.append(compare(case, case.sizes_within(plan.largest_n)[-1], servers, plan))
+                print(line(rows[-1]), flush=True)
+                write(rows, facts, options.out / "ablation.jsonl")
+    failures = [f"{row.case}, {name}: {note}" for row in rows for name, note in row.notes.items()]
+    print(*failures, sep="\n")
+    return 1 if failures else 0
+
+
+def _chosen(words: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The settings that have one of `words` in their names, and that with all on."""
+    return {
+        name: variables
+        for name, variables in settings().items()
+        if name == ALL_ON or any(word in name for word in words or [""])
+    }
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python tools/ablate.py")
+    parser.add_argument("--cases", nargs="*", default=[], help="with one of these in their names")
+    parser.add_argument("--settings", nargs="*", default=[], help="the same of the settings")
+    parser.add_argument("--largest", type=int, default=PLAN.largest_n, metavar="N")
+    parser.add_argument("--rounds", type=int, default=PLAN.rounds, help="processes a setting")
+    parser.add_argument("--out", type=pathlib.Path, default=harness.RESULTS)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
