@@ -6,6 +6,8 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -52,15 +54,32 @@ void Log(absl::string_view loop, absl::string_view what) {
                std::string(what).c_str());
 }
 
+// The devices of this process, by name, as of the last function that was placed on this thread.
+//
+// The partitions of a function may belong to other processes, which may not have the library. Which
+// do is known when the function is placed and no longer when it has been partitioned; both happen
+// one after the other on one thread (process_function_library_runtime.cc).
+std::set<std::string>& LocalDevices() {
+  static thread_local std::set<std::string> devices;
+  return devices;
+}
+
+void NoteLocalDevices(const GraphOptimizationPassOptions& options) {
+  if (options.device_set == nullptr) return;
+  LocalDevices().clear();
+  for (const tensorflow::Device* device : options.device_set->devices()) {
+    if (device->IsLocal()) LocalDevices().insert(device->name());
+  }
+}
+
 // Whether the op and its kernels run in this process, on a CPU.
 bool RunsHere(const std::string& device, const GraphOptimizationPassOptions& options) {
   tensorflow::DeviceNameUtils::ParsedName name;
   if (!tensorflow::DeviceNameUtils::ParseFullName(device, &name) || name.type != "CPU") {
     return false;
   }
-  if (options.device_set == nullptr) return true;  // a worker looks at its own partitions
-  const auto* const found = options.device_set->FindDeviceByName(device);
-  return found == nullptr || found->IsLocal();
+  // Sessions run this phase in the process that owns the partitions.
+  return !options.is_function_graph || LocalDevices().count(device) != 0;
 }
 
 bool HasKernel() {
@@ -96,6 +115,8 @@ void RewriteLoops(Graph* graph) {
   }
 }
 
+REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kPhase,
+                      LoopPass);
 REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_PARTITIONING, kPhase, LoopPass);
 
 }  // namespace
@@ -115,6 +136,7 @@ void CountLeft(absl::string_view loop, const absl::Status& why) {
 }
 
 absl::Status LoopPass::Run(const GraphOptimizationPassOptions& options) {
+  NoteLocalDevices(options);
   if (!AreLoopsEnabled() || options.partition_graphs == nullptr || !HasKernel()) {
     return absl::OkStatus();
   }

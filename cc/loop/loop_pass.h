@@ -28,7 +28,8 @@ void CountLeft(absl::string_view loop, const absl::Status& why);
 // loops inside of it are looked at.
 //
 // Registered at POST_PARTITIONING, behind the passes that choose kernels by renaming nodes, so that
-// both run the same kernels. A graph is changed only when all of it has been looked at, and an
+// both run the same kernels; and at POST_REWRITE_FOR_EXEC, where it only notes which devices belong
+// to this process. A graph is changed only when all of it has been looked at, and an
 // error leaves it as it was.
 class LoopPass : public tensorflow::GraphOptimizationPass {
  public:

@@ -1,0 +1,127 @@
+#include "cc/loop/hand_back.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tensor_array_grad {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr double kUs = 1000;
+
+// An iteration of independent tasks, none of which the next iteration waits for.
+IterationCost Independent(int tasks, double ns, int threads) {
+  IterationCost cost;
+  cost.tasks.resize(tasks);
+  for (Task& task : cost.tasks) task.ns = ns;
+  cost.nodes = tasks;
+  cost.threads = threads;
+  return cost;
+}
+
+// One chain through all tasks and on to the next iteration.
+IterationCost Chain(int tasks, double ns, int threads) {
+  IterationCost cost = Independent(tasks, ns, threads);
+  for (int i = 1; i < tasks; ++i) cost.tasks[i].reads = {i - 1};
+  cost.tasks[0].reads_previous = {tasks - 1};
+  return cost;
+}
+
+TEST(HandBackTest, OneThreadNeverWins) {
+  EXPECT_FALSE(ExecutorWins(Independent(8, 1000 * kUs, 1)));
+  EXPECT_FALSE(MightWin(1e9, 1, 1));
+}
+
+TEST(HandBackTest, HeavyIndependentTasksWinWithTwoThreadsOrMore) {
+  for (int threads : {2, 4, 16, 128}) {
+    EXPECT_TRUE(ExecutorWins(Independent(4, 100 * kUs, threads))) << threads;
+  }
+}
+
+TEST(HandBackTest, LightIndependentTasksStayHere) {
+  // 100 ns of work against 350 ns of overhead: three threads do not make up for it.
+  EXPECT_FALSE(ExecutorWins(Independent(20, 100, 2)));
+  EXPECT_FALSE(ExecutorWins(Independent(20, 100, 4)));
+}
+
+TEST(HandBackTest, AChainStaysHereHoweverHeavyAndWithAnyNumberOfThreads) {
+  for (int threads : {2, 8, 128}) {
+    EXPECT_FALSE(ExecutorWins(Chain(10, 1 * kUs, threads))) << threads;
+    EXPECT_FALSE(ExecutorWins(Chain(10, 1000 * kUs, threads))) << threads;
+  }
+}
+
+TEST(HandBackTest, IterationsOverlapWhereOnlyALightTaskIsCarried) {
+  // A counter and, from it, one heavy task per iteration, as in map_fn.
+  IterationCost cost = Independent(2, 0, 2);
+  cost.tasks[0] = {50, {}, {0}};
+  cost.tasks[1] = {400 * kUs, {0}, {}};
+  EXPECT_TRUE(ExecutorWins(cost));
+  cost.parallel_iterations = 1;  // then the next iteration waits for the heavy task
+  EXPECT_FALSE(ExecutorWins(cost));
+}
+
+TEST(HandBackTest, ExecutorsTimeIsThatOfTheChainOrOfTheWork) {
+  // Two chains of 5 tasks of 10 us each: with two threads or more a chain's length counts.
+  IterationCost cost = Chain(5, 10 * kUs, 2);
+  IterationCost other = Chain(5, 10 * kUs, 2);
+  for (Task task : other.tasks) {
+    for (int& i : task.reads) i += 5;
+    for (int& i : task.reads_previous) i += 5;
+    cost.tasks.push_back(task);
+  }
+  cost.nodes = 10;
+  EXPECT_DOUBLE_EQ(ExecutorNs(cost), 5 * (10 * kUs + kNodeNs));
+  cost.threads = 1;
+  EXPECT_DOUBLE_EQ(ExecutorNs(cost), 10 * (10 * kUs + kNodeNs));
+}
+
+TEST(HandBackTest, MightWinIsNeverStricterThanTheEstimate) {
+  for (int threads : {2, 3, 8, 64, 128}) {
+    for (double us : {0.1, 0.5, 1.0, 5.0, 50.0}) {
+      const IterationCost cost = Independent(7, us * kUs, threads);
+      if (ExecutorWins(cost)) {
+        EXPECT_TRUE(MightWin(7 * us * kUs, 7, threads)) << threads << " " << us;
+      }
+    }
+  }
+}
+
+TEST(HandBackTest, TasksReadWhatWroteTheirRegistersLast) {
+  // while 0 < 1: 3 = f(0), 4 = g(3, 1), 0 = 4
+  LoopCode code;
+  code.variables = {0};
+  code.condition.resize(1);
+  code.condition[0].inputs = {{0}, {1}};
+  code.condition[0].outputs = {2};
+  code.body.resize(2);
+  code.body[0].inputs = {{0}};
+  code.body[0].outputs = {3};
+  code.body[1].inputs = {{3}, {1}};
+  code.body[1].outputs = {4};
+  code.body[1].after = {~0};
+  code.next = {{{4}, 0}};
+  const std::vector<Task> tasks = TasksOf(code);
+  ASSERT_EQ(tasks.size(), 3);
+  EXPECT_THAT(tasks[0].reads, IsEmpty());
+  EXPECT_THAT(tasks[0].reads_previous, ElementsAre(2));
+  EXPECT_THAT(tasks[1].reads_previous, ElementsAre(2));
+  EXPECT_THAT(tasks[2].reads, ElementsAre(1, 0));
+  EXPECT_THAT(tasks[2].reads_previous, IsEmpty());
+}
+
+TEST(HandBackTest, ABranchIsReadByWhatItGuards) {
+  LoopCode code;
+  code.body.resize(2);
+  code.body[0].action = Instruction::kBranch;
+  code.body[0].sides = {5, 6};
+  code.body[1].guards = {6};
+  EXPECT_THAT(TasksOf(code)[1].reads, ElementsAre(0));
+}
+
+}  // namespace
+}  // namespace tensor_array_grad
