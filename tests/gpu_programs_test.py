@@ -199,7 +199,7 @@ def value_and_gradient(
     ("program", "ops"),
     [
         (recurrence, ["ListAccumulate", "PushAccumulators", "PopAccumulators"]),
-        (reads, ["ListGetItemIf", "ListAccumulateIf", "PushAccumulators", "PopAccumulators"]),
+        (reads, ["ListAccumulateIf", "PushAccumulators", "PopAccumulators"]),
     ],
 )
 def test_the_ops_of_the_graph_pass_keep_a_loops_values(

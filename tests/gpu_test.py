@@ -77,7 +77,6 @@ def test_no_op_lacks_a_kernel_that_stock_has_on_a_gpu() -> None:
         ("ListAccumulate", ["element_shape", "index", "num_elements"]),
         ("ListAccumulateLike", ["index"]),
         ("ListAccumulateIf", ["index", "predicate"]),
-        ("ListGetItemIf", ["element_shape", "index", "predicate"]),
     ],
 )
 def test_our_own_ops_are_served_where_the_graph_pass_puts_them(op: str, on_host: list[str]) -> None:

@@ -23,24 +23,13 @@ tensor_array_grad.enable()
 RULES = (
     "accumulate",
     "conditional",
-    "conditional_read",
-    "twin",
-    "invariant",
     "recompute",
     "accumulators",
-    "pivot",
 )
 # Programs in which a rule must find something.
 FIND = {
     "accumulate": [loops.read_loop, loops.recurrence, loops.scanned],
     "conditional": [loops.reads_if_not, loops.reads_out_of_bounds_in_no_branch],
-    "conditional_read": [
-        loops.reads_if_not,
-        loops.reads_out_of_bounds_in_no_branch,
-        loops.reads_that_fall_back,
-    ],
-    "twin": [loops.read_loop, loops.mapped, loops.counters_of_many_kinds],
-    "invariant": [loops.read_loop, loops.mapped, loops.invariant_read_afterwards],
     "recompute": [
         loops.what_follows_from_the_step,
         loops.steps_counted_from_elsewhere,
@@ -50,7 +39,6 @@ FIND = {
         loops.mapped,
     ],
     "accumulators": [loops.recurrence, loops.an_early_end, loops.scanned],
-    "pivot": [loops.read_loop, loops.recurrence, loops.branches_in_branches],
 }
 
 
@@ -123,12 +111,6 @@ def test_a_read_in_a_branch_adds_to_the_gradient_in_one_op(counted):
     assert counted["kernels.TensorArrayGrad>ListAccumulateIf"] == N
     for op in ("SetItem", "Reserve"):
         assert counted[f"kernels.TensorList{op}"] == 0
-
-
-def test_a_read_in_a_branch_is_one_op(counted):
-    gradient_of(loops.reads_that_fall_back)
-    assert counted["kernels.TensorArrayGrad>ListGetItemIf"] == 2 * N
-    assert counted["kernels.TensorListGetItem"] == 0
 
 
 @pytest.mark.parametrize(

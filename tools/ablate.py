@@ -38,12 +38,8 @@ from benchmarks.harness import Plan, Server
 RULES = (
     "accumulate",
     "conditional",
-    "conditional_read",
-    "twin",
-    "invariant",
     "recompute",
     "accumulators",
-    "pivot",
 )
 LOOPS_VARIABLE = "TENSOR_ARRAY_GRAD_LOOPS"
 RULES_VARIABLE = "TENSOR_ARRAY_GRAD_RULES"

@@ -16,7 +16,7 @@ namespace tensor_array_grad {
 // where i, x and l come from Switches by p: the new op reads what those read. As AccumulateRule,
 // and only where i, x and l are alive wherever p is, so that they are in steps that take the other
 // branch; where nobody else reads a node between the Switches and the sum; and where these wait for
-// nothing but the branch. The pivots are left to PivotRule, which follows.
+// nothing but the branch.
 class ConditionalRule : public Rule {
  public:
   const char* name() const override { return "conditional"; }

@@ -15,13 +15,9 @@
 #include "cc/core/counters.h"
 #include "cc/graph/accumulate_rule.h"
 #include "cc/graph/accumulator_rule.h"
-#include "cc/graph/conditional_read_rule.h"
 #include "cc/graph/conditional_rule.h"
-#include "cc/graph/invariant_rule.h"
-#include "cc/graph/pivot_rule.h"
 #include "cc/graph/recompute_rule.h"
 #include "cc/graph/rule.h"
-#include "cc/graph/twin_rule.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/device.h"
 #include "tensorflow/core/framework/function.h"
@@ -61,12 +57,8 @@ std::vector<std::unique_ptr<CountedRule>>& Rules() {
     auto* all = new std::vector<std::unique_ptr<CountedRule>>;
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulateRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<ConditionalRule>()));
-    all->push_back(std::make_unique<CountedRule>(std::make_unique<ConditionalReadRule>()));
-    all->push_back(std::make_unique<CountedRule>(std::make_unique<TwinRule>()));
-    all->push_back(std::make_unique<CountedRule>(std::make_unique<InvariantRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<RecomputeRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulatorRule>()));
-    all->push_back(std::make_unique<CountedRule>(std::make_unique<PivotRule>()));
     all->erase(std::remove_if(all->begin(), all->end(),
                               [](const auto& rule) { return !IsAllowed(rule->rule->name()); }),
                all->end());

@@ -91,10 +91,16 @@ std::vector<LoopCount> LoopCountsOf(const Node& loop_cond) {
 }
 
 Source Origin(Source source) {
-  while (source.node->IsIdentity() || IsConstantEnter(*source.node)) {
-    source = InputOf(*source.node, 0);
+  for (;;) {
+    const auto outside = FromOutside(source);
+    if (outside) {
+      source = *outside;
+    } else if (source.node->IsIdentity()) {
+      source = InputOf(*source.node, 0);
+    } else {
+      return source;
+    }
   }
-  return source;
 }
 
 std::optional<int64_t> IntegerOf(Source source) {

@@ -34,7 +34,7 @@ std::optional<LoopCount> LoopCountOf(const LoopVariable& variable,
 // All counts among the variables of the loop, in the order in which their nodes were made.
 std::vector<LoopCount> LoopCountsOf(const tensorflow::Node& loop_cond);
 
-// Where the value of `source` comes from, past Identities and constants of loops.
+// Where the value of `source` comes from, past Identities and what FromOutside looks past.
 Source Origin(Source source);
 
 // The integer that `source` is: a scalar Const of int32 or int64, past what Origin looks past.

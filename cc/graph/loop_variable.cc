@@ -50,6 +50,24 @@ std::optional<LoopVariable> LoopVariableOf(Node* gate) {
   return found;
 }
 
+std::optional<Source> FromOutside(Source value) {
+  if (IsConstantEnter(*value.node)) return InputOf(*value.node, 0);
+  Node* gate = value.node;
+  if (gate->IsMerge() && value.slot == 0) {
+    for (const Edge* edge : value.node->out_edges()) {
+      if (edge->dst()->IsSwitch() && edge->dst_input() == 0) gate = edge->dst();
+    }
+  } else if (value.slot != 1) {
+    return std::nullopt;
+  }
+  const auto variable = LoopVariableOf(gate);
+  if (!variable || (value.node != gate && value.node != variable->merge)) return std::nullopt;
+  Source update = variable->update();
+  while (update.node->IsIdentity()) update = InputOf(*update.node, 0);
+  if (!(update == Source{gate, 1})) return std::nullopt;
+  return variable->initial();
+}
+
 std::vector<LoopVariable> LoopVariablesOf(const Node& loop_cond) {
   std::vector<LoopVariable> found;
   for (const Edge* edge : loop_cond.out_edges()) {
@@ -88,11 +106,6 @@ bool WaitsForBodyAlone(const Node& node, const Node& loop_cond) {
   return WaitsOnlyFor(node, [&](const Node& other) { return IsBodyGate(other, loop_cond); });
 }
 
-bool IsConstantEnter(const Node& node) {
-  bool constant;
-  return node.IsEnter() && TryGetNodeAttr(node.attrs(), "is_constant", &constant) && constant;
-}
-
 void AnchorConstant(Node* enter, Node* next, Graph* graph) { graph->AddControlEdge(enter, next); }
 
 void RemoveOrAnchorConstant(Node* enter, Node* next, Graph* graph) {
@@ -112,40 +125,6 @@ bool IsOnOneDevice(const LoopVariable& variable) {
     if (node != nullptr && !OnSameDevice(*node, *variable.enter)) return false;
   }
   return true;
-}
-
-bool IsMergeIndexRead(const LoopVariable& variable) {
-  const auto& edges = variable.merge->out_edges();
-  return std::any_of(edges.begin(), edges.end(),
-                     [](const Edge* edge) { return edge->src_output() == 1; });
-}
-
-bool WaitsForNothingOfItsOwn(const LoopVariable& variable,
-                             const std::vector<LoopVariable>& variables) {
-  const Node* const loop_cond = InputOf(*variable.gate, 1).node;
-  for (const Edge* edge : variable.next->in_edges()) {
-    if (!edge->IsControlEdge() || IsBodyGate(*edge->src(), *loop_cond)) continue;
-    for (const LoopVariable& other : variables) {
-      if (!WaitsFor(*other.next, *edge->src())) return false;
-    }
-  }
-  return true;
-}
-
-std::vector<Node*> BodyGatesOf(const std::vector<LoopVariable>& variables) {
-  std::vector<Node*> found;
-  for (const LoopVariable& variable : variables) {
-    const Node* const loop_cond = InputOf(*variable.gate, 1).node;
-    for (const Edge* edge : variable.gate->out_edges()) {
-      if (IsBodyGate(*edge->dst(), *loop_cond)) found.push_back(edge->dst());
-    }
-  }
-  // By id, so that equal graphs are rewritten alike: edges have no order of their own.
-  std::sort(found.begin(), found.end(), [](const Node* a, const Node* b) {
-    const bool used_a = IsWaitedFor(*a), used_b = IsWaitedFor(*b);
-    return used_a != used_b ? used_a : a->id() < b->id();
-  });
-  return found;
 }
 
 StepNodes::StepNodes(const std::vector<LoopVariable>& variables) {

@@ -34,6 +34,10 @@ std::optional<LoopVariable> LoopVariableOf(tensorflow::Node* gate);
 // which their nodes were made: a loop counter comes first.
 std::vector<LoopVariable> LoopVariablesOf(const tensorflow::Node& loop_cond);
 
+// Where `value`, which is read in a loop, comes from outside of it if it is the same in every
+// iteration: it is a constant of the loop, or a variable that never changes.
+std::optional<Source> FromOutside(Source value);
+
 // Whether the loop of `variables` takes a list along: as a variable, or as a constant of the loop.
 bool CarriesList(const std::vector<LoopVariable>& variables, const tensorflow::Graph& graph);
 
@@ -43,9 +47,6 @@ bool IsBodyGate(const tensorflow::Node& node, const tensorflow::Node& loop_cond)
 
 // Whether `node` waits for nothing but body gates of the loop.
 bool WaitsForBodyAlone(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
-
-// Whether `node` brings a constant into a loop, which all steps see.
-bool IsConstantEnter(const tensorflow::Node& node);
 
 // Makes every step of the loop of `next` wait for `enter`, a constant of the loop. The executor
 // looks whether the first step is done when one of its nodes ends, not when the last constant
@@ -64,17 +65,6 @@ bool HasRingOfItsOwn(const LoopVariable& variable);
 
 // Whether all nodes of the ring sit on one device.
 bool IsOnOneDevice(const LoopVariable& variable);
-
-// Whether somebody asks the merge where its value came from.
-bool IsMergeIndexRead(const LoopVariable& variable);
-
-// Whether the next step of each of `variables`, all of the loop, waits for all that this one's
-// waits for, so that nothing in the next step runs before it without this one.
-bool WaitsForNothingOfItsOwn(const LoopVariable& variable,
-                             const std::vector<LoopVariable>& variables);
-
-// All body gates that hang on `variables`, those that somebody waits for first.
-std::vector<tensorflow::Node*> BodyGatesOf(const std::vector<LoopVariable>& variables);
 
 // Nodes by Node::id(), which, unlike their addresses, are never given to another node.
 using NodeIds = std::unordered_set<int>;

@@ -25,6 +25,11 @@ Source InputOf(const Node& node, int index) {
   return {edge->src(), edge->src_output()};
 }
 
+bool IsConstantEnter(const Node& node) {
+  bool is_constant = false;
+  return node.IsEnter() && TryGetNodeAttr(node.attrs(), "is_constant", &is_constant) && is_constant;
+}
+
 bool HasOneConsumer(const Node& node) {
   return node.out_edges().size() == 1 && !(*node.out_edges().begin())->IsControlEdge();
 }
@@ -34,12 +39,6 @@ bool IsWaitedFor(const Node& node) {
     if (edge->IsControlEdge() && !edge->dst()->IsSink()) return true;
   }
   return false;
-}
-
-bool WaitsFor(const Node& node, const Node& other) {
-  return std::any_of(node.in_edges().begin(), node.in_edges().end(), [&](const Edge* edge) {
-    return edge->IsControlEdge() && edge->src() == &other;
-  });
 }
 
 bool WaitsOnlyFor(const Node& node, absl::FunctionRef<bool(const Node&)> allowed) {

@@ -24,15 +24,15 @@ struct Source {
 // What feeds input `index` of `node`, or a null node where nothing does.
 Source InputOf(const tensorflow::Node& node, int index);
 
+// Whether `node` is an Enter that brings a constant into a loop: a value that all iterations share.
+bool IsConstantEnter(const tensorflow::Node& node);
+
 // Whether `node` has exactly one outgoing edge, and that one is data. A control edge counts as a
 // consumer: whoever waits for the node would lose what it waits for.
 bool HasOneConsumer(const tensorflow::Node& node);
 
 // Whether a node other than the sink waits for `node` by a control edge.
 bool IsWaitedFor(const tensorflow::Node& node);
-
-// Whether `node` waits for `other` by a control edge.
-bool WaitsFor(const tensorflow::Node& node, const tensorflow::Node& other);
 
 // Whether all that `node` waits for, but the source, is `allowed`.
 bool WaitsOnlyFor(const tensorflow::Node& node,

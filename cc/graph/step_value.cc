@@ -50,13 +50,18 @@ std::optional<int> ElementShapeInput(const Node& list) {
   return std::nullopt;
 }
 
-// The shape of what `asking` says of a list that the loop takes along as a constant.
+// The list that `asking` asks as it is outside of the loop, if it is the same in every iteration.
+std::optional<Source> ListOutside(const Node& asking) {
+  Source list = InputOf(asking, 0);
+  while (list.node->IsIdentity()) list = InputOf(*list.node, 0);
+  return FromOutside(list);
+}
+
+// The shape of what `asking` says of a list that does not change in the loop.
 std::optional<Shape> ShapeOfAnswer(const Node& asking) {
-  const Source enter = InputOf(asking, 0);
-  if (!IsConstantEnter(*enter.node) || !OnSameDevice(*InputOf(*enter.node, 0).node, asking)) {
-    return std::nullopt;
-  }
-  const Node& list = *Origin(enter).node;
+  const auto outside = ListOutside(asking);
+  if (!outside || !OnSameDevice(*outside->node, asking)) return std::nullopt;
+  const Node& list = *Origin(*outside).node;
   const auto input = ElementShapeInput(list);
   if (!input) return std::nullopt;
   if (IsOf(asking, "TensorListLength")) return Shape{};
@@ -136,10 +141,9 @@ std::optional<Shape> StepValues::FindShape(Source value, int depth) {
   const Node& node = *value.node;
   if (depth > kDeepest || !OnSameDevice(node, *loops_.back.sum)) return std::nullopt;
   if (loops_.CountAt(value) != nullptr) return Shape{};
-  if (IsConstantEnter(node)) {
-    const Source outside = InputOf(node, 0);
-    if (!OnSameDevice(*outside.node, node)) return std::nullopt;
-    const bool scalar = IsScalarConstant(*Origin(outside).node) || IsScalarCountAtEnd(outside);
+  if (const auto outside = FromOutside(value)) {
+    if (!OnSameDevice(*outside->node, node)) return std::nullopt;
+    const bool scalar = IsScalarConstant(*Origin(*outside).node) || IsScalarCountAtEnd(*outside);
     return scalar ? std::optional<Shape>(Shape{}) : std::nullopt;
   }
   if (!WaitsForBodyAlone(node, loops_.forward())) return std::nullopt;
@@ -197,10 +201,10 @@ absl::StatusOr<Source> StepValueBuilder::InStepsTaken(Source constant) {
 absl::StatusOr<Source> StepValueBuilder::Build(Source value) {
   Node* const node = value.node;
   if (const LoopCount* const count = loops_.CountAt(value)) return CountBack(*count);
-  if (IsConstantEnter(*node)) return BringIn(InputOf(*node, 0));
+  if (const auto outside = FromOutside(value)) return BringIn(*outside);
   if (node->IsIdentity()) return Again(InputOf(*node, 0));
   if (AsksAList(*node)) {
-    const auto before = Copy(*node, {InputOf(*InputOf(*node, 0).node, 0)});
+    const auto before = Copy(*node, {*ListOutside(*node)});
     return before.ok() ? BringIn(*before) : before;
   }
   std::vector<Source> inputs;

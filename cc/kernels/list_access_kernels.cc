@@ -148,7 +148,7 @@ class GetItemOp : public CheapListKernel {
   using CheapListKernel::CheapListKernel;
 
  protected:
-  enum Inputs { kList, kIndex, kElementShape, kPredicate, kOtherwise };
+  enum Inputs { kList, kIndex, kElementShape };
 
   absl::Status Run(OpKernelContext* ctx) override {
     InputList list;
@@ -184,25 +184,6 @@ class GetItemOp : public CheapListKernel {
     }
     return OutputZeros(ctx, 0, shape, element_dtype_);
   }
-};
-
-class ListGetItemIfOp : public GetItemOp {
- public:
-  explicit ListGetItemIfOp(OpKernelConstruction* ctx) : GetItemOp(ctx) {
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("wanted", &wanted_));
-  }
-
- protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    bool predicate;
-    TF_RETURN_IF_ERROR(GetPredicate(ctx, kPredicate, &predicate));
-    if (predicate == wanted_) return GetItemOp::Run(ctx);
-    ctx->set_output(0, ctx->input(kOtherwise));
-    return absl::OkStatus();
-  }
-
- private:
-  bool wanted_ = true;
 };
 
 // InvalidArgument unless `item` can be set in a list of elements of `shape`.
@@ -406,7 +387,7 @@ class ListAccumulateIfOp : public ListAccumulateLikeOp {
 
  protected:
   absl::Status Run(OpKernelContext* ctx) override {
-    bool predicate;
+    bool predicate = false;
     TF_RETURN_IF_ERROR(GetPredicate(ctx, kPredicate, &predicate));
     return predicate == wanted_ ? ListAccumulateLikeOp::Run(ctx) : AddZeros(ctx);
   }
@@ -457,10 +438,6 @@ KernelTable ListAccessKernels() {
       {"TensorArrayGrad>ListAccumulateIf",
        MakeKernel<ListAccumulateIfOp>,
        {"index", "predicate"},
-       GpuElements()},
-      {"TensorArrayGrad>ListGetItemIf",
-       MakeKernel<ListGetItemIfOp>,
-       {"index", "element_shape", "predicate"},
        GpuElements()},
   };
 }

@@ -183,9 +183,7 @@ void Liveness::AddLoop(const Frame& loop) {
   bool as_one = true;
   for (const Node* enter : loop.enters) {
     Conditions conditions = Inputs(*enter);
-    bool is_constant = false;
-    (void)TryGetNodeAttr(enter->attrs(), "is_constant", &is_constant);
-    if (is_constant) {
+    if (IsConstantEnter(*enter)) {
       constants = Both(constants, conditions);
     } else if (variables == nullptr) {
       variables = &(of_loop_[&loop] = std::move(conditions));

@@ -26,11 +26,6 @@ using tensorflow::Node;
 // Constants of more bytes than this, which would be there twice, are left to the stock loop.
 constexpr int64_t kMostConstantBytes = 64 << 20;
 
-bool IsConstantEnter(const Node& enter) {
-  bool is_constant = false;
-  return TryGetNodeAttr(enter.attrs(), "is_constant", &is_constant) && is_constant;
-}
-
 // What `node` reads or waits for within its frame and iteration; an Exit of a loop inside stands for
 // all that enters that loop.
 std::vector<Node*> InputsWithin(const Node& node,

@@ -73,11 +73,6 @@ void CollectNodes(const Frame& frame, std::vector<Node*>* nodes) {
   for (const Frame* child : frame.children) CollectNodes(*child, nodes);
 }
 
-bool IsConstantEnter(const Node& enter) {
-  bool is_constant = false;
-  return TryGetNodeAttr(enter.attrs(), "is_constant", &is_constant) && is_constant;
-}
-
 // The Enter nodes of variables, then those of constants: the order of RunLoop's inputs.
 std::vector<Node*> InInputOrder(const Frame& loop) {
   std::vector<Node*> enters = loop.enters;
@@ -90,6 +85,7 @@ std::vector<Node*> InInputOrder(const Frame& loop) {
 absl::Status Extract(const Frame& loop, const std::vector<Node*>& enters, const Graph& graph,
                      std::string* frame) {
   Graph part(graph.flib_def());
+  part.set_versions(graph.versions());
   std::unordered_map<const Node*, Node*> copies;
   std::vector<Node*> nodes = enters;
   CollectNodes(loop, &nodes);

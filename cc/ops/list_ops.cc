@@ -48,13 +48,6 @@ absl::Status ListAccumulateShape(InferenceContext* c) {
 
 absl::Status ListAccumulateLikeShape(InferenceContext* c) { return AccumulatedListShape(c, -1); }
 
-absl::Status ListGetItemIfShape(InferenceContext* c) {
-  ShapeHandle unused;
-  for (int i : {0, 1, 3}) TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 0, &unused));
-  c->set_output(0, c->UnknownShape());
-  return absl::OkStatus();
-}
-
 // The lists that a loop fills for its gradient, as one. TensorFlow's own types say nothing of what
 // a variant of several lists holds, so only the scalars are inferred.
 
@@ -151,31 +144,6 @@ item: The addend; its shape agrees with the element shapes of both lists where i
 like: The list that was read; it has n elements.
 predicate: Scalar, which branch was taken.
 output_handle: The list with the sum at `index`, or its own elements.
-element_dtype: Type of the elements.
-wanted: The branch that reads.
-)doc");
-
-REGISTER_OP("TensorArrayGrad>ListGetItemIf")
-    .Input("list: variant")
-    .Input("index: int32")
-    .Input("element_shape: int32")
-    .Input("predicate: bool")
-    .Input("otherwise: element_dtype")
-    .Output("item: element_dtype")
-    .Attr("element_dtype: type")
-    .Attr("wanted: bool")
-    .SetShapeFn(ListGetItemIfShape)
-    .Doc(R"doc(
-TensorListGetItem where `predicate` is `wanted`; elsewhere `otherwise`.
-
-A read in one branch of a conditional, as one op.
-
-list: The list to read, n elements of `element_dtype`.
-index: Scalar, in [0, n) where the item is wanted.
-element_shape: The shape of an element that is not set, where the list does not tell it.
-predicate: Scalar, which branch was taken.
-otherwise: What the other branch returns.
-item: The element at `index`, or `otherwise`.
 element_dtype: Type of the elements.
 wanted: The branch that reads.
 )doc");
