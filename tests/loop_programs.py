@@ -1,10 +1,10 @@
-"""Loops over arrays, of every kind that the graph pass looks at: functions of float64 [N, 2]."""
+"""Loops over arrays, and all loops that tests run (LOOPS): functions of float64 [N, 2]."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
-N = 6
+from tests.plain_loop_programs import PLAIN_LOOPS, N
 
 
 def unstacked(x):
@@ -457,4 +457,5 @@ LOOPS = [
     scanned_backwards,
     of_the_length_of_an_array,
     a_gradient_of_a_gradient,
+    *PLAIN_LOOPS,
 ]

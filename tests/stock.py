@@ -227,6 +227,23 @@ class Runner:
         finally:
             self._drop_worker()
 
+    def start_call(self, function: str, *args: object) -> None:
+        """Calls "module:function" in the worker, which lives on; `finish_call` gives the result."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `finish_call` will see
+            send(self._worker_socket(), ("call", function, args))
+
+    def finish_call(self, timeout: float = 300.0) -> Any:
+        """Returns what `call` would return for the call that was started."""
+        try:
+            return receive(self._worker_socket(), timeout)
+        except (EOFError, TimeoutError) as gone:
+            return self._bury(gone, timeout)
+
+    def restart(self) -> None:
+        """Ends the worker; the next program or call gets a new one."""
+        self._drop_worker()
+        self._worker = None
+
     def submit(self, program: Program, mode: str = "eager") -> None:
         """Sends `program` off; `collect` gives its outcomes. Some tens may be under way at once."""
         self._worker_socket()

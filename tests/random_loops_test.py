@@ -1,0 +1,106 @@
+"""Random programs with loops give the same results on ours and on stock."""
+
+from __future__ import annotations
+
+import collections
+
+import numpy as np
+import pytest
+
+from tests import random_loops
+from tests.random_loops import LoopProgram, Ran, Tally, random_loop
+
+# Found in the first programs, each at least once.
+# fmt: off
+_FEATURES = [
+    "while_loop", "autograph", "for_range", "depth_2", "depth_3", "inner_count_varies",
+    "zero_iterations", "cond", "cond_in_loop", "branch_in_branch", "switch_case", "switch_in_loop",
+    "early_exit", "ends_by_data", "counts_down", "step_of_two", "swapped", "rotated", "invariant",
+    "captured_returned", "loop_in_taken_branch", "loop_in_untaken_branch", "maximum_iterations",
+    "only_maximum_iterations", "parallel_iterations_1", "parallel_iterations_2",
+    "parallel_iterations_10", "array_fixed", "array_dynamic", "array_clear_after_read",
+    "array_kept", "array_unstack", "array_scatter", "array_read", "array_write", "array_stack",
+    "array_gather", "array_concat", "array_split", "array_recurrence", "array_write_in_branch",
+    "array_list", "array_v3", "array_of_float16", "array_of_float32", "array_of_float64",
+    "array_of_bfloat16", "array_of_complex64", "array_of_complex128", "array_of_int32",
+    "array_of_int64", "array_of_bool", "array_of_string", "raw_list", "scan", "map_fn", "foldl",
+    "foldr", "variable", "variable_read", "variable_assigned", "shape_changes", "shape_invariants",
+    "dtype_float16", "dtype_float32", "dtype_float64", "dtype_bfloat16", "dtype_complex64",
+    "dtype_complex128", "dtype_int32", "dtype_int64", "dtype_bool", "dtype_string",
+    "numpy_function", "py_function", "called", "called_with_a_loop", "custom_gradient", "assert",
+    "error_division", "error_range", "error_reshape", "error_assert", "mode_value",
+    "mode_tape_inside", "mode_tape_outside", "mode_gradients", "mode_second_order",
+    "mode_hessian_vector", "mode_jacobian", "mode_session_v1", "mode_session_v2",
+]
+# fmt: on
+_COVERED_BY = 400  # programs, enough for the rarest feature
+
+
+@pytest.fixture(scope="module")
+def pair():
+    with random_loops.Pair() as started:
+        yield started
+
+
+# Every seventh number: the programs of a stride are as mixed as those of a range.
+@pytest.mark.parametrize("first", [0, 140, 280, 420])
+def test_random_loops_give_the_results_of_stock(pair, capfd, first):
+    tally = random_loops.compare(pair, range(first, first + 98, 7), quiet=True)
+    out = capfd.readouterr().out
+    assert tally.differences == 0, out
+    assert tally.programs == 14
+    assert tally.values > 50
+    assert tally.unbuilt == 0, tally.unexpected
+
+
+def test_the_programs_cover_every_kind_of_loop():
+    counts = collections.Counter()
+    for seed in range(_COVERED_BY):
+        counts.update(random_loop(seed).features)
+    assert [feature for feature in _FEATURES if not counts[feature]] == []
+    assert counts["error"] < 0.15 * _COVERED_BY
+
+
+def test_a_program_is_a_function_of_its_number():
+    again = random_loop.__wrapped__(3)
+    assert again == random_loop(3)
+    assert again.text != random_loop(4).text
+
+
+def _program() -> LoopProgram:
+    return random_loop(3)
+
+
+def _ran(**changes: object) -> Ran:
+    results = {
+        "values": [np.array([1.0, np.nan])],
+        "gradients": [np.array([0.0])],
+        "effects": [np.array(3)],
+    }
+    return Ran(**{**results, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, []),
+        ({"values": [np.array([1.0, -np.nan])]}, []),
+        ({"gradients": [np.array([-0.0])]}, []),
+        ({"values": [np.array([-1.0, np.nan])]}, ["values[0]"]),
+        ({"values": [np.array([1.0, np.nan], np.float32)]}, ["values[0]"]),
+        ({"values": []}, ["values"]),
+        ({"gradients": [np.array([1e-300])]}, ["gradients[0]"]),
+        ({"effects": [np.array(4)]}, ["effects[0]"]),
+        ({"error": ("InvalidArgumentError", "division by zero")}, ["error"]),
+        ({"unbuilt": "ValueError"}, ["building"]),
+    ],
+)
+def test_a_different_result_is_a_difference(changes, found):
+    lines = Tally().add(_program(), _ran(**changes), _ran())
+    assert [line.split(":")[0] for line in lines] == found
+
+
+def test_a_zero_of_another_sign_is_a_difference_in_values_alone():
+    got, want = np.array([-0.0]), np.array([0.0])
+    assert not random_loops.same_value(got, want)
+    assert random_loops.same_gradient(got, want)
