@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/graph/node_util.h"
+#include "cc/loop/compiler.h"
 #include "cc/loop/eligibility.h"
 #include "cc/loop/frame.h"
 #include "tensorflow/core/common_runtime/graph_constructor.h"

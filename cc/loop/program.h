@@ -4,8 +4,6 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/status/statusor.h"
-#include "cc/loop/frame.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/graph/graph.h"
 
@@ -100,13 +98,6 @@ struct Program {
   int registers = 0;
   int flags = 0;
 };
-
-// The program of `frame`, an outermost loop to be run in one kernel. O(n log n) for n nodes, but
-// O(k^2) for the k readers of one value.
-//
-// The code ends before the iteration that is not taken; the stock loop behind the op runs that one.
-// FailedPrecondition, "reason: detail", where the loop must be left to the executor.
-absl::StatusOr<Program> Compile(const Frame& frame);
 
 }  // namespace tensor_array_grad
 

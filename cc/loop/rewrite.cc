@@ -7,8 +7,8 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "cc/graph/node_util.h"
+#include "cc/loop/compiler.h"
 #include "cc/loop/liveness.h"
-#include "cc/loop/program.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
 

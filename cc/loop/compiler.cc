@@ -1,4 +1,4 @@
-#include "cc/loop/program.h"
+#include "cc/loop/compiler.h"
 
 #include <algorithm>
 #include <map>
