@@ -26,12 +26,14 @@ MAY_INCLUDE = {
     "device": ("cc/core/element_ops.h", "cc/core/counters.h"),
     "resource": ("cc/core/",),
     "lists": ("cc/core/counters.h", "cc/core/release.h"),
-    "kernels": ("cc/resource/", "cc/device/", "cc/core/", "cc/lists/"),
+    "kernels": ("cc/resource/", "cc/device/", "cc/core/", "cc/lists/", "cc/loop/"),
     "ops": (),
+    # What a graph is made of, and counts of what was rewritten.
+    "loop": ("cc/core/counters.h", "cc/graph/node_util.h"),
     "graph": ("cc/core/counters.h", "cc/core/mutable_tensors.h"),
     # To read the counters of a library that it opened; declarations only.
     "api": ("cc/bind/entry_points.h",),
-    "bind": ("cc/core/counters.h", "cc/resource/", "cc/kernels/", "cc/graph/", "cc/lists/"),
+    "bind": ("cc/core/counters.h", "cc/resource/", "cc/kernels/", "cc/graph/", "cc/lists/", "cc/loop/"),
     "testing": ("cc/core/", "cc/device/", "cc/ops/"),
 }
 # TensorFlow headers that would give a lower layer what only a higher one may know.

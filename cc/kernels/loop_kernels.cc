@@ -10,9 +10,9 @@
 #include "cc/loop/executable.h"
 #include "cc/loop/interpreter.h"
 #include "cc/loop/loop_pass.h"
+#include "tensorflow/core/platform/cpu_info.h"
+#include "tensorflow/core/profiler/lib/traceme.h"
 #include "tensorflow/core/protobuf/config.pb.h"
-#include "tsl/platform/cpu_info.h"
-#include "tsl/profiler/lib/traceme.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -28,7 +28,7 @@ Counter passed("loops.passed_by_for_a_trace");
 
 // Whether each op of the loop is to be seen: the stock loop shows them.
 bool IsTraced(OpKernelContext* ctx) {
-  return ctx->stats_collector() != nullptr || tsl::profiler::TraceMe::Active();
+  return ctx->stats_collector() != nullptr || tensorflow::profiler::TraceMe::Active();
 }
 
 // A loop that was handed back stays with the executor for so many runs; then it is measured again,
@@ -37,7 +37,7 @@ constexpr int kRunsLeft = 64;
 
 // The threads that the executor has for kernels of one graph.
 int Threads(OpKernelContext* ctx) {
-  const int cores = tsl::port::MaxParallelism();
+  const int cores = tensorflow::port::MaxParallelism();
   const tensorflow::ConfigProto* const config = ctx->session_config();
   if (ctx->run_all_kernels_inline()) return 1;
   const int asked = config == nullptr ? 0 : config->inter_op_parallelism_threads();

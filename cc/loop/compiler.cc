@@ -26,8 +26,8 @@ using tensorflow::Node;
 // Constants of more bytes than this, which would be there twice, are left to the stock loop.
 constexpr int64_t kMostConstantBytes = 64 << 20;
 
-// What `node` reads or waits for within its frame and iteration; an Exit of a loop inside stands for
-// all that enters that loop.
+// What `node` reads or waits for within its frame and iteration; an Exit of a loop inside stands
+// for all that enters that loop.
 std::vector<Node*> InputsWithin(const Node& node,
                                 const std::unordered_map<const Node*, const Frame*>& loop_of_exit) {
   std::vector<Node*> inputs;
@@ -313,9 +313,8 @@ class FrameCompiler {
   // A register for an output, or -1 where nothing reads it.
   int Output(const Node& node, int slot) {
     const bool read = std::any_of(
-        node.out_edges().begin(), node.out_edges().end(), [slot](const Edge* edge) {
-          return !edge->IsControlEdge() && edge->src_output() == slot;
-        });
+        node.out_edges().begin(), node.out_edges().end(),
+        [slot](const Edge* edge) { return !edge->IsControlEdge() && edge->src_output() == slot; });
     return read ? shared_.NewRegister({&node, slot}) : -1;
   }
 
@@ -444,7 +443,7 @@ class FrameCompiler {
   std::vector<std::pair<Source, int>> next_;  // what becomes which variable
   std::vector<Instruction>* current_ = nullptr;
   std::unordered_map<const Node*, std::vector<int>> instructions_behind_;  // as Instruction::after
-  std::vector<Conditions> condition_when_, body_when_;  // by instruction
+  std::vector<Conditions> condition_when_, body_when_;                     // by instruction
 };
 
 absl::Status Compiler::CompileFrame(const Frame& frame, int* loop) {

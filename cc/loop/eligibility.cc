@@ -20,18 +20,51 @@ using Ops = std::unordered_set<std::string>;
 // another kernel object makes no difference. Any other op with side effects is not known well
 // enough: it may wait for another op, or keep its state in its kernel (the random ops).
 bool MayHaveItsSideEffects(const std::string& op) {
-  static const auto* const exact = new Ops{
-      "Assert", "AssignAddVariableOp", "AssignSubVariableOp", "AssignVariableOp", "CheckNumerics",
-      "CheckNumericsV2", "EagerPyFunc", "Empty", "IsResourceHandleRefCounting",
-      "LookupTableExportV2", "LookupTableFindV2", "LookupTableImportV2", "LookupTableInsertV2",
-      "LookupTableRemoveV2", "LookupTableSizeV2", "NonDeterministicInts", "Print", "PrintV2",
-      "PyFunc", "ReadVariableOp", "ResourceGather", "ResourceGatherNd",
-      "ResourceStridedSliceAssign", "RngReadAndSkip", "RngSkip", "StackCloseV2", "StackPopV2",
-      "StackPushV2", "StackV2", "StatefulRandomBinomial", "StatefulStandardNormal",
-      "StatefulStandardNormalV2", "StatefulTruncatedNormal", "StatefulUniform",
-      "StatefulUniformFullInt", "StatefulUniformInt", "StatelessRandomGetAlg",
-      "TensorArrayGradWithShape", "Timestamp", "VarHandleOp", "VarIsInitializedOp",
-      "VariableShape", "WriteFile", "_ReadVariablesOp", "_VarHandlesOp"};
+  static const auto* const exact = new Ops{"Assert",
+                                           "AssignAddVariableOp",
+                                           "AssignSubVariableOp",
+                                           "AssignVariableOp",
+                                           "CheckNumerics",
+                                           "CheckNumericsV2",
+                                           "EagerPyFunc",
+                                           "Empty",
+                                           "IsResourceHandleRefCounting",
+                                           "LookupTableExportV2",
+                                           "LookupTableFindV2",
+                                           "LookupTableImportV2",
+                                           "LookupTableInsertV2",
+                                           "LookupTableRemoveV2",
+                                           "LookupTableSizeV2",
+                                           "NonDeterministicInts",
+                                           "Print",
+                                           "PrintV2",
+                                           "PyFunc",
+                                           "ReadVariableOp",
+                                           "ResourceGather",
+                                           "ResourceGatherNd",
+                                           "ResourceStridedSliceAssign",
+                                           "RngReadAndSkip",
+                                           "RngSkip",
+                                           "StackCloseV2",
+                                           "StackPopV2",
+                                           "StackPushV2",
+                                           "StackV2",
+                                           "StatefulRandomBinomial",
+                                           "StatefulStandardNormal",
+                                           "StatefulStandardNormalV2",
+                                           "StatefulTruncatedNormal",
+                                           "StatefulUniform",
+                                           "StatefulUniformFullInt",
+                                           "StatefulUniformInt",
+                                           "StatelessRandomGetAlg",
+                                           "TensorArrayGradWithShape",
+                                           "Timestamp",
+                                           "VarHandleOp",
+                                           "VarIsInitializedOp",
+                                           "VariableShape",
+                                           "WriteFile",
+                                           "_ReadVariablesOp",
+                                           "_VarHandlesOp"};
   return exact->count(op) != 0 || absl::StartsWith(op, "ResourceApply") ||
          absl::StartsWith(op, "ResourceScatter") || absl::StartsWith(op, "ResourceSparseApply") ||
          (absl::StartsWith(op, "TensorArray") && absl::EndsWith(op, "V3")) ||
@@ -40,20 +73,32 @@ bool MayHaveItsSideEffects(const std::string& op) {
 
 // Of those, what may run once more.
 bool OnlyLooks(const std::string& op) {
-  static const auto* const ops = new Ops{
-      "Assert", "CheckNumerics", "CheckNumericsV2", "IsResourceHandleRefCounting",
-      "LookupTableFindV2", "LookupTableSizeV2", "ReadVariableOp", "ResourceGather",
-      "ResourceGatherNd", "StatelessRandomGetAlg", "TensorArraySizeV3", "Timestamp", "VarHandleOp",
-      "VarIsInitializedOp", "VariableShape", "_ReadVariablesOp", "_VarHandlesOp"};
+  static const auto* const ops = new Ops{"Assert",
+                                         "CheckNumerics",
+                                         "CheckNumericsV2",
+                                         "IsResourceHandleRefCounting",
+                                         "LookupTableFindV2",
+                                         "LookupTableSizeV2",
+                                         "ReadVariableOp",
+                                         "ResourceGather",
+                                         "ResourceGatherNd",
+                                         "StatelessRandomGetAlg",
+                                         "TensorArraySizeV3",
+                                         "Timestamp",
+                                         "VarHandleOp",
+                                         "VarIsInitializedOp",
+                                         "VariableShape",
+                                         "_ReadVariablesOp",
+                                         "_VarHandlesOp"};
   return ops->count(op) != 0;
 }
 
 // Kernels that may end after Compute has returned, of ops without side effects: those with side
 // effects are not among the known ones.
 bool EndsLater(const std::string& op) {
-  static const auto* const ops = new Ops{"Batch", "BatchFunction", "PartitionedCall",
-                                         "StatelessCase", "StatelessIf", "StatelessWhile",
-                                         "SymbolicGradient", "Unbatch", "UnbatchGrad"};
+  static const auto* const ops = new Ops{
+      "Batch",          "BatchFunction",    "PartitionedCall", "StatelessCase", "StatelessIf",
+      "StatelessWhile", "SymbolicGradient", "Unbatch",         "UnbatchGrad"};
   return ops->count(op) != 0;
 }
 

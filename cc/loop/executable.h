@@ -21,8 +21,8 @@ struct NodeKernel {
   tensorflow::NodeDef def;  // of nodes without a kernel: what errors name
 };
 
-// A program with its kernels, ready to run. Immutable but for the count of runs that are left, hence
-// shared by concurrent runs: a kernel's Compute is thread-safe.
+// A program with its kernels, ready to run. Immutable but for the count of runs that are left,
+// hence shared by concurrent runs: a kernel's Compute is thread-safe.
 struct Executable {
   std::unique_ptr<tensorflow::Graph> graph;  // that the program names nodes of
   Program program;

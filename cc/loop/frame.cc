@@ -22,17 +22,17 @@ using tensorflow::Node;
 bool IsBackEdge(const Edge& edge) { return edge.src()->IsNextIteration() && edge.dst()->IsMerge(); }
 
 bool MakesListVersion(const Node& node) {
-  static const auto* const ops = new std::unordered_set<std::string>{
-      "TensorListSetItem",
-      "TensorListPushBack",
-      "TensorListPopBack",
-      "TensorListResize",
-      "TensorListScatterIntoExistingList",
-      "TensorArrayGrad>ListAccumulate",
-      "TensorArrayGrad>ListAccumulateLike",
-      "TensorArrayGrad>ListAccumulateIf",
-      "TensorArrayGrad>PushAccumulators",
-      "TensorArrayGrad>PopAccumulators"};
+  static const auto* const ops =
+      new std::unordered_set<std::string>{"TensorListSetItem",
+                                          "TensorListPushBack",
+                                          "TensorListPopBack",
+                                          "TensorListResize",
+                                          "TensorListScatterIntoExistingList",
+                                          "TensorArrayGrad>ListAccumulate",
+                                          "TensorArrayGrad>ListAccumulateLike",
+                                          "TensorArrayGrad>ListAccumulateIf",
+                                          "TensorArrayGrad>PushAccumulators",
+                                          "TensorArrayGrad>PopAccumulators"};
   return ops->count(node.type_string()) != 0;
 }
 
@@ -123,7 +123,8 @@ absl::StatusOr<FrameTree> FrameTree::Of(const Graph& graph) {
     return absl::FailedPreconditionError(
         absl::StrCat("node '", unreachable.front(), "' cannot be reached"));
   }
-  // `info` records an Enter in the frame that it leads to, an Exit in the frame that it leads out of.
+  // `info` records an Enter in the frame that it leads to, an Exit in the frame that it leads out
+  // of.
   FrameTree tree;
   std::unordered_map<std::string, Frame*> by_name;
   const auto frame_of = [&](const std::string& name) {

@@ -170,9 +170,9 @@ absl::Status Interpreter::RunKernel(const Instruction& instruction) {
       if (reg >= 0) registers_[reg].Set(std::move(*output.tensor));
       delete output.tensor;
     } else if (reg >= 0) {
-      return AttachDef(absl::InternalError(absl::StrCat("Missing ", i, "-th output from ",
-                                                        node.kernel->name())),
-                       node.kernel->def());
+      return AttachDef(
+          absl::InternalError(absl::StrCat("Missing ", i, "-th output from ", node.kernel->name())),
+          node.kernel->def());
     }
   }
   return absl::OkStatus();
@@ -189,10 +189,10 @@ absl::Status Interpreter::Branch(const Instruction& instruction) {
   } else if (int32_t index; value.Get(&index)) {
     side = index < 0 || index >= sides ? sides - 1 : index;
   } else {
-    return AtNode(
-        absl::InvalidArgumentError(absl::StrCat("The second input must be a scalar, but it has shape ",
-                                                value.tensor()->shape().DebugString())),
-        instruction.node);
+    return AtNode(absl::InvalidArgumentError(
+                      absl::StrCat("The second input must be a scalar, but it has shape ",
+                                   value.tensor()->shape().DebugString())),
+                  instruction.node);
   }
   flags_[instruction.sides[side]] = 1;
   return absl::OkStatus();
@@ -241,10 +241,10 @@ absl::Status Interpreter::CheckCancelled(const LoopCode& code) {
 absl::Status Interpreter::Predicate(const LoopCode& code, bool* taken) {
   Value& value = registers_[code.predicate];
   if (value.Get(taken)) return absl::OkStatus();
-  return AtNode(
-      absl::InvalidArgumentError(absl::StrCat("The second input must be a scalar, but it has shape ",
-                                              value.tensor()->shape().DebugString())),
-      code.loop_cond);
+  return AtNode(absl::InvalidArgumentError(
+                    absl::StrCat("The second input must be a scalar, but it has shape ",
+                                 value.tensor()->shape().DebugString())),
+                code.loop_cond);
 }
 
 absl::Status Interpreter::AtNode(absl::Status error, int node) const {

@@ -113,8 +113,8 @@ Conditions Liveness::Inputs(const Node& node) const {
   Conditions all;
   for (const Edge* edge : node.in_edges()) {
     if (edge->src()->IsSource()) continue;
-    all = Both(all, edge->IsControlEdge() ? OfNode(*edge->src())
-                                          : Of({edge->src(), edge->src_output()}));
+    all = Both(
+        all, edge->IsControlEdge() ? OfNode(*edge->src()) : Of({edge->src(), edge->src_output()}));
   }
   return all;
 }
@@ -130,8 +130,7 @@ void Liveness::AddSwitch(const Node& node) {
 }
 
 int Liveness::Side(Source predicate, int side, int sides, const Conditions& implied) {
-  const auto [found, added] =
-      sides_.insert({{predicate.node->id(), predicate.slot, side}, size()});
+  const auto [found, added] = sides_.insert({{predicate.node->id(), predicate.slot, side}, size()});
   if (added) all_.push_back({predicate, side, sides, implied});
   return found->second;
 }
@@ -161,15 +160,14 @@ bool Liveness::Completes(const std::vector<Conditions>& inputs, Conditions* comm
     if (first.predicate.node == nullptr || first.sides != sides) continue;
     const Conditions rest = Without(inputs.front(), candidate);
     std::vector<bool> taken(sides, false);
-    const bool complete =
-        std::all_of(inputs.begin(), inputs.end(), [&](const Conditions& input) {
-          return std::any_of(input.begin(), input.end(), [&](int id) {
-            const Condition& other = all_[id];
-            if (!(other.predicate == first.predicate) || taken[other.side]) return false;
-            taken[other.side] = true;
-            return Without(input, id) == rest;
-          });
-        });
+    const bool complete = std::all_of(inputs.begin(), inputs.end(), [&](const Conditions& input) {
+      return std::any_of(input.begin(), input.end(), [&](int id) {
+        const Condition& other = all_[id];
+        if (!(other.predicate == first.predicate) || taken[other.side]) return false;
+        taken[other.side] = true;
+        return Without(input, id) == rest;
+      });
+    });
     if (!complete) continue;
     *common = rest;
     return true;

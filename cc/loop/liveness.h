@@ -14,9 +14,9 @@ namespace tensor_array_grad {
 
 // Which outputs of a frame's nodes are alive in an iteration.
 //
-// A conditional in a graph is Switch nodes, which make one of their outputs *dead*, and Merge nodes,
-// which pass on the input that is alive. The executor does not run a node that has a dead input,
-// data or control, and makes its outputs dead; ControlTrigger alone always runs.
+// A conditional in a graph is Switch nodes, which make one of their outputs *dead*, and Merge
+// nodes, which pass on the input that is alive. The executor does not run a node that has a dead
+// input, data or control, and makes its outputs dead; ControlTrigger alone always runs.
 //
 // A *condition* is one reason to be dead: one side of the Switches by one predicate, which is dead
 // unless the predicate has that value; or a Merge of which nothing is known, which may be dead for

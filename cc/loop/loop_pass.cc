@@ -99,8 +99,8 @@ void RewriteLoops(Graph* graph) {
   if (!HasLoop(*graph)) return;
   const absl::StatusOr<FrameTree> tree = FrameTree::Of(*graph);
   if (!tree.ok()) {
-    CountLeft("(all)", absl::FailedPreconditionError(
-                           absl::StrCat("odd frame: ", tree.status().message())));
+    CountLeft("(all)",
+              absl::FailedPreconditionError(absl::StrCat("odd frame: ", tree.status().message())));
     return;
   }
   const auto left = [](const Frame& loop, const absl::Status& why) { CountLeft(loop.name, why); };

@@ -12,8 +12,8 @@ namespace tensor_array_grad {
 // A while loop as code: what the interpreter executes, without kernels.
 //
 // Values live in numbered *registers*. A node that only passes a value on (Identity, Switch,
-// LoopCond, Enter, Exit, NextIteration) has no instruction: its output is the register of its input.
-// Whether a value is alive is not kept with the value but in *flags*, one for each condition
+// LoopCond, Enter, Exit, NextIteration) has no instruction: its output is the register of its
+// input. Whether a value is alive is not kept with the value but in *flags*, one for each condition
 // (liveness.h): a Branch sets the flags of a predicate, and an instruction runs if the flags of its
 // guards are set. An instruction of a branch that is not taken costs one look at its guards.
 //
@@ -55,9 +55,9 @@ struct Instruction {
   int node = -1;  // index into Program::nodes: what errors name, and for kKernel what runs
   Flags guards;   // flags that must be set
   absl::InlinedVector<Read, 4> inputs;
-  absl::InlinedVector<int, 2> outputs;  // registers, -1 where nothing reads the output
-  absl::InlinedVector<int, 1> releases;  // registers emptied afterwards, guards or not
-  absl::InlinedVector<int, 2> sides;     // of a Branch; -1 for a side that no Switch leads to
+  absl::InlinedVector<int, 2> outputs;    // registers, -1 where nothing reads the output
+  absl::InlinedVector<int, 1> releases;   // registers emptied afterwards, guards or not
+  absl::InlinedVector<int, 2> sides;      // of a Branch; -1 for a side that no Switch leads to
   std::vector<Alternative> alternatives;  // of a Merge
   int flag = -1;                          // of a Merge that may be dead: set if it is alive
   int loop = -1;                          // of a Loop: index into Program::loops
@@ -91,7 +91,7 @@ struct ConstantRegister {
 };
 
 struct Program {
-  std::vector<LoopCode> loops;  // the outermost first
+  std::vector<LoopCode> loops;                 // the outermost first
   std::vector<const tensorflow::Node*> nodes;  // the graph's
   std::vector<ConstantRegister> constants;
   std::vector<int> arguments;  // registers of the values that enter, by Enter node

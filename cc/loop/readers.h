@@ -20,8 +20,8 @@ std::vector<Move> InOrder(const std::vector<std::pair<int, int>>& copies,
 // The conditions within an iteration under which each instruction of a frame runs.
 struct WhenRun {
   const Liveness& liveness;
-  const std::vector<Conditions>& condition;  // by instruction of LoopCode::condition
-  const std::vector<Conditions>& body;       // by instruction of LoopCode::body
+  const std::vector<Conditions>& condition;             // by instruction of LoopCode::condition
+  const std::vector<Conditions>& body;                  // by instruction of LoopCode::body
   std::map<int, std::vector<Conditions>> alternatives;  // of Merges, by Instruction::node
 };
 

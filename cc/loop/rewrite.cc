@@ -112,7 +112,8 @@ absl::Status Extract(const Frame& loop, const std::vector<Node*>& enters, const 
   tensorflow::GraphDef def;
   part.ToGraphDef(&def, /*include_flib_def=*/false);
   if (def.ByteSizeLong() > kMostBytes || !def.SerializeToString(frame)) {
-    return absl::FailedPreconditionError("large frame: a graph of this size cannot be an attribute");
+    return absl::FailedPreconditionError(
+        "large frame: a graph of this size cannot be an attribute");
   }
   return absl::OkStatus();
 }
@@ -131,8 +132,8 @@ absl::Status InsertRunLoop(const Frame& loop, Graph* graph) {
   TF_RETURN_IF_ERROR(Extract(loop, enters, *graph, &frame));
   // A session keeps the kernel of a stateful op by the node's name, also for another pruning of the
   // same graph, in which the loop may be another one: the name says which.
-  const std::string name = graph->NewName(absl::StrCat(
-      loop.name, "_in_one_kernel_", absl::Hex(absl::HashOf(frame), absl::kZeroPad16)));
+  const std::string name = graph->NewName(
+      absl::StrCat(loop.name, "_in_one_kernel_", absl::Hex(absl::HashOf(frame), absl::kZeroPad16)));
   std::vector<Source> inputs;
   tensorflow::DataTypeVector variables, constants;
   for (const Node* enter : enters) {

@@ -81,8 +81,8 @@ bool BinaryOnTensors(Operands operands, Allocator* allocator, Value* result) {
   const int64_t n = a_is_scalar ? b->NumElements() : a->NumElements();
   const T* const x = DataOf<T>(*a);
   const T* const y = DataOf<T>(*b);
-  Tensor target = Target(operands[a_is_scalar ? 1 : 0], operands[b_is_scalar ? 0 : 1], result_dtype,
-                         allocator);
+  Tensor target =
+      Target(operands[a_is_scalar ? 1 : 0], operands[b_is_scalar ? 0 : 1], result_dtype, allocator);
   if (!target.IsInitialized()) return false;  // out of memory: the kernel has the words for it
   R* const z = static_cast<R*>(target.data());
   const F f;

@@ -59,9 +59,7 @@ class Value {
   }
 
   bool is_scalar() const { return state_ != kTensor || tensor_.dims() == 0; }
-  tensorflow::DataType dtype() const {
-    return state_ == kTensor ? tensor_.dtype() : scalar_.dtype;
-  }
+  tensorflow::DataType dtype() const { return state_ == kTensor ? tensor_.dtype() : scalar_.dtype; }
 
   // The value as a tensor, made of the number if need be.
   tensorflow::Tensor* tensor() {
