@@ -77,9 +77,9 @@ bool Liveness::EntersAsOne(const Frame& loop) const { return of_loop_.count(&loo
 
 const Conditions& Liveness::OfLoop(const Frame& loop) const { return of_loop_.at(&loop); }
 
-int Liveness::Find(Source predicate, int side) const {
+int Liveness::Find(Source predicate, int side, int sides) const {
   predicate = CopiedFrom(predicate);
-  const auto found = sides_.find({predicate.node->id(), predicate.slot, side});
+  const auto found = sides_.find({predicate.node->id(), predicate.slot, side, sides});
   return found == sides_.end() ? -1 : found->second;
 }
 
@@ -101,7 +101,7 @@ bool Liveness::Exclude(const Conditions& a, const Conditions& b) const {
   for (int x : a) {
     for (int y : b) {
       if (all_[x].predicate.node != nullptr && all_[x].predicate == all_[y].predicate &&
-          all_[x].side != all_[y].side) {
+          all_[x].sides == all_[y].sides && all_[x].side != all_[y].side) {
         return true;
       }
     }
@@ -113,8 +113,8 @@ Conditions Liveness::Inputs(const Node& node) const {
   Conditions all;
   for (const Edge* edge : node.in_edges()) {
     if (edge->src()->IsSource()) continue;
-    all = Both(all, edge->IsControlEdge() ? OfNode(*edge->src())
-                                          : Of({edge->src(), edge->src_output()}));
+    all = Both(
+        all, edge->IsControlEdge() ? OfNode(*edge->src()) : Of({edge->src(), edge->src_output()}));
   }
   return all;
 }
@@ -131,7 +131,7 @@ void Liveness::AddSwitch(const Node& node) {
 
 int Liveness::Side(Source predicate, int side, int sides, const Conditions& implied) {
   const auto [found, added] =
-      sides_.insert({{predicate.node->id(), predicate.slot, side}, size()});
+      sides_.insert({{predicate.node->id(), predicate.slot, side, sides}, size()});
   if (added) all_.push_back({predicate, side, sides, implied});
   return found->second;
 }
@@ -161,15 +161,15 @@ bool Liveness::Completes(const std::vector<Conditions>& inputs, Conditions* comm
     if (first.predicate.node == nullptr || first.sides != sides) continue;
     const Conditions rest = Without(inputs.front(), candidate);
     std::vector<bool> taken(sides, false);
-    const bool complete =
-        std::all_of(inputs.begin(), inputs.end(), [&](const Conditions& input) {
-          return std::any_of(input.begin(), input.end(), [&](int id) {
-            const Condition& other = all_[id];
-            if (!(other.predicate == first.predicate) || taken[other.side]) return false;
-            taken[other.side] = true;
-            return Without(input, id) == rest;
-          });
-        });
+    const bool complete = std::all_of(inputs.begin(), inputs.end(), [&](const Conditions& input) {
+      return std::any_of(input.begin(), input.end(), [&](int id) {
+        const Condition& other = all_[id];
+        if (!(other.predicate == first.predicate) || other.sides != sides) return false;
+        if (taken[other.side]) return false;
+        taken[other.side] = true;
+        return Without(input, id) == rest;
+      });
+    });
     if (!complete) continue;
     *common = rest;
     return true;

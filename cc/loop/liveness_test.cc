@@ -168,7 +168,7 @@ TEST_F(LivenessTest, SwitchNHasOneConditionForEachOutput) {
   AddSwitchN("s", 3, {"x_switch:1", "n_switch:1"});
   EXPECT_THAT(Of("s", 0), UnorderedElementsAre("i_cond=1", "n_switch:1=0"));
   EXPECT_THAT(Of("s", 2), UnorderedElementsAre("i_cond=1", "n_switch:1=2"));
-  EXPECT_EQ(liveness().condition(liveness().Find(Output("n_switch", 1), 2)).sides, 3);
+  EXPECT_EQ(liveness().condition(liveness().Find(Output("n_switch", 1), 2, 3)).implied.size(), 1);
 }
 
 TEST_F(LivenessTest, MergeOfAllOutputsOfSwitchNIsAliveInAnyOrderOfThem) {
@@ -179,6 +179,16 @@ TEST_F(LivenessTest, MergeOfAllOutputsOfSwitchNIsAliveInAnyOrderOfThem) {
   EXPECT_THAT(Of("merged"), ElementsAre("i_cond=1"));
   EXPECT_THAT(Of("two_of_three"), ElementsAre("i_cond=1", "unknown"));
   EXPECT_THAT(Of("one_twice"), ElementsAre("i_cond=1", "unknown"));
+}
+
+TEST_F(LivenessTest, SwitchesOfDifferentSizeByOneIndexAreApart) {
+  // An index of 4 takes the last output of both: 2 of the one, 4 of the other.
+  AddSwitchN("three", 3, {"x_switch:1", "n_switch:1"});
+  AddSwitchN("five", 5, {"x_switch:1", "n_switch:1"});
+  const Conditions& last_of_three = liveness().Of(Output("three", 2));
+  EXPECT_NE(last_of_three, liveness().Of(Output("five", 2)));
+  EXPECT_FALSE(liveness().Exclude(last_of_three, liveness().Of(Output("five", 4))));
+  EXPECT_TRUE(liveness().Exclude(last_of_three, liveness().Of(Output("three", 0))));
 }
 
 TEST_F(LivenessTest, MergeOfOneInputHasItsConditions) {

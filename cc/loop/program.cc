@@ -31,8 +31,8 @@ bool IsConstantEnter(const Node& enter) {
   return TryGetNodeAttr(enter.attrs(), "is_constant", &is_constant) && is_constant;
 }
 
-// What `node` reads or waits for within its frame and iteration; an Exit of a loop inside stands for
-// all that enters that loop.
+// What `node` reads or waits for within its frame and iteration; an Exit of a loop inside stands
+// for all that enters that loop.
 std::vector<Node*> InputsWithin(const Node& node,
                                 const std::unordered_map<const Node*, const Frame*>& loop_of_exit) {
   std::vector<Node*> inputs;
@@ -276,7 +276,7 @@ class FrameCompiler {
     Instruction branch;
     branch.action = Instruction::kBranch;
     for (int side = 0; side < node.num_outputs(); ++side) {
-      const int id = liveness_->Find(predicate, side);
+      const int id = liveness_->Find(predicate, side, node.num_outputs());
       if (flags_[id] >= 0) return absl::OkStatus();  // by a Switch before this one
       branch.sides.push_back(flags_[id] = shared_.NewFlag());
     }
@@ -318,9 +318,8 @@ class FrameCompiler {
   // A register for an output, or -1 where nothing reads it.
   int Output(const Node& node, int slot) {
     const bool read = std::any_of(
-        node.out_edges().begin(), node.out_edges().end(), [slot](const Edge* edge) {
-          return !edge->IsControlEdge() && edge->src_output() == slot;
-        });
+        node.out_edges().begin(), node.out_edges().end(),
+        [slot](const Edge* edge) { return !edge->IsControlEdge() && edge->src_output() == slot; });
     return read ? shared_.NewRegister({&node, slot}) : -1;
   }
 
@@ -449,7 +448,7 @@ class FrameCompiler {
   std::vector<std::pair<Source, int>> next_;  // what becomes which variable
   std::vector<Instruction>* current_ = nullptr;
   std::unordered_map<const Node*, std::vector<int>> instructions_behind_;  // as Instruction::after
-  std::vector<Conditions> condition_when_, body_when_;  // by instruction
+  std::vector<Conditions> condition_when_, body_when_;                     // by instruction
 };
 
 absl::Status Compiler::CompileFrame(const Frame& frame, int* loop) {
