@@ -122,7 +122,7 @@ Conditions Liveness::Inputs(const Node& node) const {
 void Liveness::AddSwitch(const Node& node) {
   of_node_[&node] = Inputs(node);
   const Source predicate = CopiedFrom(InputOf(node, 1));
-  const Conditions& when = Of(InputOf(node, 1));
+  const Conditions when = Of(predicate);
   for (int side = 0; side < node.num_outputs(); ++side) {
     const int id = Side(predicate, side, node.num_outputs(), when);
     of_output_[{&node, side}] = Both(of_node_[&node], Both(all_[id].implied, {id}));

@@ -164,6 +164,21 @@ TEST_F(LivenessTest, SwitchWithDataFromOutsideOfTheBranchStillHasThePredicatesCo
   EXPECT_THAT(Of("t", 0), UnorderedElementsAre("i_cond=1", "body_p=1", "inner_q:1=0"));
 }
 
+TEST_F(LivenessTest, ConditionOfAnOuterPredicateDoesNotImplyTheBranchThatCopiesIt) {
+  // A Switch by a copy of q that waits for a branch of p; then one by q itself, outside of it.
+  AddUnary("side", "Switch", DT_BOOL, {"body_p", "body_p"});
+  AddUnary("pivot", "Identity", DT_BOOL, {"side:1"});
+  AddUnary("copy", "Identity", DT_BOOL, {"body_q", "^pivot"});
+  AddSwitch("inside", "x_switch:1", "copy");
+  AddMerge("of_q", DT_INT32, {"inside", "inside:1"});
+  AddUnary("not_p", "Switch", DT_INT32, {"x_switch:1", "body_p"});
+  AddMerge("of_p", DT_INT32, {"not_p", "of_q"});
+  AddSwitch("outside", "of_p", "body_q");
+  EXPECT_THAT(Of("inside", 1), UnorderedElementsAre("i_cond=1", "body_p=1", "body_q=1"));
+  EXPECT_THAT(Of("of_p"), ElementsAre("i_cond=1"));
+  EXPECT_THAT(Of("outside", 1), UnorderedElementsAre("i_cond=1", "body_q=1"));
+}
+
 TEST_F(LivenessTest, SwitchNHasOneConditionForEachOutput) {
   AddSwitchN("s", 3, {"x_switch:1", "n_switch:1"});
   EXPECT_THAT(Of("s", 0), UnorderedElementsAre("i_cond=1", "n_switch:1=0"));

@@ -272,7 +272,7 @@ class FrameCompiler {
     }
     const Source predicate = CopiedFrom(InputOf(node, 1));
     if (predicate.node == loop_cond_) return absl::OkStatus();
-    const Conditions& when = liveness_->Of(InputOf(node, 1));
+    const Conditions& when = liveness_->Of(predicate);
     Instruction branch;
     branch.action = Instruction::kBranch;
     for (int side = 0; side < node.num_outputs(); ++side) {
