@@ -100,8 +100,13 @@ class FrameCompiler {
     if (taken_ < 0) return Left("odd frame", *loop_cond_);
     flags_.assign(liveness.size(), -1);
     FindCondition();
-    for (const Item& item : *order) {
-      TF_RETURN_IF_ERROR(item.loop != nullptr ? AddLoop(*item.loop) : AddNode(*item.node));
+    // The condition as a whole comes first, as it runs first: a Branch that it shares with the body
+    // must be its own.
+    for (const bool in_condition : {true, false}) {
+      for (const Item& item : *order) {
+        if (IsInCondition(item) != in_condition) continue;
+        TF_RETURN_IF_ERROR(item.loop != nullptr ? AddLoop(*item.loop) : AddNode(*item.node));
+      }
     }
     TF_RETURN_IF_ERROR(Finish());
     return absl::OkStatus();
@@ -188,6 +193,11 @@ class FrameCompiler {
       if (loop != loop_of_exit.end()) loops_in_condition_.insert(loop->second);
       for (Node* input : InputsWithin(*node, loop_of_exit)) open.push_back(input);
     }
+  }
+
+  bool IsInCondition(const Item& item) const {
+    return item.loop != nullptr ? loops_in_condition_.count(item.loop) != 0
+                                : in_condition_.count(item.node) != 0;
   }
 
   // ---- one item --------------------------------------------------------------------------------

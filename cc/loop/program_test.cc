@@ -288,6 +288,23 @@ TEST_F(ProgramTest, WhatLoopCondOnlyWaitsForIsInTheConditionToo) {
   EXPECT_THAT(program().loops[0].condition, SizeIs(2));
 }
 
+TEST_F(ProgramTest, BranchByWhatBothConditionAndBodyReadIsInTheCondition) {
+  // A conditional in the condition and one of constants only in the body, by the constant p.
+  AddConstantOf("i", "p", DT_BOOL, "p0");
+  AddUnary("body_s", "Switch", DT_INT32, {"i_one", "p"});
+  AddUnary("body_taken", "Neg", DT_INT32, {"body_s:1"});
+  AddUnary("s", "Switch", DT_INT32, {"i_limit", "p"});
+  AddUnary("taken", "Neg", DT_INT32, {"s:1"});
+  AddMerge("limit", DT_INT32, {"s", "taken"});
+  Named("i_less").set_input(1, "limit");
+  const Program& made = program();
+  int branches = 0;
+  for (const Instruction& instruction : made.loops[0].condition) {
+    branches += instruction.action == Instruction::kBranch;
+  }
+  EXPECT_EQ(branches, 1);
+}
+
 TEST_F(ProgramTest, PredicateOutlivesTheCondition) {
   AddUnary("effect", "Neg", DT_BOOL, {"i_less"});
   Named("i_cond").add_input("^effect");
