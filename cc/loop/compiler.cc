@@ -95,8 +95,13 @@ class FrameCompiler {
     if (taken_ < 0) return Left("odd frame", *loop_cond_);
     flags_.assign(liveness.size(), -1);
     FindCondition();
-    for (const Item& item : *order) {
-      TF_RETURN_IF_ERROR(item.loop != nullptr ? AddLoop(*item.loop) : AddNode(*item.node));
+    // The condition as a whole comes first, as it runs first: a Branch that it shares with the body
+    // must be its own.
+    for (const bool in_condition : {true, false}) {
+      for (const Item& item : *order) {
+        if (IsInCondition(item) != in_condition) continue;
+        TF_RETURN_IF_ERROR(item.loop != nullptr ? AddLoop(*item.loop) : AddNode(*item.node));
+      }
     }
     TF_RETURN_IF_ERROR(Finish());
     return absl::OkStatus();
@@ -185,6 +190,11 @@ class FrameCompiler {
     }
   }
 
+  bool IsInCondition(const Item& item) const {
+    return item.loop != nullptr ? loops_in_condition_.count(item.loop) != 0
+                                : in_condition_.count(item.node) != 0;
+  }
+
   // ---- one item --------------------------------------------------------------------------------
 
   absl::Status AddNode(Node& node) {
@@ -267,11 +277,11 @@ class FrameCompiler {
     }
     const Source predicate = CopiedFrom(InputOf(node, 1));
     if (predicate.node == loop_cond_) return absl::OkStatus();
-    const Conditions& when = liveness_->Of(InputOf(node, 1));
+    const Conditions& when = liveness_->Of(predicate);
     Instruction branch;
     branch.action = Instruction::kBranch;
     for (int side = 0; side < node.num_outputs(); ++side) {
-      const int id = liveness_->Find(predicate, side);
+      const int id = liveness_->Find(predicate, side, node.num_outputs());
       if (flags_[id] >= 0) return absl::OkStatus();  // by a Switch before this one
       branch.sides.push_back(flags_[id] = shared_.NewFlag());
     }

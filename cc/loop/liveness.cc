@@ -77,9 +77,9 @@ bool Liveness::EntersAsOne(const Frame& loop) const { return of_loop_.count(&loo
 
 const Conditions& Liveness::OfLoop(const Frame& loop) const { return of_loop_.at(&loop); }
 
-int Liveness::Find(Source predicate, int side) const {
+int Liveness::Find(Source predicate, int side, int sides) const {
   predicate = CopiedFrom(predicate);
-  const auto found = sides_.find({predicate.node->id(), predicate.slot, side});
+  const auto found = sides_.find({predicate.node->id(), predicate.slot, side, sides});
   return found == sides_.end() ? -1 : found->second;
 }
 
@@ -101,7 +101,7 @@ bool Liveness::Exclude(const Conditions& a, const Conditions& b) const {
   for (int x : a) {
     for (int y : b) {
       if (all_[x].predicate.node != nullptr && all_[x].predicate == all_[y].predicate &&
-          all_[x].side != all_[y].side) {
+          all_[x].sides == all_[y].sides && all_[x].side != all_[y].side) {
         return true;
       }
     }
@@ -122,7 +122,7 @@ Conditions Liveness::Inputs(const Node& node) const {
 void Liveness::AddSwitch(const Node& node) {
   of_node_[&node] = Inputs(node);
   const Source predicate = CopiedFrom(InputOf(node, 1));
-  const Conditions& when = Of(InputOf(node, 1));
+  const Conditions when = Of(predicate);
   for (int side = 0; side < node.num_outputs(); ++side) {
     const int id = Side(predicate, side, node.num_outputs(), when);
     of_output_[{&node, side}] = Both(of_node_[&node], Both(all_[id].implied, {id}));
@@ -130,7 +130,8 @@ void Liveness::AddSwitch(const Node& node) {
 }
 
 int Liveness::Side(Source predicate, int side, int sides, const Conditions& implied) {
-  const auto [found, added] = sides_.insert({{predicate.node->id(), predicate.slot, side}, size()});
+  const auto [found, added] =
+      sides_.insert({{predicate.node->id(), predicate.slot, side, sides}, size()});
   if (added) all_.push_back({predicate, side, sides, implied});
   return found->second;
 }
@@ -163,7 +164,8 @@ bool Liveness::Completes(const std::vector<Conditions>& inputs, Conditions* comm
     const bool complete = std::all_of(inputs.begin(), inputs.end(), [&](const Conditions& input) {
       return std::any_of(input.begin(), input.end(), [&](int id) {
         const Condition& other = all_[id];
-        if (!(other.predicate == first.predicate) || taken[other.side]) return false;
+        if (!(other.predicate == first.predicate) || other.sides != sides) return false;
+        if (taken[other.side]) return false;
         taken[other.side] = true;
         return Without(input, id) == rest;
       });

@@ -61,8 +61,9 @@ class Liveness {
   // The conditions of a loop's variables. Requires: EntersAsOne(loop).
   const Conditions& OfLoop(const Frame& loop) const;
 
-  // The id of the condition that `predicate` is `side`, or -1 if no Switch reads it.
-  int Find(Source predicate, int side) const;
+  // The id of the condition that `predicate` is `side`, or -1 if no Switch of `sides` outputs reads
+  // it.
+  int Find(Source predicate, int side, int sides = 2) const;
 
   // The condition that `merge` is alive for unknown reasons, or -1 if they are known.
   int FindUnknown(const tensorflow::Node& merge) const;
@@ -83,7 +84,9 @@ class Liveness {
 
   const Frame& frame_;
   std::vector<Condition> all_;
-  std::map<std::tuple<int, int, int>, int> sides_;  // node id and slot of the predicate, side
+  // By node id and slot of the predicate, side, and how many sides there are: an index beyond the
+  // last output takes that one, so that side 2 of 3 is another condition than side 2 of 5.
+  std::map<std::tuple<int, int, int, int>, int> sides_;
   std::unordered_map<const tensorflow::Node*, int> unknown_;
   std::unordered_map<const tensorflow::Node*, Conditions> of_node_;
   std::map<std::pair<const tensorflow::Node*, int>, Conditions> of_output_;  // of Switches

@@ -68,6 +68,9 @@ class GraphUnderTest {
     for (tensorflow::NodeDef& node : *def_.mutable_node()) node.set_device(device);
   }
 
+  // The functions that nodes may call, before graph() is called.
+  tensorflow::FunctionDefLibrary& library() { return *def_.mutable_library(); }
+
   void Clear() {
     def_.Clear();
     graph_.reset();
@@ -79,6 +82,7 @@ class GraphUnderTest {
       graph_ = std::make_unique<tensorflow::Graph>(tensorflow::OpRegistry::Global());
       tensorflow::GraphConstructorOptions options;
       options.expect_device_spec = true;
+      options.allow_internal_ops = true;
       const absl::Status made = tensorflow::ConvertGraphDefToGraph(options, def_, graph_.get());
       if (!made.ok()) ADD_FAILURE() << made;
     }

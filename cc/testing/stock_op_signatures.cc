@@ -33,7 +33,15 @@ REGISTER_OP("Switch")
     .Output("output_false: T")
     .Output("output_true: T")
     .Attr("T: type");
+REGISTER_OP("_SwitchN")
+    .Input("data: T")
+    .Input("output_index: int32")
+    .Output("outputs: num_outs * T")
+    .Attr("num_outs: int >= 1")
+    .Attr("T: type");
+REGISTER_OP("ControlTrigger");
 REGISTER_OP("AddN").Input("inputs: N * T").Output("sum: T").Attr("N: int >= 1").Attr("T: type");
+REGISTER_OP("Add").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
 REGISTER_OP("AddV2").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
 REGISTER_OP("Neg").Input("x: T").Output("y: T").Attr("T: type");
 REGISTER_OP("FloorDiv").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
@@ -42,8 +50,48 @@ REGISTER_OP("Mul").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
 REGISTER_OP("FloorMod").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
 REGISTER_OP("Equal").Input("x: T").Input("y: T").Output("z: bool").Attr("T: type");
 REGISTER_OP("LessEqual").Input("x: T").Input("y: T").Output("z: bool").Attr("T: type");
+REGISTER_OP("Greater").Input("x: T").Input("y: T").Output("z: bool").Attr("T: type");
+REGISTER_OP("GreaterEqual").Input("x: T").Input("y: T").Output("z: bool").Attr("T: type");
+REGISTER_OP("NotEqual").Input("x: T").Input("y: T").Output("z: bool").Attr("T: type");
+REGISTER_OP("Maximum").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
+REGISTER_OP("Minimum").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
+REGISTER_OP("Square").Input("x: T").Output("y: T").Attr("T: type");
+REGISTER_OP("Cast").Input("x: SrcT").Output("y: DstT").Attr("SrcT: type").Attr("DstT: type");
+REGISTER_OP("LogicalNot").Input("x: bool").Output("y: bool");
 REGISTER_OP("LogicalAnd").Input("x: bool").Input("y: bool").Output("z: bool");
 REGISTER_OP("LogicalOr").Input("x: bool").Input("y: bool").Output("z: bool");
+REGISTER_OP("Select")
+    .Input("condition: bool")
+    .Input("t: T")
+    .Input("e: T")
+    .Output("output: T")
+    .Attr("T: type");
+REGISTER_OP("SelectV2")
+    .Input("condition: bool")
+    .Input("t: T")
+    .Input("e: T")
+    .Output("output: T")
+    .Attr("T: type");
+REGISTER_OP("AssignAddVariableOp")
+    .Input("resource: resource")
+    .Input("value: dtype")
+    .Attr("dtype: type")
+    .SetIsStateful();
+REGISTER_OP("ReadVariableOp")
+    .Input("resource: resource")
+    .Output("value: dtype")
+    .Attr("dtype: type")
+    .SetIsStateful();
+REGISTER_OP("RefIdentity").Input("input: Ref(T)").Output("output: Ref(T)").Attr("T: type");
+REGISTER_OP("VariableV2").Output("ref: Ref(dtype)").Attr("dtype: type").SetIsStateful();
+REGISTER_OP("InplaceUpdate")
+    .Input("x: T")
+    .Input("i: int32")
+    .Input("v: T")
+    .Output("y: T")
+    .Attr("T: type");
+REGISTER_OP("_Send").Input("tensor: T").Attr("T: type").SetIsStateful();
+REGISTER_OP("_Recv").Output("tensor: tensor_type").Attr("tensor_type: type").SetIsStateful();
 REGISTER_OP("RandomUniformInt")
     .Input("shape: T")
     .Input("minval: Tout")

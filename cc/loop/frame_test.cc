@@ -1,0 +1,275 @@
+#include "cc/loop/frame.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cc/testing/frames_under_test.h"
+#include "cc/testing/matchers.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DT_BOOL;
+using tensorflow::DT_FLOAT;
+using tensorflow::DT_INT32;
+using tensorflow::DT_VARIANT;
+using tensorflow::Edge;
+using tensorflow::Node;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::IsSupersetOf;
+using testing::Not;
+using testing::UnorderedElementsAre;
+
+std::vector<std::string> NamesOf(const std::vector<Node*>& nodes) {
+  std::vector<std::string> names;
+  for (const Node* node : nodes) names.push_back(node->name());
+  return names;
+}
+
+// The names of the items in order, "loop NAME" for a loop.
+std::vector<std::string> Order(const Frame& frame) {
+  const absl::StatusOr<std::vector<Item>> order = OrderOf(frame);
+  if (!order.ok()) return {order.status().ToString()};
+  std::vector<std::string> names;
+  for (const Item& item : *order) {
+    names.push_back(item.loop == nullptr ? item.node->name() : "loop " + item.loop->name);
+  }
+  return names;
+}
+
+// `first` stands before `second` in `names`, and both are there.
+void ExpectBefore(const std::vector<std::string>& names, const std::string& first,
+                  const std::string& second) {
+  const auto at = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name);
+  };
+  ASSERT_NE(at(first), names.end()) << first;
+  ASSERT_NE(at(second), names.end()) << second;
+  EXPECT_LT(at(first) - names.begin(), at(second) - names.begin()) << first << ", " << second;
+}
+
+class FrameTest : public testing::Test, protected FramesUnderTest {
+ protected:
+  FrameTest() {
+    for (const char* name : {"zero", "ten", "step"}) Placeholder(name, DT_INT32);
+  }
+};
+
+TEST_F(FrameTest, GraphWithoutLoopIsTheRootAlone) {
+  AddUnary("copy", "Identity", DT_INT32, {"zero"});
+  EXPECT_TRUE(root().is_root());
+  EXPECT_EQ(root().name, "");
+  EXPECT_THAT(root().children, IsEmpty());
+  EXPECT_THAT(root().enters, IsEmpty());
+  EXPECT_THAT(root().loop_conds, IsEmpty());
+  EXPECT_THAT(NamesOf(root().nodes), UnorderedElementsAre("zero", "ten", "step", "copy"));
+}
+
+TEST_F(FrameTest, EmptyGraphHasARootWithoutNodes) {
+  Clear();
+  EXPECT_TRUE(root().is_root());
+  EXPECT_THAT(root().nodes, IsEmpty());
+}
+
+TEST_F(FrameTest, NodesBelongToTheFrameInWhichTheyReadTheirInputs) {
+  AddCounter("i", "zero", "ten", "step");
+  AddUnary("after", "Identity", DT_INT32, {"i_exit"});
+  const Frame& loop = FrameNamed("i");
+  EXPECT_EQ(loop.parent, &root());
+  EXPECT_FALSE(loop.is_root());
+  EXPECT_THAT(root().children, ElementsAre(&loop));
+  EXPECT_THAT(NamesOf(loop.nodes), UnorderedElementsAre("i_merge", "i_less", "i_cond", "i_switch",
+                                                        "i_plus", "i_next", "i_exit"));
+  EXPECT_THAT(NamesOf(loop.enters), UnorderedElementsAre("i_enter", "i_limit", "i_one"));
+  EXPECT_THAT(NamesOf(loop.loop_conds), ElementsAre("i_cond"));
+  EXPECT_THAT(NamesOf(root().nodes),
+              UnorderedElementsAre("zero", "ten", "step", "i_enter", "i_limit", "i_one", "after"));
+}
+
+TEST_F(FrameTest, NodesAreSortedById) {
+  AddCounter("i", "zero", "ten", "step");
+  for (const Frame* frame : {&root(), &FrameNamed("i")}) {
+    for (size_t k = 1; k < frame->nodes.size(); ++k) {
+      EXPECT_LT(frame->nodes[k - 1]->id(), frame->nodes[k]->id());
+    }
+  }
+}
+
+TEST_F(FrameTest, ControlEdgesAloneMakeANodeBelongToTheFrame) {
+  AddCounter("i", "zero", "ten", "step");
+  AddConst("inside", {"^i_merge"});
+  AddConst("outside", {});
+  EXPECT_THAT(NamesOf(FrameNamed("i").nodes), Contains("inside"));
+  EXPECT_THAT(NamesOf(root().nodes), Contains("outside"));
+}
+
+TEST_F(FrameTest, InnerLoopIsAChildOfTheOuterOne) {
+  AddCounter("i", "zero", "ten", "step");
+  AddCounter("j", "i_switch:1", "i_limit", "i_one");
+  const Frame& outer = FrameNamed("i");
+  const Frame& inner = FrameNamed("j");
+  EXPECT_EQ(inner.parent, &outer);
+  EXPECT_THAT(root().children, ElementsAre(&outer));
+  EXPECT_THAT(outer.children, ElementsAre(&inner));
+  EXPECT_THAT(NamesOf(outer.nodes), IsSupersetOf({"j_enter", "j_limit", "j_one"}));
+  EXPECT_THAT(NamesOf(outer.nodes), Not(Contains("j_exit")));
+  EXPECT_THAT(NamesOf(inner.nodes), Contains("j_exit"));
+  EXPECT_THAT(NamesOf(outer.loop_conds), ElementsAre("i_cond"));
+  EXPECT_THAT(NamesOf(inner.loop_conds), ElementsAre("j_cond"));
+}
+
+TEST_F(FrameTest, ExitLeadsOutOfTheInnerFrameOnly) {
+  AddCounter("i", "zero", "ten", "step");
+  AddCounter("j", "i_switch:1", "i_limit", "i_one");
+  AddUnary("after_inner", "Neg", DT_INT32, {"j_exit"});
+  AddUnary("after_outer", "Neg", DT_INT32, {"i_exit"});
+  EXPECT_THAT(NamesOf(FrameNamed("i").nodes), Contains("after_inner"));
+  EXPECT_THAT(NamesOf(root().nodes), Contains("after_outer"));
+}
+
+TEST_F(FrameTest, LoopsBesideEachOtherAreInOrderOfTheirFirstEnter) {
+  AddCounter("b", "zero", "ten", "step");
+  AddCounter("a", "zero", "ten", "step");
+  AddCounter("c", "b_exit", "ten", "step");
+  ASSERT_EQ(root().children.size(), 3);
+  int before = -1;
+  for (const Frame* loop : root().children) {
+    EXPECT_EQ(loop->parent, &root());
+    EXPECT_GT(loop->enters.front()->id(), before);
+    before = loop->enters.front()->id();
+  }
+}
+
+TEST_F(FrameTest, FrameWithTwoLoopCondsIsAnError) {
+  AddCounter("i", "zero", "ten", "step");
+  Add("second", "LoopCond", {"i_less"});
+  EXPECT_THAT(FrameTree::Of(*graph()).status(),
+              Fails(absl::StatusCode::kFailedPrecondition, "more than one LoopCond"));
+}
+
+TEST_F(FrameTest, NodeThatReadsFromTwoFramesIsAnError) {
+  AddCounter("i", "zero", "ten", "step");
+  AddBinary("mixed", "AddV2", DT_INT32, {"i_merge", "zero"});
+  const absl::Status status = FrameTree::Of(*graph()).status();
+  EXPECT_THAT(status, Fails(absl::StatusCode::kFailedPrecondition, "mixed"));
+}
+
+TEST_F(FrameTest, FrameEnteredFromTwoFramesIsAnError) {
+  AddCounter("i", "zero", "ten", "step");
+  AddConstantOf("j", "from_root", DT_INT32, "zero");
+  AddConstantOf("j", "from_i", DT_INT32, "i_merge");
+  AddBinary("both", "AddV2", DT_INT32, {"from_root", "from_i"});
+  EXPECT_THAT(FrameTree::Of(*graph()).status(), Fails(absl::StatusCode::kFailedPrecondition, ""));
+}
+
+class OrderTest : public FrameTest {
+ protected:
+  // Every edge of the frame but those to the next iteration leads forward.
+  void ExpectInputsFirst(const Frame& frame) {
+    const absl::StatusOr<std::vector<Item>> order = OrderOf(frame);
+    ASSERT_TRUE(order.ok()) << order.status();
+    std::map<const Node*, int> position;
+    int next = 0;
+    for (const Item& item : *order) {
+      if (item.loop == nullptr) {
+        EXPECT_TRUE(position.insert({item.node, next}).second) << item.node->name() << " twice";
+      } else {
+        for (const Node* enter : item.loop->enters) position[enter] = next;
+        for (const Node* node : item.loop->nodes) {
+          if (node->IsExit()) position[node] = next;
+        }
+      }
+      ++next;
+    }
+    for (const Node* node : frame.nodes) {
+      ASSERT_EQ(position.count(node), 1) << node->name() << " is missing";
+      for (const Edge* edge : node->in_edges()) {
+        if (edge->src()->IsNextIteration() || position.count(edge->src()) == 0) continue;
+        if (edge->src()->IsEnter()) continue;  // of this frame
+        EXPECT_LT(position[edge->src()], position[node]) << edge->DebugString();
+      }
+    }
+  }
+};
+
+TEST_F(OrderTest, EveryItemIsBehindItsInputs) {
+  AddCounter("i", "zero", "ten", "step");
+  AddConditional("i_less");
+  AddUnary("x", "Switch", DT_INT32, {"i_merge", "i_less"});
+  AddConst("constant", {"^pivot_f"});
+  AddMerge("merged", DT_INT32, {"x:1", "constant"});
+  AddCounter("j", "merged", "i_limit", "i_one");
+  AddCounter("k", "j_exit", "i_limit", "i_one");
+  AddBinary("sum", "AddV2", DT_INT32, {"k_exit", "j_exit"});
+  for (const char* frame : {"", "i", "j", "k"}) ExpectInputsFirst(FrameNamed(frame));
+}
+
+TEST_F(OrderTest, LoopIsOneItem) {
+  AddCounter("i", "zero", "ten", "step");
+  AddCounter("j", "i_switch:1", "i_limit", "i_one");
+  AddUnary("after", "Neg", DT_INT32, {"j_exit"});
+  const std::vector<std::string> order = Order(FrameNamed("i"));
+  ExpectBefore(order, "i_switch", "loop j");
+  ExpectBefore(order, "loop j", "after");
+  for (const char* name : {"j_enter", "j_exit", "j_less", "i_enter"}) {
+    EXPECT_THAT(order, Not(Contains(name)));
+  }
+}
+
+TEST_F(OrderTest, LoopIsBehindWhatOnlyItsEnterWaitsFor) {
+  AddConst("effect", {});
+  AddCounter("i", "zero", "ten", "step");
+  Named("i_one").add_input("^effect");
+  ExpectBefore(Order(root()), "effect", "loop i");
+}
+
+TEST_F(OrderTest, ListUpdateComesBehindReadersOfTheOldVersion) {
+  AddCounter("i", "zero", "ten", "step");
+  Placeholder("values", DT_VARIANT);
+  Placeholder("item", DT_FLOAT);
+  AddVariableOf("i", "list", DT_VARIANT, "values", "set");
+  AddConstantOf("i", "new_item", DT_FLOAT, "item");
+  // Written down before its rivals: without the deferral it would be the first to run.
+  Set(Add("set", "TensorListSetItem", {"list_switch:1", "i_switch:1", "new_item"}), "element_dtype",
+      DT_FLOAT);
+  Set(Add("get", "TensorListGetItem", {"list_switch:1", "i_switch:1", "i_limit"}), "element_dtype",
+      DT_FLOAT);
+  Add("length", "TensorListLength", {"list_switch:1"});
+  AddUnary("of_length", "Neg", DT_INT32, {"length"});
+  const std::vector<std::string> order = Order(FrameNamed("i"));
+  for (const char* reader : {"get", "length", "of_length"}) ExpectBefore(order, reader, "set");
+  ExpectInputsFirst(FrameNamed("i"));
+}
+
+TEST_F(OrderTest, ListUpdateThatOthersReadIsNotForgotten) {
+  AddCounter("i", "zero", "ten", "step");
+  Placeholder("values", DT_VARIANT);
+  Placeholder("item", DT_FLOAT);
+  AddVariableOf("i", "list", DT_VARIANT, "values", "second");
+  AddConstantOf("i", "new_item", DT_FLOAT, "item");
+  Set(Add("first", "TensorListPushBack", {"list_switch:1", "new_item"}), "element_dtype", DT_FLOAT);
+  Set(Add("second", "TensorListPushBack", {"first", "new_item"}), "element_dtype", DT_FLOAT);
+  Add("length", "TensorListLength", {"first"});
+  const std::vector<std::string> order = Order(FrameNamed("i"));
+  ExpectBefore(order, "first", "length");
+  ExpectBefore(order, "length", "second");
+  ExpectBefore(order, "second", "list_next");
+}
+
+TEST_F(OrderTest, LoopWhoseConstantComesFromItsOwnExitCannotBeOrdered) {
+  AddCounter("i", "zero", "ten", "late");
+  AddUnary("late", "Neg", DT_INT32, {"i_exit"});
+  const absl::StatusOr<std::vector<Item>> order = OrderOf(root());
+  EXPECT_THAT(order.status(), Fails(absl::StatusCode::kFailedPrecondition,
+                                    "nodes of frame '' wait for each other"));
+  EXPECT_TRUE(OrderOf(FrameNamed("i")).ok());
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

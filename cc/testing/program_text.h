@@ -1,0 +1,92 @@
+#ifndef CC_TESTING_PROGRAM_TEXT_H_
+#define CC_TESTING_PROGRAM_TEXT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cc/loop/program.h"
+
+// Programs as text, to be compared as a whole. Test-only.
+//
+//     condition:
+//       i_less 0 1 -> 3
+//     body:
+//       i_plus 0! 2 -> 4        (0! is the last read of register 0)
+//     next:
+//       0 = 4!
+//     predicate 3
+//
+// "branch p by 5 -> f0 f1" sets flags, "[f0]" in front of an instruction or of one of a Merge's
+// alternatives are its guards, "release 3" is what an instruction releases afterwards, "_" an
+// output that nothing reads.
+namespace tensor_array_grad {
+
+class ProgramText {
+ public:
+  explicit ProgramText(const Program& program) : program_(program) {}
+
+  std::string OfLoop(int loop) const {
+    const LoopCode& code = program_.loops[loop];
+    std::string text = "condition:\n";
+    for (const Instruction& instruction : code.condition) absl::StrAppend(&text, Of(instruction));
+    absl::StrAppend(&text, "body:\n");
+    for (const Instruction& instruction : code.body) absl::StrAppend(&text, Of(instruction));
+    absl::StrAppend(&text, "next:\n");
+    for (const Move& move : code.next) {
+      absl::StrAppend(&text, "  ", move.to, " = ", Of(move.from), "\n");
+    }
+    return absl::StrCat(text, "predicate ", code.predicate, "\n");
+  }
+
+  std::string Of(const Instruction& instruction) const {
+    std::string text = absl::StrCat("  ", OfFlags(instruction.guards));
+    const std::string& name = program_.nodes[instruction.node]->name();
+    switch (instruction.action) {
+      case Instruction::kKernel:
+        absl::StrAppend(&text, name);
+        break;
+      case Instruction::kBranch:
+        absl::StrAppend(&text, "branch ", name, " by");
+        break;
+      case Instruction::kMerge:
+        absl::StrAppend(&text, "merge ", name);
+        break;
+      case Instruction::kLoop:
+        absl::StrAppend(&text, "loop ", instruction.loop, " of ", name);
+        break;
+    }
+    for (const Read& read : instruction.inputs) absl::StrAppend(&text, " ", Of(read));
+    if (!instruction.constants.empty()) absl::StrAppend(&text, " sharing");
+    for (const Read& read : instruction.constants) absl::StrAppend(&text, " ", Of(read));
+    const char* separator = " ";
+    for (const Alternative& alternative : instruction.alternatives) {
+      absl::StrAppend(&text, separator, OfFlags(alternative.guards), Of(alternative.from));
+      separator = " | ";
+    }
+    if (!instruction.outputs.empty() || !instruction.sides.empty()) absl::StrAppend(&text, " ->");
+    for (int reg : instruction.outputs)
+      absl::StrAppend(&text, " ", reg < 0 ? "_" : std::to_string(reg));
+    for (int flag : instruction.sides) absl::StrAppend(&text, " f", flag);
+    if (instruction.flag >= 0) absl::StrAppend(&text, " f", instruction.flag);
+    if (!instruction.releases.empty()) absl::StrAppend(&text, " release");
+    for (int reg : instruction.releases) absl::StrAppend(&text, " ", reg);
+    return absl::StrCat(text, "\n");
+  }
+
+ private:
+  static std::string Of(const Read& read) { return absl::StrCat(read.reg, read.last ? "!" : ""); }
+
+  static std::string OfFlags(const Flags& flags) {
+    if (flags.empty()) return "";
+    std::string text = "[";
+    for (int flag : flags) absl::StrAppend(&text, text.size() == 1 ? "" : " ", "f", flag);
+    return absl::StrCat(text, "] ");
+  }
+
+  const Program& program_;
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_TESTING_PROGRAM_TEXT_H_
