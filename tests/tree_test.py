@@ -60,7 +60,7 @@ MAY_IMPORT = {
 SPELLINGS = {
     r"\bStatus::OK\(\)": "absl::OkStatus()",
     r"\btensorflow::errors::": "absl::...Error",
-    r"\btsl::": "absl",
+    r"\btsl::(?!profiler::TraceMe)": "absl",
     r"\bStringPiece\b": "absl::string_view",
     r"\btensorflow::(mutex|int64|int32|Status|string)\b": "absl or std",
     r"#\s*if.*TF_(MAJOR|MINOR)_VERSION": "one source for every release",

@@ -28,7 +28,7 @@ Counter passed("loops.passed_by_for_a_trace");
 
 // Whether each op of the loop is to be seen: the stock loop shows them.
 bool IsTraced(OpKernelContext* ctx) {
-  return ctx->stats_collector() != nullptr || tensorflow::profiler::TraceMe::Active();
+  return ctx->stats_collector() != nullptr || tsl::profiler::TraceMe::Active();
 }
 
 // A loop that was handed back stays with the executor for so many runs; then it is measured again,
@@ -69,10 +69,8 @@ class RunLoopOp : public tensorflow::OpKernel {
     runs.Add();
     iterations.Add(interpreter.iterations());
     OP_REQUIRES_OK(ctx, status);
-    if (interpreter.handed_back()) {
-      handed_back.Add();
-      loop_->runs_to_leave = kRunsLeft;
-    }
+    if (interpreter.handed_back()) handed_back.Add();
+    if (interpreter.executor_wins()) loop_->runs_to_leave = kRunsLeft;
     for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, interpreter.Result(i));
   }
 

@@ -258,8 +258,9 @@ void Interpreter::ReleaseAfter(const Instruction& instruction) {
 bool Interpreter::ShouldHandBack() {
   const int64_t forced = hand_back_after.load(std::memory_order_relaxed);
   if (forced >= 0) return iterations_ >= forced;
-  return pace_.Look(iterations_, static_cast<double>(nodes_), executable_.program.loops.front(),
-                    executable_.parallel_iterations);
+  return executor_wins_ =
+             pace_.Look(iterations_, static_cast<double>(nodes_), executable_.program.loops.front(),
+                        executable_.parallel_iterations);
 }
 
 }  // namespace tensor_array_grad

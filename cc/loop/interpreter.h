@@ -35,6 +35,7 @@ class Interpreter {
 
   int64_t iterations() const { return iterations_; }
   bool handed_back() const { return handed_back_; }
+  bool executor_wins() const { return executor_wins_; }  // why it was, unless a test wanted it
 
  private:
   using Code = std::vector<Instruction>;
@@ -67,7 +68,7 @@ class Interpreter {
   Pace pace_;
   int64_t iterations_ = 0;
   int64_t nodes_ = 0;  // that the executor would have run so far
-  bool handed_back_ = false;
+  bool handed_back_ = false, executor_wins_ = false;
 };
 
 // Test-only: every loop that runs afterwards is handed back after `iterations`; -1 for none.
