@@ -151,6 +151,18 @@ TEST_F(LeftTest, SideEffectsOfALoopInTheCondition) {
   ExpectLeft("condition with side effects: count (AssignAddVariableOp)");
 }
 
+TEST_F(LeftTest, SideEffectsOfALoopInsideOfALoopInTheCondition) {
+  AddResource();
+  AddInner("j", "i_merge");
+  AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
+  AddCounter("k", "j_switch:1", "j_limit", "j_one");
+  AddConstantOf("k", "k_resource", DT_RESOURCE, "j_resource");
+  AddAssignment("count", "k_resource", "k_switch:1");
+  Named("j_plus").set_input(0, "k_exit");
+  Named("i_less").set_input(0, "j_exit");
+  ExpectLeft("condition with side effects: count (AssignAddVariableOp)");
+}
+
 TEST_F(LeftTest, ConditionOfAnInnerLoopMayHaveSideEffects) {
   AddResource();
   AddInner("j", "i_switch:1");
