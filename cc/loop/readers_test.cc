@@ -123,6 +123,13 @@ TEST_F(LastReaderTest, LastOfManyReadersIsLast) {
   EXPECT_TRUE(InstructionOf("sum").inputs[0].last);
 }
 
+TEST_F(LastReaderTest, LastOfManyReadersThatReadsAValueTwiceDoesNotWriteIt) {
+  AddReaders(100, 10);
+  EXPECT_EQ(LastReads(), 0);
+  EXPECT_THAT(InstructionOf("sum").releases,
+              testing::ElementsAre(InstructionOf("value").outputs[0]));
+}
+
 TEST_F(LastReaderTest, ReadersOnBothSidesAreLastOnTheirPaths) {
   Placeholder("p0", tensorflow::DT_BOOL);
   AddVariableOf("i", "p", tensorflow::DT_BOOL, "p0", "p_switch:1");
