@@ -341,7 +341,7 @@ class FrameCompiler {
     }
     const bool in_condition = loops_in_condition_.count(&loop) != 0;
     if (in_condition && outermost_) {
-      for (const Node* node : loop.nodes) TF_RETURN_IF_ERROR(CheckCondition(*node));
+      TF_RETURN_IF_ERROR(CheckConditionLoop(loop));
     }
     if (!in_condition && !Has(when, taken_) && !outermost_) {
       return absl::FailedPreconditionError(
@@ -366,6 +366,12 @@ class FrameCompiler {
     for (const Node* node : loop.nodes) {
       if (node->IsExit()) NoteWaits(*node, false);
     }
+    return absl::OkStatus();
+  }
+
+  static absl::Status CheckConditionLoop(const Frame& loop) {
+    for (const Node* node : loop.nodes) TF_RETURN_IF_ERROR(CheckCondition(*node));
+    for (const Frame* inner : loop.children) TF_RETURN_IF_ERROR(CheckConditionLoop(*inner));
     return absl::OkStatus();
   }
 

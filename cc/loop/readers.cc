@@ -95,7 +95,9 @@ class Uses {
   // Whether a reader other than `use` reads the value in an iteration in which `use` reads it, then
   // or later.
   bool IsReadAfter(const std::vector<Use>& uses, const Use& use) const {
-    if (uses.size() > kMostReadersCompared) return &use != &uses.back();
+    if (uses.size() > kMostReadersCompared) {
+      return &use != &uses.back() || uses[uses.size() - 2].position == use.position;
+    }
     return std::any_of(uses.begin(), uses.end(), [&](const Use& other) {
       return &other != &use && other.position >= use.position &&
              !when_.liveness.Exclude(*use.when, *other.when);

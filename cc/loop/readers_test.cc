@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cc/testing/frames_under_test.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -55,6 +59,84 @@ TEST(InOrderTest, EveryPermutationOfFive) {
     for (int i = 0; i < 5; ++i) copies.push_back({i, targets[i]});
     ExpectAllAtOnce(copies);
   } while (std::next_permutation(targets.begin(), targets.end()));
+}
+
+// A loop over i whose body computes `value` and reads it `readers` times.
+class LastReaderTest : public testing::Test, protected FramesUnderTest {
+ protected:
+  LastReaderTest() {
+    for (const char* name : {"zero", "ten", "step"}) Placeholder(name, tensorflow::DT_INT32);
+    AddCounter("i", "zero", "ten", "step");
+    AddUnary("value", "Neg", tensorflow::DT_INT32, {"i_switch:1"});
+  }
+
+  // `readers` nodes that read `value`, and a sum of `times` of it behind them.
+  void AddReaders(int readers, int times) {
+    std::vector<std::string> inputs(times, "value");
+    for (int i = 0; i < readers; ++i) {
+      AddUnary(absl::StrCat("reader", i), "Neg", tensorflow::DT_INT32, {"value"});
+      inputs.push_back(absl::StrCat("^reader", i));
+    }
+    AddSum("sum", inputs);
+  }
+
+  // The instruction of that name in the body.
+  const Instruction& InstructionOf(const std::string& name) {
+    if (program_.loops.empty()) program_ = Compile(FrameNamed("i")).value();
+    for (const Instruction& instruction : program_.loops[0].body) {
+      if (program_.nodes[instruction.node]->name() == name) return instruction;
+    }
+    ADD_FAILURE() << "no instruction " << name;
+    return program_.loops[0].body.front();
+  }
+
+  int LastReads() {
+    int count = 0;
+    const int value = InstructionOf("value").outputs[0];
+    for (const Instruction& instruction : program_.loops[0].body) {
+      for (const Read& read : instruction.inputs) count += read.reg == value && read.last;
+    }
+    return count;
+  }
+
+ private:
+  Program program_;
+};
+
+TEST_F(LastReaderTest, OnlyTheLastOfSeveralReadersIsLast) {
+  AddReaders(5, 1);
+  EXPECT_EQ(LastReads(), 1);
+  EXPECT_TRUE(InstructionOf("sum").inputs[0].last);
+  EXPECT_TRUE(InstructionOf("sum").releases.empty());
+}
+
+TEST_F(LastReaderTest, InstructionThatReadsAValueTwiceReleasesItAfterwards) {
+  AddReaders(5, 2);
+  EXPECT_EQ(LastReads(), 0);
+  EXPECT_THAT(InstructionOf("sum").releases,
+              testing::ElementsAre(InstructionOf("value").outputs[0]));
+}
+
+TEST_F(LastReaderTest, LastOfManyReadersIsLast) {
+  AddReaders(100, 1);
+  EXPECT_EQ(LastReads(), 1);
+  EXPECT_TRUE(InstructionOf("sum").inputs[0].last);
+}
+
+TEST_F(LastReaderTest, LastOfManyReadersThatReadsAValueTwiceDoesNotWriteIt) {
+  AddReaders(100, 10);
+  EXPECT_EQ(LastReads(), 0);
+  EXPECT_THAT(InstructionOf("sum").releases,
+              testing::ElementsAre(InstructionOf("value").outputs[0]));
+}
+
+TEST_F(LastReaderTest, ReadersOnBothSidesAreLastOnTheirPaths) {
+  Placeholder("p0", tensorflow::DT_BOOL);
+  AddVariableOf("i", "p", tensorflow::DT_BOOL, "p0", "p_switch:1");
+  AddUnary("s", "Switch", tensorflow::DT_INT32, {"value", "p_switch:1"});
+  AddUnary("left", "Neg", tensorflow::DT_INT32, {"s"});
+  AddUnary("right", "Neg", tensorflow::DT_INT32, {"s:1"});
+  EXPECT_EQ(LastReads(), 2);
 }
 
 }  // namespace

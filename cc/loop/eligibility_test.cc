@@ -1,0 +1,329 @@
+#include "cc/loop/eligibility.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cc/loop/compiler.h"
+#include "cc/testing/frames_under_test.h"
+#include "cc/testing/matchers.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/tensor.pb.h"
+#include "tensorflow/core/framework/tensor_shape.pb.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DT_BOOL;
+using tensorflow::DT_FLOAT;
+using tensorflow::DT_INT32;
+using tensorflow::DT_RESOURCE;
+
+// The loop i; tests add what it is left for.
+class LeftTest : public testing::Test, protected FramesUnderTest {
+ protected:
+  LeftTest() {
+    for (const char* name : {"zero", "ten", "step", "x0"}) Placeholder(name, DT_INT32);
+    for (const char* name : {"p0", "q0"}) Placeholder(name, DT_BOOL);
+    Placeholder("variable", DT_RESOURCE);
+    AddCounter("i", "zero", "ten", "step");
+  }
+
+  void ExpectCompiles() {
+    const absl::Status status = Compile(FrameNamed("i")).status();
+    EXPECT_TRUE(status.ok()) << status;
+  }
+
+  void ExpectLeft(const std::string& message) {
+    const absl::Status status = Compile(FrameNamed("i")).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(status.message(), message);
+  }
+
+  // The resource that `name` reads enters the loop as a constant.
+  void AddResource() { AddConstantOf("i", "resource", DT_RESOURCE, "variable"); }
+
+  void AddAssignment(const std::string& name, const std::string& resource,
+                     const std::string& value) {
+    Set(Add(name, "AssignAddVariableOp", {resource, value}), "dtype", DT_INT32);
+  }
+
+  // A loop `name` inside of i that starts as `start`.
+  void AddInner(const std::string& name, const std::string& start) {
+    AddCounter(name, start, "i_limit", "i_one");
+  }
+};
+
+// ---- kernels
+// -------------------------------------------------------------------------------------
+
+TEST_F(LeftTest, NothingIsOddAboutACounter) { ExpectCompiles(); }
+
+TEST_F(LeftTest, CallOfAFunction) {
+  tensorflow::NodeDef& call = Add("call", "PartitionedCall", {"i_switch:1"});
+  Set(call, "Tin", tensorflow::DataTypeVector{DT_INT32});
+  Set(call, "Tout", tensorflow::DataTypeVector{DT_INT32});
+  tensorflow::NameAttrList function;
+  function.set_name("f");
+  Set(call, "f", function);
+  ExpectLeft("asynchronous kernel: call (PartitionedCall)");
+}
+
+TEST_F(LeftTest, NodeThatIsAFunction) {
+  tensorflow::FunctionDef& function = *library().add_function();
+  tensorflow::OpDef& signature = *function.mutable_signature();
+  signature.set_name("Twice");
+  signature.add_input_arg()->set_name("x");
+  signature.mutable_input_arg(0)->set_type(DT_INT32);
+  Add("call", "Twice", {"i_switch:1"});
+  ExpectLeft("asynchronous kernel: call (Twice)");
+}
+
+TEST_F(LeftTest, KernelWithStateOfItsOwn) {
+  tensorflow::NodeDef& random =
+      Add("random", "RandomUniformInt", {"i_switch:1", "i_limit", "i_one"});
+  Set(random, "T", DT_INT32);
+  Set(random, "Tout", DT_INT32);
+  ExpectLeft("private state or unknown side effects: random (RandomUniformInt)");
+}
+
+TEST_F(LeftTest, RefType) {
+  Set(Add("variable_v2", "VariableV2", {"^i_switch"}), "dtype", DT_FLOAT);
+  ExpectLeft("ref type: variable_v2 (VariableV2)");
+}
+
+TEST_F(LeftTest, KernelThatWritesItsInput) {
+  Set(Add("write", "InplaceUpdate", {"i_switch:1", "i_one", "i_limit"}), "T", DT_INT32);
+  ExpectLeft("writes its input: write (InplaceUpdate)");
+}
+
+TEST_F(LeftTest, SendToAnotherDevice) {
+  Set(Add("send", "_Send", {"i_switch:1"}), "T", DT_INT32);
+  ExpectLeft("another device takes part: send (_Send)");
+}
+
+TEST_F(LeftTest, RecvFromAnotherDevice) {
+  Set(Add("recv", "_Recv", {"^i_switch"}), "tensor_type", DT_INT32);
+  ExpectLeft("another device takes part: recv (_Recv)");
+}
+
+TEST_F(LeftTest, SideEffectsOnResourcesAreNone) {
+  AddResource();
+  AddAssignment("add", "resource", "i_switch:1");
+  Set(Add("read", "ReadVariableOp", {"resource"}), "dtype", DT_INT32);
+  ExpectCompiles();
+}
+
+TEST_F(LeftTest, KernelOfAnInnerLoop) {
+  AddInner("j", "i_switch:1");
+  tensorflow::NodeDef& random =
+      Add("random", "RandomUniformInt", {"j_switch:1", "j_limit", "j_one"});
+  Set(random, "T", DT_INT32);
+  Set(random, "Tout", DT_INT32);
+  ExpectLeft("private state or unknown side effects: random (RandomUniformInt)");
+}
+
+// ---- the condition, which runs once more
+// ---------------------------------------------------------
+
+TEST_F(LeftTest, ConditionWithSideEffects) {
+  AddResource();
+  AddAssignment("count", "resource", "i_merge");
+  Named("i_cond").add_input("^count");
+  ExpectLeft("condition with side effects: count (AssignAddVariableOp)");
+}
+
+TEST_F(LeftTest, ConditionMayReadAVariable) {
+  AddResource();
+  Set(Add("read", "ReadVariableOp", {"resource"}), "dtype", DT_INT32);
+  Named("i_less").set_input(1, "read");
+  ExpectCompiles();
+}
+
+TEST_F(LeftTest, SideEffectsOfALoopInTheCondition) {
+  AddResource();
+  AddInner("j", "i_merge");
+  AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
+  AddAssignment("count", "j_resource", "j_switch:1");
+  Named("i_less").set_input(0, "j_exit");
+  ExpectLeft("condition with side effects: count (AssignAddVariableOp)");
+}
+
+TEST_F(LeftTest, SideEffectsOfALoopInsideOfALoopInTheCondition) {
+  AddResource();
+  AddInner("j", "i_merge");
+  AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
+  AddCounter("k", "j_switch:1", "j_limit", "j_one");
+  AddConstantOf("k", "k_resource", DT_RESOURCE, "j_resource");
+  AddAssignment("count", "k_resource", "k_switch:1");
+  Named("j_plus").set_input(0, "k_exit");
+  Named("i_less").set_input(0, "j_exit");
+  ExpectLeft("condition with side effects: count (AssignAddVariableOp)");
+}
+
+TEST_F(LeftTest, ConditionOfAnInnerLoopMayHaveSideEffects) {
+  AddResource();
+  AddInner("j", "i_switch:1");
+  AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
+  AddAssignment("count", "j_resource", "j_merge");
+  Named("j_cond").add_input("^count");
+  ExpectCompiles();
+}
+
+TEST_F(LeftTest, SideEffectsOutsideOfAnInnerBody) {
+  AddResource();
+  AddInner("j", "i_switch:1");
+  AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
+  AddAssignment("count", "j_resource", "j_merge");
+  ExpectLeft("side effects outside of the body: count (AssignAddVariableOp)");
+}
+
+// ---- liveness
+// ------------------------------------------------------------------------------------
+
+TEST_F(LeftTest, VariableThatMayBeDead) {
+  AddVariableOf("i", "p", DT_BOOL, "p0", "p_switch:1");
+  AddUnary("s", "Switch", DT_INT32, {"i_switch:1", "p_switch:1"});
+  Named("i_next").set_input(0, "s:1");
+  ExpectLeft("a variable may be dead: i_next (NextIteration)");
+}
+
+TEST_F(LeftTest, InnerLoopWhoseInputsMayBeDeadApart) {
+  AddVariableOf("i", "p", DT_BOOL, "p0", "p_switch:1");
+  AddUnary("s", "Switch", DT_INT32, {"i_switch:1", "p_switch:1"});
+  AddInner("j", "i_switch:1");
+  AddVariableOf("j", "y", DT_INT32, "s:1", "y_switch:1");
+  ExpectLeft("inputs may be dead apart: frame 'j'");
+}
+
+// ---- frames that no while loop has
+// ---------------------------------------------------------------
+
+TEST_F(LeftTest, FrameWithoutLoopCond) {
+  AddConstantOf("straight", "enters", DT_INT32, "x0");
+  AddUnary("leaves", "Exit", DT_INT32, {"enters"});
+  EXPECT_EQ(Compile(FrameNamed("straight")).status().message(), "odd frame: 0 LoopConds");
+}
+
+TEST_F(LeftTest, FrameWithoutVariable) {
+  AddConstantOf("still", "enters", DT_BOOL, "p0");
+  Add("still_cond", "LoopCond", {"enters"});
+  EXPECT_EQ(Compile(FrameNamed("still")).status().message(), "odd frame: no variable");
+}
+
+TEST_F(LeftTest, EnterOfAVariableThatTwoNodesRead) {
+  AddUnary("reader", "Neg", DT_INT32, {"i_enter"});
+  ExpectLeft("odd frame: i_enter (Enter)");
+}
+
+TEST_F(LeftTest, EnterOfAVariableThatANodeWaitsFor) {
+  AddConst("waiter", {"^i_enter"});
+  ExpectLeft("odd frame: i_enter (Enter)");
+}
+
+TEST_F(LeftTest, EnterOfAConstantThatAMergeReads) {
+  AddMerge("reader", DT_INT32, {"i_limit"});
+  ExpectLeft("odd frame: i_limit (Enter)");
+}
+
+TEST_F(LeftTest, NumberOfALoopsMergeIsRead) {
+  AddUnary("reader", "Neg", DT_INT32, {"i_merge:1"});
+  ExpectLeft("odd frame: i_merge (Merge)");
+}
+
+TEST_F(LeftTest, LoopCondThatNoSwitchReads) {
+  AddUnary("other", "Neg", DT_BOOL, {"i_cond"});
+  Named("i_switch").set_input(1, "other");
+  ExpectLeft("odd frame: i_cond (LoopCond)");
+}
+
+TEST_F(LeftTest, LoopInsideWhoseConstantComesFromItsOwnExit) {
+  AddCounter("j", "i_switch:1", "i_limit", "late");
+  AddUnary("late", "Neg", DT_INT32, {"j_exit"});
+  ExpectLeft("odd frame: nodes of frame 'i' wait for each other");
+}
+
+TEST_F(LeftTest, ValueOfTheIterationThatIsNotTakenIsMergedIntoTheBody) {
+  AddUnary("last", "Neg", DT_INT32, {"i_switch"});
+  AddMerge("merged", DT_INT32, {"last", "i_plus"});
+  ExpectLeft("odd frame: 'i'");
+}
+
+TEST_F(LeftTest, NodeBeforeTheExitOfAnInnerLoop) {
+  AddInner("j", "i_switch:1");
+  AddUnary("last", "Neg", DT_INT32, {"j_switch"});
+  Named("j_exit").set_input(0, "last");
+  ExpectLeft("odd frame: last (Neg)");
+}
+
+TEST_F(LeftTest, NodeBeforeTheExitOfTheOutermostLoopIsTheStockLoops) {
+  AddUnary("last", "Neg", DT_INT32, {"i_switch"});
+  Named("i_exit").set_input(0, "last");
+  ExpectCompiles();
+}
+
+TEST_F(LeftTest, ExitOfAnInnerLoopFromItsBody) {
+  AddInner("j", "i_switch:1");
+  Named("j_exit").set_input(0, "j_switch:1");
+  ExpectLeft("odd frame: j_exit (Exit)");
+}
+
+TEST_F(LeftTest, LoopThatIsEnteredWhereAnInnerLoopEnds) {
+  AddInner("j", "i_switch:1");
+  AddCounter("k", "j_switch", "j_limit", "j_one");
+  ExpectLeft("odd frame: 'k' is entered where 'j' ends");
+}
+
+TEST_F(LeftTest, LoopThatRunsInIterationsOfAnInnerLoopThatAreNotTaken) {
+  AddInner("j", "i_switch:1");
+  AddCounter("k", "j_merge", "j_limit", "j_one");
+  ExpectLeft("odd frame: 'k' runs in iterations that are not taken");
+}
+
+// ---- constants
+// -----------------------------------------------------------------------------------
+
+// A proto that describes `elements` floats with one.
+tensorflow::TensorProto Repeated(int64_t elements) {
+  tensorflow::TensorProto proto;
+  proto.set_dtype(DT_FLOAT);
+  proto.mutable_tensor_shape()->add_dim()->set_size(elements);
+  proto.add_float_val(1);
+  return proto;
+}
+
+TEST_F(LeftTest, ConstantsThatAreLargeTogether) {
+  for (const char* name : {"first", "second"}) {
+    tensorflow::NodeDef& constant = Add(name, "Const", {"^i_switch"});
+    Set(constant, "dtype", DT_FLOAT);
+    Set(constant, "value", Repeated(9 << 20));  // 36 MiB
+  }
+  const absl::Status status = Compile(FrameNamed("i")).status();
+  EXPECT_THAT(status, Fails(absl::StatusCode::kFailedPrecondition, "large constants: "));
+}
+
+TEST_F(LeftTest, ConstantThatIsNotTooLarge) {
+  tensorflow::NodeDef& constant = Add("large", "Const", {"^i_switch"});
+  Set(constant, "dtype", DT_FLOAT);
+  Set(constant, "value", Repeated(16 << 20));  // 64 MiB
+  ExpectCompiles();
+}
+
+TEST_F(LeftTest, ConstantThatCannotBeRead) {
+  tensorflow::TensorProto proto = Repeated(2);
+  proto.set_tensor_content("three");
+  tensorflow::NodeDef& constant = Add("broken", "Const", {"^i_switch"});
+  Set(constant, "dtype", DT_FLOAT);
+  Set(constant, "value", proto);
+  ExpectLeft("a constant cannot be read: broken (Const)");
+}
+
+TEST_F(LeftTest, ReasonIsTheTextBeforeTheColon) {
+  EXPECT_EQ(ReasonOf(Left("ref type", *Find("i_plus"))), "ref type");
+  EXPECT_EQ(ReasonOf(absl::FailedPreconditionError("no colon")), "no colon");
+}
+
+}  // namespace
+}  // namespace tensor_array_grad
