@@ -9,7 +9,8 @@ set(_package ${PROJECT_BINARY_DIR}/emulated_gpu/tensor_array_grad)
 
 add_library(ops_with_fake_gpu SHARED cc/testing/fake_gpu.cc cc/testing/stock_on_fake_gpu.cc
   cc/testing/emulated_cuda.cc
-  ${TAG_OP_SOURCES} $<TARGET_OBJECTS:tag_kernels> $<TARGET_OBJECTS:tag_graph>)
+  ${TAG_OP_SOURCES} $<TARGET_OBJECTS:tag_kernels> $<TARGET_OBJECTS:tag_graph>
+  $<TARGET_OBJECTS:tag_loop>)
 target_include_directories(ops_with_fake_gpu BEFORE PRIVATE cc/testing/fake_cuda)
 target_link_libraries(ops_with_fake_gpu PRIVATE tag_lists tag_resource tag_device ${CMAKE_DL_LIBS})
 target_link_options(ops_with_fake_gpu PRIVATE
