@@ -86,7 +86,7 @@ class Patterns(Statements):
         """Puts a value of that type into a variable, old or new."""
         name = self.name_of({n: k for n, k in scope.items() if n not in self.counters}, kind)
         if name:
-            return Assign((name,), self.combined(scope, kind, name, value))
+            return Assign((name,), self.combined(kind, name, value))
         name = self.name(kind[0])
         scope[name] = kind
         return Assign((name,), value, new=True)
@@ -133,7 +133,7 @@ class Patterns(Statements):
             inner[name] = kind
             return Assign((name,), value, new=True)
         name = self.pick(names)
-        return Assign((name,), self.combined(inner, kind, name, value))
+        return Assign((name,), self.combined(kind, name, value))
 
     def writes(self, scope: Scope, depth: int) -> Block:
         """Each iteration writes to an array, which is read as a whole afterwards."""
@@ -184,10 +184,12 @@ class Patterns(Statements):
 
         def first(i: str, inner: Scope) -> Block:
             index = f"{i} + 2" if inner[i] == "int32" else f"tf.cast({i} + 2, tf.int32)"
-            two = [f"{array}.read({at} - 2)", f"{array}.read({at} - 1)"]
-            value = self.combined(inner, kind, *two)
+            two = [self.name("r"), self.name("r")]
+            value = self.combined(kind, *two)
             return [
                 Assign((at,), index, new=True),
+                Assign((two[0],), f"{array}.read({at} - 2)", new=True),
+                Assign((two[1],), f"{array}.read({at} - 1)", new=True),
                 Assign((array,), f"{array}.write({at}, {value})"),
             ]
 
@@ -278,7 +280,7 @@ class Patterns(Statements):
         inner = {**scope, "acc": kind, "row": kind}
         rows, start = self._rows(scope, kind, self.between(1, 3)), self.leaf(scope, kind)
         reverse = ", reverse=True" if self.chance(0.3) else ""
-        step = self.combined(inner, kind, "acc", f"({self.vector(inner, kind)} + row)")
+        step = self.combined(kind, "acc", f"({self.vector(inner, kind)} + row)")
         call = f"tf.scan(lambda acc, row: {step}, {rows}, initializer={start}{reverse})"
         return [self._into(scope, kind, self.reduced(kind, call))]
 
@@ -288,7 +290,7 @@ class Patterns(Statements):
         kind = self.dtype()
         inner = {**scope, "row": kind}
         rows = self._rows(scope, kind, self.between(1, 3))
-        step = self.combined(inner, kind, "row", self.leaf(inner, kind))
+        step = self.combined(kind, "row", self.leaf(inner, kind))
         return [
             self._into(scope, kind, self.reduced(kind, f"tf.map_fn(lambda row: {step}, {rows})"))
         ]
@@ -300,7 +302,7 @@ class Patterns(Statements):
         kind = self.dtype()
         inner = {**scope, "acc": kind, "row": kind}
         rows, start = self._rows(scope, kind, self.between(1, 3)), self.leaf(scope, kind)
-        step = self.combined(inner, kind, "acc", f"({self.leaf(inner, kind)} - row)")
+        step = self.combined(kind, "acc", f"({self.leaf(inner, kind)} - row)")
         call = f"tf.{function}(lambda acc, row: {step}, {rows}, initializer={start})"
         return [self._into(scope, kind, call)]
 

@@ -181,10 +181,12 @@ class Values:
         tail = f"tf.strings.as_string({self.pick(integers)})" if integers else "'c'"
         return f"tf.strings.substr(tf.strings.join([{s}, {tail}]), {self.between(0, 1)}, 6)"
 
-    def combined(self, scope: Scope, kind: str, a: str, b: str) -> str:
-        """`a` and `b` of one type made one value of it."""
+    def combined(self, kind: str, a: str, b: str) -> str:
+        """`a` and `b` of one type made one value of it; `b` occurs once, `a` may occur twice."""
+        if kind in COMPLEX:
+            return f"({a} + {b}) / tf.cast(1.0 + tf.abs({a}), tf.{kind})"
         if kind in VECTORS:
-            return self._squashed(a, b, kind)
+            return self.pick([f"tf.tanh({a} * 0.75 + {b})", f"tf.sin({a}) * {b}"])
         if kind in INTEGERS:
             return f"({a} * 2 + {b}) % 7"
         if kind == "bool":
