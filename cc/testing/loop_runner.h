@@ -49,8 +49,9 @@ class LoopRunner {
     tensorflow::NodeDef def;
     def.set_name("run");
     def.set_op("TensorArrayGrad>RunLoop");
-    auto properties = std::make_shared<const tensorflow::NodeProperties>(
-        nullptr, std::move(def), tensorflow::DataTypeSlice(), tensorflow::DataTypeSlice());
+    const tensorflow::DataTypeVector none;
+    const auto properties =
+        std::make_shared<const tensorflow::NodeProperties>(nullptr, std::move(def), none, none);
     tensorflow::OpKernelConstruction ctx(tensorflow::DeviceType("CPU"), &cpu_,
                                          tensorflow::cpu_allocator(), nullptr, &resources_,
                                          properties, {}, {}, 0, &status);
