@@ -235,15 +235,21 @@ TEST_F(OrderTest, ListUpdateComesBehindReadersOfTheOldVersion) {
   Placeholder("item", DT_FLOAT);
   AddVariableOf("i", "list", DT_VARIANT, "values", "set");
   AddConstantOf("i", "new_item", DT_FLOAT, "item");
-  // Written down before its rivals: without the deferral it would be the first to run.
-  Set(Add("set", "TensorListSetItem", {"list_switch:1", "i_switch:1", "new_item"}), "element_dtype",
-      DT_FLOAT);
+  // Updates before and behind the readers: without the deferral one of them would run first.
+  const auto add_update = [this](const char* name) {
+    Set(Add(name, "TensorListSetItem", {"list_switch:1", "i_switch:1", "new_item"}),
+        "element_dtype", DT_FLOAT);
+  };
+  add_update("set");
   Set(Add("get", "TensorListGetItem", {"list_switch:1", "i_switch:1", "i_limit"}), "element_dtype",
       DT_FLOAT);
   Add("length", "TensorListLength", {"list_switch:1"});
   AddUnary("of_length", "Neg", DT_INT32, {"length"});
+  add_update("set_too");
   const std::vector<std::string> order = Order(FrameNamed("i"));
-  for (const char* reader : {"get", "length", "of_length"}) ExpectBefore(order, reader, "set");
+  for (const char* update : {"set", "set_too"}) {
+    for (const char* reader : {"get", "length", "of_length"}) ExpectBefore(order, reader, update);
+  }
   ExpectInputsFirst(FrameNamed("i"));
 }
 

@@ -123,7 +123,7 @@ void ExpectBinary(const std::string& op, F want) {
         Value x = tensors ? Of(Tensor(a)) : Number(a), y = tensors ? Of(Tensor(b)) : Number(b);
         Value result;
         ASSERT_TRUE(Call(small, {{&x, true}, {&y, true}}, &result));
-        R got;
+        R got{};
         ASSERT_TRUE(result.Get(&got));
         ExpectSameBits(got, want(a, b), absl::StrCat(op, " ", a, " ", b));
       }
@@ -189,7 +189,7 @@ TYPED_TEST(SmallNumericTest, NegationAndSquare) {
     ExpectSameBits(negated.tensor()->template flat<T>()(i), negative(all[i]), "Neg");
     ExpectSameBits(of_square.tensor()->template flat<T>()(i), squared(all[i]), "Square");
     Value number = Number(all[i]), result;
-    T got;
+    T got{};
     ASSERT_TRUE(Call(neg, {{&number, true}}, &result) && result.Get(&got));
     ExpectSameBits(got, negative(all[i]), "Neg");
     ASSERT_TRUE(Call(square, {{&number, true}}, &result) && result.Get(&got));
@@ -200,7 +200,7 @@ TYPED_TEST(SmallNumericTest, NegationAndSquare) {
 TYPED_TEST(SmallNumericTest, SignOfNegatedZeroIsKept) {
   if constexpr (std::is_floating_point_v<TypeParam>) {
     Value x = Number(TypeParam(0)), result;
-    TypeParam got;
+    TypeParam got{};
     ASSERT_TRUE(Call(Find("Neg", DataTypeToEnum<TypeParam>::value), {{&x, true}}, &result));
     ASSERT_TRUE(result.Get(&got));
     EXPECT_TRUE(std::signbit(got));
@@ -272,7 +272,7 @@ void ExpectOfScalars(const char* op, bool (*defined)(T), F want) {
     for (T b : Interesting<T>()) {
       Value x = Number(a), y = Number(b), result = Number(T(55));
       EXPECT_EQ(Call(small, {{&x, true}, {&y, true}}, &result), defined(b)) << op << a << " " << b;
-      T got;
+      T got{};
       ASSERT_TRUE(result.Get(&got));
       EXPECT_EQ(got, defined(b) ? want(a, b) : T(55)) << op << " " << a << " " << b;
     }

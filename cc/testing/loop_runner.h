@@ -1,0 +1,118 @@
+#ifndef CC_TESTING_LOOP_RUNNER_H_
+#define CC_TESTING_LOOP_RUNNER_H_
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cc/loop/executable.h"
+#include "cc/loop/interpreter.h"
+#include "cc/loop/rewrite.h"
+#include "cc/testing/frames_under_test.h"
+#include "tensorflow/core/framework/cancellation.h"
+#include "tensorflow/core/framework/device_attributes.pb.h"
+#include "tensorflow/core/framework/device_base.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+
+namespace tensor_array_grad {
+
+// As much of a CPU as kernels need that compute on the thread that calls them. Test-only.
+class CpuUnderTest : public tensorflow::DeviceBase {
+ public:
+  CpuUnderTest() : DeviceBase(tensorflow::Env::Default()), name_(kCpu0) {
+    attributes_.set_name(kCpu0);
+    attributes_.set_device_type("CPU");
+  }
+  tensorflow::Allocator* GetAllocator(tensorflow::AllocatorAttributes) override {
+    return tensorflow::cpu_allocator();
+  }
+  const tensorflow::DeviceAttributes& attributes() const override { return attributes_; }
+  const std::string& name() const override { return name_; }
+
+ private:
+  const std::string name_;
+  tensorflow::DeviceAttributes attributes_;
+};
+
+// Runs a loop that was written down in a FramesUnderTest as the op RunLoop does. Test-only.
+class LoopRunner {
+ public:
+  // What Prepare makes of a frame, or its error.
+  absl::StatusOr<std::unique_ptr<Executable>> PrepareFrame(const std::string& frame) {
+    absl::Status status;
+    tensorflow::NodeDef def;
+    def.set_name("run");
+    def.set_op("TensorArrayGrad>RunLoop");
+    const tensorflow::DataTypeVector none;
+    const auto properties =
+        std::make_shared<const tensorflow::NodeProperties>(nullptr, std::move(def), none, none);
+    tensorflow::OpKernelConstruction ctx(tensorflow::DeviceType("CPU"), &cpu_,
+                                         tensorflow::cpu_allocator(), nullptr, &resources_,
+                                         properties, {}, {}, 0, &status);
+    return Prepare(frame, &ctx);
+  }
+
+  // Prepares the loop `name` of `frames`; inputs are known by the names of the nodes they come
+  // from.
+  absl::Status PrepareLoop(FramesUnderTest& frames, const std::string& name) {
+    const absl::Status inserted = InsertRunLoop(frames.FrameNamed(name), frames.graph().get());
+    if (!inserted.ok()) return inserted;
+    for (const tensorflow::Node* node : frames.graph()->op_nodes()) {
+      if (node->type_string() != "TensorArrayGrad>RunLoop") continue;
+      inputs_ = frames.InputsOf(node->name());
+      std::string frame;
+      TF_RETURN_IF_ERROR(GetNodeAttr(node->attrs(), "frame", &frame));
+      absl::StatusOr<std::unique_ptr<Executable>> made = PrepareFrame(frame);
+      if (!made.ok()) return made.status();
+      executable_ = *std::move(made);
+    }
+    return absl::OkStatus();
+  }
+
+  // Runs the loop on `values`, by name, which are replaced by what the variables are afterwards.
+  // Where this is the only reference to a tensor, the run may write into it.
+  absl::Status Run(std::map<std::string, tensorflow::Tensor>* values) {
+    std::vector<tensorflow::Tensor> tensors;
+    std::vector<tensorflow::TensorValue> inputs;
+    for (const std::string& name : inputs_) tensors.push_back(std::move((*values)[name]));
+    for (tensorflow::Tensor& tensor : tensors) inputs.emplace_back(&tensor);
+    tensorflow::OpKernelContext::Params params;
+    params.device = &cpu_;
+    params.resource_manager = &resources_;
+    params.inputs = inputs;
+    params.cancellation_manager = &cancellation_;
+    tensorflow::OpKernelContext ctx(&params, 0);
+    Interpreter interpreter(*executable_, &ctx, /*threads=*/1);
+    const int count = static_cast<int>(inputs_.size());
+    for (int i = 0; i < count; ++i) interpreter.TakeArgument(i);
+    const absl::Status status = interpreter.Run();
+    iterations_ = interpreter.iterations();
+    handed_back_ = interpreter.handed_back();
+    for (int i = 0; i < count; ++i) (*values)[inputs_[i]] = interpreter.Result(i);
+    return status;
+  }
+
+  tensorflow::CancellationManager& cancellation() { return cancellation_; }
+  const Executable& executable() const { return *executable_; }
+  int64_t iterations() const { return iterations_; }
+  bool handed_back() const { return handed_back_; }
+
+ private:
+  CpuUnderTest cpu_;
+  tensorflow::ResourceMgr resources_;
+  tensorflow::CancellationManager cancellation_;
+  std::unique_ptr<Executable> executable_;
+  std::vector<std::string> inputs_;
+  int64_t iterations_ = -1;
+  bool handed_back_ = false;
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_TESTING_LOOP_RUNNER_H_

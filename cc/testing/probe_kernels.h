@@ -1,0 +1,24 @@
+#ifndef CC_TESTING_PROBE_KERNELS_H_
+#define CC_TESTING_PROBE_KERNELS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tensor_array_grad {
+
+// What the kernels of probe_kernels.cc saw, by node name. Test-only, of one thread.
+struct Seen {
+  std::map<std::string, std::vector<int32_t>> numbers;  // of Probe, in the order of the calls
+  std::map<std::string, int> in_place;                  // how often AddOneInPlace took its input
+  std::function<void()> at_probe;                       // called by each Probe, if set
+};
+
+// The record, empty at the start of a test.
+Seen& TheSeen();
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_TESTING_PROBE_KERNELS_H_
