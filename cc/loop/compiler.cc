@@ -23,8 +23,9 @@ namespace {
 using tensorflow::Edge;
 using tensorflow::Node;
 
-// Constants of more bytes than this, which would be there twice, are left to the stock loop.
-constexpr int64_t kMostConstantBytes = 64 << 20;
+// Loops with constants of more bytes than this in all, of which there would be three copies instead
+// of one, are left.
+constexpr int64_t kMostConstantBytes = 16 << 20;
 
 // What `node` reads or waits for within its frame and iteration; an Exit of a loop inside stands
 // for all that enters that loop.
@@ -123,6 +124,9 @@ class FrameCompiler {
 
   // A variable's Enter is read by one Merge alone, a constant's by anything.
   absl::Status AddEnter(const Node& enter) {
+    if (IsRefType(enter.input_type(0)) || IsRefType(enter.output_type(0))) {
+      return Left("ref type", enter);
+    }
     const int argument = EnterRegister(enter);
     if (IsConstantEnter(enter)) {
       shared_.registers_[{&enter, 0}] = argument;
@@ -297,6 +301,7 @@ class FrameCompiler {
     merge.node = shared_.NodeIndex(&node);
     for (int i = 0; i < node.num_inputs(); ++i) {
       const Source input = InputOf(node, i);
+      if (Has(liveness_->Of(input), not_taken_)) return Left("odd frame", node);
       merge.alternatives.push_back({FlagsOf(liveness_->Of(input)), {shared_.RegisterOf(input)}});
     }
     merge.outputs = {Output(node, 0), Output(node, 1)};
@@ -408,7 +413,10 @@ class FrameCompiler {
 
   Flags FlagsOf(const Conditions& when) const {
     Flags flags;
-    for (int id : liveness_->Minimal(Inside(when))) flags.push_back(flags_[id]);
+    for (int id : liveness_->Minimal(Inside(when))) {
+      if (flags_[id] < 0) throw std::out_of_range("a flag is read before it is set");
+      flags.push_back(flags_[id]);
+    }
     return flags;
   }
 

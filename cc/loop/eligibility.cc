@@ -36,7 +36,7 @@ bool MayHaveItsSideEffects(const std::string& op) {
                                            "LookupTableRemoveV2",
                                            "LookupTableSizeV2",
                                            "NonDeterministicInts",
-                                           "Print",
+                                           
                                            "PrintV2",
                                            "PyFunc",
                                            "ReadVariableOp",

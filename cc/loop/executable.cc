@@ -57,6 +57,7 @@ absl::Status MakeKernels(const LoopCode& code, OpKernelConstruction* ctx, Execut
         continue;
       }
       TF_RETURN_IF_ERROR(MakeKernel(node, ctx, &made));
+      executable->most_inputs = std::max(executable->most_inputs, node.num_inputs());
       executable->most_outputs = std::max(executable->most_outputs, node.num_outputs());
     }
   }
@@ -107,6 +108,9 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
     TF_RETURN_IF_ERROR(MakeKernels(code, ctx, executable.get()));
   }
   TF_RETURN_IF_ERROR(NumberArguments(loop, executable.get()));
+  for (Node* node : executable->graph->op_nodes()) {
+    if (node->IsConstant()) node->ClearAttr("value");  // it is in a register
+  }
   (void)TryGetNodeAttr(loop.enters.front()->attrs(), "parallel_iterations",
                        &executable->parallel_iterations);
   return executable;

@@ -28,7 +28,7 @@ struct Executable {
   Program program;
   std::vector<NodeKernel> kernels;   // by index into Program::nodes
   std::vector<int> register_of_arg;  // by input of the op
-  int most_outputs = 1;              // of any node
+  int most_inputs = 1, most_outputs = 1;  // of any node
   int parallel_iterations = 10;
   // How many runs are still to be left to the stock loop, after one was handed back.
   mutable std::atomic<int> runs_to_leave{0};

@@ -38,6 +38,8 @@ bool MakesListVersion(const Node& node) {
 
 // Kahn's algorithm over the items of one frame.
 class Sorter {
+  using Key = std::pair<const Node*, int>;  // a node and its output
+
  public:
   explicit Sorter(const Frame& frame) : frame_(frame) {
     std::unordered_map<const Node*, int> item_of_exit;
@@ -64,6 +66,7 @@ class Sorter {
       const int item = from.back();
       from.pop_back();
       sorted.push_back(items_[item]);
+      NoteRead(item);
       for (int reader : readers_[item]) {
         if (--waits_for_[reader] == 0) MakeReady(reader);
       }
@@ -78,12 +81,32 @@ class Sorter {
     items_.push_back(item);
     waits_for_.push_back(0);
     readers_.emplace_back();
+    sources_.emplace_back();
     return static_cast<int>(items_.size()) - 1;
   }
 
   void MakeReady(int item) {
+    (IsDeferred(item) ? deferred_ : ready_).push_back(item);
+  }
+
+  // Whether `item` makes a new version of a list that another item has still to read.
+  bool IsDeferred(int item) const {
     const Node* const node = items_[item].node;
-    (node != nullptr && MakesListVersion(*node) ? deferred_ : ready_).push_back(item);
+    if (node == nullptr || !MakesListVersion(*node)) return false;
+    const auto list = sources_[item].empty() ? readers_left_.end()
+                                             : readers_left_.find(sources_[item].front());
+    return list != readers_left_.end() && list->second > 1;
+  }
+
+  // `item` has run: updates for which it was the last other reader need not wait any longer.
+  void NoteRead(int item) {
+    bool freed = false;
+    for (const Key& source : sources_[item]) freed = --readers_left_[source] == 1 || freed;
+    if (!freed) return;
+    const auto still = std::stable_partition(deferred_.begin(), deferred_.end(),
+                                             [this](int other) { return IsDeferred(other); });
+    ready_.insert(ready_.end(), still, deferred_.end());
+    deferred_.erase(still, deferred_.end());
   }
 
   // The item that computes what `node` outputs into this frame; -1 if that comes from outside.
@@ -95,6 +118,12 @@ class Sorter {
 
   void CountInputs(const Node& node) {
     const int reader = item_of_.at(&node);
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      const Edge* edge;
+      if (!node.input_edge(i, &edge).ok() || IsBackEdge(*edge)) continue;
+      sources_[reader].push_back({edge->src(), edge->src_output()});
+      ++readers_left_[sources_[reader].back()];
+    }
     for (const Edge* edge : node.in_edges()) {
       const int source = IsBackEdge(*edge) ? -1 : ItemBehind(*edge->src());
       if (source < 0 || source == reader) continue;
@@ -107,6 +136,9 @@ class Sorter {
   std::vector<Item> items_;
   std::unordered_map<const Node*, int> item_of_;  // Enter nodes of children: the child's item
   std::unordered_map<const Node*, int> exit_of_;  // Exit nodes of children
+  // The data inputs of each item, in order, and how many of their readers have not run yet.
+  std::vector<std::vector<Key>> sources_;
+  std::map<Key, int> readers_left_;
   std::vector<int> waits_for_;
   std::vector<std::vector<int>> readers_;
   std::vector<int> ready_, deferred_;

@@ -56,8 +56,8 @@ struct Item {
 //
 // Sequential execution in this order is one of the orders that the executor allows. Among those it
 // is the one that defers ops that make a new version of a list (TensorListSetItem and so on) until
-// nothing else can run: what reads the old version then comes first, and the update finds itself
-// the only owner and works in place. FailedPrecondition where the items wait for each other.
+// all other readers of that list have run, or nothing else can: the update then finds itself the
+// only owner and works in place. FailedPrecondition where the items wait for each other.
 absl::StatusOr<std::vector<Item>> OrderOf(const Frame& frame);
 
 }  // namespace tensor_array_grad

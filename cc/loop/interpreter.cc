@@ -33,16 +33,8 @@ Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int
   params_.eigen_gpu_device = nullptr;  // owned by the op's own parameters
   params_.forward_from_array = nullptr;
   params_.is_input_dead = false;
-  size_t most = executable.most_outputs;
-  for (const LoopCode& code : executable.program.loops) {
-    for (const auto* part : {&code.condition, &code.body}) {
-      for (const Instruction& instruction : *part) {
-        most = std::max(most, instruction.inputs.size());
-      }
-    }
-  }
-  inputs_.resize(most);
-  attributes_.resize(most);
+  inputs_.resize(executable.most_inputs);
+  attributes_.resize(std::max(executable.most_inputs, executable.most_outputs));
   params_.output_attr_array = attributes_.data();
   for (const ConstantRegister& constant : executable.program.constants) {
     registers_[constant.reg].Set(constant.value);
@@ -76,6 +68,7 @@ absl::Status Interpreter::RunLoop(const LoopCode& code, bool outermost) {
     const absl::Status known = Predicate(code, &taken);
     if (!known.ok() && !outermost) return known;  // the stock loop says it otherwise
     if (!taken) return absl::OkStatus();
+    for (int reg : code.dropped) registers_[reg].Release();
     TF_RETURN_IF_ERROR(ns == nullptr ? RunAll(code.body)
                                      : RunAllTimed(code.body, ns + code.condition.size()));
     for (const Move& move : code.next) {

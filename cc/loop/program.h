@@ -78,6 +78,7 @@ struct LoopCode {
   std::vector<Instruction> condition;
   int predicate = -1;  // register; whether there is an iteration
   int loop_cond = -1;  // index into Program::nodes
+  std::vector<int> dropped;  // variables that only the condition reads: emptied before the body
   std::vector<Instruction> body;
   std::vector<Move> next;      // to be done in this order
   std::vector<int> variables;  // registers, in the order of the frame's Enter nodes; -1: not read

@@ -55,8 +55,12 @@ class Uses {
     std::set<int> replaced;
     for (const Move& move : code_.next) replaced.insert(move.to);
     const std::set<int> variables(code_.variables.begin(), code_.variables.end());
+    for (int reg : code_.variables) {
+      if (replaced.count(reg) != 0) replaced_variables_.insert(reg);
+    }
     CollectFrom(&code_.condition, when_.condition, &variables);
     Add(code_.predicate, always_, nullptr);
+    predicate_position_ = position_;
     Next(nullptr);
     CollectFrom(&code_.body, when_.body, nullptr);
     for (Move& move : code_.next) {
@@ -105,6 +109,9 @@ class Uses {
   }
 
   void MarkValue(int reg, Value* value) {
+    const bool read_in_body =
+        !value->uses.empty() && value->uses.back().position > predicate_position_;
+    if (replaced_variables_.count(reg) != 0 && !read_in_body) code_.dropped.push_back(reg);
     if (value->uses.empty()) {
       if (value->defined_by != nullptr) value->defined_by->releases.push_back(reg);
       return;
@@ -123,7 +130,8 @@ class Uses {
   const Conditions always_;
   std::map<int, Value> values_;
   std::vector<Instruction*> at_;  // by position
-  int position_ = 0;
+  std::set<int> replaced_variables_;
+  int position_ = 0, predicate_position_ = 0;
 };
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "cc/loop/compiler.h"
 #include "cc/loop/readers.h"
 
 #include <gmock/gmock.h>

@@ -11,6 +11,7 @@
 #include "cc/loop/liveness.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/lib/strings/proto_serialization.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -111,7 +112,7 @@ absl::Status Extract(const Frame& loop, const std::vector<Node*>& enters, const 
   }
   tensorflow::GraphDef def;
   part.ToGraphDef(&def, /*include_flib_def=*/false);
-  if (def.ByteSizeLong() > kMostBytes || !def.SerializeToString(frame)) {
+  if (def.ByteSizeLong() > kMostBytes || !tensorflow::SerializeToStringDeterministic(def, frame)) {
     return absl::FailedPreconditionError(
         "large frame: a graph of this size cannot be an attribute");
   }

@@ -110,6 +110,13 @@ bool Binary(Operands operands, Allocator* allocator, Value* result) {
   return BinaryOnTensors<T, F>(operands, allocator, result);
 }
 
+// AddN of two, which does not broadcast.
+template <typename T>
+bool AddTwo(Operands operands, Allocator* allocator, Value* result) {
+  if (operands[0].value->is_scalar() != operands[1].value->is_scalar()) return false;
+  return Binary<T, Add>(operands, allocator, result);
+}
+
 // The same on scalars only.
 template <typename T, typename F>
 bool BinaryOfScalars(Operands operands, Allocator*, Value* result) {
@@ -196,7 +203,7 @@ void AddNumeric(Table* table) {
   const std::pair<const char*, SmallOp> rows[] = {
       {"Add", Binary<T, Add>},
       {"AddV2", Binary<T, Add>},
-      {"AddN", Binary<T, Add>},  // of two
+      {"AddN", AddTwo<T>},
       {"Sub", Binary<T, Sub>},
       {"Mul", Binary<T, Mul>},
       {"Neg", Negate<T>},

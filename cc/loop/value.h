@@ -37,10 +37,9 @@ class Value {
 
   template <typename T>
   void SetScalar(T number) {
-    Unhold();
+    BecomeScalar();
     scalar_.dtype = tensorflow::DataTypeToEnum<T>::value;
     std::memcpy(scalar_.bytes, &number, sizeof(T));
-    state_ = kScalar;  // the tensor stays, its buffer may serve again
   }
 
   // The number in a scalar of dtype T; false for anything else.
@@ -98,9 +97,8 @@ class Value {
   // Makes this value what `from` is, and leaves that one empty if `last`.
   void Assign(Value* from, bool last) {
     if (from->state_ != kTensor) {
-      Unhold();
+      BecomeScalar();
       scalar_ = from->scalar_;
-      state_ = kScalar;
       return;
     }
     if (!last) {
@@ -113,6 +111,13 @@ class Value {
   }
 
  private:
+  // Leaves a scalar tensor, whose buffer may serve again, but not a larger one.
+  void BecomeScalar() {
+    Unhold();
+    if (state_ == kTensor && tensor_.dims() != 0) tensor_ = tensorflow::Tensor();
+    state_ = kScalar;
+  }
+
   enum State : uint8_t { kTensor, kScalar, kBoth };
 
   void Unhold() {
