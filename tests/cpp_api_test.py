@@ -77,7 +77,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 def counters(output: str) -> dict[str, int]:
     """The lines `kernels.<op>: <calls>`."""
-    return {op: int(n) for op, n in re.findall(r"^(kernels\.\w+): (\d+)$", output, re.MULTILINE)}
+    return {op: int(n) for op, n in re.findall(r"^(kernels\.[\w>]+): (\d+)$", output, re.MULTILINE)}
 
 
 def test_the_example_built_outside_the_tree_prints_the_right_values(programs):

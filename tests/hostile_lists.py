@@ -488,36 +488,6 @@ works(
     [1.0, 2.0, 3.0],
 )
 
-# ---- reads that the graph pass makes -------------------------------------------------------------
-
-
-def _got_if(
-    source: tf.Tensor, predicate: Any, index: Any = 1, shape: Any = (), dtype: Any = f32
-) -> tf.Tensor:
-    return _loader.ops().tensor_array_grad_list_get_item_if(
-        list=source,
-        index=index,
-        element_shape=tf.constant(shape, tf.int32),
-        predicate=predicate,
-        otherwise=tf.constant(7, dtype),
-        wanted=True,
-    )
-
-
-case("reading if wanted of no list", lambda: _got_if(blank(tf.variant), True), "not a list")
-case("reading if wanted before", lambda: _got_if(_three(), True, -1), "element -1 in")
-case("reading if wanted behind", lambda: _got_if(_three(), True, 3), "element 3 in")
-case("reading if wanted at two", lambda: _got_if(_three(), True, [1, 2]), "scalar|rank")
-case("reading if wanted twice", lambda: _got_if(_three(), [True, True]), "scalar|rank")
-case("reading if wanted another dtype", lambda: _got_if(_three(), True, dtype=tf.int32), "int32")
-case("reading if wanted shaped", lambda: _got_if(reserve(3), True, shape=[-1]), "not fully defined")
-works("reading if wanted", lambda: float(_got_if(_three(), True)), 2.0)
-works(
-    "reading what is not wanted, nothing seen",
-    lambda: float(_got_if(blank(tf.variant), False, -7)),
-    7.0,
-)
-
 # ---- accumulators: what the graph pass makes of several lists ------------------------------------
 
 

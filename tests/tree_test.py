@@ -33,7 +33,14 @@ MAY_INCLUDE = {
     "graph": ("cc/core/counters.h", "cc/core/mutable_tensors.h"),
     # To read the counters of a library that it opened; declarations only.
     "api": ("cc/bind/entry_points.h",),
-    "bind": ("cc/core/counters.h", "cc/resource/", "cc/kernels/", "cc/graph/", "cc/lists/", "cc/loop/"),
+    "bind": (
+        "cc/core/counters.h",
+        "cc/resource/",
+        "cc/kernels/",
+        "cc/graph/",
+        "cc/lists/",
+        "cc/loop/",
+    ),
     "testing": ("cc/core/", "cc/device/", "cc/loop/", "cc/ops/"),
 }
 # TensorFlow headers that would give a lower layer what only a higher one may know.

@@ -26,8 +26,8 @@ struct NodeKernel {
 struct Executable {
   std::unique_ptr<tensorflow::Graph> graph;  // that the program names nodes of
   Program program;
-  std::vector<NodeKernel> kernels;   // by index into Program::nodes
-  std::vector<int> register_of_arg;  // by input of the op
+  std::vector<NodeKernel> kernels;        // by index into Program::nodes
+  std::vector<int> register_of_arg;       // by input of the op
   int most_inputs = 1, most_outputs = 1;  // of any node
   int parallel_iterations = 10;
   // How many runs are still to be left to the stock loop, after one was handed back.

@@ -85,16 +85,14 @@ class Sorter {
     return static_cast<int>(items_.size()) - 1;
   }
 
-  void MakeReady(int item) {
-    (IsDeferred(item) ? deferred_ : ready_).push_back(item);
-  }
+  void MakeReady(int item) { (IsDeferred(item) ? deferred_ : ready_).push_back(item); }
 
   // Whether `item` makes a new version of a list that another item has still to read.
   bool IsDeferred(int item) const {
     const Node* const node = items_[item].node;
     if (node == nullptr || !MakesListVersion(*node)) return false;
-    const auto list = sources_[item].empty() ? readers_left_.end()
-                                             : readers_left_.find(sources_[item].front());
+    const auto list =
+        sources_[item].empty() ? readers_left_.end() : readers_left_.find(sources_[item].front());
     return list != readers_left_.end() && list->second > 1;
   }
 

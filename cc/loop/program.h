@@ -76,8 +76,8 @@ struct Move {
 // One frame.
 struct LoopCode {
   std::vector<Instruction> condition;
-  int predicate = -1;  // register; whether there is an iteration
-  int loop_cond = -1;  // index into Program::nodes
+  int predicate = -1;        // register; whether there is an iteration
+  int loop_cond = -1;        // index into Program::nodes
   std::vector<int> dropped;  // variables that only the condition reads: emptied before the body
   std::vector<Instruction> body;
   std::vector<Move> next;      // to be done in this order

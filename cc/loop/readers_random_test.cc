@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cc/loop/liveness.h"
 #include "cc/loop/compiler.h"
+#include "cc/loop/liveness.h"
 #include "cc/loop/program.h"
 #include "cc/testing/frames_under_test.h"
 #include "cc/testing/program_text.h"

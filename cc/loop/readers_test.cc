@@ -1,5 +1,5 @@
-#include "cc/loop/compiler.h"
 #include "cc/loop/readers.h"
+#include "cc/loop/compiler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

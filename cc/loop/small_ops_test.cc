@@ -132,6 +132,10 @@ void ExpectBinary(const std::string& op, F want) {
       Value x = shape == 1 ? Number(a) : Of(VecOf(shape == 2 ? all : as));
       Value y = shape == 2 ? Number(a) : Of(VecOf(all));
       Value result;
+      if (op == "AddN" && shape != 0) {  // does not broadcast: its kernel has the error
+        EXPECT_FALSE(Call(small, {{&x, false}, {&y, false}}, &result));
+        continue;
+      }
       ASSERT_TRUE(Call(small, {{&x, false}, {&y, false}}, &result));
       const Tensor& got = *result.tensor();
       ASSERT_EQ(got.dtype(), DataTypeToEnum<R>::value);
