@@ -77,6 +77,17 @@ class Sorter {
   }
 
  private:
+  // Whether `node` has no value of its own: who reads it reads its first input.
+  static bool PassesOn(const Node& node) { return node.IsIdentity() || node.IsSwitch(); }
+
+  static Key ValueBehind(Key value) {
+    const Edge* edge;
+    while (PassesOn(*value.first) && value.first->input_edge(0, &edge).ok()) {
+      value = {edge->src(), edge->src_output()};
+    }
+    return value;
+  }
+
   int Add(Item item) {
     items_.push_back(item);
     waits_for_.push_back(0);
@@ -116,10 +127,10 @@ class Sorter {
 
   void CountInputs(const Node& node) {
     const int reader = item_of_.at(&node);
-    for (int i = 0; i < node.num_inputs(); ++i) {
+    for (int i = 0; i < node.num_inputs() && !PassesOn(node); ++i) {
       const Edge* edge;
       if (!node.input_edge(i, &edge).ok() || IsBackEdge(*edge)) continue;
-      sources_[reader].push_back({edge->src(), edge->src_output()});
+      sources_[reader].push_back(ValueBehind({edge->src(), edge->src_output()}));
       ++readers_left_[sources_[reader].back()];
     }
     for (const Edge* edge : node.in_edges()) {
@@ -134,7 +145,7 @@ class Sorter {
   std::vector<Item> items_;
   std::unordered_map<const Node*, int> item_of_;  // Enter nodes of children: the child's item
   std::unordered_map<const Node*, int> exit_of_;  // Exit nodes of children
-  // The data inputs of each item, in order, and how many of their readers have not run yet.
+  // What each item reads, in order, and how many of the readers of a value have not run yet.
   std::vector<std::vector<Key>> sources_;
   std::map<Key, int> readers_left_;
   std::vector<int> waits_for_;
