@@ -329,6 +329,12 @@ def servers_for(module: str, libraries: Sequence[str] = LIBRARIES) -> Iterator[d
         yield {library: stack.enter_context(Server(module, library)) for library in libraries}
 
 
+def write_rows(rows: Sequence[Any], facts: dict[str, Any], path: pathlib.Path) -> None:
+    """Writes dataclass rows as JSON lines, with the machine; what was in the file is lost."""
+    records = [dataclasses.asdict(row) | {"machine": facts} for row in rows]
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+
+
 def machine() -> dict[str, Any]:
     """What the numbers depend on."""
     model = platform.processor() or platform.machine()

@@ -13,8 +13,6 @@ import dataclasses
 import functools
 import importlib.metadata
 import importlib.util
-import json
-import pathlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -266,12 +264,6 @@ def _versions() -> dict[str, str]:
     }
 
 
-def write(rows: Sequence[PeerRow], facts: Mapping[str, Any], path: pathlib.Path) -> None:
-    """Writes the rows as JSON lines, with the machine; what was in the file is lost."""
-    records = [dataclasses.asdict(row) | {"machine": dict(facts)} for row in rows]
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures, prints the table as it grows, and writes the JSON rows.
 
@@ -293,7 +285,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 row = compare(case.name, n, servers, plan, row)
                 rows.append(row)
                 print(line(row), flush=True)
-                write(rows, facts, options.out / "peers.jsonl")
+                harness.write_rows(rows, facts, options.out / "peers.jsonl")
     return 0
 
 

@@ -437,7 +437,7 @@ def test_a_column_that_would_take_too_long_is_left_out_of_the_larger_size(no_pac
 
 def test_peers_are_written_as_json_lines(no_package, tmp_path):
     row, _ = _compare_peers(seconds=2.0)
-    peers.write([row], {"cores": 2}, tmp_path / "peers.jsonl")
+    harness.write_rows([row], {"cores": 2}, tmp_path / "peers.jsonl")
     (line,) = (tmp_path / "peers.jsonl").read_text().splitlines()
     record = json.loads(line)
     assert (record["case"], record["n"], record["machine"]) == ("read", 10, {"cores": 2})

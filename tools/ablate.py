@@ -22,12 +22,10 @@ import argparse
 import contextlib
 import dataclasses
 import functools
-import json
 import os
 import pathlib
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
@@ -146,12 +144,6 @@ def line(row: AblationRow) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def write(rows: Sequence[AblationRow], facts: Mapping[str, Any], path: pathlib.Path) -> None:
-    """Writes the rows as JSON lines, with the machine; what was in the file is lost."""
-    records = [dataclasses.asdict(row) | {"machine": dict(facts)} for row in rows]
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures, prints the table as it grows, and writes the JSON rows.
 
@@ -181,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for case in cases:
                 rows.append(compare(case, case.sizes_within(plan.largest_n)[-1], servers, plan))
                 print(line(rows[-1]), flush=True)
-                write(rows, facts, options.out / "ablation.jsonl")
+                harness.write_rows(rows, facts, options.out / "ablation.jsonl")
     failures = [f"{row.case}, {name}: {note}" for row in rows for name, note in row.notes.items()]
     print(*failures, sep="\n")
     return 1 if failures else 0

@@ -23,8 +23,8 @@ namespace {
 using tensorflow::Edge;
 using tensorflow::Node;
 
-// Loops with constants of more bytes than this in all, of which there would be three copies instead
-// of one, are left.
+// Loops with constants of more bytes than this in all are left: RunLoop holds two copies of them,
+// in its attribute and in registers, besides the stock loop's.
 constexpr int64_t kMostConstantBytes = 16 << 20;
 
 // What `node` reads or waits for within its frame and iteration; an Exit of a loop inside stands

@@ -77,7 +77,7 @@ class Sorter {
   }
 
  private:
-  // Whether `node` has no value of its own: who reads it reads its first input.
+  // Whether `node` has no value of its own: its readers read its first input.
   static bool PassesOn(const Node& node) { return node.IsIdentity() || node.IsSwitch(); }
 
   static Key ValueBehind(Key value) {
