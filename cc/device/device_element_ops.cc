@@ -1,5 +1,6 @@
 #include "cc/device/device_element_ops.h"
 
+#include "cc/core/pooled_tensor.h"
 #include "cc/device/functors.h"
 #include "cc/device/functors_gpu.h"
 #include "tensorflow/core/framework/device_base.h"
@@ -55,6 +56,7 @@ bool OnGpu(tensorflow::OpKernelContext* ctx) {
 }
 
 absl::Status DeviceElementOps::Allocate(DataType dtype, const TensorShape& shape, Tensor* out) {
+  if (!OnGpu(ctx_) && MakePooledTensor(dtype, shape, out)) return absl::OkStatus();
   tensorflow::AllocatorAttributes attributes;
   attributes.set_on_host(!tensorflow::DataTypeCanUseMemcpy(dtype));
   return ctx_->allocate_temp(dtype, shape, out, attributes);

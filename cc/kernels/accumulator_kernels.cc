@@ -60,7 +60,7 @@ class PushAccumulatorsOp : public CheapListKernel {
     const int count = ctx->num_inputs() - 1;
     const Accumulators* before;
     TF_RETURN_IF_ERROR(GetAccumulators(ctx, count, &before));
-    std::vector<Tensor> row;
+    AccumulatorRow::Values row;
     row.reserve(count);
     for (int i = 0; i < count; ++i) {
       const Tensor& value = ctx->input(1 + i);
@@ -89,7 +89,7 @@ class PopAccumulatorsOp : public CheapListKernel {
     if (before->size() == 0) return InvalidList("Trying to pop from an empty list.");
     Accumulators* out;
     TF_RETURN_IF_ERROR(ForwardVariant(ctx, 0, *before, 0, &out));
-    std::vector<Tensor> row = out->Pop();
+    AccumulatorRow::Values row = out->Pop();
     for (int i = 0; i < count; ++i) ctx->set_output(1 + i, std::move(row[i]));
     return absl::OkStatus();
   }

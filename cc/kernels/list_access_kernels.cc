@@ -77,7 +77,7 @@ class LengthOp : public CheapListKernel {
     InputList list;
     TF_RETURN_IF_ERROR(GetList(ctx, 0, &list));
     Tensor* length;
-    TF_RETURN_IF_ERROR(ctx->allocate_output(0, TensorShape({}), &length));
+    TF_RETURN_IF_ERROR(AllocateOutput(ctx, 0, TensorShape({}), &length));
     length->scalar<int32_t>()() = static_cast<int32_t>(list->size());
     return absl::OkStatus();
   }
@@ -95,7 +95,7 @@ class ElementShapeOp : public CheapListKernel {
     const bool known = !shape.unknown_rank();
     Tensor* sizes;
     TF_RETURN_IF_ERROR(
-        ctx->allocate_output(0, known ? TensorShape({shape.dims()}) : TensorShape({}), &sizes));
+        AllocateOutput(ctx, 0, known ? TensorShape({shape.dims()}) : TensorShape({}), &sizes));
     const int count = known ? shape.dims() : 1;
     for (int i = 0; i < count; ++i) {
       const int64_t size = known ? shape.dim_size(i) : -1;
@@ -110,12 +110,9 @@ class ElementShapeOp : public CheapListKernel {
 };
 
 // Makes output `output` zeros of `shape`.
-absl::Status OutputZeros(OpKernelContext* ctx, int output, const TensorShape& shape,
-                         tensorflow::DataType dtype) {
-  tensorflow::AllocatorAttributes attributes;
-  attributes.set_on_host(dtype == tensorflow::DT_VARIANT);
+absl::Status OutputZeros(OpKernelContext* ctx, int output, const TensorShape& shape) {
   Tensor* zeros;
-  TF_RETURN_IF_ERROR(ctx->allocate_output(output, shape, &zeros, attributes));
+  TF_RETURN_IF_ERROR(AllocateOutput(ctx, output, shape, &zeros));
   return FillZeros(ctx, zeros);
 }
 
@@ -182,7 +179,7 @@ class GetItemOp : public CheapListKernel {
           "Trying to read an uninitialized tensor but element_shape is not fully defined: ",
           partial.DebugString(), " and no list element is set.");
     }
-    return OutputZeros(ctx, 0, shape, element_dtype_);
+    return OutputZeros(ctx, 0, shape);
   }
 };
 
@@ -305,7 +302,7 @@ class PopBackOp : public CheapListKernel {
           "Trying to read an uninitialized tensor but element_shape is not fully defined.",
           partial.DebugString());
     }
-    return OutputZeros(ctx, kItem, shape, element_dtype_);
+    return OutputZeros(ctx, kItem, shape);
   }
 };
 

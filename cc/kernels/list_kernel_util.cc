@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cc/core/element_ops.h"
+#include "cc/core/pooled_tensor.h"
 #include "cc/device/cuda_kernels.h"
 #include "cc/device/device_element_ops.h"
 #include "tensorflow/core/framework/variant.h"
@@ -22,12 +23,6 @@ using tensorflow::Variant;
 namespace registration = tensorflow::variant_op_registry_fn_registration;
 
 namespace {
-
-tensorflow::AllocatorAttributes OnHost() {
-  tensorflow::AllocatorAttributes attributes;
-  attributes.set_on_host(true);
-  return attributes;
-}
 
 // How many lists in lists this thread is adding: adding is recursive, and the stack has an end.
 thread_local int adding = 0;
@@ -130,8 +125,19 @@ std::unique_ptr<Tensor> TakeVariant(OpKernelContext* ctx, int input, int output)
                             ctx->input_memory_type(input), tensorflow::AllocatorAttributes());
 }
 
-absl::Status AllocateVariant(OpKernelContext* ctx, int output, Tensor** tensor) {
-  return ctx->allocate_output(output, TensorShape({}), tensor, OnHost());
+absl::Status AllocateOutput(OpKernelContext* ctx, int output, const TensorShape& shape,
+                            Tensor** tensor) {
+  const tensorflow::DataType dtype = ctx->expected_output_dtype(output);
+  const bool on_host = ctx->output_memory_type(output) == tensorflow::HOST_MEMORY || !OnGpu(ctx);
+  Tensor pooled;
+  if (!on_host || !MakePooledTensor(dtype, shape, &pooled)) {
+    tensorflow::AllocatorAttributes attributes = ctx->output_alloc_attr(output);
+    if (dtype == tensorflow::DT_VARIANT) attributes.set_on_host(true);
+    return ctx->allocate_output(output, shape, tensor, attributes);
+  }
+  ctx->set_output(output, std::move(pooled));
+  *tensor = ctx->mutable_output(output);
+  return absl::OkStatus();
 }
 
 absl::Status ForwardList(OpKernelContext* ctx, int input, const InputList& list, int output,

@@ -70,16 +70,18 @@ absl::Status GetList(tensorflow::OpKernelContext* ctx, int input, InputList* lis
 std::unique_ptr<tensorflow::Tensor> TakeVariant(tensorflow::OpKernelContext* ctx, int input,
                                                 int output);
 
-// Makes output `output` a scalar variant that holds nothing yet.
-absl::Status AllocateVariant(tensorflow::OpKernelContext* ctx, int output,
-                             tensorflow::Tensor** tensor);
+// Makes output `output` a tensor of `shape` with uninitialised values; a small one in host memory
+// shares one block of the pool with its reference count (pooled_tensor.h), and variants are always
+// in host memory.
+absl::Status AllocateOutput(tensorflow::OpKernelContext* ctx, int output,
+                            const tensorflow::TensorShape& shape, tensorflow::Tensor** tensor);
 
 // Makes output `output` hold `value`; `out`, where given, becomes its place there.
 template <typename T>
 absl::Status OutputVariant(tensorflow::OpKernelContext* ctx, int output, T value,
                            T** out = nullptr) {
   tensorflow::Tensor* tensor;
-  TF_RETURN_IF_ERROR(AllocateVariant(ctx, output, &tensor));
+  TF_RETURN_IF_ERROR(AllocateOutput(ctx, output, tensorflow::TensorShape({}), &tensor));
   T& held = tensor->scalar<tensorflow::Variant>()().template emplace<T>(std::move(value));
   if (out != nullptr) *out = &held;
   return absl::OkStatus();
@@ -97,7 +99,7 @@ absl::Status ForwardVariant(tensorflow::OpKernelContext* ctx, int input, const T
   std::unique_ptr<tensorflow::Tensor> own = TakeVariant(ctx, input, output);
   if (own == nullptr) return OutputVariant(ctx, output, value, out);
   *out = const_cast<T*>(&value);  // it stands in *own, which nobody else sees
-  ctx->set_output(output, *own);
+  ctx->set_output(output, std::move(*own));
   return absl::OkStatus();
 }
 

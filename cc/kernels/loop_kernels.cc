@@ -31,10 +31,6 @@ bool IsTraced(OpKernelContext* ctx) {
   return ctx->stats_collector() != nullptr || tsl::profiler::TraceMe::Active();
 }
 
-// A loop that was handed back stays with the executor for so many runs; then it is measured again,
-// as its tensors may have become smaller.
-constexpr int kRunsLeft = 64;
-
 // The threads that the executor has for kernels of one graph.
 int Threads(OpKernelContext* ctx) {
   const int cores = tensorflow::port::MaxParallelism();
@@ -70,7 +66,7 @@ class RunLoopOp : public tensorflow::OpKernel {
     iterations.Add(interpreter.iterations());
     OP_REQUIRES_OK(ctx, status);
     if (interpreter.handed_back()) handed_back.Add();
-    if (interpreter.executor_wins()) loop_->runs_to_leave = kRunsLeft;
+    if (interpreter.decided()) loop_->hand_backs.Record(interpreter.executor_wins());
     for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, interpreter.Result(i));
   }
 
@@ -81,7 +77,7 @@ class RunLoopOp : public tensorflow::OpKernel {
       passed.Add();
       return true;
     }
-    return loop_->runs_to_leave > 0 && loop_->runs_to_leave-- > 0;
+    return loop_->hand_backs.LeaveRun();
   }
 
   std::unique_ptr<Executable> loop_;  // null where it cannot run in one kernel

@@ -1,5 +1,8 @@
 #include "cc/lists/accumulators.h"
 
+#include <memory>
+
+#include "cc/core/block_pool.h"
 #include "cc/core/release.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
@@ -52,28 +55,45 @@ bool ReadSpec(const Tensor& tensor, ListSpec* spec) {
 
 }  // namespace
 
+AccumulatorRow* AccumulatorRow::New(absl::Span<Tensor> values, AccumulatorRow* below) {
+  const int count = static_cast<int>(values.size());
+  auto* const row = new (AllocateBlock(sizeof(AccumulatorRow) + count * sizeof(Tensor)))
+      AccumulatorRow(count, below);
+  std::uninitialized_move(values.begin(), values.end(), row->places().begin());
+  return row;
+}
+
 void AccumulatorRow::Unref() {
   for (AccumulatorRow* row = this; row != nullptr && row->Drop();) {
     AccumulatorRow* const below = row->below_;
-    for (Tensor& value : row->values_) {
-      if (OwnsOthers(value.dtype())) Release(std::move(value));
-    }
-    delete row;
+    row->Free();
     row = below;
   }
 }
 
-void Accumulators::Push(std::vector<Tensor> row) {
-  top_ = new AccumulatorRow(std::move(row), top_);
+void AccumulatorRow::Free() {
+  for (Tensor& value : places()) {
+    if (OwnsOthers(value.dtype())) Release(std::move(value));
+    value.~Tensor();
+  }
+  this->~AccumulatorRow();
+  FreeBlock(this);
+}
+
+void Accumulators::Push(AccumulatorRow::Values row) {
+  top_ = AccumulatorRow::New(absl::MakeSpan(row), top_);
   ++size_;
 }
 
-std::vector<Tensor> Accumulators::Pop() {
+AccumulatorRow::Values Accumulators::Pop() {
   AccumulatorRow* const last = top_;
+  const absl::Span<const Tensor> held = last->values();
+  // First, as it may throw: nothing has changed until then.
+  AccumulatorRow::Values values =
+      last->IsUnique() ? last->Take() : AccumulatorRow::Values(held.begin(), held.end());
   top_ = last->below();
   --size_;
   if (top_ != nullptr) top_->Ref();
-  std::vector<Tensor> values = last->IsUnique() ? last->Take() : last->values();
   last->Unref();
   return values;
 }
@@ -87,7 +107,7 @@ absl::Status Accumulators::Copy(const Accumulators& from, const CopyFunction& co
   Accumulators copied;
   copied.specs_ = from.specs_;
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
-    std::vector<Tensor> values;
+    AccumulatorRow::Values values;
     values.reserve((*row)->values().size());  // a copy may be under way: none may move
     for (const Tensor& value : (*row)->values()) {
       values.emplace_back(value.dtype());
@@ -135,7 +155,7 @@ bool Accumulators::Decode(const VariantTensorData& data) {
   }
   Accumulators read(std::move(specs));
   for (uint64_t row = size; row > 0; --row) {
-    std::vector<Tensor> values;
+    AccumulatorRow::Values values;
     for (uint64_t i = 0; i < lists; ++i) {
       const Tensor& value = data.tensors(static_cast<int>(row * lists + i));
       if (value.dtype() != read.specs()[i].dtype) return false;

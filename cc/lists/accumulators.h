@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "cc/lists/list_variant.h"
 #include "cc/lists/node.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -18,24 +21,40 @@ namespace tensor_array_grad {
 // A tensor for each of several lists. Never changes while two hold it.
 class AccumulatorRow final : public Shareable {
  public:
-  // Takes `values`, and a reference to `below`, which may be null.
-  AccumulatorRow(std::vector<tensorflow::Tensor> values, AccumulatorRow* below)
-      : values_(std::move(values)), below_(below) {}
+  using Values = absl::InlinedVector<tensorflow::Tensor, 8>;
+
+  // A row of these values, which are moved from, above `below`, which may be null. The row takes
+  // over the caller's reference to `below`.
+  static AccumulatorRow* New(absl::Span<tensorflow::Tensor> values, AccumulatorRow* below);
 
   // Gives a reference back. Frees what is below with it, in a loop: rows are as many as steps.
   void Unref();
 
   AccumulatorRow* below() const { return below_; }
-  const std::vector<tensorflow::Tensor>& values() const { return values_; }
-  // Requires: unique, and given up next.
-  std::vector<tensorflow::Tensor> Take() { return std::move(values_); }
+  absl::Span<const tensorflow::Tensor> values() const {
+    return const_cast<AccumulatorRow*>(this)->places();
+  }
+  // Moves the values out. Requires: unique, and given up next.
+  Values Take() {
+    return Values(std::make_move_iterator(places().begin()),
+                  std::make_move_iterator(places().end()));
+  }
 
  private:
+  AccumulatorRow(int count, AccumulatorRow* below) : count_(count), below_(below) {}
   ~AccumulatorRow() = default;
 
-  std::vector<tensorflow::Tensor> values_;
+  // The values are stored right behind the row, in the same block.
+  absl::Span<tensorflow::Tensor> places() {
+    return {reinterpret_cast<tensorflow::Tensor*>(this + 1), static_cast<size_t>(count_)};
+  }
+  void Free();
+
+  const int count_;
   AccumulatorRow* const below_;
 };
+static_assert(sizeof(AccumulatorRow) % alignof(tensorflow::Tensor) == 0,
+              "the values are stored right behind the row");
 
 // Lists that grow and shrink together, an element each at a time: what a loop keeps of its steps
 // for its gradient. A push makes one row for all of them, and there is no tree.
@@ -73,9 +92,9 @@ class Accumulators {
   int64_t size() const { return size_; }
 
   // Adds a row. Requires: a value for each list, of its dtype.
-  void Push(std::vector<tensorflow::Tensor> row);
+  void Push(AccumulatorRow::Values row);
   // Removes the last row and returns it. Requires: size() > 0.
-  std::vector<tensorflow::Tensor> Pop();
+  AccumulatorRow::Values Pop();
 
   using CopyFunction =
       std::function<absl::Status(const tensorflow::Tensor& from, tensorflow::Tensor* to)>;

@@ -21,7 +21,7 @@ using testing::ElementsAre;
 
 Accumulators Two() { return Accumulators({{DT_FLOAT, {}, -1}, {DT_INT32, {}, -1}}); }
 
-std::vector<Tensor> Row(int i) { return {Tensor(static_cast<float>(i)), Tensor(10 * i)}; }
+AccumulatorRow::Values Row(int i) { return {Tensor(static_cast<float>(i)), Tensor(10 * i)}; }
 
 // Pops all that is left: the values of the second list.
 std::vector<int> Drained(Accumulators all) {
@@ -34,7 +34,7 @@ TEST(AccumulatorsTest, WhatWasPushedLastIsPoppedFirst) {
   Accumulators all = Two();
   for (int i = 0; i < 3; ++i) all.Push(Row(i));
   EXPECT_EQ(all.size(), 3);
-  const std::vector<Tensor> last = all.Pop();
+  const AccumulatorRow::Values last = all.Pop();
   ASSERT_EQ(last.size(), 2u);
   EXPECT_EQ(last[0].scalar<float>()(), 2);
   EXPECT_EQ(last[1].scalar<int>()(), 20);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <typeinfo>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
@@ -11,6 +12,7 @@
 #include "cc/lists/persistent_list.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/type_index.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
 #include "tensorflow/core/kernels/tensor_list.h"
@@ -121,5 +123,14 @@ class ListVariant {
 };
 
 }  // namespace tensor_array_grad
+
+// The same index as the generic function makes, which hashes the type's name at every
+// Variant::get<ListVariant>().
+template <>
+inline tensorflow::TypeIndex tensorflow::TypeIndex::Make<tensor_array_grad::ListVariant>() {
+  static const char* const name = typeid(tensor_array_grad::ListVariant).name();
+  static const uint64_t hash = Hash64(name);
+  return TypeIndex(hash, name);
+}
 
 #endif  // CC_LISTS_LIST_VARIANT_H_

@@ -257,5 +257,11 @@ TEST(ListVariantTest, DeviceCopiesCopyEveryTensorInEveryDirection) {
   }
 }
 
+TEST(ListVariantTest, TypeIndexIsTheOneThatTheGenericFunctionWouldMake) {
+  const char* const name = typeid(ListVariant).name();
+  EXPECT_EQ(tensorflow::TypeIndex::Make<ListVariant>().hash_code(), tensorflow::Hash64(name));
+  EXPECT_STREQ(tensorflow::TypeIndex::Make<ListVariant>().name(), name);
+}
+
 }  // namespace
 }  // namespace tensor_array_grad

@@ -7,8 +7,7 @@
 namespace tensor_array_grad {
 
 Node* Node::New(int level, int capacity) {
-  void* const room = ::operator new(sizeof(Node) + capacity * sizeof(Shareable*));
-  return new (room) Node(level, capacity);
+  return new (AllocateBlock(sizeof(Node) + capacity * sizeof(Shareable*))) Node(level, capacity);
 }
 
 Node* Node::CopyOf(const Node& node, int capacity) {
@@ -61,7 +60,7 @@ void Node::Free(Node* node) {
   const int count = node->count();
   for (int i = 0; i < count; ++i) node->UnrefChild(node->children()[i]);
   node->~Node();
-  ::operator delete(node);
+  FreeBlock(node);
 }
 
 }  // namespace tensor_array_grad

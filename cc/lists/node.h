@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "cc/core/block_pool.h"
 #include "cc/core/release.h"
 #include "tensorflow/core/framework/tensor.h"
 
@@ -33,7 +34,7 @@ class Shareable {
 };
 
 // A tensor that many versions of a list hold at once. Never changes once it is in a node.
-class SharedElement final : public Shareable {
+class SharedElement final : public Shareable, public InBlock {
  public:
   explicit SharedElement(tensorflow::Tensor tensor) : value(std::move(tensor)) {}
 

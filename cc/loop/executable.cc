@@ -108,6 +108,7 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
     TF_RETURN_IF_ERROR(MakeKernels(code, ctx, executable.get()));
   }
   TF_RETURN_IF_ERROR(NumberArguments(loop, executable.get()));
+  executable->pooled_device = NewPooledDevice(ctx->device());
   for (Node* node : executable->graph->op_nodes()) {
     if (node->IsConstant()) node->ClearAttr("value");  // it is in a register
   }

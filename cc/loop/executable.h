@@ -1,11 +1,12 @@
 #ifndef CC_LOOP_EXECUTABLE_H_
 #define CC_LOOP_EXECUTABLE_H_
 
-#include <atomic>
 #include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cc/loop/hand_back.h"
+#include "cc/loop/pooled_device.h"
 #include "cc/loop/program.h"
 #include "cc/loop/small_ops.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -21,7 +22,7 @@ struct NodeKernel {
   tensorflow::NodeDef def;  // of nodes without a kernel: what errors name
 };
 
-// A program with its kernels, ready to run. Immutable but for the count of runs that are left,
+// A program with its kernels, ready to run. Immutable but for what it remembers of hand-backs,
 // hence shared by concurrent runs: a kernel's Compute is thread-safe.
 struct Executable {
   std::unique_ptr<tensorflow::Graph> graph;  // that the program names nodes of
@@ -30,8 +31,8 @@ struct Executable {
   std::vector<int> register_of_arg;       // by input of the op
   int most_inputs = 1, most_outputs = 1;  // of any node
   int parallel_iterations = 10;
-  // How many runs are still to be left to the stock loop, after one was handed back.
-  mutable std::atomic<int> runs_to_leave{0};
+  std::unique_ptr<tensorflow::Device> pooled_device;  // null where there is none
+  mutable HandBackMemory hand_backs;
 };
 
 // Makes the executable of the frame in `frame`, the attribute of the op RunLoop: a serialised

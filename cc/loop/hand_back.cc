@@ -83,7 +83,7 @@ class TaskBuilder {
 std::vector<Task> TasksOf(const LoopCode& code) { return TaskBuilder(code).Build(); }
 
 bool MightWin(double ns, double nodes, int threads) {
-  return threads > 1 && (ns + nodes * kNodeNs) / threads < kWin * ns;
+  return threads > 1 && ns / threads + nodes * kNodeNs < kWin * ns;
 }
 
 double ExecutorNs(const IterationCost& cost) {
@@ -108,7 +108,7 @@ double ExecutorNs(const IterationCost& cost) {
     std::swap(done, before);
   }
   const double chain = (ends[kSimulated - 1] - ends[kWarmUp - 1]) / (kSimulated - kWarmUp);
-  return std::max(chain, (work + cost.nodes * kNodeNs) / cost.threads);
+  return std::max(chain, work / cost.threads + cost.nodes * kNodeNs);
 }
 
 bool ExecutorWins(const IterationCost& cost) {
@@ -136,6 +136,7 @@ bool Pace::LookNow(int64_t iteration, double nodes_so_far, const LoopCode& code,
     return false;
   }
   stage_ = kIdle;
+  decided_ = true;
   next_ = iteration + kPause;
   if (stage == kWhole) return false;
   IterationCost cost;

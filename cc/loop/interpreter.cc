@@ -31,6 +31,7 @@ Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int
       flags_(executable.program.flags, 0),
       pace_(threads) {
   params_.eigen_gpu_device = nullptr;  // owned by the op's own parameters
+  if (executable.pooled_device != nullptr) params_.device = executable.pooled_device.get();
   params_.forward_from_array = nullptr;
   params_.is_input_dead = false;
   inputs_.resize(executable.most_inputs);

@@ -36,6 +36,7 @@ class Interpreter {
   int64_t iterations() const { return iterations_; }
   bool handed_back() const { return handed_back_; }
   bool executor_wins() const { return executor_wins_; }  // why it was, unless a test wanted it
+  bool decided() const { return pace_.decided(); }  // whether it ran long enough to be measured
 
  private:
   using Code = std::vector<Instruction>;

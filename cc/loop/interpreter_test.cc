@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/core/block_pool.h"
 #include "cc/testing/loop_runner.h"
 #include "cc/testing/matchers.h"
 #include "cc/testing/probe_kernels.h"
@@ -135,6 +136,15 @@ TEST_F(InterpreterTest, VariableIsUpdatedInPlaceFromTheFirstIterationOn) {
   EXPECT_EQ(TheSeen().in_place["added"], 10);
   EXPECT_EQ(values_["v0"].data(), buffer);
   EXPECT_THAT(values_["v0"], TensorEq(Vec({11, 12, 13})));
+}
+
+TEST_F(InterpreterTest, KernelsAllocateSmallOutputsFromThePool) {
+  AddVariableOf("i", "v", DT_FLOAT, "v0", "added");
+  Add("added", "LoopTest>AddOneInPlace", {"v_switch:1"});
+  const Tensor kept = Vec({1, 2, 3});  // so that the first iteration needs a new tensor
+  Feed("v0", kept);
+  ASSERT_OK(Run());
+  EXPECT_EQ(IsPooled(values_["v0"].data()), kPools);
 }
 
 TEST_F(InterpreterTest, ValueThatAnotherHoldsIsCopiedOnce) {

@@ -1,10 +1,12 @@
 #include "cc/loop/small_ops.h"
 
+#include <cstring>
 #include <map>
 #include <string>
 #include <type_traits>
 #include <utility>
 
+#include "cc/core/pooled_tensor.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
@@ -60,7 +62,10 @@ Tensor Target(const Operand& first, const Operand& second, DataType dtype, Alloc
   for (const Operand* operand : {&first, &second}) {
     if (MayReuse(*operand, dtype)) return *operand->value->tensor();
   }
-  return Tensor(allocator, dtype, first.value->tensor()->shape());
+  const tensorflow::TensorShape& shape = first.value->tensor()->shape();
+  Tensor target;
+  if (!MakePooledTensor(dtype, shape, &target)) target = Tensor(allocator, dtype, shape);
+  return target;
 }
 
 bool IsSmall(const Tensor& tensor, DataType dtype) {
@@ -180,17 +185,29 @@ bool CastScalar(Operands operands, Allocator*, Value* result) {
   return true;
 }
 
-// A choice between two values of one shape by a scalar: the chosen value itself.
-bool Choose(Operands operands, Allocator*, Value* result) {
+// A choice between two values of one shape by a scalar. The result is the chosen tensor if nothing
+// else holds that, else a copy, as in the kernel. Sharing the buffer instead would save the copy,
+// but change sums: AddN begins with the first input that nothing else holds.
+bool Choose(Operands operands, Allocator* allocator, Value* result) {
   bool first;
   if (!operands[0].value->Get(&first)) return false;
   const Operand& chosen = operands[first ? 1 : 2];
   const Operand& other = operands[first ? 2 : 1];
   if (chosen.value->is_scalar() != other.value->is_scalar()) return false;
-  if (!chosen.value->is_scalar() && !chosen.value->tensor()->IsSameSize(*other.value->tensor())) {
-    return false;
+  if (chosen.value->is_number()) {
+    if (result != chosen.value) result->Assign(chosen.value, false);
+    return true;
   }
-  if (result != chosen.value) result->Assign(chosen.value, false);
+  const Tensor& tensor = *chosen.value->tensor();
+  const DataType dtype = tensor.dtype();
+  const bool same_size = other.value->is_scalar() || tensor.IsSameSize(*other.value->tensor());
+  if (!IsSmall(tensor, dtype) || !same_size) return false;
+  Tensor target = Target(chosen, chosen, dtype, allocator);
+  if (!target.IsInitialized()) return false;
+  if (target.data() != tensor.data()) {
+    std::memcpy(target.data(), tensor.data(), tensor.TotalBytes());
+  }
+  result->Set(std::move(target));
   return true;
 }
 

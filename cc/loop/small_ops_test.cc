@@ -331,15 +331,27 @@ TEST(SmallLogicTest, VectorsAreTheKernels) {
   EXPECT_FALSE(Call(Find("LogicalNot", DT_BOOL), {{&x, true}}, &result));
 }
 
-TEST(SmallSelectTest, ScalarChoosesAWholeValueWhichIsShared) {
+TEST(SmallSelectTest, ScalarChoosesAWholeValue) {
   for (const char* op : {"Select", "SelectV2"}) {
     for (bool first : {false, true}) {
       Value condition = Number(first), t = Of(Vec({1, 2})), e = Of(Vec({3, 4})), result;
+      const void* const chosen = (first ? t : e).tensor()->data();
       ASSERT_TRUE(Call(Find(op, DT_FLOAT), {{&condition, true}, {&t, true}, {&e, true}}, &result));
       EXPECT_THAT(*result.tensor(), TensorEq(first ? Vec({1, 2}) : Vec({3, 4})));
-      EXPECT_EQ(result.tensor()->data(), (first ? t : e).tensor()->data());
-      EXPECT_FALSE(result.LastTensor()->RefCountIsOne());  // until the operand is released
+      EXPECT_EQ(result.tensor()->data(), chosen);
     }
+  }
+}
+
+TEST(SmallSelectTest, ChosenValueThatIsReadAgainIsCopied) {
+  // If the result shared the buffer, AddN would find it held and sum in another order.
+  for (const Tensor& held : {Vec({1, 2}), Tensor(5.f)}) {
+    Value condition = Number(true), t = Of(held), e = Of(held), result;
+    ASSERT_TRUE(
+        Call(Find("SelectV2", DT_FLOAT), {{&condition, true}, {&t, false}, {&e, false}}, &result));
+    EXPECT_THAT(*result.tensor(), TensorEq(held));
+    EXPECT_NE(result.tensor()->data(), held.data());
+    EXPECT_TRUE(result.LastTensor()->RefCountIsOne());
   }
 }
 

@@ -57,6 +57,8 @@ class Value {
     return true;
   }
 
+  // Whether it is a number, which a tensor may have been made of.
+  bool is_number() const { return state_ != kTensor; }
   bool is_scalar() const { return state_ != kTensor || tensor_.dims() == 0; }
   tensorflow::DataType dtype() const { return state_ == kTensor ? tensor_.dtype() : scalar_.dtype; }
 

@@ -14,8 +14,8 @@
 #include "cc/loop/rewrite.h"
 #include "cc/testing/frames_under_test.h"
 #include "tensorflow/core/framework/cancellation.h"
+#include "tensorflow/core/framework/device.h"
 #include "tensorflow/core/framework/device_attributes.pb.h"
-#include "tensorflow/core/framework/device_base.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
@@ -23,21 +23,21 @@
 namespace tensor_array_grad {
 
 // As much of a CPU as kernels need that compute on the thread that calls them. Test-only.
-class CpuUnderTest : public tensorflow::DeviceBase {
+class CpuUnderTest : public tensorflow::Device {
  public:
-  CpuUnderTest() : DeviceBase(tensorflow::Env::Default()), name_(kCpu0) {
-    attributes_.set_name(kCpu0);
-    attributes_.set_device_type("CPU");
-  }
+  CpuUnderTest() : Device(tensorflow::Env::Default(), Attributes()) {}
   tensorflow::Allocator* GetAllocator(tensorflow::AllocatorAttributes) override {
     return tensorflow::cpu_allocator();
   }
-  const tensorflow::DeviceAttributes& attributes() const override { return attributes_; }
-  const std::string& name() const override { return name_; }
+  absl::Status Sync() override { return absl::OkStatus(); }
 
  private:
-  const std::string name_;
-  tensorflow::DeviceAttributes attributes_;
+  static tensorflow::DeviceAttributes Attributes() {
+    tensorflow::DeviceAttributes attributes;
+    attributes.set_name(kCpu0);
+    attributes.set_device_type("CPU");
+    return attributes;
+  }
 };
 
 // Runs a loop that was written down in a FramesUnderTest as the op RunLoop does. Test-only.

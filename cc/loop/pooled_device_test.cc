@@ -1,0 +1,108 @@
+#include "cc/loop/pooled_device.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "cc/core/block_pool.h"
+#include "cc/testing/loop_runner.h"
+#include "tensorflow/core/framework/tensor.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Allocator;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+// Some allocator of another device.
+class OtherAllocator : public Allocator {
+ public:
+  std::string Name() override { return "other"; }
+  void* AllocateRaw(size_t, size_t) override { return nullptr; }
+  void DeallocateRaw(void*) override {}
+};
+
+class PooledDeviceTest : public testing::Test {
+ protected:
+  PooledDeviceTest() : device_(NewPooledDevice(&cpu_)) {}
+
+  Allocator* allocator() { return device_->GetAllocator(tensorflow::AllocatorAttributes()); }
+
+  CpuUnderTest cpu_;
+  std::unique_ptr<tensorflow::Device> device_;
+};
+
+TEST_F(PooledDeviceTest, SmallTensorsComeFromThePool) {
+  for (const int64_t n : {1, 16, 1040}) {
+    const Tensor tensor(allocator(), tensorflow::DT_FLOAT, TensorShape({n}));
+    EXPECT_EQ(IsPooled(tensor.data()), kPools) << n;
+    EXPECT_TRUE(tensor.IsAligned());
+  }
+}
+
+TEST_F(PooledDeviceTest, LargeTensorsComeFromTheDevicesAllocator) {
+  const Tensor tensor(allocator(), tensorflow::DT_FLOAT, TensorShape({1041}));
+  EXPECT_FALSE(IsPooled(tensor.data()));
+  std::memset(tensor.data(), 1, tensor.TotalBytes());
+}
+
+TEST_F(PooledDeviceTest, StringsAreConstructedAndDestroyed) {
+  Tensor tensor(allocator(), tensorflow::DT_STRING, TensorShape({3}));
+  tensor.flat<tensorflow::tstring>()(2) = std::string(1000, 'x');
+  EXPECT_EQ(tensor.flat<tensorflow::tstring>()(0), "");
+}
+
+TEST_F(PooledDeviceTest, TensorsOutliveTheDevice) {
+  Tensor tensor(allocator(), tensorflow::DT_INT32, TensorShape({2}));
+  tensor.flat<int>().setConstant(7);
+  device_.reset();
+  EXPECT_EQ(tensor.flat<int>()(1), 7);
+}
+
+TEST_F(PooledDeviceTest, OtherAllocatorsAreLeftAlone) {
+  allocator();  // the process's first
+  OtherAllocator other;
+  EXPECT_EQ(PooledAllocator(&other), &other);
+  EXPECT_EQ(PooledAllocator(tensorflow::cpu_allocator()), allocator());
+}
+
+TEST_F(PooledDeviceTest, MemoryForOtherDevicesIsTheDevices) {
+  tensorflow::AllocatorAttributes for_gpu, for_network;
+  for_gpu.set_gpu_compatible(true);
+  for_network.set_nic_compatible(true);
+  EXPECT_EQ(device_->GetAllocator(for_gpu), cpu_.GetAllocator(for_gpu));
+  EXPECT_EQ(device_->GetAllocator(for_network), cpu_.GetAllocator(for_network));
+}
+
+TEST_F(PooledDeviceTest, StandsInForItsDevice) {
+  EXPECT_EQ(device_->name(), cpu_.name());
+  EXPECT_EQ(device_->device_type(), "CPU");
+  EXPECT_EQ(device_->UnderlyingDevice(), &cpu_);
+  EXPECT_EQ(device_->resource_manager(), cpu_.resource_manager());
+  EXPECT_EQ(device_->has_eigen_cpu_device(), cpu_.has_eigen_cpu_device());
+  EXPECT_TRUE(device_->Sync().ok());
+}
+
+TEST_F(PooledDeviceTest, OnlyACpuHasOne) {
+  class Gpu : public tensorflow::Device {
+   public:
+    Gpu() : Device(tensorflow::Env::Default(), Attributes()) {}
+    absl::Status Sync() override { return absl::OkStatus(); }
+
+   private:
+    static tensorflow::DeviceAttributes Attributes() {
+      tensorflow::DeviceAttributes attributes;
+      attributes.set_name("/job:localhost/replica:0/task:0/device:GPU:0");
+      attributes.set_device_type("GPU");
+      return attributes;
+    }
+  } gpu;
+  EXPECT_EQ(NewPooledDevice(&gpu), nullptr);
+}
+
+}  // namespace
+}  // namespace tensor_array_grad
