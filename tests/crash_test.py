@@ -367,6 +367,11 @@ def test_a_dynamic_array_grows_to_a_far_index_without_paying_for_the_way(ours):
     assert results[first] == [0.0]
 
 
+def test_a_step_may_end_with_the_last_handles_of_its_arrays_in_a_stack(ours):
+    run = "tests.hostile_arrays:steps_that_leave_handles_in_a_stack"
+    assert ours.call(run, 20, 100, timeout=120) == [99.0] * 20
+
+
 def test_zeros_that_no_memory_can_hold_are_refused_and_the_array_goes_on(ours):
     script = Script()
     array = script.array(2, element_shape=[MAX, MAX])

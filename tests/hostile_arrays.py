@@ -55,6 +55,27 @@ def size(handle: Any) -> int:
     return int(raw.TensorArraySizeV3(handle=handle, flow_in=0.0))
 
 
+def steps_that_leave_handles_in_a_stack(steps: int, arrays: int) -> list[float]:
+    """Runs steps whose end destroys a Stack that has the last handles of arrays of that step.
+
+    Returns:
+      What was read in each step from the array that was pushed last, the only one that is popped.
+    """
+    with tf.Graph().as_default():
+        stack = raw.StackV2(max_size=-1, elem_type=tf.resource)
+        flow = tf.constant(0.0)
+        for k in range(arrays):
+            with tf.control_dependencies([flow]):
+                handle, flow = array(1)
+                flow = write(handle, 0, float(k), flow)
+                with tf.control_dependencies([raw.StackPushV2(handle=stack, elem=handle)]):
+                    flow = tf.identity(flow)
+        with tf.control_dependencies([flow]):
+            last = read(raw.StackPopV2(handle=stack, elem_type=tf.resource), 0)
+        with tf.compat.v1.Session() as session:
+            return [float(session.run(last)) for _ in range(steps)]
+
+
 def gather_array(handle: Any, indices: Any, shape: Any = None, dtype: Any = f32) -> Any:
     return raw.TensorArrayGatherV3(
         handle=handle, indices=indices, flow_in=0.0, dtype=dtype, element_shape=shape

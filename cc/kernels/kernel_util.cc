@@ -31,10 +31,10 @@ absl::Status CheckHandle(OpKernelContext* ctx, const ResourceHandle& handle) {
 }
 
 absl::Status LookupByName(OpKernelContext* ctx, const ResourceHandle& handle, ArrayRef* array) {
-  ArrayResource* found = nullptr;
+  tensorflow::core::RefCountPtr<ArrayResource> found;
   absl::Status status =
-      ctx->resource_manager()->Lookup<ArrayResource>(handle.container(), handle.name(), &found);
-  array->Own(found);
+      ArrayResource::Find(ctx->resource_manager(), handle.container(), handle.name(), &found);
+  array->Own(found.release());
   return status;
 }
 

@@ -26,6 +26,27 @@ Living& TheLiving() {
   return *living;
 }
 
+// An array's entry in a resource manager, which owns the entry and not the array.
+class Listing : public tensorflow::ResourceBase {
+ public:
+  explicit Listing(ArrayResource* array) : array_(array) {}
+
+  // Null where the array is dead or dies.
+  tensorflow::core::RefCountPtr<ArrayResource> array() const { return array_.GetNewRef(); }
+
+  std::string DebugString() const override {
+    const auto found = array();
+    return found == nullptr ? "TensorArray that is gone" : found->DebugString();
+  }
+  int64_t MemoryUsed() const override {
+    const auto found = array();
+    return found == nullptr ? 0 : found->MemoryUsed();
+  }
+
+ private:
+  const tensorflow::core::WeakPtr<ArrayResource> array_;
+};
+
 Tensor HandleOf(ArrayResource* array, const Place& place) {
   Tensor handle(tensorflow::DT_RESOURCE, TensorShape({}));
   ResourceHandle owner = ResourceHandle::MakeRefCountingHandle(array, place.device);
@@ -66,13 +87,25 @@ void ArrayResource::Create(Place place, std::string name, ArrayOptions options, 
 // array's: nothing of ours is found by name, so the younger one lacks nothing but its listing.
 void ArrayResource::List() {
   if (place_.manager == nullptr || place_.container.empty()) return;
-  listed_ = place_.manager->CreateUnowned(place_.container, name_, this).ok();
+  listed_ = place_.manager->Create(place_.container, name_, new Listing(this)).ok();
 }
 
 void ArrayResource::Unlist() {
   if (!listed_.exchange(false)) return;
   // Not found is fine: the step that the container was for may have ended.
-  place_.manager->Delete<ArrayResource>(place_.container, name_).IgnoreError();
+  place_.manager->Delete<Listing>(place_.container, name_).IgnoreError();
+}
+
+absl::Status ArrayResource::Find(tensorflow::ResourceMgr* manager, const std::string& container,
+                                 const std::string& name,
+                                 tensorflow::core::RefCountPtr<ArrayResource>* array) {
+  Listing* found;
+  TF_RETURN_IF_ERROR(manager->Lookup<Listing>(container, name, &found));
+  const tensorflow::core::RefCountPtr<Listing> listing(found);
+  *array = listing->array();
+  if (*array != nullptr) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat("Resource ", container, "/", name, " has been destroyed."));
 }
 
 absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const TensorShape& prefix,

@@ -34,7 +34,10 @@ struct Place {
 //   resource manager . . . . . . . . . . . . . .      (==> owns, . . lists without owning)
 //
 // A handle tensor owns its array by reference count, so an array dies with the last tensor that
-// holds a handle to it; what it listed itself under is removed then. A forward array holds the
+// holds a handle to it; what it listed itself under is removed then. The manager's entry is an
+// object of its own that knows the array by a weak reference. ResourceMgr::CreateUnowned would not
+// do: there, the death of an array erases its entry even from a container that is being destroyed,
+// as when the last handle is in a Stack of that container. A forward array holds the
 // *handle tensors* of its gradient arrays, so handing one out again allocates nothing, and no
 // strong reference points back: a gradient array does not know its forward array.
 //
@@ -54,6 +57,11 @@ class ArrayResource : public tensorflow::ResourceBase {
   // Errors: closed; shapes that cannot be joined; the source has an array with another prefix.
   absl::Status FindOrCreateGrad(absl::string_view source, const tensorflow::TensorShape& prefix,
                                 tensorflow::Tensor* handle) ABSL_LOCKS_EXCLUDED(grads_mu_);
+
+  // The array that is listed in `manager` under that name. NotFound where there is none.
+  static absl::Status Find(tensorflow::ResourceMgr* manager, const std::string& container,
+                           const std::string& name,
+                           tensorflow::core::RefCountPtr<ArrayResource>* array);
 
   ArrayStore& store() { return store_; }
   const std::string& name() const { return name_; }

@@ -37,13 +37,28 @@ class ArrayResourceTest : public ::testing::Test {
     return grad;
   }
   bool Listed(const std::string& name) {
-    ArrayResource* found = nullptr;
-    const bool ok = manager_.Lookup<ArrayResource>("step", name, &found).ok();
-    if (found != nullptr) found->Unref();
-    return ok;
+    tensorflow::core::RefCountPtr<ArrayResource> found;
+    return ArrayResource::Find(&manager_, "step", name, &found).ok();
   }
   ResourceMgr manager_;
 };
+
+// As a Stack of the step has them, which the end of the step destroys with its container.
+struct Holder : public tensorflow::ResourceBase {
+  explicit Holder(Tensor held) : held(std::move(held)) {}
+  std::string DebugString() const override { return "holder"; }
+  const Tensor held;
+};
+
+TEST_F(ArrayResourceTest, ArraysWhoseLastHandlesAreInTheirOwnContainerDieWithIt) {
+  const size_t before = LivingArrays().size();
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_OK(manager_.Create("step", std::to_string(i), new Holder(Make())));
+  }
+  EXPECT_EQ(LivingArrays().size(), before + 200);
+  EXPECT_OK(manager_.Cleanup("step"));
+  EXPECT_EQ(LivingArrays().size(), before);
+}
 
 TEST_F(ArrayResourceTest, AnArrayDiesWithItsLastHandleAndIsListedNoMore) {
   const size_t before = LivingArrays().size();
