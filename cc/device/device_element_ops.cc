@@ -83,6 +83,11 @@ absl::Status DeviceElementOps::Add(const Tensor& left, const Tensor& right, Tens
   return absl::OkStatus();
 }
 
+void DeviceElementOps::AddToBox(const Tensor& addend, int64_t begin, const cpu::Box& box,
+                                Tensor* sum) {
+  cpu::AddToBox(addend, begin, box, IntraOpPool(ctx_), sum);
+}
+
 absl::Status DeviceElementOps::Pack(absl::Span<const Piece> pieces, Tensor* out) {
   if (InDeviceMemory(ctx_, *out)) {
     return OnQueue(ctx_, [&](const gpu::Queue& queue) { return gpu::Pack(pieces, queue, out); });

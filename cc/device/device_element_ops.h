@@ -2,6 +2,7 @@
 #define CC_DEVICE_DEVICE_ELEMENT_OPS_H_
 
 #include "cc/core/element_ops.h"
+#include "cc/device/functors.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace tensor_array_grad {
@@ -25,6 +26,10 @@ class DeviceElementOps : public ElementOps {
   absl::Status Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right,
                    tensorflow::Tensor* out) override;
   absl::Status Pack(absl::Span<const Piece> pieces, tensorflow::Tensor* out) override;
+
+  // As cpu::AddToBox, whose values they are. Requires: not on a GPU.
+  void AddToBox(const tensorflow::Tensor& addend, int64_t begin, const cpu::Box& box,
+                tensorflow::Tensor* sum);
 
  private:
   tensorflow::OpKernelContext* const ctx_;

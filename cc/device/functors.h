@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "cc/core/element_ops.h"
@@ -18,6 +19,20 @@ using ParallelFor = absl::FunctionRef<void(int64_t total, int64_t cost, Work wor
 // Requires: CanAdd(dtype), one dtype and shape.
 void Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right, ParallelFor run,
          tensorflow::Tensor* out);
+
+// A part of a tensor: in dimension d, sizes[d] values that are steps[d] apart; `first` is the
+// number of the first value of all. No dimensions: that value alone.
+struct Box {
+  using Sizes = absl::InlinedVector<int64_t, 4>;
+  int64_t first = 0;
+  Sizes sizes, steps;
+};
+
+// Adds as many values of `addend` as the box has, in row-major order from number `begin` on, to the
+// values of `sum` that the box holds. Requires: CanAdd(dtype), one dtype; the box lies in `sum` and
+// names no value twice.
+void AddToBox(const tensorflow::Tensor& addend, int64_t begin, Box box, ParallelFor run,
+              tensorflow::Tensor* sum);
 
 // Fills `out` with zeros. Requires: CanZero(dtype).
 void Zero(ParallelFor run, tensorflow::Tensor* out);

@@ -70,6 +70,54 @@ void AddAll(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* ou
   });
 }
 
+// The same box with as few dimensions as it can have, but one at least: neighbours that follow each
+// other in memory become one.
+Box Simplified(const Box& box) {
+  Box simple;
+  simple.first = box.first;
+  for (size_t d = 0; d < box.sizes.size(); ++d) {
+    if (box.sizes[d] == 1) continue;
+    if (!simple.sizes.empty() && simple.steps.back() == box.sizes[d] * box.steps[d]) {
+      simple.sizes.back() *= box.sizes[d];
+      simple.steps.back() = box.steps[d];
+    } else {
+      simple.sizes.push_back(box.sizes[d]);
+      simple.steps.push_back(box.steps[d]);
+    }
+  }
+  if (simple.sizes.empty()) {
+    simple.sizes.push_back(1);
+    simple.steps.push_back(1);
+  }
+  return simple;
+}
+
+// Where the row `row` of the box, a run along its last dimension, begins.
+int64_t StartOfRow(const Box& box, int64_t row) {
+  int64_t start = box.first;
+  for (size_t d = box.sizes.size() - 1; d-- > 0;) {
+    start += row % box.sizes[d] * box.steps[d];
+    row /= box.sizes[d];
+  }
+  return start;
+}
+
+// Adds values [begin, end) of those that go into the box. `addend` is the first of all.
+template <typename T>
+void AddRangeToBox(const T* addend, const Box& box, int64_t begin, int64_t end, T* sum) {
+  const int64_t width = box.sizes.back(), step = box.steps.back();
+  for (int64_t at = begin; at < end;) {
+    const int64_t column = at % width, n = std::min(width - column, end - at);
+    T* const to = sum + StartOfRow(box, at / width) + column * step;
+    if (step == 1) {
+      AddRange<T>(to, addend + at, to, n);
+    } else {
+      for (int64_t i = 0; i < n; ++i) to[i * step] = static_cast<T>(to[i * step] + addend[at + i]);
+    }
+    at += n;
+  }
+}
+
 // Copies the part of `pieces` that falls into values [begin, end) of the output. `starts[i]` is
 // where piece i begins there.
 template <typename CopyRun, typename ZeroRun>
@@ -118,6 +166,23 @@ void Add(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* out) 
 #define TAG_ADD(T)                           \
   case tensorflow::DataTypeToEnum<T>::value: \
     return AddAll<T>(left, right, run, out);
+    TF_CALL_NUMBER_TYPES(TAG_ADD)
+#undef TAG_ADD
+    default:
+      return;  // excluded by CanAdd
+  }
+}
+
+void AddToBox(const Tensor& addend, int64_t begin, Box box, ParallelFor run, Tensor* sum) {
+  box = Simplified(box);
+  int64_t total = 1;
+  for (const int64_t size : box.sizes) total *= size;
+  switch (sum->dtype()) {
+#define TAG_ADD(T)                                                                \
+  case tensorflow::DataTypeToEnum<T>::value:                                      \
+    return run(total, /*cost=*/1, [&](int64_t from, int64_t to) {                 \
+      AddRangeToBox<T>(Values<T>(addend) + begin, box, from, to, Values<T>(sum)); \
+    });
     TF_CALL_NUMBER_TYPES(TAG_ADD)
 #undef TAG_ADD
     default:

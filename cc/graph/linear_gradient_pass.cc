@@ -18,6 +18,7 @@
 #include "cc/graph/conditional_rule.h"
 #include "cc/graph/recompute_rule.h"
 #include "cc/graph/rule.h"
+#include "cc/graph/slice_sum_rule.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/device.h"
 #include "tensorflow/core/framework/function.h"
@@ -56,6 +57,7 @@ std::vector<std::unique_ptr<CountedRule>>& Rules() {
   static auto* const rules = [] {
     auto* all = new std::vector<std::unique_ptr<CountedRule>>;
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulateRule>()));
+    all->push_back(std::make_unique<CountedRule>(std::make_unique<SliceSumRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<ConditionalRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<RecomputeRule>()));
     all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulatorRule>()));

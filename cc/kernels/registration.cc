@@ -102,9 +102,10 @@ GpuTypes GpuElements(std::vector<DataType> also) {
 
 KernelTable AllKernels() {
   KernelTable all;
-  for (const auto& table : {LifecycleKernels, GradKernels, AccessKernels, GatherScatterKernels,
-                            ConcatSplitKernels, ListAccessKernels, AccumulatorKernels,
-                            ListBulkKernels, ListScatterKernels, ListConcatKernels, LoopKernels}) {
+  for (const auto& table :
+       {LifecycleKernels, GradKernels, AccessKernels, GatherScatterKernels, ConcatSplitKernels,
+        ListAccessKernels, AccumulatorKernels, ListBulkKernels, ListScatterKernels,
+        ListConcatKernels, LoopKernels, SliceSumKernels}) {
     const KernelTable rows = table();
     all.insert(all.end(), rows.begin(), rows.end());
   }

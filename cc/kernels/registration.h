@@ -77,6 +77,7 @@ KernelTable ListBulkKernels();       // those that read many elements or change 
 KernelTable ListScatterKernels();    // those that take a tensor apart
 KernelTable ListConcatKernels();     // TensorListConcat, ConcatV2, Split
 KernelTable LoopKernels();           // RunLoop
+KernelTable SliceSumKernels();       // sums with gradients of slices
 
 // Every kernel of the library. Kernels are generic in dtype and device, so a row is one
 // registration a device.
