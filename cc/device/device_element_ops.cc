@@ -88,6 +88,11 @@ void DeviceElementOps::AddToBox(const Tensor& addend, int64_t begin, const cpu::
   cpu::AddToBox(addend, begin, box, IntraOpPool(ctx_), sum);
 }
 
+void DeviceElementOps::TakeFromBox(const cpu::Box& box, Tensor* sum, int64_t begin,
+                                   Tensor* taken) {
+  cpu::TakeFromBox(box, IntraOpPool(ctx_), sum, begin, taken);
+}
+
 absl::Status DeviceElementOps::Pack(absl::Span<const Piece> pieces, Tensor* out) {
   if (InDeviceMemory(ctx_, *out)) {
     return OnQueue(ctx_, [&](const gpu::Queue& queue) { return gpu::Pack(pieces, queue, out); });

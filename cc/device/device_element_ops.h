@@ -27,9 +27,11 @@ class DeviceElementOps : public ElementOps {
                    tensorflow::Tensor* out) override;
   absl::Status Pack(absl::Span<const Piece> pieces, tensorflow::Tensor* out) override;
 
-  // As cpu::AddToBox, whose values they are. Requires: not on a GPU.
+  // As the functions of cpu:: of these names. Require: not on a GPU.
   void AddToBox(const tensorflow::Tensor& addend, int64_t begin, const cpu::Box& box,
                 tensorflow::Tensor* sum);
+  void TakeFromBox(const cpu::Box& box, tensorflow::Tensor* sum, int64_t begin,
+                   tensorflow::Tensor* taken);
 
  private:
   tensorflow::OpKernelContext* const ctx_;

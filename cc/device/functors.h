@@ -34,6 +34,11 @@ struct Box {
 void AddToBox(const tensorflow::Tensor& addend, int64_t begin, Box box, ParallelFor run,
               tensorflow::Tensor* sum);
 
+// Moves as many values of `sum` as the box has into `taken`, from number `begin` on, and leaves -0
+// in their place: what is added to -0 is the sum, whatever its sign. Requires the same.
+void TakeFromBox(Box box, ParallelFor run, tensorflow::Tensor* sum, int64_t begin,
+                 tensorflow::Tensor* taken);
+
 // Fills `out` with zeros. Requires: CanZero(dtype).
 void Zero(ParallelFor run, tensorflow::Tensor* out);
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "cc/device/functors.h"
@@ -102,20 +103,33 @@ int64_t StartOfRow(const Box& box, int64_t row) {
   return start;
 }
 
-// Adds values [begin, end) of those that go into the box. `addend` is the first of all.
-template <typename T>
-void AddRangeToBox(const T* addend, const Box& box, int64_t begin, int64_t end, T* sum) {
+// Calls work(values, at, n, step) for each run of values in the box: the first of them in `sum`, the
+// number of that among those of the box, how many there are and how far apart. Covers [begin, end).
+template <typename T, typename RunWork>
+void ForEachRun(const Box& box, int64_t begin, int64_t end, T* sum, RunWork work) {
   const int64_t width = box.sizes.back(), step = box.steps.back();
   for (int64_t at = begin; at < end;) {
     const int64_t column = at % width, n = std::min(width - column, end - at);
-    T* const to = sum + StartOfRow(box, at / width) + column * step;
-    if (step == 1) {
-      AddRange<T>(to, addend + at, to, n);
-    } else {
-      for (int64_t i = 0; i < n; ++i) to[i * step] = static_cast<T>(to[i * step] + addend[at + i]);
-    }
+    work(sum + StartOfRow(box, at / width) + column * step, at, n, step);
     at += n;
   }
+}
+
+template <typename T>
+void AddRun(const T* addend, int64_t n, int64_t step, T* to) {
+  if (step == 1) return AddRange<T>(to, addend, to, n);
+  for (int64_t i = 0; i < n; ++i) to[i * step] = static_cast<T>(to[i * step] + addend[i]);
+}
+
+template <typename T>
+void TakeRun(T* from, int64_t n, int64_t step, T* to) {
+  for (int64_t i = 0; i < n; ++i) to[i] = std::exchange(from[i * step], static_cast<T>(-T(0)));
+}
+
+int64_t ValuesIn(const Box& box) {
+  int64_t total = 1;
+  for (const int64_t size : box.sizes) total *= size;
+  return total;
 }
 
 // Copies the part of `pieces` that falls into values [begin, end) of the output. `starts[i]` is
@@ -175,16 +189,37 @@ void Add(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* out) 
 
 void AddToBox(const Tensor& addend, int64_t begin, Box box, ParallelFor run, Tensor* sum) {
   box = Simplified(box);
-  int64_t total = 1;
-  for (const int64_t size : box.sizes) total *= size;
   switch (sum->dtype()) {
-#define TAG_ADD(T)                                                                \
-  case tensorflow::DataTypeToEnum<T>::value:                                      \
-    return run(total, /*cost=*/1, [&](int64_t from, int64_t to) {                 \
-      AddRangeToBox<T>(Values<T>(addend) + begin, box, from, to, Values<T>(sum)); \
+#define TAG_ADD(T)                                                                         \
+  case tensorflow::DataTypeToEnum<T>::value:                                               \
+    return run(ValuesIn(box), /*cost=*/1, [&](int64_t from, int64_t to) {                  \
+      const T* const values = Values<T>(addend) + begin;                                   \
+      ForEachRun(box, from, to, Values<T>(sum),                                            \
+                 [=](T* at_box, int64_t at, int64_t n, int64_t step) {                     \
+                   AddRun(values + at, n, step, at_box);                                   \
+                 });                                                                       \
     });
     TF_CALL_NUMBER_TYPES(TAG_ADD)
 #undef TAG_ADD
+    default:
+      return;  // excluded by CanAdd
+  }
+}
+
+void TakeFromBox(Box box, ParallelFor run, Tensor* sum, int64_t begin, Tensor* taken) {
+  box = Simplified(box);
+  switch (sum->dtype()) {
+#define TAG_TAKE(T)                                                                        \
+  case tensorflow::DataTypeToEnum<T>::value:                                               \
+    return run(ValuesIn(box), /*cost=*/1, [&](int64_t from, int64_t to) {                  \
+      T* const values = Values<T>(taken) + begin;                                          \
+      ForEachRun(box, from, to, Values<T>(sum),                                            \
+                 [=](T* at_box, int64_t at, int64_t n, int64_t step) {                     \
+                   TakeRun(at_box, n, step, values + at);                                  \
+                 });                                                                       \
+    });
+    TF_CALL_NUMBER_TYPES(TAG_TAKE)
+#undef TAG_TAKE
     default:
       return;  // excluded by CanAdd
   }

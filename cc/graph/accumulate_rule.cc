@@ -17,7 +17,7 @@ absl::Status AccumulateRule::Apply(tensorflow::Node* node, tensorflow::Graph* gr
   for (int i = 0; i < node->num_inputs(); ++i) {
     if (auto addend = MatchOneElementList(InputOf(*node, i), *node)) addends.emplace(i, *addend);
   }
-  return AddOneByOne(node, std::move(addends), graph, done);
+  return AccumulateInstead(node, std::move(addends), graph, done);
 }
 
 }  // namespace tensor_array_grad

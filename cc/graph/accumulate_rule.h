@@ -17,7 +17,8 @@ namespace tensor_array_grad {
 // agree, all nodes sit on one device, and that device has a kernel for the new op. The reserve
 // may be shared, since equal ones are merged before; it goes with its last write. The length
 // and element shape of `a` are known at run time alone, so the new op gets those of the list that
-// is saved and makes AddN's checks.
+// is saved and makes AddN's checks. Operands that are not one-element lists are summed first, so
+// sums of three or more may round in another order.
 class AccumulateRule : public Rule {
  public:
   const char* name() const override { return "accumulate"; }

@@ -97,7 +97,7 @@ absl::Status ConditionalRule::Apply(Node* node, Graph* graph, std::vector<Rewrit
     for (int i = 0; i < sum->num_inputs(); ++i) {
       if (auto addend = MatchConditional(*sum, i, liveness)) addends.emplace(i, *addend);
     }
-    const absl::Status replaced = AddOneByOne(sum, std::move(addends), graph, done);
+    const absl::Status replaced = AccumulateInstead(sum, std::move(addends), graph, done);
     if (!replaced.ok()) return replaced;
   }
   return absl::OkStatus();

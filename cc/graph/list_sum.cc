@@ -1,11 +1,17 @@
 #include "cc/graph/list_sum.h"
 
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
 namespace {
 
+using tensorflow::Graph;
 using tensorflow::Node;
+using tensorflow::NodeDef;
 
 constexpr char kAccumulate[] = "TensorArrayGrad>ListAccumulate";
 
@@ -23,6 +29,40 @@ Source ListMeasuredBy(const Node& reserve) {
                            InputOf(*shape, 0) == InputOf(*length, 0) &&
                            OnSameDevice(*shape, reserve) && OnSameDevice(*length, reserve);
   return of_one_list ? InputOf(*shape, 0) : Source{nullptr, 0};
+}
+
+// `op` with its inputs, as a node called `name` that adds to `list`.
+NodeDef LinkDef(const Addend& addend, const std::string& name, Source list) {
+  NodeDef def = addend.op;
+  def.set_name(name);
+  AddInput(list, &def);
+  for (const Source& input : addend.inputs) AddInput(input, &def);
+  return def;
+}
+
+// The sum of the operands that are no addends: the only one, or a shorter AddN.
+absl::StatusOr<Source> SumOf(const std::vector<Source>& lists, const Node& add, Graph* graph) {
+  if (lists.size() == 1) return lists.front();
+  NodeDef def = add.def();
+  def.clear_input();
+  for (const Source& list : lists) AddInput(list, &def);
+  def.set_name(graph->NewName(absl::StrCat(add.name(), "/lists")));
+  (*def.mutable_attr())["N"].set_i(static_cast<int64_t>(lists.size()));
+  auto sum = AddReplacement(def, lists, add, {}, graph);
+  if (!sum.ok()) return sum.status();
+  return Source{*sum, 0};
+}
+
+// Adds the node that adds `addend` to `list`, in the place of `add`.
+absl::StatusOr<Source> AddLink(const Addend& addend, const std::string& name, Source list,
+                               Node* add, Graph* graph) {
+  std::vector<Source> inputs = {list};
+  inputs.insert(inputs.end(), addend.inputs.begin(), addend.inputs.end());
+  std::vector<Node*> replaced = {add};
+  if (addend.waits) replaced.insert(replaced.end(), addend.nodes.begin(), addend.nodes.end());
+  const auto link = AddReplacement(LinkDef(addend, name, list), inputs, *add, replaced, graph);
+  if (!link.ok()) return link.status();
+  return Source{*link, 0};
 }
 
 }  // namespace
@@ -52,6 +92,40 @@ std::optional<Addend> MatchOneElementList(Source operand, const Node& consumer) 
     attributes["shape_type"].set_type(shape->output_type(InputOf(*reserve, 0).slot));
   }
   return found;
+}
+
+absl::Status AccumulateInstead(Node* add, std::map<int, Addend> addends, Graph* graph,
+                               std::vector<Rewrite>* done) {
+  if (static_cast<int>(addends.size()) == add->num_inputs()) addends.erase(addends.begin());
+  if (addends.empty()) return absl::OkStatus();
+  // Everything that can refuse comes first; from here on the graph changes.
+  for (const auto& [operand, addend] : addends) {
+    if (!HasKernelOnDeviceOf(*add, addend.op)) return absl::OkStatus();
+  }
+  std::vector<Source> lists;
+  for (int i = 0; i < add->num_inputs(); ++i) {
+    if (addends.count(i) == 0) lists.push_back(InputOf(*add, i));
+  }
+  auto sum = SumOf(lists, *add, graph);
+  for (const auto& [operand, addend] : addends) {
+    if (!sum.ok()) return sum.status();
+    // The last link takes the name of the sum, by which an error finds the user's line.
+    const bool last = operand == addends.rbegin()->first;
+    const std::string name =
+        last ? add->name() : graph->NewName(absl::StrCat(add->name(), "/accumulate"));
+    done->push_back({absl::StrCat(addend.nodes.front()->name(), ", ", add->name()), name});
+    sum = AddLink(addend, name, *sum, add, graph);
+  }
+  if (!sum.ok()) return sum.status();
+  const absl::Status moved = MoveConsumers(add, sum->node, graph);
+  if (!moved.ok()) return moved;
+  graph->RemoveNode(add);
+  std::vector<Node*> unused;
+  for (const auto& [operand, addend] : addends) {
+    unused.insert(unused.end(), addend.nodes.begin(), addend.nodes.end());
+  }
+  RemoveUnused(unused, graph);
+  return absl::OkStatus();
 }
 
 }  // namespace tensor_array_grad

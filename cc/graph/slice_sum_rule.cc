@@ -2,44 +2,37 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cc/graph/sum_chain.h"
+#include "cc/graph/node_util.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
 namespace {
 
+using tensorflow::Graph;
 using tensorflow::Node;
+using tensorflow::NodeDef;
 
-constexpr char kSegmentSum[] = "UnsortedSegmentSum";
+constexpr char kAddSlices[] = "TensorArrayGrad>AddSlices";
 
-bool HasSum(tensorflow::DataType dtype) {
-  return tensorflow::DataTypeIsFloating(dtype) ? tensorflow::DataTypeSize(dtype) > 1
-                                               : tensorflow::DataTypeIsComplex(dtype);
+bool IsSummed(tensorflow::DataType dtype) {
+  static const auto* const dtypes = new std::set<tensorflow::DataType>{
+      tensorflow::DT_HALF,   tensorflow::DT_BFLOAT16,  tensorflow::DT_FLOAT,
+      tensorflow::DT_DOUBLE, tensorflow::DT_COMPLEX64, tensorflow::DT_COMPLEX128};
+  return dtypes->count(dtype) != 0;
 }
 
-// The attributes that our op takes over from `op`; null where there is no such op.
-const std::vector<std::string>* AttributesOf(const std::string& op) {
-  static const auto* const attributes = new std::map<std::string, std::vector<std::string>>{
-      {"StridedSliceGrad",
-       {"T", "Index", "begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask",
-        "shrink_axis_mask"}},
-      {"Pad", {"T", "Tpaddings"}},
-      {kSegmentSum, {"T", "Tindices", "Tnumsegments"}},
-      {"ScatterNd", {"T", "Tindices"}}};
-  const auto found = attributes->find(op);
-  return found == attributes->end() ? nullptr : &found->second;
-}
-
-// ScatterNd may be told to ignore indices that are out of range.
-bool IgnoresBadIndices(const Node& node) {
-  std::string policy;
-  return TryGetNodeAttr(node.attrs(), "bad_indices_policy", &policy) && policy == "IGNORE";
-}
+// The gradient of a slice as an operand of the sum.
+struct Addend {
+  NodeDef def;                 // op and attributes, as AddSlices wants them
+  std::vector<Source> inputs;  // its own, then those of Transpose and Reshape
+  std::vector<Node*> nodes;    // that make the operand, each before those that feed it
+};
 
 // Follows an operand of `add` back through nodes that only lead there.
 class Matcher {
@@ -50,26 +43,34 @@ class Matcher {
     Skip("Identity");
     const Node* const reshape = Skip("Reshape");
     const Node* const transpose = Skip("Transpose");
-    const std::vector<std::string>* const attributes = AttributesOf(at_.node->type_string());
     Node* const made = at_.node;
-    if (attributes == nullptr || !LeadsToTheSumAlone() || IgnoresBadIndices(*made)) {
+    const std::string& op = made->type_string();
+    const bool moved = transpose != nullptr || reshape != nullptr;
+    if (!IsGradientOfSlice(op) || (moved && op != "UnsortedSegmentSum") || !LeadsToTheSumAlone() ||
+        IgnoresBadIndices(*made)) {
       return std::nullopt;
     }
     found_.nodes.push_back(made);
+    found_.def.set_op(op);
+    *found_.def.mutable_attr() = made->def().attr();
     for (int i = 0; i < made->num_inputs(); ++i) found_.inputs.push_back(InputOf(*made, i));
-    found_.op.set_op(absl::StrCat("TensorArrayGrad>Add", made->type_string()));
-    for (const std::string& name : *attributes) {
-      const auto* const value = made->attrs().Find(name);
-      if (value != nullptr) (*found_.op.mutable_attr())[name] = *value;
-    }
-    const bool moves = made->type_string() == kSegmentSum;
-    if (moves ? !AddMoves(transpose, reshape) : transpose != nullptr || reshape != nullptr) {
-      return std::nullopt;
-    }
+    AddMove("_transposed", transpose);
+    AddMove("_reshaped", reshape);
     return found_;
   }
 
  private:
+  static bool IsGradientOfSlice(const std::string& op) {
+    return op == "StridedSliceGrad" || op == "Pad" || op == "UnsortedSegmentSum" ||
+           op == "ScatterNd";
+  }
+
+  // ScatterNd may be told to leave out indices that are out of range.
+  static bool IgnoresBadIndices(const Node& node) {
+    std::string policy;
+    return TryGetNodeAttr(node.attrs(), "bad_indices_policy", &policy) && policy == "IGNORE";
+  }
+
   // Goes on behind the node of that type, if the operand comes from one, and returns it.
   const Node* Skip(const char* op) {
     Node* const node = at_.node;
@@ -83,23 +84,9 @@ class Matcher {
     return HasOneConsumer(*at_.node) && OnSameDevice(*at_.node, add_);
   }
 
-  // Has the op transpose and reshape the segments.
-  bool AddMoves(const Node* transpose, const Node* reshape) {
-    auto& attributes = *found_.op.mutable_attr();
-    if (transpose != nullptr) {
-      const Source perm = InputOf(*transpose, 1);
-      if (perm.node->output_type(perm.slot) != tensorflow::DT_INT32) return false;
-      found_.inputs.push_back(perm);
-    }
-    attributes["num_perms"].set_i(transpose != nullptr);
-    attributes["Tshape"].set_type(tensorflow::DT_INT32);
-    if (reshape != nullptr) {
-      const Source shape = InputOf(*reshape, 1);
-      attributes["Tshape"].set_type(shape.node->output_type(shape.slot));
-      found_.inputs.push_back(shape);
-    }
-    attributes["num_shapes"].set_i(reshape != nullptr);
-    return true;
+  void AddMove(const char* attribute, const Node* move) {
+    (*found_.def.mutable_attr())[attribute].set_b(move != nullptr);
+    if (move != nullptr) found_.inputs.push_back(InputOf(*move, 1));
   }
 
   Source at_;
@@ -107,17 +94,133 @@ class Matcher {
   Addend found_;
 };
 
+// The sum, built link by link in the order of its operands.
+class Chain {
+ public:
+  // The last link gets the name of `add`, by which an error finds the user's line.
+  Chain(Node* add, int links, Graph* graph) : add_(add), links_(links), graph_(graph) {}
+
+  absl::Status AddPlain(const std::vector<Source>& operands) {
+    NodeDef def = add_->def();
+    def.clear_input();
+    std::vector<Source> inputs;
+    if (sum_.node != nullptr) inputs.push_back(sum_);
+    inputs.insert(inputs.end(), operands.begin(), operands.end());
+    sum_ = inputs.front();
+    if (inputs.size() == 1) return absl::OkStatus();
+    (*def.mutable_attr())["N"].set_i(static_cast<int64_t>(inputs.size()));
+    return Become(std::move(def), inputs, {add_});
+  }
+
+  absl::Status AddSlices(const std::vector<const Addend*>& addends, int before) {
+    NodeDef def;
+    def.set_op(kAddSlices);
+    auto& attributes = *def.mutable_attr();
+    attributes["T"].set_type(add_->output_type(0));
+    attributes["before"].set_i(before);
+    std::vector<Source> inputs = {sum_};
+    std::vector<Node*> replaced = {add_};
+    for (const Addend* addend : addends) {
+      attributes["addends"].mutable_list()->add_s(addend->def.SerializeAsString());
+      for (const Source& input : addend->inputs) {
+        attributes["Targs"].mutable_list()->add_type(input.node->output_type(input.slot));
+        inputs.push_back(input);
+      }
+      replaced.insert(replaced.end(), addend->nodes.begin(), addend->nodes.end());
+    }
+    return Become(std::move(def), inputs, replaced);
+  }
+
+  Node* end() const { return sum_.node; }
+
+ private:
+  absl::Status Become(NodeDef def, const std::vector<Source>& inputs,
+                      const std::vector<Node*>& replaced) {
+    def.set_name(++made_ == links_ ? add_->name()
+                                   : graph_->NewName(absl::StrCat(add_->name(), "/sum")));
+    for (const Source& input : inputs) AddInput(input, &def);
+    const auto node = AddReplacement(std::move(def), inputs, *add_, replaced, graph_);
+    if (!node.ok()) return node.status();
+    sum_ = {*node, 0};
+    return absl::OkStatus();
+  }
+
+  Node* const add_;
+  const int links_;
+  Graph* const graph_;
+  Source sum_{nullptr, 0};
+  int made_ = 0;
+};
+
+// Operands of one kind that follow each other.
+struct Group {
+  std::vector<Source> plain;
+  std::vector<const Addend*> slices;
+  int before = 0;  // of the slices, how many come before what they are added to
+};
+
+// The groups of the operands of `add`, the first of them plain. Addends before the first plain
+// operand are in the second group.
+std::vector<Group> GroupsOf(const Node& add, const std::map<int, Addend>& addends) {
+  int first = 0;
+  while (addends.count(first) > 0) ++first;
+  std::vector<Group> groups(1);
+  groups[0].plain.push_back(InputOf(add, first));
+  for (int i = 0; i < add.num_inputs(); ++i) {
+    if (i == first) continue;
+    const auto found = addends.find(i);
+    const bool slice = found != addends.end();
+    if (groups.back().plain.empty() == !slice) groups.emplace_back();
+    if (slice) {
+      groups.back().slices.push_back(&found->second);
+      groups.back().before += i < first;
+    } else {
+      groups.back().plain.push_back(InputOf(add, i));
+    }
+  }
+  return groups;
+}
+
+NodeDef AnyAddSlices(const Node& add) {
+  NodeDef def;
+  def.set_op(kAddSlices);
+  (*def.mutable_attr())["T"].set_type(add.output_type(0));
+  return def;
+}
+
 }  // namespace
 
-absl::Status SliceSumRule::Apply(Node* node, tensorflow::Graph* graph,
-                                 std::vector<Rewrite>* done) const {
+absl::Status SliceSumRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
   constexpr int kMostInOrder = 8;
-  if (!HasSum(node->output_type(0)) || node->num_inputs() > kMostInOrder) return absl::OkStatus();
+  const int operands = node->num_inputs();
+  if (!IsSummed(node->output_type(0)) || operands < 2 || operands > kMostInOrder ||
+      !HasKernelOnDeviceOf(*node, AnyAddSlices(*node))) {
+    return absl::OkStatus();
+  }
   std::map<int, Addend> addends;
-  for (int i = 0; i < node->num_inputs(); ++i) {
+  for (int i = 0; i < operands; ++i) {
     if (auto addend = Matcher(InputOf(*node, i), *node).Match()) addends.emplace(i, *addend);
   }
-  return AddOneByOne(node, std::move(addends), graph, done);
+  if (static_cast<int>(addends.size()) == operands) addends.erase(0);
+  if (addends.empty()) return absl::OkStatus();
+  const std::vector<Group> groups = GroupsOf(*node, addends);
+  const int links = static_cast<int>(groups.size()) - (groups[0].plain.size() == 1);
+  Chain chain(node, links, graph);
+  for (const Group& group : groups) {
+    TF_RETURN_IF_ERROR(group.slices.empty() ? chain.AddPlain(group.plain)
+                                            : chain.AddSlices(group.slices, group.before));
+  }
+  for (const auto& [operand, addend] : addends) {
+    done->push_back({absl::StrCat(addend.nodes.front()->name(), ", ", node->name()), node->name()});
+  }
+  TF_RETURN_IF_ERROR(MoveConsumers(node, chain.end(), graph));
+  graph->RemoveNode(node);
+  std::vector<Node*> unused;
+  for (const auto& [operand, addend] : addends) {
+    unused.insert(unused.end(), addend.nodes.begin(), addend.nodes.end());
+  }
+  RemoveUnused(unused, graph);
+  return absl::OkStatus();
 }
 
 }  // namespace tensor_array_grad

@@ -9,16 +9,17 @@ namespace tensor_array_grad {
 
 // Adds into a tensor where the gradient of an index adds a tensor that is zero but for a part.
 //
-//   AddN([a, G(..), ..])  ->  TensorArrayGrad>AddG(a, ..), one link of a chain for each such G
+//   AddN([a, G(..), H(..)])  ->  TensorArrayGrad>AddSlices(a, .., ..)
 //
-// where G is StridedSliceGrad (the gradient of x[i]), Pad (of tf.slice), UnsortedSegmentSum (of
-// tf.gather and embedding lookups; also transposed and reshaped, for other axes) or ScatterNd (of
-// tf.gather_nd). In the backward loop of a loop that indexes a tensor of N values, each iteration
+// where G and H are StridedSliceGrad (the gradient of x[i]), Pad (of tf.slice), UnsortedSegmentSum
+// (of tf.gather and embedding lookups; also transposed and reshaped, for other axes) or ScatterNd
+// (of tf.gather_nd). In the backward loop of a loop that indexes a tensor of N values, an iteration
 // then costs what it reads and not N.
 //
-// Fires only where G has no other consumer, sits on the device of the sum, and that device has a
-// kernel for the new op. Sums of more than eight operands are left alone: AddN adds eight at a time
-// there, and results must not round in another order.
+// The order of the sum stays: operands between these are added by an AddN of their own, and where
+// all are such, the first stays as it is. Fires only where G has no other consumer, sits on the
+// device of the sum, and that device has a kernel for the new op. Sums of more than eight operands
+// are left alone, since AddN adds eight at a time there.
 class SliceSumRule : public Rule {
  public:
   const char* name() const override { return "slice_sum"; }

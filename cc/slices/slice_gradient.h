@@ -2,7 +2,6 @@
 #define CC_SLICES_SLICE_GRADIENT_H_
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -27,16 +26,25 @@ struct SliceGradient {
   int64_t width() const;
 };
 
-// The ops whose output has this form, with what is to be known of a node to read its inputs.
+// What is to be known of a node whose output has this form.
 struct SliceGradientOp {
-  std::string op;                  // StridedSliceGrad, Pad, UnsortedSegmentSum or ScatterNd
-  tensorflow::NodeDef def;         // its attributes
-  bool transposed = false;         // UnsortedSegmentSum: one more input, as that of Transpose
-  bool reshaped = false;           // UnsortedSegmentSum: one more input, as that of Reshape
+  enum Kind { kStridedSlice, kPad, kSegmentSum, kScatter };
+
+  // Reads `def`: StridedSliceGrad, Pad, UnsortedSegmentSum or ScatterNd, with the attributes of
+  // these, of which masks are 0 where they lack. Those of an UnsortedSegmentSum whose output goes
+  // through Transpose, then through Reshape, say so by kTransposed and kReshaped.
+  static absl::Status Of(const tensorflow::NodeDef& def, SliceGradientOp* op);
+  static constexpr char kTransposed[] = "_transposed", kReshaped[] = "_reshaped";
+
+  // The op's own inputs, then the second ones of Transpose and Reshape.
+  int num_inputs() const;
+
+  Kind kind = kPad;
+  int32_t begin_mask = 0, end_mask = 0, ellipsis_mask = 0, new_axis_mask = 0, shrink_axis_mask = 0;
+  bool transposed = false, reshaped = false;
 };
 
-// What the op would output for `inputs`, which are the node's own, then those of Transpose and
-// Reshape. A row that several indices name is their sum, from zero and in their order. An error
+// What the op would output for `inputs`. A row that several indices name is their sum, from zero and in their order. An error
 // where stock has one. Only values of dtypes of CanAdd.
 absl::Status ReadSliceGradient(const SliceGradientOp& op,
                                absl::Span<const tensorflow::Tensor* const> inputs,

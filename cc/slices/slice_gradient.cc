@@ -1,0 +1,338 @@
+#include "cc/slices/slice_gradient.h"
+
+#include <functional>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/tensor_util.h"
+#include "tensorflow/core/util/strided_slice_op.h"
+#include "tensorflow/core/util/util.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using cpu::Box;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using Inputs = absl::Span<const Tensor* const>;
+
+template <typename... Args>
+absl::Status Invalid(const Args&... args) {
+  return absl::InvalidArgumentError(absl::StrCat(args...));
+}
+
+// A number of an int32 or int64 tensor.
+int64_t IntAt(const Tensor& tensor, int64_t i) {
+  return tensor.dtype() == tensorflow::DT_INT32 ? tensor.flat<int32_t>()(i)
+                                                : tensor.flat<int64_t>()(i);
+}
+
+Box::Sizes SizesOf(const TensorShape& shape) {
+  const auto sizes = shape.dim_sizes();
+  return Box::Sizes(sizes.begin(), sizes.end());
+}
+
+// How far apart the values of each dimension are.
+Box::Sizes StepsOf(const TensorShape& shape) {
+  Box::Sizes steps(shape.dims());
+  int64_t step = 1;
+  for (int d = shape.dims() - 1; d >= 0; --d) {
+    steps[d] = step;
+    step *= shape.dim_size(d);
+  }
+  return steps;
+}
+
+// ---- StridedSliceGrad
+
+absl::Status ReadStridedSlice(const SliceGradientOp& op, Inputs inputs, SliceGradient* gradient) {
+  enum { kShape, kBegin, kEnd, kStrides, kDy };
+  const Tensor &shape = *inputs[kShape], &dy = *inputs[kDy];
+  if (shape.dims() != 1) {
+    return Invalid("shape must be 1-D, got shape.shape = ", shape.shape().DebugString());
+  }
+  TF_RETURN_IF_ERROR(tensorflow::tensor::MakeShape(shape, &gradient->whole));
+  TensorShape part, slice;  // the slice with all dimensions of the whole, and with its own
+  bool unused;
+  Box::Sizes begin, end, strides;
+  TF_RETURN_IF_ERROR(tensorflow::ValidateStridedSliceOp(
+      inputs[kBegin], inputs[kEnd], *inputs[kStrides], gradient->whole, op.begin_mask, op.end_mask,
+      op.ellipsis_mask, op.new_axis_mask, op.shrink_axis_mask, &part, &slice, &unused, &unused, &unused, &begin, &end,
+      &strides));
+  if (slice != dy.shape()) {
+    return Invalid("shape of dy was ", dy.shape().DebugString(), " instead of ",
+                   slice.DebugString());
+  }
+  gradient->values = dy;
+  Box& box = gradient->box;
+  box = {0, SizesOf(part), StepsOf(gradient->whole)};
+  int64_t first = 0;
+  for (size_t d = 0; d < box.steps.size(); ++d) {
+    first += begin[d] * box.steps[d];
+    box.steps[d] *= strides[d];
+  }
+  gradient->starts = {first};
+  return absl::OkStatus();
+}
+
+// ---- Pad
+
+absl::Status ReadPad(Inputs inputs, SliceGradient* gradient) {
+  const Tensor &values = *inputs[0], &paddings = *inputs[1];
+  if (paddings.dims() != 2 || paddings.dim_size(1) != 2) {
+    return Invalid("paddings must be a matrix with 2 columns: ", paddings.shape().DebugString());
+  }
+  if (paddings.dim_size(0) != values.dims()) {
+    return Invalid("The first dimension of paddings must be the rank of inputs",
+                   paddings.shape().DebugString(), " ", values.shape().DebugString());
+  }
+  for (int d = 0; d < values.dims(); ++d) {
+    const int64_t before = IntAt(paddings, 2 * d), after = IntAt(paddings, 2 * d + 1);
+    if (before < 0 || after < 0) {
+      return Invalid("Paddings must be non-negative: ", before, " ", after);
+    }
+    TF_RETURN_IF_ERROR(gradient->whole.AddDimWithStatus(before + values.dim_size(d) + after));
+  }
+  gradient->values = values;
+  gradient->box = {0, SizesOf(values.shape()), StepsOf(gradient->whole)};
+  int64_t first = 0;
+  for (int d = 0; d < values.dims(); ++d) {
+    first += IntAt(paddings, 2 * d) * gradient->box.steps[d];
+  }
+  gradient->starts = {first};
+  return absl::OkStatus();
+}
+
+// ---- rows by index
+
+// Makes the rows of one start one row, their sum from zero; those of a negative start are left out.
+void SumRowsOfOneStart(SliceGradient* gradient) {
+  absl::flat_hash_map<int64_t, int64_t> row_of;  // the sum, by start
+  std::vector<int64_t> starts;
+  for (const int64_t start : gradient->starts) {
+    if (start >= 0 && row_of.try_emplace(start, starts.size()).second) starts.push_back(start);
+  }
+  const int64_t width = gradient->width();
+  Tensor sums(gradient->values.dtype(),
+              TensorShape({static_cast<int64_t>(starts.size()), width}));
+  const auto here = [](int64_t total, int64_t, cpu::Work work) { work(0, total); };
+  cpu::Zero(here, &sums);
+  for (size_t i = 0; i < gradient->starts.size(); ++i) {
+    if (gradient->starts[i] < 0) continue;
+    const Box row{row_of[gradient->starts[i]] * width, {width}, {1}};
+    cpu::AddToBox(gradient->values, static_cast<int64_t>(i) * width, row, here, &sums);
+  }
+  gradient->values = std::move(sums);
+  gradient->starts = std::move(starts);
+}
+
+// ---- UnsortedSegmentSum
+
+enum { kData, kIds, kNumSegments, kFirstMove };
+
+absl::Status SegmentsShape(Inputs inputs, TensorShape* shape) {
+  const Tensor &data = *inputs[kData], &ids = *inputs[kIds], &count = *inputs[kNumSegments];
+  if (count.dims() != 0) {
+    return Invalid("num_segments should be a scalar, not shape ", count.shape().DebugString());
+  }
+  if (!tensorflow::TensorShapeUtils::StartsWith(data.shape(), ids.shape())) {
+    return Invalid("data.shape = ", data.shape().DebugString(),
+                   " does not start with segment_ids.shape = ", ids.shape().DebugString());
+  }
+  const int64_t segments = IntAt(count, 0);
+  if (segments < 0) return Invalid("Input num_segments == ", segments, " must not be negative.");
+  TF_RETURN_IF_ERROR(shape->AddDimWithStatus(segments));
+  for (int d = ids.dims(); d < data.dims(); ++d) {
+    TF_RETURN_IF_ERROR(shape->AddDimWithStatus(data.dim_size(d)));
+  }
+  return absl::OkStatus();
+}
+
+// Reads `wanted`, as that of Transpose for a tensor of `rank` dimensions.
+absl::Status ReadPermutation(const Tensor& wanted, int rank, std::vector<int>* perm) {
+  if (wanted.dims() != 1 || wanted.NumElements() != rank) {
+    return Invalid("transpose expects a vector of size ", rank,
+                   ". But input(1) is a vector of size ", wanted.NumElements());
+  }
+  std::vector<bool> seen(rank);
+  for (int d = 0; d < rank; ++d) {
+    const int64_t given = IntAt(wanted, d), from = given < 0 ? given + rank : given;
+    if (from < 0 || from >= rank) return Invalid(given, " is out of range [0 .. ", rank, ")");
+    if (seen[from]) return Invalid(from, " is twice in {", wanted.SummarizeValue(rank), "}.");
+    seen[from] = true;
+    (*perm)[d] = static_cast<int>(from);
+  }
+  return absl::OkStatus();
+}
+
+// Makes `shape` what Reshape by `wanted` makes of it.
+absl::Status Reshape(const Tensor& wanted, TensorShape* shape) {
+  if (wanted.dims() != 1) {
+    return Invalid("sizes input must be 1-D, not ", wanted.shape().DebugString());
+  }
+  Box::Sizes sizes;
+  int64_t known = 1, unknown = -1;
+  for (int64_t d = 0; d < wanted.NumElements(); ++d) {
+    const int64_t size = IntAt(wanted, d);
+    if (size < -1) return Invalid("Size ", d, " must be non-negative, not ", size);
+    if (size == -1 && unknown >= 0) {
+      return Invalid("Only one input size may be -1, not both ", unknown, " and ", d);
+    }
+    if (size == -1) unknown = d;
+    if (size != -1) known *= size;
+    sizes.push_back(size);
+  }
+  if (unknown >= 0) sizes[unknown] = known > 0 ? shape->num_elements() / known : 0;
+  TensorShape made;
+  TF_RETURN_IF_ERROR(TensorShape::BuildTensorShape(sizes, &made));
+  if (made.num_elements() != shape->num_elements()) {
+    return Invalid("Input to reshape is a tensor with ", shape->num_elements(),
+                   " values, but the requested shape has ", made.num_elements());
+  }
+  *shape = std::move(made);
+  return absl::OkStatus();
+}
+
+absl::Status ReadSegmentSum(const SliceGradientOp& op, Inputs inputs, SliceGradient* gradient) {
+  TensorShape segments;
+  TF_RETURN_IF_ERROR(SegmentsShape(inputs, &segments));
+  std::vector<int> perm(segments.dims());
+  std::iota(perm.begin(), perm.end(), 0);
+  int move = kFirstMove;
+  if (op.transposed) {
+    TF_RETURN_IF_ERROR(ReadPermutation(*inputs[move++], segments.dims(), &perm));
+  }
+  TensorShape& whole = gradient->whole;
+  for (const int from : perm) TF_RETURN_IF_ERROR(whole.AddDimWithStatus(segments.dim_size(from)));
+  const Box::Sizes steps_after = StepsOf(whole);
+  Box::Sizes steps(perm.size());
+  for (size_t d = 0; d < perm.size(); ++d) steps[perm[d]] = steps_after[d];
+  // A reshape leaves every value where it is.
+  if (op.reshaped) TF_RETURN_IF_ERROR(Reshape(*inputs[move], &whole));
+  gradient->values = *inputs[kData];
+  gradient->box = {0, SizesOf(segments), steps};
+  gradient->box.sizes.erase(gradient->box.sizes.begin());
+  gradient->box.steps.erase(gradient->box.steps.begin());
+  if (gradient->values.NumElements() == 0) return absl::OkStatus();
+  const Tensor& ids = *inputs[kIds];
+  for (int64_t i = 0; i < ids.NumElements(); ++i) {
+    const int64_t id = IntAt(ids, i);
+    if (id >= segments.dim_size(0)) {
+      return Invalid("segment_ids", tensorflow::SliceDebugString(ids.shape(), i), " = ", id,
+                     " is out of range [0, ", segments.dim_size(0), ")");
+    }
+    gradient->starts.push_back(id < 0 ? -1 : id * steps[0]);
+  }
+  SumRowsOfOneStart(gradient);
+  return absl::OkStatus();
+}
+
+// ---- ScatterNd
+
+absl::Status ReadScatter(Inputs inputs, SliceGradient* gradient) {
+  const Tensor &indices = *inputs[0], &updates = *inputs[1], &shape = *inputs[2];
+  if (shape.dims() != 1) {
+    return Invalid("Shape must be a vector, not ", shape.shape().DebugString());
+  }
+  TensorShape& whole = gradient->whole;
+  TF_RETURN_IF_ERROR(tensorflow::tensor::MakeShape(shape, &whole));
+  TensorShape slices = indices.shape();  // one slice for each index
+  const int64_t depth = slices.dims() == 0 ? 1 : slices.dim_size(slices.dims() - 1);
+  if (slices.dims() > 0) slices.RemoveLastDims(1);
+  if (depth > whole.dims()) {
+    return Invalid("An index has ", depth, " numbers, but the shape is ", whole.DebugString());
+  }
+  const Box::Sizes sizes = SizesOf(whole), steps = StepsOf(whole);
+  TensorShape expected = slices;
+  for (int d = static_cast<int>(depth); d < whole.dims(); ++d) {
+    gradient->box.sizes.push_back(sizes[d]);
+    gradient->box.steps.push_back(steps[d]);
+    TF_RETURN_IF_ERROR(expected.AddDimWithStatus(sizes[d]));
+  }
+  if (updates.shape() != expected) {
+    return Invalid("updates have shape ", updates.shape().DebugString(), ", but indices ",
+                   indices.shape().DebugString(), " into ", whole.DebugString(), " need ",
+                   expected.DebugString());
+  }
+  gradient->values = updates;
+  for (int64_t i = 0; i < slices.num_elements(); ++i) {
+    int64_t start = 0;
+    std::vector<int64_t> index(depth);
+    bool inside = true;
+    for (int64_t d = 0; d < depth; ++d) {
+      index[d] = IntAt(indices, i * depth + d);
+      inside = inside && index[d] >= 0 && index[d] < sizes[d];
+      start += index[d] * steps[d];
+    }
+    if (!inside) {
+      return Invalid("indices", tensorflow::SliceDebugString(slices, i), " = [",
+                     absl::StrJoin(index, ", "), "] does not index into shape ",
+                     whole.DebugString());
+    }
+    gradient->starts.push_back(start);
+  }
+  SumRowsOfOneStart(gradient);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int64_t SliceGradient::width() const {
+  return std::accumulate(box.sizes.begin(), box.sizes.end(), int64_t{1}, std::multiplies<>());
+}
+
+absl::Status SliceGradientOp::Of(const tensorflow::NodeDef& def, SliceGradientOp* op) {
+  static const auto* const kinds = new std::map<std::string, Kind>{
+      {"StridedSliceGrad", kStridedSlice},
+      {"Pad", kPad},
+      {"UnsortedSegmentSum", kSegmentSum},
+      {"ScatterNd", kScatter}};
+  const auto kind = kinds->find(def.op());
+  if (kind == kinds->end()) return Invalid("no gradient of a slice: ", def.op());
+  op->kind = kind->second;
+  const tensorflow::AttrSlice attributes(def);
+  tensorflow::TryGetNodeAttr(attributes, "begin_mask", &op->begin_mask);
+  tensorflow::TryGetNodeAttr(attributes, "end_mask", &op->end_mask);
+  tensorflow::TryGetNodeAttr(attributes, "ellipsis_mask", &op->ellipsis_mask);
+  tensorflow::TryGetNodeAttr(attributes, "new_axis_mask", &op->new_axis_mask);
+  tensorflow::TryGetNodeAttr(attributes, "shrink_axis_mask", &op->shrink_axis_mask);
+  tensorflow::TryGetNodeAttr(attributes, kTransposed, &op->transposed);
+  tensorflow::TryGetNodeAttr(attributes, kReshaped, &op->reshaped);
+  return absl::OkStatus();
+}
+
+int SliceGradientOp::num_inputs() const {
+  switch (kind) {
+    case kStridedSlice:
+      return 5;
+    case kPad:
+      return 2;
+    case kSegmentSum:
+      return 3 + transposed + reshaped;
+    case kScatter:
+      return 3;
+  }
+  return 0;
+}
+
+absl::Status ReadSliceGradient(const SliceGradientOp& op, Inputs inputs, SliceGradient* gradient) {
+  switch (op.kind) {
+    case SliceGradientOp::kStridedSlice:
+      return ReadStridedSlice(op, inputs, gradient);
+    case SliceGradientOp::kPad:
+      return ReadPad(inputs, gradient);
+    case SliceGradientOp::kSegmentSum:
+      return ReadSegmentSum(op, inputs, gradient);
+    case SliceGradientOp::kScatter:
+      return ReadScatter(inputs, gradient);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tensor_array_grad
