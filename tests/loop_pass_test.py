@@ -22,6 +22,7 @@ tensor_array_grad.enable()
 
 RULES = (
     "accumulate",
+    "slice_sum",
     "conditional",
     "recompute",
     "accumulators",

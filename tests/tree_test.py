@@ -27,7 +27,8 @@ MAY_INCLUDE = {
     "device": ("cc/core/element_ops.h", "cc/core/counters.h", "cc/core/pooled_tensor.h"),
     "resource": ("cc/core/",),
     "lists": ("cc/core/block_pool.h", "cc/core/counters.h", "cc/core/release.h"),
-    "kernels": ("cc/resource/", "cc/device/", "cc/core/", "cc/lists/", "cc/loop/"),
+    "slices": ("cc/device/functors.h",),
+    "kernels": ("cc/resource/", "cc/device/", "cc/core/", "cc/lists/", "cc/loop/", "cc/slices/"),
     "ops": (),
     # What a graph is made of, and counts of what was rewritten.
     "loop": (
@@ -54,6 +55,7 @@ MUST_NOT_KNOW = {
     "core": r"op_kernel|resource_mgr|Eigen|unsupported/|cuda|graph/|client/",
     "resource": r"op_kernel\.h|Eigen|unsupported/|cuda|graph/|client/",
     "lists": r"op_kernel\.h|resource_mgr|cuda|graph/|client/",
+    "slices": r"op_kernel\.h|resource_mgr|cuda|graph/|client/",
     "ops": r"op_kernel|resource_mgr|Eigen|graph/|client/",
     "api": r"core/framework/op_kernel|resource_mgr|common_runtime",
 }

@@ -35,6 +35,7 @@ from benchmarks.harness import Plan, Server
 
 RULES = (
     "accumulate",
+    "slice_sum",
     "conditional",
     "recompute",
     "accumulators",

@@ -88,8 +88,7 @@ void DeviceElementOps::AddToBox(const Tensor& addend, int64_t begin, const cpu::
   cpu::AddToBox(addend, begin, box, IntraOpPool(ctx_), sum);
 }
 
-void DeviceElementOps::TakeFromBox(const cpu::Box& box, Tensor* sum, int64_t begin,
-                                   Tensor* taken) {
+void DeviceElementOps::TakeFromBox(const cpu::Box& box, Tensor* sum, int64_t begin, Tensor* taken) {
   cpu::TakeFromBox(box, IntraOpPool(ctx_), sum, begin, taken);
 }
 

@@ -103,8 +103,9 @@ int64_t StartOfRow(const Box& box, int64_t row) {
   return start;
 }
 
-// Calls work(values, at, n, step) for each run of values in the box: the first of them in `sum`, the
-// number of that among those of the box, how many there are and how far apart. Covers [begin, end).
+// Calls work(values, at, n, step) for each run of values in the box: the first of them in `sum`,
+// the number of that among those of the box, how many there are and how far apart. Covers [begin,
+// end).
 template <typename T, typename RunWork>
 void ForEachRun(const Box& box, int64_t begin, int64_t end, T* sum, RunWork work) {
   const int64_t width = box.sizes.back(), step = box.steps.back();
@@ -190,14 +191,14 @@ void Add(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* out) 
 void AddToBox(const Tensor& addend, int64_t begin, Box box, ParallelFor run, Tensor* sum) {
   box = Simplified(box);
   switch (sum->dtype()) {
-#define TAG_ADD(T)                                                                         \
-  case tensorflow::DataTypeToEnum<T>::value:                                               \
-    return run(ValuesIn(box), /*cost=*/1, [&](int64_t from, int64_t to) {                  \
-      const T* const values = Values<T>(addend) + begin;                                   \
-      ForEachRun(box, from, to, Values<T>(sum),                                            \
-                 [=](T* at_box, int64_t at, int64_t n, int64_t step) {                     \
-                   AddRun(values + at, n, step, at_box);                                   \
-                 });                                                                       \
+#define TAG_ADD(T)                                                        \
+  case tensorflow::DataTypeToEnum<T>::value:                              \
+    return run(ValuesIn(box), /*cost=*/1, [&](int64_t from, int64_t to) { \
+      const T* const values = Values<T>(addend) + begin;                  \
+      ForEachRun(box, from, to, Values<T>(sum),                           \
+                 [=](T* at_box, int64_t at, int64_t n, int64_t step) {    \
+                   AddRun(values + at, n, step, at_box);                  \
+                 });                                                      \
     });
     TF_CALL_NUMBER_TYPES(TAG_ADD)
 #undef TAG_ADD
@@ -209,14 +210,14 @@ void AddToBox(const Tensor& addend, int64_t begin, Box box, ParallelFor run, Ten
 void TakeFromBox(Box box, ParallelFor run, Tensor* sum, int64_t begin, Tensor* taken) {
   box = Simplified(box);
   switch (sum->dtype()) {
-#define TAG_TAKE(T)                                                                        \
-  case tensorflow::DataTypeToEnum<T>::value:                                               \
-    return run(ValuesIn(box), /*cost=*/1, [&](int64_t from, int64_t to) {                  \
-      T* const values = Values<T>(taken) + begin;                                          \
-      ForEachRun(box, from, to, Values<T>(sum),                                            \
-                 [=](T* at_box, int64_t at, int64_t n, int64_t step) {                     \
-                   TakeRun(at_box, n, step, values + at);                                  \
-                 });                                                                       \
+#define TAG_TAKE(T)                                                       \
+  case tensorflow::DataTypeToEnum<T>::value:                              \
+    return run(ValuesIn(box), /*cost=*/1, [&](int64_t from, int64_t to) { \
+      T* const values = Values<T>(taken) + begin;                         \
+      ForEachRun(box, from, to, Values<T>(sum),                           \
+                 [=](T* at_box, int64_t at, int64_t n, int64_t step) {    \
+                   TakeRun(at_box, n, step, values + at);                 \
+                 });                                                      \
     });
     TF_CALL_NUMBER_TYPES(TAG_TAKE)
 #undef TAG_TAKE

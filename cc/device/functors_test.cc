@@ -1,5 +1,6 @@
 #include "cc/device/functors.h"
 
+#include <cmath>
 #include <complex>
 
 #include "cc/testing/matchers.h"
@@ -66,6 +67,41 @@ TEST(FunctorsTest, PackCopiesStrings) {
   Tensor out(tensorflow::DT_STRING, TensorShape({2}));
   cpu::Pack({{a, 1, 1}, {a, 0, 1}}, ByThrees, &out);
   EXPECT_EQ(ValuesOf<tstring>(out), (std::vector<tstring>{std::string(100, 'x'), "one"}));
+}
+
+TYPED_TEST(FunctorsTest, ABoxIsAddedToWhereItLies) {
+  using T = TypeParam;
+  const auto numbers = [](int n) {
+    std::vector<T> all;
+    for (int i = 0; i < n; ++i) all.push_back(T(i));
+    return all;
+  };
+  // Rows 2 and 0 of a matrix [3, 5], of each the columns 1 and 3: what x[2::-2, 1::2] names.
+  const cpu::Box box{11, {2, 2}, {-10, 2}};
+  Tensor sum = TensorOf<T>({3, 5}, numbers(15));
+  cpu::AddToBox(TensorOf<T>({5}, {T(0), T(50), T(60), T(70), T(80)}), 1, box, ByThrees, &sum);
+  std::vector<T> want = numbers(15);
+  want[11] = T(61), want[13] = T(73), want[1] = T(71), want[3] = T(83);
+  EXPECT_EQ(ValuesOf<T>(sum), want);
+
+  Tensor taken = TensorOf<T>({5}, std::vector<T>(5, T(9)));
+  cpu::TakeFromBox(box, ByThrees, &sum, 1, &taken);
+  EXPECT_EQ(ValuesOf<T>(taken), (std::vector<T>{T(9), T(61), T(73), T(71), T(83)}));
+  for (const int i : {1, 3, 11, 13}) want[i] = T(0);
+  EXPECT_EQ(ValuesOf<T>(sum), want);
+}
+
+TEST(FunctorsTest, WhatIsTakenFromABoxLeavesNegativeZeros) {
+  Tensor sum = Vec({1, 2}), taken = Vec({0});
+  cpu::TakeFromBox({1, {}, {}}, ByThrees, &sum, 0, &taken);
+  EXPECT_TRUE(std::signbit(sum.vec<float>()(1)));
+  EXPECT_THAT(taken, TensorEq(Vec({2})));
+}
+
+TEST(FunctorsTest, AnEmptyBoxChangesNothing) {
+  Tensor sum = Vec({1, 2});
+  cpu::AddToBox(Vec({}), 0, {0, {3, 0}, {0, 1}}, ByThrees, &sum);
+  EXPECT_THAT(sum, TensorEq(Vec({1, 2})));
 }
 
 TEST(ViewOfTest, SharesTheBufferWithoutCopying) {

@@ -54,8 +54,8 @@ class AddSlicesOp : public tensorflow::OpKernel {
       inputs += addends_.back().num_inputs();
     }
     OP_REQUIRES(ctx, inputs == ctx->num_inputs() && before_ <= static_cast<int>(nodes.size()),
-                absl::InvalidArgumentError(absl::StrCat("The addends need ", inputs,
-                                                        " inputs, not ", ctx->num_inputs())));
+                absl::InvalidArgumentError(
+                    absl::StrCat("The addends need ", inputs, " inputs, not ", ctx->num_inputs())));
   }
 
   bool IsExpensive() override { return false; }
@@ -99,11 +99,10 @@ class AddSlicesOp : public tensorflow::OpKernel {
       gradients->emplace_back();
       TF_RETURN_IF_ERROR(ReadSliceGradient(addend, inputs, &gradients->back()));
       if (gradients->back().whole != shape) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("Inputs to operation ", name(),
-                         " of type AddN must have the same size and shape.  Input 0: ",
-                         shape.DebugString(), " != input ", gradients->size(), ": ",
-                         gradients->back().whole.DebugString()));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "Inputs to operation ", name(),
+            " of type AddN must have the same size and shape.  Input 0: ", shape.DebugString(),
+            " != input ", gradients->size(), ": ", gradients->back().whole.DebugString()));
       }
     }
     return absl::OkStatus();

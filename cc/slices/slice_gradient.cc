@@ -63,8 +63,8 @@ absl::Status ReadStridedSlice(const SliceGradientOp& op, Inputs inputs, SliceGra
   Box::Sizes begin, end, strides;
   TF_RETURN_IF_ERROR(tensorflow::ValidateStridedSliceOp(
       inputs[kBegin], inputs[kEnd], *inputs[kStrides], gradient->whole, op.begin_mask, op.end_mask,
-      op.ellipsis_mask, op.new_axis_mask, op.shrink_axis_mask, &part, &slice, &unused, &unused, &unused, &begin, &end,
-      &strides));
+      op.ellipsis_mask, op.new_axis_mask, op.shrink_axis_mask, &part, &slice, &unused, &unused,
+      &unused, &begin, &end, &strides));
   if (slice != dy.shape()) {
     return Invalid("shape of dy was ", dy.shape().DebugString(), " instead of ",
                    slice.DebugString());
@@ -119,8 +119,7 @@ void SumRowsOfOneStart(SliceGradient* gradient) {
     if (start >= 0 && row_of.try_emplace(start, starts.size()).second) starts.push_back(start);
   }
   const int64_t width = gradient->width();
-  Tensor sums(gradient->values.dtype(),
-              TensorShape({static_cast<int64_t>(starts.size()), width}));
+  Tensor sums(gradient->values.dtype(), TensorShape({static_cast<int64_t>(starts.size()), width}));
   const auto here = [](int64_t total, int64_t, cpu::Work work) { work(0, total); };
   cpu::Zero(here, &sums);
   for (size_t i = 0; i < gradient->starts.size(); ++i) {
@@ -288,11 +287,11 @@ int64_t SliceGradient::width() const {
 }
 
 absl::Status SliceGradientOp::Of(const tensorflow::NodeDef& def, SliceGradientOp* op) {
-  static const auto* const kinds = new std::map<std::string, Kind>{
-      {"StridedSliceGrad", kStridedSlice},
-      {"Pad", kPad},
-      {"UnsortedSegmentSum", kSegmentSum},
-      {"ScatterNd", kScatter}};
+  static const auto* const kinds =
+      new std::map<std::string, Kind>{{"StridedSliceGrad", kStridedSlice},
+                                      {"Pad", kPad},
+                                      {"UnsortedSegmentSum", kSegmentSum},
+                                      {"ScatterNd", kScatter}};
   const auto kind = kinds->find(def.op());
   if (kind == kinds->end()) return Invalid("no gradient of a slice: ", def.op());
   op->kind = kind->second;

@@ -44,8 +44,8 @@ struct SliceGradientOp {
   bool transposed = false, reshaped = false;
 };
 
-// What the op would output for `inputs`. A row that several indices name is their sum, from zero and in their order. An error
-// where stock has one. Only values of dtypes of CanAdd.
+// What the op would output for `inputs`. A row that several indices name is their sum, from zero
+// and in their order. An error where stock has one. Only values of dtypes of CanAdd.
 absl::Status ReadSliceGradient(const SliceGradientOp& op,
                                absl::Span<const tensorflow::Tensor* const> inputs,
                                SliceGradient* gradient);

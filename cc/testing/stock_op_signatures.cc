@@ -41,6 +41,32 @@ REGISTER_OP("_SwitchN")
     .Attr("T: type");
 REGISTER_OP("ControlTrigger");
 REGISTER_OP("AddN").Input("inputs: N * T").Output("sum: T").Attr("N: int >= 1").Attr("T: type");
+REGISTER_OP("Pad")
+    .Input("input: T")
+    .Input("paddings: Tpaddings")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("Tpaddings: type");
+REGISTER_OP("UnsortedSegmentSum")
+    .Input("data: T")
+    .Input("segment_ids: Tindices")
+    .Input("num_segments: Tnumsegments")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("Tindices: type")
+    .Attr("Tnumsegments: type");
+REGISTER_OP("Transpose")
+    .Input("x: T")
+    .Input("perm: Tperm")
+    .Output("y: T")
+    .Attr("T: type")
+    .Attr("Tperm: type");
+REGISTER_OP("Reshape")
+    .Input("x: T")
+    .Input("shape: Tshape")
+    .Output("y: T")
+    .Attr("T: type")
+    .Attr("Tshape: type");
 REGISTER_OP("Add").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
 REGISTER_OP("AddV2").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
 REGISTER_OP("Neg").Input("x: T").Output("y: T").Attr("T: type");

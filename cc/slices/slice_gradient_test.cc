@@ -1,0 +1,141 @@
+#include "cc/slices/slice_gradient.h"
+
+#include "cc/testing/matchers.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::NodeDef;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Tensor Ints(const std::vector<int32_t>& values) {
+  return TensorOf<int32_t>({static_cast<int64_t>(values.size())}, values);
+}
+Tensor Floats(const TensorShape& shape, const std::vector<float>& values) {
+  Tensor tensor(tensorflow::DT_FLOAT, shape);
+  std::copy(values.begin(), values.end(), tensor.flat<float>().data());
+  return tensor;
+}
+
+class SliceGradientTest : public ::testing::Test {
+ protected:
+  NodeDef& Node(const std::string& op) {
+    def_.set_op(op);
+    return def_;
+  }
+  absl::Status Read(const std::vector<Tensor>& inputs) {
+    SliceGradientOp op;
+    TF_RETURN_IF_ERROR(SliceGradientOp::Of(def_, &op));
+    EXPECT_EQ(op.num_inputs(), static_cast<int>(inputs.size()));
+    std::vector<const Tensor*> pointers;
+    for (const Tensor& input : inputs) pointers.push_back(&input);
+    gradient_ = SliceGradient();
+    return ReadSliceGradient(op, pointers, &gradient_);
+  }
+  // The tensor that stock makes.
+  std::vector<float> Dense() const {
+    Tensor all = Floats(gradient_.whole, std::vector<float>(gradient_.whole.num_elements()));
+    cpu::Box box = gradient_.box;
+    for (size_t i = 0; i < gradient_.starts.size(); ++i) {
+      box.first = gradient_.starts[i];
+      cpu::AddToBox(
+          gradient_.values, i * gradient_.width(), box,
+          [](int64_t n, int64_t, cpu::Work work) { work(0, n); }, &all);
+    }
+    return ValuesOf(all);
+  }
+  void Fails(const std::vector<Tensor>& inputs, const std::string& text) {
+    const absl::Status status = Read(inputs);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+  }
+
+  NodeDef def_;
+  SliceGradient gradient_;
+};
+
+TEST_F(SliceGradientTest, AStridedSliceIsOneRow) {
+  // x[-1, ::-2] of x[2, 3]
+  NodeDef& node = Node("StridedSliceGrad");
+  (*node.mutable_attr())["shrink_axis_mask"].set_i(1);
+  (*node.mutable_attr())["begin_mask"].set_i(2);
+  (*node.mutable_attr())["end_mask"].set_i(2);
+  ASSERT_OK(Read({Ints({2, 3}), Ints({-1, 0}), Ints({0, 0}), Ints({1, -2}), Floats({2}, {5, 6})}));
+  EXPECT_THAT(Dense(), ElementsAre(0, 0, 0, 6, 0, 5));
+}
+
+TEST_F(SliceGradientTest, AStridedSliceThatDoesNotFitIsAnError) {
+  NodeDef& node = Node("StridedSliceGrad");
+  (*node.mutable_attr())["shrink_axis_mask"].set_i(1);
+  Fails({Ints({2, 3}), Ints({2}), Ints({3}), Ints({1}), Floats({3}, {1, 2, 3})}, "out of bounds");
+  Fails({Ints({2, 3}), Ints({0}), Ints({1}), Ints({1}), Floats({2}, {1, 2})},
+        "shape of dy was [2]");
+  Fails({Tensor(3), Ints({0}), Ints({1}), Ints({1}), Floats({2}, {1, 2})}, "shape must be 1-D");
+}
+
+TEST_F(SliceGradientTest, PaddingSurroundsARow) {
+  Node("Pad");
+  ASSERT_OK(Read({Floats({1, 2}, {5, 6}), TensorOf<int32_t>({2, 2}, {1, 0, 0, 1})}));
+  EXPECT_EQ(gradient_.whole, TensorShape({2, 3}));
+  EXPECT_THAT(Dense(), ElementsAre(0, 0, 0, 5, 6, 0));
+  Fails({Floats({2}, {5, 6}), TensorOf<int32_t>({1, 2}, {-1, 0})}, "non-negative");
+  Fails({Floats({2}, {5, 6}), TensorOf<int32_t>({2, 2}, {0, 0, 0, 0})}, "rank of inputs");
+}
+
+TEST_F(SliceGradientTest, SegmentsAreSummedAndNegativeOnesLeftOut) {
+  Node("UnsortedSegmentSum");
+  const Tensor data = Floats({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  ASSERT_OK(Read({data, Ints({2, 0, 2, -1}), Tensor(3)}));
+  EXPECT_EQ(gradient_.starts.size(), 2u);
+  EXPECT_THAT(Dense(), ElementsAre(3, 4, 0, 0, 6, 8));
+  Fails({data, Ints({2, 0, 3, -1}), Tensor(3)}, "segment_ids[2] = 3 is out of range [0, 3)");
+  Fails({data, Ints({1, 2}), Tensor(3)}, "does not start with");
+  Fails({data, Ints({0, 0, 0, 0}), Tensor(-1)}, "must not be negative");
+}
+
+TEST_F(SliceGradientTest, SegmentsMayBeTransposedAndReshaped) {
+  NodeDef& node = Node("UnsortedSegmentSum");
+  (*node.mutable_attr())["_transposed"].set_b(true);
+  (*node.mutable_attr())["_reshaped"].set_b(true);
+  const Tensor data = Floats({1, 2}, {5, 6});
+  // [3, 2] with the row at 1, transposed to [2, 3], as [2, 3, 1].
+  ASSERT_OK(Read({data, Ints({1}), Tensor(3), Ints({1, 0}), Ints({2, -1, 1})}));
+  EXPECT_EQ(gradient_.whole, TensorShape({2, 3, 1}));
+  EXPECT_THAT(Dense(), ElementsAre(0, 5, 0, 0, 6, 0));
+  Fails({data, Ints({1}), Tensor(3), Ints({1, 1}), Ints({6})}, "is twice in");
+  Fails({data, Ints({1}), Tensor(3), Ints({1}), Ints({6})}, "vector of size 2");
+  Fails({data, Ints({1}), Tensor(3), Ints({1, 0}), Ints({5})}, "the requested shape has 5");
+}
+
+TEST_F(SliceGradientTest, IndicesMayNameRowsAndNumbers) {
+  Node("ScatterNd");
+  ASSERT_OK(Read({TensorOf<int32_t>({2, 1}, {1, 1}), Floats({2, 2}, {1, 2, 3, 4}), Ints({2, 2})}));
+  EXPECT_THAT(Dense(), ElementsAre(0, 0, 4, 6));
+  ASSERT_OK(Read({TensorOf<int32_t>({1, 2}, {1, 0}), Floats({1}, {7}), Ints({2, 2})}));
+  EXPECT_THAT(Dense(), ElementsAre(0, 0, 7, 0));
+  Fails({TensorOf<int32_t>({1, 2}, {0, 2}), Floats({1}, {7}), Ints({2, 2})},
+        "indices[0] = [0, 2] does not index into shape [2,2]");
+  Fails({TensorOf<int32_t>({1, 3}, {0, 0, 0}), Floats({1}, {7}), Ints({2, 2})}, "has 3 numbers");
+  Fails({TensorOf<int32_t>({1, 1}, {0}), Floats({1}, {7}), Ints({2, 2})}, "updates have shape [1]");
+}
+
+TEST_F(SliceGradientTest, NothingMayBeEmpty) {
+  Node("UnsortedSegmentSum");
+  ASSERT_OK(Read({Floats({0, 2}, {}), Ints({}), Tensor(3)}));
+  EXPECT_EQ(Dense(), std::vector<float>(6));
+  ASSERT_OK(Read({Floats({2, 0}, {}), Ints({0, 7}), Tensor(3)}));
+  EXPECT_THAT(Dense(), ElementsAre());
+}
+
+TEST_F(SliceGradientTest, OtherOpsAreRefused) {
+  Node("AddN");
+  SliceGradientOp op;
+  EXPECT_FALSE(SliceGradientOp::Of(def_, &op).ok());
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

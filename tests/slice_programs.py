@@ -1,0 +1,177 @@
+"""Programs that index a tensor in a loop, and their gradients in every way to compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+STEPS = 6
+ROWS, WIDTH = 8, 4  # of x
+Read = Callable[[Any, Any], Any]
+
+# What is read of x, [ROWS, WIDTH], at step i: a row of WIDTH numbers.
+READS: dict[str, Read] = {
+    "index": lambda x, i: x[i],
+    "index_from_the_end": lambda x, i: x[-i - 1],
+    "range": lambda x, i: tf.reduce_sum(x[i : i + 2], 0),
+    "negative_stride": lambda x, i: tf.reduce_sum(x[i::-3], 0),
+    "open_end": lambda x, i: tf.reduce_sum(x[i:], 0),
+    "new_axis_and_ellipsis": lambda x, i: x[tf.newaxis, i, ...][0],
+    "number": lambda x, i: x[i, 1] * tf.ones([WIDTH], x.dtype),
+    "column": lambda x, i: tf.reshape(x, [2, ROWS // 2, WIDTH])[:, i // 2][1],
+    "slice": lambda x, i: tf.slice(x, [i, 0], [1, WIDTH])[0],
+    "gather": lambda x, i: tf.gather(x, i),
+    "gather_repeated": lambda x, i: tf.reduce_sum(tf.gather(x, [i, i, 0]), 0),
+    "gather_matrix": lambda x, i: tf.reduce_sum(tf.gather(x, [[i, i], [0, i]]), [0, 1]),
+    "gather_axis": lambda x, i: tf.gather(tf.reshape(x, [2, ROWS // 2, WIDTH]), i // 2, axis=1)[0],
+    "gather_last_axis": lambda x, i: tf.reduce_sum(x, 0) * 0 + tf.gather(x, i % 3, axis=-1)[0],
+    "gather_batch": lambda x, i: tf.gather(
+        tf.reshape(x, [2, ROWS // 2, WIDTH]), [i // 2, i // 2], axis=1, batch_dims=1
+    )[0],
+    "gather_nd": lambda x, i: tf.reduce_sum(tf.gather_nd(x, [[i], [0], [i]]), 0),
+    "gather_nd_numbers": lambda x, i: (
+        tf.reduce_sum(tf.gather_nd(x, [[i, 0], [i, 0], [0, 1]])) * tf.ones([WIDTH], x.dtype)
+    ),
+    "two": lambda x, i: x[i] + x[i - 1] * tf.cast(2.0, x.dtype),
+    "overlapping": lambda x, i: (
+        tf.reduce_sum(x[i : i + 2], 0)
+        + tf.reduce_sum(x[i + 1 : i + 3], 0) * tf.cast(0.3, x.dtype)
+        + tf.gather(x, i + 1) * tf.cast(0.7, x.dtype)
+    ),
+    "with_a_read_of_all": lambda x, i: x[i] + tf.reduce_sum(x, 0) * tf.cast(0.01, x.dtype),
+    "in_a_branch": lambda x, i: tf.cond(tf.equal(i % 2, 0), lambda: x[i], lambda: x[0] * x[0]),
+    "through_a_function": lambda x, i: tf.function(lambda y: tf.gather(y, i) * y[0])(x),
+}
+# How the gradients are computed.
+MODES = (
+    "inside",
+    "outside",
+    "twice_from_one_tape",
+    "gradients",
+    "second_order",
+    "forward_of_backward",
+    "nested",
+    "session_v2",
+    "session_v1",
+)
+DTYPES = ("float16", "bfloat16", "float32", "float64", "complex64")
+
+
+def inputs(dtype: str) -> np.ndarray:
+    """Numbers of which no sum of several is exact."""
+    values = np.random.default_rng(3).normal(size=(ROWS, WIDTH)) * 0.7
+    return tf.cast(values, dtype).numpy()
+
+
+def _loop(read: Read) -> Callable[[Any], Any]:
+    read = tf.autograph.experimental.do_not_convert(read)
+
+    def step(i: Any, h: Any, x: Any) -> tuple[Any, Any, Any]:
+        return i + 1, tf.tanh(h * tf.cast(1.1, x.dtype) + read(x, i)), x
+
+    def loop(x: Any) -> Any:
+        start = (tf.constant(0), tf.zeros([WIDTH], x.dtype))
+        return tf.while_loop(lambda i, h: i < STEPS, lambda i, h: step(i, h, x)[:2], start)[1]
+
+    return loop
+
+
+def _nested(read: Read) -> Callable[[Any], Any]:
+    loop = _loop(read)
+
+    def nested(x: Any) -> Any:
+        body = lambda k, h: (k + 1, h * loop(x) + read(x, k))  # noqa: E731
+        return tf.while_loop(lambda k, h: k < 3, body, (tf.constant(0), tf.ones([WIDTH], x.dtype)))[
+            1
+        ]
+
+    return nested
+
+
+def gradients_of_all(dtype: str, mode: str) -> dict[str, list[np.ndarray]]:
+    """The gradients of every program, by name."""
+    return {name: gradients(name, dtype, mode) for name in READS}
+
+
+def gradients(name: str, dtype: str, mode: str) -> list[np.ndarray]:
+    """The gradients of the program of that name."""
+    if mode.startswith("session"):
+        return _in_session(_loop(READS[name]), dtype, mode == "session_v2")
+    x = tf.constant(inputs(dtype))
+    function = (_nested if mode == "nested" else _loop)(READS[name])
+    return [tf.convert_to_tensor(value).numpy() for value in _in_function(function, x, mode)]
+
+
+def _in_function(loop: Callable, x: Any, mode: str) -> Iterator[Any]:
+    def first(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = loop(x)
+        return tape.gradient(y, x)
+
+    def second(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.convert_to_tensor(first(x)) * x
+        return tape.gradient(y, x)
+
+    traced = lambda function: tf.function(function, autograph=False)  # noqa: E731
+    if mode in ("outside", "twice_from_one_tape"):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = traced(loop)(x)
+        for _ in range(1 + (mode != "outside")):
+            yield tape.gradient(y, x)
+    elif mode == "gradients":
+        yield traced(lambda x: tf.gradients(loop(x), x)[0])(x)
+    elif mode == "second_order":
+        yield traced(second)(x)
+    elif mode == "forward_of_backward":
+        with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as forward:
+            y = traced(first)(x)
+        yield y
+        yield forward.jvp(y)
+    else:
+        twice = traced(first)
+        yield twice(x)
+        yield twice(x)
+
+
+def _in_session(loop: Callable, dtype: str, v2: bool) -> list[np.ndarray]:
+    v1 = tf.compat.v1
+    values = inputs(dtype)
+    switch = v1.enable_control_flow_v2 if v2 else v1.disable_control_flow_v2
+    with tf.Graph().as_default():
+        switch()
+        try:
+            x = v1.placeholder(dtype, [ROWS, WIDTH])
+            gradient = tf.convert_to_tensor(tf.gradients(loop(x), x)[0])
+        finally:
+            v1.enable_control_flow_v2()
+        with v1.Session() as session:
+            return [session.run(gradient, {x: values}) for _ in range(2)]
+
+
+def counted(name: str, steps: int) -> dict[str, int]:
+    """What the second call of a gradient over a loop of so many steps adds to the counters."""
+    from tensor_array_grad import _loader
+
+    read = tf.autograph.experimental.do_not_convert(READS[name])
+
+    @tf.function(autograph=False)
+    def gradient(x: Any) -> Any:
+        def body(i: Any, h: Any) -> Any:
+            return i + 1, tf.tanh(h + read(x, i))
+
+        start = (tf.constant(0), tf.zeros([WIDTH], x.dtype))
+        return tf.gradients(tf.while_loop(lambda i, h: i < steps, body, start)[1], x)[0]
+
+    x = tf.random.stateless_normal([steps + 2, WIDTH], [1, 2])
+    gradient(x)
+    before = _loader.bind().counters()
+    gradient(x)
+    after = _loader.bind().counters()
+    return {key: after[key] - before.get(key, 0) for key in after}

@@ -1,0 +1,39 @@
+"""Gradients of indexing in loops: the values are stock's, and the work is that of the rows read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests import slice_programs
+
+RUN = "tests.slice_programs:gradients_of_all"
+COUNT = "tests.slice_programs:counted"
+LINEAR = ["index", "range", "slice", "gather", "gather_repeated", "gather_nd", "two", "overlapping"]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "mode"),
+    [("float32", mode) for mode in slice_programs.MODES]
+    + [(dtype, "inside") for dtype in slice_programs.DTYPES if dtype != "float32"],
+)
+def test_gradients_are_stocks(ours, stocks, dtype, mode):
+    ours.start_call(RUN, dtype, mode)
+    stocks.start_call(RUN, dtype, mode)
+    got, want = ours.finish_call(300), stocks.finish_call(300)
+    assert isinstance(got, dict), got
+    for name, wanted in want.items():
+        for one, other in zip(got[name], wanted, strict=True):
+            assert one.dtype == other.dtype
+            # Zeros may differ in sign: ours adds no zero to what a slice does not touch.
+            np.testing.assert_array_equal(one, other, err_msg=name)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_what_is_copied_is_one_tensor_a_loop(ours, name):
+    steps = 200
+    once, twice = (ours.call(COUNT, name, n, timeout=120) for n in (steps, 2 * steps))
+    row = slice_programs.WIDTH * 4
+    for counts, n in ((once, steps), (twice, 2 * steps)):
+        assert counts["slice_sums.in_place"] >= n - 1
+        assert counts["slice_sums.copied_bytes"] <= (n + 2) * row
