@@ -97,17 +97,16 @@ class Matcher {
 // The sum, built link by link in the order of its operands.
 class Chain {
  public:
-  // The last link gets the name of `add`, by which an error finds the user's line.
-  Chain(Node* add, int links, Graph* graph) : add_(add), links_(links), graph_(graph) {}
+  // Begins with `first`. The last link gets the name of `add`, by which an error finds the user's
+  // line.
+  Chain(Node* add, Source first, size_t links, Graph* graph)
+      : add_(add), links_(links), graph_(graph), sum_(first) {}
 
   absl::Status AddPlain(const std::vector<Source>& operands) {
+    std::vector<Source> inputs = {sum_};
+    inputs.insert(inputs.end(), operands.begin(), operands.end());
     NodeDef def = add_->def();
     def.clear_input();
-    std::vector<Source> inputs;
-    if (sum_.node != nullptr) inputs.push_back(sum_);
-    inputs.insert(inputs.end(), operands.begin(), operands.end());
-    sum_ = inputs.front();
-    if (inputs.size() == 1) return absl::OkStatus();
     (*def.mutable_attr())["N"].set_i(static_cast<int64_t>(inputs.size()));
     return Become(std::move(def), inputs, {add_});
   }
@@ -146,10 +145,10 @@ class Chain {
   }
 
   Node* const add_;
-  const int links_;
+  const size_t links_;
   Graph* const graph_;
-  Source sum_{nullptr, 0};
-  int made_ = 0;
+  Source sum_;
+  size_t made_ = 0;
 };
 
 // Operands of one kind that follow each other.
@@ -159,18 +158,15 @@ struct Group {
   int before = 0;  // of the slices, how many come before what they are added to
 };
 
-// The groups of the operands of `add`, the first of them plain. Addends before the first plain
-// operand are in the second group.
-std::vector<Group> GroupsOf(const Node& add, const std::map<int, Addend>& addends) {
-  int first = 0;
-  while (addends.count(first) > 0) ++first;
-  std::vector<Group> groups(1);
-  groups[0].plain.push_back(InputOf(add, first));
+// The groups of the operands of `add` but for `first`, the first that is no addend. Addends before
+// it are in the first group.
+std::vector<Group> GroupsOf(const Node& add, const std::map<int, Addend>& addends, int first) {
+  std::vector<Group> groups;
   for (int i = 0; i < add.num_inputs(); ++i) {
     if (i == first) continue;
     const auto found = addends.find(i);
     const bool slice = found != addends.end();
-    if (groups.back().plain.empty() == !slice) groups.emplace_back();
+    if (groups.empty() || groups.back().plain.empty() == !slice) groups.emplace_back();
     if (slice) {
       groups.back().slices.push_back(&found->second);
       groups.back().before += i < first;
@@ -202,10 +198,11 @@ absl::Status SliceSumRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>*
     if (auto addend = Matcher(InputOf(*node, i), *node).Match()) addends.emplace(i, *addend);
   }
   if (static_cast<int>(addends.size()) == operands) addends.erase(0);
-  if (addends.empty()) return absl::OkStatus();
-  const std::vector<Group> groups = GroupsOf(*node, addends);
-  const int links = static_cast<int>(groups.size()) - (groups[0].plain.size() == 1);
-  Chain chain(node, links, graph);
+  if (addends.count(0) == 0 && addends.count(1) == 0) return absl::OkStatus();
+  int first = 0;
+  while (addends.count(first) > 0) ++first;
+  const std::vector<Group> groups = GroupsOf(*node, addends, first);
+  Chain chain(node, InputOf(*node, first), groups.size(), graph);
   for (const Group& group : groups) {
     TF_RETURN_IF_ERROR(group.slices.empty() ? chain.AddPlain(group.plain)
                                             : chain.AddSlices(group.slices, group.before));

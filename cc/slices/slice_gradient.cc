@@ -1,6 +1,8 @@
 #include "cc/slices/slice_gradient.h"
 
+#include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <string>
@@ -92,10 +94,19 @@ absl::Status ReadPad(Inputs inputs, SliceGradient* gradient) {
     return Invalid("The first dimension of paddings must be the rank of inputs",
                    paddings.shape().DebugString(), " ", values.shape().DebugString());
   }
+  constexpr int kMostDims = 8;
+  if (values.dims() > kMostDims) {
+    return absl::UnimplementedError(
+        absl::StrCat("inputs rank not in [0,", kMostDims, "]: ", values.dims()));
+  }
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   for (int d = 0; d < values.dims(); ++d) {
     const int64_t before = IntAt(paddings, 2 * d), after = IntAt(paddings, 2 * d + 1);
     if (before < 0 || after < 0) {
       return Invalid("Paddings must be non-negative: ", before, " ", after);
+    }
+    if (before > kMost - values.dim_size(d) || after > kMost - values.dim_size(d) - before) {
+      return Invalid("Paddings are too large: ", before, " ", after);
     }
     TF_RETURN_IF_ERROR(gradient->whole.AddDimWithStatus(before + values.dim_size(d) + after));
   }
@@ -172,11 +183,12 @@ absl::Status ReadPermutation(const Tensor& wanted, int rank, std::vector<int>* p
 
 // Makes `shape` what Reshape by `wanted` makes of it.
 absl::Status Reshape(const Tensor& wanted, TensorShape* shape) {
-  if (wanted.dims() != 1) {
+  if (wanted.dims() > 1) {
     return Invalid("sizes input must be 1-D, not ", wanted.shape().DebugString());
   }
   Box::Sizes sizes;
-  int64_t known = 1, unknown = -1;
+  int64_t known = 1, unknown = -1;  // the product of the sizes, but of those that are 0
+  bool empty = false;
   for (int64_t d = 0; d < wanted.NumElements(); ++d) {
     const int64_t size = IntAt(wanted, d);
     if (size < -1) return Invalid("Size ", d, " must be non-negative, not ", size);
@@ -184,10 +196,17 @@ absl::Status Reshape(const Tensor& wanted, TensorShape* shape) {
       return Invalid("Only one input size may be -1, not both ", unknown, " and ", d);
     }
     if (size == -1) unknown = d;
-    if (size != -1) known *= size;
+    if (size > 0) known *= size;
+    empty = empty || size == 0;
     sizes.push_back(size);
   }
-  if (unknown >= 0) sizes[unknown] = known > 0 ? shape->num_elements() / known : 0;
+  if (unknown >= 0) {
+    int64_t values = 1;
+    for (const int64_t size : SizesOf(*shape)) {
+      if (size > 0 || !empty) values *= size;
+    }
+    sizes[unknown] = values / known;
+  }
   TensorShape made;
   TF_RETURN_IF_ERROR(TensorShape::BuildTensorShape(sizes, &made));
   if (made.num_elements() != shape->num_elements()) {
@@ -241,11 +260,21 @@ absl::Status ReadScatter(Inputs inputs, SliceGradient* gradient) {
   }
   TensorShape& whole = gradient->whole;
   TF_RETURN_IF_ERROR(tensorflow::tensor::MakeShape(shape, &whole));
-  TensorShape slices = indices.shape();  // one slice for each index
-  const int64_t depth = slices.dims() == 0 ? 1 : slices.dim_size(slices.dims() - 1);
-  if (slices.dims() > 0) slices.RemoveLastDims(1);
-  if (depth > whole.dims()) {
-    return Invalid("An index has ", depth, " numbers, but the shape is ", whole.DebugString());
+  if (indices.dims() < 1 || updates.dims() < 1) {
+    return Invalid("Indices and updates must have rank at least one. Found: ",
+                   indices.shape().DebugString(), " and ", updates.shape().DebugString());
+  }
+  const bool nothing = indices.NumElements() == 0 && updates.NumElements() == 0;
+  if (!nothing && (whole.dims() == 0 || indices.NumElements() == 0 || updates.NumElements() == 0)) {
+    return Invalid("Indices and updates specified for empty output shape");
+  }
+  TensorShape slices = indices.shape();  // one slice for each index; a vector is indices of one
+  const int64_t depth = slices.dims() == 1 ? 1 : slices.dim_size(slices.dims() - 1);
+  if (slices.dims() > 1) slices.RemoveLastDims(1);
+  constexpr int kMostDepth = 7;
+  if (depth < 1 || depth > std::min(kMostDepth, whole.dims())) {
+    return Invalid("An index has ", depth, " numbers, but the shape is ", whole.DebugString(),
+                   " and at most ", kMostDepth, " are supported");
   }
   const Box::Sizes sizes = SizesOf(whole), steps = StepsOf(whole);
   TensorShape expected = slices;

@@ -1,5 +1,7 @@
 #include "cc/slices/slice_gradient.h"
 
+#include <limits>
+
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
@@ -84,6 +86,8 @@ TEST_F(SliceGradientTest, PaddingSurroundsARow) {
   EXPECT_THAT(Dense(), ElementsAre(0, 0, 0, 5, 6, 0));
   Fails({Floats({2}, {5, 6}), TensorOf<int32_t>({1, 2}, {-1, 0})}, "non-negative");
   Fails({Floats({2}, {5, 6}), TensorOf<int32_t>({2, 2}, {0, 0, 0, 0})}, "rank of inputs");
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  Fails({Floats({3}, {1, 2, 3}), TensorOf<int64_t>({1, 2}, {kMost, kMost})}, "too large");
 }
 
 TEST_F(SliceGradientTest, SegmentsAreSummedAndNegativeOnesLeftOut) {
@@ -109,6 +113,10 @@ TEST_F(SliceGradientTest, SegmentsMayBeTransposedAndReshaped) {
   Fails({data, Ints({1}), Tensor(3), Ints({1, 1}), Ints({6})}, "is twice in");
   Fails({data, Ints({1}), Tensor(3), Ints({1}), Ints({6})}, "vector of size 2");
   Fails({data, Ints({1}), Tensor(3), Ints({1, 0}), Ints({5})}, "the requested shape has 5");
+  ASSERT_OK(Read({data, Ints({1}), Tensor(3), Ints({1, 0}), Tensor(-1)}));
+  EXPECT_EQ(gradient_.whole, TensorShape({6}));
+  ASSERT_OK(Read({Floats({0, 2}, {}), Ints({}), Tensor(0), Ints({1, 0}), Ints({-1, 0})}));
+  EXPECT_EQ(gradient_.whole, TensorShape({2, 0}));
 }
 
 TEST_F(SliceGradientTest, IndicesMayNameRowsAndNumbers) {
@@ -121,6 +129,9 @@ TEST_F(SliceGradientTest, IndicesMayNameRowsAndNumbers) {
         "indices[0] = [0, 2] does not index into shape [2,2]");
   Fails({TensorOf<int32_t>({1, 3}, {0, 0, 0}), Floats({1}, {7}), Ints({2, 2})}, "has 3 numbers");
   Fails({TensorOf<int32_t>({1, 1}, {0}), Floats({1}, {7}), Ints({2, 2})}, "updates have shape [1]");
+  Fails({Tensor(1), Floats({2}, {7, 8}), Ints({2, 2})}, "rank at least one");
+  Fails({Ints({1}), Floats({2}, {7, 8}), Ints({2, 2})}, "updates have shape [2]");
+  Fails({TensorOf<int32_t>({2, 0}, {}), Floats({2, 2}, {1, 2, 3, 4}), Ints({2})}, "empty output");
 }
 
 TEST_F(SliceGradientTest, NothingMayBeEmpty) {
