@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor_util.h"
+#include "tensorflow/core/util/overflow.h"
 #include "tensorflow/core/util/strided_slice_op.h"
 #include "tensorflow/core/util/util.h"
 
@@ -196,7 +197,8 @@ absl::Status Reshape(const Tensor& wanted, TensorShape* shape) {
       return Invalid("Only one input size may be -1, not both ", unknown, " and ", d);
     }
     if (size == -1) unknown = d;
-    if (size > 0) known *= size;
+    if (size > 0) known = tensorflow::MultiplyWithoutOverflow(known, size);
+    if (known < 0) return Invalid("The requested shape has more than 2^63 - 1 values");
     empty = empty || size == 0;
     sizes.push_back(size);
   }

@@ -115,6 +115,8 @@ TEST_F(SliceGradientTest, SegmentsMayBeTransposedAndReshaped) {
   Fails({data, Ints({1}), Tensor(3), Ints({1, 0}), Ints({5})}, "the requested shape has 5");
   ASSERT_OK(Read({data, Ints({1}), Tensor(3), Ints({1, 0}), Tensor(-1)}));
   EXPECT_EQ(gradient_.whole, TensorShape({6}));
+  const Tensor huge = TensorOf<int64_t>({3}, {int64_t{1} << 32, int64_t{1} << 32, -1});
+  Fails({data, Ints({1}), Tensor(3), Ints({1, 0}), huge}, "more than 2^63");
   ASSERT_OK(Read({Floats({0, 2}, {}), Ints({}), Tensor(0), Ints({1, 0}), Ints({-1, 0})}));
   EXPECT_EQ(gradient_.whole, TensorShape({2, 0}));
 }
