@@ -66,15 +66,15 @@ def inputs(dtype: str) -> np.ndarray:
     return tf.cast(values, dtype).numpy()
 
 
-def _loop(read: Read) -> Callable[[Any], Any]:
+def _loop(read: Read, steps: int = STEPS) -> Callable[[Any], Any]:
     read = tf.autograph.experimental.do_not_convert(read)
 
-    def step(i: Any, h: Any, x: Any) -> tuple[Any, Any, Any]:
-        return i + 1, tf.tanh(h * tf.cast(1.1, x.dtype) + read(x, i)), x
-
     def loop(x: Any) -> Any:
+        def body(i: Any, h: Any) -> tuple[Any, Any]:
+            return i + 1, tf.tanh(h * tf.cast(1.1, h.dtype) + read(x, i))
+
         start = (tf.constant(0), tf.zeros([WIDTH], x.dtype))
-        return tf.while_loop(lambda i, h: i < STEPS, lambda i, h: step(i, h, x)[:2], start)[1]
+        return tf.while_loop(lambda i, h: i < steps, body, start)[1]
 
     return loop
 
@@ -83,10 +83,11 @@ def _nested(read: Read) -> Callable[[Any], Any]:
     loop = _loop(read)
 
     def nested(x: Any) -> Any:
-        body = lambda k, h: (k + 1, h * loop(x) + read(x, k))  # noqa: E731
-        return tf.while_loop(lambda k, h: k < 3, body, (tf.constant(0), tf.ones([WIDTH], x.dtype)))[
-            1
-        ]
+        def body(k: Any, h: Any) -> tuple[Any, Any]:
+            return k + 1, h * loop(x) + read(x, k)
+
+        start = (tf.constant(0), tf.ones([WIDTH], x.dtype))
+        return tf.while_loop(lambda k, h: k < 3, body, start)[1]
 
     return nested
 
@@ -159,19 +160,40 @@ def counted(name: str, steps: int) -> dict[str, int]:
     """What the second call of a gradient over a loop of so many steps adds to the counters."""
     from tensor_array_grad import _loader
 
-    read = tf.autograph.experimental.do_not_convert(READS[name])
-
-    @tf.function(autograph=False)
-    def gradient(x: Any) -> Any:
-        def body(i: Any, h: Any) -> Any:
-            return i + 1, tf.tanh(h + read(x, i))
-
-        start = (tf.constant(0), tf.zeros([WIDTH], x.dtype))
-        return tf.gradients(tf.while_loop(lambda i, h: i < steps, body, start)[1], x)[0]
-
+    loop = _loop(READS[name], steps)
+    gradient = tf.function(lambda x: tf.gradients(loop(x), x)[0], autograph=False)
     x = tf.random.stateless_normal([steps + 2, WIDTH], [1, 2])
     gradient(x)
     before = _loader.bind().counters()
     gradient(x)
     after = _loader.bind().counters()
     return {key: after[key] - before.get(key, 0) for key in after}
+
+
+def looked_up(ids: list[int], steps: int) -> tuple[np.ndarray, dict[str, int]]:
+    """The gradient of a table of which each step looks up these rows, from its own on.
+
+    Returns:
+      The gradient, and what the library's counters moved by where it is enabled.
+    """
+    from tensor_array_grad import _loader
+
+    table = tf.Variable(tf.random.stateless_normal([steps + max(ids) + 1, WIDTH], [1, 2]))
+
+    @tf.function(autograph=False)
+    def gradient() -> Any:
+        with tf.GradientTape() as tape:
+
+            def body(i: Any, h: Any) -> tuple[Any, Any]:
+                rows = tf.nn.embedding_lookup(table, i + tf.constant(ids))
+                return i + 1, tf.tanh(h * 1.1 + tf.reduce_sum(rows, 0))
+
+            start = (tf.constant(0), tf.zeros([WIDTH]))
+            y = tf.while_loop(lambda i, h: i < steps, body, start)[1]
+        return tf.convert_to_tensor(tape.gradient(y, table))
+
+    gradient()
+    counters = lambda: _loader.bind().counters() if _loader.is_loaded() else {}  # noqa: E731
+    before = counters()
+    result = gradient().numpy()
+    return result, {key: count - before.get(key, 0) for key, count in counters().items()}

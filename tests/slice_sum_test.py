@@ -9,7 +9,22 @@ from tests import slice_programs
 
 RUN = "tests.slice_programs:gradients_of_all"
 COUNT = "tests.slice_programs:counted"
-LINEAR = ["index", "range", "slice", "gather", "gather_repeated", "gather_nd", "two", "overlapping"]
+# Those that read a number of rows that does not depend on the size of x, and not in a branch.
+LINEAR = [
+    "index",
+    "index_from_the_end",
+    "range",
+    "new_axis_and_ellipsis",
+    "number",
+    "slice",
+    "gather",
+    "gather_repeated",
+    "gather_matrix",
+    "gather_nd",
+    "gather_nd_numbers",
+    "two",
+    "overlapping",
+]
 
 
 @pytest.mark.parametrize(
@@ -37,3 +52,12 @@ def test_what_is_copied_is_one_tensor_a_loop(ours, name):
     for counts, n in ((once, steps), (twice, 2 * steps)):
         assert counts["slice_sums.in_place"] >= n - 1
         assert counts["slice_sums.copied_bytes"] <= (n + 2) * row
+
+
+def test_a_table_is_looked_up_in_linear_time(ours, stocks):
+    run, steps = "tests.slice_programs:looked_up", 200
+    got, counts = ours.call(run, [0, 3, 0], steps, timeout=120)
+    want, _ = stocks.call(run, [0, 3, 0], steps, timeout=120)
+    np.testing.assert_array_equal(got, want)
+    assert counts["slice_sums.in_place"] >= steps - 1
+    assert counts["slice_sums.copied_bytes"] <= got.nbytes

@@ -117,15 +117,11 @@ absl::Status AccumulateInstead(Node* add, std::map<int, Addend> addends, Graph* 
     sum = AddLink(addend, name, *sum, add, graph);
   }
   if (!sum.ok()) return sum.status();
-  const absl::Status moved = MoveConsumers(add, sum->node, graph);
-  if (!moved.ok()) return moved;
-  graph->RemoveNode(add);
-  std::vector<Node*> unused;
+  std::vector<Node*> feeding;
   for (const auto& [operand, addend] : addends) {
-    unused.insert(unused.end(), addend.nodes.begin(), addend.nodes.end());
+    feeding.insert(feeding.end(), addend.nodes.begin(), addend.nodes.end());
   }
-  RemoveUnused(unused, graph);
-  return absl::OkStatus();
+  return Replace(add, sum->node, feeding, graph);
 }
 
 }  // namespace tensor_array_grad

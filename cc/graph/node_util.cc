@@ -132,6 +132,14 @@ absl::Status MoveConsumers(Node* from, Node* to, Graph* graph) {
   return MoveOutput(from, 0, {to, 0}, graph);
 }
 
+absl::Status Replace(Node* from, Node* to, const std::vector<Node*>& feeding, Graph* graph) {
+  const absl::Status moved = MoveConsumers(from, to, graph);
+  if (!moved.ok()) return moved;
+  graph->RemoveNode(from);
+  RemoveUnused(feeding, graph);
+  return absl::OkStatus();
+}
+
 void AddInput(Source source, NodeDef* def) {
   def->add_input(absl::StrCat(source.node->name(), ":", source.slot));
 }

@@ -78,6 +78,11 @@ void MoveWaits(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* 
 // the first of each is read.
 absl::Status MoveConsumers(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);
 
+// Puts `to` in the place of `from`: moves its consumers, removes it, and then those of `feeding`,
+// in order, that nothing uses any more. Requires the same.
+absl::Status Replace(tensorflow::Node* from, tensorflow::Node* to,
+                     const std::vector<tensorflow::Node*>& feeding, tensorflow::Graph* graph);
+
 // Appends `source` to the inputs of `def` by name.
 void AddInput(Source source, tensorflow::NodeDef* def);
 

@@ -207,17 +207,12 @@ absl::Status SliceSumRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>*
     TF_RETURN_IF_ERROR(group.slices.empty() ? chain.AddPlain(group.plain)
                                             : chain.AddSlices(group.slices, group.before));
   }
+  std::vector<Node*> feeding;
   for (const auto& [operand, addend] : addends) {
     done->push_back({absl::StrCat(addend.nodes.front()->name(), ", ", node->name()), node->name()});
+    feeding.insert(feeding.end(), addend.nodes.begin(), addend.nodes.end());
   }
-  TF_RETURN_IF_ERROR(MoveConsumers(node, chain.end(), graph));
-  graph->RemoveNode(node);
-  std::vector<Node*> unused;
-  for (const auto& [operand, addend] : addends) {
-    unused.insert(unused.end(), addend.nodes.begin(), addend.nodes.end());
-  }
-  RemoveUnused(unused, graph);
-  return absl::OkStatus();
+  return Replace(node, chain.end(), feeding, graph);
 }
 
 }  // namespace tensor_array_grad
