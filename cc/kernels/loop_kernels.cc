@@ -10,6 +10,7 @@
 #include "cc/loop/executable.h"
 #include "cc/loop/interpreter.h"
 #include "cc/loop/loop_pass.h"
+#include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/platform/cpu_info.h"
 #include "tensorflow/core/profiler/lib/traceme.h"
 #include "tensorflow/core/protobuf/config.pb.h"
@@ -34,8 +35,8 @@ bool IsTraced(OpKernelContext* ctx) {
 // The threads that the executor has for kernels of one graph.
 int Threads(OpKernelContext* ctx) {
   const int cores = tensorflow::port::MaxParallelism();
-  const tensorflow::ConfigProto* const config = ctx->session_config();
   if (ctx->run_all_kernels_inline()) return 1;
+  const tensorflow::ConfigProto* const config = ctx->function_library()->config_proto();
   const int asked = config == nullptr ? 0 : config->inter_op_parallelism_threads();
   return asked > 0 ? std::min(asked, cores) : cores;
 }
