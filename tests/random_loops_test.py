@@ -104,3 +104,45 @@ def test_a_zero_of_another_sign_is_a_difference_in_values_alone():
     got, want = np.array([-0.0]), np.array([0.0])
     assert not random_loops.same_value(got, want)
     assert random_loops.same_gradient(got, want)
+
+
+def _of(*gradients: list[float]) -> Ran:
+    return Ran(gradients=[np.array(gradient) for gradient in gradients])
+
+
+@pytest.mark.parametrize(
+    ("got", "given"),
+    [
+        (_of([1.0, 2.0]), True),
+        (_of([1.5, 2.0]), True),  # each element in another run
+        (_of([1.0, 2.5]), True),
+        (_of([1.0, 3.0]), False),
+        (_of([np.nan, 2.0]), False),
+    ],
+)
+def test_stock_gives_a_gradient_if_it_gives_each_element_in_some_run(got, given):
+    runs = [_of([1.0, 2.0]), _of([1.5, 2.5])]
+    assert random_loops.given_by_stock(got, runs) is given
+
+
+def test_only_last_bits_of_gradients_are_looked_for_in_other_runs_of_stock():
+    asked = []
+
+    def again() -> Ran:
+        asked.append(1)
+        return _of([1.0])
+
+    for got, found in (([np.nextafter(1.0, 2)], 1), ([1.1], 1)):
+        tally = Tally()
+        lines = tally.add(
+            _program(), _of(got), _of([1.0]), without_loops=lambda: _of([1.0]), stock_again=again
+        )
+        assert len(lines) == found
+        assert tally.unsteady == 0
+    assert len(asked) == random_loops._STOCK_RUNS
+    tally = Tally()
+    got = np.nextafter(1.0, 2)
+    assert (
+        tally.add(_program(), _of([got]), _of([1.0]), lambda: _of([1.0]), lambda: _of([got])) == []
+    )
+    assert tally.unsteady == 1
