@@ -170,10 +170,10 @@ def _same_array(got: np.ndarray, want: np.ndarray) -> bool:
         return bool(np.all(got == want))
     if got.dtype.kind == "c":
         return _same_array(got.real, want.real) and _same_array(got.imag, want.imag)
-    nan = np.isnan(got)
+    nan, zero = np.isnan(got), np.zeros_like(got)
     return bool(
         np.array_equal(nan, np.isnan(want))
-        and np.array_equal(np.where(nan, 0, got), np.where(nan, 0, want))
+        and np.array_equal(np.where(nan, zero, got), np.where(nan, zero, want))
         and np.array_equal(np.signbit(got) & ~nan, np.signbit(want) & ~nan)
     )
 

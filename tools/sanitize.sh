@@ -3,9 +3,9 @@
 #
 #   thread              the core's C++ tests, races among them
 #   address,undefined   the C++ tests of core, device (the GPU code on the host too), resources,
-#                       lists and graphs; then the whole op
-#                       library in a Python process: the tests of bad input and of the graph pass,
-#                       and 600 random programs
+#                       lists, slices, graphs and loops; then the whole op library in a Python
+#                       process: the tests of bad input, of the graph pass and of slices, and 600
+#                       random programs
 #
 # PYTHON names the interpreter whose TensorFlow is used (default: python3); it needs the test
 # requirements. Takes half an hour on two cores, nearly all of it compilation. Ends with "sanitizers:
@@ -17,7 +17,8 @@ folder=$(realpath "${1:-build-sanitize}")
 python=$(command -v "${PYTHON:-python3}")
 tests=(array_store_test array_store_race_test array_store_random_test slot_shapes_test
   sparse_vector_test mutable_tensors_test functors_test array_resource_test list_variant_test
-  persistent_list_test accumulators_test graph_test functors_gpu_emulated_test)
+  persistent_list_test accumulators_test graph_test functors_gpu_emulated_test slice_gradient_test
+  pooled_tensor_test loop_test)
 
 # build SANITIZERS TARGETS...
 build() {
@@ -53,6 +54,6 @@ in_python() {
   LD_PRELOAD="${preload//$'\n'/ }" PYTHONPATH="$site:$PWD" TF_CPP_MIN_LOG_LEVEL=2 "$python" -m "$@"
 }
 in_python pytest -q -p no:cacheprovider tests/crash_test.py tests/list_crash_test.py \
-  tests/hostile_test.py tests/pass_test.py tests/loop_pass_test.py
+  tests/hostile_test.py tests/pass_test.py tests/loop_pass_test.py tests/slice_sum_test.py
 in_python tests.fuzz --programs 600 --no-stock
 echo "sanitizers: nothing found"

@@ -1,0 +1,101 @@
+"""Loops that index a tensor: `python -m benchmarks.indexing [--quick] [case ...]`.
+
+The gradient of `x[i]` is a tensor of the size of x, zero but for what was read. Stock adds one such
+tensor in each iteration, ours only the part. Each case is the gradient of a loop of n steps, timed
+as one call of the traced function; the harness compares stock's gradient with ours.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from benchmarks import harness
+from benchmarks.case import Case, Prepared
+from benchmarks.traced import (
+    WIDTH,
+    LoopVars,
+    Loss,
+    gradient_of,
+    loop,
+    of_loss,
+    prepared,
+    rows,
+    values,
+)
+
+_STEPS = (1_600, 3_200, 6_400, 12_800, 25_600)
+_BATCH = 8  # sequences of `column`
+
+Read = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+
+
+def indexed(x: tf.Tensor, read: Read, n: int) -> tf.Tensor:
+    """The sum of the squares of h after n iterations of h = h / 2 + read(x, i)."""
+
+    def step(i: tf.Tensor, h: tf.Tensor) -> LoopVars:
+        return (h * 0.5 + read(x, i),)
+
+    (h,) = loop(n, step, tf.zeros_like(x[0]))
+    return tf.reduce_sum(h * h)
+
+
+def _of_rows(read: Read) -> Loss:
+    return lambda x: indexed(x, read, x.shape[0])
+
+
+def index(x: tf.Tensor) -> tf.Tensor:
+    """A loop that reads x[i] in iteration i."""
+    return indexed(x, lambda x, i: x[i], x.shape[0])
+
+
+def _column(n: int) -> Prepared:
+    sequences = tf.reshape(rows(n), [_BATCH, n, WIDTH // _BATCH])
+
+    def loss(x: tf.Tensor) -> tf.Tensor:
+        (h,) = loop(n, lambda i, h: (h * 0.5 + x[:, i],), tf.zeros_like(x[:, 0]))
+        return tf.reduce_sum(h * h)
+
+    return prepared(gradient_of(loss), sequences)
+
+
+def _embedding(n: int) -> Prepared:
+    table = tf.Variable(values(n))
+
+    def gradient(ids: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            start = tf.zeros([WIDTH])
+            step = lambda i, h: (h * 0.5 + tf.nn.embedding_lookup(table, ids[i]),)  # noqa: E731
+            (h,) = loop(n, step, start)
+            loss = tf.reduce_sum(h * h)
+        return tf.convert_to_tensor(tape.gradient(loss, table))
+
+    return prepared(gradient, tf.random.stateless_uniform([n], [1, 2], 0, n, tf.int32))
+
+
+def _case(name: str, what: str, build: Callable[[int], Prepared]) -> Case:
+    return Case(name, what, _STEPS, build, {6_400: 40.0, 25_600: 200.0})
+
+
+CASES = (
+    _case("index", "x[i]", of_loss(index)),
+    _case("column", "x[:, i] of 8 sequences", _column),
+    _case("gather", "tf.gather(x, i)", of_loss(_of_rows(tf.gather))),
+    _case("two", "x[i] + x[i - 1]", of_loss(_of_rows(lambda x, i: x[i] + x[i - 1] * 0.5))),
+    _case(
+        "branch",
+        "x[i] in a cond",
+        of_loss(
+            _of_rows(lambda x, i: tf.cond(i % 2 == 0, lambda: x[i], lambda: tf.zeros_like(x[0])))
+        ),
+    ),
+    _case("embedding", "tf.nn.embedding_lookup", _embedding),
+    Case("short", "x[i], 10 steps", (10,), of_loss(index)),
+    Case("large_rows", "x[i], rows of 4 MB", (40,), of_loss(index, 1_000_000)),
+)
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main("benchmarks.indexing", CASES))
