@@ -43,6 +43,31 @@ READS: dict[str, Read] = {
     ),
     "with_a_read_of_all": lambda x, i: x[i] + tf.reduce_sum(x, 0) * tf.cast(0.01, x.dtype),
     "in_a_branch": lambda x, i: tf.cond(tf.equal(i % 2, 0), lambda: x[i], lambda: x[0] * x[0]),
+    "in_a_branch_alone": lambda x, i: tf.cond(
+        tf.equal(i % 2, 0), lambda: x[i], lambda: tf.ones([WIDTH], x.dtype)
+    ),
+    "in_nested_branches": lambda x, i: tf.cond(
+        tf.equal(i % 2, 0),
+        lambda: tf.cond(tf.equal(i % 3, 0), lambda: tf.ones([WIDTH], x.dtype), lambda: x[i]),
+        lambda: tf.cond(tf.equal(i % 3, 0), lambda: x[i + 1], lambda: x[0]),
+    ),
+    "in_a_case": lambda x, i: tf.switch_case(
+        i % 3, [lambda: x[i], lambda: tf.ones([WIDTH], x.dtype), lambda: x[i - 1] * x[0]]
+    ),
+    "two_in_a_branch": lambda x, i: tf.cond(
+        tf.equal(i % 2, 0), lambda: x[i] * x[i + 1] - x[0], lambda: tf.ones([WIDTH], x.dtype)
+    ),
+    "in_a_branch_and_outside": lambda x, i: (
+        tf.cond(tf.equal(i % 2, 0), lambda: x[i] * x[i + 1], lambda: x[0]) * x[i]
+    ),
+    "gathered_in_a_branch": lambda x, i: tf.cond(
+        tf.equal(i % 2, 0), lambda: tf.gather(x, i), lambda: tf.ones([WIDTH], x.dtype)
+    ),
+    "gathered_in_the_other_branch": lambda x, i: tf.cond(
+        tf.equal(i % 2, 0),
+        lambda: tf.ones([WIDTH], x.dtype),
+        lambda: tf.reduce_sum(tf.gather(x, [i, 0, i]), 0),
+    ),
     "through_a_function": lambda x, i: tf.function(lambda y: tf.gather(y, i) * y[0])(x),
 }
 # How the gradients are computed.
@@ -99,11 +124,16 @@ def gradients_of_all(dtype: str, mode: str) -> dict[str, list[np.ndarray]]:
 
 def gradients(name: str, dtype: str, mode: str) -> list[np.ndarray]:
     """The gradients of the program of that name."""
+    loop = (_nested if mode == "nested" else _loop)(READS[name])
+    return gradients_of(loop, inputs(dtype), mode)
+
+
+def gradients_of(loop: Callable[[Any], Any], x: np.ndarray, mode: str) -> list[np.ndarray]:
+    """The gradients of `loop` at `x`, computed in that mode."""
     if mode.startswith("session"):
-        return _in_session(_loop(READS[name]), dtype, mode == "session_v2")
-    x = tf.constant(inputs(dtype))
-    function = (_nested if mode == "nested" else _loop)(READS[name])
-    return [tf.convert_to_tensor(value).numpy() for value in _in_function(function, x, mode)]
+        return _in_session(loop, x, mode == "session_v2")
+    found = _in_function(loop, tf.constant(x), mode)
+    return [tf.convert_to_tensor(value).numpy() for value in found]
 
 
 def _in_function(loop: Callable, x: Any, mode: str) -> Iterator[Any]:
@@ -141,14 +171,13 @@ def _in_function(loop: Callable, x: Any, mode: str) -> Iterator[Any]:
         yield twice(x)
 
 
-def _in_session(loop: Callable, dtype: str, v2: bool) -> list[np.ndarray]:
+def _in_session(loop: Callable, values: np.ndarray, v2: bool) -> list[np.ndarray]:
     v1 = tf.compat.v1
-    values = inputs(dtype)
     switch = v1.enable_control_flow_v2 if v2 else v1.disable_control_flow_v2
     with tf.Graph().as_default():
         switch()
         try:
-            x = v1.placeholder(dtype, [ROWS, WIDTH])
+            x = v1.placeholder(values.dtype, values.shape)
             gradient = tf.convert_to_tensor(tf.gradients(loop(x), x)[0])
         finally:
             v1.enable_control_flow_v2()

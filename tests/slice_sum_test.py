@@ -9,7 +9,7 @@ from tests import slice_programs
 
 RUN = "tests.slice_programs:gradients_of_all"
 COUNT = "tests.slice_programs:counted"
-# Those that read a number of rows that does not depend on the size of x, and not in a branch.
+# Those that read a number of rows that does not depend on the size of x.
 LINEAR = [
     "index",
     "index_from_the_end",
@@ -24,7 +24,18 @@ LINEAR = [
     "gather_nd_numbers",
     "two",
     "overlapping",
+    "in_a_branch",
+    "in_a_branch_alone",
+    "in_nested_branches",
+    "in_a_case",
+    "two_in_a_branch",
+    "in_a_branch_and_outside",
+    "gathered_in_a_branch",
+    "gathered_in_the_other_branch",
+    "through_a_function",
 ]
+
+MOST_ROWS = 3  # that a step of them reads
 
 
 @pytest.mark.parametrize(
@@ -52,6 +63,7 @@ def test_what_is_copied_is_one_tensor_a_loop(ours, name):
     for counts, n in ((once, steps), (twice, 2 * steps)):
         assert counts["slice_sums.in_place"] >= n - 1
         assert counts["slice_sums.copied_bytes"] <= (n + 2) * row
+        assert counts["slice_sums.rows"] <= MOST_ROWS * n
 
 
 def test_a_table_is_looked_up_in_linear_time(ours, stocks):

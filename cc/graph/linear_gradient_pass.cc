@@ -98,16 +98,18 @@ bool RunsHere(const Node& node, const GraphOptimizationPassOptions& options) {
 
 absl::Status ApplyEverywhere(CountedRule& counted, const GraphOptimizationPassOptions& options) {
   Graph* const graph = options.graph->get();
-  // The nodes are collected first: a rewrite removes nodes, never one that is still to come, since
-  // only the node at which a group ends has the type of `op()`.
-  std::vector<Node*> candidates;
-  for (Node* node : graph->op_nodes()) {
+  // The nodes are collected first, by their ids: a rewrite adds and removes nodes, among them some
+  // that are still to come, and no id is used twice.
+  std::vector<int> candidates;
+  for (const Node* node : graph->op_nodes()) {
     if (node->type_string() == counted.rule->op() && RunsHere(*node, options)) {
-      candidates.push_back(node);
+      candidates.push_back(node->id());
     }
   }
   std::vector<Rewrite> done;
-  for (Node* node : candidates) {
+  for (int id : candidates) {
+    Node* const node = graph->FindNodeId(id);
+    if (node == nullptr) continue;
     const absl::Status status = counted.rule->Apply(node, graph, &done);
     if (!status.ok()) return status;
   }

@@ -32,7 +32,7 @@ Source PastIdentities(Source source) {
 std::optional<Tensor> IntegerTensorOf(Source source) {
   const Node* const node = Origin(source).node;
   Tensor value;
-  if (!node->IsConstant() || !GetNodeAttr(node->attrs(), "value", &value).ok()) return std::nullopt;
+  if (!ConstantOf(*node, &value)) return std::nullopt;
   const bool integer = value.dtype() == DT_INT32 || value.dtype() == DT_INT64;
   return integer ? std::optional<Tensor>(value) : std::nullopt;
 }

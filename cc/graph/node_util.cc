@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/types.h"
@@ -18,6 +19,7 @@ using tensorflow::Edge;
 using tensorflow::Graph;
 using tensorflow::Node;
 using tensorflow::NodeDef;
+using tensorflow::Tensor;
 
 Source InputOf(const Node& node, int index) {
   const Edge* edge;
@@ -49,6 +51,15 @@ bool WaitsOnlyFor(const Node& node, absl::FunctionRef<bool(const Node&)> allowed
 
 bool WaitsForNothing(const Node& node) {
   return WaitsOnlyFor(node, [](const Node&) { return false; });
+}
+
+bool ConstantOf(const Node& node, Tensor* value) {
+  return node.IsConstant() && GetNodeAttr(node.attrs(), "value", value).ok();
+}
+
+bool IsZero(const Tensor& tensor) {
+  const absl::string_view bytes = tensor.tensor_data();
+  return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
 }
 
 bool SameElementType(const Node& a, const Node& b) {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "tensorflow/core/framework/node_def_builder.h"
+#include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
@@ -40,6 +41,12 @@ bool WaitsOnlyFor(const tensorflow::Node& node,
 
 // Whether no node but the source has a control edge to `node`.
 bool WaitsForNothing(const tensorflow::Node& node);
+
+// Whether `node` is a constant; its value.
+bool ConstantOf(const tensorflow::Node& node, tensorflow::Tensor* value);
+
+// Whether all of its bytes are 0: plain numbers that are +0.
+bool IsZero(const tensorflow::Tensor& tensor);
 
 // Whether both ops are for lists of elements of one dtype.
 bool SameElementType(const tensorflow::Node& a, const tensorflow::Node& b);

@@ -1,5 +1,6 @@
 #include "cc/graph/slice_sum_rule.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -7,8 +8,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "cc/graph/node_util.h"
+#include "cc/graph/zero_rows.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
@@ -17,8 +21,11 @@ namespace {
 using tensorflow::Graph;
 using tensorflow::Node;
 using tensorflow::NodeDef;
+using tensorflow::Tensor;
 
 constexpr char kAddSlices[] = "TensorArrayGrad>AddSlices";
+constexpr char kSliceGradients[] = "TensorArrayGrad>SliceGradients";
+constexpr int kMostInOrder = 8;  // AddN adds so many at a time
 
 bool IsSummed(tensorflow::DataType dtype) {
   static const auto* const dtypes = new std::set<tensorflow::DataType>{
@@ -27,20 +34,89 @@ bool IsSummed(tensorflow::DataType dtype) {
   return dtypes->count(dtype) != 0;
 }
 
-// The gradient of a slice as an operand of the sum.
+// An operand of the sum that AddSlices takes in another form.
 struct Addend {
+  // The gradient of a slice, as a node; in a branch also zeros.
   NodeDef def;                 // op and attributes, as AddSlices wants them
   std::vector<Source> inputs;  // its own, then those of Transpose and Reshape
   std::vector<Node*> nodes;    // that make the operand, each before those that feed it
+
+  // Else one of these, and what it is made of.
+  Node* merge = nullptr;  // which chooses among them
+  Node* add = nullptr;    // of one branch
+  std::vector<Addend> parts;
+
+  bool has_slice = false;
+  bool may_be_constant = false;  // so that AddN does not begin with it, whoever else reads it
+  int terms = 1;
 };
 
-// Follows an operand of `add` back through nodes that only lead there.
+// Follows an operand of a sum back through nodes that only lead there.
 class Matcher {
  public:
-  Matcher(Source operand, const Node& add) : at_(operand), add_(add) {}
+  // `add` is the sum; `in_branch` tells whether the operand is only what a Merge chooses from.
+  Matcher(Source operand, const Node& add, bool in_branch)
+      : at_(operand), add_(add), in_branch_(in_branch) {}
 
   std::optional<Addend> Match() {
+    if (in_branch_ && IsConstantZero(*at_.node)) return Zeros(at_);
     Skip("Identity");
+    if (in_branch_ && Skip("ZerosLike") != nullptr) return Zeros(at_);
+    if (at_.node->IsMerge()) return MatchMerge();
+    if (in_branch_ && at_.node->type_string() == "AddN") return MatchAdd();
+    return MatchSlice();
+  }
+
+ private:
+  std::optional<Addend> Zeros(Source like) {
+    found_.def.set_op("ZerosLike");
+    found_.inputs = {like};
+    found_.may_be_constant = found_.nodes.empty();
+    return OnSameDevice(*like.node, add_) ? std::optional<Addend>(found_) : std::nullopt;
+  }
+
+  static bool IsConstantZero(const Node& node) {
+    Tensor value;
+    return ConstantOf(node, &value) && IsSummed(value.dtype()) && IsZero(value);
+  }
+
+  std::optional<Addend> MatchMerge() {
+    found_.merge = at_.node;
+    if (at_.slot != 0 || !MatchParts(/*in_order=*/false)) return std::nullopt;
+    for (const Addend& part : found_.parts) {
+      found_.terms = std::max(found_.terms, part.terms);
+      found_.may_be_constant = found_.may_be_constant || part.may_be_constant;
+    }
+    return found_;
+  }
+
+  std::optional<Addend> MatchAdd() {
+    found_.add = at_.node;
+    if (at_.node->num_inputs() > kMostInOrder || !MatchParts(/*in_order=*/true)) {
+      return std::nullopt;
+    }
+    found_.terms = 0;
+    for (const Addend& part : found_.parts) found_.terms += part.terms;
+    return found_;
+  }
+
+  // Whether all that feeds the node here is found, a slice among it. In order: a + (b + c) is not
+  // a + b + c, so that only the first may have several terms.
+  bool MatchParts(bool in_order) {
+    Node* const node = at_.node;
+    if (!LeadsToTheSumAlone()) return false;
+    found_.nodes.push_back(node);
+    for (int i = 0; i < node->num_inputs(); ++i) {
+      auto part = Matcher(InputOf(*node, i), add_, true).Match();
+      if (!part || (in_order && i > 0 && part->terms > 1)) return false;
+      found_.has_slice = found_.has_slice || part->has_slice;
+      found_.nodes.insert(found_.nodes.end(), part->nodes.begin(), part->nodes.end());
+      found_.parts.push_back(*std::move(part));
+    }
+    return found_.has_slice;
+  }
+
+  std::optional<Addend> MatchSlice() {
     const Node* const reshape = Skip("Reshape");
     const Node* const transpose = Skip("Transpose");
     Node* const made = at_.node;
@@ -56,10 +132,10 @@ class Matcher {
     for (int i = 0; i < made->num_inputs(); ++i) found_.inputs.push_back(InputOf(*made, i));
     AddMove("_transposed", transpose);
     AddMove("_reshaped", reshape);
+    found_.has_slice = true;
     return found_;
   }
 
- private:
   static bool IsGradientOfSlice(const std::string& op) {
     return op == "StridedSliceGrad" || op == "Pad" || op == "UnsortedSegmentSum" ||
            op == "ScatterNd";
@@ -91,7 +167,83 @@ class Matcher {
 
   Source at_;
   const Node& add_;
+  const bool in_branch_;
   Addend found_;
+};
+
+// Puts the inputs of addends into the nodes of ours that take them.
+class Packer {
+ public:
+  Packer(const Node& place, Graph* graph) : place_(place), graph_(graph) {}
+
+  // Appends `addends` to the attributes of `def` and to `inputs`, and what they replace to
+  // `replaced`; for a Merge its counterpart, which waits for what it waits for.
+  absl::Status Add(absl::Span<const Addend* const> addends, NodeDef* def,
+                   std::vector<Source>* inputs, std::vector<Node*>* replaced) {
+    for (const Addend* addend : addends) {
+      if (addend->add != nullptr) {
+        replaced->push_back(addend->add);
+        TF_RETURN_IF_ERROR(Add(PointersTo(addend->parts), def, inputs, replaced));
+        continue;
+      }
+      NodeDef taken = addend->def;
+      std::vector<Source> from = addend->inputs;
+      if (addend->merge != nullptr) {
+        taken.set_op(kSliceGradients);
+        TF_RETURN_IF_ERROR(Merge(*addend, &from.emplace_back()));
+      } else {
+        replaced->insert(replaced->end(), addend->nodes.begin(), addend->nodes.end());
+      }
+      auto& attributes = *def->mutable_attr();
+      attributes["addends"].mutable_list()->add_s(taken.SerializeAsString());
+      for (const Source& input : from) {
+        attributes["Targs"].mutable_list()->add_type(input.node->output_type(input.slot));
+        inputs->push_back(input);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static std::vector<const Addend*> PointersTo(const std::vector<Addend>& addends) {
+    std::vector<const Addend*> pointers;
+    for (const Addend& addend : addends) pointers.push_back(&addend);
+    return pointers;
+  }
+
+  absl::Status Merge(const Addend& addend, Source* merged) {
+    std::vector<Source> inputs;
+    for (const Addend& part : addend.parts) TF_RETURN_IF_ERROR(Pack(part, &inputs.emplace_back()));
+    NodeDef def = addend.merge->def();
+    def.clear_input();
+    (*def.mutable_attr())["T"].set_type(tensorflow::DT_VARIANT);
+    return AddNode(std::move(def), inputs, *addend.merge, {addend.merge}, merged);
+  }
+
+  // A node whose variant output stands for `part`.
+  absl::Status Pack(const Addend& part, Source* packed) {
+    if (part.merge != nullptr) return Merge(part, packed);
+    NodeDef def;
+    def.set_op(kSliceGradients);
+    std::vector<Source> inputs;
+    std::vector<Node*> replaced;
+    TF_RETURN_IF_ERROR(Add({&part}, &def, &inputs, &replaced));
+    const Node& place = replaced.empty() ? place_ : *replaced.front();
+    return AddNode(std::move(def), inputs, place, replaced, packed);
+  }
+
+  absl::Status AddNode(NodeDef def, const std::vector<Source>& inputs, const Node& place,
+                       const std::vector<Node*>& replaced, Source* added) {
+    def.set_name(graph_->NewName(absl::StrCat(place.name(), "/slices")));
+    for (const Source& input : inputs) AddInput(input, &def);
+    const auto node = AddReplacement(std::move(def), inputs, place, replaced, graph_);
+    if (!node.ok()) return node.status();
+    *added = {*node, 0};
+    return absl::OkStatus();
+  }
+
+  const Node& place_;
+  Graph* const graph_;
 };
 
 // The sum, built link by link in the order of its operands.
@@ -119,14 +271,7 @@ class Chain {
     attributes["before"].set_i(before);
     std::vector<Source> inputs = {sum_};
     std::vector<Node*> replaced = {add_};
-    for (const Addend* addend : addends) {
-      attributes["addends"].mutable_list()->add_s(addend->def.SerializeAsString());
-      for (const Source& input : addend->inputs) {
-        attributes["Targs"].mutable_list()->add_type(input.node->output_type(input.slot));
-        inputs.push_back(input);
-      }
-      replaced.insert(replaced.end(), addend->nodes.begin(), addend->nodes.end());
-    }
+    TF_RETURN_IF_ERROR(Packer(*add_, graph_).Add(addends, &def, &inputs, &replaced));
     return Become(std::move(def), inputs, replaced);
   }
 
@@ -177,6 +322,22 @@ std::vector<Group> GroupsOf(const Node& add, const std::map<int, Addend>& addend
   return groups;
 }
 
+// Whether the order of the sum is known, and AddSlices can add in it. `first` is as above.
+bool IsOrderKnown(const std::map<int, Addend>& addends, int operands, int first) {
+  bool known = false;
+  for (const auto& [operand, addend] : addends) {
+    // Of up to three operands all orders that begin with the first or the second are alike, and
+    // so are those that begin with the third if one of the others is zero.
+    known = known || (operand < 2 && (!addend.may_be_constant || operands <= 3));
+    if (0 < operand && operand < first && addend.terms > 1) return false;
+  }
+  return known;
+}
+
+bool FeedsAMerge(const Node& node) {
+  return HasOneConsumer(node) && (*node.out_edges().begin())->dst()->IsMerge();
+}
+
 NodeDef AnyAddSlices(const Node& add) {
   NodeDef def;
   def.set_op(kAddSlices);
@@ -187,7 +348,6 @@ NodeDef AnyAddSlices(const Node& add) {
 }  // namespace
 
 absl::Status SliceSumRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
-  constexpr int kMostInOrder = 8;
   const int operands = node->num_inputs();
   if (!IsSummed(node->output_type(0)) || operands < 2 || operands > kMostInOrder ||
       !HasKernelOnDeviceOf(*node, AnyAddSlices(*node))) {
@@ -195,12 +355,20 @@ absl::Status SliceSumRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>*
   }
   std::map<int, Addend> addends;
   for (int i = 0; i < operands; ++i) {
-    if (auto addend = Matcher(InputOf(*node, i), *node).Match()) addends.emplace(i, *addend);
+    if (auto addend = Matcher(InputOf(*node, i), *node, false).Match()) addends.emplace(i, *addend);
   }
-  if (static_cast<int>(addends.size()) == operands) addends.erase(0);
-  if (addends.count(0) == 0 && addends.count(1) == 0) return absl::OkStatus();
+  if (static_cast<int>(addends.size()) == operands) {
+    if (FeedsAMerge(*node)) return absl::OkStatus();  // the sum behind that takes them all
+    addends.erase(0);
+  }
   int first = 0;
   while (addends.count(first) > 0) ++first;
+  if (!IsOrderKnown(addends, operands, first)) return absl::OkStatus();
+  for (const auto& [operand, addend] : addends) {
+    if (addend.def.op() == "UnsortedSegmentSum") {
+      TF_RETURN_IF_ERROR(ShrinkZeroRows(*addend.nodes.back(), graph));
+    }
+  }
   const std::vector<Group> groups = GroupsOf(*node, addends, first);
   Chain chain(node, InputOf(*node, first), groups.size(), graph);
   for (const Group& group : groups) {

@@ -52,6 +52,18 @@ class SliceSumRuleTest : public testing::Test, protected GraphUnderTest {
     return static_cast<int>(done.size());
   }
 
+  // What a conditional chooses.
+  void AddMerge(const std::string& name, const std::string& one, const std::string& other) {
+    Set(AddOf(name, "Merge", {one, other}), "N", 2);
+  }
+
+  // `zeros` is what the branch gives that reads nothing.
+  void AddBranches() {
+    Placeholder("p", tensorflow::DT_BOOL);
+    AddOf("a_in", "Switch", {"a", "p"});
+    AddOf("zeros", "ZerosLike", {"a_in"});
+  }
+
   int64_t Before(const std::string& name) { return Find(name)->attrs().Find("before")->i(); }
 };
 
@@ -124,6 +136,107 @@ TEST_F(SliceSumRuleTest, ReshapedPaddingIsLeftAlone) {
 TEST_F(SliceSumRuleTest, OtherDevicesAreLeftAlone) {
   Named("g").set_device(kCpu1);
   EXPECT_EQ(Apply({"a", "g"}), 0);
+}
+
+TEST_F(SliceSumRuleTest, ABranchPassesItsSliceOnAsVariant) {
+  AddBranches();
+  AddMerge("chosen", "g", "zeros");
+  EXPECT_EQ(Apply({"chosen", "b"}), 1);
+  EXPECT_THAT(InputsOf("sum"), ElementsAre("b", "chosen/slices/_2"));
+  EXPECT_EQ(Before("sum"), 1);
+  EXPECT_THAT(InputsOf("chosen/slices/_2"), ElementsAre("g/slices/_0", "zeros/slices/_1"));
+  EXPECT_EQ(Find("chosen/slices/_2")->output_type(0), tensorflow::DT_VARIANT);
+  EXPECT_THAT(InputsOf("g/slices/_0"), ElementsAre("dy", "paddings"));
+  EXPECT_THAT(InputsOf("zeros/slices/_1"), ElementsAre("a_in"));
+  for (const char* gone : {"g", "zeros", "chosen"}) EXPECT_EQ(Find(gone), nullptr) << gone;
+}
+
+TEST_F(SliceSumRuleTest, NodesInABranchKeepTheirControlInputs) {
+  AddBranches();
+  AddOf("first", "Identity", {"b"});
+  AddMerge("chosen", "g", "zeros");
+  for (const char* node : {"g", "zeros", "chosen"}) Named(node).add_input("^first");
+  EXPECT_EQ(Apply({"b", "chosen"}), 1);
+  EXPECT_THAT(InputsOf("g/slices/_0"), ElementsAre("dy", "paddings", "^first"));
+  EXPECT_THAT(InputsOf("zeros/slices/_1"), ElementsAre("a_in", "^first"));
+  EXPECT_THAT(InputsOf("chosen/slices/_2"), ElementsAre("g/slices/_0", "zeros/slices/_1", "^first"));
+}
+
+TEST_F(SliceSumRuleTest, BranchesMayBeNestedAndSumThemselves) {
+  AddBranches();
+  AddMerge("inner", "g", "zeros");
+  AddPad("k");
+  Set(AddOf("both", "AddN", {"inner", "h"}), "N", 2);
+  AddMerge("outer", "both", "k");
+  EXPECT_EQ(Apply({"outer", "a"}), 1);
+  EXPECT_THAT(InputsOf("outer/slices/_5"), ElementsAre("both/slices/_3", "k/slices/_4"));
+  EXPECT_THAT(InputsOf("both/slices/_3"), ElementsAre("inner/slices/_2", "dy", "paddings"));
+}
+
+TEST_F(SliceSumRuleTest, ASumAsSecondOperandOfABranchesSumIsLeftAlone) {
+  AddBranches();
+  Set(AddOf("both", "AddN", {"g", "h"}), "N", 2);
+  AddMerge("inner", "both", "zeros");
+  AddPad("k");
+  Set(AddOf("odd", "AddN", {"k", "inner"}), "N", 2);
+  AddOf("others", "ZerosLike", {"a_in:1"});
+  AddMerge("outer", "odd", "others");
+  EXPECT_EQ(Apply({"outer", "a"}), 0);
+  EXPECT_NE(Find("outer"), nullptr);
+}
+
+TEST_F(SliceSumRuleTest, ASumInABranchIsLeftToTheSumBehindTheBranch) {
+  AddBranches();
+  Set(AddOf("both", "AddN", {"g", "h"}), "N", 2);
+  AddMerge("chosen", "both", "zeros");
+  Set(AddOf("sum", "AddN", {"chosen", "b"}), "N", 2);
+  std::vector<Rewrite> done;
+  EXPECT_TRUE(SliceSumRule().Apply(Find("both"), graph().get(), &done).ok());
+  EXPECT_THAT(done, testing::IsEmpty());
+  EXPECT_TRUE(SliceSumRule().Apply(Find("sum"), graph().get(), &done).ok());
+  EXPECT_EQ(Find("both"), nullptr);
+  EXPECT_THAT(InputsOf("both/slices/_0"), ElementsAre("dy", "paddings", "dy", "paddings"));
+}
+
+TEST_F(SliceSumRuleTest, ADenseBranchIsLeftAlone) {
+  AddMerge("chosen", "g", "b");
+  EXPECT_EQ(Apply({"chosen", "a"}), 0);
+  EXPECT_EQ(Find("sum")->type_string(), "AddN");
+}
+
+TEST_F(SliceSumRuleTest, ZerosAloneAreLeftAlone) {
+  AddBranches();
+  AddOf("others", "ZerosLike", {"a_in:1"});
+  AddMerge("chosen", "others", "zeros");
+  EXPECT_EQ(Apply({"chosen", "b"}), 0);
+}
+
+TEST_F(SliceSumRuleTest, AMergeWhoseValueIndexIsReadIsLeftAlone) {
+  AddBranches();
+  AddMerge("chosen", "g", "zeros");
+  Set(Add("which", "Identity", {"chosen:1"}), "T", DT_INT32);
+  EXPECT_EQ(Apply({"chosen", "b"}), 0);
+}
+
+TEST_F(SliceSumRuleTest, ConstantZerosAreZerosWhereTheOrderIsKnown) {
+  const auto with = [&](std::vector<std::string> operands, float value) {
+    Clear();
+    for (const char* name : {"a", "b", "c", "dy"}) Placeholder(name, DT_FLOAT);
+    Placeholder("paddings", DT_INT32);
+    AddPad("g");
+    tensorflow::Tensor zeros(DT_FLOAT, {2});
+    zeros.flat<float>().setConstant(value);
+    NodeDef& constant = Add("zeros", "Const");
+    Set(constant, "dtype", DT_FLOAT);
+    Set(constant, "value", zeros);
+    AddMerge("chosen", "g", "zeros");
+    return Apply(std::move(operands));
+  };
+  EXPECT_EQ(with({"chosen", "a", "b"}, 0), 1);
+  EXPECT_EQ(CountOf("TensorArrayGrad>SliceGradients"), 2);
+  EXPECT_EQ(with({"chosen", "a", "b", "c"}, 0), 0);
+  EXPECT_EQ(with({"chosen", "a"}, -0.0F), 0);
+  EXPECT_EQ(with({"chosen", "a"}, 1), 0);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ std::optional<Shape> ShapeOfAnswer(const Node& asking) {
 
 bool IsScalarConstant(const Node& node) {
   tensorflow::Tensor value;
-  return node.IsConstant() && GetNodeAttr(node.attrs(), "value", &value).ok() && value.dims() == 0;
+  return ConstantOf(node, &value) && value.dims() == 0;
 }
 
 bool IsScalar(const LoopCount& count) {

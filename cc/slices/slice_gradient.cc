@@ -11,8 +11,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cc/slices/slice_gradient_sum.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor_util.h"
+#include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/util/overflow.h"
 #include "tensorflow/core/util/strided_slice_op.h"
 #include "tensorflow/core/util/util.h"
@@ -311,6 +313,19 @@ absl::Status ReadScatter(Inputs inputs, SliceGradient* gradient) {
   return absl::OkStatus();
 }
 
+// ---- SliceGradientSum
+
+absl::Status ReadSum(const Tensor& sum, std::vector<SliceGradient>* terms) {
+  const bool one = sum.dtype() == tensorflow::DT_VARIANT && sum.NumElements() == 1;
+  const auto* const held =
+      one ? sum.flat<tensorflow::Variant>()(0).get<SliceGradientSum>() : nullptr;
+  if (held == nullptr) {
+    return Invalid("A sum of gradients of slices is needed, not ", sum.DebugString(3));
+  }
+  terms->insert(terms->end(), held->terms.begin(), held->terms.end());
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 int64_t SliceGradient::width() const {
@@ -322,7 +337,9 @@ absl::Status SliceGradientOp::Of(const tensorflow::NodeDef& def, SliceGradientOp
       new std::map<std::string, Kind>{{"StridedSliceGrad", kStridedSlice},
                                       {"Pad", kPad},
                                       {"UnsortedSegmentSum", kSegmentSum},
-                                      {"ScatterNd", kScatter}};
+                                      {"ScatterNd", kScatter},
+                                      {"ZerosLike", kZeros},
+                                      {kSumOp, kSum}};
   const auto kind = kinds->find(def.op());
   if (kind == kinds->end()) return Invalid("no gradient of a slice: ", def.op());
   op->kind = kind->second;
@@ -347,11 +364,17 @@ int SliceGradientOp::num_inputs() const {
       return 3 + transposed + reshaped;
     case kScatter:
       return 3;
+    case kZeros:
+    case kSum:
+      return 1;
   }
   return 0;
 }
 
-absl::Status ReadSliceGradient(const SliceGradientOp& op, Inputs inputs, SliceGradient* gradient) {
+absl::Status ReadSliceGradient(const SliceGradientOp& op, Inputs inputs,
+                               std::vector<SliceGradient>* terms) {
+  if (op.kind == SliceGradientOp::kSum) return ReadSum(*inputs[0], terms);
+  SliceGradient* const gradient = &terms->emplace_back();
   switch (op.kind) {
     case SliceGradientOp::kStridedSlice:
       return ReadStridedSlice(op, inputs, gradient);
@@ -361,8 +384,11 @@ absl::Status ReadSliceGradient(const SliceGradientOp& op, Inputs inputs, SliceGr
       return ReadSegmentSum(op, inputs, gradient);
     case SliceGradientOp::kScatter:
       return ReadScatter(inputs, gradient);
+    default:
+      gradient->whole = inputs[0]->shape();
+      gradient->values = Tensor(inputs[0]->dtype(), TensorShape({0}));
+      return absl::OkStatus();
   }
-  return absl::OkStatus();
 }
 
 }  // namespace tensor_array_grad

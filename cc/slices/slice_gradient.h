@@ -28,13 +28,15 @@ struct SliceGradient {
 
 // What is to be known of a node whose output has this form.
 struct SliceGradientOp {
-  enum Kind { kStridedSlice, kPad, kSegmentSum, kScatter };
+  enum Kind { kStridedSlice, kPad, kSegmentSum, kScatter, kZeros, kSum };
 
   // Reads `def`: StridedSliceGrad, Pad, UnsortedSegmentSum or ScatterNd, with the attributes of
   // these, of which masks are 0 where they lack. Those of an UnsortedSegmentSum whose output goes
-  // through Transpose, then through Reshape, say so by kTransposed and kReshaped.
+  // through Transpose, then through Reshape, say so by kTransposed and kReshaped. Besides, ZerosLike
+  // (no row at all), and kSumOp, whose input is a SliceGradientSum already.
   static absl::Status Of(const tensorflow::NodeDef& def, SliceGradientOp* op);
   static constexpr char kTransposed[] = "_transposed", kReshaped[] = "_reshaped";
+  static constexpr char kSumOp[] = "TensorArrayGrad>SliceGradients";
 
   // The op's own inputs, then the second ones of Transpose and Reshape.
   int num_inputs() const;
@@ -44,11 +46,12 @@ struct SliceGradientOp {
   bool transposed = false, reshaped = false;
 };
 
-// What the op would output for `inputs`. A row that several indices name is their sum, from zero
-// and in their order. An error where stock has one. Only values of dtypes of CanAdd.
+// Appends what the op would output for `inputs`: one term, or those of a sum. A row that several
+// indices name is their sum, from zero and in their order. An error where stock has one. Only values
+// of dtypes of CanAdd.
 absl::Status ReadSliceGradient(const SliceGradientOp& op,
                                absl::Span<const tensorflow::Tensor* const> inputs,
-                               SliceGradient* gradient);
+                               std::vector<SliceGradient>* terms);
 
 }  // namespace tensor_array_grad
 

@@ -2,8 +2,10 @@
 
 #include <limits>
 
+#include "cc/slices/slice_gradient_sum.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/variant.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -35,8 +37,11 @@ class SliceGradientTest : public ::testing::Test {
     EXPECT_EQ(op.num_inputs(), static_cast<int>(inputs.size()));
     std::vector<const Tensor*> pointers;
     for (const Tensor& input : inputs) pointers.push_back(&input);
-    gradient_ = SliceGradient();
-    return ReadSliceGradient(op, pointers, &gradient_);
+    std::vector<SliceGradient> terms;
+    TF_RETURN_IF_ERROR(ReadSliceGradient(op, pointers, &terms));
+    EXPECT_EQ(terms.size(), 1u);
+    gradient_ = terms.front();
+    return absl::OkStatus();
   }
   // The tensor that stock makes.
   std::vector<float> Dense() const {
@@ -142,6 +147,109 @@ TEST_F(SliceGradientTest, NothingMayBeEmpty) {
   EXPECT_EQ(Dense(), std::vector<float>(6));
   ASSERT_OK(Read({Floats({2, 0}, {}), Ints({0, 7}), Tensor(3)}));
   EXPECT_THAT(Dense(), ElementsAre());
+}
+
+TEST_F(SliceGradientTest, ZerosHaveNoRow) {
+  Node("ZerosLike");
+  ASSERT_OK(Read({Floats({2, 1}, {1, 2})}));
+  EXPECT_THAT(Dense(), ElementsAre(0, 0));
+  EXPECT_EQ(gradient_.values.NumElements(), 0);
+}
+
+TEST_F(SliceGradientTest, ASumHasItsTerms) {
+  Node(SliceGradientOp::kSumOp);
+  SliceGradientOp op;
+  ASSERT_OK(SliceGradientOp::Of(def_, &op));
+  SliceGradientSum sum;
+  for (float value : {1.0F, 2.0F}) {
+    SliceGradient& term = sum.terms.emplace_back();
+    term.values = Floats({1}, {value});
+  }
+  Tensor held(tensorflow::DT_VARIANT, {});
+  held.scalar<tensorflow::Variant>()() = std::move(sum);
+  std::vector<SliceGradient> terms(1);
+  ASSERT_OK(ReadSliceGradient(op, {&held}, &terms));
+  ASSERT_EQ(terms.size(), 3u);
+  EXPECT_EQ(terms[2].values.flat<float>()(0), 2);
+  Fails({Tensor(tensorflow::DT_VARIANT, TensorShape({}))}, "A sum of gradients of slices is needed");
+  Fails({Tensor(1)}, "A sum of gradients of slices is needed");
+}
+
+// A term of two rows of two values each, 1 2 and 3 4, in a tensor [3, 2] whose columns they go down.
+SliceGradient TwoRows() {
+  SliceGradient term;
+  term.whole = TensorShape({3, 2});
+  term.values = Floats({4}, {1, 2, 3, 4});
+  term.starts = {5, 2};
+  term.box = {0, {2}, {-2}};
+  return term;
+}
+
+bool IsDecoded(const SliceGradient& term, SliceGradientSum* read) {
+  SliceGradientSum sum;
+  sum.terms = {term, TwoRows()};
+  tensorflow::VariantTensorData data;
+  sum.Encode(&data);
+  EXPECT_EQ(data.type_name(), SliceGradientSum::kTypeName);
+  return read->Decode(data);
+}
+
+TEST(SliceGradientSumTest, IsEncodedAndDecoded) {
+  SliceGradientSum read;
+  ASSERT_TRUE(IsDecoded(TwoRows(), &read));
+  ASSERT_EQ(read.terms.size(), 2u);
+  const SliceGradient& term = read.terms[0];
+  EXPECT_EQ(term.whole, TensorShape({3, 2}));
+  EXPECT_THAT(ValuesOf(term.values), ElementsAre(1, 2, 3, 4));
+  EXPECT_THAT(term.starts, ElementsAre(5, 2));
+  EXPECT_THAT(term.box.sizes, ElementsAre(2));
+  EXPECT_THAT(term.box.steps, ElementsAre(-2));
+}
+
+TEST(SliceGradientSumTest, AConstantOfItCanBeMade) {
+  Tensor holder(tensorflow::DT_VARIANT, {}), parsed;
+  SliceGradientSum sum;
+  sum.terms = {TwoRows()};
+  holder.scalar<tensorflow::Variant>()() = sum;
+  tensorflow::TensorProto proto;
+  holder.AsProtoTensorContent(&proto);
+  ASSERT_TRUE(parsed.FromProto(proto));
+  EXPECT_NE(parsed.scalar<tensorflow::Variant>()().get<SliceGradientSum>(), nullptr);
+}
+
+TEST(SliceGradientSumTest, RowsOutsideOfTheTensorAreRefused) {
+  SliceGradientSum read;
+  const auto refused = [&](auto change) {
+    SliceGradient term = TwoRows();
+    change(&term);
+    EXPECT_FALSE(IsDecoded(term, &read));
+  };
+  refused([](SliceGradient* term) { term->starts[0] = 6; });
+  refused([](SliceGradient* term) { term->starts[1] = 1; });
+  refused([](SliceGradient* term) { term->starts[1] = std::numeric_limits<int64_t>::min(); });
+  refused([](SliceGradient* term) { term->box.steps[0] = std::numeric_limits<int64_t>::max(); });
+  refused([](SliceGradient* term) { term->box.sizes = {-2}; });
+  refused([](SliceGradient* term) { term->box.sizes = {4}; });
+  refused([](SliceGradient* term) { term->box.steps.clear(); });
+  refused([](SliceGradient* term) { term->starts.push_back(5); });
+  refused([](SliceGradient* term) { term->values = Floats({3}, {1, 2, 3}); });
+}
+
+TEST(SliceGradientSumTest, OddDataAreRefused) {
+  SliceGradientSum sum, read;
+  tensorflow::VariantTensorData data;
+  EXPECT_FALSE(read.Decode(data));
+  sum.terms = {TwoRows()};
+  sum.Encode(&data);
+  for (const Tensor& layout : {Ints({1}), TensorOf<int64_t>({1}, {7}), TensorOf<int64_t>({0}, {}),
+                               TensorOf<int64_t>({1}, {-1})}) {
+    tensorflow::VariantTensorData odd;
+    *odd.add_tensors() = data.tensors(0);
+    *odd.add_tensors() = layout;
+    EXPECT_FALSE(read.Decode(odd));
+  }
+  *data.add_tensors() = Tensor(1);
+  EXPECT_FALSE(read.Decode(data));
 }
 
 TEST_F(SliceGradientTest, OtherOpsAreRefused) {

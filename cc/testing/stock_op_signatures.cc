@@ -67,6 +67,25 @@ REGISTER_OP("Reshape")
     .Output("y: T")
     .Attr("T: type")
     .Attr("Tshape: type");
+REGISTER_OP("Shape")
+    .Input("input: T")
+    .Output("output: out_type")
+    .Attr("T: type")
+    .Attr("out_type: type");
+REGISTER_OP("StridedSlice")
+    .Input("input: T")
+    .Input("begin: Index")
+    .Input("end: Index")
+    .Input("strides: Index")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("Index: type");
+REGISTER_OP("Range")
+    .Input("start: Tidx")
+    .Input("limit: Tidx")
+    .Input("delta: Tidx")
+    .Output("output: Tidx")
+    .Attr("Tidx: type");
 REGISTER_OP("Add").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
 REGISTER_OP("AddV2").Input("x: T").Input("y: T").Output("z: T").Attr("T: type");
 REGISTER_OP("Neg").Input("x: T").Output("y: T").Attr("T: type");

@@ -1,0 +1,222 @@
+#include "cc/graph/zero_rows.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cc/graph/node_util.h"
+#include "tensorflow/core/framework/tensor.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Edge;
+using tensorflow::Graph;
+using tensorflow::Node;
+using tensorflow::NodeDef;
+using tensorflow::Tensor;
+
+constexpr char kLastRow[] = "TensorArrayGrad>LastRowOfZeros";
+
+bool IsInt(tensorflow::DataType dtype) {
+  return dtype == tensorflow::DT_INT32 || dtype == tensorflow::DT_INT64;
+}
+
+int64_t IntAt(const Tensor& tensor, int64_t i) {
+  return tensor.dtype() == tensorflow::DT_INT32 ? tensor.flat<int32_t>()(i)
+                                                : tensor.flat<int64_t>()(i);
+}
+
+bool IsInteger(const Node& node, int64_t value) {
+  Tensor held;
+  return ConstantOf(node, &held) && IsInt(held.dtype()) && held.dims() == 0 &&
+         IntAt(held, 0) == value;
+}
+
+using Waits = std::set<const Node*>;
+
+// What `node` waits for.
+Waits WaitsOf(const Node& node) {
+  Waits waits;
+  for (const Edge* edge : node.in_edges()) {
+    if (edge->IsControlEdge() && !edge->src()->IsSource()) waits.insert(edge->src());
+  }
+  return waits;
+}
+
+// Adds what `node` waits for, and its inputs but for number `but`, which are to be constants.
+bool AddWaits(const Node& node, int but, Waits* waits) {
+  waits->merge(WaitsOf(node));
+  for (int i = 0; i < node.num_inputs(); ++i) {
+    const Node& input = *InputOf(node, i).node;
+    if (i == but) continue;
+    if (!input.IsConstant()) return false;
+    waits->merge(WaitsOf(input));
+  }
+  return true;
+}
+
+// The rows of zeros and their numbers, as a branch has them.
+class ZeroRows {
+ public:
+  ZeroRows(Source values, Source ids, const Node& rows_merge, const Node& ids_merge)
+      : values_(*values.node), ids_(*ids.node), rows_merge_(rows_merge), ids_merge_(ids_merge) {}
+
+  // Puts the last row in their place, if they are such rows.
+  absl::Status Shrink(Graph* graph) {
+    if (!OnSameDevice(values_, ids_) || !OnSameDevice(values_, rows_merge_)) {
+      return absl::OkStatus();
+    }
+    if (AreComputed()) return ShrinkComputed(graph);
+    return AreConstant() ? ShrinkConstant(graph) : absl::OkStatus();
+  }
+
+ private:
+  // ---- ZerosLike(x), Range(0, n, 1)
+
+  bool AreComputed() const {
+    if (values_.type_string() != "ZerosLike" || ids_.type_string() != "Range" ||
+        !HasOneConsumer(ids_) || !AreReadByShapesAlone() ||
+        !HasKernelOnDeviceOf(values_, LastRow())) {
+      return false;
+    }
+    enum { kStart, kLimit, kDelta };
+    return IsInteger(*InputOf(ids_, kStart).node, 0) && IsInteger(*InputOf(ids_, kDelta).node, 1) &&
+           AreAliveTogether(*InputOf(ids_, kLimit).node);
+  }
+
+  // Whether the Merge is all that reads the zeros, but for nodes that want to know their shape.
+  bool AreReadByShapesAlone() const {
+    return std::all_of(values_.out_edges().begin(), values_.out_edges().end(), [&](const Edge* edge) {
+      return !edge->IsControlEdge() &&
+             (edge->dst() == &rows_merge_ || edge->dst()->type_string() == "Shape");
+    });
+  }
+
+  // Whether the numbers are alive where the zeros are, and there alone: `limit` is made of these or
+  // of what they are like, and both wait for the same.
+  bool AreAliveTogether(const Node& limit) const {
+    const Node* const shape = InputOf(limit, 0).node;
+    if (limit.type_string() != "StridedSlice" || shape->type_string() != "Shape") return false;
+    Waits waits;
+    if (!AddWaits(ids_, 1, &waits) || !AddWaits(limit, 0, &waits) || !AddWaits(*shape, 0, &waits)) {
+      return false;
+    }
+    const Source sized = InputOf(*shape, 0);
+    const Waits wanted = WaitsOf(values_);
+    if (sized.node == &values_) {
+      return std::includes(wanted.begin(), wanted.end(), waits.begin(), waits.end());
+    }
+    return sized == InputOf(values_, 0) && waits == wanted;
+  }
+
+  NodeDef LastRow() const {
+    NodeDef def;
+    def.set_op(kLastRow);
+    (*def.mutable_attr())["T"].set_type(values_.output_type(0));
+    (*def.mutable_attr())["Tindex"].set_type(ids_.output_type(0));
+    return def;
+  }
+
+  absl::Status ShrinkComputed(Graph* graph) {
+    const std::vector<Source> inputs = {InputOf(values_, 0), InputOf(ids_, 1)};
+    NodeDef def = LastRow();
+    def.set_name(graph->NewName(absl::StrCat(values_.name(), "/last")));
+    for (const Source& input : inputs) AddInput(input, &def);
+    const auto last = AddReplacement(std::move(def), inputs, values_, {&values_, &ids_}, graph);
+    if (!last.ok()) return last.status();
+    TF_RETURN_IF_ERROR(MeasureInstead(graph));
+    return Become({*last, 0}, {*last, 1}, graph);
+  }
+
+  // Who wanted to know the shape of the zeros asks what they are like.
+  absl::Status MeasureInstead(Graph* graph) {
+    const std::vector<const Edge*> edges(values_.out_edges().begin(), values_.out_edges().end());
+    const Source like = InputOf(values_, 0);
+    for (const Edge* edge : edges) {
+      if (edge->dst() == &rows_merge_) continue;
+      Node* const shape = edge->dst();
+      for (const Node* wait : WaitsOf(values_)) {
+        graph->AddControlEdge(const_cast<Node*>(wait), shape);
+      }
+      TF_RETURN_IF_ERROR(graph->UpdateEdge(like.node, like.slot, shape, edge->dst_input()));
+    }
+    return absl::OkStatus();
+  }
+
+  // ---- constants
+
+  bool AreConstant() {
+    if (!ConstantOf(values_, &zeros_) || !ConstantOf(ids_, &numbers_) ||
+        WaitsOf(values_) != WaitsOf(ids_) || zeros_.dims() == 0 || numbers_.dims() != 1 ||
+        zeros_.dim_size(0) != numbers_.dim_size(0) || !IsInt(numbers_.dtype()) || !IsZero(zeros_)) {
+      return false;
+    }
+    for (int64_t i = 0; i < numbers_.NumElements(); ++i) {
+      if (IntAt(numbers_, i) != i) return false;
+    }
+    return numbers_.NumElements() > 1;
+  }
+
+  absl::Status ShrinkConstant(Graph* graph) {
+    const int64_t last = numbers_.NumElements() - 1;
+    Source values, ids;
+    TF_RETURN_IF_ERROR(Constant(zeros_.Slice(last, last + 1), &values_, graph, &values));
+    TF_RETURN_IF_ERROR(Constant(numbers_.Slice(last, last + 1), &ids_, graph, &ids));
+    return Become(values, ids, graph);
+  }
+
+  static absl::Status Constant(const Tensor& value, Node* instead, Graph* graph, Source* made) {
+    NodeDef def = instead->def();
+    def.clear_input();
+    def.set_name(graph->NewName(absl::StrCat(instead->name(), "/last")));
+    value.AsProtoField((*def.mutable_attr())["value"].mutable_tensor());
+    const auto node = AddReplacement(std::move(def), {}, *instead, {instead}, graph);
+    if (!node.ok()) return node.status();
+    *made = {*node, 0};
+    return absl::OkStatus();
+  }
+
+  absl::Status Become(Source values, Source ids, Graph* graph) {
+    TF_RETURN_IF_ERROR(MoveInput(values_, rows_merge_, values, graph));
+    TF_RETURN_IF_ERROR(MoveInput(ids_, ids_merge_, ids, graph));
+    RemoveUnused({&ids_, &values_}, graph);
+    return absl::OkStatus();
+  }
+
+  static absl::Status MoveInput(const Node& from, const Node& merge, Source to, Graph* graph) {
+    const std::vector<const Edge*> edges(from.out_edges().begin(), from.out_edges().end());
+    for (const Edge* edge : edges) {
+      if (edge->dst() != &merge) continue;
+      TF_RETURN_IF_ERROR(graph->UpdateEdge(to.node, to.slot, edge->dst(), edge->dst_input()));
+    }
+    return absl::OkStatus();
+  }
+
+  Node& values_;
+  Node& ids_;
+  const Node& rows_merge_;
+  const Node& ids_merge_;
+  Tensor zeros_, numbers_;  // if they are constants
+};
+
+}  // namespace
+
+absl::Status ShrinkZeroRows(const Node& sum, Graph* graph) {
+  const Node *const rows = InputOf(sum, 0).node, *const ids = InputOf(sum, 1).node;
+  if (!rows->IsMerge() || !ids->IsMerge() || !HasOneConsumer(*rows) || !HasOneConsumer(*ids) ||
+      rows->num_inputs() != ids->num_inputs()) {
+    return absl::OkStatus();
+  }
+  for (int i = 0; i < rows->num_inputs(); ++i) {
+    ZeroRows branch(InputOf(*rows, i), InputOf(*ids, i), *rows, *ids);
+    TF_RETURN_IF_ERROR(branch.Shrink(graph));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,117 @@
+#include "cc/slices/slice_gradient_sum.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/numeric/int128.h"
+#include "absl/strings/str_cat.h"
+#include "tensorflow/core/framework/variant.h"
+#include "tensorflow/core/framework/variant_op_registry.h"
+#include "tensorflow/core/util/overflow.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using Numbers = std::vector<int64_t>;
+
+// A second copy of the library finds the registration of the first.
+bool RegisterDecode() {
+  const char* const name = SliceGradientSum::kTypeName;
+  if (tensorflow::UnaryVariantOpRegistry::Global()->GetDecodeFn(name) != nullptr) return false;
+  tensorflow::variant_op_registry_fn_registration::UnaryVariantDecodeRegistration<SliceGradientSum>
+      decode(name);
+  return true;
+}
+
+const bool registered = RegisterDecode();
+
+template <typename Sizes>
+void Append(const Sizes& sizes, Numbers* numbers) {
+  numbers->push_back(static_cast<int64_t>(sizes.size()));
+  numbers->insert(numbers->end(), sizes.begin(), sizes.end());
+}
+
+// All of a term but its values: four vectors, each behind its length.
+Tensor LayoutOf(const SliceGradient& term) {
+  Numbers numbers;
+  Append(term.whole.dim_sizes(), &numbers);
+  Append(term.box.sizes, &numbers);
+  Append(term.box.steps, &numbers);
+  Append(term.starts, &numbers);
+  Tensor layout(tensorflow::DT_INT64, TensorShape({static_cast<int64_t>(numbers.size())}));
+  std::copy(numbers.begin(), numbers.end(), layout.flat<int64_t>().data());
+  return layout;
+}
+
+// Reads the next vector of `layout`, from *position on.
+template <typename Sizes>
+bool Read(const Tensor& layout, int64_t* position, Sizes* sizes) {
+  const auto numbers = layout.flat<int64_t>();
+  if (*position >= numbers.size()) return false;
+  const int64_t count = numbers(*position);
+  if (count < 0 || count > numbers.size() - *position - 1) return false;
+  const int64_t* const begin = numbers.data() + *position + 1;
+  sizes->assign(begin, begin + count);
+  *position += count + 1;
+  return true;
+}
+
+// Whether each row lies in a tensor of the shape `whole`, and the values are those of the rows.
+bool IsWithin(const SliceGradient& term) {
+  const cpu::Box& box = term.box;
+  if (box.sizes.size() != box.steps.size()) return false;
+  int64_t width = 1;
+  absl::int128 lowest = 0, highest = 0;  // of a row that begins at 0
+  for (size_t d = 0; d < box.sizes.size(); ++d) {
+    if (box.sizes[d] < 0) return false;
+    width = tensorflow::MultiplyWithoutOverflow(width, box.sizes[d]);
+    if (width < 0) return false;
+    const absl::int128 last = absl::int128(box.sizes[d] - 1) * box.steps[d];
+    (last < 0 ? lowest : highest) += last;
+  }
+  const auto rows = static_cast<int64_t>(term.starts.size());
+  if (tensorflow::MultiplyWithoutOverflow(rows, width) != term.values.NumElements()) return false;
+  return width == 0 ||
+         std::all_of(term.starts.begin(), term.starts.end(), [&](int64_t start) {
+           return start + lowest >= 0 && start + highest < term.whole.num_elements();
+         });
+}
+
+bool ReadTerm(const Tensor& values, const Tensor& layout, SliceGradient* term) {
+  if (layout.dtype() != tensorflow::DT_INT64) return false;
+  int64_t position = 0;
+  Numbers whole;
+  if (!Read(layout, &position, &whole) || !Read(layout, &position, &term->box.sizes) ||
+      !Read(layout, &position, &term->box.steps) || !Read(layout, &position, &term->starts)) {
+    return false;
+  }
+  term->values = values;
+  return TensorShape::BuildTensorShape(whole, &term->whole).ok() && IsWithin(*term);
+}
+
+}  // namespace
+
+std::string SliceGradientSum::DebugString() const {
+  return absl::StrCat(kTypeName, " of ", terms.size(), " terms");
+}
+
+void SliceGradientSum::Encode(tensorflow::VariantTensorData* data) const {
+  data->set_type_name(TypeName());
+  for (const SliceGradient& term : terms) {
+    *data->add_tensors() = term.values;
+    *data->add_tensors() = LayoutOf(term);
+  }
+}
+
+bool SliceGradientSum::Decode(const tensorflow::VariantTensorData& data) {
+  terms.clear();
+  if (data.tensors_size() == 0 || data.tensors_size() % 2 != 0) return false;
+  for (int i = 0; i < data.tensors_size(); i += 2) {
+    if (!ReadTerm(data.tensors(i), data.tensors(i + 1), &terms.emplace_back())) return false;
+  }
+  return true;
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,29 @@
+#ifndef CC_SLICES_SLICE_GRADIENT_SUM_H_
+#define CC_SLICES_SLICE_GRADIENT_SUM_H_
+
+#include <string>
+#include <vector>
+
+#include "cc/slices/slice_gradient.h"
+#include "tensorflow/core/framework/variant_tensor_data.h"
+
+namespace tensor_array_grad {
+
+// A sum of gradients of slices of one tensor, as a value of a variant tensor: what a branch of a
+// conditional passes to the sum behind it.
+struct SliceGradientSum {
+  std::vector<SliceGradient> terms;  // in their order, at least one
+
+  static constexpr char kTypeName[] = "tensor_array_grad::SliceGradientSum";
+  std::string TypeName() const { return kTypeName; }
+  std::string DebugString() const;
+
+  // Constant folding makes constants of variants. What is decoded may be of unknown origin: Decode
+  // returns false unless each row lies in the tensor.
+  void Encode(tensorflow::VariantTensorData* data) const;
+  bool Decode(const tensorflow::VariantTensorData& data);
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_SLICES_SLICE_GRADIENT_SUM_H_
