@@ -103,7 +103,9 @@ class _Draw:
 
     def read(self, shape: tuple[int, ...]) -> str:
         """An expression of `x`, of that shape, and `i`."""
-        kind = self.pick(("subscript", "subscript", "slice", "gather", "gather_axis", "nd", "batch"))
+        kind = self.pick(
+            ("subscript", "subscript", "slice", "gather", "gather_axis", "nd", "batch")
+        )
         if kind == "slice":
             begin = [f"i % {size}" for size in shape]
             size = [self.pick(("1", "-1")) if size > 1 else "1" for size in shape]

@@ -159,7 +159,8 @@ TEST_F(SliceSumRuleTest, NodesInABranchKeepTheirControlInputs) {
   EXPECT_EQ(Apply({"b", "chosen"}), 1);
   EXPECT_THAT(InputsOf("g/slices/_0"), ElementsAre("dy", "paddings", "^first"));
   EXPECT_THAT(InputsOf("zeros/slices/_1"), ElementsAre("a_in", "^first"));
-  EXPECT_THAT(InputsOf("chosen/slices/_2"), ElementsAre("g/slices/_0", "zeros/slices/_1", "^first"));
+  EXPECT_THAT(InputsOf("chosen/slices/_2"),
+              ElementsAre("g/slices/_0", "zeros/slices/_1", "^first"));
 }
 
 TEST_F(SliceSumRuleTest, BranchesMayBeNestedAndSumThemselves) {

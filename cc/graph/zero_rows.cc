@@ -91,10 +91,11 @@ class ZeroRows {
 
   // Whether the Merge is all that reads the zeros, but for nodes that want to know their shape.
   bool AreReadByShapesAlone() const {
-    return std::all_of(values_.out_edges().begin(), values_.out_edges().end(), [&](const Edge* edge) {
-      return !edge->IsControlEdge() &&
-             (edge->dst() == &rows_merge_ || edge->dst()->type_string() == "Shape");
-    });
+    return std::all_of(
+        values_.out_edges().begin(), values_.out_edges().end(), [&](const Edge* edge) {
+          return !edge->IsControlEdge() &&
+                 (edge->dst() == &rows_merge_ || edge->dst()->type_string() == "Shape");
+        });
   }
 
   // Whether the numbers are alive where the zeros are, and there alone: `limit` is made of these or

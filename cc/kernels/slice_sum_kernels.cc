@@ -1,12 +1,13 @@
-// The ops that SliceSumRule puts in the place of a sum with gradients of slices: AddSlices adds them
-// to the parts that they belong to, where stock adds tensors of the whole size. The others bring it
-// those that conditionals choose from.
+// The ops that SliceSumRule puts in the place of a sum with gradients of slices: AddSlices adds
+// them to the parts that they belong to, where stock adds tensors of the whole size. The others
+// bring it those that conditionals choose from.
 //
 // The values are those of stock's sum, in its order. What comes behind the sum so far is added to
 // it, one after the other. What comes before the sum is summed first: AddN([g, h, sum]) is
-// (g + h) + sum, and so is what one branch has summed. To that end the parts' values are taken out of the sum, g and h are added to what
-// is left there, and then what was taken is added. Values that g and h share are taken out once:
-// the second time there is nothing left but -0, which changes no value it is added to.
+// (g + h) + sum, and so is what one branch has summed. To that end the parts' values are taken out
+// of the sum, g and h are added to what is left there, and then what was taken is added. Values
+// that g and h share are taken out once: the second time there is nothing left but -0, which
+// changes no value it is added to.
 
 #include <algorithm>
 #include <cstring>
@@ -14,7 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "cc/core/counters.h"
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/registration.h"
@@ -71,16 +74,15 @@ class SliceOp : public tensorflow::OpKernel {
   int addends() const { return static_cast<int>(addends_.size()); }
 
   // Appends the terms of the next addend, whose inputs begin with *input, and moves that on.
-  absl::Status Read(OpKernelContext* ctx, int addend, int* input,
-                    std::vector<SliceGradient>* terms) const {
-    std::vector<const Tensor*> inputs;
-    for (int i = 0; i < addends_[addend].num_inputs(); ++i) inputs.push_back(&ctx->input((*input)++));
+  absl::Status Read(OpKernelContext* ctx, int addend, int* input, SliceGradients* terms) const {
+    absl::InlinedVector<const Tensor*, 5> inputs;
+    for (int i = 0; i < addends_[addend].num_inputs(); ++i)
+      inputs.push_back(&ctx->input((*input)++));
     return ReadSliceGradient(addends_[addend], inputs, terms);
   }
 
   // An error as AddN's unless the terms are of that shape.
-  absl::Status RequireShape(const TensorShape& shape,
-                            const std::vector<SliceGradient>& terms) const {
+  absl::Status RequireShape(const TensorShape& shape, absl::Span<const SliceGradient> terms) const {
     for (size_t i = 0; i < terms.size(); ++i) {
       if (terms[i].whole == shape) continue;
       return absl::InvalidArgumentError(absl::StrCat(
@@ -110,34 +112,36 @@ class AddSlicesOp : public SliceOp {
 
  private:
   absl::Status Run(OpKernelContext* ctx) {
-    std::vector<std::vector<SliceGradient>> groups;
-    TF_RETURN_IF_ERROR(ReadGroups(ctx, &groups));
+    SliceGradients terms;
+    absl::InlinedVector<size_t, 2> ends;
+    TF_RETURN_IF_ERROR(ReadGroups(ctx, &terms, &ends));
     Tensor* sum;
     TF_RETURN_IF_ERROR(Begin(ctx, &sum));
     DeviceElementOps ops(ctx);
-    for (const std::vector<SliceGradient>& group : groups) {
-      TF_RETURN_IF_ERROR(AddGroup(group, &ops, sum));
+    size_t begin = 0;
+    for (const size_t end : ends) {
+      TF_RETURN_IF_ERROR(AddGroup(absl::MakeSpan(terms).subspan(begin, end - begin), &ops, sum));
+      begin = end;
     }
     return absl::OkStatus();
   }
 
-  // What is to be added, in order; the terms of a group are summed first. An error where stock has
-  // one: the sum is then as it was.
-  absl::Status ReadGroups(OpKernelContext* ctx,
-                          std::vector<std::vector<SliceGradient>>* groups) const {
+  // What is to be added, in order, and where each group of it ends; the terms of a group are summed
+  // first. An error where stock has one: the sum is then as it was.
+  absl::Status ReadGroups(OpKernelContext* ctx, SliceGradients* terms,
+                          absl::InlinedVector<size_t, 2>* ends) const {
     int input = first_input();
     for (int i = 0; i < addends(); ++i) {
-      if (i == 0 || i >= before_) groups->emplace_back();
-      TF_RETURN_IF_ERROR(Read(ctx, i, &input, &groups->back()));
+      TF_RETURN_IF_ERROR(Read(ctx, i, &input, terms));
+      if (i == 0 || i >= before_) ends->emplace_back();
+      ends->back() = terms->size();
     }
-    for (const std::vector<SliceGradient>& group : *groups) {
-      TF_RETURN_IF_ERROR(RequireShape(ctx->input(0).shape(), group));
-      for (const SliceGradient& term : group) {
-        if (term.values.dtype() == ctx->input_dtype(0)) continue;
-        return absl::InvalidArgumentError(
-            absl::StrCat(name(), ": gradients of ", DataTypeString(term.values.dtype()),
-                         " cannot be added to ", DataTypeString(ctx->input_dtype(0))));
-      }
+    TF_RETURN_IF_ERROR(RequireShape(ctx->input(0).shape(), *terms));
+    for (const SliceGradient& term : *terms) {
+      if (term.values.dtype() == ctx->input_dtype(0)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(name(), ": gradients of ", DataTypeString(term.values.dtype()),
+                       " cannot be added to ", DataTypeString(ctx->input_dtype(0))));
     }
     return absl::OkStatus();
   }
@@ -158,7 +162,7 @@ class AddSlicesOp : public SliceOp {
     return absl::OkStatus();
   }
 
-  static absl::Status AddGroup(const std::vector<SliceGradient>& group, DeviceElementOps* ops,
+  static absl::Status AddGroup(absl::Span<const SliceGradient> group, DeviceElementOps* ops,
                                Tensor* sum) {
     const auto add = [&](const SliceGradient& term) {
       ForEachRow(term, [&](int64_t begin, const cpu::Box& box) {
@@ -167,7 +171,7 @@ class AddSlicesOp : public SliceOp {
     };
     // One needs no care: g + sum is sum + g.
     std::vector<SliceGradient> taken;
-    if (group.size() > 1) taken = group;
+    if (group.size() > 1) taken.assign(group.begin(), group.end());
     for (SliceGradient& part : taken) {
       TF_RETURN_IF_ERROR(ops->Allocate(sum->dtype(), part.values.shape(), &part.values));
       ForEachRow(part, [&](int64_t begin, const cpu::Box& box) {
@@ -215,9 +219,9 @@ class LastRowOfZerosOp : public tensorflow::OpKernel {
     const bool is_int = limit.dtype() == tensorflow::DT_INT32;
     const int64_t rows = is_int ? limit.scalar<int32_t>()() : limit.scalar<int64_t>()();
     OP_REQUIRES(ctx, rows == like.dim_size(0),
-                absl::InvalidArgumentError(absl::StrCat(
-                    "data.shape = ", like.shape().DebugString(),
-                    " does not start with segment_ids.shape = [", rows, "]")));
+                absl::InvalidArgumentError(
+                    absl::StrCat("data.shape = ", like.shape().DebugString(),
+                                 " does not start with segment_ids.shape = [", rows, "]")));
     TensorShape shape = like.shape();
     const int64_t made = std::min<int64_t>(rows, 1);
     shape.set_dim(0, made);

@@ -127,8 +127,9 @@ absl::Status ReadPad(Inputs inputs, SliceGradient* gradient) {
 
 // Makes the rows of one start one row, their sum from zero; those of a negative start are left out.
 void SumRowsOfOneStart(SliceGradient* gradient) {
+  if (gradient->starts.size() == 1 && gradient->starts.front() >= 0) return;
   absl::flat_hash_map<int64_t, int64_t> row_of;  // the sum, by start
-  std::vector<int64_t> starts;
+  decltype(gradient->starts) starts;
   for (const int64_t start : gradient->starts) {
     if (start >= 0 && row_of.try_emplace(start, starts.size()).second) starts.push_back(start);
   }
@@ -315,7 +316,7 @@ absl::Status ReadScatter(Inputs inputs, SliceGradient* gradient) {
 
 // ---- SliceGradientSum
 
-absl::Status ReadSum(const Tensor& sum, std::vector<SliceGradient>* terms) {
+absl::Status ReadSum(const Tensor& sum, SliceGradients* terms) {
   const bool one = sum.dtype() == tensorflow::DT_VARIANT && sum.NumElements() == 1;
   const auto* const held =
       one ? sum.flat<tensorflow::Variant>()(0).get<SliceGradientSum>() : nullptr;
@@ -371,8 +372,7 @@ int SliceGradientOp::num_inputs() const {
   return 0;
 }
 
-absl::Status ReadSliceGradient(const SliceGradientOp& op, Inputs inputs,
-                               std::vector<SliceGradient>* terms) {
+absl::Status ReadSliceGradient(const SliceGradientOp& op, Inputs inputs, SliceGradients* terms) {
   if (op.kind == SliceGradientOp::kSum) return ReadSum(*inputs[0], terms);
   SliceGradient* const gradient = &terms->emplace_back();
   switch (op.kind) {

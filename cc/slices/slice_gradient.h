@@ -2,8 +2,8 @@
 #define CC_SLICES_SLICE_GRADIENT_H_
 
 #include <cstdint>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "cc/device/functors.h"
@@ -20,11 +20,14 @@ namespace tensor_array_grad {
 struct SliceGradient {
   tensorflow::TensorShape whole;  // of the tensor that stock makes
   tensorflow::Tensor values;
-  std::vector<int64_t> starts;
+  absl::InlinedVector<int64_t, 2> starts;
   cpu::Box box;
 
   int64_t width() const;
 };
+
+// No allocation for one.
+using SliceGradients = absl::InlinedVector<SliceGradient, 1>;
 
 // What is to be known of a node whose output has this form.
 struct SliceGradientOp {
@@ -32,8 +35,8 @@ struct SliceGradientOp {
 
   // Reads `def`: StridedSliceGrad, Pad, UnsortedSegmentSum or ScatterNd, with the attributes of
   // these, of which masks are 0 where they lack. Those of an UnsortedSegmentSum whose output goes
-  // through Transpose, then through Reshape, say so by kTransposed and kReshaped. Besides, ZerosLike
-  // (no row at all), and kSumOp, whose input is a SliceGradientSum already.
+  // through Transpose, then through Reshape, say so by kTransposed and kReshaped. Besides,
+  // ZerosLike (no row at all), and kSumOp, whose input is a SliceGradientSum already.
   static absl::Status Of(const tensorflow::NodeDef& def, SliceGradientOp* op);
   static constexpr char kTransposed[] = "_transposed", kReshaped[] = "_reshaped";
   static constexpr char kSumOp[] = "TensorArrayGrad>SliceGradients";
@@ -47,11 +50,11 @@ struct SliceGradientOp {
 };
 
 // Appends what the op would output for `inputs`: one term, or those of a sum. A row that several
-// indices name is their sum, from zero and in their order. An error where stock has one. Only values
-// of dtypes of CanAdd.
+// indices name is their sum, from zero and in their order. An error where stock has one. Only
+// values of dtypes of CanAdd.
 absl::Status ReadSliceGradient(const SliceGradientOp& op,
                                absl::Span<const tensorflow::Tensor* const> inputs,
-                               std::vector<SliceGradient>* terms);
+                               SliceGradients* terms);
 
 }  // namespace tensor_array_grad
 

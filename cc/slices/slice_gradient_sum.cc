@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
@@ -73,8 +74,7 @@ bool IsWithin(const SliceGradient& term) {
   }
   const auto rows = static_cast<int64_t>(term.starts.size());
   if (tensorflow::MultiplyWithoutOverflow(rows, width) != term.values.NumElements()) return false;
-  return width == 0 ||
-         std::all_of(term.starts.begin(), term.starts.end(), [&](int64_t start) {
+  return width == 0 || std::all_of(term.starts.begin(), term.starts.end(), [&](int64_t start) {
            return start + lowest >= 0 && start + highest < term.whole.num_elements();
          });
 }
