@@ -39,8 +39,8 @@ class Program:
       seed: Its number.
       text: What it reads, one expression a line.
       dtype: Of the tensors.
-      mode: How the gradients are computed: one of `slice_programs.MODES`, or "variable" for those of
-        a variable.
+      mode: How the gradients are computed: one of `slice_programs.MODES`, or "variable" for
+        those of a variable.
       shapes: Of the tensors.
       places: For each read, where it is: "body", "branch", "other", "inner".
     """

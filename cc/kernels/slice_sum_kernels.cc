@@ -34,7 +34,7 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
 Counter in_place("slice_sums.in_place"), copied_bytes("slice_sums.copied_bytes"),
-    rows("slice_sums.rows");
+    rows_added("slice_sums.rows");
 
 // Calls work(begin, box) for each row of `gradient`: the number of its first value, and where it
 // belongs.
@@ -180,7 +180,7 @@ class AddSlicesOp : public SliceOp {
     }
     for (const SliceGradient& term : group) {
       add(term);
-      rows.Add(static_cast<int64_t>(term.starts.size()));
+      rows_added.Add(static_cast<int64_t>(term.starts.size()));
     }
     for (const SliceGradient& part : taken) add(part);
     return absl::OkStatus();
@@ -194,10 +194,11 @@ class SliceGradientsOp : public SliceOp {
   explicit SliceGradientsOp(OpKernelConstruction* ctx) : SliceOp(ctx, 0) {}
 
   void Compute(OpKernelContext* ctx) override {
-    SliceGradientSum sum;
+    SliceGradients terms;
     int input = first_input();
-    for (int i = 0; i < addends(); ++i) OP_REQUIRES_OK(ctx, Read(ctx, i, &input, &sum.terms));
-    OP_REQUIRES_OK(ctx, RequireShape(sum.terms.front().whole, sum.terms));
+    for (int i = 0; i < addends(); ++i) OP_REQUIRES_OK(ctx, Read(ctx, i, &input, &terms));
+    OP_REQUIRES_OK(ctx, RequireShape(terms.front().whole, terms));
+    SliceGradientSum sum{{terms.begin(), terms.end()}};
     Tensor* output;
     OP_REQUIRES_OK(ctx, ctx->allocate_output(0, TensorShape(), &output));
     output->scalar<tensorflow::Variant>()() = std::move(sum);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"

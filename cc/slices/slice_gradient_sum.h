@@ -2,6 +2,7 @@
 #define CC_SLICES_SLICE_GRADIENT_SUM_H_
 
 #include <string>
+#include <vector>
 
 #include "cc/slices/slice_gradient.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
@@ -11,7 +12,7 @@ namespace tensor_array_grad {
 // A sum of gradients of slices of one tensor, as a value of a variant tensor: what a branch of a
 // conditional passes to the sum behind it.
 struct SliceGradientSum {
-  SliceGradients terms;  // in their order, at least one
+  std::vector<SliceGradient> terms;  // in their order, at least one
 
   static constexpr char kTypeName[] = "tensor_array_grad::SliceGradientSum";
   std::string TypeName() const { return kTypeName; }
