@@ -47,18 +47,20 @@ struct Addend {
   std::vector<Addend> parts;
 
   bool has_slice = false;
-  bool may_be_constant = false;  // so that AddN does not begin with it, whoever else reads it
-  int terms = 1;
+  bool may_be_shared = false;  // whether another tensor may hold its buffer
+  int terms = 1;               // of its sum; of a Merge, of the branch that has the most
 };
 
 // Follows an operand of a sum back through nodes that only lead there.
 class Matcher {
  public:
-  // `add` is the sum; `in_branch` tells whether the operand is only what a Merge chooses from.
-  Matcher(Source operand, const Node& add, bool in_branch)
-      : at_(operand), add_(add), in_branch_(in_branch) {}
+  // `add` is the sum; `depth` counts the Merges and sums between, of which there may be few.
+  Matcher(Source operand, const Node& add, int depth = 0)
+      : at_(operand), add_(add), depth_(depth), in_branch_(depth > 0) {}
 
   std::optional<Addend> Match() {
+    constexpr int kDeepest = 32;
+    if (depth_ > kDeepest) return std::nullopt;
     if (in_branch_ && IsConstantZero(*at_.node)) return Zeros(at_);
     Skip("Identity");
     if (in_branch_ && Skip("ZerosLike") != nullptr) return Zeros(at_);
@@ -71,8 +73,9 @@ class Matcher {
   std::optional<Addend> Zeros(Source like) {
     found_.def.set_op("ZerosLike");
     found_.inputs = {like};
-    found_.may_be_constant = found_.nodes.empty();
-    return OnSameDevice(*like.node, add_) ? std::optional<Addend>(found_) : std::nullopt;
+    found_.may_be_shared = found_.nodes.empty();
+    if (!OnSameDevice(*like.node, add_) || HasRefInput()) return std::nullopt;
+    return std::move(found_);
   }
 
   static bool IsConstantZero(const Node& node) {
@@ -85,9 +88,9 @@ class Matcher {
     if (at_.slot != 0 || !MatchParts(/*in_order=*/false)) return std::nullopt;
     for (const Addend& part : found_.parts) {
       found_.terms = std::max(found_.terms, part.terms);
-      found_.may_be_constant = found_.may_be_constant || part.may_be_constant;
+      found_.may_be_shared = found_.may_be_shared || part.may_be_shared;
     }
-    return found_;
+    return std::move(found_);
   }
 
   std::optional<Addend> MatchAdd() {
@@ -97,7 +100,9 @@ class Matcher {
     }
     found_.terms = 0;
     for (const Addend& part : found_.parts) found_.terms += part.terms;
-    return found_;
+    // AddN of one outputs that one's buffer.
+    found_.may_be_shared = found_.parts.size() == 1 && found_.parts.front().may_be_shared;
+    return std::move(found_);
   }
 
   // Whether all that feeds the node here is found, a slice among it. In order: a + (b + c) is not
@@ -107,7 +112,7 @@ class Matcher {
     if (!LeadsToTheSumAlone()) return false;
     found_.nodes.push_back(node);
     for (int i = 0; i < node->num_inputs(); ++i) {
-      auto part = Matcher(InputOf(*node, i), add_, true).Match();
+      auto part = Matcher(InputOf(*node, i), add_, depth_ + 1).Match();
       if (!part || (in_order && i > 0 && part->terms > 1)) return false;
       found_.has_slice = found_.has_slice || part->has_slice;
       found_.nodes.insert(found_.nodes.end(), part->nodes.begin(), part->nodes.end());
@@ -132,8 +137,32 @@ class Matcher {
     for (int i = 0; i < made->num_inputs(); ++i) found_.inputs.push_back(InputOf(*made, i));
     AddMove("_transposed", transpose);
     AddMove("_reshaped", reshape);
+    if (HasRefInput()) return std::nullopt;
     found_.has_slice = true;
-    return found_;
+    found_.may_be_shared = MayOutputItsInput(*made);
+    return std::move(found_);
+  }
+
+  // A ref variable may change before the slices are added, and has no place in a variant.
+  bool HasRefInput() const {
+    return std::any_of(found_.inputs.begin(), found_.inputs.end(), [](const Source& input) {
+      return tensorflow::IsRefType(input.node->output_type(input.slot));
+    });
+  }
+
+  // Whether the kernel may have no buffer of its own: Pad without paddings, StridedSliceGrad of a
+  // scalar, which only new axes and ellipses can index.
+  static bool MayOutputItsInput(const Node& node) {
+    if (node.type_string() == "Pad") return true;
+    if (node.type_string() != "StridedSliceGrad") return false;
+    const auto mask = [&node](const char* name) {
+      int64_t bits = 0;
+      return TryGetNodeAttr(node.attrs(), name, &bits) ? bits : 0;
+    };
+    Tensor begin;
+    const bool no_index = ConstantOf(*InputOf(node, 1).node, &begin) && begin.NumElements() == 0;
+    return mask("shrink_axis_mask") == 0 &&
+           (mask("new_axis_mask") != 0 || mask("ellipsis_mask") != 0 || no_index);
   }
 
   static bool IsGradientOfSlice(const std::string& op) {
@@ -167,7 +196,8 @@ class Matcher {
 
   Source at_;
   const Node& add_;
-  const bool in_branch_;
+  const int depth_;
+  const bool in_branch_;  // whether the operand is what a Merge chooses from
   Addend found_;
 };
 
@@ -323,19 +353,27 @@ std::vector<Group> GroupsOf(const Node& add, const std::map<int, Addend>& addend
 }
 
 // Whether the order of the sum is known, and AddSlices can add in it. `first` is as above.
+//
+// Stock's AddN swaps the first operand with the first whose buffer no other tensor holds. Of
+// [a, g, b] with such a g it computes (a + g) + b or (g + a) + b, which is the same; without, it
+// may also compute (b + g) + a.
 bool IsOrderKnown(const std::map<int, Addend>& addends, int operands, int first) {
   bool known = false;
   for (const auto& [operand, addend] : addends) {
-    // Of up to three operands all orders that begin with the first or the second are alike, and
-    // so are those that begin with the third if one of the others is zero.
-    known = known || (operand < 2 && (!addend.may_be_constant || operands <= 3));
+    known = known || operands == 2 || (operand < 2 && !addend.may_be_shared);
     if (0 < operand && operand < first && addend.terms > 1) return false;
   }
   return known;
 }
 
+// Whether `node` is the sum of a branch, which the sum behind the branch adds, if that can be.
 bool FeedsAMerge(const Node& node) {
-  return HasOneConsumer(node) && (*node.out_edges().begin())->dst()->IsMerge();
+  const Node* at = &node;
+  do {
+    if (!HasOneConsumer(*at)) return false;
+    at = (*at->out_edges().begin())->dst();
+  } while (at->IsIdentity());
+  return at->IsMerge();
 }
 
 NodeDef AnyAddSlices(const Node& add) {
@@ -355,10 +393,11 @@ absl::Status SliceSumRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>*
   }
   std::map<int, Addend> addends;
   for (int i = 0; i < operands; ++i) {
-    if (auto addend = Matcher(InputOf(*node, i), *node, false).Match()) addends.emplace(i, *addend);
+    if (auto addend = Matcher(InputOf(*node, i), *node).Match())
+      addends.emplace(i, *std::move(addend));
   }
   if (static_cast<int>(addends.size()) == operands) {
-    if (FeedsAMerge(*node)) return absl::OkStatus();  // the sum behind that takes them all
+    if (FeedsAMerge(*node)) return absl::OkStatus();
     addends.erase(0);
   }
   int first = 0;

@@ -16,12 +16,13 @@ namespace tensor_array_grad {
 // (of tf.gather_nd). In the backward loop of a loop that indexes a tensor of N values, an iteration
 // then costs what it reads and not N.
 //
+// Operands that conditionals choose from such gradients and zeros are passed through their Merges
+// in variants, by SliceGradients.
+//
 // The order of the sum stays: operands between these are added by an AddN of their own, and where
-// all are such, the first stays as it is. Stock's AddN swaps the first operand with the first whose
-// buffer nothing else holds. G's is such a buffer, so the order is known where G is the first or
-// second operand; other sums are left alone, as are those of more than eight operands, of which
-// AddN adds eight at a time. Fires only where G has no other consumer, sits on the device of the
-// sum, and that device has a kernel for the new op.
+// all are such, the first stays as it is. Sums whose order depends on time are left alone, as are
+// those of more than eight operands, of which AddN adds eight at a time. Fires only where G has no
+// other consumer, sits on the device of the sum, and that device has a kernel for the new op.
 class SliceSumRule : public Rule {
  public:
   const char* name() const override { return "slice_sum"; }

@@ -48,12 +48,13 @@ Waits WaitsOf(const Node& node) {
   return waits;
 }
 
-// Adds what `node` waits for, and its inputs but for number `but`, which are to be constants.
-bool AddWaits(const Node& node, int but, Waits* waits) {
+// Adds what `node` and its inputs wait for, without input `except`. False unless these inputs are
+// constants.
+bool AddWaitsWithConstants(const Node& node, int except, Waits* waits) {
   waits->merge(WaitsOf(node));
   for (int i = 0; i < node.num_inputs(); ++i) {
     const Node& input = *InputOf(node, i).node;
-    if (i == but) continue;
+    if (i == except) continue;
     if (!input.IsConstant()) return false;
     waits->merge(WaitsOf(input));
   }
@@ -79,8 +80,8 @@ class ZeroRows {
   // ---- ZerosLike(x), Range(0, n, 1)
 
   bool AreComputed() const {
-    if (values_.type_string() != "ZerosLike" || ids_.type_string() != "Range" ||
-        !HasOneConsumer(ids_) || !AreReadByShapesAlone() ||
+    if (values_.type_string() != "ZerosLike" || IsRefType(values_.input_type(0)) ||
+        ids_.type_string() != "Range" || !HasOneConsumer(ids_) || !AreReadByShapesAlone() ||
         !HasKernelOnDeviceOf(values_, LastRow())) {
       return false;
     }
@@ -104,15 +105,16 @@ class ZeroRows {
     const Node* const shape = InputOf(limit, 0).node;
     if (limit.type_string() != "StridedSlice" || shape->type_string() != "Shape") return false;
     Waits waits;
-    if (!AddWaits(ids_, 1, &waits) || !AddWaits(limit, 0, &waits) || !AddWaits(*shape, 0, &waits)) {
+    if (!AddWaitsWithConstants(ids_, 1, &waits) || !AddWaitsWithConstants(limit, 0, &waits) ||
+        !AddWaitsWithConstants(*shape, 0, &waits)) {
       return false;
     }
-    const Source sized = InputOf(*shape, 0);
+    const Source shape_of = InputOf(*shape, 0);
     const Waits wanted = WaitsOf(values_);
-    if (sized.node == &values_) {
+    if (shape_of.node == &values_) {
       return std::includes(wanted.begin(), wanted.end(), waits.begin(), waits.end());
     }
-    return sized == InputOf(values_, 0) && waits == wanted;
+    return shape_of == InputOf(values_, 0) && waits == wanted;
   }
 
   NodeDef LastRow() const {
@@ -130,12 +132,12 @@ class ZeroRows {
     for (const Source& input : inputs) AddInput(input, &def);
     const auto last = AddReplacement(std::move(def), inputs, values_, {&values_, &ids_}, graph);
     if (!last.ok()) return last.status();
-    TF_RETURN_IF_ERROR(MeasureInstead(graph));
-    return Become({*last, 0}, {*last, 1}, graph);
+    TF_RETURN_IF_ERROR(ReadShapeOfOriginal(graph));
+    return ReplaceInMerges({*last, 0}, {*last, 1}, graph);
   }
 
-  // Who wanted to know the shape of the zeros asks what they are like.
-  absl::Status MeasureInstead(Graph* graph) {
+  // Nodes that read the shape of the zeros read that of the tensor they are like.
+  absl::Status ReadShapeOfOriginal(Graph* graph) {
     const std::vector<const Edge*> edges(values_.out_edges().begin(), values_.out_edges().end());
     const Source like = InputOf(values_, 0);
     for (const Edge* edge : edges) {
@@ -168,7 +170,7 @@ class ZeroRows {
     Source values, ids;
     TF_RETURN_IF_ERROR(Constant(zeros_.Slice(last, last + 1), &values_, graph, &values));
     TF_RETURN_IF_ERROR(Constant(numbers_.Slice(last, last + 1), &ids_, graph, &ids));
-    return Become(values, ids, graph);
+    return ReplaceInMerges(values, ids, graph);
   }
 
   static absl::Status Constant(const Tensor& value, Node* instead, Graph* graph, Source* made) {
@@ -182,7 +184,7 @@ class ZeroRows {
     return absl::OkStatus();
   }
 
-  absl::Status Become(Source values, Source ids, Graph* graph) {
+  absl::Status ReplaceInMerges(Source values, Source ids, Graph* graph) {
     TF_RETURN_IF_ERROR(MoveInput(values_, rows_merge_, values, graph));
     TF_RETURN_IF_ERROR(MoveInput(ids_, ids_merge_, ids, graph));
     RemoveUnused({&ids_, &values_}, graph);
@@ -209,7 +211,8 @@ class ZeroRows {
 
 absl::Status ShrinkZeroRows(const Node& sum, Graph* graph) {
   const Node *const rows = InputOf(sum, 0).node, *const ids = InputOf(sum, 1).node;
-  if (!rows->IsMerge() || !ids->IsMerge() || !HasOneConsumer(*rows) || !HasOneConsumer(*ids) ||
+  if (InputOf(sum, 0).slot != 0 || InputOf(sum, 1).slot != 0 || !rows->IsMerge() ||
+      !ids->IsMerge() || !HasOneConsumer(*rows) || !HasOneConsumer(*ids) ||
       rows->num_inputs() != ids->num_inputs()) {
     return absl::OkStatus();
   }

@@ -132,6 +132,10 @@ TEST_F(ZeroRowsTest, ZerosAndNumbersThatWaitForDifferentNodesAreLeftAlone) {
   });
 }
 
+TEST_F(ZeroRowsTest, TheValueIndexOfAMergeIsNoNumberOfARow) {
+  ExpectKept([&] { *Named("sum").mutable_input(1) = "all_ids:1"; });
+}
+
 TEST_F(ZeroRowsTest, OtherDevicesAreLeftAlone) {
   ExpectKept([&] { Named("range").set_device(kCpu1); });
   ExpectKept([&] { PlaceAllOn(kGpu0); });

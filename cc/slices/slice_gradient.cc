@@ -6,9 +6,9 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cc/slices/slice_gradient_sum.h"
@@ -128,10 +128,10 @@ absl::Status ReadPad(Inputs inputs, SliceGradient* gradient) {
 // Makes the rows of one start one row, their sum from zero; those of a negative start are left out.
 void SumRowsOfOneStart(SliceGradient* gradient) {
   if (gradient->starts.size() == 1 && gradient->starts.front() >= 0) return;
-  absl::flat_hash_map<int64_t, int64_t> row_of;  // the sum, by start
+  std::unordered_map<int64_t, int64_t> row_of;  // the sum, by start
   decltype(gradient->starts) starts;
   for (const int64_t start : gradient->starts) {
-    if (start >= 0 && row_of.try_emplace(start, starts.size()).second) starts.push_back(start);
+    if (start >= 0 && row_of.emplace(start, starts.size()).second) starts.push_back(start);
   }
   const int64_t width = gradient->width();
   Tensor sums(gradient->values.dtype(), TensorShape({static_cast<int64_t>(starts.size()), width}));
@@ -314,6 +314,33 @@ absl::Status ReadScatter(Inputs inputs, SliceGradient* gradient) {
   return absl::OkStatus();
 }
 
+// ---- dtypes, which the graph does not check: an op of ours takes inputs of any
+
+// Which input has the values; the others have numbers.
+int ValuesOf(const SliceGradientOp& op) {
+  if (op.kind == SliceGradientOp::kStridedSlice) return 4;
+  return op.kind == SliceGradientOp::kScatter ? 1 : 0;
+}
+
+absl::Status RequireDtypes(const SliceGradientOp& op, Inputs inputs) {
+  if (op.kind == SliceGradientOp::kSum) return absl::OkStatus();
+  const int values = ValuesOf(op);
+  if (!CanAdd(inputs[values]->dtype())) {
+    return Invalid("Gradients of slices cannot be of ", DataTypeString(inputs[values]->dtype()));
+  }
+  for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
+    const tensorflow::DataType dtype = inputs[i]->dtype();
+    // Indices of StridedSliceGrad are of one dtype.
+    const bool alike = op.kind != SliceGradientOp::kStridedSlice || dtype == inputs[0]->dtype();
+    const bool is_int = dtype == tensorflow::DT_INT32 || dtype == tensorflow::DT_INT64;
+    if (i != values && (!is_int || !alike)) {
+      return Invalid("Input ", i, " of the gradient of a slice cannot be of ",
+                     DataTypeString(dtype));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // ---- SliceGradientSum
 
 absl::Status ReadSum(const Tensor& sum, SliceGradients* terms) {
@@ -373,6 +400,7 @@ int SliceGradientOp::num_inputs() const {
 }
 
 absl::Status ReadSliceGradient(const SliceGradientOp& op, Inputs inputs, SliceGradients* terms) {
+  TF_RETURN_IF_ERROR(RequireDtypes(op, inputs));
   if (op.kind == SliceGradientOp::kSum) return ReadSum(*inputs[0], terms);
   SliceGradient* const gradient = &terms->emplace_back();
   switch (op.kind) {

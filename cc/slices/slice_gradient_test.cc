@@ -149,6 +149,22 @@ TEST_F(SliceGradientTest, NothingMayBeEmpty) {
   EXPECT_THAT(Dense(), ElementsAre());
 }
 
+TEST_F(SliceGradientTest, OtherDtypesAreRefused) {
+  const Tensor number(1), real(1.0F), text(tensorflow::DT_STRING, {1});
+  const Tensor rows = Floats({1}, {1}), ints = Ints({0}), longs = TensorOf<int64_t>({1}, {0});
+  Node("UnsortedSegmentSum");
+  Fails({rows, rows, number}, "Input 1 of the gradient of a slice cannot be of float");
+  Fails({rows, ints, real}, "Input 2");
+  Fails({text, ints, number}, "cannot be of string");
+  Node("Pad");
+  Fails({rows, text}, "Input 1 of the gradient of a slice cannot be of string");
+  Node("ScatterNd");
+  Fails({rows, rows, ints}, "Input 0");
+  Node("StridedSliceGrad");
+  Fails({ints, ints, ints, longs, rows}, "Input 3 of the gradient of a slice cannot be of int64");
+  Fails({ints, text, ints, ints, rows}, "Input 1");
+}
+
 TEST_F(SliceGradientTest, ZerosHaveNoRow) {
   Node("ZerosLike");
   ASSERT_OK(Read({Floats({2, 1}, {1, 2})}));
