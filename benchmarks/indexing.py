@@ -84,9 +84,10 @@ CASES = (
     _case("column", "x[:, i] of 8 sequences", _column),
     _case("gather", "tf.gather(x, i)", of_loss(_of_rows(tf.gather))),
     _case("two", "x[i] + x[i - 1]", of_loss(_of_rows(lambda x, i: x[i] + x[i - 1] * 0.5))),
-    _case(
+    Case(
         "branch",
         "x[i] in a cond",
+        _STEPS,
         of_loss(
             _of_rows(lambda x, i: tf.cond(i % 2 == 0, lambda: x[i], lambda: tf.zeros_like(x[0])))
         ),

@@ -28,7 +28,8 @@ _JIT_COLUMNS = (
     "case | n | stock | with jit_compile=True | +- | its first call | ours "
     "| with jit_compile=True / ours | note"
 )
-_TABLES = ("lists", "loops", "v3")  # files of results whose rows are a table of the page
+# Files of results whose rows are a table of the page.
+_TABLES = ("lists", "loops", "indexing", "v3")
 
 
 def _header(columns: str) -> str:

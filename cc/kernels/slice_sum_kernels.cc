@@ -78,7 +78,7 @@ class SliceOp : public tensorflow::OpKernel {
     absl::InlinedVector<const Tensor*, 5> inputs;
     for (int i = 0; i < addends_[addend].num_inputs(); ++i)
       inputs.push_back(&ctx->input((*input)++));
-    return ReadSliceGradient(addends_[addend], inputs, terms);
+    return ReadTerms(addends_[addend], inputs, terms);
   }
 
   // An error as AddN's unless the terms are of that shape.

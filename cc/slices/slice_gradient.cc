@@ -11,10 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "cc/slices/slice_gradient_sum.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor_util.h"
-#include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/util/overflow.h"
 #include "tensorflow/core/util/strided_slice_op.h"
 #include "tensorflow/core/util/util.h"
@@ -323,7 +321,6 @@ int ValuesOf(const SliceGradientOp& op) {
 }
 
 absl::Status RequireDtypes(const SliceGradientOp& op, Inputs inputs) {
-  if (op.kind == SliceGradientOp::kSum) return absl::OkStatus();
   const int values = ValuesOf(op);
   if (!CanAdd(inputs[values]->dtype())) {
     return Invalid("Gradients of slices cannot be of ", DataTypeString(inputs[values]->dtype()));
@@ -338,19 +335,6 @@ absl::Status RequireDtypes(const SliceGradientOp& op, Inputs inputs) {
                      DataTypeString(dtype));
     }
   }
-  return absl::OkStatus();
-}
-
-// ---- SliceGradientSum
-
-absl::Status ReadSum(const Tensor& sum, SliceGradients* terms) {
-  const bool one = sum.dtype() == tensorflow::DT_VARIANT && sum.NumElements() == 1;
-  const auto* const held =
-      one ? sum.flat<tensorflow::Variant>()(0).get<SliceGradientSum>() : nullptr;
-  if (held == nullptr) {
-    return Invalid("A sum of gradients of slices is needed, not ", sum.DebugString(3));
-  }
-  terms->insert(terms->end(), held->terms.begin(), held->terms.end());
   return absl::OkStatus();
 }
 
@@ -399,10 +383,8 @@ int SliceGradientOp::num_inputs() const {
   return 0;
 }
 
-absl::Status ReadSliceGradient(const SliceGradientOp& op, Inputs inputs, SliceGradients* terms) {
+absl::Status ReadSliceGradient(const SliceGradientOp& op, Inputs inputs, SliceGradient* gradient) {
   TF_RETURN_IF_ERROR(RequireDtypes(op, inputs));
-  if (op.kind == SliceGradientOp::kSum) return ReadSum(*inputs[0], terms);
-  SliceGradient* const gradient = &terms->emplace_back();
   switch (op.kind) {
     case SliceGradientOp::kStridedSlice:
       return ReadStridedSlice(op, inputs, gradient);

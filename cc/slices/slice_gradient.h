@@ -26,9 +26,6 @@ struct SliceGradient {
   int64_t width() const;
 };
 
-// No allocation for one.
-using SliceGradients = absl::InlinedVector<SliceGradient, 1>;
-
 // What is to be known of a node whose output has this form.
 struct SliceGradientOp {
   enum Kind { kStridedSlice, kPad, kSegmentSum, kScatter, kZeros, kSum };
@@ -49,12 +46,12 @@ struct SliceGradientOp {
   bool transposed = false, reshaped = false;
 };
 
-// Appends what the op would output for `inputs`: one term, or those of a sum. A row that several
-// indices name is their sum, from zero and in their order. An error where stock has one. Only
-// values of dtypes of CanAdd.
+// What the op would output for `inputs`. A row that several indices name is their sum, from zero
+// and in their order. An error where stock has one. Only values of dtypes of CanAdd. Requires: op
+// is not kSum, which ReadTerms reads.
 absl::Status ReadSliceGradient(const SliceGradientOp& op,
                                absl::Span<const tensorflow::Tensor* const> inputs,
-                               SliceGradients* terms);
+                               SliceGradient* gradient);
 
 }  // namespace tensor_array_grad
 

@@ -113,4 +113,21 @@ bool SliceGradientSum::Decode(const tensorflow::VariantTensorData& data) {
   return true;
 }
 
+absl::Status ReadTerms(const SliceGradientOp& op, absl::Span<const Tensor* const> inputs,
+                       SliceGradients* terms) {
+  if (op.kind != SliceGradientOp::kSum) {
+    return ReadSliceGradient(op, inputs, &terms->emplace_back());
+  }
+  const Tensor& sum = *inputs[0];
+  const bool one = sum.dtype() == tensorflow::DT_VARIANT && sum.NumElements() == 1;
+  const auto* const held =
+      one ? sum.flat<tensorflow::Variant>()(0).get<SliceGradientSum>() : nullptr;
+  if (held == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A sum of gradients of slices is needed, not ", sum.DebugString(3)));
+  }
+  terms->insert(terms->end(), held->terms.begin(), held->terms.end());
+  return absl::OkStatus();
+}
+
 }  // namespace tensor_array_grad

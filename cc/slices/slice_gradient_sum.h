@@ -4,6 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "cc/slices/slice_gradient.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
 
@@ -23,6 +26,12 @@ struct SliceGradientSum {
   void Encode(tensorflow::VariantTensorData* data) const;
   bool Decode(const tensorflow::VariantTensorData& data);
 };
+
+using SliceGradients = absl::InlinedVector<SliceGradient, 1>;  // no allocation for one
+
+// Appends what ReadSliceGradient reads, or the terms of a sum.
+absl::Status ReadTerms(const SliceGradientOp& op,
+                       absl::Span<const tensorflow::Tensor* const> inputs, SliceGradients* terms);
 
 }  // namespace tensor_array_grad
 
