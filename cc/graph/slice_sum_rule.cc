@@ -98,10 +98,14 @@ class Matcher {
     if (at_.node->num_inputs() > kMostInOrder || !MatchParts(/*in_order=*/true)) {
       return std::nullopt;
     }
+    const std::vector<Addend>& parts = found_.parts;
+    if (parts.size() > 2 && parts[0].may_be_shared && parts[1].may_be_shared) {
+      return std::nullopt;  // in which order it adds is not known, as below
+    }
     found_.terms = 0;
-    for (const Addend& part : found_.parts) found_.terms += part.terms;
+    for (const Addend& part : parts) found_.terms += part.terms;
     // AddN of one outputs that one's buffer.
-    found_.may_be_shared = found_.parts.size() == 1 && found_.parts.front().may_be_shared;
+    found_.may_be_shared = parts.size() == 1 && parts.front().may_be_shared;
     return std::move(found_);
   }
 
@@ -393,8 +397,8 @@ absl::Status SliceSumRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>*
   }
   std::map<int, Addend> addends;
   for (int i = 0; i < operands; ++i) {
-    if (auto addend = Matcher(InputOf(*node, i), *node).Match())
-      addends.emplace(i, *std::move(addend));
+    auto addend = Matcher(InputOf(*node, i), *node).Match();
+    if (addend) addends.emplace(i, *std::move(addend));
   }
   if (static_cast<int>(addends.size()) == operands) {
     if (FeedsAMerge(*node)) return absl::OkStatus();

@@ -123,6 +123,15 @@ TEST_F(SliceSumRuleTest, AddNOfOneDoesNotTellTheOrder) {
   EXPECT_EQ(Apply({"a", "outer", "b"}), 0);
 }
 
+TEST_F(SliceSumRuleTest, ABranchWhoseSumHasNoKnownOrderIsLeftAlone) {
+  AddBranches();
+  AddPad("padded");
+  AddPad("padded_too");
+  Set(AddOf("three", "AddN", {"padded", "padded_too", "g"}), "N", 3);
+  AddMerge("chosen", "three", "zeros");
+  EXPECT_EQ(Apply({"chosen", "b"}), 0);
+}
+
 TEST_F(SliceSumRuleTest, RefsAreLeftAlone) {
   NodeDef& variable = Add("variable", "VariableV2");
   Set(variable, "dtype", DT_FLOAT);
