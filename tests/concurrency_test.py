@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from tests import stock
+from tests.collection import without_collection
 
 raw = tf.raw_ops
 v1 = tf.compat.v1
@@ -30,10 +31,11 @@ def in_parallel(work: Callable[[int], Any], threads: int = _THREADS) -> list[Any
             results[number] = error
 
     started = [threading.Thread(target=run, args=(n,)) for n in range(threads)]
-    for thread in started:
-        thread.start()
-    for thread in started:
-        thread.join()
+    with without_collection():
+        for thread in started:
+            thread.start()
+        for thread in started:
+            thread.join()
     return results
 
 
