@@ -16,7 +16,6 @@ from benchmarks import harness
 from benchmarks.case import Case, Prepared
 from benchmarks.traced import (
     WIDTH,
-    LoopVars,
     Loss,
     gradient_of,
     loop,
@@ -32,33 +31,23 @@ _BATCH = 8  # sequences of `column`
 Read = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 
 
-def indexed(x: tf.Tensor, read: Read, n: int) -> tf.Tensor:
-    """The sum of the squares of h after n iterations of h = h / 2 + read(x, i)."""
+def _loss(read: Read, steps: int | None = None) -> Loss:
+    """The sum of the squares of h after iterations of h = h / 2 + read(x, i), one for each row."""
 
-    def step(i: tf.Tensor, h: tf.Tensor) -> LoopVars:
-        return (h * 0.5 + read(x, i),)
+    def loss(x: tf.Tensor) -> tf.Tensor:
+        step = lambda i, h: (h * 0.5 + read(x, i),)  # noqa: E731
+        (h,) = loop(steps or x.shape[0], step, tf.zeros_like(read(x, 0)))
+        return tf.reduce_sum(h * h)
 
-    (h,) = loop(n, step, tf.zeros_like(x[0]))
-    return tf.reduce_sum(h * h)
-
-
-def _of_rows(read: Read) -> Loss:
-    return lambda x: indexed(x, read, x.shape[0])
+    return loss
 
 
-def index(x: tf.Tensor) -> tf.Tensor:
-    """A loop that reads x[i] in iteration i."""
-    return indexed(x, lambda x, i: x[i], x.shape[0])
+_index = _loss(lambda x, i: x[i])
 
 
 def _column(n: int) -> Prepared:
     sequences = tf.reshape(rows(n), [_BATCH, n, WIDTH // _BATCH])
-
-    def loss(x: tf.Tensor) -> tf.Tensor:
-        (h,) = loop(n, lambda i, h: (h * 0.5 + x[:, i],), tf.zeros_like(x[:, 0]))
-        return tf.reduce_sum(h * h)
-
-    return prepared(gradient_of(loss), sequences)
+    return prepared(gradient_of(_loss(lambda x, i: x[:, i], n)), sequences)
 
 
 def _embedding(n: int) -> Prepared:
@@ -80,21 +69,19 @@ def _case(name: str, what: str, build: Callable[[int], Prepared]) -> Case:
 
 
 CASES = (
-    _case("index", "x[i]", of_loss(index)),
+    _case("index", "x[i]", of_loss(_index)),
     _case("column", "x[:, i] of 8 sequences", _column),
-    _case("gather", "tf.gather(x, i)", of_loss(_of_rows(tf.gather))),
-    _case("two", "x[i] + x[i - 1]", of_loss(_of_rows(lambda x, i: x[i] + x[i - 1] * 0.5))),
+    _case("gather", "tf.gather(x, i)", of_loss(_loss(tf.gather))),
+    _case("two", "x[i] + x[i - 1]", of_loss(_loss(lambda x, i: x[i] + x[i - 1] * 0.5))),
     Case(
         "branch",
         "x[i] in a cond",
         _STEPS,
-        of_loss(
-            _of_rows(lambda x, i: tf.cond(i % 2 == 0, lambda: x[i], lambda: tf.zeros_like(x[0])))
-        ),
+        of_loss(_loss(lambda x, i: tf.cond(i % 2 == 0, lambda: x[i], lambda: tf.zeros_like(x[0])))),
     ),
     _case("embedding", "tf.nn.embedding_lookup", _embedding),
-    Case("short", "x[i], 10 steps", (10,), of_loss(index)),
-    Case("large_rows", "x[i], rows of 4 MB", (40,), of_loss(index, 1_000_000)),
+    Case("short", "x[i], 10 steps", (10,), of_loss(_index)),
+    Case("large_rows", "x[i], rows of 4 MB", (40,), of_loss(_index, 1_000_000)),
 )
 
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cc/core/counters.h"
+#include "cc/graph/node_util.h"
 #include "cc/testing/graph_under_test.h"
 
 namespace tensor_array_grad {
@@ -12,6 +13,7 @@ namespace {
 using tensorflow::DT_FLOAT;
 using tensorflow::DT_INT32;
 using tensorflow::DT_VARIANT;
+using tensorflow::Node;
 using tensorflow::NodeDef;
 using tensorflow::OptimizationPassRegistry;
 
@@ -91,6 +93,35 @@ TEST_F(LinearGradientPassTest, AnotherFunctionIsRewritten) {
   (*function.mutable_attr())["_XlaMustCompile"].set_b(false);
   RunRegisteredPasses(&function);
   EXPECT_EQ(CountOf("AddN"), 0);
+}
+
+// The sum behind a branch takes that of the branch, which comes later in the graph.
+TEST_F(LinearGradientPassTest, ARewriteMayRemoveACandidateThatIsStillToCome) {
+  Clear();
+  for (const char* name : {"a", "dy"}) Placeholder(name, DT_FLOAT);
+  for (const char* name : {"ids", "shape"}) Placeholder(name, DT_INT32);
+  const auto add = [this](const char* name, const char* op, std::vector<std::string> inputs) {
+    NodeDef& node = Add(name, op, std::move(inputs));
+    Set(node, "T", DT_FLOAT);
+    return &node;
+  };
+  Set(*add("sum", "AddN", {"a", "chosen"}), "N", 2);
+  Set(*add("chosen", "Merge", {"g", "zeros"}), "N", 2);
+  add("zeros", "ZerosLike", {"a"});
+  for (const char* name : {"g", "h"}) {
+    Set(*add(name, "ScatterNd", {"ids", "dy", "shape"}), "Tindices", DT_INT32);
+  }
+  NodeDef def = Find("sum")->def();
+  def.set_name("of_branch");
+  Node* const chosen = Find("chosen");
+  graph()->RemoveEdge(*Find("h")->out_edges().begin());  // to the sink
+  const auto of_branch =
+      AddReplacement(def, {{Find("g"), 0}, {Find("h"), 0}}, *chosen, {}, graph().get());
+  ASSERT_TRUE(of_branch.ok());
+  ASSERT_TRUE(graph()->UpdateEdge(*of_branch, 0, chosen, 0).ok());
+  RunRegisteredPasses();
+  EXPECT_EQ(CountOf("AddN"), 0);
+  EXPECT_EQ(CountOf("TensorArrayGrad>AddSlices"), 1);
 }
 
 TEST_F(LinearGradientPassTest, APassWithoutAGraphIsNoError) {

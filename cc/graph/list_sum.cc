@@ -31,21 +31,10 @@ Source ListMeasuredBy(const Node& reserve) {
   return of_one_list ? InputOf(*shape, 0) : Source{nullptr, 0};
 }
 
-// `op` with its inputs, as a node called `name` that adds to `list`.
-NodeDef LinkDef(const Addend& addend, const std::string& name, Source list) {
-  NodeDef def = addend.op;
-  def.set_name(name);
-  AddInput(list, &def);
-  for (const Source& input : addend.inputs) AddInput(input, &def);
-  return def;
-}
-
 // The sum of the operands that are no addends: the only one, or a shorter AddN.
 absl::StatusOr<Source> SumOf(const std::vector<Source>& lists, const Node& add, Graph* graph) {
   if (lists.size() == 1) return lists.front();
   NodeDef def = add.def();
-  def.clear_input();
-  for (const Source& list : lists) AddInput(list, &def);
   def.set_name(graph->NewName(absl::StrCat(add.name(), "/lists")));
   (*def.mutable_attr())["N"].set_i(static_cast<int64_t>(lists.size()));
   auto sum = AddReplacement(def, lists, add, {}, graph);
@@ -60,7 +49,9 @@ absl::StatusOr<Source> AddLink(const Addend& addend, const std::string& name, So
   inputs.insert(inputs.end(), addend.inputs.begin(), addend.inputs.end());
   std::vector<Node*> replaced = {add};
   if (addend.waits) replaced.insert(replaced.end(), addend.nodes.begin(), addend.nodes.end());
-  const auto link = AddReplacement(LinkDef(addend, name, list), inputs, *add, replaced, graph);
+  NodeDef def = addend.op;
+  def.set_name(name);
+  const auto link = AddReplacement(std::move(def), inputs, *add, replaced, graph);
   if (!link.ok()) return link.status();
   return Source{*link, 0};
 }

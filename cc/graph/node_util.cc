@@ -85,6 +85,8 @@ absl::StatusOr<Node*> AddReplacement(NodeDef def, absl::Span<const Source> input
                                      const Node& place, absl::Span<Node* const> replaced,
                                      Graph* graph) {
   absl::Status status;
+  def.clear_input();
+  for (const Source& input : inputs) AddInput(input, &def);
   *def.mutable_experimental_debug_info() = place.def().experimental_debug_info();
   Node* const added = graph->AddNode(std::move(def), &status);
   if (!status.ok()) return status;

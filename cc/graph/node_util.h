@@ -57,9 +57,9 @@ bool OnSameDevice(const tensorflow::Node& a, const tensorflow::Node& b);
 // Whether the device of `node` has a kernel for `def`.
 bool HasKernelOnDeviceOf(const tensorflow::Node& node, const tensorflow::NodeDef& def);
 
-// Adds the node that `def` describes on the device of `place`, fed by `inputs` in order and waiting
-// for all that the nodes of `replaced` wait for; errors name `place` as the user knows it and the
-// line of Python that made it. Nothing is removed.
+// Adds the node that `def` describes, but for its inputs, on the device of `place`, fed by `inputs`
+// in order and waiting for all that the nodes of `replaced` wait for; errors name `place` as the
+// user knows it and the line of Python that made it. Nothing is removed.
 absl::StatusOr<tensorflow::Node*> AddReplacement(tensorflow::NodeDef def,
                                                  absl::Span<const Source> inputs,
                                                  const tensorflow::Node& place,

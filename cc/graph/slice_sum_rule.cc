@@ -41,9 +41,9 @@ struct Addend {
   std::vector<Source> inputs;  // its own, then those of Transpose and Reshape
   std::vector<Node*> nodes;    // that make the operand, each before those that feed it
 
-  // Else one of these, and what it is made of.
-  Node* merge = nullptr;  // which chooses among them
-  Node* add = nullptr;    // of one branch
+  // Instead, for a Merge or a sum in a branch: that node, and what feeds it.
+  Node* merge = nullptr;
+  Node* add = nullptr;
   std::vector<Addend> parts;
 
   bool has_slice = false;
@@ -249,7 +249,6 @@ class Packer {
     std::vector<Source> inputs;
     for (const Addend& part : addend.parts) TF_RETURN_IF_ERROR(Pack(part, &inputs.emplace_back()));
     NodeDef def = addend.merge->def();
-    def.clear_input();
     (*def.mutable_attr())["T"].set_type(tensorflow::DT_VARIANT);
     return AddNode(std::move(def), inputs, *addend.merge, {addend.merge}, merged);
   }
@@ -269,7 +268,6 @@ class Packer {
   absl::Status AddNode(NodeDef def, const std::vector<Source>& inputs, const Node& place,
                        const std::vector<Node*>& replaced, Source* added) {
     def.set_name(graph_->NewName(absl::StrCat(place.name(), "/slices")));
-    for (const Source& input : inputs) AddInput(input, &def);
     const auto node = AddReplacement(std::move(def), inputs, place, replaced, graph_);
     if (!node.ok()) return node.status();
     *added = {*node, 0};
@@ -292,7 +290,6 @@ class Chain {
     std::vector<Source> inputs = {sum_};
     inputs.insert(inputs.end(), operands.begin(), operands.end());
     NodeDef def = add_->def();
-    def.clear_input();
     (*def.mutable_attr())["N"].set_i(static_cast<int64_t>(inputs.size()));
     return Become(std::move(def), inputs, {add_});
   }
@@ -316,7 +313,6 @@ class Chain {
                       const std::vector<Node*>& replaced) {
     def.set_name(++made_ == links_ ? add_->name()
                                    : graph_->NewName(absl::StrCat(add_->name(), "/sum")));
-    for (const Source& input : inputs) AddInput(input, &def);
     const auto node = AddReplacement(std::move(def), inputs, *add_, replaced, graph_);
     if (!node.ok()) return node.status();
     sum_ = {*node, 0};

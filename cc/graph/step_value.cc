@@ -241,8 +241,6 @@ absl::StatusOr<Source> StepValueBuilder::CountBack(const LoopCount& count) {
 absl::StatusOr<Source> StepValueBuilder::Copy(const Node& node, const std::vector<Source>& inputs) {
   NodeDef def = node.def();
   def.set_name(NewName(node, "again"));
-  def.clear_input();
-  for (const Source& input : inputs) AddInput(input, &def);
   def.mutable_attr()->erase("_class");  // where to place it, which is settled
   return Add(def, inputs, node);
 }

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cc/graph/loop_count.h"
 #include "cc/graph/node_util.h"
 #include "tensorflow/core/framework/tensor.h"
 
@@ -21,21 +23,6 @@ using tensorflow::NodeDef;
 using tensorflow::Tensor;
 
 constexpr char kLastRow[] = "TensorArrayGrad>LastRowOfZeros";
-
-bool IsInt(tensorflow::DataType dtype) {
-  return dtype == tensorflow::DT_INT32 || dtype == tensorflow::DT_INT64;
-}
-
-int64_t IntAt(const Tensor& tensor, int64_t i) {
-  return tensor.dtype() == tensorflow::DT_INT32 ? tensor.flat<int32_t>()(i)
-                                                : tensor.flat<int64_t>()(i);
-}
-
-bool IsInteger(const Node& node, int64_t value) {
-  Tensor held;
-  return ConstantOf(node, &held) && IsInt(held.dtype()) && held.dims() == 0 &&
-         IntAt(held, 0) == value;
-}
 
 using Waits = std::set<const Node*>;
 
@@ -64,8 +51,13 @@ bool AddWaitsWithConstants(const Node& node, int except, Waits* waits) {
 // The rows of zeros and their numbers, as a branch has them.
 class ZeroRows {
  public:
-  ZeroRows(Source values, Source ids, const Node& rows_merge, const Node& ids_merge)
-      : values_(*values.node), ids_(*ids.node), rows_merge_(rows_merge), ids_merge_(ids_merge) {}
+  // Input `branch` of the Merges of the rows and of their numbers.
+  ZeroRows(Node* rows_merge, Node* ids_merge, int branch)
+      : values_(*InputOf(*rows_merge, branch).node),
+        ids_(*InputOf(*ids_merge, branch).node),
+        rows_merge_(*rows_merge),
+        ids_merge_(*ids_merge),
+        branch_(branch) {}
 
   // Puts the last row in their place, if they are such rows.
   absl::Status Shrink(Graph* graph) {
@@ -86,11 +78,11 @@ class ZeroRows {
       return false;
     }
     enum { kStart, kLimit, kDelta };
-    return IsInteger(*InputOf(ids_, kStart).node, 0) && IsInteger(*InputOf(ids_, kDelta).node, 1) &&
+    return IntegerOf(InputOf(ids_, kStart)) == 0 && IntegerOf(InputOf(ids_, kDelta)) == 1 &&
            AreAliveTogether(*InputOf(ids_, kLimit).node);
   }
 
-  // Whether the Merge is all that reads the zeros, but for nodes that want to know their shape.
+  // Whether the Merge is all that reads the zeros, but for Shape nodes.
   bool AreReadByShapesAlone() const {
     return std::all_of(
         values_.out_edges().begin(), values_.out_edges().end(), [&](const Edge* edge) {
@@ -129,7 +121,6 @@ class ZeroRows {
     const std::vector<Source> inputs = {InputOf(values_, 0), InputOf(ids_, 1)};
     NodeDef def = LastRow();
     def.set_name(graph->NewName(absl::StrCat(values_.name(), "/last")));
-    for (const Source& input : inputs) AddInput(input, &def);
     const auto last = AddReplacement(std::move(def), inputs, values_, {&values_, &ids_}, graph);
     if (!last.ok()) return last.status();
     TF_RETURN_IF_ERROR(ReadShapeOfOriginal(graph));
@@ -154,15 +145,15 @@ class ZeroRows {
   // ---- constants
 
   bool AreConstant() {
-    if (!ConstantOf(values_, &zeros_) || !ConstantOf(ids_, &numbers_) ||
-        WaitsOf(values_) != WaitsOf(ids_) || zeros_.dims() == 0 || numbers_.dims() != 1 ||
-        zeros_.dim_size(0) != numbers_.dim_size(0) || !IsInt(numbers_.dtype()) || !IsZero(zeros_)) {
+    const auto numbers = IntegersOf({&ids_, 0});
+    if (!numbers || !ConstantOf(ids_, &numbers_) || !ConstantOf(values_, &zeros_) ||
+        WaitsOf(values_) != WaitsOf(ids_) || zeros_.dims() == 0 || !IsZero(zeros_)) {
       return false;
     }
-    for (int64_t i = 0; i < numbers_.NumElements(); ++i) {
-      if (IntAt(numbers_, i) != i) return false;
-    }
-    return numbers_.NumElements() > 1;
+    const auto rows = static_cast<size_t>(zeros_.dim_size(0));
+    std::vector<int64_t> all(rows);
+    std::iota(all.begin(), all.end(), 0);
+    return rows > 1 && *numbers == all;
   }
 
   absl::Status ShrinkConstant(Graph* graph) {
@@ -175,7 +166,6 @@ class ZeroRows {
 
   static absl::Status Constant(const Tensor& value, Node* instead, Graph* graph, Source* made) {
     NodeDef def = instead->def();
-    def.clear_input();
     def.set_name(graph->NewName(absl::StrCat(instead->name(), "/last")));
     value.AsProtoField((*def.mutable_attr())["value"].mutable_tensor());
     const auto node = AddReplacement(std::move(def), {}, *instead, {instead}, graph);
@@ -185,40 +175,31 @@ class ZeroRows {
   }
 
   absl::Status ReplaceInMerges(Source values, Source ids, Graph* graph) {
-    TF_RETURN_IF_ERROR(MoveInput(values_, rows_merge_, values, graph));
-    TF_RETURN_IF_ERROR(MoveInput(ids_, ids_merge_, ids, graph));
+    TF_RETURN_IF_ERROR(graph->UpdateEdge(values.node, values.slot, &rows_merge_, branch_));
+    TF_RETURN_IF_ERROR(graph->UpdateEdge(ids.node, ids.slot, &ids_merge_, branch_));
     RemoveUnused({&ids_, &values_}, graph);
-    return absl::OkStatus();
-  }
-
-  static absl::Status MoveInput(const Node& from, const Node& merge, Source to, Graph* graph) {
-    const std::vector<const Edge*> edges(from.out_edges().begin(), from.out_edges().end());
-    for (const Edge* edge : edges) {
-      if (edge->dst() != &merge) continue;
-      TF_RETURN_IF_ERROR(graph->UpdateEdge(to.node, to.slot, edge->dst(), edge->dst_input()));
-    }
     return absl::OkStatus();
   }
 
   Node& values_;
   Node& ids_;
-  const Node& rows_merge_;
-  const Node& ids_merge_;
+  Node& rows_merge_;
+  Node& ids_merge_;
+  const int branch_;
   Tensor zeros_, numbers_;  // if they are constants
 };
 
 }  // namespace
 
 absl::Status ShrinkZeroRows(const Node& sum, Graph* graph) {
-  const Node *const rows = InputOf(sum, 0).node, *const ids = InputOf(sum, 1).node;
+  Node *const rows = InputOf(sum, 0).node, *const ids = InputOf(sum, 1).node;
   if (InputOf(sum, 0).slot != 0 || InputOf(sum, 1).slot != 0 || !rows->IsMerge() ||
       !ids->IsMerge() || !HasOneConsumer(*rows) || !HasOneConsumer(*ids) ||
       rows->num_inputs() != ids->num_inputs()) {
     return absl::OkStatus();
   }
   for (int i = 0; i < rows->num_inputs(); ++i) {
-    ZeroRows branch(InputOf(*rows, i), InputOf(*ids, i), *rows, *ids);
-    TF_RETURN_IF_ERROR(branch.Shrink(graph));
+    TF_RETURN_IF_ERROR(ZeroRows(rows, ids, i).Shrink(graph));
   }
   return absl::OkStatus();
 }

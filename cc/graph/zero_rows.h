@@ -14,8 +14,8 @@ namespace tensor_array_grad {
 //
 // TensorFlow makes them for a gather or an embedding lookup in one branch: the gradient of the
 // other is to have the same form. The values stay, and so does the error of an index that is out of
-// range. Where both are constants there are smaller constants instead. Only where nobody else reads
-// the rows and their numbers, and where both are alive together.
+// range. Two constants become two smaller constants. Only where no other node reads the rows and
+// their numbers, and where both are alive together.
 absl::Status ShrinkZeroRows(const tensorflow::Node& sum, tensorflow::Graph* graph);
 
 }  // namespace tensor_array_grad

@@ -21,16 +21,13 @@ using tensorflow::Node;
 // Whether `edge` leads from one iteration to the next.
 bool IsBackEdge(const Edge& edge) { return edge.src()->IsNextIteration() && edge.dst()->IsMerge(); }
 
-// Whether the kernel changes its first input in place if nothing else holds that, and else copies
-// it: a path of a list, or a whole tensor.
-bool MayCopyFirstInput(const Node& node) {
+bool MakesListVersion(const Node& node) {
   static const auto* const ops =
       new std::unordered_set<std::string>{"TensorListSetItem",
                                           "TensorListPushBack",
                                           "TensorListPopBack",
                                           "TensorListResize",
                                           "TensorListScatterIntoExistingList",
-                                          "TensorArrayGrad>AddSlices",
                                           "TensorArrayGrad>ListAccumulate",
                                           "TensorArrayGrad>ListAccumulateLike",
                                           "TensorArrayGrad>ListAccumulateIf",
@@ -101,13 +98,13 @@ class Sorter {
 
   void MakeReady(int item) { (IsDeferred(item) ? deferred_ : ready_).push_back(item); }
 
-  // Whether `item` changes a value that another item has still to read.
+  // Whether `item` makes a new version of a list that another item has still to read.
   bool IsDeferred(int item) const {
     const Node* const node = items_[item].node;
-    if (node == nullptr || !MayCopyFirstInput(*node)) return false;
-    const auto value =
+    if (node == nullptr || !MakesListVersion(*node)) return false;
+    const auto list =
         sources_[item].empty() ? readers_left_.end() : readers_left_.find(sources_[item].front());
-    return value != readers_left_.end() && value->second > 1;
+    return list != readers_left_.end() && list->second > 1;
   }
 
   // `item` has run: updates for which it was the last other reader need not wait any longer.

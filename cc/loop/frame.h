@@ -55,8 +55,8 @@ struct Item {
 // The items of `frame`, each behind all that it reads or waits for in the same iteration.
 //
 // Sequential execution in this order is one of the orders that the executor allows. Among those it
-// is the one that defers ops that change a list (TensorListSetItem and so on) or a sum (AddSlices)
-// until all other readers of it have run, or nothing else can: the update then finds itself the
+// is the one that defers ops that make a new version of a list (TensorListSetItem and so on) until
+// all other readers of that list have run, or nothing else can: the update then finds itself the
 // only owner and works in place. FailedPrecondition where the items wait for each other.
 absl::StatusOr<std::vector<Item>> OrderOf(const Frame& frame);
 
