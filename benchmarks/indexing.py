@@ -36,7 +36,7 @@ def _loss(read: Read, steps: int | None = None) -> Loss:
 
     def loss(x: tf.Tensor) -> tf.Tensor:
         step = lambda i, h: (h * 0.5 + read(x, i),)  # noqa: E731
-        (h,) = loop(steps or x.shape[0], step, tf.zeros_like(read(x, 0)))
+        (h,) = loop(steps or x.shape[0], step, tf.zeros_like(read(x, tf.constant(0))))
         return tf.reduce_sum(h * h)
 
     return loss
