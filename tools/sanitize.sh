@@ -17,7 +17,7 @@ folder=$(realpath "${1:-build-sanitize}")
 python=$(command -v "${PYTHON:-python3}")
 tests=(array_store_test array_store_race_test array_store_random_test slot_shapes_test
   sparse_vector_test mutable_tensors_test functors_test array_resource_test list_variant_test
-  persistent_list_test accumulators_test graph_test functors_gpu_emulated_test slice_gradient_test
+  persistent_list_test accumulators_test graph_test functors_gpu_emulated_test slices_test
   pooled_tensor_test loop_test)
 
 # build SANITIZERS TARGETS...

@@ -14,23 +14,6 @@ using tensorflow::DataType;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// A cpu::ParallelFor over the device's intra-op pool.
-class IntraOpPool {
- public:
-  explicit IntraOpPool(tensorflow::OpKernelContext* ctx) : ctx_(ctx) {}
-
-  void operator()(int64_t total, int64_t cost, cpu::Work work) const {
-    // What is done sooner than a thread wakes up is done here.
-    constexpr int64_t kWorthSharing = 32768;
-    if (total * cost < kWorthSharing) return work(0, total);
-    const auto& workers = *ctx_->device()->tensorflow_cpu_worker_threads();
-    tensorflow::Shard(workers.num_threads, workers.workers, total, cost, work);
-  }
-
- private:
-  tensorflow::OpKernelContext* const ctx_;
-};
-
 // Objects (strings, variants) are in host memory wherever their kernel runs.
 bool InDeviceMemory(tensorflow::OpKernelContext* ctx, const Tensor& tensor) {
   return OnGpu(ctx) && tensorflow::DataTypeCanUseMemcpy(tensor.dtype());
@@ -50,6 +33,13 @@ absl::Status OnQueue(tensorflow::OpKernelContext* ctx, Work work) {
 }
 
 }  // namespace
+
+void IntraOpPool::operator()(int64_t total, int64_t cost, cpu::Work work) const {
+  constexpr int64_t kWorthSharing = 32768;
+  if (total * cost < kWorthSharing) return work(0, total);
+  const auto& workers = *ctx_->device()->tensorflow_cpu_worker_threads();
+  tensorflow::Shard(workers.num_threads, workers.workers, total, cost, work);
+}
 
 bool OnGpu(tensorflow::OpKernelContext* ctx) {
   return ctx->device()->attributes().device_type() == tensorflow::DEVICE_GPU;
@@ -81,15 +71,6 @@ absl::Status DeviceElementOps::Add(const Tensor& left, const Tensor& right, Tens
   }
   cpu::Add(left, right, IntraOpPool(ctx_), out);
   return absl::OkStatus();
-}
-
-void DeviceElementOps::AddToBox(const Tensor& addend, int64_t begin, const cpu::Box& box,
-                                Tensor* sum) {
-  cpu::AddToBox(addend, begin, box, IntraOpPool(ctx_), sum);
-}
-
-void DeviceElementOps::TakeFromBox(const cpu::Box& box, Tensor* sum, int64_t begin, Tensor* taken) {
-  cpu::TakeFromBox(box, IntraOpPool(ctx_), sum, begin, taken);
 }
 
 absl::Status DeviceElementOps::Pack(absl::Span<const Piece> pieces, Tensor* out) {

@@ -11,6 +11,17 @@ namespace tensor_array_grad {
 // device memory: their values must not be read or written but through DeviceElementOps.
 bool OnGpu(tensorflow::OpKernelContext* ctx);
 
+// A cpu::ParallelFor over the intra-op pool of the kernel's device. What is done sooner than a
+// thread wakes up is done on the calling thread. Lives no longer than the context.
+class IntraOpPool {
+ public:
+  explicit IntraOpPool(tensorflow::OpKernelContext* ctx) : ctx_(ctx) {}
+  void operator()(int64_t total, int64_t cost, cpu::Work work) const;
+
+ private:
+  tensorflow::OpKernelContext* const ctx_;
+};
+
 // The ElementOps of a kernel: allocates through the kernel's context and computes where the kernel
 // was placed. On a CPU that is the calling thread and the device's intra-op pool; on a GPU the
 // device's stream, where work is queued and not waited for. Costs nothing until it is asked for
@@ -26,12 +37,6 @@ class DeviceElementOps : public ElementOps {
   absl::Status Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right,
                    tensorflow::Tensor* out) override;
   absl::Status Pack(absl::Span<const Piece> pieces, tensorflow::Tensor* out) override;
-
-  // As the functions of cpu:: of these names. Require: not on a GPU.
-  void AddToBox(const tensorflow::Tensor& addend, int64_t begin, const cpu::Box& box,
-                tensorflow::Tensor* sum);
-  void TakeFromBox(const cpu::Box& box, tensorflow::Tensor* sum, int64_t begin,
-                   tensorflow::Tensor* taken);
 
  private:
   tensorflow::OpKernelContext* const ctx_;

@@ -20,24 +20,26 @@ using ParallelFor = absl::FunctionRef<void(int64_t total, int64_t cost, Work wor
 void Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right, ParallelFor run,
          tensorflow::Tensor* out);
 
-// A part of a tensor: in dimension d, sizes[d] values that are steps[d] apart; `first` is the
-// number of the first value of all. No dimensions: that value alone.
+// A part of a tensor, wherever it begins: in dimension d, sizes[d] values that are steps[d] apart.
+// No dimensions: one value.
 struct Box {
   using Sizes = absl::InlinedVector<int64_t, 4>;
-  int64_t first = 0;
   Sizes sizes, steps;
+
+  int64_t values() const;
 };
 
-// Adds as many values of `addend` as the box has, in row-major order from number `begin` on, to the
-// values of `sum` that the box holds. Requires: CanAdd(dtype), one dtype; the box lies in `sum` and
-// names no value twice.
-void AddToBox(const tensorflow::Tensor& addend, int64_t begin, Box box, ParallelFor run,
-              tensorflow::Tensor* sum);
+// Adds row i of `addend`, as many values as the box has, in row-major order, to those of `sum` that
+// the box holds when it begins at value starts[i]; leaves out the row if that is negative.
+// Requires: CanAdd(dtype), one dtype; each box lies in `sum`, and no value is named twice unless
+// `run` works on the calling thread alone.
+void AddRows(const tensorflow::Tensor& addend, const Box& box, absl::Span<const int64_t> starts,
+             ParallelFor run, tensorflow::Tensor* sum);
 
-// Moves as many values of `sum` as the box has into `taken`, from number `begin` on, and leaves -0
-// in their place: what is added to -0 is the sum, whatever its sign. Requires the same.
-void TakeFromBox(Box box, ParallelFor run, tensorflow::Tensor* sum, int64_t begin,
-                 tensorflow::Tensor* taken);
+// Moves the values of `sum` that the boxes hold into the rows of `taken`, and leaves -0 in their
+// place: what is added to -0 is the sum, whatever its sign. Requires the same.
+void TakeRows(const Box& box, absl::Span<const int64_t> starts, ParallelFor run,
+              tensorflow::Tensor* sum, tensorflow::Tensor* taken);
 
 // Fills `out` with zeros. Requires: CanZero(dtype).
 void Zero(ParallelFor run, tensorflow::Tensor* out);

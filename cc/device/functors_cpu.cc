@@ -75,7 +75,6 @@ void AddAll(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* ou
 // other in memory become one.
 Box Simplified(const Box& box) {
   Box simple;
-  simple.first = box.first;
   for (size_t d = 0; d < box.sizes.size(); ++d) {
     if (box.sizes[d] == 1) continue;
     if (!simple.sizes.empty() && simple.steps.back() == box.sizes[d] * box.steps[d]) {
@@ -93,27 +92,47 @@ Box Simplified(const Box& box) {
   return simple;
 }
 
-// Where the row `row` of the box, a run along its last dimension, begins.
-int64_t StartOfRow(const Box& box, int64_t row) {
-  int64_t start = box.first;
+// How far behind the first value of the box its run number `run` begins, along its last dimension.
+int64_t StartOfRun(const Box& box, int64_t run) {
+  int64_t start = 0;
   for (size_t d = box.sizes.size() - 1; d-- > 0;) {
-    start += row % box.sizes[d] * box.steps[d];
-    row /= box.sizes[d];
+    start += run % box.sizes[d] * box.steps[d];
+    run /= box.sizes[d];
   }
   return start;
 }
 
-// Calls work(values, at, n, step) for each run of values in the box: the first of them in `sum`,
-// the number of that among those of the box, how many there are and how far apart. Covers [begin,
-// end).
+// Calls work(values, at, n, step) for each run of values in a row: the first of them in the sum,
+// the number of that among those of the row, how many there are and how far apart. Covers [begin,
+// end) of the row, whose first value in the sum is `first`.
 template <typename T, typename RunWork>
-void ForEachRun(const Box& box, int64_t begin, int64_t end, T* sum, RunWork work) {
+void ForEachRun(const Box& box, int64_t begin, int64_t end, T* first, RunWork work) {
   const int64_t width = box.sizes.back(), step = box.steps.back();
   for (int64_t at = begin; at < end;) {
     const int64_t column = at % width, n = std::min(width - column, end - at);
-    work(sum + StartOfRow(box, at / width) + column * step, at, n, step);
+    work(first + StartOfRun(box, at / width) + column * step, at, n, step);
     at += n;
   }
+}
+
+// The same for all rows, where `at` counts the values of all.
+template <typename T, typename RunWork>
+void ForEachRunOfRows(const Box& given, absl::Span<const int64_t> starts, ParallelFor run, T* sum,
+                      RunWork work) {
+  const Box box = Simplified(given);
+  const int64_t width = box.values();
+  if (width == 0) return;
+  const auto rows = static_cast<int64_t>(starts.size());
+  run(rows * width, /*cost=*/1, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin / width; row * width < end; ++row) {
+      if (starts[row] < 0) continue;
+      const int64_t before = row * width;
+      ForEachRun(box, std::max(begin - before, int64_t{0}), std::min(end - before, width),
+                 sum + starts[row], [&](T* values, int64_t at, int64_t n, int64_t step) {
+                   work(values, before + at, n, step);
+                 });
+    }
+  });
 }
 
 template <typename T>
@@ -125,12 +144,6 @@ void AddRun(const T* addend, int64_t n, int64_t step, T* to) {
 template <typename T>
 void TakeRun(T* from, int64_t n, int64_t step, T* to) {
   for (int64_t i = 0; i < n; ++i) to[i] = std::exchange(from[i * step], static_cast<T>(-T(0)));
-}
-
-int64_t ValuesIn(const Box& box) {
-  int64_t total = 1;
-  for (const int64_t size : box.sizes) total *= size;
-  return total;
 }
 
 // Copies the part of `pieces` that falls into values [begin, end) of the output. `starts[i]` is
@@ -188,18 +201,22 @@ void Add(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* out) 
   }
 }
 
-void AddToBox(const Tensor& addend, int64_t begin, Box box, ParallelFor run, Tensor* sum) {
-  box = Simplified(box);
+int64_t Box::values() const {
+  int64_t total = 1;
+  for (const int64_t size : sizes) total *= size;
+  return total;
+}
+
+void AddRows(const Tensor& addend, const Box& box, absl::Span<const int64_t> starts,
+             ParallelFor run, Tensor* sum) {
   switch (sum->dtype()) {
-#define TAG_ADD(T)                                                        \
-  case tensorflow::DataTypeToEnum<T>::value:                              \
-    return run(ValuesIn(box), /*cost=*/1, [&](int64_t from, int64_t to) { \
-      const T* const values = Values<T>(addend) + begin;                  \
-      ForEachRun(box, from, to, Values<T>(sum),                           \
-                 [=](T* at_box, int64_t at, int64_t n, int64_t step) {    \
-                   AddRun(values + at, n, step, at_box);                  \
-                 });                                                      \
-    });
+#define TAG_ADD(T)                                                                 \
+  case tensorflow::DataTypeToEnum<T>::value:                                       \
+    return ForEachRunOfRows(                                                       \
+        box, starts, run, Values<T>(sum),                                          \
+        [values = Values<T>(addend)](T* to, int64_t at, int64_t n, int64_t step) { \
+          AddRun(values + at, n, step, to);                                        \
+        });
     TF_CALL_NUMBER_TYPES(TAG_ADD)
 #undef TAG_ADD
     default:
@@ -207,18 +224,16 @@ void AddToBox(const Tensor& addend, int64_t begin, Box box, ParallelFor run, Ten
   }
 }
 
-void TakeFromBox(Box box, ParallelFor run, Tensor* sum, int64_t begin, Tensor* taken) {
-  box = Simplified(box);
+void TakeRows(const Box& box, absl::Span<const int64_t> starts, ParallelFor run, Tensor* sum,
+              Tensor* taken) {
   switch (sum->dtype()) {
-#define TAG_TAKE(T)                                                       \
-  case tensorflow::DataTypeToEnum<T>::value:                              \
-    return run(ValuesIn(box), /*cost=*/1, [&](int64_t from, int64_t to) { \
-      T* const values = Values<T>(taken) + begin;                         \
-      ForEachRun(box, from, to, Values<T>(sum),                           \
-                 [=](T* at_box, int64_t at, int64_t n, int64_t step) {    \
-                   TakeRun(at_box, n, step, values + at);                 \
-                 });                                                      \
-    });
+#define TAG_TAKE(T)                                                                 \
+  case tensorflow::DataTypeToEnum<T>::value:                                        \
+    return ForEachRunOfRows(                                                        \
+        box, starts, run, Values<T>(sum),                                           \
+        [values = Values<T>(taken)](T* from, int64_t at, int64_t n, int64_t step) { \
+          TakeRun(from, n, step, values + at);                                      \
+        });
     TF_CALL_NUMBER_TYPES(TAG_TAKE)
 #undef TAG_TAKE
     default:

@@ -69,38 +69,46 @@ TEST(FunctorsTest, PackCopiesStrings) {
   EXPECT_EQ(ValuesOf<tstring>(out), (std::vector<tstring>{std::string(100, 'x'), "one"}));
 }
 
-TYPED_TEST(FunctorsTest, ABoxIsAddedToWhereItLies) {
+TYPED_TEST(FunctorsTest, RowsAreAddedWhereTheirBoxesLie) {
   using T = TypeParam;
   const auto numbers = [](int n) {
     std::vector<T> all;
     for (int i = 0; i < n; ++i) all.push_back(T(i));
     return all;
   };
-  // Rows 2 and 0 of a matrix [3, 5], of each the columns 1 and 3: what x[2::-2, 1::2] names.
-  const cpu::Box box{11, {2, 2}, {-10, 2}};
+  // Rows 2 and 0 of a matrix [3, 5], of each the columns 1 and 3, then 0 and 2: what x[2::-2, 1::2]
+  // and x[2::-2, :4:2] name. The row between them is left out.
+  const cpu::Box box{{2, 2}, {-10, 2}};
+  const std::vector<int64_t> starts{11, -1, 10};
   Tensor sum = TensorOf<T>({3, 5}, numbers(15));
-  cpu::AddToBox(TensorOf<T>({5}, {T(0), T(50), T(60), T(70), T(80)}), 1, box, ByThrees, &sum);
+  const Tensor addend = TensorOf<T>(
+      {12}, {T(50), T(60), T(70), T(80), T(0), T(0), T(0), T(0), T(1), T(2), T(3), T(4)});
+  cpu::AddRows(addend, box, starts, ByThrees, &sum);
   std::vector<T> want = numbers(15);
   want[11] = T(61), want[13] = T(73), want[1] = T(71), want[3] = T(83);
+  want[10] = T(11), want[12] = T(14), want[0] = T(3), want[2] = T(6);
   EXPECT_EQ(ValuesOf<T>(sum), want);
 
-  Tensor taken = TensorOf<T>({5}, std::vector<T>(5, T(9)));
-  cpu::TakeFromBox(box, ByThrees, &sum, 1, &taken);
-  EXPECT_EQ(ValuesOf<T>(taken), (std::vector<T>{T(9), T(61), T(73), T(71), T(83)}));
-  for (const int i : {1, 3, 11, 13}) want[i] = T(0);
+  Tensor taken = TensorOf<T>({12}, std::vector<T>(12, T(9)));
+  cpu::TakeRows(box, starts, ByThrees, &sum, &taken);
+  EXPECT_EQ(ValuesOf<T>(taken), (std::vector<T>{T(61), T(73), T(71), T(83), T(9), T(9), T(9), T(9),
+                                                T(11), T(14), T(3), T(6)}));
+  for (const int64_t start : {11, 10}) {
+    for (const int64_t step : {0, 2, -10, -8}) want[start + step] = T(0);
+  }
   EXPECT_EQ(ValuesOf<T>(sum), want);
 }
 
-TEST(FunctorsTest, WhatIsTakenFromABoxLeavesNegativeZeros) {
+TEST(FunctorsTest, WhatIsTakenLeavesNegativeZeros) {
   Tensor sum = Vec({1, 2}), taken = Vec({0});
-  cpu::TakeFromBox({1, {}, {}}, ByThrees, &sum, 0, &taken);
+  cpu::TakeRows({{}, {}}, {1}, ByThrees, &sum, &taken);
   EXPECT_TRUE(std::signbit(sum.vec<float>()(1)));
   EXPECT_THAT(taken, TensorEq(Vec({2})));
 }
 
 TEST(FunctorsTest, AnEmptyBoxChangesNothing) {
   Tensor sum = Vec({1, 2});
-  cpu::AddToBox(Vec({}), 0, {0, {3, 0}, {0, 1}}, ByThrees, &sum);
+  cpu::AddRows(Vec({}), {{3, 0}, {0, 1}}, {0}, ByThrees, &sum);
   EXPECT_THAT(sum, TensorEq(Vec({1, 2})));
 }
 

@@ -4,9 +4,10 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
+#include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,8 @@
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/device.h"
 #include "tensorflow/core/framework/function.h"
+#include "tensorflow/core/platform/errors.h"
+#include "tensorflow/core/platform/logging.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -35,13 +38,7 @@ constexpr int kPhase = 100;
 
 std::atomic<bool> enabled{true};
 
-// A rule and the count of its rewrites.
-struct CountedRule {
-  explicit CountedRule(std::unique_ptr<Rule> r)
-      : rule(std::move(r)), rewrites(absl::StrCat("graph.", rule->name())) {}
-  std::unique_ptr<Rule> rule;
-  Counter rewrites;
-};
+Counter failures("graph.failures");
 
 // Whether TENSOR_ARRAY_GRAD_RULES, a list of names separated by commas, allows the rule; all are
 // allowed where it is not set. For measuring what each rule brings (tools/ablate.py).
@@ -52,21 +49,18 @@ bool IsAllowed(absl::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// In the order in which they run. Never destroyed: a pass may run while the process ends.
-std::vector<std::unique_ptr<CountedRule>>& Rules() {
-  static auto* const rules = [] {
-    auto* all = new std::vector<std::unique_ptr<CountedRule>>;
-    all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulateRule>()));
-    all->push_back(std::make_unique<CountedRule>(std::make_unique<SliceSumRule>()));
-    all->push_back(std::make_unique<CountedRule>(std::make_unique<ConditionalRule>()));
-    all->push_back(std::make_unique<CountedRule>(std::make_unique<RecomputeRule>()));
-    all->push_back(std::make_unique<CountedRule>(std::make_unique<AccumulatorRule>()));
-    all->erase(std::remove_if(all->begin(), all->end(),
-                              [](const auto& rule) { return !IsAllowed(rule->rule->name()); }),
-               all->end());
-    return all;
-  }();
-  return *rules;
+// In the order in which they run.
+std::vector<std::unique_ptr<Rule>> AllRules() {
+  std::vector<std::unique_ptr<Rule>> all;
+  all.push_back(std::make_unique<AccumulateRule>());
+  all.push_back(std::make_unique<SliceSumRule>());
+  all.push_back(std::make_unique<ConditionalRule>());
+  all.push_back(std::make_unique<RecomputeRule>());
+  all.push_back(std::make_unique<AccumulatorRule>());
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [](const auto& rule) { return !IsAllowed(rule->name()); }),
+            all.end());
+  return all;
 }
 
 void Log(const Rule& rule, const std::vector<Rewrite>& done) {
@@ -96,30 +90,26 @@ bool RunsHere(const Node& node, const GraphOptimizationPassOptions& options) {
   return device == nullptr || device->IsLocal();
 }
 
-absl::Status ApplyEverywhere(CountedRule& counted, const GraphOptimizationPassOptions& options) {
-  Graph* const graph = options.graph->get();
-  // The nodes are collected first, by their ids: a rewrite adds and removes nodes, among them some
-  // that are still to come, and no id is used twice.
+// The ids of the nodes that the rule is for. They are collected first: a rewrite adds and removes
+// nodes, among them some that are still to come, and no id is used twice.
+std::vector<int> Candidates(const Rule& rule, const GraphOptimizationPassOptions& options) {
   std::vector<int> candidates;
-  for (const Node* node : graph->op_nodes()) {
-    if (node->type_string() == counted.rule->op() && RunsHere(*node, options)) {
+  for (const Node* node : (*options.graph)->op_nodes()) {
+    if (node->type_string() == rule.op() && RunsHere(*node, options)) {
       candidates.push_back(node->id());
     }
   }
-  std::vector<Rewrite> done;
-  for (int id : candidates) {
-    Node* const node = graph->FindNodeId(id);
-    if (node == nullptr) continue;
-    const absl::Status status = counted.rule->Apply(node, graph, &done);
-    if (!status.ok()) return status;
-  }
-  counted.rewrites.Add(static_cast<int64_t>(done.size()));
-  Log(*counted.rule, done);
-  return absl::OkStatus();
+  return candidates;
 }
 
-// Constructs the counters when the library is loaded, so that zeros are listed too.
-const bool rules_made = !Rules().empty();
+absl::Status Apply(const Rule& rule, const std::vector<int>& candidates, Graph* graph,
+                   std::vector<Rewrite>* done) {
+  for (int id : candidates) {
+    Node* const node = graph->FindNodeId(id);
+    if (node != nullptr) TF_RETURN_IF_ERROR(rule.Apply(node, graph, done));
+  }
+  return absl::OkStatus();
+}
 
 REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kPhase,
                       LinearGradientPass);
@@ -129,13 +119,47 @@ REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_REWRITE_FOR_EXE
 void SetGraphPassEnabled(bool value) { enabled.store(value, std::memory_order_relaxed); }
 bool IsGraphPassEnabled() { return enabled.load(std::memory_order_relaxed); }
 
+LinearGradientPass::LinearGradientPass() : LinearGradientPass(AllRules()) {}
+
+LinearGradientPass::LinearGradientPass(std::vector<std::unique_ptr<Rule>> rules) {
+  for (auto& rule : rules) {
+    auto rewrites = std::make_unique<Counter>(absl::StrCat("graph.", rule->name()));
+    rules_.push_back({std::move(rule), std::move(rewrites)});
+  }
+}
+
+absl::Status LinearGradientPass::ApplyAll(const GraphOptimizationPassOptions& options) const {
+  std::unique_ptr<Graph> before;
+  absl::Status status;
+  for (const CountedRule& counted : rules_) {
+    const std::vector<int> candidates = Candidates(*counted.rule, options);
+    if (candidates.empty()) continue;
+    if (before == nullptr) before = (*options.graph)->Clone();
+    std::vector<Rewrite> done;
+    try {
+      status = Apply(*counted.rule, candidates, options.graph->get(), &done);
+    } catch (const std::exception& error) {
+      status = absl::InternalError(error.what());
+    }
+    if (!status.ok()) {
+      *options.graph = std::move(before);
+      return absl::InternalError(absl::StrCat(counted.rule->name(), ": ", status.message()));
+    }
+    counted.rewrites->Add(static_cast<int64_t>(done.size()));
+    Log(*counted.rule, done);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status LinearGradientPass::Run(const GraphOptimizationPassOptions& options) {
   if (!IsGraphPassEnabled() || options.graph == nullptr || IsForXla(options)) {
     return absl::OkStatus();
   }
-  for (auto& counted : Rules()) {
-    const absl::Status status = ApplyEverywhere(*counted, options);
-    if (!status.ok()) return status;
+  const absl::Status applied = ApplyAll(options);
+  if (!applied.ok()) {
+    failures.Add();
+    LOG(WARNING) << "tensor_array_grad: a graph is left as it was, as a rule failed: "
+                 << applied.message();
   }
   return absl::OkStatus();
 }

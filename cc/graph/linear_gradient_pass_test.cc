@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
 #include "cc/core/counters.h"
 #include "cc/graph/node_util.h"
 #include "cc/testing/graph_under_test.h"
@@ -122,6 +127,39 @@ TEST_F(LinearGradientPassTest, ARewriteMayRemoveACandidateThatIsStillToCome) {
   RunRegisteredPasses();
   EXPECT_EQ(CountOf("AddN"), 0);
   EXPECT_EQ(CountOf("TensorArrayGrad>AddSlices"), 1);
+}
+
+// Removes the sums, and then fails.
+class FailingRule : public Rule {
+ public:
+  explicit FailingRule(bool throws) : throws_(throws) {}
+  const char* name() const override { return "failing"; }
+  const char* op() const override { return "AddN"; }
+  absl::Status Apply(Node* node, tensorflow::Graph* graph, std::vector<Rewrite>*) const override {
+    graph->RemoveNode(node);
+    if (throws_) throw std::bad_alloc();
+    return absl::InternalError("no way on");
+  }
+
+ private:
+  const bool throws_;
+};
+
+TEST_F(LinearGradientPassTest, ARuleThatFailsLeavesTheGraphAsItWas) {
+  for (const bool throws : {false, true}) {
+    std::vector<std::unique_ptr<Rule>> rules;
+    rules.push_back(std::make_unique<FailingRule>(throws));
+    auto* const pass = new LinearGradientPass(std::move(rules));  // stays, for its counters
+    const int64_t failures = ReadCounters()["graph.failures"];
+    const std::string before = graph()->ToGraphDefDebug().DebugString();
+    tensorflow::GraphOptimizationPassOptions options;
+    options.graph = &graph();
+    EXPECT_TRUE(pass->Run(options).ok());
+    EXPECT_EQ(graph()->ToGraphDefDebug().DebugString(), before);
+    EXPECT_EQ(CountOf("AddN"), 2);
+    EXPECT_EQ(ReadCounters()["graph.failures"], failures + 1);
+    EXPECT_EQ(ReadCounters()["graph.failing"], 0);
+  }
 }
 
 TEST_F(LinearGradientPassTest, APassWithoutAGraphIsNoError) {

@@ -17,7 +17,8 @@ using tensorflow::Graph;
 using tensorflow::Node;
 using tensorflow::NodeDef;
 
-// Merge, gate, push or pop and next step, forward and backward.
+// Merge, gate, push or pop and next step, forward and backward: the nodes of all accumulators that
+// are packed into one. Each of them costs about one node more.
 constexpr int kNodesOfRing = 8;
 
 // Whether the list never refuses one of the elements that `forward` pushes for being too many.
@@ -77,7 +78,8 @@ std::vector<Accumulator> Choose(const std::vector<Accumulator>& all, const LoopP
   }
   std::vector<Source> again;
   for (const Accumulator& one : each_step) again.push_back(one.value());
-  if (once.size() + each_step.size() == all.size() && values.StepNodesOf(again) < kNodesOfRing) {
+  const int saved = kNodesOfRing + static_cast<int>(each_step.size());
+  if (once.size() + each_step.size() == all.size() && values.StepNodesOf(again) < saved) {
     once.insert(once.end(), each_step.begin(), each_step.end());
   }
   return once;

@@ -13,8 +13,10 @@ namespace tensor_array_grad {
 //     backward step:  TensorListPopBack(list) -> i, ..
 //  -> backward step:  i = Sub(i at the end, steps taken + 1);  p = Equal(FloorMod(i, 2), 0)
 //
-// The ring of nodes of an accumulator is eight in each step, that of all that are packed into one
-// eight too. So what is the same in all steps (length and element shape of a list that is only
+// That is also how an index of x[:, i] is kept: Pack(0, i).
+//
+// An accumulator takes eight nodes in each step; all that are packed into one take eight and about
+// one each. So what is the same in all steps (length and element shape of a list that is only
 // read) is computed once, before the loop, whatever else is kept; the rest is computed again only
 // if then nothing is kept, and that is fewer nodes. A constant of the loop is alive in the last
 // step too, which is not taken: readers that would run there read it behind an Identity that waits.

@@ -30,9 +30,20 @@ bool IsCheap(const Node& node) {
       "Add",        "AddV2",     "Cast",         "Equal",   "FloorDiv",  "FloorMod",
       "Greater",    "Identity",  "GreaterEqual", "Less",    "LessEqual", "LogicalAnd",
       "LogicalNot", "LogicalOr", "Maximum",      "Minimum", "Mul",       "Neg",
-      "NotEqual",   "RealDiv",   "SelectV2",     "Sub"};
+      "NotEqual",   "RealDiv",   "SelectV2",     "Sub",     "Pack"};
+  if (IsOf(node, "ExpandDims")) {
+    const auto axis = IntegerOf(InputOf(node, 1));
+    return axis == 0 || axis == -1;
+  }
   if (ops->count(node.type_string()) == 0) return false;
   return !Divides(node) || IntegerOf(InputOf(node, 1)).value_or(0) != 0;
+}
+
+// What a cheap function makes of scalars: a vector, as an index is, or a scalar.
+Shape ShapeOfResult(const Node& node) {
+  if (IsOf(node, "Pack")) return {node.num_inputs()};
+  if (IsOf(node, "ExpandDims")) return {1};
+  return {};
 }
 
 bool IsComputed(const Node& node) { return IsCheap(node) || AsksAList(node) || node.IsConstant(); }
@@ -146,14 +157,20 @@ std::optional<Shape> StepValues::FindShape(Source value, int depth) {
     const bool scalar = IsScalarConstant(*Origin(*outside).node) || IsScalarCountAtEnd(*outside);
     return scalar ? std::optional<Shape>(Shape{}) : std::nullopt;
   }
-  if (!WaitsForBodyAlone(node, loops_.forward())) return std::nullopt;
+  for (const Edge* edge : node.in_edges()) {
+    if (edge->IsControlEdge() && !IsInAllSteps(edge->src(), depth)) return std::nullopt;
+  }
   if (IsScalarConstant(node)) return Shape{};
   if (AsksAList(node)) return ShapeOfAnswer(node);
   if (!IsCheap(node)) return std::nullopt;
   for (const Source& input : InputsOf(node)) {
     if (ShapeOf(input, depth + 1) != Shape{}) return std::nullopt;
   }
-  return Shape{};
+  return ShapeOfResult(node);
+}
+
+bool StepValues::IsInAllSteps(Node* node, int depth) {
+  return IsBodyGate(*node, loops_.forward()) || ShapeOf({node, 0}, depth + 1);
 }
 
 std::vector<Source> StepValues::PartsOf(const std::vector<Source>& values) const {

@@ -64,6 +64,8 @@ class StepValues {
   std::vector<Source> PartsOf(const std::vector<Source>& values) const;
   std::optional<Shape> ShapeOf(Source value, int depth);
   std::optional<Shape> FindShape(Source value, int depth);
+  // Whether `node` is alive in each step that is taken.
+  bool IsInAllSteps(tensorflow::Node* node, int depth);
 
   const LoopPair& loops_;
   std::map<std::pair<int, int>, std::optional<Shape>> shapes_;  // by Node::id() and slot

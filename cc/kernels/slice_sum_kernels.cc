@@ -1,27 +1,17 @@
 // The ops that SliceSumRule puts in the place of a sum with gradients of slices: AddSlices adds
-// them to the parts that they belong to, where stock adds tensors of the whole size. The others
-// bring it those that conditionals choose from.
-//
-// The values are those of stock's sum, in its order. What comes behind the sum so far is added to
-// it, one after the other. What comes before the sum is summed first: AddN([g, h, sum]) is
-// (g + h) + sum, and so is what one branch has summed. To that end the parts' values are taken out
-// of the sum, g and h are added to what is left there, and then what was taken is added. Values
-// that g and h share are taken out once: the second time there is nothing left but -0, which
-// changes no value it is added to.
+// them to the parts that they belong to (slice_adder.h), where stock adds tensors of the whole
+// size. The others bring it those that conditionals choose from.
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "cc/core/counters.h"
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/registration.h"
-#include "cc/slices/slice_gradient.h"
+#include "cc/slices/slice_adder.h"
 #include "cc/slices/slice_gradient_sum.h"
 #include "tensorflow/core/framework/variant.h"
 
@@ -33,119 +23,33 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-Counter in_place("slice_sums.in_place"), copied_bytes("slice_sums.copied_bytes"),
-    rows_added("slice_sums.rows");
+Counter copied_bytes("slice_sums.copied_bytes");
 
-// Calls work(begin, box) for each row of `gradient`: the number of its first value, and where it
-// belongs.
-template <typename RowWork>
-void ForEachRow(const SliceGradient& gradient, RowWork work) {
-  cpu::Box box = gradient.box;
-  const int64_t width = gradient.width();
-  for (size_t i = 0; i < gradient.starts.size(); ++i) {
-    box.first = gradient.starts[i];
-    work(static_cast<int64_t>(i) * width, box);
-  }
+using Inputs = absl::InlinedVector<const Tensor*, 8>;
+
+Inputs InputsOf(OpKernelContext* ctx) {
+  Inputs inputs(ctx->num_inputs());
+  for (int i = 0; i < ctx->num_inputs(); ++i) inputs[i] = &ctx->input(i);
+  return inputs;
 }
 
-// What the ops have in common: the attribute `addends`, and reading these.
-class SliceOp : public tensorflow::OpKernel {
+class AddSlicesOp : public tensorflow::OpKernel {
  public:
-  // The first addend's inputs begin with number `first`.
-  SliceOp(OpKernelConstruction* ctx, int first) : OpKernel(ctx), first_(first) {
-    std::vector<std::string> nodes;
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("addends", &nodes));
-    int inputs = first;
-    for (const std::string& node : nodes) {
-      tensorflow::NodeDef def;
-      OP_REQUIRES(ctx, def.ParseFromString(node), absl::InvalidArgumentError("no NodeDef"));
-      addends_.emplace_back();
-      OP_REQUIRES_OK(ctx, SliceGradientOp::Of(def, &addends_.back()));
-      inputs += addends_.back().num_inputs();
-    }
-    OP_REQUIRES(ctx, inputs == ctx->num_inputs(),
-                absl::InvalidArgumentError(
-                    absl::StrCat("The addends need ", inputs, " inputs, not ", ctx->num_inputs())));
+  explicit AddSlicesOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
+    OP_REQUIRES_OK(ctx, SliceAdder::Of(tensorflow::AttrSlice(def()), ctx->num_inputs(), &adder_));
   }
 
   bool IsExpensive() override { return false; }
 
- protected:
-  int addends() const { return static_cast<int>(addends_.size()); }
-
-  // Appends the terms of the next addend, whose inputs begin with *input, and moves that on.
-  absl::Status Read(OpKernelContext* ctx, int addend, int* input, SliceGradients* terms) const {
-    absl::InlinedVector<const Tensor*, 5> inputs;
-    for (int i = 0; i < addends_[addend].num_inputs(); ++i)
-      inputs.push_back(&ctx->input((*input)++));
-    return ReadTerms(addends_[addend], inputs, terms);
-  }
-
-  // An error as AddN's unless the terms are of that shape.
-  absl::Status RequireShape(const TensorShape& shape, absl::Span<const SliceGradient> terms) const {
-    for (size_t i = 0; i < terms.size(); ++i) {
-      if (terms[i].whole == shape) continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Inputs to operation ", name(),
-          " of type AddN must have the same size and shape.  Input 0: ", shape.DebugString(),
-          " != input ", i + 1, ": ", terms[i].whole.DebugString()));
-    }
-    return absl::OkStatus();
-  }
-
-  int first_input() const { return first_; }
-
- private:
-  std::vector<SliceGradientOp> addends_;
-  const int first_;
-};
-
-class AddSlicesOp : public SliceOp {
- public:
-  explicit AddSlicesOp(OpKernelConstruction* ctx) : SliceOp(ctx, 1) {
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("before", &before_));
-    OP_REQUIRES(ctx, before_ <= addends(),
-                absl::InvalidArgumentError(absl::StrCat("There are fewer addends than ", before_)));
-  }
-
-  void Compute(OpKernelContext* ctx) override { OP_REQUIRES_OK(ctx, Run(ctx)); }
-
- private:
-  absl::Status Run(OpKernelContext* ctx) {
-    SliceGradients terms;
-    absl::InlinedVector<size_t, 2> ends;
-    TF_RETURN_IF_ERROR(ReadGroups(ctx, &terms, &ends));
+  void Compute(OpKernelContext* ctx) override {
+    SliceAdder::Terms terms;
+    OP_REQUIRES_OK(ctx, adder_.Read(name(), InputsOf(ctx), &terms));
     Tensor* sum;
-    TF_RETURN_IF_ERROR(Begin(ctx, &sum));
-    DeviceElementOps ops(ctx);
-    size_t begin = 0;
-    for (const size_t end : ends) {
-      TF_RETURN_IF_ERROR(AddGroup(absl::MakeSpan(terms).subspan(begin, end - begin), &ops, sum));
-      begin = end;
-    }
-    return absl::OkStatus();
+    OP_REQUIRES_OK(ctx, Begin(ctx, &sum));
+    OP_REQUIRES_OK(ctx, SliceAdder::Add(terms, IntraOpPool(ctx), sum));
   }
 
-  // What is to be added, in order, and where each group of it ends; the terms of a group are summed
-  // first. An error where stock has one: the sum is then as it was.
-  absl::Status ReadGroups(OpKernelContext* ctx, SliceGradients* terms,
-                          absl::InlinedVector<size_t, 2>* ends) const {
-    int input = first_input();
-    for (int i = 0; i < addends(); ++i) {
-      TF_RETURN_IF_ERROR(Read(ctx, i, &input, terms));
-      if (i == 0 || i >= before_) ends->emplace_back();
-      ends->back() = terms->size();
-    }
-    TF_RETURN_IF_ERROR(RequireShape(ctx->input(0).shape(), *terms));
-    for (const SliceGradient& term : *terms) {
-      if (term.values.dtype() == ctx->input_dtype(0)) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(name(), ": gradients of ", DataTypeString(term.values.dtype()),
-                       " cannot be added to ", DataTypeString(ctx->input_dtype(0))));
-    }
-    return absl::OkStatus();
-  }
-
+ private:
   // Makes output 0, which begins as input 0: in its buffer where nothing else holds that, else in a
   // copy.
   static absl::Status Begin(OpKernelContext* ctx, Tensor** sum) {
@@ -154,7 +58,7 @@ class AddSlicesOp : public SliceOp {
     TF_RETURN_IF_ERROR(
         ctx->forward_input_or_allocate_output({0}, 0, before.shape(), sum, &forwarded));
     if (forwarded == 0) {
-      in_place.Add();
+      SliceAdder::CountInPlace();
     } else if (before.TotalBytes() > 0) {
       std::memcpy((*sum)->data(), before.data(), before.TotalBytes());
       copied_bytes.Add(static_cast<int64_t>(before.TotalBytes()));
@@ -162,47 +66,34 @@ class AddSlicesOp : public SliceOp {
     return absl::OkStatus();
   }
 
-  static absl::Status AddGroup(absl::Span<const SliceGradient> group, DeviceElementOps* ops,
-                               Tensor* sum) {
-    const auto add = [&](const SliceGradient& term) {
-      ForEachRow(term, [&](int64_t begin, const cpu::Box& box) {
-        ops->AddToBox(term.values, begin, box, sum);
-      });
-    };
-    // One needs no care: g + sum is sum + g.
-    std::vector<SliceGradient> taken;
-    if (group.size() > 1) taken.assign(group.begin(), group.end());
-    for (SliceGradient& part : taken) {
-      TF_RETURN_IF_ERROR(ops->Allocate(sum->dtype(), part.values.shape(), &part.values));
-      ForEachRow(part, [&](int64_t begin, const cpu::Box& box) {
-        ops->TakeFromBox(box, sum, begin, &part.values);
-      });
-    }
-    for (const SliceGradient& term : group) {
-      add(term);
-      rows_added.Add(static_cast<int64_t>(term.starts.size()));
-    }
-    for (const SliceGradient& part : taken) add(part);
-    return absl::OkStatus();
-  }
-
-  int before_ = 0;
+  SliceAdder adder_;
 };
 
-class SliceGradientsOp : public SliceOp {
+class SliceGradientsOp : public tensorflow::OpKernel {
  public:
-  explicit SliceGradientsOp(OpKernelConstruction* ctx) : SliceOp(ctx, 0) {}
+  explicit SliceGradientsOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
+    OP_REQUIRES_OK(ctx,
+                   SliceAddends::Of(tensorflow::AttrSlice(def()), ctx->num_inputs(), &addends_));
+  }
+
+  bool IsExpensive() override { return false; }
 
   void Compute(OpKernelContext* ctx) override {
+    const Inputs inputs = InputsOf(ctx);
     SliceGradients terms;
-    int input = first_input();
-    for (int i = 0; i < addends(); ++i) OP_REQUIRES_OK(ctx, Read(ctx, i, &input, &terms));
-    OP_REQUIRES_OK(ctx, RequireShape(terms.front().whole, terms));
+    int input = 0;
+    for (int i = 0; i < addends_.size(); ++i) {
+      OP_REQUIRES_OK(ctx, addends_.Read(i, inputs, &input, &terms));
+    }
+    OP_REQUIRES_OK(ctx, RequireShape(name(), terms.front().whole, terms));
     SliceGradientSum sum{{terms.begin(), terms.end()}};
     Tensor* output;
     OP_REQUIRES_OK(ctx, ctx->allocate_output(0, TensorShape(), &output));
     output->scalar<tensorflow::Variant>()() = std::move(sum);
   }
+
+ private:
+  SliceAddends addends_;
 };
 
 class LastRowOfZerosOp : public tensorflow::OpKernel {

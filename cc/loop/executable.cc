@@ -39,7 +39,7 @@ absl::Status MakeKernel(const Node& node, OpKernelConstruction* ctx, NodeKernel*
   }
   made->kernel.reset(kernel);
   if (kernel->AsAsync() != nullptr && !EndsInline(node)) return Left("asynchronous kernel", node);
-  made->small = SmallOpFor(node);
+  made->small = SmallOpFor(node, device->GetAllocator(tensorflow::AllocatorAttributes()));
   made->outputs_required = std::make_unique<bool[]>(std::max(1, node.num_outputs()));
   for (const Edge* edge : node.out_edges()) {
     if (!edge->IsControlEdge()) made->outputs_required[edge->src_output()] = true;

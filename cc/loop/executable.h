@@ -17,7 +17,7 @@ namespace tensor_array_grad {
 // What one node of a program needs at run time.
 struct NodeKernel {
   std::unique_ptr<tensorflow::OpKernel> kernel;  // null for nodes that no instruction runs
-  SmallOp small = nullptr;
+  SmallOp small;
   std::unique_ptr<bool[]> outputs_required;
   tensorflow::NodeDef def;  // of nodes without a kernel: what errors name
 };

@@ -26,7 +26,6 @@ Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int
     : executable_(executable),
       ctx_(ctx),
       params_(*ctx->params()),
-      allocator_(ctx->device()->GetAllocator(tensorflow::AllocatorAttributes())),
       registers_(executable.program.registers),
       flags_(executable.program.flags, 0),
       pace_(threads) {
@@ -123,18 +122,18 @@ bool Interpreter::Holds(const Flags& guards) const {
 }
 
 bool Interpreter::RunSmall(const Instruction& instruction, const NodeKernel& node) {
-  Operand operands[3];
+  Operand operands[kMostSmallOperands];
   const size_t count = instruction.inputs.size();
   for (size_t i = 0; i < count; ++i) {
     const Read& read = instruction.inputs[i];
     operands[i] = {&registers_[read.reg], read.last};
   }
-  return node.small({operands, count}, allocator_, &registers_[instruction.outputs[0]]);
+  return node.small({operands, count}, &registers_[instruction.outputs[0]]);
 }
 
 absl::Status Interpreter::RunKernel(const Instruction& instruction) {
   const NodeKernel& node = executable_.kernels[instruction.node];
-  if (node.small != nullptr && instruction.outputs[0] >= 0 && RunSmall(instruction, node)) {
+  if (node.small.run != nullptr && instruction.outputs[0] >= 0 && RunSmall(instruction, node)) {
     for (const Read& read : instruction.inputs) {
       if (read.last) registers_[read.reg].ReleaseTensor();
     }

@@ -61,7 +61,6 @@ class Interpreter {
   const Executable& executable_;
   tensorflow::OpKernelContext* const ctx_;
   tensorflow::OpKernelContext::Params params_;
-  tensorflow::Allocator* const allocator_;
   std::vector<Value> registers_;
   std::vector<char> flags_;  // by condition
   std::vector<tensorflow::TensorValue> inputs_;

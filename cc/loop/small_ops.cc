@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "cc/core/pooled_tensor.h"
+#include "cc/loop/small_indexing.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Allocator;
 using tensorflow::DataType;
 using tensorflow::DataTypeToEnum;
 using tensorflow::Tensor;
@@ -58,14 +58,11 @@ bool MayReuse(const Operand& operand, DataType dtype) {
 }
 
 // The buffer of an operand where it may be written, else a new one. Both have the result's shape.
-Tensor Target(const Operand& first, const Operand& second, DataType dtype, Allocator* allocator) {
+Tensor Target(const Operand& first, const Operand& second, DataType dtype, const SmallOp& op) {
   for (const Operand* operand : {&first, &second}) {
     if (MayReuse(*operand, dtype)) return *operand->value->tensor();
   }
-  const tensorflow::TensorShape& shape = first.value->tensor()->shape();
-  Tensor target;
-  if (!MakePooledTensor(dtype, shape, &target)) target = Tensor(allocator, dtype, shape);
-  return target;
+  return MakeSmallTensor(op, dtype, first.value->tensor()->shape());
 }
 
 bool IsSmall(const Tensor& tensor, DataType dtype) {
@@ -74,7 +71,7 @@ bool IsSmall(const Tensor& tensor, DataType dtype) {
 
 // result[i] = F(a[i], b[i]), where one of them may be a scalar instead.
 template <typename T, typename F>
-bool BinaryOnTensors(Operands operands, Allocator* allocator, Value* result) {
+bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
   using R = decltype(F()(T(), T()));
   Tensor* const a = operands[0].value->tensor();
   Tensor* const b = operands[1].value->tensor();
@@ -87,7 +84,7 @@ bool BinaryOnTensors(Operands operands, Allocator* allocator, Value* result) {
   const T* const x = DataOf<T>(*a);
   const T* const y = DataOf<T>(*b);
   Tensor target =
-      Target(operands[a_is_scalar ? 1 : 0], operands[b_is_scalar ? 0 : 1], result_dtype, allocator);
+      Target(operands[a_is_scalar ? 1 : 0], operands[b_is_scalar ? 0 : 1], result_dtype, op);
   if (!target.IsInitialized()) return false;  // out of memory: the kernel has the words for it
   R* const z = static_cast<R*>(target.data());
   const F f;
@@ -105,26 +102,26 @@ bool BinaryOnTensors(Operands operands, Allocator* allocator, Value* result) {
 }
 
 template <typename T, typename F>
-bool Binary(Operands operands, Allocator* allocator, Value* result) {
+bool Binary(Operands operands, const SmallOp& op, Value* result) {
   T a, b;
   if (operands[0].value->Get(&a) && operands[1].value->Get(&b)) {
     result->SetScalar(F()(a, b));
     return true;
   }
   if (operands[0].value->is_scalar() && operands[1].value->is_scalar()) return false;
-  return BinaryOnTensors<T, F>(operands, allocator, result);
+  return BinaryOnTensors<T, F>(operands, op, result);
 }
 
 // AddN of two, which does not broadcast.
 template <typename T>
-bool AddTwo(Operands operands, Allocator* allocator, Value* result) {
+bool AddTwo(Operands operands, const SmallOp& op, Value* result) {
   if (operands[0].value->is_scalar() != operands[1].value->is_scalar()) return false;
-  return Binary<T, Add>(operands, allocator, result);
+  return Binary<T, Add>(operands, op, result);
 }
 
 // The same on scalars only.
 template <typename T, typename F>
-bool BinaryOfScalars(Operands operands, Allocator*, Value* result) {
+bool BinaryOfScalars(Operands operands, const SmallOp&, Value* result) {
   T a, b;
   if (!operands[0].value->Get(&a) || !operands[1].value->Get(&b)) return false;
   result->SetScalar(F()(a, b));
@@ -134,7 +131,7 @@ bool BinaryOfScalars(Operands operands, Allocator*, Value* result) {
 // Quotients and remainders round down; a division by zero is the kernel's to report, and that of
 // the least number by -1 overflows.
 template <typename T, bool kRemainder>
-bool FloorDivide(Operands operands, Allocator*, Value* result) {
+bool FloorDivide(Operands operands, const SmallOp&, Value* result) {
   T a, b;
   if (!operands[0].value->Get(&a) || !operands[1].value->Get(&b) || b == 0 || b == -1) return false;
   const T remainder = a % b;
@@ -145,7 +142,7 @@ bool FloorDivide(Operands operands, Allocator*, Value* result) {
 }
 
 template <typename T>
-bool Negate(Operands operands, Allocator* allocator, Value* result) {
+bool Negate(Operands operands, const SmallOp& op, Value* result) {
   T a;
   if (operands[0].value->Get(&a)) {
     result->SetScalar(static_cast<T>(-Wide(a)));
@@ -156,7 +153,7 @@ bool Negate(Operands operands, Allocator* allocator, Value* result) {
   if (!IsSmall(*tensor, DataTypeToEnum<T>::value)) return false;
   const T* const x = DataOf<T>(*tensor);
   const int64_t n = tensor->NumElements();
-  Tensor target = Target(operands[0], operands[0], tensor->dtype(), allocator);
+  Tensor target = Target(operands[0], operands[0], tensor->dtype(), op);
   if (!target.IsInitialized()) return false;
   T* const z = static_cast<T*>(target.data());
   for (int64_t i = 0; i < n; ++i) z[i] = static_cast<T>(-Wide(x[i]));
@@ -165,12 +162,12 @@ bool Negate(Operands operands, Allocator* allocator, Value* result) {
 }
 
 template <typename T>
-bool SquareOf(Operands operands, Allocator* allocator, Value* result) {
+bool SquareOf(Operands operands, const SmallOp& op, Value* result) {
   const Operand twice[] = {{operands[0].value, operands[0].last}, {operands[0].value, false}};
-  return Binary<T, Mul>(twice, allocator, result);
+  return Binary<T, Mul>(twice, op, result);
 }
 
-bool Not(Operands operands, Allocator*, Value* result) {
+bool Not(Operands operands, const SmallOp&, Value* result) {
   bool a;
   if (!operands[0].value->Get(&a)) return false;
   result->SetScalar(!a);
@@ -178,7 +175,7 @@ bool Not(Operands operands, Allocator*, Value* result) {
 }
 
 template <typename From, typename To>
-bool CastScalar(Operands operands, Allocator*, Value* result) {
+bool CastScalar(Operands operands, const SmallOp&, Value* result) {
   From a;
   if (!operands[0].value->Get(&a)) return false;
   result->SetScalar(static_cast<To>(a));
@@ -188,7 +185,7 @@ bool CastScalar(Operands operands, Allocator*, Value* result) {
 // A choice between two values of one shape by a scalar. The result is the chosen tensor if nothing
 // else holds that, else a copy, as in the kernel. Sharing the buffer instead would save the copy,
 // but change sums: AddN begins with the first input that nothing else holds.
-bool Choose(Operands operands, Allocator* allocator, Value* result) {
+bool Choose(Operands operands, const SmallOp& op, Value* result) {
   bool first;
   if (!operands[0].value->Get(&first)) return false;
   const Operand& chosen = operands[first ? 1 : 2];
@@ -202,7 +199,7 @@ bool Choose(Operands operands, Allocator* allocator, Value* result) {
   const DataType dtype = tensor.dtype();
   const bool same_size = other.value->is_scalar() || tensor.IsSameSize(*other.value->tensor());
   if (!IsSmall(tensor, dtype) || !same_size) return false;
-  Tensor target = Target(chosen, chosen, dtype, allocator);
+  Tensor target = Target(chosen, chosen, dtype, op);
   if (!target.IsInitialized()) return false;
   if (target.data() != tensor.data()) {
     std::memcpy(target.data(), tensor.data(), tensor.TotalBytes());
@@ -212,12 +209,12 @@ bool Choose(Operands operands, Allocator* allocator, Value* result) {
 }
 
 using Key = std::pair<std::string, DataType>;
-using Table = std::map<Key, SmallOp>;
+using Table = std::map<Key, SmallOp::Run>;
 
 template <typename T>
 void AddNumeric(Table* table) {
   constexpr DataType t = DataTypeToEnum<T>::value;
-  const std::pair<const char*, SmallOp> rows[] = {
+  const std::pair<const char*, SmallOp::Run> rows[] = {
       {"Add", Binary<T, Add>},
       {"AddV2", Binary<T, Add>},
       {"AddN", AddTwo<T>},
@@ -266,8 +263,8 @@ const Table& SmallOps() {
 }
 
 // Conversions that round as the hardware does and never overflow.
-SmallOp CastFor(DataType from, DataType to) {
-  static const auto* const table = new std::map<std::pair<DataType, DataType>, SmallOp>{
+SmallOp::Run CastFor(DataType from, DataType to) {
+  static const auto* const table = new std::map<std::pair<DataType, DataType>, SmallOp::Run>{
       {{tensorflow::DT_INT32, tensorflow::DT_INT64}, CastScalar<int32_t, int64_t>},
       {{tensorflow::DT_INT32, tensorflow::DT_FLOAT}, CastScalar<int32_t, float>},
       {{tensorflow::DT_INT32, tensorflow::DT_DOUBLE}, CastScalar<int32_t, double>},
@@ -284,9 +281,7 @@ SmallOp CastFor(DataType from, DataType to) {
   return found == table->end() ? nullptr : found->second;
 }
 
-}  // namespace
-
-SmallOp SmallOpFor(const tensorflow::Node& node) {
+SmallOp::Run ComputationFor(const tensorflow::Node& node) {
   const std::string& op = node.type_string();
   if (op == "Cast") return CastFor(node.input_type(0), node.output_type(0));
   if (op == "AddN" && node.num_inputs() != 2) return nullptr;
@@ -294,6 +289,22 @@ SmallOp SmallOpFor(const tensorflow::Node& node) {
   (void)TryGetNodeAttr(node.attrs(), "T", &dtype);
   const auto found = SmallOps().find({op, dtype});
   return found == SmallOps().end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+Tensor MakeSmallTensor(const SmallOp& op, DataType dtype, const tensorflow::TensorShape& shape) {
+  Tensor made;
+  if (!MakePooledTensor(dtype, shape, &made)) made = Tensor(op.allocator, dtype, shape);
+  return made;
+}
+
+SmallOp SmallOpFor(const tensorflow::Node& node, tensorflow::Allocator* allocator) {
+  if (node.num_inputs() > kMostSmallOperands) return {};
+  SmallOp op = SmallIndexingFor(node);
+  if (op.run == nullptr) op.run = ComputationFor(node);
+  op.allocator = allocator;
+  return op;
 }
 
 }  // namespace tensor_array_grad

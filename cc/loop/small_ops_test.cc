@@ -27,7 +27,7 @@ using tensorflow::DT_INT64;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// The small op for a node of that op and type; null if there is none.
+// The small op for a node of that op and type; without a `run` if there is none.
 SmallOp Find(const std::string& op, DataType dtype) {
   GraphUnderTest graph;
   const tensorflow::OpDef* def = nullptr;
@@ -41,7 +41,7 @@ SmallOp Find(const std::string& op, DataType dtype) {
   tensorflow::NodeDef& node = graph.Add("node", op, inputs);
   if (def->attr_size() > 0) GraphUnderTest::Set(node, "T", dtype);
   if (op == "AddN") GraphUnderTest::Set(node, "N", 2);
-  return SmallOpFor(*graph.Find("node"));
+  return SmallOpFor(*graph.Find("node"), tensorflow::cpu_allocator());
 }
 
 template <typename T>
@@ -62,9 +62,7 @@ Tensor VecOf(const std::vector<T>& values) {
   return tensor;
 }
 
-bool Call(SmallOp op, std::vector<Operand> operands, Value* result) {
-  return op(operands, tensorflow::cpu_allocator(), result);
-}
+bool Call(SmallOp op, std::vector<Operand> operands, Value* result) { return op(operands, result); }
 
 // ---- arithmetic against plain C++
 // ----------------------------------------------------------------
@@ -114,7 +112,7 @@ template <typename T, typename F>
 void ExpectBinary(const std::string& op, F want) {
   using R = decltype(want(T(), T()));
   const SmallOp small = Find(op, DataTypeToEnum<T>::value);
-  ASSERT_NE(small, nullptr) << op;
+  ASSERT_NE(small.run, nullptr) << op;
   const std::vector<T> all = Interesting<T>();
   for (T a : all) {
     std::vector<T> as(all.size(), a);
@@ -357,7 +355,7 @@ TEST(SmallSelectTest, ChosenValueThatIsReadAgainIsCopied) {
 
 TEST(SmallSelectTest, ChoosesBetweenNumbersOfEachType) {
   for (DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_INT32, DT_INT64, DT_BOOL}) {
-    EXPECT_NE(Find("SelectV2", dtype), nullptr);
+    EXPECT_NE(Find("SelectV2", dtype).run, nullptr);
   }
   Value condition = Number(false), t = Number(true), e = Of(Tensor(false)), result;
   bool got = true;
@@ -384,8 +382,8 @@ void ExpectCast(std::vector<From> numbers) {
   tensorflow::NodeDef& node = graph.Add("cast", "Cast", {"x"});
   GraphUnderTest::Set(node, "SrcT", DataTypeToEnum<From>::value);
   GraphUnderTest::Set(node, "DstT", DataTypeToEnum<To>::value);
-  const SmallOp cast = SmallOpFor(*graph.Find("cast"));
-  ASSERT_NE(cast, nullptr);
+  const SmallOp cast = SmallOpFor(*graph.Find("cast"), tensorflow::cpu_allocator());
+  ASSERT_NE(cast.run, nullptr);
   for (From number : numbers) {
     Value x = Number(number), result;
     To got{};
@@ -412,14 +410,14 @@ TEST(SmallCastTest, NumbersThatFitOrRound) {
 
 TEST(SmallOpForTest, WhatIsNotExactElementByElementIsTheKernels) {
   for (const char* op : {"Maximum", "Minimum", "FloorDiv", "FloorMod"}) {
-    EXPECT_EQ(Find(op, DT_FLOAT), nullptr) << op;
-    EXPECT_EQ(Find(op, DT_DOUBLE), nullptr) << op;
+    EXPECT_EQ(Find(op, DT_FLOAT).run, nullptr) << op;
+    EXPECT_EQ(Find(op, DT_DOUBLE).run, nullptr) << op;
   }
   for (const char* op : {"AddV2", "Mul", "Less", "Equal", "Neg"}) {
-    EXPECT_EQ(Find(op, tensorflow::DT_HALF), nullptr) << op;
-    EXPECT_EQ(Find(op, DT_BOOL), nullptr) << op;
+    EXPECT_EQ(Find(op, tensorflow::DT_HALF).run, nullptr) << op;
+    EXPECT_EQ(Find(op, DT_BOOL).run, nullptr) << op;
   }
-  EXPECT_EQ(Find("ZerosLike", DT_FLOAT), nullptr);
+  EXPECT_EQ(Find("ZerosLike", DT_FLOAT).run, nullptr);
 }
 
 TEST(SmallOpForTest, SumsOfOtherThanTwoAndConversionsThatMayOverflowAreTheKernels) {
@@ -431,8 +429,8 @@ TEST(SmallOpForTest, SumsOfOtherThanTwoAndConversionsThatMayOverflowAreTheKernel
   tensorflow::NodeDef& cast = graph.Add("cast", "Cast", {"x"});
   GraphUnderTest::Set(cast, "SrcT", DT_FLOAT);
   GraphUnderTest::Set(cast, "DstT", DT_INT32);
-  EXPECT_EQ(SmallOpFor(*graph.Find("sum")), nullptr);
-  EXPECT_EQ(SmallOpFor(*graph.Find("cast")), nullptr);
+  EXPECT_EQ(SmallOpFor(*graph.Find("sum"), tensorflow::cpu_allocator()).run, nullptr);
+  EXPECT_EQ(SmallOpFor(*graph.Find("cast"), tensorflow::cpu_allocator()).run, nullptr);
 }
 
 // ---- buffers

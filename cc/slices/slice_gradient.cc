@@ -1,10 +1,8 @@
 #include "cc/slices/slice_gradient.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -54,6 +52,29 @@ Box::Sizes StepsOf(const TensorShape& shape) {
 
 // ---- StridedSliceGrad
 
+// The gradient of a slice that BasicSlice reads; false for another one, and for a gradient of
+// another shape.
+bool ReadBasicSlice(const SliceMasks& masks, Inputs inputs, SliceGradient* gradient) {
+  enum { kShape, kBegin, kEnd, kStrides, kDy };
+  const TensorShape& whole = gradient->whole;
+  BasicSlice slice;
+  if (!slice.Read(whole, *inputs[kBegin], *inputs[kEnd], *inputs[kStrides], masks) ||
+      !slice.IsShapeOfResult(inputs[kDy]->shape())) {
+    return false;
+  }
+  Box& box = gradient->box;
+  box.sizes.assign(slice.size, slice.size + slice.dims);
+  box.steps.resize(slice.dims);
+  int64_t step = 1, first = 0;
+  for (int d = slice.dims - 1; d >= 0; --d) {
+    box.steps[d] = step;
+    first += slice.begin[d] * step;
+    step *= whole.dim_size(d);
+  }
+  gradient->starts.push_back(first);
+  return true;
+}
+
 absl::Status ReadStridedSlice(const SliceGradientOp& op, Inputs inputs, SliceGradient* gradient) {
   enum { kShape, kBegin, kEnd, kStrides, kDy };
   const Tensor &shape = *inputs[kShape], &dy = *inputs[kDy];
@@ -61,26 +82,28 @@ absl::Status ReadStridedSlice(const SliceGradientOp& op, Inputs inputs, SliceGra
     return Invalid("shape must be 1-D, got shape.shape = ", shape.shape().DebugString());
   }
   TF_RETURN_IF_ERROR(tensorflow::tensor::MakeShape(shape, &gradient->whole));
+  gradient->values = dy;
+  if (ReadBasicSlice(op.masks, inputs, gradient)) return absl::OkStatus();
   TensorShape part, slice;  // the slice with all dimensions of the whole, and with its own
   bool unused;
   Box::Sizes begin, end, strides;
+  const SliceMasks& masks = op.masks;
   TF_RETURN_IF_ERROR(tensorflow::ValidateStridedSliceOp(
-      inputs[kBegin], inputs[kEnd], *inputs[kStrides], gradient->whole, op.begin_mask, op.end_mask,
-      op.ellipsis_mask, op.new_axis_mask, op.shrink_axis_mask, &part, &slice, &unused, &unused,
-      &unused, &begin, &end, &strides));
+      inputs[kBegin], inputs[kEnd], *inputs[kStrides], gradient->whole, masks.begin, masks.end,
+      masks.ellipsis, masks.new_axis, masks.shrink_axis, &part, &slice, &unused, &unused, &unused,
+      &begin, &end, &strides));
   if (slice != dy.shape()) {
     return Invalid("shape of dy was ", dy.shape().DebugString(), " instead of ",
                    slice.DebugString());
   }
-  gradient->values = dy;
   Box& box = gradient->box;
-  box = {0, SizesOf(part), StepsOf(gradient->whole)};
+  box = {SizesOf(part), StepsOf(gradient->whole)};
   int64_t first = 0;
   for (size_t d = 0; d < box.steps.size(); ++d) {
     first += begin[d] * box.steps[d];
     box.steps[d] *= strides[d];
   }
-  gradient->starts = {first};
+  gradient->starts.push_back(first);
   return absl::OkStatus();
 }
 
@@ -112,12 +135,12 @@ absl::Status ReadPad(Inputs inputs, SliceGradient* gradient) {
     TF_RETURN_IF_ERROR(gradient->whole.AddDimWithStatus(before + values.dim_size(d) + after));
   }
   gradient->values = values;
-  gradient->box = {0, SizesOf(values.shape()), StepsOf(gradient->whole)};
+  gradient->box = {SizesOf(values.shape()), StepsOf(gradient->whole)};
   int64_t first = 0;
   for (int d = 0; d < values.dims(); ++d) {
     first += IntAt(paddings, 2 * d) * gradient->box.steps[d];
   }
-  gradient->starts = {first};
+  gradient->starts.push_back(first);
   return absl::OkStatus();
 }
 
@@ -127,19 +150,17 @@ absl::Status ReadPad(Inputs inputs, SliceGradient* gradient) {
 void SumRowsOfOneStart(SliceGradient* gradient) {
   if (gradient->starts.size() == 1 && gradient->starts.front() >= 0) return;
   std::unordered_map<int64_t, int64_t> row_of;  // the sum, by start
-  decltype(gradient->starts) starts;
-  for (const int64_t start : gradient->starts) {
-    if (start >= 0 && row_of.emplace(start, starts.size()).second) starts.push_back(start);
-  }
+  decltype(gradient->starts) starts, firsts;    // where the sums belong; where row i's sum begins
   const int64_t width = gradient->width();
+  for (const int64_t start : gradient->starts) {
+    const auto [row, added] = row_of.emplace(start, starts.size());
+    if (start >= 0 && added) starts.push_back(start);
+    firsts.push_back(start < 0 ? -1 : row->second * width);
+  }
   Tensor sums(gradient->values.dtype(), TensorShape({static_cast<int64_t>(starts.size()), width}));
   const auto here = [](int64_t total, int64_t, cpu::Work work) { work(0, total); };
   cpu::Zero(here, &sums);
-  for (size_t i = 0; i < gradient->starts.size(); ++i) {
-    if (gradient->starts[i] < 0) continue;
-    const Box row{row_of[gradient->starts[i]] * width, {width}, {1}};
-    cpu::AddToBox(gradient->values, static_cast<int64_t>(i) * width, row, here, &sums);
-  }
+  cpu::AddRows(gradient->values, {{width}, {1}}, firsts, here, &sums);
   gradient->values = std::move(sums);
   gradient->starts = std::move(starts);
 }
@@ -220,33 +241,38 @@ absl::Status Reshape(const Tensor& wanted, TensorShape* shape) {
   return absl::OkStatus();
 }
 
-absl::Status ReadSegmentSum(const SliceGradientOp& op, Inputs inputs, SliceGradient* gradient) {
-  TensorShape segments;
-  TF_RETURN_IF_ERROR(SegmentsShape(inputs, &segments));
+// Makes `whole`, the shape of a sum of segments, that of its transpose, and `steps` those of the
+// sum's values in it.
+absl::Status Transpose(const Tensor& wanted, TensorShape* whole, Box::Sizes* steps) {
+  const TensorShape segments = *whole;
   std::vector<int> perm(segments.dims());
-  std::iota(perm.begin(), perm.end(), 0);
-  int move = kFirstMove;
-  if (op.transposed) {
-    TF_RETURN_IF_ERROR(ReadPermutation(*inputs[move++], segments.dims(), &perm));
-  }
+  TF_RETURN_IF_ERROR(ReadPermutation(wanted, segments.dims(), &perm));
+  whole->Clear();
+  for (const int from : perm) TF_RETURN_IF_ERROR(whole->AddDimWithStatus(segments.dim_size(from)));
+  const Box::Sizes steps_after = StepsOf(*whole);
+  for (size_t d = 0; d < perm.size(); ++d) (*steps)[perm[d]] = steps_after[d];
+  return absl::OkStatus();
+}
+
+absl::Status ReadSegmentSum(const SliceGradientOp& op, Inputs inputs, SliceGradient* gradient) {
   TensorShape& whole = gradient->whole;
-  for (const int from : perm) TF_RETURN_IF_ERROR(whole.AddDimWithStatus(segments.dim_size(from)));
-  const Box::Sizes steps_after = StepsOf(whole);
-  Box::Sizes steps(perm.size());
-  for (size_t d = 0; d < perm.size(); ++d) steps[perm[d]] = steps_after[d];
+  TF_RETURN_IF_ERROR(SegmentsShape(inputs, &whole));
+  const Box::Sizes segments = SizesOf(whole);
+  Box::Sizes steps = StepsOf(whole);
+  int move = kFirstMove;
+  if (op.transposed) TF_RETURN_IF_ERROR(Transpose(*inputs[move++], &whole, &steps));
   // A reshape leaves every value where it is.
   if (op.reshaped) TF_RETURN_IF_ERROR(Reshape(*inputs[move], &whole));
   gradient->values = *inputs[kData];
-  gradient->box = {0, SizesOf(segments), steps};
-  gradient->box.sizes.erase(gradient->box.sizes.begin());
-  gradient->box.steps.erase(gradient->box.steps.begin());
+  gradient->box.sizes.assign(segments.begin() + 1, segments.end());
+  gradient->box.steps.assign(steps.begin() + 1, steps.end());
   if (gradient->values.NumElements() == 0) return absl::OkStatus();
   const Tensor& ids = *inputs[kIds];
   for (int64_t i = 0; i < ids.NumElements(); ++i) {
     const int64_t id = IntAt(ids, i);
-    if (id >= segments.dim_size(0)) {
+    if (id >= segments.front()) {
       return Invalid("segment_ids", tensorflow::SliceDebugString(ids.shape(), i), " = ", id,
-                     " is out of range [0, ", segments.dim_size(0), ")");
+                     " is out of range [0, ", segments.front(), ")");
     }
     gradient->starts.push_back(id < 0 ? -1 : id * steps[0]);
   }
@@ -340,10 +366,6 @@ absl::Status RequireDtypes(const SliceGradientOp& op, Inputs inputs) {
 
 }  // namespace
 
-int64_t SliceGradient::width() const {
-  return std::accumulate(box.sizes.begin(), box.sizes.end(), int64_t{1}, std::multiplies<>());
-}
-
 absl::Status SliceGradientOp::Of(const tensorflow::NodeDef& def, SliceGradientOp* op) {
   static const auto* const kinds =
       new std::map<std::string, Kind>{{"StridedSliceGrad", kStridedSlice},
@@ -356,11 +378,7 @@ absl::Status SliceGradientOp::Of(const tensorflow::NodeDef& def, SliceGradientOp
   if (kind == kinds->end()) return Invalid("no gradient of a slice: ", def.op());
   op->kind = kind->second;
   const tensorflow::AttrSlice attributes(def);
-  tensorflow::TryGetNodeAttr(attributes, "begin_mask", &op->begin_mask);
-  tensorflow::TryGetNodeAttr(attributes, "end_mask", &op->end_mask);
-  tensorflow::TryGetNodeAttr(attributes, "ellipsis_mask", &op->ellipsis_mask);
-  tensorflow::TryGetNodeAttr(attributes, "new_axis_mask", &op->new_axis_mask);
-  tensorflow::TryGetNodeAttr(attributes, "shrink_axis_mask", &op->shrink_axis_mask);
+  op->masks = SliceMasks::Of(attributes);
   tensorflow::TryGetNodeAttr(attributes, kTransposed, &op->transposed);
   tensorflow::TryGetNodeAttr(attributes, kReshaped, &op->reshaped);
   return absl::OkStatus();

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "cc/device/functors.h"
+#include "cc/slices/basic_slice.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/framework/tensor.h"
 
@@ -15,7 +16,7 @@ namespace tensor_array_grad {
 // The gradient of an index, as rows instead of the tensor that stock makes: zeros of the shape of
 // what was indexed, but for these rows.
 //
-// Row i is what `box` would hold if it began at starts[i]; its values are those of `values` from
+// Row i is what `box` holds when it begins at starts[i]; its values are those of `values` from
 // number i * width() on, in row-major order. A slice is one row. No value is named twice.
 struct SliceGradient {
   tensorflow::TensorShape whole;  // of the tensor that stock makes
@@ -23,7 +24,7 @@ struct SliceGradient {
   absl::InlinedVector<int64_t, 2> starts;
   cpu::Box box;
 
-  int64_t width() const;
+  int64_t width() const { return box.values(); }
 };
 
 // What is to be known of a node whose output has this form.
@@ -31,7 +32,7 @@ struct SliceGradientOp {
   enum Kind { kStridedSlice, kPad, kSegmentSum, kScatter, kZeros, kSum };
 
   // Reads `def`: StridedSliceGrad, Pad, UnsortedSegmentSum or ScatterNd, with the attributes of
-  // these, of which masks are 0 where they lack. Those of an UnsortedSegmentSum whose output goes
+  // these. Those of an UnsortedSegmentSum whose output goes
   // through Transpose, then through Reshape, say so by kTransposed and kReshaped. Besides,
   // ZerosLike (no row at all), and kSumOp, whose input is a SliceGradientSum already.
   static absl::Status Of(const tensorflow::NodeDef& def, SliceGradientOp* op);
@@ -42,7 +43,7 @@ struct SliceGradientOp {
   int num_inputs() const;
 
   Kind kind = kPad;
-  int32_t begin_mask = 0, end_mask = 0, ellipsis_mask = 0, new_axis_mask = 0, shrink_axis_mask = 0;
+  SliceMasks masks;  // of StridedSliceGrad
   bool transposed = false, reshaped = false;
 };
 

@@ -27,7 +27,7 @@ struct SliceGradientSum {
   bool Decode(const tensorflow::VariantTensorData& data);
 };
 
-using SliceGradients = absl::InlinedVector<SliceGradient, 1>;  // no allocation for one
+using SliceGradients = absl::InlinedVector<SliceGradient, 2>;  // no allocation for one or two
 
 // Appends what ReadSliceGradient reads, or the terms of a sum.
 absl::Status ReadTerms(const SliceGradientOp& op,

@@ -43,13 +43,9 @@ class SliceGradientTest : public ::testing::Test {
   // The tensor that stock makes.
   std::vector<float> Dense() const {
     Tensor all = Floats(gradient_.whole, std::vector<float>(gradient_.whole.num_elements()));
-    cpu::Box box = gradient_.box;
-    for (size_t i = 0; i < gradient_.starts.size(); ++i) {
-      box.first = gradient_.starts[i];
-      cpu::AddToBox(
-          gradient_.values, i * gradient_.width(), box,
-          [](int64_t n, int64_t, cpu::Work work) { work(0, n); }, &all);
-    }
+    cpu::AddRows(
+        gradient_.values, gradient_.box, gradient_.starts,
+        [](int64_t n, int64_t, cpu::Work work) { work(0, n); }, &all);
     return ValuesOf(all);
   }
   void Fails(const std::vector<Tensor>& inputs, const std::string& text) {
@@ -197,7 +193,7 @@ SliceGradient TwoRows() {
   term.whole = TensorShape({3, 2});
   term.values = Floats({4}, {1, 2, 3, 4});
   term.starts = {5, 2};
-  term.box = {0, {2}, {-2}};
+  term.box = {{2}, {-2}};
   return term;
 }
 

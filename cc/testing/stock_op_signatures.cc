@@ -201,6 +201,34 @@ REGISTER_OP("TensorListElementShape")
     .Output("element_shape: shape_type")
     .Attr("shape_type: {int32, int64}");
 REGISTER_OP("TensorListLength").Input("input_handle: variant").Output("length: int32");
+REGISTER_OP("Pack")
+    .Input("values: N * T")
+    .Output("output: T")
+    .Attr("N: int >= 1")
+    .Attr("T: type")
+    .Attr("axis: int = 0");
+REGISTER_OP("ExpandDims")
+    .Input("input: T")
+    .Input("dim: Tdim")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("Tdim: {int32, int64} = DT_INT32");
+REGISTER_OP("GatherV2")
+    .Input("params: Tparams")
+    .Input("indices: Tindices")
+    .Input("axis: Taxis")
+    .Output("output: Tparams")
+    .Attr("batch_dims: int = 0")
+    .Attr("Tparams: type")
+    .Attr("Tindices: {int32, int64}")
+    .Attr("Taxis: {int32, int64}");
+REGISTER_OP("ResourceGather")
+    .Input("resource: resource")
+    .Input("indices: Tindices")
+    .Output("output: dtype")
+    .Attr("batch_dims: int = 0")
+    .Attr("dtype: type")
+    .Attr("Tindices: {int32, int64}");
 
 }  // namespace
 }  // namespace tensor_array_grad

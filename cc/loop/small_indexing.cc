@@ -1,0 +1,309 @@
+#include "cc/loop/small_indexing.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/resource_var.h"
+#include "tensorflow/core/util/overflow.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+using Operands = absl::Span<const Operand>;
+
+// ---- StridedSlice
+
+// Whether the kernel shares the buffer of `whole` with a slice that is contiguous, a part of
+// dimension 0: where every part is aligned (TensorFlow's ops_util.h).
+bool IsShared(const Tensor& whole, const BasicSlice& slice) {
+  constexpr int64_t kAlignment = EIGEN_MAX_ALIGN_BYTES;
+  const int64_t row = static_cast<int64_t>(whole.TotalBytes()) / whole.dim_size(0);
+  if (whole.dims() > 1) return row % kAlignment == 0;
+  return slice.begin[0] * row % kAlignment == 0 && slice.size[0] * row % kAlignment == 0;
+}
+
+// Where in a tensor the values of a slice are, in bytes.
+struct Layout {
+  Layout(const Tensor& whole, const BasicSlice& slice) {
+    int64_t bytes = tensorflow::DataTypeSize(whole.dtype());
+    for (int d = slice.dims - 1; d >= 0; --d) {
+      step[d] = bytes;
+      first += slice.begin[d] * bytes;
+      bytes *= whole.dim_size(d);
+    }
+    last = slice.dims - 1;
+    while (last > 0 && slice.IsWhole(last, whole.shape())) --last;
+    run = slice.size[last] * step[last];
+  }
+
+  int64_t step[BasicSlice::kMostDims];  // from one value to the next, by dimension
+  int64_t first = 0;
+  int last;     // the dimension along which a contiguous run of values goes, with all behind it
+  int64_t run;  // the size of one
+};
+
+// Copies the values of the slice, whose first is `from`, to `to`, one behind the other.
+void CopySlice(const BasicSlice& slice, const Layout& layout, const char* from, char* to) {
+  int64_t index[BasicSlice::kMostDims] = {};
+  for (int d = 0; d >= 0; to += layout.run) {
+    std::memcpy(to, from, layout.run);
+    for (d = layout.last - 1; d >= 0; --d) {
+      from += layout.step[d];
+      if (++index[d] < slice.size[d]) break;
+      from -= slice.size[d] * layout.step[d];
+      index[d] = 0;
+    }
+  }
+}
+
+// Makes `result` the scalar at `at`; false if its dtype is none of a Value's numbers.
+bool SetNumber(DataType dtype, const void* at, Value* result) {
+  const auto set = [&](auto number) {
+    std::memcpy(&number, at, sizeof(number));
+    result->SetScalar(number);
+    return true;
+  };
+  switch (dtype) {
+    case tensorflow::DT_FLOAT:
+      return set(float{});
+    case tensorflow::DT_DOUBLE:
+      return set(double{});
+    case tensorflow::DT_INT32:
+      return set(int32_t{});
+    case tensorflow::DT_INT64:
+      return set(int64_t{});
+    default:
+      return false;
+  }
+}
+
+bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
+  enum { kInput, kBegin, kEnd, kStrides };
+  if (operands[kInput].value->is_scalar()) return false;
+  const Tensor& input = *operands[kInput].value->tensor();
+  const TensorShape& shape = input.shape();
+  if (!tensorflow::DataTypeCanUseMemcpy(input.dtype())) return false;
+  BasicSlice slice;
+  if (!slice.Read(shape, *operands[kBegin].value->tensor(), *operands[kEnd].value->tensor(),
+                  *operands[kStrides].value->tensor(), op.masks)) {
+    return false;
+  }
+  if (slice.elements == 0 || slice.elements == shape.num_elements()) return false;
+  const Layout layout(input, slice);
+  const char* const from = static_cast<const char*>(input.data()) + layout.first;
+  const TensorShape shape_of_result = slice.ShapeOfResult();
+  if (shape_of_result.dims() == 0 && SetNumber(input.dtype(), from, result)) return true;
+  Tensor target;
+  if (layout.last == 0 && IsShared(input, slice)) {
+    const Tensor part = input.Slice(slice.begin[0], slice.begin[0] + slice.size[0]);
+    if (!target.CopyFrom(part, shape_of_result)) return false;
+  } else {
+    if (slice.elements > kMostSmallElements) return false;
+    target = MakeSmallTensor(op, input.dtype(), shape_of_result);
+    if (!target.IsInitialized()) return false;
+    CopySlice(slice, layout, from, static_cast<char*>(target.data()));
+  }
+  result->Set(std::move(target));
+  return true;
+}
+
+// ---- Pack, ExpandDims
+
+template <typename T>
+bool PackScalars(Operands operands, const SmallOp& op, Value* result) {
+  T numbers[kMostSmallOperands];
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].value->Get(&numbers[i])) return false;
+  }
+  const auto count = static_cast<int64_t>(operands.size());
+  Tensor target = MakeSmallTensor(op, tensorflow::DataTypeToEnum<T>::value, TensorShape({count}));
+  if (!target.IsInitialized()) return false;
+  std::copy_n(numbers, count, static_cast<T*>(target.data()));
+  result->Set(std::move(target));
+  return true;
+}
+
+// The other shape of a scalar is a vector of one, whatever the axis, which the kernel looks at.
+template <typename T>
+bool ExpandScalar(Operands operands, const SmallOp& op, Value* result) {
+  int32_t axis = 0;
+  int64_t wide = 0;
+  const Value& given = *operands[1].value;
+  if (!given.Get(&wide) && !given.Get(&axis)) return false;
+  if (axis + wide != 0 && axis + wide != -1) return false;
+  return PackScalars<T>(operands.first(1), op, result);
+}
+
+// ---- Reshape
+
+// The shape of `elements` values that `sizes`, of type T, asks for, where one may be -1.
+template <typename T>
+bool ReadShape(const Tensor& sizes, int64_t elements, TensorShape* shape) {
+  const T* const size = static_cast<const T*>(sizes.data());
+  int64_t known = 1;
+  int unknown = -1;
+  for (int d = 0; d < sizes.NumElements(); ++d) {
+    if (size[d] < -1 || size[d] == 0 || (size[d] == -1 && unknown >= 0)) return false;
+    if (size[d] == -1) {
+      unknown = d;
+    } else {
+      known = tensorflow::MultiplyWithoutOverflow(known, size[d]);
+      if (known < 0) return false;
+    }
+    shape->AddDim(std::max<int64_t>(size[d], 1));
+  }
+  if (unknown < 0) return known == elements;
+  shape->set_dim(unknown, elements / known);
+  return elements % known == 0;
+}
+
+bool Reshape(Operands operands, const SmallOp&, Value* result) {
+  const Tensor& sizes = *operands[1].value->tensor();
+  if (sizes.dims() != 1 || sizes.NumElements() > TensorShape::MaxDimensions()) return false;
+  const Tensor& input = *operands[0].value->tensor();
+  TensorShape shape;
+  const bool known = sizes.dtype() == tensorflow::DT_INT32
+                         ? ReadShape<int32_t>(sizes, input.NumElements(), &shape)
+                         : ReadShape<int64_t>(sizes, input.NumElements(), &shape);
+  Tensor target;
+  if (!known || !target.CopyFrom(input, shape)) return false;
+  result->Set(std::move(target));
+  return true;
+}
+
+// ---- GatherV2, ResourceGather
+
+// A copy of row `index` of `whole`, as the kernels make it for a scalar index.
+bool CopyRow(const Tensor& whole, const Value& index, const SmallOp& op, Value* result) {
+  int64_t row = 0;
+  if (int32_t narrow; index.Get(&narrow)) {
+    row = narrow;
+  } else if (!index.Get(&row)) {
+    return false;
+  }
+  if (whole.dims() == 0 || row < 0 || row >= whole.dim_size(0) ||
+      !tensorflow::DataTypeCanUseMemcpy(whole.dtype())) {
+    return false;
+  }
+  TensorShape shape = whole.shape();
+  shape.RemoveDim(0);
+  const int64_t bytes = static_cast<int64_t>(whole.TotalBytes()) / whole.dim_size(0);
+  const char* const from = static_cast<const char*>(whole.data()) + row * bytes;
+  if (shape.dims() == 0 && SetNumber(whole.dtype(), from, result)) return true;
+  if (bytes == 0 || shape.num_elements() > kMostSmallElements) return false;
+  Tensor target = MakeSmallTensor(op, whole.dtype(), shape);
+  if (!target.IsInitialized()) return false;
+  std::memcpy(target.data(), from, bytes);
+  result->Set(std::move(target));
+  return true;
+}
+
+bool Gather(Operands operands, const SmallOp& op, Value* result) {
+  enum { kParams, kIndices, kAxis };
+  int64_t axis = 0;
+  if (int32_t narrow; operands[kAxis].value->Get(&narrow)) {
+    axis = narrow;
+  } else if (!operands[kAxis].value->Get(&axis)) {
+    return false;
+  }
+  return axis == 0 && !operands[kParams].value->is_number() &&
+         CopyRow(*operands[kParams].value->tensor(), *operands[kIndices].value, op, result);
+}
+
+bool GatherFromVariable(Operands operands, const SmallOp& op, Value* result) {
+  const Tensor& handle = *operands[0].value->tensor();
+  if (handle.dtype() != tensorflow::DT_RESOURCE || handle.dims() != 0) return false;
+  const auto& resource = handle.scalar<tensorflow::ResourceHandle>()();
+  if (!resource.IsRefCounting()) return false;
+  const auto variable = resource.GetResource<tensorflow::Var>();
+  if (!variable.ok()) return false;
+  tensorflow::tf_shared_lock lock(*(*variable)->mu());
+  // The kernel first gives a variable a buffer of its own; from then on its rows may be read.
+  return (*variable)->is_initialized && (*variable)->copy_on_read_mode.load() &&
+         (*variable)->tensor()->dtype() == op.dtype &&
+         CopyRow(*(*variable)->tensor(), *operands[1].value, op, result);
+}
+
+// ---- AddSlices
+
+bool AddSlices(Operands operands, const SmallOp& op, Value* result) {
+  if (!operands[0].last || operands[0].value->is_number()) return false;
+  Tensor* const sum = operands[0].value->LastTensor();
+  if (!sum->RefCountIsOne()) return false;
+  const Tensor* inputs[kMostSmallOperands];
+  for (size_t i = 0; i < operands.size(); ++i) inputs[i] = operands[i].value->tensor();
+  SliceAdder::Terms terms;
+  if (!op.adder->Read("", {inputs, operands.size()}, &terms).ok()) return false;
+  if (terms.values() > kMostSmallElements) return false;
+  const auto here = [](int64_t total, int64_t, cpu::Work work) { work(0, total); };
+  if (!SliceAdder::Add(terms, here, sum).ok()) return false;
+  SliceAdder::CountInPlace();
+  result->Set(*sum);
+  return true;
+}
+
+// ---- the table
+
+template <typename T>
+SmallOp::Run OfScalars(const tensorflow::Node& node) {
+  if (node.type_string() == "ExpandDims") return ExpandScalar<T>;
+  int64_t axis = 0;
+  (void)TryGetNodeAttr(node.attrs(), "axis", &axis);
+  return axis == 0 || axis == -1 ? PackScalars<T> : nullptr;
+}
+
+SmallOp::Run OfScalarsFor(const tensorflow::Node& node) {
+  switch (node.output_type(0)) {
+    case tensorflow::DT_FLOAT:
+      return OfScalars<float>(node);
+    case tensorflow::DT_DOUBLE:
+      return OfScalars<double>(node);
+    case tensorflow::DT_INT32:
+      return OfScalars<int32_t>(node);
+    case tensorflow::DT_INT64:
+      return OfScalars<int64_t>(node);
+    default:
+      return nullptr;
+  }
+}
+
+int BatchDims(const tensorflow::Node& node) {
+  int batch_dims = 0;
+  (void)TryGetNodeAttr(node.attrs(), "batch_dims", &batch_dims);
+  return batch_dims;
+}
+
+}  // namespace
+
+SmallOp SmallIndexingFor(const tensorflow::Node& node) {
+  const std::string& type = node.type_string();
+  SmallOp op;
+  if (type == "StridedSlice") {
+    op.run = StridedSlice;
+    op.masks = SliceMasks::Of(node.attrs());
+  } else if (type == "Reshape") {
+    op.run = Reshape;
+  } else if (type == "GatherV2" && BatchDims(node) == 0) {
+    op.run = Gather;
+  } else if (type == "ResourceGather" && BatchDims(node) == 0) {
+    op.run = GatherFromVariable;
+    op.dtype = node.output_type(0);
+  } else if (type == "Pack" || type == "ExpandDims") {
+    op.run = OfScalarsFor(node);
+  } else if (type == "TensorArrayGrad>AddSlices") {
+    auto adder = std::make_shared<SliceAdder>();
+    if (SliceAdder::Of(node.attrs(), node.num_inputs(), adder.get()).ok()) op.run = AddSlices;
+    op.adder = std::move(adder);
+  }
+  return op;
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,285 @@
+#include "cc/loop/small_indexing.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cc/core/counters.h"
+#include "cc/loop/small_ops.h"
+#include "cc/testing/graph_under_test.h"
+#include "cc/testing/matchers.h"
+#include "tensorflow/core/framework/resource_var.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DT_FLOAT;
+using tensorflow::DT_INT32;
+using tensorflow::DT_RESOURCE;
+using tensorflow::NodeDef;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+Tensor Ints(const std::vector<int32_t>& values) {
+  return TensorOf<int32_t>({static_cast<int64_t>(values.size())}, values);
+}
+
+// Calls the small op of a node on tensors.
+class SmallIndexingTest : public testing::Test, protected GraphUnderTest {
+ protected:
+  NodeDef& Node(const std::string& op, const std::vector<tensorflow::DataType>& inputs) {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      names.push_back("x" + std::to_string(i));
+      Placeholder(names.back(), inputs[i]);
+    }
+    return Add("node", op, names);
+  }
+  NodeDef& Slice(int32_t shrink_axis_mask) {
+    NodeDef& node = Node("StridedSlice", {DT_FLOAT, DT_INT32, DT_INT32, DT_INT32});
+    Set(node, "T", DT_FLOAT);
+    Set(node, "Index", DT_INT32);
+    Set(node, "shrink_axis_mask", shrink_axis_mask);
+    return node;
+  }
+
+  // Whether the small op took the inputs. All but the first are read again afterwards.
+  bool Call(const std::vector<Tensor>& inputs) {
+    const SmallOp op = SmallOpFor(*Find("node"), tensorflow::cpu_allocator());
+    EXPECT_NE(op.run, nullptr);
+    std::vector<Value> values(inputs.size());
+    std::vector<Operand> operands;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      values[i].Set(inputs[i]);
+      operands.push_back({&values[i], i == 0});
+    }
+    result_.Release();
+    return op(operands, &result_);
+  }
+  const Tensor& result() { return *result_.tensor(); }
+  bool HasSmallOp() {
+    return SmallOpFor(*Find("node"), tensorflow::cpu_allocator()).run != nullptr;
+  }
+
+  Value result_;
+};
+
+Tensor Counted(const TensorShape& shape) {
+  Tensor tensor(DT_FLOAT, shape);
+  for (int64_t i = 0; i < tensor.NumElements(); ++i)
+    tensor.flat<float>()(i) = static_cast<float>(i);
+  return tensor;
+}
+
+TEST_F(SmallIndexingTest, AnUnalignedRowIsCopied) {
+  Slice(1);
+  const Tensor x = Counted({3, 2});
+  ASSERT_TRUE(Call({x, Ints({-1}), Ints({0}), Ints({1})}));
+  EXPECT_THAT(result(), TensorEq(Vec({4, 5})));
+  EXPECT_FALSE(result().SharesBufferWith(x));
+}
+
+TEST_F(SmallIndexingTest, AnAlignedRowSharesTheBufferAsTheKernelsDoes) {
+  Slice(1);
+  const Tensor x = Counted({3, 16});
+  ASSERT_TRUE(Call({x, Ints({1}), Ints({2}), Ints({1})}));
+  EXPECT_TRUE(result().SharesBufferWith(x));
+  EXPECT_EQ(result().shape(), TensorShape({16}));
+  EXPECT_EQ(result().flat<float>()(0), 16);
+}
+
+TEST_F(SmallIndexingTest, APartOfAVectorIsSharedIfBothEndsAreAligned) {
+  Slice(0);
+  const Tensor x = Counted({64});
+  ASSERT_TRUE(Call({x, Ints({16}), Ints({48}), Ints({1})}));
+  EXPECT_TRUE(result().SharesBufferWith(x));
+  ASSERT_TRUE(Call({x, Ints({16}), Ints({47}), Ints({1})}));
+  EXPECT_FALSE(result().SharesBufferWith(x));
+  EXPECT_EQ(result().flat<float>()(30), 46);
+}
+
+TEST_F(SmallIndexingTest, ColumnsAndBlocksAreCopiedRunByRun) {
+  Slice(2);
+  const Tensor x = Counted({2, 3, 2});
+  ASSERT_TRUE(Call({x, Ints({0, 1}), Ints({2, 0}), Ints({1, 1})}));
+  EXPECT_THAT(result(), TensorEq(TensorOf<float>({2, 2}, {2, 3, 8, 9})));
+  ASSERT_TRUE(Call({x, Ints({1, 2, 0}), Ints({2, 0, 1}), Ints({1, 1, 1})}));
+  EXPECT_THAT(result(), TensorEq(TensorOf<float>({1, 1}, {10})));
+  ASSERT_TRUE(
+      Call({Counted({2, 3, 2, 2}), Ints({0, 1, 1, 0}), Ints({2, 0, 2, 1}), Ints({1, 1, 1, 1})}));
+  EXPECT_THAT(result(), TensorEq(TensorOf<float>({2, 1, 1}, {6, 18})));
+}
+
+TEST_F(SmallIndexingTest, ANumberIsNoTensorUntilOneIsNeeded) {
+  Slice(1);
+  ASSERT_TRUE(Call({Counted({5}), Ints({3}), Ints({4}), Ints({1})}));
+  EXPECT_TRUE(result_.is_number());
+  float number = 0;
+  EXPECT_TRUE(result_.Get(&number));
+  EXPECT_EQ(number, 3);
+}
+
+TEST_F(SmallIndexingTest, WhatTheKernelSharesWholeOrReportsIsTheKernels) {
+  Slice(1);
+  const Tensor x = Counted({3, 2});
+  EXPECT_FALSE(Call({x, Ints({3}), Ints({4}), Ints({1})})) << "out of range";
+  EXPECT_FALSE(Call({Counted({1, 2}), Ints({0}), Ints({1}), Ints({1})})) << "all of it";
+  EXPECT_FALSE(Call({Counted({3, 0}), Ints({0}), Ints({1}), Ints({1})})) << "nothing";
+  EXPECT_FALSE(Call({x, Ints({0}), Ints({1}), Ints({2})})) << "a stride";
+  EXPECT_FALSE(Call({Tensor(1.f), Ints({}), Ints({}), Ints({})})) << "a scalar";
+  EXPECT_FALSE(Call({Counted({2, kMostSmallElements + 1}), Ints({0}), Ints({1}), Ints({1})}));
+  EXPECT_FALSE(Call({Tensor(tensorflow::DT_STRING, {2}), Ints({0}), Ints({1}), Ints({1})}));
+}
+
+TEST_F(SmallIndexingTest, ScalarsArePacked) {
+  NodeDef& node = Node("Pack", {DT_INT32, DT_INT32});
+  Set(node, "N", 2);
+  Set(node, "T", DT_INT32);
+  ASSERT_TRUE(Call({Tensor(7), Tensor(8)}));
+  EXPECT_EQ(result().shape(), TensorShape({2}));
+  EXPECT_EQ(ValuesOf<int32_t>(result()), (std::vector<int32_t>{7, 8}));
+  EXPECT_FALSE(Call({Ints({7}), Ints({8})})) << "vectors";
+  EXPECT_FALSE(Call({Tensor(7), Ints({8})})) << "of two shapes";
+}
+
+TEST_F(SmallIndexingTest, AScalarBecomesAVectorOfOne) {
+  NodeDef& node = Node("ExpandDims", {DT_FLOAT, DT_INT32});
+  Set(node, "T", DT_FLOAT);
+  for (const int axis : {0, -1}) {
+    ASSERT_TRUE(Call({Tensor(7.f), Tensor(axis)}));
+    EXPECT_THAT(result(), TensorEq(Vec({7})));
+  }
+  EXPECT_FALSE(Call({Tensor(7.f), Tensor(1)})) << "out of range";
+  EXPECT_FALSE(Call({Vec({7}), Tensor(0)})) << "a vector";
+}
+
+TEST_F(SmallIndexingTest, AReshapeSharesTheBuffer) {
+  NodeDef& node = Node("Reshape", {DT_FLOAT, DT_INT32});
+  Set(node, "T", DT_FLOAT);
+  Set(node, "Tshape", DT_INT32);
+  const Tensor x = Counted({3, 2});
+  for (const auto& [sizes, shape] : std::vector<std::pair<std::vector<int32_t>, TensorShape>>{
+           {{6}, {6}}, {{-1}, {6}}, {{2, -1, 1}, {2, 3, 1}}}) {
+    ASSERT_TRUE(Call({x, Ints(sizes)}));
+    EXPECT_EQ(result().shape(), shape);
+    EXPECT_TRUE(result().SharesBufferWith(x));
+  }
+  ASSERT_TRUE(Call({Tensor(5.f), Ints({-1, 1})}));
+  EXPECT_THAT(result(), TensorEq(TensorOf<float>({1, 1}, {5})));
+  ASSERT_TRUE(Call({Tensor(5.f), Ints({})}));
+  EXPECT_EQ(result().dims(), 0);
+}
+
+TEST_F(SmallIndexingTest, ReshapesThatFailAreTheKernels) {
+  NodeDef& node = Node("Reshape", {DT_FLOAT, DT_INT32});
+  Set(node, "T", DT_FLOAT);
+  Set(node, "Tshape", DT_INT32);
+  const Tensor x = Counted({3, 2});
+  for (const std::vector<int32_t>& sizes : std::vector<std::vector<int32_t>>{
+           {5}, {-1, -1}, {-2}, {4, -1}, {0, -1}, {1 << 30, 1 << 30, 1 << 30}}) {
+    EXPECT_FALSE(Call({x, Ints(sizes)})) << testing::PrintToString(sizes);
+  }
+  EXPECT_FALSE(Call({x, Tensor(6)})) << "a scalar";
+}
+
+TEST_F(SmallIndexingTest, ARowIsGathered) {
+  NodeDef& node = Node("GatherV2", {DT_FLOAT, DT_INT32, DT_INT32});
+  Set(node, "Tparams", DT_FLOAT);
+  Set(node, "Tindices", DT_INT32);
+  Set(node, "Taxis", DT_INT32);
+  const Tensor x = Counted({3, 16});
+  ASSERT_TRUE(Call({x, Tensor(1), Tensor(0)}));
+  EXPECT_EQ(result().shape(), TensorShape({16}));
+  EXPECT_EQ(result().flat<float>()(15), 31);
+  EXPECT_FALSE(result().SharesBufferWith(x));
+  ASSERT_TRUE(Call({Counted({4}), Tensor(2), Tensor(0)}));
+  EXPECT_TRUE(result_.is_number());
+  EXPECT_FALSE(Call({x, Tensor(1), Tensor(1)})) << "another axis";
+  EXPECT_FALSE(Call({x, Ints({1}), Tensor(0)})) << "a vector of indices";
+  EXPECT_FALSE(Call({Tensor(1.f), Tensor(0), Tensor(0)})) << "of a scalar";
+  EXPECT_FALSE(Call({Counted({3, 0}), Tensor(0), Tensor(0)})) << "of nothing";
+  for (const int index : {-1, 3}) EXPECT_FALSE(Call({x, Tensor(index), Tensor(0)})) << index;
+}
+
+TEST_F(SmallIndexingTest, ARowOfAVariableIsGatheredOnceTheKernelHasPreparedIt) {
+  NodeDef& node = Node("ResourceGather", {DT_RESOURCE, DT_INT32});
+  Set(node, "dtype", DT_FLOAT);
+  Set(node, "Tindices", DT_INT32);
+  tensorflow::core::RefCountPtr<tensorflow::Var> variable(new tensorflow::Var(DT_FLOAT));
+  *variable->tensor() = Counted({3, 2});
+  variable->is_initialized = true;
+  Tensor handle(DT_RESOURCE, {});
+  variable->Ref();
+  handle.scalar<tensorflow::ResourceHandle>()() =
+      tensorflow::ResourceHandle::MakeRefCountingHandle(variable.get(), "CPU:0", {}, {});
+  EXPECT_FALSE(Call({handle, Tensor(1)}));
+  variable->copy_on_read_mode.store(true);
+  ASSERT_TRUE(Call({handle, Tensor(1)}));
+  EXPECT_THAT(result(), TensorEq(Vec({2, 3})));
+  EXPECT_FALSE(Call({handle, Tensor(3)})) << "out of range";
+  variable->is_initialized = false;
+  EXPECT_FALSE(Call({handle, Tensor(1)}));
+  EXPECT_FALSE(Call({Tensor(DT_RESOURCE, {}), Tensor(1)})) << "no variable";
+}
+
+// x + the gradient of x[1], of three numbers.
+class SmallSumTest : public SmallIndexingTest {
+ protected:
+  SmallSumTest() {
+    NodeDef& node = Node("TensorArrayGrad>AddSlices",
+                         {DT_FLOAT, DT_INT32, DT_INT32, DT_INT32, DT_INT32, DT_FLOAT});
+    NodeDef gradient;
+    gradient.set_op("StridedSliceGrad");
+    Set(gradient, "shrink_axis_mask", 1);
+    Set(node, "addends", std::vector<std::string>{gradient.SerializeAsString()});
+    Set(node, "Targs",
+        std::vector<tensorflow::DataType>{DT_INT32, DT_INT32, DT_INT32, DT_INT32, DT_FLOAT});
+    Set(node, "T", DT_FLOAT);
+    Set(node, "before", 0);
+  }
+  std::vector<Tensor> AllBut(Tensor x) {
+    return {std::move(x), Ints({3}), Ints({1}), Ints({2}), Ints({1}), Tensor(10.f)};
+  }
+};
+
+TEST_F(SmallSumTest, TheSumIsChangedInPlace) {
+  const int64_t in_place = ReadCounters()["slice_sums.in_place"];
+  Tensor x = Vec({1, 2, 3});
+  const void* const buffer = x.data();
+  std::vector<Tensor> inputs = AllBut(std::move(x));
+  x = Tensor();
+  // The small op sees the only reference.
+  const SmallOp op = SmallOpFor(*Find("node"), tensorflow::cpu_allocator());
+  std::vector<Value> values(inputs.size());
+  std::vector<Operand> operands;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    values[i].Set(std::move(inputs[i]));
+    inputs[i] = Tensor();
+    operands.push_back({&values[i], true});
+  }
+  ASSERT_TRUE(op(operands, &result_));
+  EXPECT_THAT(result(), TensorEq(Vec({1, 12, 3})));
+  EXPECT_EQ(result().data(), buffer);
+  EXPECT_EQ(ReadCounters()["slice_sums.in_place"], in_place + 1);
+}
+
+TEST_F(SmallSumTest, ASumThatAnotherTensorHoldsIsTheKernels) {
+  const Tensor x = Vec({1, 2, 3});
+  EXPECT_FALSE(Call(AllBut(x)));
+  EXPECT_THAT(x, TensorEq(Vec({1, 2, 3})));
+}
+
+TEST_F(SmallIndexingTest, OtherBatchesAndAxesHaveNoSmallOp) {
+  NodeDef& node = Node("GatherV2", {DT_FLOAT, DT_INT32, DT_INT32});
+  Set(node, "Tparams", DT_FLOAT);
+  Set(node, "Tindices", DT_INT32);
+  Set(node, "Taxis", DT_INT32);
+  Set(node, "batch_dims", 1);
+  EXPECT_FALSE(HasSmallOp());
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

@@ -1,0 +1,49 @@
+#ifndef CC_LOOP_SMALL_OP_H_
+#define CC_LOOP_SMALL_OP_H_
+
+#include <memory>
+
+#include "absl/types/span.h"
+#include "cc/loop/value.h"
+#include "cc/slices/basic_slice.h"
+#include "cc/slices/slice_adder.h"
+#include "tensorflow/core/framework/allocator.h"
+
+namespace tensor_array_grad {
+
+// An operand of a small op.
+struct Operand {
+  Value* value;
+  bool last;  // the buffer may be written if nothing else holds it
+};
+
+// Computes an op on small values as its kernel would, bit for bit. Returns false, and has changed
+// nothing, where it does not: shapes it does not know, more elements than kMostSmallElements, what
+// the kernel reports as an error. The kernel is to be called then.
+struct SmallOp {
+  using Run = bool (*)(absl::Span<const Operand> operands, const SmallOp& op, Value* result);
+
+  bool operator()(absl::Span<const Operand> operands, Value* result) const {
+    return run(operands, *this, result);
+  }
+
+  Run run = nullptr;                           // null if there is none
+  tensorflow::Allocator* allocator = nullptr;  // for what the pool of blocks is too small for
+  tensorflow::DataType dtype = tensorflow::DT_INVALID;  // of ResourceGather's rows
+  SliceMasks masks;                                     // of StridedSlice
+  std::shared_ptr<const SliceAdder> adder;              // of AddSlices
+};
+
+inline constexpr int kMostSmallOperands = 12;
+
+// Calling a kernel costs about as much as adding so many numbers.
+inline constexpr int64_t kMostSmallElements = 1024;
+
+// A tensor in host memory, uninitialised, of `dtype`, which is plain data. Its buffer is null if
+// there is no memory; the kernel has the words for that.
+tensorflow::Tensor MakeSmallTensor(const SmallOp& op, tensorflow::DataType dtype,
+                                   const tensorflow::TensorShape& shape);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_LOOP_SMALL_OP_H_

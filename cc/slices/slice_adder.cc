@@ -1,0 +1,127 @@
+#include "cc/slices/slice_adder.h"
+
+#include "absl/strings/str_cat.h"
+#include "cc/core/counters.h"
+#include "cc/core/pooled_tensor.h"
+#include "tensorflow/core/framework/node_def.pb.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+using Inputs = absl::Span<const Tensor* const>;
+
+Counter in_place("slice_sums.in_place"), rows_added("slice_sums.rows");
+
+absl::Status AllocateLike(const Tensor& tensor, Tensor* made) {
+  if (MakePooledTensor(tensor.dtype(), tensor.shape(), made)) return absl::OkStatus();
+  *made = Tensor(tensor.dtype(), tensor.shape());
+  if (made->IsInitialized() || tensor.NumElements() == 0) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("out of memory for the sum of slices of shape ", tensor.shape().DebugString()));
+}
+
+// Adds the sum of `group` to `sum`.
+absl::Status AddGroup(absl::Span<const SliceGradient> group, cpu::ParallelFor run, Tensor* sum) {
+  const auto add = [&](const SliceGradient& term, const Tensor& values) {
+    cpu::AddRows(values, term.box, term.starts, run, sum);
+  };
+  // One needs no care: g + sum is sum + g.
+  absl::InlinedVector<Tensor, 2> taken(group.size() > 1 ? group.size() : 0);
+  for (size_t i = 0; i < taken.size(); ++i) {
+    TF_RETURN_IF_ERROR(AllocateLike(group[i].values, &taken[i]));
+  }
+  for (size_t i = 0; i < taken.size(); ++i) {
+    cpu::TakeRows(group[i].box, group[i].starts, run, sum, &taken[i]);
+  }
+  for (const SliceGradient& term : group) {
+    add(term, term.values);
+    rows_added.Add(static_cast<int64_t>(term.starts.size()));
+  }
+  for (size_t i = 0; i < taken.size(); ++i) add(group[i], taken[i]);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status SliceAddends::Of(const tensorflow::AttrSlice& attributes, int inputs,
+                              SliceAddends* addends) {
+  std::vector<std::string> nodes;
+  TF_RETURN_IF_ERROR(GetNodeAttr(attributes, "addends", &nodes));
+  int needed = 0;
+  for (const std::string& node : nodes) {
+    tensorflow::NodeDef def;
+    if (!def.ParseFromString(node)) return absl::InvalidArgumentError("no NodeDef");
+    TF_RETURN_IF_ERROR(SliceGradientOp::Of(def, &addends->ops_.emplace_back()));
+    needed += addends->ops_.back().num_inputs();
+  }
+  if (needed == inputs) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("The addends need ", needed, " inputs, not ", inputs));
+}
+
+absl::Status SliceAddends::Read(int addend, Inputs inputs, int* input,
+                                SliceGradients* terms) const {
+  const SliceGradientOp& op = ops_[addend];
+  const int first = *input;
+  *input += op.num_inputs();
+  return ReadTerms(op, inputs.subspan(first, op.num_inputs()), terms);
+}
+
+absl::Status RequireShape(absl::string_view node, const TensorShape& shape,
+                          absl::Span<const SliceGradient> terms) {
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i].whole == shape) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Inputs to operation ", node, " of type AddN must have the same size and shape.  Input 0: ",
+        shape.DebugString(), " != input ", i + 1, ": ", terms[i].whole.DebugString()));
+  }
+  return absl::OkStatus();
+}
+
+int64_t SliceAdder::Terms::values() const {
+  int64_t all = 0;
+  for (const SliceGradient& term : terms) all += term.values.NumElements();
+  return all;
+}
+
+absl::Status SliceAdder::Of(const tensorflow::AttrSlice& attributes, int inputs,
+                            SliceAdder* adder) {
+  TF_RETURN_IF_ERROR(SliceAddends::Of(attributes, inputs - 1, &adder->addends_));
+  TF_RETURN_IF_ERROR(GetNodeAttr(attributes, "before", &adder->before_));
+  if (adder->before_ <= adder->addends_.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("There are fewer addends than ", adder->before_));
+}
+
+absl::Status SliceAdder::Read(absl::string_view node, Inputs inputs, Terms* terms) const {
+  int input = 1;
+  for (int i = 0; i < addends_.size(); ++i) {
+    TF_RETURN_IF_ERROR(addends_.Read(i, inputs, &input, &terms->terms));
+    if (i == 0 || i >= before_) terms->ends.emplace_back();
+    terms->ends.back() = terms->terms.size();
+  }
+  const Tensor& sum = *inputs[0];
+  TF_RETURN_IF_ERROR(RequireShape(node, sum.shape(), terms->terms));
+  for (const SliceGradient& term : terms->terms) {
+    if (term.values.dtype() == sum.dtype()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(node, ": gradients of ", DataTypeString(term.values.dtype()),
+                     " cannot be added to ", DataTypeString(sum.dtype())));
+  }
+  return absl::OkStatus();
+}
+
+void SliceAdder::CountInPlace() { in_place.Add(); }
+
+absl::Status SliceAdder::Add(const Terms& terms, cpu::ParallelFor run, Tensor* sum) {
+  size_t begin = 0;
+  for (const size_t end : terms.ends) {
+    TF_RETURN_IF_ERROR(AddGroup(absl::MakeSpan(terms.terms).subspan(begin, end - begin), run, sum));
+    begin = end;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tensor_array_grad
