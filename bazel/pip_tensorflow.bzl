@@ -1,12 +1,11 @@
-"""Finds the TensorFlow wheel of a Python and makes a repository of it, @pip_tensorflow.
+"""Finds what pip installed for a Python and makes a repository of it, @pip_tensorflow.
 
 The Python is that of the environment variable PYTHON_BIN_PATH, else `python3` on the PATH. The
 search is the one of the CMake build (cmake/find_tensorflow.py): nothing is imported or downloaded.
+GoogleTest is the system's.
 """
 
 _BUILD = """\
-load("@rules_cc//cc:defs.bzl", "cc_import", "cc_library")
-
 package(default_visibility = ["//visibility:public"])
 
 cc_library(
@@ -46,6 +45,17 @@ cc_library(
         ":libtensorflow_cc",
     ],
 )
+
+cc_library(
+    name = "pybind11",
+    hdrs = glob(["pybind11/**", "python/**"]),
+    includes = ["pybind11", "python"],
+)
+
+cc_library(
+    name = "gtest_main",
+    linkopts = ["-lgmock", "-lgtest", "-lgtest_main", "-lpthread"],
+)
 """
 
 _VERSION = """\
@@ -55,37 +65,38 @@ TENSORFLOW_VERSION = "{version}"
 TENSORFLOW_DISTRIBUTION = "{distribution}"
 """
 
+_HEADERS = {
+    "pybind11": "import pybind11; print(pybind11.get_include())",
+    "python": "import sysconfig; print(sysconfig.get_path('include'))",
+}
+
 def _fail(python, result):
-    fail("No TensorFlow wheel for {}: {}\nRun: {} -m pip install tensorflow-cpu".format(
+    fail("Not installed for {}: {}\nRun: {} -m pip install tensorflow-cpu pybind11".format(
         python,
         result.stderr,
         python,
     ))
 
 def _pip_tensorflow_repository_impl(ctx):
-    python = ctx.getenv("PYTHON_BIN_PATH") or ctx.which("python3")
+    python = ctx.os.environ.get("PYTHON_BIN_PATH") or ctx.which("python3")
     finder = ctx.path(Label("//:cmake/find_tensorflow.py"))
-    ctx.watch(finder)
     result = ctx.execute([python, finder])
     if result.return_code != 0:
         _fail(python, result)
     folder, version, distribution = result.stdout.strip().split(";")
     for name in ("include", "libtensorflow_framework.so.2", "libtensorflow_cc.so.2"):
         ctx.symlink("{}/{}".format(folder, name), name)
+    for name, script in _HEADERS.items():
+        printed = ctx.execute([python, "-c", script])
+        if printed.return_code != 0:
+            _fail(python, printed)
+        ctx.symlink(printed.stdout.strip(), name)
     ctx.file("BUILD", _BUILD)
     ctx.file("version.bzl", _VERSION.format(version = version, distribution = distribution))
 
-_pip_tensorflow_repository = repository_rule(
+pip_tensorflow_repository = repository_rule(
     implementation = _pip_tensorflow_repository_impl,
-    doc = "The wheel's headers and libraries, as the targets :framework and :cc.",
+    doc = "The targets :framework, :cc, :pybind11 and :gtest_main.",
     environ = ["PYTHON_BIN_PATH"],
     local = True,
-)
-
-def _pip_tensorflow_impl(_module_ctx):
-    _pip_tensorflow_repository(name = "pip_tensorflow")
-
-pip_tensorflow = module_extension(
-    implementation = _pip_tensorflow_impl,
-    doc = "Makes @pip_tensorflow.",
 )

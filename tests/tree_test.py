@@ -27,7 +27,7 @@ MAY_INCLUDE = {
     "device": ("cc/core/element_ops.h", "cc/core/counters.h", "cc/core/pooled_tensor.h"),
     "resource": ("cc/core/",),
     "lists": ("cc/core/block_pool.h", "cc/core/counters.h", "cc/core/release.h"),
-    "slices": ("cc/device/functors.h",),
+    "slices": ("cc/core/counters.h", "cc/core/pooled_tensor.h", "cc/device/functors.h"),
     "kernels": ("cc/resource/", "cc/device/", "cc/core/", "cc/lists/", "cc/loop/", "cc/slices/"),
     "ops": (),
     # What a graph is made of, and counts of what was rewritten.
@@ -36,6 +36,7 @@ MAY_INCLUDE = {
         "cc/core/counters.h",
         "cc/core/pooled_tensor.h",
         "cc/graph/node_util.h",
+        "cc/slices/",
     ),
     "graph": ("cc/core/counters.h", "cc/core/mutable_tensors.h"),
     # To read the counters of a library that it opened; declarations only.
