@@ -42,7 +42,7 @@ def _loss(read: Read, steps: int | None = None) -> Loss:
     return loss
 
 
-_index = _loss(lambda x, i: x[i])
+index = _loss(lambda x, i: x[i])
 
 
 def _column(n: int) -> Prepared:
@@ -69,7 +69,7 @@ def _case(name: str, what: str, build: Callable[[int], Prepared]) -> Case:
 
 
 CASES = (
-    _case("index", "x[i]", of_loss(_index)),
+    _case("index", "x[i]", of_loss(index)),
     _case("column", "x[:, i] of 8 sequences", _column),
     _case("gather", "tf.gather(x, i)", of_loss(_loss(tf.gather))),
     _case("two", "x[i] + x[i - 1]", of_loss(_loss(lambda x, i: x[i] + x[i - 1] * 0.5))),
@@ -80,8 +80,8 @@ CASES = (
         of_loss(_loss(lambda x, i: tf.cond(i % 2 == 0, lambda: x[i], lambda: tf.zeros_like(x[0])))),
     ),
     _case("embedding", "tf.nn.embedding_lookup", _embedding),
-    Case("short", "x[i], 10 steps", (10,), of_loss(_index)),
-    Case("large_rows", "x[i], rows of 4 MB", (40,), of_loss(_index, 1_000_000)),
+    Case("short", "x[i], 10 steps", (10,), of_loss(index)),
+    Case("large_rows", "x[i], rows of 4 MB", (40,), of_loss(index, 1_000_000)),
 )
 
 

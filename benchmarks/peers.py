@@ -1,8 +1,9 @@
 """The same loops in PyTorch and JAX: `python -m benchmarks.peers [--quick] [case ...]`.
 
-Two loops with their gradient: `read` reads its input, `plain` has no array. They are measured as
-PyTorch runs them eagerly, as JAX compiles `lax.scan`, and on stock and ours. PyTorch reads a row
-from `unbind` or with `x[i]`, whose gradient takes time quadratic in the steps. Each measurement is
+Three loops with their gradient: `read` reads an array of its input, `index` reads `x[i]`, `plain`
+has no array. They are measured as PyTorch runs them eagerly, as JAX compiles `lax.scan`, and on
+stock and ours. PyTorch reads a row from `unbind`, or with `x[i]`, whose gradient takes time
+quadratic in the steps; so does JAX where the body of the scan indexes. Each measurement is
 a process of its own, in turn, and all must compute the same gradient. `pip install '.[peers]'`
 brings PyTorch and JAX; what is not installed is left out.
 """
@@ -14,13 +15,13 @@ import functools
 import importlib.metadata
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks import harness, lists
+from benchmarks import harness, indexing, lists
 from benchmarks.case import Case, Prepared, timed
 from benchmarks.harness import Attempt, Plan, Server
 from benchmarks.traced import of_loss, values
@@ -52,7 +53,6 @@ COLUMNS = (
     Column("stock"),
     Column("ours", "ours"),
     Column("PyTorch", suffix=".torch", package="torch"),
-    Column("PyTorch, x[i]", suffix=".torch_index", package="torch"),
     Column("JAX lax.scan", suffix=".jax", package="jax"),
 )
 
@@ -138,6 +138,14 @@ def _jax_read(x: Any) -> Any:
     return (h * h).sum()
 
 
+def _jax_index(x: Any) -> Any:
+    import jax
+
+    step = lambda h, i: (h * 0.5 + x[i], None)  # noqa: E731
+    h, _ = jax.lax.scan(step, jax.numpy.zeros_like(x[0]), jax.numpy.arange(len(x)))
+    return (h * h).sum()
+
+
 def _jax_plain(x: Any) -> Any:
     import jax
 
@@ -154,12 +162,14 @@ def _case(name: str, what: str, build: Callable[[int], Prepared]) -> Case:
     return Case(name, what, _SIZES, build)
 
 
-LOOPS = ("read", "plain")
+LOOPS = ("read", "index", "plain")
 CASES = (
     _case("read", "tf.while_loop, reads", of_loss(lists.LOSSES["read"])),
     _case("read.torch", "PyTorch, unbind", _torch(_torch_read(indexed=False))),
-    _case("read.torch_index", "PyTorch, x[i]", _torch(_torch_read(indexed=True))),
     _case("read.jax", "JAX, lax.scan", _jax(_jax_read)),
+    _case("index", "tf.while_loop, x[i]", of_loss(indexing.index)),
+    _case("index.torch", "PyTorch, x[i]", _torch(_torch_read(indexed=True))),
+    _case("index.jax", "JAX, lax.scan, x[i]", _jax(_jax_index)),
     _case("plain", "tf.while_loop, without arrays", of_loss(lists.LOSSES["plain"])),
     _case("plain.torch", "PyTorch", _torch(_torch_plain)),
     _case("plain.jax", "JAX, lax.scan", _jax(_jax_plain)),
@@ -198,14 +208,13 @@ def compare(
     notes = _left_out(smaller, n, plan)
     attempts: dict[str, Attempt] = {}
     for column in COLUMNS:
-        case = known.get(loop + column.suffix)
-        if case is None:
-            notes[column.title] = "the loop reads nothing"
-        elif column.package in absent:
+        if column.package in absent:
             notes[column.title] = absent[column.package]
         else:
             measure = servers[column.library].measure
-            attempts[column.title] = functools.partial(measure, case, n, plan)
+            attempts[column.title] = functools.partial(
+                measure, known[loop + column.suffix], n, plan
+            )
     found = harness.alternate(attempts, plan, notes)
     measured = {title: runs for title, runs in found.items() if runs}
     for title, runs in measured.items():
@@ -246,14 +255,9 @@ def line(row: PeerRow) -> str:
 
     cells = [report.seconds(row.seconds[column.title]) for column in COLUMNS]
     text = f"| {row.case} | {row.n:,} | {' | '.join(cells)} |"
-    told = [f"{k}: {v.splitlines()[-1]}" for k, v in row.notes.items() if v not in _known_notes()]
+    known = missing().values()
+    told = [f"{k}: {v.splitlines()[-1]}" for k, v in row.notes.items() if v not in known]
     return f"{text} {'; '.join(told)}".rstrip()
-
-
-def _known_notes() -> Iterator[str]:
-    """What is said once, or by the empty cell."""
-    yield "the loop reads nothing"
-    yield from missing().values()
 
 
 def _versions() -> dict[str, str]:

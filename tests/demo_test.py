@@ -85,8 +85,9 @@ def test_the_states_are_those_of_the_recurrence_written_out():
     for week in range(60):
         recurrent = expected[week + data.YEAR - 1] @ last + expected[week] @ year
         expected[week + data.YEAR] = np.tanh(entering[week] + recurrent)
-    states = tf.function(forecaster.states)(tf.constant(entering), last, year)
-    np.testing.assert_allclose(states, expected[data.YEAR :], atol=1e-5)
+    for indexed in (False, True):
+        states = tf.function(forecaster.states)(tf.constant(entering), last, year, indexed)
+        np.testing.assert_allclose(states, expected[data.YEAR :], atol=1e-5)
 
 
 def test_the_tf1_graph_and_the_tf_function_train_alike(record):
@@ -118,7 +119,7 @@ def test_the_keras_model_learns_and_guesses_each_week(record):
 
 
 def test_an_unknown_model_is_refused(record):
-    with pytest.raises(ValueError, match="model is 'v9', need v1, function or keras"):
+    with pytest.raises(ValueError, match="model is 'v9', need v1, function, indexed or keras"):
         worker.make_trainer(Config("v9", OURS, 4, _WEEKS, 1), record)
 
 
@@ -190,7 +191,7 @@ def test_the_command_fails_when_stock_and_ours_disagree(monkeypatch, capsys, tmp
     assert "FAILED: they disagree" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("model", ["v1", "function", "keras"])
+@pytest.mark.parametrize("model", ["v1", "function", "indexed", "keras"])
 def test_stock_and_ours_train_alike_in_processes_of_their_own(model, record, tmp_path):
     record.save(worker.record_path(tmp_path, _WEEKS))
     told = []

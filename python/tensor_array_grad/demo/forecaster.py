@@ -57,7 +57,9 @@ def first_weights(features: int, units: int, seed: int = 1) -> Weights:
     )
 
 
-def states(entering: tf.Tensor, last: tf.Tensor, year: tf.Tensor) -> tf.Tensor:
+def states(
+    entering: tf.Tensor, last: tf.Tensor, year: tf.Tensor, indexed: bool = False
+) -> tf.Tensor:
     """The hidden state of each week: tanh(entering + last week's @ last + last year's @ year).
 
     The states live in one array, a year of zeros in front. The loop reads two of them and writes
@@ -67,38 +69,43 @@ def states(entering: tf.Tensor, last: tf.Tensor, year: tf.Tensor) -> tf.Tensor:
       entering: `[n, units]`, what the inputs add to each state.
       last: `[units, units]`.
       year: `[units, units]`.
+      indexed: Whether the loop reads `entering[week]` instead of an array of its rows.
 
     Returns:
       `[n, units]`.
     """
     n, units = entering.shape
     inputs = tf.TensorArray(tf.float32, n, element_shape=[units]).unstack(entering)
+    entering_at = entering.__getitem__ if indexed else inputs.read
     held = tf.TensorArray(tf.float32, n + YEAR, element_shape=[units], clear_after_read=False)
     held = held.scatter(tf.range(YEAR), tf.zeros([YEAR, units]))
 
     def step(week: tf.Tensor, held: tf.TensorArray) -> tuple[tf.Tensor, tf.TensorArray]:
         recurrent = tf.linalg.matvec(last, held.read(week + YEAR - 1), transpose_a=True)
         seasonal = tf.linalg.matvec(year, held.read(week), transpose_a=True)
-        state = tf.tanh(inputs.read(week) + recurrent + seasonal)
+        state = tf.tanh(entering_at(week) + recurrent + seasonal)
         return week + 1, held.write(week + YEAR, state)
 
     _, held = tf.compat.v1.while_loop(lambda week, _: week < n, step, [tf.constant(0), held])
     return held.stack()[YEAR:]
 
 
-def forward(weights: dict[str, tf.Variable], record: Record) -> tuple[tf.Tensor, tf.Tensor]:
+def forward(
+    weights: dict[str, tf.Variable], record: Record, indexed: bool = False
+) -> tuple[tf.Tensor, tf.Tensor]:
     """The forecaster on the whole record.
 
     Args:
       weights: Variables by the names of `Weights`' fields.
       record: The series.
+      indexed: As for `states`.
 
     Returns:
       `(loss, outputs)`: the mean square error over the trained weeks, scalar; the guess of
       `record.targets`, `[n]`.
     """
     entering = record.features @ weights["enter"] + weights["bias"]
-    hidden = states(entering, weights["last"], weights["year"])
+    hidden = states(entering, weights["last"], weights["year"], indexed)
     outputs = tf.squeeze(hidden @ weights["leave"], 1)
     squares = tf.square(outputs - record.targets) * record.trained
     return tf.reduce_sum(squares) / record.trained.sum(), outputs

@@ -12,12 +12,13 @@ from tensor_array_grad.demo.data import Floats, Record
 class FunctionTrainer:
     """The same model as the TF1 graph's, line for line, trained by one tf.function."""
 
-    def __init__(self, record: Record, units: int) -> None:
+    def __init__(self, record: Record, units: int, indexed: bool = False) -> None:
         """Makes the weights; the first step traces.
 
         Args:
           record: What to train on.
           units: Width of the hidden state.
+          indexed: Whether its loop indexes a tensor where the TF1 graph's reads an array.
         """
         weights = forecaster.variables(record, units)
         trained = list(weights.values())
@@ -26,13 +27,13 @@ class FunctionTrainer:
 
         def step() -> tf.Tensor:
             with tf.GradientTape() as tape:
-                loss, _ = forecaster.forward(weights, record)
+                loss, _ = forecaster.forward(weights, record, indexed)
             gradients = forecaster.clipped(tape.gradient(loss, trained))
             optimizer.apply_gradients(zip(gradients, trained, strict=True))
             return loss
 
         self._step = tf.function(step, jit_compile=False)
-        self._outputs = tf.function(lambda: forecaster.forward(weights, record)[1])
+        self._outputs = tf.function(lambda: forecaster.forward(weights, record, indexed)[1])
 
     def step(self) -> float:
         """Trains once on the whole series.

@@ -27,7 +27,7 @@ class Config:
     """One training run.
 
     Attributes:
-      model: `v1`, `function` or `keras`: how the forecaster is written.
+      model: `v1`, `function`, `indexed` or `keras`: how the forecaster is written.
       library: `STOCK` or `OURS`.
       units: Width of the hidden state.
       rows: Length of the series; a row is a week, or less where the record is drawn finer.
@@ -91,13 +91,13 @@ def make_trainer(config: Config, record: Record) -> Trainer:
         from tensor_array_grad.demo import v1_model  # here: TensorFlow after the library
 
         return v1_model.Trainer(record, config.units)
-    if config.model in ("function", "keras"):
+    if config.model in ("function", "indexed", "keras"):
         from tensor_array_grad.demo import v2_model
 
-        if config.model == "function":
-            return v2_model.FunctionTrainer(record, config.units)
-        return v2_model.KerasTrainer(record, config.units)
-    raise ValueError(f"model is {config.model!r}, need v1, function or keras")
+        if config.model == "keras":
+            return v2_model.KerasTrainer(record, config.units)
+        return v2_model.FunctionTrainer(record, config.units, indexed=config.model == "indexed")
+    raise ValueError(f"model is {config.model!r}, need v1, function, indexed or keras")
 
 
 def kernel_calls() -> int:
