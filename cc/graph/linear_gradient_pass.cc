@@ -130,23 +130,26 @@ LinearGradientPass::LinearGradientPass(std::vector<std::unique_ptr<Rule>> rules)
 
 absl::Status LinearGradientPass::ApplyAll(const GraphOptimizationPassOptions& options) const {
   std::unique_ptr<Graph> before;
-  absl::Status status;
-  for (const CountedRule& counted : rules_) {
-    const std::vector<int> candidates = Candidates(*counted.rule, options);
+  std::vector<std::vector<Rewrite>> done(rules_.size());
+  for (size_t i = 0; i < rules_.size(); ++i) {
+    const Rule& rule = *rules_[i].rule;
+    const std::vector<int> candidates = Candidates(rule, options);
     if (candidates.empty()) continue;
     if (before == nullptr) before = (*options.graph)->Clone();
-    std::vector<Rewrite> done;
+    absl::Status status;
     try {
-      status = Apply(*counted.rule, candidates, options.graph->get(), &done);
+      status = Apply(rule, candidates, options.graph->get(), &done[i]);
     } catch (const std::exception& error) {
       status = absl::InternalError(error.what());
     }
     if (!status.ok()) {
       *options.graph = std::move(before);
-      return absl::InternalError(absl::StrCat(counted.rule->name(), ": ", status.message()));
+      return absl::InternalError(absl::StrCat(rule.name(), ": ", status.message()));
     }
-    counted.rewrites->Add(static_cast<int64_t>(done.size()));
-    Log(*counted.rule, done);
+  }
+  for (size_t i = 0; i < rules_.size(); ++i) {
+    rules_[i].rewrites->Add(static_cast<int64_t>(done[i].size()));
+    Log(*rules_[i].rule, done[i]);
   }
   return absl::OkStatus();
 }

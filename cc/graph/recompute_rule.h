@@ -13,7 +13,7 @@ namespace tensor_array_grad {
 //     backward step:  TensorListPopBack(list) -> i, ..
 //  -> backward step:  i = Sub(i at the end, steps taken + 1);  p = Equal(FloorMod(i, 2), 0)
 //
-// That is also how an index of x[:, i] is kept: Pack(0, i).
+// The index of x[:, i], Pack(0, i), is another value that follows from i.
 //
 // An accumulator takes eight nodes in each step; all that are packed into one take eight and about
 // one each. So what is the same in all steps (length and element shape of a list that is only

@@ -19,11 +19,20 @@ using tensorflow::TensorShape;
 
 using Operands = absl::Span<const Operand>;
 
+// The number in an integer scalar; false for anything else.
+bool GetInteger(const Value& value, int64_t* number) {
+  if (value.Get(number)) return true;
+  int32_t narrow;
+  if (!value.Get(&narrow)) return false;
+  *number = narrow;
+  return true;
+}
+
 // ---- StridedSlice
 
-// Whether the kernel shares the buffer of `whole` with a slice that is contiguous, a part of
+// Whether the kernel would share the buffer of `whole` with a slice that is contiguous, a part of
 // dimension 0: where every part is aligned (TensorFlow's ops_util.h).
-bool IsShared(const Tensor& whole, const BasicSlice& slice) {
+bool WouldShare(const Tensor& whole, const BasicSlice& slice) {
   constexpr int64_t kAlignment = EIGEN_MAX_ALIGN_BYTES;
   const int64_t row = static_cast<int64_t>(whole.TotalBytes()) / whole.dim_size(0);
   if (whole.dims() > 1) return row % kAlignment == 0;
@@ -39,23 +48,23 @@ struct Layout {
       first += slice.begin[d] * bytes;
       bytes *= whole.dim_size(d);
     }
-    last = slice.dims - 1;
-    while (last > 0 && slice.IsWhole(last, whole.shape())) --last;
-    run = slice.size[last] * step[last];
+    run_dim = slice.dims - 1;
+    while (run_dim > 0 && slice.IsWhole(run_dim, whole.shape())) --run_dim;
+    run_bytes = slice.size[run_dim] * step[run_dim];
   }
 
   int64_t step[BasicSlice::kMostDims];  // from one value to the next, by dimension
   int64_t first = 0;
-  int last;     // the dimension along which a contiguous run of values goes, with all behind it
-  int64_t run;  // the size of one
+  int run_dim;        // a contiguous run of values goes along it and has all dimensions behind it
+  int64_t run_bytes;  // the size of a run
 };
 
 // Copies the values of the slice, whose first is `from`, to `to`, one behind the other.
 void CopySlice(const BasicSlice& slice, const Layout& layout, const char* from, char* to) {
   int64_t index[BasicSlice::kMostDims] = {};
-  for (int d = 0; d >= 0; to += layout.run) {
-    std::memcpy(to, from, layout.run);
-    for (d = layout.last - 1; d >= 0; --d) {
+  for (int d = 0; d >= 0; to += layout.run_bytes) {
+    std::memcpy(to, from, layout.run_bytes);
+    for (d = layout.run_dim - 1; d >= 0; --d) {
       from += layout.step[d];
       if (++index[d] < slice.size[d]) break;
       from -= slice.size[d] * layout.step[d];
@@ -102,7 +111,7 @@ bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
   const TensorShape shape_of_result = slice.ShapeOfResult();
   if (shape_of_result.dims() == 0 && SetNumber(input.dtype(), from, result)) return true;
   Tensor target;
-  if (layout.last == 0 && IsShared(input, slice)) {
+  if (layout.run_dim == 0 && WouldShare(input, slice)) {
     const Tensor part = input.Slice(slice.begin[0], slice.begin[0] + slice.size[0]);
     if (!target.CopyFrom(part, shape_of_result)) return false;
   } else {
@@ -117,6 +126,8 @@ bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
 
 // ---- Pack, ExpandDims
 
+// For integers only: of one scalar the kernels share the buffer, on which the order of a sum would
+// depend.
 template <typename T>
 bool PackScalars(Operands operands, const SmallOp& op, Value* result) {
   T numbers[kMostSmallOperands];
@@ -131,14 +142,11 @@ bool PackScalars(Operands operands, const SmallOp& op, Value* result) {
   return true;
 }
 
-// The other shape of a scalar is a vector of one, whatever the axis, which the kernel looks at.
+// Both axes that a scalar can have, 0 and -1, make a vector of one.
 template <typename T>
 bool ExpandScalar(Operands operands, const SmallOp& op, Value* result) {
-  int32_t axis = 0;
-  int64_t wide = 0;
-  const Value& given = *operands[1].value;
-  if (!given.Get(&wide) && !given.Get(&axis)) return false;
-  if (axis + wide != 0 && axis + wide != -1) return false;
+  int64_t axis;
+  if (!GetInteger(*operands[1].value, &axis) || (axis != 0 && axis != -1)) return false;
   return PackScalars<T>(operands.first(1), op, result);
 }
 
@@ -167,7 +175,7 @@ bool ReadShape(const Tensor& sizes, int64_t elements, TensorShape* shape) {
 
 bool Reshape(Operands operands, const SmallOp&, Value* result) {
   const Tensor& sizes = *operands[1].value->tensor();
-  if (sizes.dims() != 1 || sizes.NumElements() > TensorShape::MaxDimensions()) return false;
+  if (sizes.dims() != 1 || sizes.NumElements() >= TensorShape::MaxDimensions()) return false;
   const Tensor& input = *operands[0].value->tensor();
   TensorShape shape;
   const bool known = sizes.dtype() == tensorflow::DT_INT32
@@ -183,13 +191,8 @@ bool Reshape(Operands operands, const SmallOp&, Value* result) {
 
 // A copy of row `index` of `whole`, as the kernels make it for a scalar index.
 bool CopyRow(const Tensor& whole, const Value& index, const SmallOp& op, Value* result) {
-  int64_t row = 0;
-  if (int32_t narrow; index.Get(&narrow)) {
-    row = narrow;
-  } else if (!index.Get(&row)) {
-    return false;
-  }
-  if (whole.dims() == 0 || row < 0 || row >= whole.dim_size(0) ||
+  int64_t row;
+  if (!GetInteger(index, &row) || whole.dims() == 0 || row < 0 || row >= whole.dim_size(0) ||
       !tensorflow::DataTypeCanUseMemcpy(whole.dtype())) {
     return false;
   }
@@ -208,13 +211,9 @@ bool CopyRow(const Tensor& whole, const Value& index, const SmallOp& op, Value* 
 
 bool Gather(Operands operands, const SmallOp& op, Value* result) {
   enum { kParams, kIndices, kAxis };
-  int64_t axis = 0;
-  if (int32_t narrow; operands[kAxis].value->Get(&narrow)) {
-    axis = narrow;
-  } else if (!operands[kAxis].value->Get(&axis)) {
-    return false;
-  }
-  return axis == 0 && !operands[kParams].value->is_number() &&
+  int64_t axis;
+  return GetInteger(*operands[kAxis].value, &axis) && axis == 0 &&
+         !operands[kParams].value->is_number() &&
          CopyRow(*operands[kParams].value->tensor(), *operands[kIndices].value, op, result);
 }
 
@@ -262,10 +261,6 @@ SmallOp::Run OfScalars(const tensorflow::Node& node) {
 
 SmallOp::Run OfScalarsFor(const tensorflow::Node& node) {
   switch (node.output_type(0)) {
-    case tensorflow::DT_FLOAT:
-      return OfScalars<float>(node);
-    case tensorflow::DT_DOUBLE:
-      return OfScalars<double>(node);
     case tensorflow::DT_INT32:
       return OfScalars<int32_t>(node);
     case tensorflow::DT_INT64:

@@ -11,7 +11,7 @@ namespace tensor_array_grad {
 //
 //     StridedSlice             indices and ranges with stride one (basic_slice.h), any plain dtype
 //     GatherV2, ResourceGather a scalar index into dimension 0, likewise
-//     Pack, ExpandDims         of scalars: float, double, int32, int64
+//     Pack, ExpandDims         of int32 and int64 scalars
 //     Reshape                  of any tensor
 //     AddSlices                of few values, where the sum can be changed in place
 //

@@ -18,7 +18,7 @@ struct Operand {
 };
 
 // Computes an op on small values as its kernel would, bit for bit. Returns false, and has changed
-// nothing, where it does not: shapes it does not know, more elements than kMostSmallElements, what
+// no value, where it does not: shapes it does not know, more elements than kMostSmallElements, what
 // the kernel reports as an error. The kernel is to be called then.
 struct SmallOp {
   using Run = bool (*)(absl::Span<const Operand> operands, const SmallOp& op, Value* result);

@@ -91,9 +91,10 @@ class Value {
     state_ = kTensor;
   }
 
-  // The same for a value that the last reader has read: a number keeps its buffer to serve again.
+  // The same for a value that the last reader has read. A number keeps its buffer to serve again,
+  // unless the reader's result has it: the result is then the only holder, as on stock.
   void ReleaseTensor() {
-    if (state_ == kTensor) Release();
+    if (state_ == kTensor || (state_ == kBoth && !tensor_.RefCountIsOne())) Release();
   }
 
   // Makes this value what `from` is, and leaves that one empty if `last`.
@@ -116,7 +117,8 @@ class Value {
   // Leaves a scalar tensor, whose buffer may serve again, but not a larger one.
   void BecomeScalar() {
     Unhold();
-    if (state_ == kTensor && tensor_.dims() != 0) tensor_ = tensorflow::Tensor();
+    const bool another_has_it = state_ != kScalar && !tensor_.RefCountIsOne();
+    if (tensor_.dims() != 0 || another_has_it) tensor_ = tensorflow::Tensor();
     state_ = kScalar;
   }
 

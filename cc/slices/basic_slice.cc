@@ -26,8 +26,8 @@ bool ReadIndices(const TensorShape& shape, const Tensor& begins, const Tensor& e
     const auto from_the_end = [size](int64_t i) { return i < 0 ? i + size : i; };
     if (slice->shrunk[d]) {
       from = from_the_end(begin[d]);
+      if (from < 0 || from >= size || ((masks.begin | masks.end) & bit) != 0) return false;
       to = from + 1;
-      if (from < 0 || to > size || ((masks.begin | masks.end) & bit) != 0) return false;
     } else if (bit != 0) {
       const auto within = [=](int64_t i) { return std::clamp<int64_t>(from_the_end(i), 0, size); };
       if ((masks.begin & bit) == 0) from = within(begin[d]);

@@ -62,6 +62,18 @@ TEST(BasicSliceTest, IndicesOutOfRangeAreTheKernelsToReport) {
   }
 }
 
+TEST(BasicSliceTest, TheGreatestAndTheLeastIndexAreOutOfRangeToo) {
+  BasicSlice slice;
+  const Tensor any = VectorOf<int64_t>({0}), one = VectorOf<int64_t>({1});
+  for (const int64_t index :
+       {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
+    EXPECT_FALSE(slice.Read({4, 3}, VectorOf<int64_t>({index}), any, one, Shrink(1))) << index;
+    EXPECT_TRUE(
+        slice.Read({4, 3}, VectorOf<int64_t>({index}), VectorOf<int64_t>({index}), one, {}));
+    EXPECT_EQ(slice.elements, 0);
+  }
+}
+
 TEST(BasicSliceTest, OtherFormsAreNotRead) {
   BasicSlice slice;
   const auto masks = [](int32_t SliceMasks::* mask) {

@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/core/counters.h"
-#include "cc/core/pooled_tensor.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/framework/types.h"
 
@@ -15,33 +14,22 @@ using Inputs = absl::Span<const Tensor* const>;
 
 Counter in_place("slice_sums.in_place"), rows_added("slice_sums.rows");
 
-absl::Status AllocateLike(const Tensor& tensor, Tensor* made) {
-  if (MakePooledTensor(tensor.dtype(), tensor.shape(), made)) return absl::OkStatus();
-  *made = Tensor(tensor.dtype(), tensor.shape());
-  if (made->IsInitialized() || tensor.NumElements() == 0) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("out of memory for the sum of slices of shape ", tensor.shape().DebugString()));
-}
-
-// Adds the sum of `group` to `sum`.
-absl::Status AddGroup(absl::Span<const SliceGradient> group, cpu::ParallelFor run, Tensor* sum) {
+// Adds the sum of the terms to `sum`. Each of them has its tensor in `taken`, for what its rows
+// held before; a single term needs none, since g + sum is sum + g.
+void AddGroup(absl::Span<const SliceGradient> terms, absl::Span<Tensor> taken, cpu::ParallelFor run,
+              Tensor* sum) {
+  const bool several = terms.size() > 1;
   const auto add = [&](const SliceGradient& term, const Tensor& values) {
     cpu::AddRows(values, term.box, term.starts, run, sum);
   };
-  // One needs no care: g + sum is sum + g.
-  absl::InlinedVector<Tensor, 2> taken(group.size() > 1 ? group.size() : 0);
-  for (size_t i = 0; i < taken.size(); ++i) {
-    TF_RETURN_IF_ERROR(AllocateLike(group[i].values, &taken[i]));
+  for (size_t i = 0; several && i < terms.size(); ++i) {
+    cpu::TakeRows(terms[i].box, terms[i].starts, run, sum, &taken[i]);
   }
-  for (size_t i = 0; i < taken.size(); ++i) {
-    cpu::TakeRows(group[i].box, group[i].starts, run, sum, &taken[i]);
-  }
-  for (const SliceGradient& term : group) {
+  for (const SliceGradient& term : terms) {
     add(term, term.values);
     rows_added.Add(static_cast<int64_t>(term.starts.size()));
   }
-  for (size_t i = 0; i < taken.size(); ++i) add(group[i], taken[i]);
-  return absl::OkStatus();
+  for (size_t i = 0; several && i < terms.size(); ++i) add(terms[i], taken[i]);
 }
 
 }  // namespace
@@ -116,9 +104,19 @@ absl::Status SliceAdder::Read(absl::string_view node, Inputs inputs, Terms* term
 void SliceAdder::CountInPlace() { in_place.Add(); }
 
 absl::Status SliceAdder::Add(const Terms& terms, cpu::ParallelFor run, Tensor* sum) {
+  absl::InlinedVector<Tensor, 2> taken(terms.terms.size());
   size_t begin = 0;
   for (const size_t end : terms.ends) {
-    TF_RETURN_IF_ERROR(AddGroup(absl::MakeSpan(terms.terms).subspan(begin, end - begin), run, sum));
+    for (size_t i = begin; end - begin > 1 && i < end; ++i) {
+      const Tensor& values = terms.terms[i].values;
+      TF_RETURN_IF_ERROR(AllocateValues(values.dtype(), values.shape(), &taken[i]));
+    }
+    begin = end;
+  }
+  begin = 0;
+  for (const size_t end : terms.ends) {
+    AddGroup(absl::MakeSpan(terms.terms).subspan(begin, end - begin),
+             absl::MakeSpan(taken).subspan(begin, end - begin), run, sum);
     begin = end;
   }
   return absl::OkStatus();

@@ -21,7 +21,7 @@ namespace tensor_array_grad {
 // for each, and the inputs of these, one behind the other.
 class SliceAddends {
  public:
-  // Of a node with `attributes` and as many inputs besides those that are no addends'.
+  // Those of a node with `attributes`. `inputs`: how many of its inputs are the addends'.
   static absl::Status Of(const tensorflow::AttrSlice& attributes, int inputs,
                          SliceAddends* addends);
 
@@ -45,10 +45,13 @@ absl::Status RequireShape(absl::string_view node, const tensorflow::TensorShape&
 //
 // The values are those of stock's sum, in its order. What comes behind the sum so far is added to
 // it, one after the other. What comes before the sum is summed first: AddN([g, h, sum]) is
-// (g + h) + sum, and so is what one branch has summed. To that end the parts' values are taken out
-// of the sum, g and h are added to what is left there, and then what was taken is added. Values
-// that g and h share are taken out once: the second time there is nothing left but -0, which
-// changes no value it is added to.
+// (g + h) + sum, and so is what one branch has summed. To that end the values that g and h touch
+// are taken out of the sum, which keeps -0 in their places; g and h are added there; then what was
+// taken is added. With the sum 5 at a place that both touch, and g = 1 and h = 2:
+//
+//     take for g: 5, leaves -0    take for h: -0    add g, h: -0 + 1 + 2 = 3    add 5, add -0: 8
+//
+// -0 changes no value that it is added to, not even 0 or -0.
 class SliceAdder {
  public:
   // What is to be added, in order.
@@ -59,8 +62,8 @@ class SliceAdder {
     int64_t values() const;  // of all terms
   };
 
-  // The adder of the node with `attributes`: `addends`, and how many of them come `before` input 0.
-  // It has as many inputs.
+  // The adder of a node with `attributes`: `addends`, and how many of them come `before` input 0.
+  // `inputs`: how many inputs the node has.
   static absl::Status Of(const tensorflow::AttrSlice& attributes, int inputs, SliceAdder* adder);
 
   // Reads the inputs of `node`, the first of which is the sum. An error where stock has one.

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cc/core/pooled_tensor.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor_util.h"
 #include "tensorflow/core/util/overflow.h"
@@ -147,8 +148,8 @@ absl::Status ReadPad(Inputs inputs, SliceGradient* gradient) {
 // ---- rows by index
 
 // Makes the rows of one start one row, their sum from zero; those of a negative start are left out.
-void SumRowsOfOneStart(SliceGradient* gradient) {
-  if (gradient->starts.size() == 1 && gradient->starts.front() >= 0) return;
+absl::Status SumRowsOfOneStart(SliceGradient* gradient) {
+  if (gradient->starts.size() == 1 && gradient->starts.front() >= 0) return absl::OkStatus();
   std::unordered_map<int64_t, int64_t> row_of;  // the sum, by start
   decltype(gradient->starts) starts, firsts;    // where the sums belong; where row i's sum begins
   const int64_t width = gradient->width();
@@ -157,12 +158,15 @@ void SumRowsOfOneStart(SliceGradient* gradient) {
     if (start >= 0 && added) starts.push_back(start);
     firsts.push_back(start < 0 ? -1 : row->second * width);
   }
-  Tensor sums(gradient->values.dtype(), TensorShape({static_cast<int64_t>(starts.size()), width}));
+  Tensor sums;
+  TF_RETURN_IF_ERROR(AllocateValues(gradient->values.dtype(),
+                                    {static_cast<int64_t>(starts.size()), width}, &sums));
   const auto here = [](int64_t total, int64_t, cpu::Work work) { work(0, total); };
   cpu::Zero(here, &sums);
   cpu::AddRows(gradient->values, {{width}, {1}}, firsts, here, &sums);
   gradient->values = std::move(sums);
   gradient->starts = std::move(starts);
+  return absl::OkStatus();
 }
 
 // ---- UnsortedSegmentSum
@@ -276,8 +280,7 @@ absl::Status ReadSegmentSum(const SliceGradientOp& op, Inputs inputs, SliceGradi
     }
     gradient->starts.push_back(id < 0 ? -1 : id * steps[0]);
   }
-  SumRowsOfOneStart(gradient);
-  return absl::OkStatus();
+  return SumRowsOfOneStart(gradient);
 }
 
 // ---- ScatterNd
@@ -334,8 +337,7 @@ absl::Status ReadScatter(Inputs inputs, SliceGradient* gradient) {
     }
     gradient->starts.push_back(start);
   }
-  SumRowsOfOneStart(gradient);
-  return absl::OkStatus();
+  return SumRowsOfOneStart(gradient);
 }
 
 // ---- dtypes, which the graph does not check: an op of ours takes inputs of any
@@ -365,6 +367,14 @@ absl::Status RequireDtypes(const SliceGradientOp& op, Inputs inputs) {
 }
 
 }  // namespace
+
+absl::Status AllocateValues(tensorflow::DataType dtype, const TensorShape& shape, Tensor* values) {
+  if (MakePooledTensor(dtype, shape, values)) return absl::OkStatus();
+  *values = Tensor(dtype, shape);
+  if (values->IsInitialized() || shape.num_elements() == 0) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("out of memory for gradients of slices of shape ", shape.DebugString()));
+}
 
 absl::Status SliceGradientOp::Of(const tensorflow::NodeDef& def, SliceGradientOp* op) {
   static const auto* const kinds =

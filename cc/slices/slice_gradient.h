@@ -17,7 +17,8 @@ namespace tensor_array_grad {
 // what was indexed, but for these rows.
 //
 // Row i is what `box` holds when it begins at starts[i]; its values are those of `values` from
-// number i * width() on, in row-major order. A slice is one row. No value is named twice.
+// number i * width() on, in row-major order. The gradient of a slice has one row, that of a gather
+// one for each index. No two rows have a position of the whole in common.
 struct SliceGradient {
   tensorflow::TensorShape whole;  // of the tensor that stock makes
   tensorflow::Tensor values;
@@ -31,10 +32,10 @@ struct SliceGradient {
 struct SliceGradientOp {
   enum Kind { kStridedSlice, kPad, kSegmentSum, kScatter, kZeros, kSum };
 
-  // Reads `def`: StridedSliceGrad, Pad, UnsortedSegmentSum or ScatterNd, with the attributes of
-  // these. Those of an UnsortedSegmentSum whose output goes
-  // through Transpose, then through Reshape, say so by kTransposed and kReshaped. Besides,
-  // ZerosLike (no row at all), and kSumOp, whose input is a SliceGradientSum already.
+  // Reads `def`: StridedSliceGrad, Pad, UnsortedSegmentSum or ScatterNd, with its attributes;
+  // ZerosLike, which has no row at all; or kSumOp, whose input is a SliceGradientSum already. The
+  // attributes kTransposed and kReshaped say that the output of an UnsortedSegmentSum goes through
+  // Transpose, and then through Reshape.
   static absl::Status Of(const tensorflow::NodeDef& def, SliceGradientOp* op);
   static constexpr char kTransposed[] = "_transposed", kReshaped[] = "_reshaped";
   static constexpr char kSumOp[] = "TensorArrayGrad>SliceGradients";
@@ -53,6 +54,10 @@ struct SliceGradientOp {
 absl::Status ReadSliceGradient(const SliceGradientOp& op,
                                absl::Span<const tensorflow::Tensor* const> inputs,
                                SliceGradient* gradient);
+
+// Makes `values` a tensor in host memory, uninitialised. ResourceExhausted if memory runs out.
+absl::Status AllocateValues(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
+                            tensorflow::Tensor* values);
 
 }  // namespace tensor_array_grad
 
