@@ -97,15 +97,16 @@ class Value {
     if (state_ == kTensor || (state_ == kBoth && !tensor_.RefCountIsOne())) Release();
   }
 
-  // Makes this value what `from` is, and leaves that one empty if `last`.
+  // Makes this value what `from` is, and leaves that one empty if `last`. Two values of a float
+  // number share a buffer, as on stock: AddN adds in an order that depends on it.
   void Assign(Value* from, bool last) {
-    if (from->state_ != kTensor) {
+    if (from->state_ != kTensor && !from->SharesBuffer(last)) {
       BecomeScalar();
       scalar_ = from->scalar_;
       return;
     }
     if (!last) {
-      Set(from->tensor_);
+      Set(*from->tensor());
       return;
     }
     from->Unhold();
@@ -123,6 +124,12 @@ class Value {
   }
 
   enum State : uint8_t { kTensor, kScalar, kBoth };
+
+  // Whether a number must be passed on with its buffer.
+  bool SharesBuffer(bool last) const {
+    if (!tensorflow::DataTypeIsFloating(scalar_.dtype)) return false;
+    return !last || (state_ == kBoth && !tensor_.RefCountIsOne());
+  }
 
   void Unhold() {
     if (!held_) return;

@@ -224,6 +224,34 @@ TEST(ValueTest, AssignOfANumberCopiesItAndSharesNoBuffer) {
   }
 }
 
+TEST(ValueTest, TwoValuesOfAFloatNumberShareABuffer) {
+  Value from, first, second;
+  from.SetScalar(2.5f);
+  first.Assign(&from, /*last=*/false);
+  second.Assign(&from, /*last=*/true);
+  EXPECT_EQ(first.tensor()->data(), second.tensor()->data());
+  from.Release();
+  first.Release();
+  EXPECT_TRUE(second.LastTensor()->RefCountIsOne());
+}
+
+TEST(ValueTest, ANumberLetsGoOfABufferThatAResultHas) {
+  Value number;
+  number.SetScalar(2.5f);
+  const Tensor result = *number.LastTensor();  // as a kernel does that passes its input on
+  number.ReleaseTensor();
+  EXPECT_TRUE(result.RefCountIsOne());
+}
+
+TEST(ValueTest, AnotherNumberLetsGoOfABufferThatAResultHas) {
+  Value number;
+  number.SetScalar(2.5f);
+  const Tensor result = *number.tensor();
+  number.SetScalar(3.5f);
+  EXPECT_TRUE(result.RefCountIsOne());
+  EXPECT_EQ(result.scalar<float>()(), 2.5f);
+}
+
 TEST(ValueTest, AssignReleasesWhatWasThere) {
   const Tensor old = Vec({1, 2});
   Value to = OfTensor(old);
