@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -228,9 +229,35 @@ def sums_of_other_slots_go_on_while_one_is_slow() -> Any:
     return counts[1] > 5 * counts[0]
 
 
+def made_while_caches_are_cleared() -> Any:
+    """Arrays and gradients of functions, while a thread does what Keras' clear_session does."""
+
+    @tf.function(autograph=False)
+    def total(x: Any) -> Any:
+        handle, flow = new_array(size=2)
+        flow = raw.TensorArrayWriteV3(handle=handle, index=0, value=x, flow_in=flow)
+        grad, flow = raw.TensorArrayGradV3(handle=handle, flow_in=flow, source="g")
+        flow = raw.TensorArrayWriteV3(handle=grad, index=1, value=x, flow_in=flow)
+        return raw.TensorArrayReadV3(handle=grad, index=1, flow_in=flow, dtype=tf.float32)
+
+    end = time.monotonic() + 8.0
+
+    def work(number: int) -> float:
+        last = 0.0
+        while time.monotonic() < end:
+            if number == 0:
+                tf.keras.backend.clear_session()
+            else:
+                last = float(tf.reduce_sum(total(tf.fill([3], float(number)))))
+        return last
+
+    return in_parallel(work, 3)
+
+
 @pytest.mark.parametrize(
     ("race", "want"),
     [
+        (made_while_caches_are_cleared, [0.0, 3.0, 6.0]),
         (summed_by_many_threads, True),
         (summed_in_one_session_step, True),
         (closed_while_in_use, ["closed"]),

@@ -203,17 +203,80 @@ def test_a_second_copy_that_is_loaded_later_replaces_nothing(tmp_path):
     assert "already replaced TensorArrayV3 on " in done.stderr
 
 
-def test_load_op_library_alone_takes_over_and_is_seen():
+def test_a_switch_before_enable_loads_nothing_and_holds_afterwards():
+    child.code(
+        USE
+        + """
+    import tensorflow as tf, tensor_array_grad
+    for switch in (tensor_array_grad.graph_pass, tensor_array_grad.loops_in_one_kernel):
+        switch(True)
+        switch(False)
+        with switch(True):
+            pass
+    status = tensor_array_grad.status()
+    assert not status.loaded and not tensor_array_grad.is_enabled()
+    tensor_array_grad.enable()
+    status = tensor_array_grad.status()
+    assert status.active and not status.graph_pass and not status.loops_in_one_kernel
+    check_that_arrays_work()
+    """
+    )
+
+
+def test_a_switch_whose_with_began_before_enable_ends_at_what_the_library_began_with():
+    child.code(
+        USE
+        + """
+    import tensor_array_grad
+    with tensor_array_grad.graph_pass(False), tensor_array_grad.loops_in_one_kernel(True):
+        tensor_array_grad.enable()
+        status = tensor_array_grad.status()
+        assert not status.graph_pass and status.loops_in_one_kernel
+    status = tensor_array_grad.status()
+    assert status.graph_pass and not status.loops_in_one_kernel
+    """,
+        TENSOR_ARRAY_GRAD_LOOPS="off",
+    )
+
+
+def test_a_gather_is_right_after_a_switch_and_enable():
+    child.code(
+        USE
+        + """
+    import tensorflow as tf, tensor_array_grad
+    tensor_array_grad.graph_pass(True)
+    tensor_array_grad.enable()
+
+    @tf.function
+    def gathered(x):
+        return tf.TensorArray(tf.float32, 3).unstack(x).gather([0, 0, 2])
+
+    x = tf.Variable([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(gathered(x) * [1.0, 10.0, 100.0])
+    assert tape.gradient(y, x).numpy().tolist() == [11.0, 0.0, 100.0]
+    """
+    )
+
+
+def test_load_op_library_alone_replaces_kernels_and_says_what_is_missing():
     child.code(
         USE
         + """
     import tensorflow as tf, tensor_array_grad
     assert not tensor_array_grad.is_enabled()
     tf.load_op_library(tensor_array_grad.library_path())
-    assert tensor_array_grad.is_enabled()
+    assert not tensor_array_grad.is_enabled()
+    status = tensor_array_grad.status()
+    assert status.active and not status.gradient_functions
+    assert status.problems == (
+        "kernels are replaced and gradient functions are not: call tensor_array_grad.enable(), "
+        "which tf.load_op_library does not stand in for",
+    ), status.problems
     check_that_arrays_work()
     assert tensor_array_grad.status().counters["kernels.TensorArrayReadV3"] == 1
     tensor_array_grad.enable()
+    assert tensor_array_grad.is_enabled() and not tensor_array_grad.status().problems
     check_that_arrays_work()
     assert tensor_array_grad.status().counters["kernels.TensorArrayReadV3"] == 2
     """

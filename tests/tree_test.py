@@ -69,7 +69,7 @@ MAY_IMPORT = {
     "gradients_list": {"_tf_private", "_loader"},
     "drop_in": {"_loader", "_tf_private", "gradients_v3", "gradients_list"},
     "raw_ops": {"_loader", "drop_in"},
-    "status": {"_loader", "_version"},
+    "status": {"_loader", "_version", "gradients_list"},
     "__init__": {"_loader", "_version", "drop_in", "raw_ops", "status"},
     "__main__": {""},
 }

@@ -13,17 +13,12 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
-// Where this call's arrays are listed: in the container of its step, as stock's are.
+// Where this call's arrays are listed. Not in the container of the step, as stock's are: the one of
+// eager calls, which `tf.function`s get too, is destroyed under running kernels when another thread
+// clears the eager context's caches. An array leaves its list when it dies, so that there is nothing
+// for the end of a step to clean up.
 Place PlaceOf(OpKernelContext* ctx) {
-  Place place;
-  place.manager = ctx->resource_manager();
-  place.device = ctx->device()->attributes().name();
-  if (ctx->step_container() != nullptr) {
-    // Asked for by way of a handle, because that tells the container to clean up after the step.
-    place.container =
-        ctx->step_container()->MakeResourceHandle<ArrayResource>("", *ctx->device()).container();
-  }
-  return place;
+  return {ctx->resource_manager(), ctx->device()->attributes().name(), "tensor_array_grad"};
 }
 
 // Makes an array.

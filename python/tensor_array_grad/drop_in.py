@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from types import TracebackType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tensor_array_grad import _loader, gradients_list, gradients_v3
 
@@ -38,8 +38,10 @@ def enable() -> None:
         if _loader.switched_off():
             _say("TENSOR_ARRAY_GRAD=off in the environment: stock kernels are kept")
             return
-        decision = _loader.bind().activation()
+        bind = _loader.bind()
+        decision = bind.activation()
         if decision.active:
+            _Switch.apply_settings(bind)
             gradients_v3.install()
             gradients_list.install()
         elif decision.cause in _TOLERATED:
@@ -51,21 +53,37 @@ def enable() -> None:
 
 
 def is_enabled() -> bool:
-    """Whether the kernels of this package have replaced stock's in this process.
+    """Whether this package has replaced stock's kernels and gradient functions in this process.
 
     Returns:
-      True after `enable()`, or `tf.load_op_library(library_path())`, unless it was refused.
+      True after `enable()`, unless it was refused. False after
+      `tf.load_op_library(library_path())` alone, which replaces the kernels but not the functions.
     """
-    return _loader.is_loaded() and bool(_loader.bind().activation().active)
+    active = _loader.is_loaded() and bool(_loader.bind().activation().active)
+    return active and gradients_list.installed()
 
 
 class _Switch:
-    """A switch of the library, set from the call on or for the length of a `with`."""
+    """A switch of the library, set from the call on or for the length of a `with`.
+
+    It does not load the library, which would replace kernels: a setting that is made before waits.
+    """
 
     _name: ClassVar[str]  # the bindings have `<name>_enabled` and `set_<name>_enabled`
+    _waiting: ClassVar[dict[str, bool]] = {}  # settings made before the library is loaded, by name
+    _initial: ClassVar[dict[str, bool]] = {}  # what the library began with, by name
 
     def __init__(self, enabled: bool) -> None:
         self._before = self._set(enabled)
+
+    @classmethod
+    def apply_settings(cls, bind: Any) -> None:
+        """Applies the settings that were made before the library was loaded."""
+        for switch in (graph_pass, loops_in_one_kernel):
+            name = switch._name
+            cls._initial.setdefault(name, getattr(bind, f"{name}_enabled")())
+            if name in cls._waiting:
+                getattr(bind, f"set_{name}_enabled")(cls._waiting.pop(name))
 
     def __enter__(self) -> None:
         pass
@@ -78,12 +96,19 @@ class _Switch:
     ) -> None:
         self._set(self._before)
 
-    def _set(self, enabled: bool) -> bool:
-        """Sets the switch and returns what it was."""
+    def _set(self, enabled: bool | None) -> bool | None:
+        """Sets the switch, None: to what it is at the start, and returns what it was."""
+        if not _loader.is_loaded():
+            before = self._waiting.pop(self._name, None)
+            if enabled is not None:
+                self._waiting[self._name] = enabled
+            return before
         bind = _loader.bind()
-        before: bool = getattr(bind, f"{self._name}_enabled")()
-        getattr(bind, f"set_{self._name}_enabled")(enabled)
-        return before
+        self.apply_settings(bind)
+        now: bool = getattr(bind, f"{self._name}_enabled")()
+        wanted = self._initial[self._name] if enabled is None else enabled
+        getattr(bind, f"set_{self._name}_enabled")(wanted)
+        return now
 
 
 class graph_pass(_Switch):
@@ -92,11 +117,10 @@ class graph_pass(_Switch):
     The pass only saves work: results are the same without it. It looks at graphs when they are
     first run, so the switch does not reach a `tf.function` that has run already.
 
+    Before `enable()` it only notes what is wanted; nothing is loaded or replaced.
+
     Args:
       enabled: Whether graphs built from now on are rewritten.
-
-    Raises:
-      LoadError: As `enable()`.
 
     Example:
       >>> import tensor_array_grad
@@ -115,11 +139,10 @@ class loops_in_one_kernel(_Switch):
     when they are first run, so the switch does not reach a `tf.function` that has run already. It
     is on, unless `TENSOR_ARRAY_GRAD_LOOPS=off` is in the environment.
 
+    Before `enable()` it only notes what is wanted; nothing is loaded or replaced.
+
     Args:
       enabled: Whether loops of graphs built from now on run in one kernel.
-
-    Raises:
-      LoadError: As `enable()`.
 
     Example:
       >>> import tensor_array_grad

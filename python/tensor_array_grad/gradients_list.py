@@ -43,6 +43,11 @@ def install() -> None:
     _tf_private.wrap_vectorization("TensorListGather", _vectorized_gather)
 
 
+def installed() -> bool:
+    """Whether the functions are registered in this process."""
+    return bool(_stock)
+
+
 def _gather_grad(op: tf.Operation, d_rows: tf.Tensor) -> list[tf.Tensor | None]:
     """Scatters the gradient of each row to its element, rows of one element summed.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tensor_array_grad import _loader
+from tensor_array_grad import _loader, gradients_list
 from tensor_array_grad._version import __version__
 
 _LISTED = 10  # arrays that print by name; the rest are counted
@@ -36,9 +36,9 @@ class Array:
     gradients: dict[str, str]  # source -> name of the gradient array
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Status:
-    """The state of the library in this process; `str()` makes it a page to read."""
+    """The state of the library in this process; `str()` and `repr()` make it a page to read."""
 
     version: str
     library_path: str
@@ -56,6 +56,7 @@ class Status:
     graph_pass: bool
     loops_in_one_kernel: bool
     arrays: tuple[Array, ...]
+    gradient_functions: bool  # whether those of this package are registered
     problems: tuple[str, ...]
 
     @property
@@ -104,6 +105,8 @@ class Status:
         lines += [f"PROBLEM      {problem}" for problem in self.problems]
         return "\n".join(lines)
 
+    __repr__ = __str__  # what a notebook shows
+
     def _listed(self) -> tuple[Array, ...]:
         return self.arrays[:_LISTED]
 
@@ -118,8 +121,15 @@ class Status:
         for kernel in self.kernels:
             if kernel.priority > 0:
                 ours.setdefault(kernel.device, set()).add(kernel.op)
-        counts = [f"{len(ops)} ops on {device}" for device, ops in sorted(ours.items())]
-        return ", ".join(counts) or "all stock"
+        if not ours:
+            return "all stock"
+        present = {name.split(":")[-2] for name in self.devices}
+        counts = [
+            f"{len(ops)} ops on {device}" + ("" if device in present else " (none here)")
+            for device, ops in sorted(ours.items())
+        ]
+        functions = "installed" if self.gradient_functions else "stock's"
+        return f"{', '.join(counts)}; gradient functions: {functions}"
 
 
 def status() -> Status:
@@ -136,6 +146,11 @@ def status() -> Status:
         active, reason = decision.active, decision.reason
         if not active and decision.cause != "off":
             problems.append(reason)
+        if active and not gradients_list.installed():
+            problems.append(
+                "kernels are replaced and gradient functions are not: call "
+                "tensor_array_grad.enable(), which tf.load_op_library does not stand in for"
+            )
     elif _loader.switched_off():
         reason = "switched off by TENSOR_ARRAY_GRAD in the environment"
     return Status(
@@ -155,6 +170,7 @@ def status() -> Status:
         graph_pass=bind is not None and bind.graph_pass_enabled(),
         loops_in_one_kernel=bind is not None and bind.loops_enabled(),
         arrays=_arrays(bind),
+        gradient_functions=gradients_list.installed(),
         problems=tuple(problems),
     )
 
