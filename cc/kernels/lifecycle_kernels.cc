@@ -15,8 +15,8 @@ using tensorflow::Tensor;
 
 // Where this call's arrays are listed. Not in the container of the step, as stock's are: the one of
 // eager calls, which `tf.function`s get too, is destroyed under running kernels when another thread
-// clears the eager context's caches. An array leaves its list when it dies, so that there is nothing
-// for the end of a step to clean up.
+// clears the eager context's caches. An array leaves its list when it dies, so that there is
+// nothing for the end of a step to clean up.
 Place PlaceOf(OpKernelContext* ctx) {
   return {ctx->resource_manager(), ctx->device()->attributes().name(), "tensor_array_grad"};
 }
