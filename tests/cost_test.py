@@ -168,7 +168,7 @@ def _least_work(counted, function: Callable, n: int) -> dict[str, int]:
     """The least of three calls: two threads may run the ops of a step in an order in which a list
     is still shared when it is written, and copies a path more."""
     calls = [_work(counted, function, n) for _ in range(3)]
-    # What the pool of blocks has taken is memory and no work: a span more for each thread that is new.
+    # What the pool of blocks has taken is memory and no work: a span for each thread that is new.
     names = calls[-1].keys() - {"pool.bytes"}
     return {name: min(call.get(name, 0) for call in calls) for name in names}
 
