@@ -19,7 +19,12 @@ from tensor_array_grad.demo.data import HORIZON, Record
 from tensor_array_grad.demo.runner import Pair, Run
 from tensor_array_grad.demo.worker import OURS, STOCK
 
-_MODELS = {"v1": "TF1 graph", "function": "tf.function", "indexed": "indexing", "keras": "Keras model"}
+_MODELS = {
+    "v1": "TF1 graph",
+    "function": "tf.function",
+    "indexed": "indexing",
+    "keras": "Keras model",
+}
 _NAMES = {STOCK: "stock", OURS: "ours"}
 _COLOURS = {STOCK: "tab:red", OURS: "tab:blue"}
 _SHOWN_EPOCHS = 8
