@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 
 import numpy as np
@@ -10,6 +11,7 @@ import tensorflow as tf
 
 import tensor_array_grad
 from tensor_array_grad import _loader
+from tensor_array_grad.status import Kernel
 
 
 def make(name, size, dtype=tf.float32):
@@ -70,6 +72,25 @@ def test_the_page_names_versions_arrays_counters_and_kernels():
     assert f"kernels.TensorArrayV3 {status.counters['kernels.TensorArrayV3']:,}" in page
     assert "ops on CPU" in page
     del handle
+
+
+def test_the_representation_is_the_page():
+    status = tensor_array_grad.status()
+    assert repr(status) == str(status)
+
+
+def test_kinds_of_devices_that_are_not_there_are_marked():
+    kernels = tuple(Kernel("TensorArrayV3", device, (), 1) for device in ("CPU", "GPU"))
+    status = dataclasses.replace(
+        tensor_array_grad.status(), kernels=kernels, devices=("/physical_device:CPU:0",)
+    )
+    line = "1 ops on CPU, 1 ops on GPU (none here); gradient functions: installed"
+    assert f"kernels      {line}\n" in str(status)
+
+
+def test_rules_are_those_of_the_graph_pass_and_nothing_else():
+    names = {"accumulate", "slice_sum", "conditional", "recompute", "accumulators"}
+    assert set(tensor_array_grad.status().rules) == names
 
 
 def test_only_the_first_arrays_are_named_on_the_page():

@@ -38,7 +38,7 @@ constexpr int kPhase = 100;
 
 std::atomic<bool> enabled{true};
 
-Counter failures("graph.failures");
+Counter failures("graph_pass.failures");
 
 // Whether TENSOR_ARRAY_GRAD_RULES, a list of names separated by commas, allows the rule; all are
 // allowed where it is not set. For measuring what each rule brings (tools/ablate.py).

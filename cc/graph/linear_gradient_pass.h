@@ -24,7 +24,7 @@ bool IsGraphPassEnabled();
 // TENSOR_ARRAY_GRAD_LOG=1 in the environment each is written to stderr by node name.
 //
 // A rule that fails, which none should, costs the user's program nothing: the graph becomes what it
-// was before the pass, the failure is logged as a warning and counted as `graph.failures`.
+// was before the pass, the failure is logged as a warning and counted as `graph_pass.failures`.
 class LinearGradientPass : public tensorflow::GraphOptimizationPass {
  public:
   LinearGradientPass();  // with all rules

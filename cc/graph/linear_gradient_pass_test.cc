@@ -150,14 +150,14 @@ TEST_F(LinearGradientPassTest, ARuleThatFailsLeavesTheGraphAsItWas) {
     std::vector<std::unique_ptr<Rule>> rules;
     rules.push_back(std::make_unique<FailingRule>(throws));
     auto* const pass = new LinearGradientPass(std::move(rules));  // stays, for its counters
-    const int64_t failures = ReadCounters()["graph.failures"];
+    const int64_t failures = ReadCounters()["graph_pass.failures"];
     const std::string before = graph()->ToGraphDefDebug().DebugString();
     tensorflow::GraphOptimizationPassOptions options;
     options.graph = &graph();
     EXPECT_TRUE(pass->Run(options).ok());
     EXPECT_EQ(graph()->ToGraphDefDebug().DebugString(), before);
     EXPECT_EQ(CountOf("AddN"), 2);
-    EXPECT_EQ(ReadCounters()["graph.failures"], failures + 1);
+    EXPECT_EQ(ReadCounters()["graph_pass.failures"], failures + 1);
     EXPECT_EQ(ReadCounters()["graph.failing"], 0);
   }
 }

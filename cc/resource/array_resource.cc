@@ -86,13 +86,14 @@ void ArrayResource::Create(Place place, std::string name, ArrayOptions options, 
 // A name that is taken (two arrays whose name and source join to one string) stays the older
 // array's: nothing of ours is found by name, so the younger one lacks nothing but its listing.
 void ArrayResource::List() {
-  if (place_.manager == nullptr || place_.container.empty()) return;
+  if (place_.manager == nullptr) return;
   listed_ = place_.manager->Create(place_.container, name_, new Listing(this)).ok();
 }
 
 void ArrayResource::Unlist() {
   if (!listed_.exchange(false)) return;
-  // Not found is fine: the step that the container was for may have ended.
+  // Not found is fine: another call may have cleared the container (Session.reset,
+  // DestroyResourceOp).
   place_.manager->Delete<Listing>(place_.container, name_).IgnoreError();
 }
 

@@ -22,9 +22,9 @@ namespace tensor_array_grad {
 
 // Where arrays are listed by name: TensorFlow's resource manager of one device, one container.
 struct Place {
-  tensorflow::ResourceMgr* manager = nullptr;
-  std::string device;     // as handles name it
-  std::string container;  // empty: there is none, and the array is listed nowhere
+  tensorflow::ResourceMgr* manager = nullptr;  // null: the array is listed nowhere
+  std::string device;                          // as handles name it
+  std::string container;
 };
 
 // A tensor array as a TensorFlow resource: one store, its name, and who owns whom.

@@ -82,14 +82,4 @@ TensorShape BasicSlice::ShapeOfResult() const {
   return shape;
 }
 
-bool BasicSlice::IsShapeOfResult(const TensorShape& shape) const {
-  int kept = 0;
-  for (int d = 0; d < dims; ++d) {
-    if (shrunk[d]) continue;
-    if (kept == shape.dims() || shape.dim_size(kept) != size[d]) return false;
-    ++kept;
-  }
-  return kept == shape.dims();
-}
-
 }  // namespace tensor_array_grad

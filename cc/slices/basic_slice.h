@@ -40,7 +40,6 @@ struct BasicSlice {
     return size[d] == shape.dim_size(d);
   }
   tensorflow::TensorShape ShapeOfResult() const;
-  bool IsShapeOfResult(const tensorflow::TensorShape& shape) const;
 };
 
 }  // namespace tensor_array_grad

@@ -49,10 +49,6 @@ TEST(BasicSliceTest, AnIndexNamesOneRow) {
   EXPECT_EQ(slice.size[1], 3);
   EXPECT_EQ(slice.elements, 3);
   EXPECT_EQ(slice.ShapeOfResult(), TensorShape({3}));
-  EXPECT_TRUE(slice.IsShapeOfResult({3}));
-  for (const TensorShape& other : {TensorShape({}), TensorShape({4}), TensorShape({3, 1})}) {
-    EXPECT_FALSE(slice.IsShapeOfResult(other)) << other;
-  }
 }
 
 TEST(BasicSliceTest, IndicesOutOfRangeAreTheKernelsToReport) {
@@ -150,7 +146,6 @@ TEST(BasicSliceTest, RandomSlicesAreThoseThatTensorFlowReads) {
     const Stock stock(shape, begins, ends, all_strides, masks);
     ASSERT_TRUE(stock.status.ok()) << stock.status;
     EXPECT_EQ(slice.ShapeOfResult(), stock.result);
-    EXPECT_TRUE(slice.IsShapeOfResult(stock.result));
     EXPECT_EQ(slice.elements, stock.part.num_elements());
     for (int d = 0; d < dims; ++d) {
       EXPECT_EQ(slice.size[d], stock.part.dim_size(d));

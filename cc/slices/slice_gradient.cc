@@ -60,18 +60,14 @@ bool ReadBasicSlice(const SliceMasks& masks, Inputs inputs, SliceGradient* gradi
   const TensorShape& whole = gradient->whole;
   BasicSlice slice;
   if (!slice.Read(whole, *inputs[kBegin], *inputs[kEnd], *inputs[kStrides], masks) ||
-      !slice.IsShapeOfResult(inputs[kDy]->shape())) {
+      slice.ShapeOfResult() != inputs[kDy]->shape()) {
     return false;
   }
   Box& box = gradient->box;
   box.sizes.assign(slice.size, slice.size + slice.dims);
-  box.steps.resize(slice.dims);
-  int64_t step = 1, first = 0;
-  for (int d = slice.dims - 1; d >= 0; --d) {
-    box.steps[d] = step;
-    first += slice.begin[d] * step;
-    step *= whole.dim_size(d);
-  }
+  box.steps = StepsOf(whole);
+  int64_t first = 0;
+  for (int d = 0; d < slice.dims; ++d) first += slice.begin[d] * box.steps[d];
   gradient->starts.push_back(first);
   return true;
 }
