@@ -115,14 +115,6 @@ LoopAccumulators AccumulatorsOf(const Node& loop_cond) {
   return found;
 }
 
-std::optional<LoopVariable> HeirOf(const LoopVariable& variable) {
-  const bool needs_exit = variable.exit != nullptr && IsWaitedFor(*variable.exit);
-  for (const LoopVariable& other : LoopVariablesOf(*InputOf(*variable.gate, 1).node)) {
-    if (other.gate != variable.gate && (other.exit != nullptr || !needs_exit)) return other;
-  }
-  return std::nullopt;
-}
-
 void HandOver(const LoopVariable& from, const LoopVariable& to, Graph* graph) {
   for (const Edge* edge : from.next->in_edges()) {
     if (edge->IsControlEdge()) graph->AddControlEdge(edge->src(), to.next);

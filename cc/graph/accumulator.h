@@ -2,7 +2,6 @@
 #define CC_GRAPH_ACCUMULATOR_H_
 
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "cc/graph/loop_variable.h"
@@ -37,10 +36,6 @@ struct LoopAccumulators {
 };
 
 LoopAccumulators AccumulatorsOf(const tensorflow::Node& loop_cond);
-
-// Another variable of the loop of `variable`, which has an exit if anybody waits for that of
-// `variable`; nothing if there is none.
-std::optional<LoopVariable> HeirOf(const LoopVariable& variable);
 
 // Gives `to`, of the same loop, what hangs on `from` besides its value: the next step waits for
 // what that of `from` waits for, and who waits for its exit waits for that of `to`.

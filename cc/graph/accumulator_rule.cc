@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "cc/graph/accumulator.h"
 #include "cc/graph/node_util.h"
-#include "cc/graph/step_value.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -19,16 +18,6 @@ using tensorflow::NodeDef;
 constexpr char kPack[] = "TensorArrayGrad>PackAccumulators";
 constexpr char kPush[] = "TensorArrayGrad>PushAccumulators";
 constexpr char kPop[] = "TensorArrayGrad>PopAccumulators";
-
-void RemoveNeverRead(const Accumulator& gone, Graph* graph, std::vector<Rewrite>* done) {
-  Node* const value = gone.value().node;
-  const auto heir = HeirOf(gone.pushed);
-  if (!heir) return;
-  done->push_back({gone.push->name(), "nothing"});
-  HandOver(gone.pushed, *heir, graph);
-  RemoveAccumulator(gone, graph);
-  if (AsksAList(*value)) RemoveUnusedValues({value}, heir->next, graph);
-}
 
 // The accumulators of one forward and one backward loop, as they will be packed.
 struct Pack {
@@ -108,6 +97,7 @@ absl::Status Insert(const Pack& pack, const NodeDef& pack_def, const NodeDef& pu
   if (!pop.ok()) return pop.status();
   moved = MoveOutput(first.pop, 0, {*pop, 0}, graph);
   for (size_t i = 0; i < pack.all.size() && moved.ok(); ++i) {
+    if (pack.all[i].never_read()) continue;
     moved = MoveOutput(pack.all[i].pop, 1, {*pop, 1 + pack.column[i]}, graph);
   }
   return moved;
@@ -130,7 +120,7 @@ absl::Status Fuse(const Pack& pack, Graph* graph, std::vector<Rewrite>* done) {
   RemoveIfUnused(shape, graph);
   for (size_t i = 1; i < pack.all.size(); ++i) {
     HandOver(pack.all[i].pushed, first.pushed, graph);
-    HandOver(pack.all[i].popped, first.popped, graph);
+    if (!pack.all[i].never_read()) HandOver(pack.all[i].popped, first.popped, graph);
     RemoveAccumulator(pack.all[i], graph);
   }
   return absl::OkStatus();
@@ -139,11 +129,13 @@ absl::Status Fuse(const Pack& pack, Graph* graph, std::vector<Rewrite>* done) {
 }  // namespace
 
 absl::Status AccumulatorRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
-  const LoopAccumulators found = AccumulatorsOf(*node);
-  for (const Accumulator& gone : found.never_read) RemoveNeverRead(gone, graph, done);
-  for (const auto& [reader, all] : found.by_reader) {
+  LoopAccumulators found = AccumulatorsOf(*node);
+  for (auto& [reader, all] : found.by_reader) {
+    // The lists that are never read join the first pack.
+    for (Accumulator& pushed : found.never_read) all.push_back(std::move(pushed));
+    found.never_read.clear();
     if (all.size() < 2) continue;
-    const absl::Status fused = Fuse(Pack(all), graph, done);
+    const absl::Status fused = Fuse(Pack(std::move(all)), graph, done);
     if (!fused.ok()) return fused;
   }
   return absl::OkStatus();

@@ -17,8 +17,11 @@ namespace tensor_array_grad {
 //   forward step:   TensorListPushBack(a, x), (b, y), ..   ->  PushAccumulators(all, x, y, ..)
 //   backward step:  TensorListPopBack(a), (b), ..          ->  PopAccumulators(all)
 //
-// A tensor that is pushed to equal lists is kept once. A list that is pushed to and never read goes
-// altogether, with the shape or length that was computed for it alone.
+// A tensor that is pushed to equal lists is kept once.
+//
+// A list that is pushed to and never read is packed with those that are read: removing it would
+// lose the error of a list that refuses an element (for its shape, or for being one too many),
+// which PushAccumulators raises as TensorListPushBack does.
 //
 // Fires only where the ring of nodes from the empty list to the last pop has no other consumer, all
 // sit on one device that has the kernels, the pops wait for nothing and ask for no shape. Nothing

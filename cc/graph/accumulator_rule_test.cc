@@ -104,29 +104,27 @@ TEST_F(AccumulatorRuleTest, AValuePushedToDifferentListsIsKeptForEach) {
   EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "x", "x"));
 }
 
-TEST_F(AccumulatorRuleTest, AListThatIsNeverReadGoesWithWhatWasComputedForIt) {
-  Placeholder("list", DT_VARIANT);
-  Add("length", "TensorListLength", {"list"});
-  AddPushed("a", "length");
-  Set(Named("a"), "element_dtype", DT_INT32);
-  Set(Named("a_push"), "element_dtype", DT_INT32);
-  AddOther();
-  EXPECT_EQ(Apply(), 1);
-  EXPECT_EQ(CountOf("Switch"), 1);
-  EXPECT_EQ(
-      CountOf("TensorListPushBack") + CountOf("TensorListLength") + CountOf("EmptyTensorList"), 0);
+TEST_F(AccumulatorRuleTest, AListThatIsNeverReadIsPackedSoThatItCanStillRefuse) {
+  AddPushed("never", "x");  // made first, but no pop to put the new one in the place of
+  AddAccumulator("a", "y");
+  EXPECT_EQ(Apply(), 2);
+  EXPECT_THAT(InputsOf(InputsOf("a_f_enter")[0]), ElementsAre("a", "never"));
+  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "y", "x"));
+  EXPECT_EQ(UsedBy("use_a"), absl::StrCat(kPop, ":1"));
+  EXPECT_EQ(CountOf("Switch"), 2);
+  EXPECT_EQ(CountOf("TensorListPushBack"), 0);
 }
 
-TEST_F(AccumulatorRuleTest, WhatElseIsPushedToAListThatIsNeverReadStays) {
-  AddTyped("sum", "AddV2", {"x", "y"}, DT_FLOAT);  // whose shapes may not fit
-  AddPushed("a", "sum");
-  AddPushed("b", "x");
-  AddOther();
-  AddTyped("reader", "Identity", {"x"}, DT_FLOAT);
+TEST_F(AccumulatorRuleTest, AListThatIsNeverReadIsPackedOnce) {
+  AddPushed("never", "x");
+  AddAccumulator("a", "y");
+  AddAccumulator("b", "z");
+  Placeholder("other_goes_on", tensorflow::DT_BOOL);
+  Add("other_cond", "LoopCond", {"other_goes_on"});
+  Named("b_b_gate").set_input(1, "other_cond");  // a backward loop of its own
   EXPECT_EQ(Apply(), 2);
-  EXPECT_NE(Find("sum"), nullptr);
-  EXPECT_EQ(CountOf("TensorListPushBack"), 0);
-  EXPECT_THAT(InputsOf("reader"), ElementsAre("x"));
+  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "y", "x"));
+  EXPECT_EQ(CountOf("TensorListPushBack"), 1);  // b's
 }
 
 TEST_F(AccumulatorRuleTest, IdentitiesInTheRingGoToo) {
@@ -165,15 +163,15 @@ TEST_F(AccumulatorRuleTest, WhoWaitsForTheLoopToEndStillWaits) {
   EXPECT_THAT(InputsOf("b_ended"), ElementsAre("^b_left"));
 }
 
-TEST_F(AccumulatorRuleTest, WhoWaitsForAListThatIsNeverReadWaitsForAnotherVariable) {
-  AddPushed("a", "x");
-  Add("ended", "NoOp", {"^a_exit"});
-  AddOther();
+TEST_F(AccumulatorRuleTest, ANodeThatWaitsForAListThatIsNeverReadWaitsForThePack) {
+  AddPushed("never", "x");
+  Add("ended", "NoOp", {"^never_exit"});
   Add("before", "NoOp");
-  Named("a_f_next").add_input("^before");
-  EXPECT_EQ(Apply(), 1);
-  EXPECT_THAT(InputsOf("ended"), ElementsAre("^other_exit"));
-  EXPECT_THAT(InputsOf("other_next"), ElementsAre("other_step", "^before"));
+  Named("never_f_next").add_input("^before");
+  AddAccumulator("a", "y");
+  EXPECT_EQ(Apply(), 2);
+  EXPECT_THAT(InputsOf("ended"), ElementsAre("^a_exit"));
+  EXPECT_THAT(InputsOf("a_f_next"), ElementsAre("a_push", "^before"));
 }
 
 TEST_F(AccumulatorRuleTest, AShapeThatSomebodyElseReadsIsKeptForThem) {
@@ -186,9 +184,9 @@ TEST_F(AccumulatorRuleTest, AShapeThatSomebodyElseReadsIsKeptForThem) {
 
 // ---- near misses: the graph must stay as it is --------------------------------------------------
 
-TEST_F(AccumulatorRuleTest, AListThatIsNeverReadStaysWhereItsLoopHasNoOtherExitToWaitFor) {
+TEST_F(AccumulatorRuleTest, ListsOfWhichNoneIsReadStay) {
   AddPushed("a", "x");
-  Add("ended", "NoOp", {"^a_exit"});
+  AddPushed("b", "y");
   ExpectNothingChanges();
 }
 
