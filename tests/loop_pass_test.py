@@ -27,19 +27,21 @@ RULES = (
     "recompute",
     "accumulators",
 )
-# Programs in which a rule must find something.
-FIND = {
-    "accumulate": [loops.read_loop, loops.recurrence, loops.scanned],
-    "conditional": [loops.reads_if_not, loops.reads_out_of_bounds_in_no_branch],
-    "recompute": [
-        loops.what_follows_from_the_step,
-        loops.steps_counted_from_elsewhere,
-        loops.fewer_steps_than_asked,
-        loops.scanned_backwards,
-        loops.of_the_length_of_an_array,
-        loops.mapped,
-    ],
-    "accumulators": [loops.recurrence, loops.an_early_end, loops.scanned],
+# How many rewrites each rule makes in a program's graph.
+REWRITES = {
+    "accumulate": {loops.read_loop: 1, loops.recurrence: 2, loops.scanned: 2},
+    "slice_sum": {loops.read_loop: 1, loops.recurrence: 3, loops.scanned: 0},
+    "conditional": {loops.reads_if_not: 1, loops.reads_out_of_bounds_in_no_branch: 1},
+    "recompute": {
+        loops.what_follows_from_the_step: 3,
+        loops.steps_counted_from_elsewhere: 4,
+        loops.fewer_steps_than_asked: 4,
+        loops.scanned_backwards: 3,
+        loops.of_the_length_of_an_array: 4,
+        loops.mapped: 2,
+        loops.recurrence: 0,
+    },
+    "accumulators": {loops.recurrence: 11, loops.an_early_end: 6, loops.scanned: 2},
 }
 
 
@@ -100,11 +102,12 @@ def test_nor_on_what_tensorflow_rewrites(optimizer, program):
 
 
 @pytest.mark.parametrize(
-    ("rule", "program"), [(rule, program) for rule, found in FIND.items() for program in found]
+    ("rule", "program", "rewrites"),
+    [(rule, *expected) for rule, programs in REWRITES.items() for expected in programs.items()],
 )
-def test_each_rule_finds_what_it_is_for(counted, rule, program):
+def test_each_rule_rewrites_what_it_is_for_and_nothing_else(counted, rule, program, rewrites):
     gradient_of(program)
-    assert counted[f"graph.{rule}"] >= 1
+    assert counted[f"graph.{rule}"] == rewrites
 
 
 def test_a_read_in_a_branch_adds_to_the_gradient_in_one_op(counted):

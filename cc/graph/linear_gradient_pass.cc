@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <memory>
@@ -14,10 +13,12 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "cc/core/counters.h"
+#include "cc/core/log.h"
 #include "cc/graph/accumulate_rule.h"
 #include "cc/graph/accumulator_rule.h"
 #include "cc/graph/conditional_rule.h"
 #include "cc/graph/recompute_rule.h"
+#include "cc/graph/rewrite_log.h"
 #include "cc/graph/rule.h"
 #include "cc/graph/slice_sum_rule.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
@@ -63,15 +64,12 @@ std::vector<std::unique_ptr<Rule>> AllRules() {
   return all;
 }
 
-void Log(const Rule& rule, const std::vector<Rewrite>& done) {
-  static const bool wanted = [] {
-    const char* const value = std::getenv("TENSOR_ARRAY_GRAD_LOG");
-    return value != nullptr && absl::string_view(value) == "1";
-  }();
-  if (!wanted) return;
-  for (const Rewrite& rewrite : done) {
-    std::fprintf(stderr, "tensor_array_grad: %s: %s -> %s\n", rule.name(), rewrite.replaced.c_str(),
-                 rewrite.by.c_str());
+void Log(const Graph& graph, const Rewrites& rewrites) {
+  if (IsLogged(LogLevel::kRewrites)) {
+    for (const std::string& line : LinePerRewrite(rewrites)) LogLine(line);
+  }
+  if (IsLogged(LogLevel::kLoops)) {
+    for (const std::string& line : SummaryPerLoop(graph, rewrites)) LogLine(line);
   }
 }
 
@@ -130,15 +128,16 @@ LinearGradientPass::LinearGradientPass(std::vector<std::unique_ptr<Rule>> rules)
 
 absl::Status LinearGradientPass::ApplyAll(const GraphOptimizationPassOptions& options) const {
   std::unique_ptr<Graph> before;
-  std::vector<std::vector<Rewrite>> done(rules_.size());
+  Rewrites done(rules_.size());
   for (size_t i = 0; i < rules_.size(); ++i) {
     const Rule& rule = *rules_[i].rule;
+    done[i].first = rule.name();
     const std::vector<int> candidates = Candidates(rule, options);
     if (candidates.empty()) continue;
     if (before == nullptr) before = (*options.graph)->Clone();
     absl::Status status;
     try {
-      status = Apply(rule, candidates, options.graph->get(), &done[i]);
+      status = Apply(rule, candidates, options.graph->get(), &done[i].second);
     } catch (const std::exception& error) {
       status = absl::InternalError(error.what());
     }
@@ -148,9 +147,9 @@ absl::Status LinearGradientPass::ApplyAll(const GraphOptimizationPassOptions& op
     }
   }
   for (size_t i = 0; i < rules_.size(); ++i) {
-    rules_[i].rewrites->Add(static_cast<int64_t>(done[i].size()));
-    Log(*rules_[i].rule, done[i]);
+    rules_[i].rewrites->Add(static_cast<int64_t>(done[i].second.size()));
   }
+  Log(**options.graph, done);
   return absl::OkStatus();
 }
 

@@ -20,8 +20,8 @@ bool IsGraphPassEnabled();
 //
 // Registered at POST_REWRITE_FOR_EXEC, when nodes are placed and loops are lowered, and after XLA
 // has taken its clusters out. Does nothing where the kernels of ListAccumulate are not registered,
-// that is, where the library is inactive. Counts rewrites as `graph.<rule>`; with
-// TENSOR_ARRAY_GRAD_LOG=1 in the environment each is written to stderr by node name.
+// that is, where the library is inactive. Counts rewrites as `graph.<rule>`, and logs them as
+// TENSOR_ARRAY_GRAD_LOG asks (cc/core/log.h).
 //
 // A rule that fails, which none should, costs the user's program nothing: the graph becomes what it
 // was before the pass, the failure is logged as a warning and counted as `graph_pass.failures`.

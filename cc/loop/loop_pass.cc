@@ -1,7 +1,6 @@
 #include "cc/loop/loop_pass.h"
 
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <map>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "cc/core/counters.h"
+#include "cc/core/log.h"
 #include "cc/loop/eligibility.h"
 #include "cc/loop/frame.h"
 #include "cc/loop/rewrite.h"
@@ -45,13 +45,7 @@ std::atomic<bool>& Enabled() {
 Counter rewritten("loops.rewritten");
 
 void Log(absl::string_view loop, absl::string_view what) {
-  static const bool wanted = [] {
-    const char* const value = std::getenv("TENSOR_ARRAY_GRAD_LOG");
-    return value != nullptr && absl::string_view(value) == "1";
-  }();
-  if (!wanted) return;
-  std::fprintf(stderr, "tensor_array_grad: loop %s: %s\n", std::string(loop).c_str(),
-               std::string(what).c_str());
+  if (IsLogged(LogLevel::kLoops)) LogLine(absl::StrCat("loop ", loop, ": ", what));
 }
 
 // The devices of this process, by name, as of the last function that was placed on this thread.

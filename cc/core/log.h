@@ -1,0 +1,26 @@
+#ifndef CC_CORE_LOG_H_
+#define CC_CORE_LOG_H_
+
+#include "absl/strings/string_view.h"
+
+namespace tensor_array_grad {
+
+// What TENSOR_ARRAY_GRAD_LOG in the environment asks for. Each level includes those before it.
+enum class LogLevel {
+  kNone = 0,      // not set, or anything but the values below
+  kLoops = 1,     // "1": one line per loop: what was rewritten, and where the loop runs
+  kRewrites = 2,  // "2": one line per rewrite, with the names of the nodes
+};
+
+// Whether `level` was asked for when the first caller asked.
+bool IsLogged(LogLevel level);
+
+// Writes "tensor_array_grad: `line`" to stderr.
+void LogLine(absl::string_view line);
+
+// The level that `value`, which may be null, stands for.
+LogLevel ParseLogLevel(const char* value);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_CORE_LOG_H_
