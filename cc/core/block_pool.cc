@@ -85,10 +85,11 @@ class SharedBlocks {
   }
 
   // Around a fork, so that the child finds the lists whole. It gets a new lock: the old one knows
-  // threads that waited for it and that the child lacks.
-  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION(mu_) { mu_.Lock(); }
-  void Unlock() ABSL_UNLOCK_FUNCTION(mu_) { mu_.Unlock(); }
-  void Renew() ABSL_NO_THREAD_SAFETY_ANALYSIS { new (&mu_) Mutex; }
+  // threads that waited for it and that the child lacks. Not analysed: fork calls one function to
+  // lock and others to unlock.
+  void LockForFork() ABSL_NO_THREAD_SAFETY_ANALYSIS { mu_.Lock(); }
+  void UnlockInParent() ABSL_NO_THREAD_SAFETY_ANALYSIS { mu_.Unlock(); }
+  void RenewLockInChild() ABSL_NO_THREAD_SAFETY_ANALYSIS { new (&mu_) Mutex; }
 
  private:
   // Makes a span that was never used chains of blocks.
@@ -126,7 +127,8 @@ static_assert(kSizes <= 256, "a span's size is kept in a byte");
 SharedBlocks& Shared() {
   static SharedBlocks* const shared = [] {
     auto* const made = new SharedBlocks;
-    pthread_atfork([] { Shared().Lock(); }, [] { Shared().Unlock(); }, [] { Shared().Renew(); });
+    pthread_atfork([] { Shared().LockForFork(); }, [] { Shared().UnlockInParent(); },
+                   [] { Shared().RenewLockInChild(); });
     return made;
   }();
   return *shared;
