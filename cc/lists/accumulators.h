@@ -24,7 +24,7 @@ class AccumulatorRow final : public Shareable {
   using Values = absl::InlinedVector<tensorflow::Tensor, 8>;
 
   // A row of these values, which are moved from, above `below`, which may be null. The row takes
-  // over the caller's reference to `below`.
+  // over the caller's reference to `below`. Throws std::bad_alloc, having taken nothing.
   static AccumulatorRow* New(absl::Span<tensorflow::Tensor> values, AccumulatorRow* below);
 
   // Gives a reference back. Frees what is below with it, in a loop: rows are as many as steps.
@@ -91,7 +91,8 @@ class Accumulators {
   const std::vector<ListSpec>& specs() const { return *specs_; }
   int64_t size() const { return size_; }
 
-  // Adds a row. Requires: a value for each list, of its dtype.
+  // Adds a row. Requires: a value for each list, of its dtype. Throws std::bad_alloc, as Pop, Copy
+  // and Decode do; no accumulators have changed then.
   void Push(AccumulatorRow::Values row);
   // Removes the last row and returns it. Requires: size() > 0.
   AccumulatorRow::Values Pop();

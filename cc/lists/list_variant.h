@@ -39,6 +39,8 @@ struct ListElement {
 // A value as PersistentList is, and as thread-safe. Small enough to stand in a Variant without an
 // allocation. Lists of one another's versions share their spec.
 //
+// Whatever changes or makes a list throws std::bad_alloc, and every list is unchanged then.
+//
 // A list of zeros whose element shapes cannot be told from the spec (unknown dimensions, nested
 // lists) remembers the list that it was made like, and reads as zeros of those elements' shapes.
 class ListVariant {
@@ -72,12 +74,16 @@ class ListVariant {
   // Requires: 0 <= index < size(); `value` of this dtype and a compatible shape.
   void Set(int64_t index, tensorflow::Tensor value) { items_.Set(index, std::move(value)); }
   void Resize(int64_t size) {
+    PersistentList zeros = zeros_;  // changed first, and in a copy: both lists change or none
+    zeros.Resize(size);
     items_.Resize(size);
-    zeros_.Resize(size);
+    zeros_ = std::move(zeros);
   }
   void Append(const ListVariant& tail) {
+    PersistentList zeros = zeros_;
+    zeros.Append(tail.zeros_);
     items_.Append(tail.items_);
-    zeros_.Append(tail.zeros_);
+    zeros_ = std::move(zeros);
   }
   // Gives this list the element shape of a sum, and no bound, as stock's sums have none. Keeps the
   // shared spec when nothing changes.

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "cc/core/block_pool.h"
@@ -32,6 +33,17 @@ class Shareable {
  private:
   std::atomic<int32_t> references_{1};
 };
+
+// A reference to an element or node that is given back when it goes, also when an allocation
+// throws.
+struct GiveReferenceBack {
+  template <typename Shared>
+  void operator()(Shared* shared) const {
+    shared->Unref();
+  }
+};
+template <typename Shared>
+using Reference = std::unique_ptr<Shared, GiveReferenceBack>;
 
 // A tensor that many versions of a list hold at once. Never changes once it is in a node.
 class SharedElement final : public Shareable, public InBlock {
@@ -66,7 +78,8 @@ class alignas(void*) Node final : public Shareable {
   static constexpr int kBits = 5;
   static constexpr int kFanout = 1 << kBits;
 
-  // An empty node with room for `capacity` children.
+  // An empty node with room for `capacity` children. Throws std::bad_alloc, as all three that make
+  // nodes do; CopyOf and Grow have changed nothing then.
   static Node* New(int level, int capacity);
   // A node with the same children (a reference to each) and room for `capacity` of them.
   static Node* CopyOf(const Node& node, int capacity);
@@ -93,9 +106,6 @@ class alignas(void*) Node final : public Shareable {
   void Insert(int slot, Shareable* child);
   // Removes the children in slots >= `slot`. Requires: unique.
   void Truncate(int slot);
-  // Removes the last child, whose reference is already given back. Requires: unique, has(slot), no
-  // child behind it.
-  void Forget(int slot) { present_ &= ~(1u << slot); }
 
   // Moves the children of `old` (unique, freed) to a node with more room.
   static Node* Grow(Node* old);

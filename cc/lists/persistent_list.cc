@@ -1,6 +1,7 @@
 #include "cc/lists/persistent_list.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "cc/core/counters.h"
@@ -32,32 +33,65 @@ void ForEachSlot(uint32_t present, Use use) {
   for (; present != 0; present &= present - 1) use(__builtin_ctz(present));
 }
 
-// The functions below take over the caller's reference to `node` and return one to their result.
-
-// Puts nodes above `node` until the tree is `level` tall.
-Node* Lift(Node* node, int level) {
-  while (node->level() < level) {
-    Node* const above = Node::New(node->level() + 1, 1);
-    above->Insert(0, node);
-    node = above;
-  }
-  return node;
+Reference<Node> NewNode(int level, int capacity) {
+  return Reference<Node>(Node::New(level, capacity));
 }
 
-// A node that may be changed: `node` itself where nobody else sees it, else a copy.
-Node* Own(Node* node, int room) {
+// The functions below throw std::bad_alloc. What they are given is then a valid tree with the same
+// elements: a link is changed only when what it shall lead to is complete.
+
+// Puts nodes above `*root` until the tree is `level` tall.
+void Lift(int level, Node** root) {
+  while ((*root)->level() < level) {
+    Node* const above = Node::New((*root)->level() + 1, 1);
+    above->Insert(0, *root);
+    *root = above;
+  }
+}
+
+// Makes `link`, the root's or one of a node's, lead to a node that may be changed: the same where
+// nobody else sees it, else a copy.
+template <typename Link>
+Node* Own(Link& link, int room) {
+  Node* const node = static_cast<Node*>(link);
   if (node->IsUnique()) return node;
   Node* const copy = Node::CopyOf(*node, node->count() + room);
   nodes_copied.Add();
+  link = copy;
   node->Unref();
   return copy;
 }
 
 // The same, with room for a child in `slot`.
-Node* OwnWithRoom(Node* node, int slot) {
-  const bool lacks = !node->has(slot);
-  node = Own(node, lacks ? 1 : 0);
-  return lacks && node->full() ? Node::Grow(node) : node;
+template <typename Link>
+Node* OwnWithRoom(Link& link, int slot) {
+  const bool lacks = !static_cast<Node*>(link)->has(slot);
+  Node* node = Own(link, lacks ? 1 : 0);
+  if (lacks && node->full()) link = node = Node::Grow(node);
+  return node;
+}
+
+// The same for all nodes on the path to `index`, as far as there are any.
+void OwnPath(int64_t index, Node** root) {
+  Node* node = Own(*root, 0);
+  for (int level = node->level(); level > 0; --level) {
+    const int slot = SlotOf(index, level);
+    if (!node->has(slot)) return;
+    node = Own(node->link(slot), 0);
+  }
+}
+
+// A tree of `level` in which only `index` is set. Complete before it is linked to: an empty node in
+// a tree would count as an element.
+Reference<Node> TreeOf(int64_t index, int level, Reference<SharedElement> element) {
+  Reference<Node> tree = NewNode(0, 1);
+  tree->Insert(SlotOf(index, 0), element.release());
+  while (tree->level() < level) {
+    Reference<Node> above = NewNode(tree->level() + 1, 1);
+    above->Insert(SlotOf(index, above->level()), tree.release());
+    tree = std::move(above);
+  }
+  return tree;
 }
 
 int64_t HighestIndex(const Node* node) {
@@ -68,26 +102,16 @@ int64_t HighestIndex(const Node* node) {
   }
 }
 
-// Drops the elements from `keep` on; nullptr when none is left. Requires: 0 < keep, within the
-// node's span.
-Node* Cut(Node* node, int64_t keep) {
-  node = Own(node, 0);
+// Drops the elements from `keep` on and says whether any is left. Allocates nothing. Requires:
+// 0 < keep, within the node's span; the path to keep - 1 may be changed.
+bool Cut(Node* node, int64_t keep) {
   const int last = SlotOf(keep - 1, node->level());
   node->Truncate(last + 1);
   if (node->level() > 0 && node->has(last)) {
     const int64_t below = int64_t{last} << (Node::kBits * node->level());
-    // Taken out while it is cut, so that a child nobody else sees counts as unique.
-    Shareable*& link = node->link(last);
-    Node* const child = Cut(static_cast<Node*>(link), keep - below);
-    if (child != nullptr) {
-      link = child;
-    } else {
-      node->Forget(last);
-    }
+    if (!Cut(node->node(last), keep - below)) node->Truncate(last);
   }
-  if (node->present() != 0) return node;
-  node->Unref();
-  return nullptr;
+  return node->present() != 0;
 }
 
 int64_t Visit(const Node& node, int64_t base, PersistentList::Visitor visit, absl::Status* status) {
@@ -106,12 +130,12 @@ int64_t Visit(const Node& node, int64_t base, PersistentList::Visitor visit, abs
 }
 
 // Maps what `status` lets it; the result has no meaning unless `status` is still ok.
-Node* MapNode(const Node& node, PersistentList::Changer change, absl::Status* status) {
-  Node* const mapped = Node::New(node.level(), node.count());
+Reference<Node> MapNode(const Node& node, PersistentList::Changer change, absl::Status* status) {
+  Reference<Node> mapped = NewNode(node.level(), node.count());
   ForEachSlot(node.present(), [&](int slot) {
     if (!status->ok()) return;
     if (node.level() > 0) {
-      mapped->Insert(slot, MapNode(*node.node(slot), change, status));
+      mapped->Insert(slot, MapNode(*node.node(slot), change, status).release());
       return;
     }
     SharedElement* const changed = new SharedElement(Tensor());
@@ -122,10 +146,10 @@ Node* MapNode(const Node& node, PersistentList::Changer change, absl::Status* st
   return mapped;
 }
 
-// The union of two nodes of one level. As MapNode in errors; borrows its arguments.
-Node* MergeNodes(const Node& a, const Node& b, PersistentList::Combiner combine,
-                 absl::Status* status) {
-  Node* const merged = Node::New(a.level(), __builtin_popcount(a.present() | b.present()));
+// The union of two nodes of one level. As MapNode in errors.
+Reference<Node> MergeNodes(const Node& a, const Node& b, PersistentList::Combiner combine,
+                           absl::Status* status) {
+  Reference<Node> merged = NewNode(a.level(), __builtin_popcount(a.present() | b.present()));
   nodes_copied.Add();
   ForEachSlot(a.present() | b.present(), [&](int slot) {
     if (!status->ok()) return;
@@ -134,7 +158,7 @@ Node* MergeNodes(const Node& a, const Node& b, PersistentList::Combiner combine,
       shared->Ref();
       merged->Insert(slot, shared);
     } else if (a.level() > 0) {
-      merged->Insert(slot, MergeNodes(*a.node(slot), *b.node(slot), combine, status));
+      merged->Insert(slot, MergeNodes(*a.node(slot), *b.node(slot), combine, status).release());
     } else {
       Tensor sum;
       *status = combine(a.element(slot)->value, b.element(slot)->value, &sum);
@@ -145,35 +169,21 @@ Node* MergeNodes(const Node& a, const Node& b, PersistentList::Combiner combine,
   return merged;
 }
 
-// Nodes of one level on their way into the level above; frees those that never get there.
-class Row {
- public:
-  ~Row() {
-    for (Node* node : nodes_) node->Unref();
-  }
-  void Add(Node* node) { nodes_.push_back(node); }
-  // Replaces the nodes by the level above them until one is left, and hands that out.
-  Node* TakeRoot() {
-    while (nodes_.size() > 1) Raise();
-    Node* const root = nodes_.front();
-    nodes_.clear();
-    return root;
-  }
+// Nodes of one level on their way into the level above.
+using Row = std::vector<Reference<Node>>;
 
- private:
-  void Raise() {
-    std::vector<Node*> above;
-    for (size_t begin = 0; begin < nodes_.size(); begin += Node::kFanout) {
-      const size_t end = std::min(begin + Node::kFanout, nodes_.size());
-      Node* const node = Node::New(nodes_[begin]->level() + 1, static_cast<int>(end - begin));
-      for (size_t i = begin; i < end; ++i) node->Insert(static_cast<int>(i - begin), nodes_[i]);
-      above.push_back(node);
+// The level above `row`.
+Row Above(Row row) {
+  Row above;
+  for (size_t begin = 0; begin < row.size(); begin += Node::kFanout) {
+    const size_t end = std::min(begin + Node::kFanout, row.size());
+    above.push_back(NewNode(row[begin]->level() + 1, static_cast<int>(end - begin)));
+    for (size_t i = begin; i < end; ++i) {
+      above.back()->Insert(static_cast<int>(i - begin), row[i].release());
     }
-    nodes_.swap(above);
   }
-
-  std::vector<Node*> nodes_;
-};
+  return above;
+}
 
 }  // namespace
 
@@ -182,15 +192,16 @@ absl::Status PersistentList::Build(int64_t size, Maker make, PersistentList* out
   Row row;
   for (int64_t begin = 0; begin < size; begin += Node::kFanout) {
     const int64_t end = std::min(begin + Node::kFanout, size);
-    Node* const leaf = Node::New(0, static_cast<int>(end - begin));
-    row.Add(leaf);
+    row.push_back(NewNode(0, static_cast<int>(end - begin)));
+    Node* const leaf = row.back().get();
     for (int64_t i = begin; i < end; ++i) {
       Tensor value;
       if (absl::Status status = make(i, &value); !status.ok()) return status;
       leaf->Insert(static_cast<int>(i - begin), new SharedElement(std::move(value)));
     }
   }
-  if (size > 0) built.root_ = row.TakeRoot();
+  while (row.size() > 1) row = Above(std::move(row));
+  if (size > 0) built.root_ = row.front().release();
   elements_visited.Add(size);
   *out = std::move(built);
   return absl::OkStatus();
@@ -207,36 +218,40 @@ const SharedElement* PersistentList::FindElement(int64_t index) const {
 }
 
 void PersistentList::Set(int64_t index, Tensor value) {
-  SharedElement* const element = new SharedElement(std::move(value));
+  Reference<SharedElement> element(new SharedElement(std::move(value)));
   const int height = LevelFor(index);
-  root_ = root_ == nullptr ? Node::New(height, 1) : Lift(root_, height);
-  root_ = OwnWithRoom(root_, SlotOf(index, root_->level()));
-  Node* node = root_;
+  if (root_ == nullptr) {
+    root_ = TreeOf(index, height, std::move(element)).release();
+    return;
+  }
+  Lift(height, &root_);
+  Node* node = OwnWithRoom(root_, SlotOf(index, root_->level()));
   for (int level = node->level(); level > 0; --level) {
     const int slot = SlotOf(index, level);
-    if (!node->has(slot)) node->Insert(slot, Node::New(level - 1, 1));
-    Shareable*& link = node->link(slot);
-    node = OwnWithRoom(static_cast<Node*>(link), SlotOf(index, level - 1));
-    link = node;
+    if (!node->has(slot)) {
+      node->Insert(slot, TreeOf(index, level - 1, std::move(element)).release());
+      return;
+    }
+    node = OwnWithRoom(node->link(slot), SlotOf(index, level - 1));
   }
   const int slot = SlotOf(index, 0);
   if (node->has(slot)) {
-    node->element(slot)->Unref();
-    node->link(slot) = element;
+    SharedElement* const before = node->element(slot);
+    node->link(slot) = element.release();
+    before->Unref();
   } else {
-    node->Insert(slot, element);
+    node->Insert(slot, element.release());
   }
 }
 
 void PersistentList::Resize(int64_t size) {
-  const bool shrinks = size < size_;
-  size_ = size;
-  if (root_ == nullptr || !shrinks) return;
-  if (size == 0) {
+  if (root_ != nullptr && size == 0) {
     std::exchange(root_, nullptr)->Unref();
-  } else if (HighestIndex(root_) >= size) {
-    root_ = Cut(root_, size);
+  } else if (root_ != nullptr && size < size_ && HighestIndex(root_) >= size) {
+    OwnPath(size - 1, &root_);
+    if (!Cut(root_, size)) std::exchange(root_, nullptr)->Unref();
   }
+  size_ = size;
 }
 
 void PersistentList::Append(const PersistentList& tail) {
@@ -244,18 +259,17 @@ void PersistentList::Append(const PersistentList& tail) {
     *this = tail;
     return;
   }
-  const int64_t offset = size_;
-  const PersistentList held = tail;  // `tail` may be this list
-  size_ += held.size_;
+  PersistentList joined = *this;  // as memory may run out half way; `tail` may be this list
+  joined.size_ += tail.size_;
   absl::Status status;
-  if (held.root_ == nullptr) return;
-  elements_visited.Add(Visit(
-      *held.root_, 0,
-      [&](int64_t index, const Tensor& value) {
-        Set(offset + index, value);
-        return absl::OkStatus();
-      },
-      &status));
+  if (tail.root_ != nullptr) {
+    const auto set = [&](int64_t index, const Tensor& value) {
+      joined.Set(size_ + index, value);
+      return absl::OkStatus();
+    };
+    elements_visited.Add(Visit(*tail.root_, 0, set, &status));
+  }
+  *this = std::move(joined);
 }
 
 absl::Status PersistentList::ForEach(Visitor visit) const {
@@ -267,7 +281,7 @@ absl::Status PersistentList::ForEach(Visitor visit) const {
 absl::Status PersistentList::Map(Changer change, PersistentList* out) const {
   PersistentList mapped(size_);
   absl::Status status;
-  if (root_ != nullptr) mapped.root_ = MapNode(*root_, change, &status);
+  if (root_ != nullptr) mapped.root_ = MapNode(*root_, change, &status).release();
   if (status.ok()) *out = std::move(mapped);
   return status;
 }
@@ -284,10 +298,10 @@ absl::Status PersistentList::Merge(const PersistentList& a, const PersistentList
   }
   PersistentList merged(a.size_), tall_a(a), tall_b(b);
   const int level = std::max(a.root_->level(), b.root_->level());
-  tall_a.root_ = Lift(tall_a.root_, level);
-  tall_b.root_ = Lift(tall_b.root_, level);
+  Lift(level, &tall_a.root_);
+  Lift(level, &tall_b.root_);
   absl::Status status;
-  merged.root_ = MergeNodes(*tall_a.root_, *tall_b.root_, combine, &status);
+  merged.root_ = MergeNodes(*tall_a.root_, *tall_b.root_, combine, &status).release();
   if (status.ok()) *out = std::move(merged);
   return status;
 }
