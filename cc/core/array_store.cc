@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/cleanup/cleanup.h"
 #include "cc/core/errors.h"
 #include "cc/core/release.h"
 #include "tensorflow/core/platform/errors.h"
@@ -144,10 +145,10 @@ void ArrayStore::FreeElements(const SparseVector<Slot>& slots, std::list<Block>*
   for (Block& block : *blocks) Release(block.TakeValue());
 }
 
-void ArrayStore::SetElementShape(const PartialTensorShape& shape) {
+void ArrayStore::SetElementShape(PartialTensorShape shape) {
   if (element_shape_known_) return;
-  element_shape_ = shape;
-  element_shape_known_ = shape.IsFullyDefined();
+  element_shape_ = std::move(shape);
+  element_shape_known_ = element_shape_.IsFullyDefined();
 }
 
 void ArrayStore::SetBusy(Slot* slot, bool busy) {
@@ -211,15 +212,13 @@ absl::Status ArrayStore::InspectZeros(int64_t index, const PartialTensorShape& e
                                                 : errors::NoZero(name_, index, dtype_);
 }
 
-absl::Status ArrayStore::CommitRead(int64_t index) {
+void ArrayStore::CommitRead(int64_t index) {
   Slot* slot = FindOrMakeSlot(index);
-  if (slot == nullptr) return errors::SlotsExhausted(name_, index);
   ++version_;
   size_ = std::max(size_, index + 1);
   if (slot->state == State::kEmpty) slot->zeros = true;
   slot->state = clear_after_read_ ? State::kCleared : State::kRead;
   if (clear_after_read_) DropData(slot);
-  return absl::OkStatus();
 }
 
 absl::Status ArrayStore::Materialize(const Piece& piece, const TensorShape& shape, ElementOps& ops,
@@ -254,12 +253,11 @@ absl::Status ArrayStore::Write(int64_t index, Tensor value, bool exclusive, Elem
     bool sums = false;
     TF_RETURN_IF_ERROR(CheckSlot(index, value.shape(), &sums));
     Slot* slot = FindOrMakeSlot(index);
-    if (slot == nullptr) return errors::SlotsExhausted(name_, index);
     if (!sums) {
       if (FirstShapeCounts()) {
         SetElementShape(PartialTensorShape(value.shape().dim_sizes()));
       } else if (!element_shape_known_) {
-        TF_RETURN_IF_ERROR(shapes_->Record(index, 1, value.shape()));
+        shapes_->Record(index, 1, value.shape());
       }
       ++version_;
       size_ = std::max(size_, index + 1);
@@ -273,7 +271,12 @@ absl::Status ArrayStore::Write(int64_t index, Tensor value, bool exclusive, Elem
     owned = slot->owned;
     SetBusy(slot, true);
   }
+  absl::Cleanup give_back = [this, index] {
+    MutexLock lock(&mu_);
+    if (!closed()) SetBusy(slots_.Find(index), false);
+  };
   const absl::Status summed = SumUp(value, exclusive, ops, &data, &owned);
+  std::move(give_back).Cancel();
   MutexLock lock(&mu_);
   TF_RETURN_IF_ERROR(CheckOpen());
   Slot* slot = slots_.Find(index);
@@ -300,7 +303,7 @@ absl::Status ArrayStore::Read(int64_t index, ElementOps& ops, Tensor* value) {
       const bool whole = !piece.zeros() && element.count == piece.source.NumElements() &&
                          element.shape == piece.source.shape() && piece.source.IsAligned();
       if (whole) {
-        TF_RETURN_IF_ERROR(CommitRead(index));
+        CommitRead(index);
         *value = std::move(piece.source);
         return absl::OkStatus();
       }
@@ -320,7 +323,7 @@ absl::Status ArrayStore::Read(int64_t index, ElementOps& ops, Tensor* value) {
                         again.source.SharesBufferWith(piece.source);
       if (!same && !(again.zeros() && piece.zeros())) continue;
     }
-    TF_RETURN_IF_ERROR(CommitRead(index));
+    CommitRead(index);
     *value = std::move(made);
     return absl::OkStatus();
   }
@@ -362,9 +365,8 @@ absl::Status ArrayStore::Freeze(const TensorShape& prefix, ArrayOptions* gradien
   const absl::Status fits =
       PartialTensorShape(prefix.dim_sizes()).ConcatenateWithStatus(element_shape_, &joined);
   if (!fits.ok()) return errors::JoinedShape(name_, prefix, element_shape_, fits);
-  dynamic_size_ = false;
   gradient->dtype = dtype_;
-  gradient->element_shape = joined;
+  gradient->element_shape = std::move(joined);
   gradient->size = size_;
   gradient->dynamic_size = false;
   // The gradient of a sum goes to each of its addends: an array that collects the gradients of a
@@ -375,6 +377,7 @@ absl::Status ArrayStore::Freeze(const TensorShape& prefix, ArrayOptions* gradien
   gradient->order = order_ + 1;
   gradient->marked_size = marked_size_;
   gradient->shapes = std::make_shared<SlotShapes>(shapes_, shapes_->Freeze(), prefix);
+  dynamic_size_ = false;
   return absl::OkStatus();
 }
 

@@ -42,6 +42,10 @@ struct ArrayOptions {
 // The slots of one tensor array and the rules for filling and emptying them.
 //
 // Thread-safe. Every method either does what it says or returns an error and has changed nothing.
+// The error is ResourceExhausted where an ElementOps has no memory for values, and std::bad_alloc,
+// thrown by any method, where there is none for the store's own records; no slot stays busy.
+// (Shapes of more than six dimensions, or of large ones, are an exception: TensorFlow's TensorShape
+// cannot be assigned safely when memory for it runs out.)
 // `mu_` guards the slots' states; it is never held over an allocation of unbounded size, device
 // work, or the destruction of a tensor. So a method that computes has three steps: look (locked),
 // compute (unlocked), commit (locked) - and looks again where others changed the slots meanwhile.
@@ -137,8 +141,8 @@ class ArrayStore {
                        Element* element) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status InspectZeros(int64_t index, const tensorflow::PartialTensorShape& element_shape,
                             Element* element) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Marks slot `index` as read. Error: no memory for the slot.
-  absl::Status CommitRead(int64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Marks slot `index` as read. Needs memory only where the slot has none.
+  void CommitRead(int64_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Makes the tensor of an element that can not be handed out as it is. Called unlocked.
   absl::Status Materialize(const Piece& piece, const tensorflow::TensorShape& shape,
                            ElementOps& ops, tensorflow::Tensor* value) const;
@@ -163,8 +167,7 @@ class ArrayStore {
   void FreeElements(const SparseVector<Slot>& slots, std::list<Block>* blocks) const;
   // Frees the slot's data; somebody else must hold its buffer, so that nothing is destroyed here.
   void DropData(Slot* slot) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void SetElementShape(const tensorflow::PartialTensorShape& shape)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SetElementShape(tensorflow::PartialTensorShape shape) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // -- bulk_read.cc --
   absl::Status PlanGather(ReadPlan* plan) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -177,7 +180,7 @@ class ArrayStore {
   absl::Status PlanWhenIdle(Planner planner, ReadPlan* plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ReadMany(Planner planner, ReadPlan* plan, ElementOps& ops, tensorflow::Tensor* value)
       ABSL_LOCKS_EXCLUDED(mu_);
-  absl::Status CommitReads(const ReadPlan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CommitReads(ReadPlan* plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // -- bulk_write.cc --
   absl::Status WriteMany(WritePlan* plan, ElementOps& ops) ABSL_LOCKS_EXCLUDED(mu_);
@@ -186,7 +189,7 @@ class ArrayStore {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CheckWrites(WritePlan* plan) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool AnyBusy(const WritePlan& plan) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status PrepareSlots(const WritePlan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void PrepareSlots(WritePlan* plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LeaseSlots(WritePlan* plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ComputeSums(WritePlan* plan, ElementOps& ops) const;
   void ReturnSlots(const WritePlan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

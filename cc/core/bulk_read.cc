@@ -140,7 +140,6 @@ absl::Status ArrayStore::PlanGather(ReadPlan* plan) const {
     }
     plan->Append(element, &last_source);
   }
-  if (seen.exhausted()) return errors::SlotsExhausted(name_, plan->count);
   return Prepend(plan->count, first, &plan->shape).ok()
              ? absl::OkStatus()
              : errors::ResultTooLarge(name_, "The gathered value");
@@ -213,14 +212,15 @@ absl::Status ArrayStore::ReadMany(Planner planner, ReadPlan* plan, ElementOps& o
     TF_RETURN_IF_ERROR(PlanWhenIdle(planner, plan));
   }
   for (;;) {
+    Tensor made;
     if (plan->pieces.size() <= 1) {
       const Piece all = plan->pieces.empty() ? Piece() : plan->pieces[0];
-      Tensor made;
-      TF_RETURN_IF_ERROR(Materialize(all, plan->shape, ops, &made));
-      TF_RETURN_IF_ERROR(KeepValues(made, ops, value));
+      Tensor whole;
+      TF_RETURN_IF_ERROR(Materialize(all, plan->shape, ops, &whole));
+      TF_RETURN_IF_ERROR(KeepValues(whole, ops, &made));
     } else {
-      TF_RETURN_IF_ERROR(ops.Allocate(dtype_, plan->shape, value));
-      TF_RETURN_IF_ERROR(ops.Pack(plan->pieces, value));
+      TF_RETURN_IF_ERROR(ops.Allocate(dtype_, plan->shape, &made));
+      TF_RETURN_IF_ERROR(ops.Pack(plan->pieces, &made));
     }
     other = plan->Request();
     MutexLock lock(&mu_);
@@ -229,20 +229,17 @@ absl::Status ArrayStore::ReadMany(Planner planner, ReadPlan* plan, ElementOps& o
       std::swap(*plan, other);
       if (!plan->SameAs(other)) continue;
     }
-    return CommitReads(*plan);
+    CommitReads(plan);
+    *value = std::move(made);
+    return absl::OkStatus();
   }
 }
 
-absl::Status ArrayStore::CommitReads(const ReadPlan& plan) {
-  // Slots that a read of zeros makes come first: that is the one step which can fail.
-  for (int64_t i = 0; i < plan.count; ++i) {
-    if (FindOrMakeSlot(plan.index(i)) == nullptr) {
-      return errors::SlotsExhausted(name_, plan.index(i));
-    }
-  }
-  for (int64_t i = 0; i < plan.count; ++i) TF_RETURN_IF_ERROR(CommitRead(plan.index(i)));
-  if (!plan.all) SetElementShape(plan.element_shape);
-  return absl::OkStatus();
+void ArrayStore::CommitReads(ReadPlan* plan) {
+  // Slots that a read of zeros makes come first: that is the one step that needs memory.
+  for (int64_t i = 0; i < plan->count; ++i) FindOrMakeSlot(plan->index(i));
+  for (int64_t i = 0; i < plan->count; ++i) CommitRead(plan->index(i));
+  if (!plan->all) SetElementShape(std::move(plan->element_shape));
 }
 
 }  // namespace tensor_array_grad

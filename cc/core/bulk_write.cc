@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "cc/core/array_store.h"
 #include "cc/core/errors.h"
 #include "cc/core/index_set.h"
@@ -31,6 +32,8 @@ struct Sum {
 }  // namespace
 
 struct ArrayStore::WritePlan {
+  explicit WritePlan(SlotShapes& recorded) : shapes(recorded) {}
+
   // The request: part i of the block goes to slot indices[i], or to slot i.
   std::list<Block> blocks;  // one; joins those of the store when the write is done
   bool split = false;
@@ -40,6 +43,7 @@ struct ArrayStore::WritePlan {
   PartialTensorShape element_shape;
   int64_t size = 0;       // of the array afterwards
   std::vector<Sum> sums;  // rising by index
+  SlotShapes::Recording shapes;
 
   Block& block() { return blocks.front(); }
   const Block& block() const { return blocks.front(); }
@@ -79,7 +83,7 @@ absl::Status ArrayStore::Scatter(absl::Span<const int32_t> indices, const Tensor
   if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name_, "A row");
   Tensor kept;
   TF_RETURN_IF_ERROR(KeepValues(value, ops, &kept));
-  WritePlan plan;
+  WritePlan plan(*shapes_);
   plan.blocks.emplace_back(std::move(kept));
   plan.indices = indices;
   return WriteMany(&plan, ops);
@@ -108,7 +112,7 @@ absl::Status ArrayStore::Split(const Tensor& value, absl::Span<const int64_t> le
   if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name_, "A piece");
   Tensor kept;
   TF_RETURN_IF_ERROR(KeepValues(value, ops, &kept));
-  WritePlan plan;
+  WritePlan plan(*shapes_);
   plan.blocks.emplace_back(std::move(kept), std::move(starts));
   plan.split = true;
   return WriteMany(&plan, ops);
@@ -157,7 +161,6 @@ absl::Status ArrayStore::CheckWrites(WritePlan* plan) const {
     if (sums) summed.push_back(index);
     plan->size = std::max(plan->size, index + 1);
   }
-  if (seen.exhausted()) return errors::SlotsExhausted(name_, plan->size - 1);
   plan->MakeSums(std::move(summed));
   return absl::OkStatus();
 }
@@ -181,15 +184,19 @@ absl::Status ArrayStore::WriteMany(WritePlan* plan, ElementOps& ops) {
       if (!AnyBusy(*plan)) break;
       idle_.Wait(&mu_);
     }
-    TF_RETURN_IF_ERROR(PrepareSlots(*plan));
-    if (plan->split && !accumulate_) marked_size_ = plan->block().parts();
+    PrepareSlots(plan);
     if (plan->sums.empty()) {
       CommitWrites(plan);
       return absl::OkStatus();
     }
     LeaseSlots(plan);
   }
+  absl::Cleanup give_back = [this, plan] {
+    MutexLock lock(&mu_);
+    if (!closed()) ReturnSlots(*plan);
+  };
   const absl::Status summed = ComputeSums(plan, ops);
+  std::move(give_back).Cancel();
   MutexLock lock(&mu_);
   TF_RETURN_IF_ERROR(CheckOpen());
   ReturnSlots(*plan);
@@ -203,54 +210,52 @@ absl::Status ArrayStore::WriteMany(WritePlan* plan, ElementOps& ops) {
   return absl::OkStatus();
 }
 
-// All that can fail for want of memory, before any slot changes.
-absl::Status ArrayStore::PrepareSlots(const WritePlan& plan) {
-  const Block& block = plan.block();
-  const bool record = !plan.element_shape.IsFullyDefined();
+// Takes all memory that CommitWrites needs, which cannot fail then.
+void ArrayStore::PrepareSlots(WritePlan* plan) {
+  const Block& block = plan->block();
+  const bool record = !plan->element_shape.IsFullyDefined();
   int64_t run = 0;  // of parts with one shape whose slots follow one another, not yet recorded
   for (int64_t i = 0; i < block.parts(); ++i) {
-    const int64_t index = plan.index(i);
-    if (slots_.FindOrMake(index, plan.size) == nullptr) {
-      return errors::SlotsExhausted(name_, index);
-    }
+    const int64_t index = plan->index(i);
+    slots_.FindOrMake(index, plan->size);
     if (!record) continue;
     ++run;
-    const bool ends = i + 1 == block.parts() || plan.index(i + 1) != index + 1 ||
+    const bool ends = i + 1 == block.parts() || plan->index(i + 1) != index + 1 ||
                       (!block.stacked() && block.shape(i + 1) != block.shape(i));
     if (!ends) continue;
-    TF_RETURN_IF_ERROR(shapes_->Record(index - run + 1, run, block.shape(i)));
+    plan->shapes.Add(index - run + 1, run, block.shape(i));
     run = 0;
   }
-  return absl::OkStatus();
 }
 
 // All slots, those without a sum too: what another call put there meanwhile would be lost.
 void ArrayStore::LeaseSlots(WritePlan* plan) {
-  for (int64_t i = 0; i < plan->block().parts(); ++i) SetBusy(slots_.Find(plan->index(i)), true);
   for (Sum& sum : plan->sums) {
     const Slot* slot = slots_.Find(sum.index);
     sum.has_data = slot->state == State::kWritten;
     sum.owned = slot->owned;
     if (sum.has_data) sum.data = DataOf(*slot);
   }
+  for (int64_t i = 0; i < plan->block().parts(); ++i) SetBusy(slots_.Find(plan->index(i)), true);
 }
 
 absl::Status ArrayStore::ComputeSums(WritePlan* plan, ElementOps& ops) const {
-  // Buffers first: an allocation that fails must find every sum as it was.
+  // Memory first: an allocation that fails must find every sum as it was.
+  std::vector<Tensor> parts;  // of all sums
   for (Sum& sum : plan->sums) {
+    for (int64_t part : sum.parts) parts.push_back(plan->Part(part));
     if (sum.owned) continue;
     TF_RETURN_IF_ERROR(ops.Allocate(dtype_, plan->block().shape(sum.parts.front()), &sum.fresh));
   }
+  auto part = parts.cbegin();
   for (Sum& sum : plan->sums) {
-    auto part = sum.parts.begin();
+    const auto end = part + static_cast<std::ptrdiff_t>(sum.parts.size());
     if (!sum.owned) {
-      const Tensor first = sum.has_data ? sum.data : plan->Part(*part++);
-      TF_RETURN_IF_ERROR(ops.Add(first, plan->Part(*part++), &sum.fresh));
+      const Tensor first = sum.has_data ? sum.data : *part++;
+      TF_RETURN_IF_ERROR(ops.Add(first, *part++, &sum.fresh));
       sum.data = std::move(sum.fresh);
     }
-    for (; part != sum.parts.end(); ++part) {
-      TF_RETURN_IF_ERROR(ops.AddInto(plan->Part(*part), &sum.data));
-    }
+    for (; part != end; ++part) TF_RETURN_IF_ERROR(ops.AddInto(*part, &sum.data));
   }
   return absl::OkStatus();
 }
@@ -261,7 +266,9 @@ void ArrayStore::ReturnSlots(const WritePlan& plan) {
 
 void ArrayStore::CommitWrites(WritePlan* plan) {
   ++version_;
-  SetElementShape(plan->element_shape);
+  if (plan->split && !accumulate_) marked_size_ = plan->block().parts();
+  plan->shapes.Commit();
+  SetElementShape(std::move(plan->element_shape));
   size_ = std::max(size_, plan->size);  // a read of a gradient array may have grown it
   Block* block = &plan->block();
   blocks_.splice(blocks_.end(), plan->blocks);

@@ -51,10 +51,6 @@ absl::Status CannotGrow(Name array, int64_t index) {
   return Invalid(array, "Tried to write to index ", index,
                  " but an array holds at most 2147483647 elements.");
 }
-absl::Status SlotsExhausted(Name array, int64_t index) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat("TensorArray ", array, ": no memory for the slot of index ", index, "."));
-}
 absl::Status ReadOutOfRange(Name array, int64_t index, int64_t size) {
   return Invalid(array, "Tried to read from index ", index, " but array size is: ", size);
 }

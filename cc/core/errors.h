@@ -28,7 +28,6 @@ absl::Status ReadDtype(Name array, tensorflow::DataType have, tensorflow::DataTy
 absl::Status IndexNotScalar(const tensorflow::TensorShape& got);
 absl::Status WriteOutOfRange(Name array, int64_t index, int64_t size, bool dynamic);
 absl::Status CannotGrow(Name array, int64_t index);
-absl::Status SlotsExhausted(Name array, int64_t index);
 absl::Status ReadOutOfRange(Name array, int64_t index, int64_t size);
 absl::Status AlreadyRead(Name array, int64_t index);
 absl::Status AlreadyWritten(Name array, int64_t index);

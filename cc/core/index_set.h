@@ -11,7 +11,7 @@ namespace tensor_array_grad {
 // always do; from the first step that does not, a bit an index, in stretches that are touched.
 class IndexSet {
  public:
-  // Whether `index` is new; also true where memory for it is short. Requires: index >= 0.
+  // Whether `index` is new. Throws std::bad_alloc. Requires: index >= 0.
   bool Insert(int64_t index) {
     if (!marking_ && (count_ == 0 || index == first_ + count_)) {
       if (count_++ == 0) first_ = index;
@@ -24,16 +24,9 @@ class IndexSet {
     return Mark(index);
   }
 
-  // Whether memory was short, so that an answer may have been wrong.
-  bool exhausted() const { return exhausted_; }
-
  private:
   bool Mark(int64_t index) {
     uint64_t* word = words_.FindOrMake(index / 64, /*length=*/index / 64 + 1);
-    if (word == nullptr) {
-      exhausted_ = true;
-      return true;
-    }
     const uint64_t bit = uint64_t{1} << (index % 64);
     const bool is_new = (*word & bit) == 0;
     *word |= bit;
@@ -43,7 +36,6 @@ class IndexSet {
   int64_t first_ = 0;
   int64_t count_ = 0;  // of the run that the indices so far are, while there are no marks
   bool marking_ = false;
-  bool exhausted_ = false;
   SparseVector<uint64_t> words_;
 };
 

@@ -1,26 +1,59 @@
 #include "cc/core/slot_shapes.h"
 
-#include <limits>
+#include <algorithm>
+#include <utility>
 
 namespace tensor_array_grad {
 
 using tensorflow::TensorShape;
 
-absl::Status SlotShapes::Record(int64_t begin, int64_t count, const TensorShape& shape) {
+void SlotShapes::Record(int64_t begin, int64_t count, TensorShape shape) {
   MutexLock lock(&mu_);
+  MakeRoom(begin, count, 1);
+  Note(begin, count, std::move(shape));
+}
+
+void SlotShapes::MakeRoom(int64_t begin, int64_t count, size_t shapes) {
+  const size_t needed = shapes_.size() + promised_ + shapes;
+  if (needed > shapes_.capacity()) shapes_.reserve(std::max(needed, 2 * shapes_.capacity()));
+  for (int64_t i = begin; i < begin + count; ++i) {
+    entries_.FindOrMake(i, /*length=*/begin + count);
+  }
+}
+
+void SlotShapes::Note(int64_t begin, int64_t count, TensorShape shape) {
   bool listed = false;  // whether `shape` is the last of shapes_
   for (int64_t i = begin; i < begin + count; ++i) {
-    Entry* slot = entries_.FindOrMake(i, /*length=*/begin + count);
-    if (slot == nullptr) return absl::ResourceExhaustedError("no memory for element shapes");
+    Entry* slot = entries_.Find(i);
     if (slot->epoch != 0) continue;
-    if (!listed && (shapes_.empty() || shapes_.back() != shape)) {
-      shapes_.push_back(shape);
-      since_.push_back(now_);
+    if (!listed && (shapes_.empty() || shapes_.back().shape != shape)) {
+      shapes_.push_back({std::move(shape), now_});
     }
     listed = true;
     *slot = {now_, static_cast<uint32_t>(shapes_.size() - 1)};
   }
-  return absl::OkStatus();
+}
+
+void SlotShapes::GiveBackRoom(size_t shapes) {
+  if (shapes == 0) return;
+  MutexLock lock(&mu_);
+  promised_ -= shapes;
+}
+
+void SlotShapes::Recording::Add(int64_t begin, int64_t count, TensorShape shape) {
+  MutexLock lock(&shapes_.mu_);
+  shapes_.MakeRoom(begin, count, 1);
+  runs_.push_back({begin, count, std::move(shape)});
+  ++shapes_.promised_;
+}
+
+void SlotShapes::Recording::Commit() {
+  {
+    MutexLock lock(&shapes_.mu_);
+    for (Run& run : runs_) shapes_.Note(run.begin, run.count, std::move(run.shape));
+  }
+  shapes_.GiveBackRoom(runs_.size());
+  runs_.clear();
 }
 
 SlotShapes::Epoch SlotShapes::Freeze() {
@@ -33,7 +66,7 @@ absl::Status SlotShapes::Find(int64_t index, Epoch epoch, bool* found, TensorSha
     MutexLock lock(&mu_);
     const Entry* entry = entries_.Find(index);
     *found = entry != nullptr && entry->epoch != 0 && entry->epoch <= epoch;
-    if (*found) *shape = shapes_[entry->shape];
+    if (*found) *shape = shapes_[entry->shape].shape;
   }
   if (*found || base_ == nullptr) return absl::OkStatus();
   TensorShape below;
@@ -58,10 +91,10 @@ bool SlotShapes::HaveCommon(Epoch epoch, std::optional<TensorShape>* common) con
     }
   }
   MutexLock lock(&mu_);
-  if (shapes_.empty() || since_[0] > epoch) return true;
-  if (shapes_.size() > 1 && since_[1] <= epoch) return false;
-  if (common->has_value() && **common != shapes_[0]) return false;
-  *common = shapes_[0];
+  if (shapes_.empty() || shapes_[0].since > epoch) return true;
+  if (shapes_.size() > 1 && shapes_[1].since <= epoch) return false;
+  if (common->has_value() && **common != shapes_[0].shape) return false;
+  *common = shapes_[0].shape;
   return true;
 }
 

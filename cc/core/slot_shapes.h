@@ -33,10 +33,32 @@ class SlotShapes {
              tensorflow::TensorShape prefix)
       : base_(std::move(base)), base_epoch_(base_epoch), prefix_(std::move(prefix)) {}
 
-  // Notes that slots [begin, begin + count) hold `shape`. A slot's first shape stays.
-  // ResourceExhausted when memory is short; some of the slots may be noted then. O(count).
-  absl::Status Record(int64_t begin, int64_t count, const tensorflow::TensorShape& shape)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  // Notes that slots [begin, begin + count) hold `shape`. A slot's first shape stays. O(count).
+  // Throws std::bad_alloc, having noted nothing.
+  void Record(int64_t begin, int64_t count, tensorflow::TensorShape shape) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Several calls of Record, to be made later, all of them or none.
+  class Recording {
+   public:
+    explicit Recording(SlotShapes& shapes) : shapes_(shapes) {}
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+    ~Recording() { shapes_.GiveBackRoom(runs_.size()); }
+
+    // Adds a call, and takes the memory for it. Throws std::bad_alloc, having added nothing.
+    void Add(int64_t begin, int64_t count, tensorflow::TensorShape shape);
+    // Makes the calls. Needs no memory.
+    void Commit();
+
+   private:
+    struct Run {
+      int64_t begin, count;
+      tensorflow::TensorShape shape;
+    };
+
+    SlotShapes& shapes_;
+    std::vector<Run> runs_;
+  };
 
   // Ends the epoch that recording is in and returns it, for readers of what is recorded by now.
   Epoch Freeze() ABSL_LOCKS_EXCLUDED(mu_);
@@ -59,6 +81,17 @@ class SlotShapes {
     Epoch epoch = 0;  // 0: nothing recorded
     uint32_t shape = 0;
   };
+  struct Shape {
+    tensorflow::TensorShape shape;
+    Epoch since;  // when it was first recorded
+  };
+
+  // Makes the entries of these slots, and room for `shapes` shapes beside those promised.
+  void MakeRoom(int64_t begin, int64_t count, size_t shapes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void GiveBackRoom(size_t shapes) ABSL_LOCKS_EXCLUDED(mu_);
+  // Record. Requires: MakeRoom.
+  void Note(int64_t begin, int64_t count, tensorflow::TensorShape shape)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::shared_ptr<const SlotShapes> base_;
   const Epoch base_epoch_ = 0;
@@ -67,9 +100,8 @@ class SlotShapes {
   mutable Mutex mu_;
   Epoch now_ ABSL_GUARDED_BY(mu_) = 1;
   SparseVector<Entry> entries_ ABSL_GUARDED_BY(mu_);
-  // Shapes by number; neighbours in time differ. The epoch in which each was first recorded.
-  std::vector<tensorflow::TensorShape> shapes_ ABSL_GUARDED_BY(mu_);
-  std::vector<Epoch> since_ ABSL_GUARDED_BY(mu_);
+  std::vector<Shape> shapes_ ABSL_GUARDED_BY(mu_);  // by number; neighbours in time differ
+  size_t promised_ ABSL_GUARDED_BY(mu_) = 0;        // places behind them, to Recordings
 };
 
 }  // namespace tensor_array_grad

@@ -18,17 +18,17 @@ std::string Look(const SlotShapes& shapes, int64_t index, SlotShapes::Epoch epoc
 
 TEST(SlotShapesTest, TheFirstShapeOfASlotStays) {
   SlotShapes shapes;
-  ASSERT_OK(shapes.Record(3, 1, TensorShape({2})));
-  ASSERT_OK(shapes.Record(3, 1, TensorShape({5})));
+  shapes.Record(3, 1, TensorShape({2}));
+  shapes.Record(3, 1, TensorShape({5}));
   EXPECT_EQ(Look(shapes, 3, SlotShapes::kNow), "[2]");
   EXPECT_EQ(Look(shapes, 2, SlotShapes::kNow), "none");
 }
 
 TEST(SlotShapesTest, AFrozenEpochDoesNotLearnOfLaterShapes) {
   SlotShapes shapes;
-  ASSERT_OK(shapes.Record(0, 1, TensorShape({2})));
+  shapes.Record(0, 1, TensorShape({2}));
   const SlotShapes::Epoch before = shapes.Freeze();
-  ASSERT_OK(shapes.Record(1, 1, TensorShape({2})));
+  shapes.Record(1, 1, TensorShape({2}));
   EXPECT_EQ(Look(shapes, 0, before), "[2]");
   EXPECT_EQ(Look(shapes, 1, before), "none");
   EXPECT_EQ(Look(shapes, 1, SlotShapes::kNow), "[2]");
@@ -36,18 +36,18 @@ TEST(SlotShapesTest, AFrozenEpochDoesNotLearnOfLaterShapes) {
 
 TEST(SlotShapesTest, AGradientsSlotHasThePrefixBeforeTheForwardShape) {
   auto forward = std::make_shared<SlotShapes>();
-  ASSERT_OK(forward->Record(0, 2, TensorShape({3})));
+  forward->Record(0, 2, TensorShape({3}));
   const SlotShapes::Epoch frozen = forward->Freeze();
   SlotShapes gradient(forward, frozen, TensorShape({7, 1}));
   EXPECT_EQ(Look(gradient, 1, SlotShapes::kNow), "[7,1,3]");
   EXPECT_EQ(Look(gradient, 2, SlotShapes::kNow), "none");
-  ASSERT_OK(gradient.Record(2, 1, TensorShape({4})));
+  gradient.Record(2, 1, TensorShape({4}));
   EXPECT_EQ(Look(gradient, 2, SlotShapes::kNow), "[4]");
 }
 
 TEST(SlotShapesTest, ShapesThatCannotBeJoinedAreAnError) {
   auto forward = std::make_shared<SlotShapes>();
-  ASSERT_OK(forward->Record(0, 1, TensorShape({int64_t{1} << 40})));
+  forward->Record(0, 1, TensorShape({int64_t{1} << 40}));
   SlotShapes gradient(forward, forward->Freeze(), TensorShape({int64_t{1} << 40}));
   bool found = false;
   TensorShape shape;
@@ -57,19 +57,19 @@ TEST(SlotShapesTest, ShapesThatCannotBeJoinedAreAnError) {
 TEST(SlotShapesTest, CommonIsTheOneShapeOfAllSlotsAsOfAnEpoch) {
   SlotShapes shapes;
   EXPECT_FALSE(shapes.Common(SlotShapes::kNow).has_value());
-  ASSERT_OK(shapes.Record(0, 5, TensorShape({2})));
+  shapes.Record(0, 5, TensorShape({2}));
   const SlotShapes::Epoch one_shape = shapes.Freeze();
-  ASSERT_OK(shapes.Record(5, 1, TensorShape({3})));
+  shapes.Record(5, 1, TensorShape({3}));
   EXPECT_EQ(shapes.Common(one_shape)->DebugString(), "[2]");
   EXPECT_FALSE(shapes.Common(SlotShapes::kNow).has_value());
 }
 
 TEST(SlotShapesTest, CommonCountsTheSlotsOfTheForwardArrayToo) {
   auto forward = std::make_shared<SlotShapes>();
-  ASSERT_OK(forward->Record(0, 1, TensorShape({2})));
+  forward->Record(0, 1, TensorShape({2}));
   SlotShapes same(forward, forward->Freeze(), TensorShape());
   EXPECT_EQ(same.Common(SlotShapes::kNow)->DebugString(), "[2]");
-  ASSERT_OK(same.Record(1, 1, TensorShape({3})));
+  same.Record(1, 1, TensorShape({3}));
   EXPECT_FALSE(same.Common(SlotShapes::kNow).has_value());
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -18,7 +17,8 @@ namespace tensor_array_grad {
 //
 // An untouched row costs nothing whatever its length, a touched one O(1) an entry. Pointers stay
 // valid until Clear, except those into the first chunk, which moves when it grows.
-// Not thread-safe. Never throws: FindOrMake answers nullptr when memory is short.
+// Not thread-safe. FindOrMake throws std::bad_alloc: for 32 MB at most, where the entry is the last
+// of a row of 2^31. No entry has changed then.
 template <typename T>
 class SparseVector {
  public:
@@ -36,10 +36,13 @@ class SparseVector {
   T* FindOrMake(int64_t i, int64_t length) {
     if (T* found = Find(i)) return found;
     const size_t chunk = static_cast<size_t>(i) / kChunk;
-    if (chunk >= directory_.size() && !GrowDirectory(chunk + 1)) return nullptr;
-    if (chunk == 0) return GrowFirst(i, length) ? &directory_[0][i] : nullptr;
-    directory_[chunk].reset(new (std::nothrow) T[kChunk]());
-    return directory_[chunk] == nullptr ? nullptr : &directory_[chunk][i % kChunk];
+    if (chunk >= directory_.size()) directory_.resize(chunk + 1);
+    if (chunk == 0) {
+      GrowFirst(i, length);
+    } else {
+      directory_[chunk] = std::make_unique<T[]>(kChunk);
+    }
+    return &directory_[chunk][i % kChunk];
   }
 
   // Calls visit(T&) for every entry that takes memory, in order of index. O(entries in memory).
@@ -60,24 +63,13 @@ class SparseVector {
  private:
   static constexpr int64_t kChunk = 512;
 
-  bool GrowDirectory(size_t size) {
-    try {
-      directory_.resize(size);
-    } catch (const std::bad_alloc&) {  // 32 MB for the last entry of a row of 2^31
-      return false;
-    }
-    return true;
-  }
-
-  bool GrowFirst(int64_t i, int64_t length) {
+  void GrowFirst(int64_t i, int64_t length) {
     const int64_t want = std::max({i + 1, 2 * first_capacity_, std::min(length, kChunk)});
     const int64_t capacity = std::min(want, kChunk);
-    std::unique_ptr<T[]> grown(new (std::nothrow) T[capacity]());
-    if (grown == nullptr) return false;
+    auto grown = std::make_unique<T[]>(capacity);
     std::move(directory_[0].get(), directory_[0].get() + first_capacity_, grown.get());
     directory_[0] = std::move(grown);
     first_capacity_ = capacity;
-    return true;
   }
 
   std::vector<std::unique_ptr<T[]>> directory_;
