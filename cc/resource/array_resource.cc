@@ -1,5 +1,8 @@
 #include "cc/resource/array_resource.h"
 
+#include <new>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "cc/core/array_name.h"
 #include "cc/core/errors.h"
@@ -47,11 +50,12 @@ class Listing : public tensorflow::ResourceBase {
   const tensorflow::core::WeakPtr<ArrayResource> array_;
 };
 
+// A handle that owns the array beside its other owners.
 Tensor HandleOf(ArrayResource* array, const Place& place) {
   Tensor handle(tensorflow::DT_RESOURCE, TensorShape({}));
+  array->Ref();  // MakeRefCountingHandle takes it over before all that may throw
   ResourceHandle owner = ResourceHandle::MakeRefCountingHandle(array, place.device);
   owner.set_container(place.container);
-  owner.set_name(array->name());
   owner.set_maybe_type_name("tensorflow::TensorArray");  // as stock's handles print
   handle.scalar<ResourceHandle>()() = std::move(owner);
   return handle;
@@ -78,23 +82,34 @@ ArrayResource::~ArrayResource() {
 
 void ArrayResource::Create(Place place, std::string name, ArrayOptions options, Tensor* handle) {
   options.name = std::string(ShortName(name));
-  auto* array = new ArrayResource(std::move(place), std::move(name), std::move(options));
-  *handle = HandleOf(array, array->place_);  // owns the array from here on
+  const tensorflow::core::RefCountPtr<ArrayResource> array(
+      new ArrayResource(std::move(place), std::move(name), std::move(options)));
+  *handle = HandleOf(array.get(), array->place_);
   array->List();
 }
 
 // A name that is taken (two arrays whose name and source join to one string) stays the older
-// array's: nothing of ours is found by name, so the younger one lacks nothing but its listing.
+// array's: nothing of ours is found by name, so the younger one lacks nothing but its listing. So
+// does an array for whose listing there is no memory.
 void ArrayResource::List() {
   if (place_.manager == nullptr) return;
-  listed_ = place_.manager->Create(place_.container, name_, new Listing(this)).ok();
+  try {
+    tensorflow::core::RefCountPtr<Listing> listing(new Listing(this));
+    listing->Ref();  // Create takes it over, or leaks it where it throws
+    listed_ = place_.manager->Create(place_.container, name_, listing.get()).ok();
+  } catch (const std::bad_alloc&) {
+  }
 }
 
+// Part of destructors. Where there is no memory to look the entry up, it stays, and leads nowhere.
 void ArrayResource::Unlist() {
   if (!listed_.exchange(false)) return;
-  // Not found is fine: another call may have cleared the container (Session.reset,
-  // DestroyResourceOp).
-  place_.manager->Delete<Listing>(place_.container, name_).IgnoreError();
+  try {
+    // Not found is fine: another call may have cleared the container (Session.reset,
+    // DestroyResourceOp).
+    place_.manager->Delete<Listing>(place_.container, name_).IgnoreError();
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 absl::Status ArrayResource::Find(tensorflow::ResourceMgr* manager, const std::string& container,
@@ -132,18 +147,20 @@ absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const Ten
   TF_RETURN_IF_ERROR(store_.Freeze(prefix, &options));
   std::string name = GradName(name_, source);
   options.name = std::string(ShortName(name));
-  auto* array = new ArrayResource(place_, std::move(name), std::move(options));
-  Grad made{prefix, array, HandleOf(array, place_)};
+  const tensorflow::core::RefCountPtr<ArrayResource> array(
+      new ArrayResource(place_, std::move(name), std::move(options)));
+  Tensor owner = HandleOf(array.get(), place_);
+  Grad made{prefix, array.get(), owner};
   Grad closed;  // the array that is replaced, if any; destroyed unlocked
   {
     MutexLock lock(&grads_mu_);
     Grad& grad = grads_[std::string(source)];
     if (grad.array != nullptr && !grad.array->store().closed()) return accept(grad);
-    closed = std::exchange(grad, made);
+    closed = std::exchange(grad, std::move(made));
   }
   if (closed.array != nullptr) closed.array->Unlist();
   array->List();
-  *handle = std::move(made.handle);
+  *handle = std::move(owner);
   return absl::OkStatus();
 }
 

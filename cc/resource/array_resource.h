@@ -43,6 +43,9 @@ struct Place {
 //
 // Thread-safe. The lock of the gradient map is held neither over the store's lock nor while
 // anything is destroyed.
+//
+// Methods throw std::bad_alloc. Nothing has changed then, but that the size may be frozen. An array
+// for whose listing there is no memory is not listed.
 class ArrayResource : public tensorflow::ResourceBase {
  public:
   // Makes an array called `name` and sets `handle` to a scalar handle that owns it.
@@ -69,6 +72,8 @@ class ArrayResource : public tensorflow::ResourceBase {
 
   std::string DebugString() const override;
   int64_t MemoryUsed() const override { return store_.TotalBytes(); }
+  // What handles name it. TensorFlow's own function ends the process where memory runs out.
+  std::string MakeRefCountingHandleName(int64_t) const override { return name_; }
 
  private:
   struct Grad {
