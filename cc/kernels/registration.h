@@ -38,25 +38,30 @@ using KernelTable = std::vector<KernelSpec>;
 // The count of calls of our kernels for `op`, "kernels.<op>": the proof that ours ran.
 Counter& KernelCalls(const std::string& op);
 
-// `Kernel`, counted, and with an error where memory for its own bookkeeping is short: an exception
-// would end the process.
+// Wraps `Kernel`: counts calls and turns std::bad_alloc, which would end the process, into
+// RESOURCE_EXHAUSTED. Memory for values is asked of TensorFlow's allocators and fails as a Status;
+// memory for everything else is asked of operator new and fails as an exception. What the library
+// keeps between calls is unchanged after either.
 template <typename Kernel>
 class Counted : public Kernel {
  public:
   explicit Counted(tensorflow::OpKernelConstruction* ctx)
-      : Kernel(ctx), calls_(KernelCalls(this->type_string())) {}
+      : Kernel(ctx),
+        calls_(KernelCalls(this->type_string())),
+        out_of_memory_(absl::ResourceExhaustedError(absl::StrCat(
+            this->type_string(), " ", this->name(), ": out of memory for its own records."))) {}
   void Compute(tensorflow::OpKernelContext* ctx) override {
     calls_.Add();
     try {
       Kernel::Compute(ctx);
     } catch (const std::bad_alloc&) {
-      ctx->SetStatus(absl::ResourceExhaustedError(
-          absl::StrCat(this->type_string(), ": out of memory for what it has to remember.")));
+      ctx->SetStatus(out_of_memory_);
     }
   }
 
  private:
   Counter& calls_;
+  const absl::Status out_of_memory_;  // made beforehand: there may be no memory for a message
 };
 
 template <typename Kernel>

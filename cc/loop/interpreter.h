@@ -16,7 +16,9 @@ namespace tensor_array_grad {
 // TensorFlow's executor would, with the same kernels, resources, cancellation and errors.
 //
 // An error ends the run; it names the node that failed, as the executor's errors do. All that the
-// registers hold is released with the object.
+// registers hold is released with the object. Every method but the small queries throws
+// std::bad_alloc, as kernels may; the object is then of no use but to be destroyed, and the
+// executable is as it was. What the op's inputs alone held is gone, as after an error.
 class Interpreter {
  public:
   // Both must outlive the interpreter. `threads`: how many the executor would have.

@@ -13,7 +13,8 @@ namespace tensor_array_grad {
 // What a register holds: a tensor, or a number that no tensor has been made of yet.
 //
 // Counters, predicates and small sums change in every iteration; as tensors each would cost an
-// allocation. Not thread-safe: a run of a loop has registers of its own.
+// allocation. Not thread-safe: a run of a loop has registers of its own. Whatever makes a tensor of
+// a number throws std::bad_alloc; the value is then unchanged.
 class Value {
  public:
   // A number of any of the types below, by its bytes.
