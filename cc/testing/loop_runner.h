@@ -25,9 +25,10 @@ namespace tensor_array_grad {
 // As much of a CPU as kernels need that compute on the thread that calls them. Test-only.
 class CpuUnderTest : public tensorflow::Device {
  public:
-  CpuUnderTest() : Device(tensorflow::Env::Default(), Attributes()) {}
+  explicit CpuUnderTest(tensorflow::Allocator* allocator)
+      : Device(tensorflow::Env::Default(), Attributes()), allocator_(allocator) {}
   tensorflow::Allocator* GetAllocator(tensorflow::AllocatorAttributes) override {
-    return tensorflow::cpu_allocator();
+    return allocator_;
   }
   absl::Status Sync() override { return absl::OkStatus(); }
 
@@ -38,11 +39,16 @@ class CpuUnderTest : public tensorflow::Device {
     attributes.set_device_type("CPU");
     return attributes;
   }
+
+  tensorflow::Allocator* const allocator_;
 };
 
 // Runs a loop that was written down in a FramesUnderTest as the op RunLoop does. Test-only.
 class LoopRunner {
  public:
+  explicit LoopRunner(tensorflow::Allocator* allocator = tensorflow::cpu_allocator())
+      : cpu_(allocator) {}
+
   // What Prepare makes of a frame, or its error.
   absl::StatusOr<std::unique_ptr<Executable>> PrepareFrame(const std::string& frame) {
     absl::Status status;

@@ -1,0 +1,366 @@
+// Each operation of the lists with memory that runs out at each of its allocations: std::bad_alloc,
+// lists that have not changed, and a second call that succeeds.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cc/lists/accumulators.h"
+#include "cc/lists/list_variant.h"
+#include "cc/lists/persistent_list.h"
+#include "cc/testing/failing_memory.h"
+#include "cc/testing/matchers.h"
+#include "tensorflow/core/framework/variant.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::PartialTensorShape;
+using tensorflow::Tensor;
+using tensorflow::Variant;
+using tensorflow::VariantTensorData;
+using Model = std::vector<std::optional<int64_t>>;
+
+Tensor Scalar(int64_t value) { return Tensor(value); }
+int64_t ValueOf(const Tensor& tensor) { return tensor.scalar<int64_t>()(); }
+
+absl::Status AddScalars(const Tensor& a, const Tensor& b, Tensor* sum) {
+  *sum = Scalar(ValueOf(a) + ValueOf(b));
+  return absl::OkStatus();
+}
+
+absl::Status Negate(const Tensor& value, Tensor* out) {
+  *out = Scalar(-ValueOf(value));
+  return absl::OkStatus();
+}
+
+absl::Status Count(int64_t index, Tensor* out) {
+  *out = Scalar(index);
+  return absl::OkStatus();
+}
+
+// A list of `size` elements, of which those at `set` are their index.
+PersistentList Sparse(int64_t size, const std::vector<int64_t>& set) {
+  PersistentList list(size);
+  for (const int64_t index : set) list.Set(index, Scalar(index));
+  return list;
+}
+
+PersistentList Full(int64_t size) {
+  PersistentList list;
+  EXPECT_OK(PersistentList::Build(size, Count, &list));
+  return list;
+}
+
+// All elements by Find, and a walk over the tree that finds no other.
+Model Contents(const PersistentList& list) {
+  Model contents;
+  int64_t set = 0;
+  for (int64_t i = 0; i < list.size(); ++i) {
+    const Tensor* const value = list.Find(i);
+    contents.push_back(value == nullptr ? std::nullopt : std::optional(ValueOf(*value)));
+    set += value != nullptr ? 1 : 0;
+  }
+  EXPECT_OK(list.ForEach([&](int64_t, const Tensor&) {
+    --set;
+    return absl::OkStatus();
+  }));
+  EXPECT_EQ(set, 0);
+  return contents;
+}
+
+// Lets change(list) run out of memory, for a list that nobody else sees and for one that shares all
+// of its nodes with a copy.
+template <typename Change>
+void ChangesAllOrNothing(const PersistentList& list, Change change) {
+  const Model before = Contents(list);
+  PersistentList wanted = list;
+  change(wanted);
+  const Model after = Contents(wanted);
+  for (const bool shared : {false, true}) {
+    AtEachAllocation([&](FailingMemory& memory) {
+      PersistentList mine;
+      EXPECT_OK(list.Map(
+          [](const Tensor& value, Tensor* out) {
+            *out = value;
+            return absl::OkStatus();
+          },
+          &mine));
+      const PersistentList copy = shared ? mine : PersistentList();
+      memory.RunAndRepeat(
+          [&] {
+            change(mine);
+            return absl::OkStatus();
+          },
+          [&] {
+            EXPECT_EQ(Contents(mine), before);
+            EXPECT_EQ(mine.all_unset(), list.all_unset());
+          });
+      EXPECT_EQ(Contents(mine), after);
+      if (shared) {
+        EXPECT_EQ(Contents(copy), before);
+      }
+    });
+  }
+}
+
+TEST(OutOfMemoryTest, SetIsDoneOrChangesNothing) {
+  const std::vector<std::vector<int64_t>> lists = {{}, {0}, {3, 40}, {0, 1, 2, 3, 1100}};
+  for (const std::vector<int64_t>& set : lists) {
+    for (const int64_t index : {0, 5, 41, 1100, 1200}) {
+      ChangesAllOrNothing(Sparse(1300, set),
+                          [index](PersistentList& list) { list.Set(index, Scalar(-1)); });
+    }
+  }
+}
+
+TEST(OutOfMemoryTest, ResizeDropsElementsOrNone) {
+  for (const int64_t size : {1, 31, 32, 33, 40, 1024, 1050}) {
+    const auto resize = [size](PersistentList& list) { list.Resize(size); };
+    // A list without copies shrinks without memory; one with them needs some for each path.
+    AtEachAllocation([&](FailingMemory& memory) {
+      PersistentList mine = Full(1100);
+      const PersistentList copy = mine;
+      memory.RunAndRepeat(
+          [&] {
+            resize(mine);
+            return absl::OkStatus();
+          },
+          [&] { EXPECT_EQ(Contents(mine), Contents(copy)); });
+      EXPECT_EQ(mine.size(), size);
+      mine.Resize(1100);
+      EXPECT_EQ(mine.Find(size), nullptr);
+      EXPECT_EQ(ValueOf(*mine.Find(size - 1)), size - 1);
+      EXPECT_EQ(ValueOf(*copy.Find(1099)), 1099);
+    });
+  }
+}
+
+TEST(OutOfMemoryTest, AppendSetsAllElementsOrNone) {
+  const PersistentList tail = Sparse(50, {0, 3, 40});
+  ChangesAllOrNothing(Sparse(40, {1, 33}), [&](PersistentList& list) { list.Append(tail); });
+  ChangesAllOrNothing(Sparse(40, {1, 33}), [](PersistentList& list) { list.Append(list); });
+}
+
+TEST(OutOfMemoryTest, BuildMapAndMergeMakeAListOrChangeNothing) {
+  const PersistentList a = Sparse(1200, {0, 1, 40, 1100}), b = Sparse(1200, {1, 2, 90});
+  const auto build = [](PersistentList* out) { return PersistentList::Build(1200, Count, out); };
+  const auto map = [&](PersistentList* out) { return a.Map(Negate, out); };
+  const auto merge = [&](PersistentList* out) {
+    return PersistentList::Merge(a, b, AddScalars, out);
+  };
+  const Model in_a = Contents(a), in_b = Contents(b);
+  const auto all_or_nothing = [&](auto make) {
+    PersistentList wanted;
+    ASSERT_OK(make(&wanted));
+    const Model after = Contents(wanted);
+    AtEachAllocation([&](FailingMemory& memory) {
+      PersistentList made = Sparse(3, {2});
+      memory.RunAndRepeat([&] { return make(&made); },
+                          [&] { EXPECT_EQ(Contents(made), Contents(Sparse(3, {2}))); });
+      EXPECT_EQ(Contents(made), after);
+      EXPECT_EQ(Contents(a), in_a);
+      EXPECT_EQ(Contents(b), in_b);
+    });
+  };
+  all_or_nothing(build);
+  all_or_nothing(map);
+  all_or_nothing(merge);
+}
+
+// ---- list variants ------------------------------------------------------------------------------
+
+ListVariant ListOf(PersistentList items) {
+  return ListVariant({tensorflow::DT_INT64, PartialTensorShape(), -1}, std::move(items));
+}
+
+// Zeros like elements of unknown shape, with one element that is set.
+ListVariant WithZeros() {
+  ListVariant list;
+  EXPECT_OK(ListVariant::ZerosLike(ListOf(Full(40)), &list));
+  list.Set(1, Scalar(7));
+  return list;
+}
+
+// The kinds and values of all elements.
+std::vector<std::pair<int, int64_t>> Elements(const ListVariant& list) {
+  std::vector<std::pair<int, int64_t>> elements;
+  for (int64_t i = 0; i < list.size(); ++i) {
+    const ListElement element = list.Get(i);
+    elements.emplace_back(element.kind, element.tensor == nullptr ? -1 : ValueOf(*element.tensor));
+  }
+  return elements;
+}
+
+TEST(OutOfMemoryTest, VariantChangesItemsAndZerosOrNothing) {
+  const ListVariant list = WithZeros();
+  const auto all_or_nothing = [&](auto change) {
+    ListVariant wanted = list;
+    ASSERT_OK(change(wanted));
+    const auto after = Elements(wanted);
+    AtEachAllocation([&](FailingMemory& memory) {
+      ListVariant mine = list;
+      memory.RunAndRepeat([&] { return change(mine); },
+                          [&] { EXPECT_EQ(Elements(mine), Elements(list)); });
+      EXPECT_EQ(Elements(mine), after);
+    });
+  };
+  const auto void_change = [](auto change) {
+    return [change](ListVariant& mine) {
+      change(mine);
+      return absl::OkStatus();
+    };
+  };
+  all_or_nothing(void_change([](ListVariant& mine) { mine.Resize(1); }));
+  all_or_nothing(void_change([](ListVariant& mine) { mine.Resize(35); }));
+  all_or_nothing(void_change([](ListVariant& mine) { mine.Append(mine); }));
+  all_or_nothing(void_change([](ListVariant& mine) { mine.BecomeSum(PartialTensorShape({2})); }));
+  all_or_nothing([&](ListVariant& mine) { return mine.AddZeros(list); });
+  all_or_nothing(
+      [&](ListVariant& mine) { return ListVariant::Add(list, list, AddScalars, &mine); });
+  all_or_nothing([&](ListVariant& mine) { return ListVariant::ZerosLike(list, &mine); });
+  all_or_nothing([&](ListVariant& mine) { return ListVariant::Copy(list, Negate, &mine); });
+}
+
+TEST(OutOfMemoryTest, VariantIsDecodedOrUnchanged) {
+  VariantTensorData data;
+  WithZeros().Encode(&data);
+  AtEachAllocation([&](FailingMemory& memory) {
+    ListVariant mine = ListOf(Full(2));
+    bool decoded = false;
+    memory.RunAndRepeat(
+        [&] {
+          decoded = mine.Decode(data);
+          return absl::OkStatus();
+        },
+        [&] { EXPECT_EQ(Elements(mine), Elements(ListOf(Full(2)))); });
+    EXPECT_TRUE(decoded);
+    EXPECT_EQ(Elements(mine), Elements(WithZeros()));
+  });
+}
+
+TEST(OutOfMemoryTest, StockListIsConvertedOrLeft) {
+  tensorflow::TensorList stock;
+  stock.element_dtype = tensorflow::DT_INT64;
+  for (int64_t i = 0; i < 40; ++i) stock.tensors().push_back(Scalar(i));
+  AtEachAllocation([&](FailingMemory& memory) {
+    ListVariant made;
+    memory.RunAndRepeat(
+        [&] {
+          made = ListVariant::FromStock(stock);
+          return absl::OkStatus();
+        },
+        [&] { EXPECT_EQ(made.size(), 0); });
+    EXPECT_EQ(ValueOf(*made.Get(39).tensor), 39);
+  });
+}
+
+// Lists of lists are given up without recursion, for which a vector is needed; it may be missing.
+TEST(OutOfMemoryTest, NestedListsAreFreedWithoutMemory) {
+  for (const bool warm_up : {true, false}) {
+    const int64_t before = LiveAllocations();
+    auto nested = std::make_unique<ListVariant>(ListOf(Full(2)));
+    for (int depth = 0; depth < 50; ++depth) {
+      Tensor inner(tensorflow::DT_VARIANT, {});
+      inner.scalar<Variant>()() = std::move(*nested);
+      *nested = ListVariant({tensorflow::DT_VARIANT, PartialTensorShape(), -1}, 2);
+      nested->Set(0, inner);
+      nested->Set(1, inner);
+    }
+    FailingMemory none(FailingMemory::kAllFrom, 0);
+    EXPECT_TRUE(none.Run([&] {
+      nested.reset();
+      return absl::OkStatus();
+    }));
+    EXPECT_TRUE(none.failed());
+    if (!warm_up) {
+      EXPECT_EQ(LiveAllocations(), before);
+    }
+  }
+}
+
+// ---- accumulators -------------------------------------------------------------------------------
+
+constexpr int kLists = 9;  // more than a row keeps without an allocation
+
+Accumulators Empty() {
+  return Accumulators(
+      std::vector<ListSpec>(kLists, {tensorflow::DT_INT64, PartialTensorShape(), -1}));
+}
+
+AccumulatorRow::Values RowOf(int64_t first) {
+  AccumulatorRow::Values row;
+  for (int64_t i = 0; i < kLists; ++i) row.push_back(Scalar(first + i));
+  return row;
+}
+
+void ExpectRows(Accumulators accumulators, std::vector<int64_t> firsts) {
+  ASSERT_EQ(accumulators.size(), static_cast<int64_t>(firsts.size()));
+  for (; !firsts.empty(); firsts.pop_back()) {
+    const AccumulatorRow::Values row = accumulators.Pop();
+    for (int i = 0; i < kLists; ++i) EXPECT_EQ(ValueOf(row[i]), firsts.back() + i);
+  }
+}
+
+TEST(OutOfMemoryTest, RowIsPushedOrNot) {
+  AtEachAllocation([](FailingMemory& memory) {
+    Accumulators mine = Empty();
+    mine.Push(RowOf(10));
+    const Accumulators copy = mine;
+    memory.RunAndRepeat(
+        [&] {
+          mine.Push(RowOf(20));
+          return absl::OkStatus();
+        },
+        [&] { ExpectRows(mine, {10}); });
+    ExpectRows(mine, {10, 20});
+    ExpectRows(copy, {10});
+  });
+}
+
+TEST(OutOfMemoryTest, RowIsPoppedOrStays) {
+  for (const bool shared : {false, true}) {
+    AtEachAllocation([&](FailingMemory& memory) {
+      Accumulators mine = Empty();
+      mine.Push(RowOf(10));
+      mine.Push(RowOf(20));
+      const Accumulators copy = shared ? mine : Empty();
+      AccumulatorRow::Values row;
+      memory.RunAndRepeat(
+          [&] {
+            row = mine.Pop();
+            return absl::OkStatus();
+          },
+          [&] { ExpectRows(mine, {10, 20}); });
+      EXPECT_EQ(ValueOf(row[8]), 28);
+      ExpectRows(mine, {10});
+      if (shared) ExpectRows(copy, {10, 20});
+    });
+  }
+}
+
+TEST(OutOfMemoryTest, AccumulatorsAreCopiedAndDecodedOrUnchanged) {
+  Accumulators from = Empty();
+  from.Push(RowOf(10));
+  from.Push(RowOf(20));
+  VariantTensorData data;
+  from.Encode(&data);
+  AtEachAllocation([&](FailingMemory& memory) {
+    Accumulators to = Empty();
+    memory.RunAndRepeat([&] { return Accumulators::Copy(from, Negate, &to); },
+                        [&] { ExpectRows(to, {}); });
+    EXPECT_EQ(ValueOf(to.Pop()[0]), -20);
+  });
+  AtEachAllocation([&](FailingMemory& memory) {
+    Accumulators to = Empty();
+    memory.RunAndRepeat(
+        [&] { return to.Decode(data) ? absl::OkStatus() : absl::InternalError("was not decoded"); },
+        [&] { ExpectRows(to, {}); });
+    ExpectRows(to, {10, 20});
+  });
+}
+
+}  // namespace
+}  // namespace tensor_array_grad
