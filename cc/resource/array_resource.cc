@@ -115,7 +115,7 @@ void ArrayResource::Unlist() {
 absl::Status ArrayResource::Find(tensorflow::ResourceMgr* manager, const std::string& container,
                                  const std::string& name,
                                  tensorflow::core::RefCountPtr<ArrayResource>* array) {
-  Listing* found;
+  Listing* found = nullptr;
   TF_RETURN_IF_ERROR(manager->Lookup<Listing>(container, name, &found));
   const tensorflow::core::RefCountPtr<Listing> listing(found);
   *array = listing->array();
