@@ -12,6 +12,7 @@ import tensorflow as tf
 import tensor_array_grad
 from tensor_array_grad import _loader
 from tensor_array_grad.status import Kernel
+from tests import child
 
 
 def make(name, size, dtype=tf.float32):
@@ -125,3 +126,26 @@ def test_a_missing_library_is_a_problem(monkeypatch, tmp_path):
 @pytest.mark.parametrize("field", ["problems", "missing_kernels"])
 def test_all_is_well_here(field):
     assert getattr(tensor_array_grad.status(), field) == ()
+
+
+def test_a_ref_variable_that_runs_shows_on_the_page_for_the_rest_of_the_process():
+    child.code(
+        """
+        import tensorflow as tf, tensor_array_grad
+        tensor_array_grad.enable()
+        shared = "values       shared: no tensor of this process changes in place"
+        copied = "values       copied: a TF1 ref variable or an in-place op has run in this process"
+        tf1 = tf.compat.v1
+        with tf.Graph().as_default(), tf1.Session() as session:
+            resource = tf1.get_variable("resource", initializer=1.0, use_resource=True)
+            ref = tf1.get_variable("ref", initializer=2.0, use_resource=False)
+            session.run(resource.initializer)
+            session.run(resource.assign_add(1.0))
+            assert not tensor_array_grad.status().tensors_may_change  # `ref` has not run yet
+            assert shared in str(tensor_array_grad.status())
+            session.run(ref.initializer)
+            assert session.run(ref) == 2.0
+        assert tensor_array_grad.status().tensors_may_change
+        assert copied in str(tensor_array_grad.status())
+        """
+    )

@@ -1,15 +1,15 @@
 #include "cc/core/mutable_tensors.h"
 
-#include <atomic>
+#include "cc/core/counters.h"
 
 namespace tensor_array_grad {
 namespace {
 
-std::atomic<bool> noted{false};
+Counter noted("tensors.change_in_place");
 
 }  // namespace
 
-void NoteMutableTensors() { noted.store(true, std::memory_order_relaxed); }
-bool HasMutableTensors() { return noted.load(std::memory_order_relaxed); }
+void NoteMutableTensors() { noted.Add(); }
+bool HasMutableTensors() { return noted.value() != 0; }
 
 }  // namespace tensor_array_grad

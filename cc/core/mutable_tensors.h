@@ -5,10 +5,11 @@
 // variables, which are assigned in place, and those given to InplaceUpdate, InplaceAdd and
 // InplaceSub. A view of such a tensor, kept where TensorFlow's own kernels keep a copy, would show
 // the change. A kernel cannot see where its input comes from; hence this, and KeepValues in
-// element_ops.h. Thread-safe. Knows nothing of TensorFlow.
+// element_ops.h. The flag is never cleared; it is the counter "tensors.change_in_place", which
+// status() shows. Thread-safe. Knows nothing of TensorFlow.
 namespace tensor_array_grad {
 
-// Says so, from now on.
+// Sets the flag.
 void NoteMutableTensors();
 
 bool HasMutableTensors();

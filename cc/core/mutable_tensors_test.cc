@@ -1,5 +1,6 @@
 #include "cc/core/mutable_tensors.h"
 
+#include "cc/core/counters.h"
 #include "cc/core/element_ops.h"
 #include "cc/testing/fake_element_ops.h"
 #include "cc/testing/matchers.h"
@@ -29,6 +30,7 @@ TEST(MutableTensorsTest, FromTheFirstOneOnWhatOthersHoldIsCopied) {
 
   NoteMutableTensors();
   EXPECT_TRUE(HasMutableTensors());
+  EXPECT_GT(ReadCounters()["tensors.change_in_place"], 0);
   const Tensor read = variable, row = variable.Slice(1, 3);
   const Tensor kept = Kept(read, ops), kept_row = Kept(row, ops);
   variable.flat<float>().setConstant(2);

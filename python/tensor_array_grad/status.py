@@ -65,6 +65,15 @@ class Status:
         return sum(array.bytes for array in self.arrays)
 
     @property
+    def tensors_may_change(self) -> bool:
+        """Whether this process has run a TF1 ref variable or another op that changes tensors.
+
+        From then on arrays and lists copy values that they would share. It stays so to the end of
+        the process, since such a tensor may be held anywhere.
+        """
+        return self.counters.get("tensors.change_in_place", 0) > 0
+
+    @property
     def rules(self) -> dict[str, int]:
         """How often each rewrite of the graph pass was applied, by its name."""
         prefix = "graph."
@@ -96,6 +105,7 @@ class Status:
             f"kernels      {self._kernel_line()}",
             f"graph pass   {'on' if self.graph_pass else 'off'}",
             f"loops        {self._loop_line()}",
+            f"values       {self._value_line()}",
             f"arrays alive {len(self.arrays)}, {self.bytes_alive:,} bytes",
         ]
         lines += [f"  {a.name}: {a.size} x {a.dtype}, {a.bytes:,} bytes" for a in self._listed()]
@@ -115,6 +125,11 @@ class Status:
         prepared = self.counters.get("loops.prepared", 0)
         left = "".join(f", {n} left ({reason})" for reason, n in sorted(self.loops_left.items()))
         return f"{switch}, {prepared} prepared{left}"
+
+    def _value_line(self) -> str:
+        if self.tensors_may_change:
+            return "copied: a TF1 ref variable or an in-place op has run in this process"
+        return "shared: no tensor of this process changes in place"
 
     def _kernel_line(self) -> str:
         ours: dict[str, set[str]] = {}
