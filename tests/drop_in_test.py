@@ -117,6 +117,19 @@ def test_the_private_gradient_registry_can_be_read_and_replaced():
         _tf_private.gradient_function("NoSuchOp")
 
 
+def test_the_private_lists_of_functions_and_sessions_can_be_counted():
+    functions, sessions = _tf_private.functions_and_sessions()
+
+    @tf.function
+    def traced(x):
+        return x + 1.0
+
+    traced(tf.constant(1.0))
+    traced(tf.constant([1.0]))
+    with tf.compat.v1.Session(graph=tf.Graph()):
+        assert _tf_private.functions_and_sessions() == (functions + 2, sessions + 1)
+
+
 @pytest.mark.parametrize("module", ["drop_in", "raw_ops", "status", "_loader"])
 def test_the_examples_in_the_documentation_run(module):
     result = doctest.testmod(sys.modules[f"tensor_array_grad.{module}"])

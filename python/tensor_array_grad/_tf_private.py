@@ -6,13 +6,19 @@ tests/drop_in_test.py has a test for each that fails when a release of TensorFlo
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from typing import Any
 
+from tensorflow.python.client import session
+from tensorflow.python.eager import context
 from tensorflow.python.framework import kernels, ops
 from tensorflow.python.ops.parallel_for import pfor
 
 GradientFunction = Callable[..., Any]
+
+# A trace of a `tf.function` without its backward function; the function around an eager op of ours.
+_FUNCTION = re.compile(r"__inference_(?!__backward_)|__wrapped__\w*Tensor(Array|List)")
 
 
 def gradient_function(op_type: str) -> GradientFunction | None:
@@ -70,3 +76,20 @@ def registered_kernels(op_type: str) -> list[tuple[str, int]]:
     """
     found = kernels.get_registered_kernels_for_op(op_type)
     return [(kernel.device_type, kernel.priority) for kernel in found.kernel]
+
+
+def functions_and_sessions() -> tuple[int, int]:
+    """What this process has made that may hold kernels.
+
+    Initializes nothing: devices can still be configured afterwards.
+
+    Returns:
+      How many `tf.function`s that are alive have been traced, each signature counted (eager
+      TensorArray and TensorList ops, for which TensorFlow makes functions of its own, too), and how
+      many Sessions were created. Whether they have run, TensorFlow does not say.
+    """
+    eager = context.context_safe()
+    names = eager.list_function_names() if eager is not None and eager._initialized else ()
+    functions = [name for name in names if _FUNCTION.match(name)]
+    sessions: int = session._python_session_create_counter.get_cell().value()
+    return len(functions), sessions

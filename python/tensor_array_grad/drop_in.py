@@ -7,7 +7,7 @@ import threading
 from types import TracebackType
 from typing import Any, ClassVar
 
-from tensor_array_grad import _loader, gradients_list, gradients_v3
+from tensor_array_grad import _loader, _tf_private, gradients_list, gradients_v3
 
 _log = logging.getLogger("tensor_array_grad")
 _lock = threading.Lock()
@@ -36,16 +36,19 @@ def enable() -> None:
     """
     with _lock:
         if _loader.switched_off():
-            _say("TENSOR_ARRAY_GRAD=off in the environment: stock kernels are kept")
+            _warn_inactive("TENSOR_ARRAY_GRAD=off in the environment: stock kernels are kept")
             return
+        earlier = (0, 0) if _loader.is_loaded() else _tf_private.functions_and_sessions()
         bind = _loader.bind()
         decision = bind.activation()
         if decision.active:
             _Switch.apply_settings(bind)
             gradients_v3.install()
             gradients_list.install()
+            if any(earlier):
+                _warn_late(*earlier)
         elif decision.cause in _TOLERATED:
-            _say(decision.reason)
+            _warn_inactive(decision.reason)
         else:
             raise _loader.LoadError(
                 f"tensor_array_grad: {_loader.library_path()}: {decision.reason}"
@@ -153,8 +156,19 @@ class loops_in_one_kernel(_Switch):
     _name = "loops"
 
 
-def _say(reason: str) -> None:
+def _warn_inactive(reason: str) -> None:
     """Warns once a process: enable() may be called by many modules."""
     if reason not in _said:
         _said.add(reason)
         _log.warning("tensor_array_grad is inactive: %s", reason)
+
+
+def _warn_late(functions: int, sessions: int) -> None:
+    """Warns of what came before enable(); once, because the library is loaded once."""
+    _log.warning(
+        "tensor_array_grad was enabled late: %d tf.function traces and %d Sessions were made "
+        "before. Those that have run keep stock's kernels. Call enable() right after "
+        "`import tensorflow`.",
+        functions,
+        sessions,
+    )
