@@ -79,12 +79,11 @@ class BuildWithCMake(build_ext):
             *("-DTAG_TESTS=OFF", "-DTAG_BINDINGS=ON", "-DCMAKE_BUILD_TYPE=Release"),
             *os.environ.get("CMAKE_ARGS", "").split(),
         ]
-        install = ["--component", "python", "--prefix", str(package.parent), "--strip"]
-        for command in (
-            configure,
-            ["cmake", "--build", str(build)],
-            ["cmake", "--install", str(build), *install],
-        ):
+        install = ["cmake", "--install", str(build), "--component", "python", "--strip", "--prefix"]
+        commands = [configure, ["cmake", "--build", str(build)], [*install, str(package.parent)]]
+        if self.editable_mode:  # of what was collected, setuptools copies the bindings alone
+            commands.append([*install, str(ROOT / "python")])
+        for command in commands:
             subprocess.run(command, check=True, env=env)
 
 
