@@ -17,9 +17,11 @@ import tempfile
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 ROOT = pathlib.Path(__file__).resolve().parent
 VERSIONS = runpy.run_path(str(ROOT / "python" / "tensor_array_grad" / "_version.py"))
+PTH = "tensor_array_grad.pth"
 BYTES_PER_JOB = 1.5e9  # what one compiler needs for TensorFlow's headers
 
 
@@ -87,13 +89,24 @@ class BuildWithCMake(build_ext):
             subprocess.run(command, check=True, env=env)
 
 
+class BuildWithPth(build_py):
+    """Puts the .pth file beside the package, where an interpreter that starts reads it."""
+
+    def run(self) -> None:
+        """Also for an editable wheel, of which only this folder is packed."""
+        super().run()
+        editable = self.editable_mode
+        folder = self.get_finalized_command("install").install_lib if editable else self.build_lib
+        self.copy_file(str(ROOT / "python" / PTH), str(pathlib.Path(folder) / PTH))
+
+
 scratch = tempfile.mkdtemp(prefix="tensor_array_grad-build-")
 atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 setup(
     version=VERSIONS["__version__"],
     install_requires=[requirement()],
     ext_modules=[CMakeExtension("tensor_array_grad._bind")],
-    cmdclass={"build_ext": BuildWithCMake},
+    cmdclass={"build_ext": BuildWithCMake, "build_py": BuildWithPth},
     # Not the checkout's build/: what an earlier build left there would enter the wheel.
     options={"build": {"build_base": scratch}},
 )

@@ -150,6 +150,8 @@ class Runner:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the runner
         self._control, theirs = socket.socketpair()
         environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3")
+        if library is None:  # `on` would enable ours
+            environment.pop("TENSOR_ARRAY_GRAD", None)
         if not gpu:
             environment["CUDA_VISIBLE_DEVICES"] = "-1"
         # The child imports what this process imports, installed or not.

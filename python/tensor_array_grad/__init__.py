@@ -8,8 +8,16 @@ Example:
 from tensor_array_grad import raw_ops
 from tensor_array_grad._loader import LoadError, library_path
 from tensor_array_grad._version import __version__
-from tensor_array_grad.drop_in import enable, graph_pass, is_enabled, loops_in_one_kernel
+from tensor_array_grad.drop_in import (
+    enable,
+    follow_environment,
+    graph_pass,
+    is_enabled,
+    loops_in_one_kernel,
+)
 from tensor_array_grad.status import Status, status
+
+follow_environment()
 
 __all__ = [
     "LoadError",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from types import TracebackType
 from typing import Any, ClassVar
@@ -53,6 +54,20 @@ def enable() -> None:
             raise _loader.LoadError(
                 f"tensor_array_grad: {_loader.library_path()}: {decision.reason}"
             )
+
+
+def follow_environment() -> None:
+    """Enables where `TENSOR_ARRAY_GRAD=on` asks for it; where that fails, warns and goes on."""
+    value = os.environ.get("TENSOR_ARRAY_GRAD", "")
+    if not value or _loader.switched_off():
+        return
+    if value.lower() not in ("on", "1", "true"):
+        _warn_inactive(f"TENSOR_ARRAY_GRAD={value} in the environment is neither on nor off")
+        return
+    try:
+        enable()
+    except _loader.LoadError as error:
+        _warn_inactive(f"TENSOR_ARRAY_GRAD={value} in the environment, but {error}")
 
 
 def is_enabled() -> bool:
@@ -168,7 +183,7 @@ def _warn_late(functions: int, sessions: int) -> None:
     _log.warning(
         "tensor_array_grad was enabled late: %d tf.function traces and %d Sessions were made "
         "before. Those that have run keep stock's kernels. Call enable() right after "
-        "`import tensorflow`.",
+        "`import tensorflow`, or set TENSOR_ARRAY_GRAD=on.",
         functions,
         sessions,
     )

@@ -1,0 +1,139 @@
+"""TENSOR_ARRAY_GRAD=on: the library is enabled when TensorFlow has been imported, not before.
+
+Children import the startup module as the .pth file does; tests/wheel_test.py installs that file.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import child
+
+PTH = "import _tensor_array_grad_startup\n"
+STATE = """
+import tensor_array_grad
+status = tensor_array_grad.status()
+print(tensor_array_grad.is_enabled(), status.gradient_functions)
+"""
+
+
+def under(value, code, **environment):
+    """Runs `code` as if the .pth file were installed, with TENSOR_ARRAY_GRAD=value."""
+    return child.code(PTH + code, TENSOR_ARRAY_GRAD=value, **environment)
+
+
+@pytest.mark.parametrize("value", ["on", "1", "TRUE"])
+def test_importing_tensorflow_enables(value):
+    done = under(value, "import tensorflow\n" + STATE)
+    assert done.stdout == "True True\n"
+    assert "tensor_array_grad" not in done.stderr
+
+
+def test_the_startup_module_imports_neither_tensorflow_nor_the_package():
+    done = under("on", "import sys\nprint({'tensorflow', 'tensor_array_grad'} & set(sys.modules))")
+    assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("value", ["", "off", "0", "False"])
+def test_other_values_leave_the_import_system_alone(value):
+    done = under(value, "import sys\nprint([f for f in sys.meta_path if '_Watch' in str(f)])")
+    assert done.stdout == "[]\n"
+
+
+def test_an_unknown_value_warns_once_and_keeps_stock():
+    done = under("yes", "import tensorflow\n" + STATE)
+    assert done.stdout == "False False\n"
+    said = "tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=yes in the environment is neither on"
+    assert done.stderr.count(said) == 1
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import tensor_array_grad",
+        "from tensor_array_grad import _loader",
+        "import tensor_array_grad.gradients_list",
+        "from tensorflow.keras import layers",
+        "import keras",
+    ],
+)
+def test_whatever_imports_tensorflow_first(first):
+    done = under("on", f"{first}\n{STATE}")
+    assert done.stdout == "True True\n"
+    assert "tensor_array_grad" not in done.stderr
+
+
+def test_asking_whether_tensorflow_is_there_does_not_use_the_watch_up():
+    code = "import importlib.util\nassert importlib.util.find_spec('tensorflow').loader\n"
+    assert under("on", f"{code}import tensorflow\n{STATE}").stdout == "True True\n"
+
+
+def test_tensorflow_is_complete_when_the_library_is_enabled_and_keeps_its_own_loader():
+    code = """
+import importlib.machinery, logging, sys
+class Package:
+    def find_spec(self, name, path=None, target=None):
+        if name == "tensor_array_grad":
+            tf = sys.modules["tensorflow"]
+            print(tf.__version__ is not None, tf.raw_ops is not None, tf.keras is not None)
+sys.meta_path.insert(0, Package())
+import tensorflow as tf
+loader = tf.__spec__.loader
+print(type(loader) is importlib.machinery.SourceFileLoader, "exec_module" in vars(loader))
+"""
+    assert under("on", code).stdout == "True True True\nTrue False\n"
+
+
+def test_threads_that_import_both_at_once_find_the_library_enabled():
+    code = """
+import importlib, threading
+names = ["tensorflow", "tensor_array_grad", "tensorflow", "tensor_array_grad.raw_ops"]
+start = threading.Barrier(len(names))
+def load(name):
+    start.wait()
+    importlib.import_module(name)
+threads = [threading.Thread(target=load, args=[name]) for name in names]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+    done = under("on", code + STATE)
+    assert done.stdout == "True True\n"
+    assert "Error" not in done.stderr
+
+
+def test_a_library_that_does_not_fit_is_a_warning_and_tensorflow_works(tmp_path):
+    package = child.copy_package(tmp_path)
+    (package / "build_info.json").unlink()
+    code = "import tensorflow as tf\nprint(tf.constant(2.0).numpy())\n"
+    done = under("on", code, PYTHONPATH=str(tmp_path))
+    assert done.stdout == "2.0\n"
+    said = "tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=on in the environment, but "
+    assert done.stderr.count(said) == 1
+    assert "does not say what" in done.stderr
+
+
+def test_a_package_that_cannot_be_imported_is_a_warning_and_tensorflow_works(tmp_path):
+    (tmp_path / "tensor_array_grad.py").write_text("raise ImportError('broken')\n")
+    code = "import tensorflow as tf\nprint(tf.constant(2.0).numpy())\n"
+    done = under("on", code, PYTHONPATH=str(tmp_path))
+    assert done.stdout == "2.0\n"
+    assert "TENSOR_ARRAY_GRAD=on in the environment, and the package cannot be" in done.stderr
+    assert "broken" in done.stderr
+
+
+def test_an_import_of_tensorflow_that_fails_can_be_repeated(tmp_path):
+    (tmp_path / "tensorflow.py").write_text("raise ImportError('not yet')\n")
+    code = """
+import sys
+try:
+    import tensorflow
+except ImportError as error:
+    print(error)
+sys.path.remove(sys.argv[1])
+sys.path_importer_cache.clear()
+import tensorflow
+"""
+    done = child.code(
+        PTH + code + STATE, str(tmp_path), TENSOR_ARRAY_GRAD="on", PYTHONPATH=str(tmp_path)
+    )
+    assert done.stdout == "not yet\nTrue True\n"
