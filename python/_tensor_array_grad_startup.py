@@ -1,8 +1,8 @@
 """Enables tensor_array_grad as soon as TensorFlow has been imported, without importing either.
 
 Every interpreter in whose environment TENSOR_ARRAY_GRAD is set imports this module when it starts:
-by `tensor_array_grad.pth`. It lies beside the package, not in it, because importing the package
-imports TensorFlow.
+by `tensor_array_grad.pth`, or by `tensor_array_grad/_site` where that file is not read. It lies
+beside the package, not in it, because importing the package imports TensorFlow.
 """
 
 from __future__ import annotations

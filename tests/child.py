@@ -15,7 +15,9 @@ PACKAGE = pathlib.Path(tensor_array_grad.library_path()).parent
 _TIMEOUT_S = 180
 
 
-def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def python(
+    *arguments: str, stdin: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
     """`python arguments...`, with these variables set; whatever its exit status."""
     # The child imports the package that this process has, installed or not.
     path = os.pathsep.join([environment.pop("PYTHONPATH", ""), str(PACKAGE.parent)])
@@ -23,6 +25,7 @@ def python(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
     env = {**inherited, "TF_CPP_MIN_LOG_LEVEL": "1", "PYTHONPATH": path.strip(os.pathsep)}
     return subprocess.run(
         [sys.executable, *arguments],
+        input=stdin,
         env={**env, **environment},
         capture_output=True,
         text=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import pathlib
 import sys
 import types
 
@@ -13,7 +12,6 @@ import tensorflow as tf
 
 import tensor_array_grad
 from tensor_array_grad import _loader, _tf_private, drop_in
-from tests import child
 
 FAMILIES = _loader.bind().families()
 OPS = [op for ops in FAMILIES.values() for op in ops]
@@ -134,67 +132,3 @@ def test_the_private_lists_of_functions_and_sessions_can_be_counted():
 def test_the_examples_in_the_documentation_run(module):
     result = doctest.testmod(sys.modules[f"tensor_array_grad.{module}"])
     assert result.failed == 0
-
-
-SCRIPT = """
-import json, sys
-import tensorflow as tf
-import tensor_array_grad
-handle, flow = tf.raw_ops.TensorArrayV3(size=1, dtype=tf.float32)
-ours = tensor_array_grad.status().counters.get("kernels.TensorArrayV3", 0)
-print(json.dumps([__name__, sys.argv, sys.path[0], ours]))
-sys.exit(7)
-"""
-
-
-def test_a_script_runs_unchanged_with_our_kernels(tmp_path: pathlib.Path):
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
-    done = child.python("-m", "tensor_array_grad", str(script), "--epochs", "3")
-    assert done.returncode == 7, done.stderr
-    assert done.stdout.strip() == (f'["__main__", ["{script}", "--epochs", "3"], "{tmp_path}", 1]')
-
-
-def test_a_module_and_code_run_too(tmp_path: pathlib.Path):
-    (tmp_path / "training.py").write_text(SCRIPT)
-    done = child.python("-m", "tensor_array_grad", "-m", "training", "a", PYTHONPATH=str(tmp_path))
-    assert done.returncode == 7, done.stderr
-    assert f'["__main__", ["{tmp_path / "training.py"}", "a"]' in done.stdout
-    assert done.stdout.strip().endswith(", 1]")
-    done = child.python("-m", "tensor_array_grad", "-c", SCRIPT, "b")
-    assert done.returncode == 7, done.stderr
-    assert done.stdout.strip() == '["__main__", ["-c", "b"], "", 1]'
-
-
-def test_a_script_that_fails_shows_its_error(tmp_path: pathlib.Path):
-    script = tmp_path / "broken.py"
-    script.write_text("raise ValueError('of the script')\n")
-    done = child.python("-m", "tensor_array_grad", str(script))
-    assert done.returncode == 1
-    assert "ValueError: of the script" in done.stderr
-    assert f'File "{script}", line 1' in done.stderr
-
-
-def test_alone_it_prints_the_status_and_succeeds():
-    done = child.python("-m", "tensor_array_grad")
-    assert done.returncode == 0, done.stderr
-    assert f"running      TensorFlow {tf.__version__}" in done.stdout
-    assert f"library      {tensor_array_grad.library_path()}" in done.stdout
-    assert "PROBLEM" not in done.stdout
-
-
-def test_alone_with_a_library_that_does_not_fit_it_says_so_and_fails(tmp_path: pathlib.Path):
-    package = child.copy_package(tmp_path)
-    (package / "build_info.json").unlink()
-    done = child.python("-m", "tensor_array_grad", PYTHONPATH=str(tmp_path))
-    assert done.returncode == 1
-    assert "PROBLEM" in done.stdout
-    assert "does not say what" in done.stderr
-
-
-@pytest.mark.parametrize("arguments", [["-m"], ["-c"]])
-def test_an_incomplete_command_line_is_refused(arguments):
-    from tensor_array_grad import __main__
-
-    assert __main__.main(arguments) == 2
-    assert __main__.main(["--help"]) == 0

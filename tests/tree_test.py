@@ -71,8 +71,9 @@ MAY_IMPORT = {
     "drop_in": {"_loader", "_tf_private", "gradients_v3", "gradients_list"},
     "raw_ops": {"_loader", "drop_in"},
     "status": {"_loader", "_version", "gradients_list"},
-    "__init__": {"_loader", "_version", "drop_in", "raw_ops", "status"},
-    "__main__": {""},
+    "_command": set(),
+    "__init__": {"_command", "_loader", "_version", "drop_in", "raw_ops", "status"},
+    "__main__": {"_command", "_loader", "_version", "drop_in", "status"},
 }
 SPELLINGS = {
     r"\bStatus::OK\(\)": "absl::OkStatus()",

@@ -119,6 +119,7 @@ def test_the_wheel_holds_the_pth_file_where_an_interpreter_reads_it(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert "tensor_array_grad.pth" in names
     assert "_tensor_array_grad_startup.py" in names
+    assert "tensor_array_grad/_site/sitecustomize.py" in names
 
 
 def test_installed_the_variable_enables_and_uninstalled_nothing_is_left(wheel, tmp_path):
@@ -130,6 +131,12 @@ def test_installed_the_variable_enables_and_uninstalled_nothing_is_left(wheel, t
     assert checked(python, "-I", "-c", STATE, TENSOR_ARRAY_GRAD="on") == f"True {init}\n"
     assert checked(python, "-c", STATE) == "stock None\n"
     assert checked(python, "-c", STATE, TENSOR_ARRAY_GRAD="off") == "stock None\n"
+
+    runner = (python, "-m", "tensor_array_grad")
+    assert checked(*runner, "-I", "-c", STATE) == f"True {init}\n"
+    code = "import os; print(os.environ['TENSOR_ARRAY_GRAD'], os.environ.get('PYTHONPATH'))"
+    assert checked(*runner, "-c", code) == "on None\n"
+    assert run(*runner, "-S", "-c", "").returncode == 1
 
     environment.pip("uninstall", "-q", "-y", "tensor_array_grad")
     assert environment.contents() == environment.before
@@ -151,6 +158,7 @@ def test_an_editable_install_has_the_pth_file_too(sources, cmake, tmp_path):
     init = sources / "python" / "tensor_array_grad" / "__init__.py"
     python = environment.python
     assert checked(python, "-c", STATE, TENSOR_ARRAY_GRAD="on") == f"True {init}\n"
+    assert checked(python, "-m", "tensor_array_grad", "-c", STATE) == f"True {init}\n"
     environment.pip("uninstall", "-q", "-y", "tensor_array_grad")
     assert environment.contents() == environment.before
 
@@ -171,3 +179,4 @@ def test_a_source_distribution_holds_the_pth_file(sources, tmp_path):
     (unpacked,) = tmp_path.glob("tensor_array_grad-*/")
     assert (unpacked / "python" / "tensor_array_grad.pth").exists()
     assert (unpacked / "python" / "_tensor_array_grad_startup.py").exists()
+    assert (unpacked / "python" / "tensor_array_grad" / "_site" / "sitecustomize.py").exists()

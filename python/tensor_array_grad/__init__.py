@@ -5,19 +5,23 @@ Example:
   >>> tensor_array_grad.enable()  # before the first op runs
 """
 
-from tensor_array_grad import raw_ops
-from tensor_array_grad._loader import LoadError, library_path
+from tensor_array_grad._command import is_runner_starting
 from tensor_array_grad._version import __version__
-from tensor_array_grad.drop_in import (
-    enable,
-    follow_environment,
-    graph_pass,
-    is_enabled,
-    loops_in_one_kernel,
-)
-from tensor_array_grad.status import Status, status
 
-follow_environment()
+# The runner becomes another process, and TensorFlow takes seconds to import.
+if not is_runner_starting():
+    from tensor_array_grad import raw_ops
+    from tensor_array_grad._loader import LoadError, library_path
+    from tensor_array_grad.drop_in import (
+        enable,
+        follow_environment,
+        graph_pass,
+        is_enabled,
+        loops_in_one_kernel,
+    )
+    from tensor_array_grad.status import Status, status
+
+    follow_environment()
 
 __all__ = [
     "LoadError",

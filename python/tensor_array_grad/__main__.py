@@ -1,68 +1,119 @@
-"""`python -m tensor_array_grad script.py args...` runs a script with the library enabled.
+"""`python -m tensor_array_grad script.py args...` is `python script.py args...`, enabled.
 
-Also `-m module args...` and `-c code args...`, as the interpreter has them. Alone it prints the
-status, and exits with 1 when something is wrong.
+It sets TENSOR_ARRAY_GRAD=on and becomes the interpreter that it runs in, with the arguments that
+follow: whatever `python` takes. So the script has its own `__main__`, flags, exit and children, and
+the children have the library too. Alone it prints the status, and exits with 1 when something is
+wrong.
 """
 
 from __future__ import annotations
 
 import os
-import runpy
+import pathlib
+import re
+import site
 import sys
-import types
 
-import tensor_array_grad
+from tensor_array_grad import _command
+from tensor_array_grad._version import __version__
 
-_USAGE = "usage: python -m tensor_array_grad [script.py | -m module | -c code] [args...]"
+_USAGE = (
+    "usage: python -m tensor_array_grad [option of python] ... "
+    "[script.py | -m module | -c code | -] [argument] ...\n"
+    "       python -m tensor_array_grad [--help | --version]"
+)
+# A group of flags, the last of which may take a value: `-u`, `-Im`, `-X`, `-Werror`. Not `-` alone.
+_FLAGS = re.compile(r"-(?=.)([A-Za-z]*?)([cmWX].*)?", re.DOTALL)
+_SITE = pathlib.Path(__file__).resolve().parent / "_site"
 
 
 def main(arguments: list[str]) -> int:
-    """Enables the library and runs what `arguments` name, or prints the status.
+    """Becomes `python arguments...` with the library enabled, or prints the status.
 
     Args:
       arguments: What follows `python -m tensor_array_grad` on the command line.
 
     Returns:
-      The exit status: 0, 1 when the library cannot be used, 2 for a wrong command line.
+      The exit status: 0, or 1 when the library cannot be used. Does not return where `arguments`
+      are for the interpreter.
     """
-    if arguments[:1] in (["-h"], ["--help"]):
+    if arguments in (["-h"], ["--help"]):
         print(_USAGE)
         return 0
-    if arguments in (["-m"], ["-c"]):
-        print(_USAGE, file=sys.stderr)
-        return 2
-    try:
-        tensor_array_grad.enable()
-    except tensor_array_grad.LoadError as error:
-        print(error, file=sys.stderr)
-        if not arguments:
-            print(tensor_array_grad.status())
-        return 1
-    if arguments:
-        _run(arguments)
-        return 0
-    status = tensor_array_grad.status()
-    print(status)
-    return 1 if status.problems else 0
-
-
-def _run(arguments: list[str]) -> None:
-    """Runs a script, module or code as `__main__`, with its own `sys.argv` and import path."""
-    first, *rest = arguments
-    if first == "-m":
-        sys.argv = rest
-        sys.path[0] = os.getcwd()  # noqa: PTH109  (sys.path holds strings)
-        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
-    elif first == "-c":
-        sys.argv = ["-c", *rest[1:]]
-        sys.path[0] = ""
-        main_module = types.ModuleType("__main__")
-        sys.modules["__main__"] = main_module
-        exec(compile(rest[0], "<string>", "exec"), main_module.__dict__)
+    if arguments in (["-V"], ["--version"]):
+        return _print_version()
+    if not arguments:
+        return _print_status()
+    if os.environ.get("TENSOR_ARRAY_GRAD", "").lower() in ("off", "0", "false"):
+        print("tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=off", file=sys.stderr)
     else:
-        sys.argv = arguments
-        sys.path[0] = os.path.dirname(os.path.abspath(first))  # noqa: PTH100, PTH120
-        runpy.run_path(first, run_name="__main__")
+        os.environ["TENSOR_ARRAY_GRAD"] = "on"
+    command = [*(_command.interpreter_arguments() or []), *arguments]
+    flag = _flag_that_prevents(command)
+    if flag:
+        print(
+            f"tensor_array_grad: `python {flag}` does not read what enables the library when "
+            f"Python starts. Leave out {flag}" + ("" if flag == "-S" else ", or install with pip"),
+            file=sys.stderr,
+        )
+        return 1
+    if not _is_pth_read():
+        before = filter(None, [os.environ.get("PYTHONPATH")])
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(_SITE), *before])
+    os.execv(sys.executable, [sys.executable, *command])
+
+
+def _print_version() -> int:
+    import tensorflow as tf
+
+    print(f"tensor_array_grad {__version__}, TensorFlow {tf.__version__}")
+    return 0
+
+
+def _print_status() -> int:
+    from tensor_array_grad import _loader, drop_in
+    from tensor_array_grad.status import status
+
+    print(_USAGE + "\n")
+    try:
+        drop_in.enable()
+    except _loader.LoadError as error:
+        print(error, file=sys.stderr)
+        print(status())
+        return 1
+    page = status()
+    print(page)
+    return 1 if page.problems else 0
+
+
+def _is_pth_read() -> bool:
+    """Whether an interpreter that starts here reads the .pth file that pip installs."""
+    folders = site.getsitepackages()
+    if site.ENABLE_USER_SITE:
+        folders = [*folders, site.getusersitepackages()]
+    return any(pathlib.Path(folder, "tensor_array_grad.pth").exists() for folder in folders)
+
+
+def _flag_that_prevents(command: list[str]) -> str:
+    """The flag in `command` by which Python would start without the library; "" if there is none.
+
+    -S reads no .pth file and no `sitecustomize`, -E and -I read no PYTHONPATH.
+    """
+    harmful = "S" if _is_pth_read() else "SEI"
+    rest = iter(command)
+    for argument in rest:
+        match = _FLAGS.fullmatch(argument)
+        if match is None:
+            return ""
+        letters, option = match.groups()
+        found = [letter for letter in letters if letter in harmful]
+        if found:
+            return f"-{found[0]}"
+        if option in ("W", "X"):
+            next(rest, None)  # its value
+        elif option and option[0] in "cm":
+            return ""
+    return ""
 
 
 if __name__ == "__main__":

@@ -1,0 +1,31 @@
+"""Reads the command line of `python -m tensor_array_grad`."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+# `-m tensor_array_grad`, its two parts joined; -m may end a group of flags, as in `-um`.
+_RUN = re.compile(r"(-\w*)mtensor_array_grad(\.__main__)?")
+
+
+def interpreter_arguments() -> list[str] | None:
+    """The arguments of the interpreter in front of `-m tensor_array_grad`.
+
+    Returns:
+      `["-W", "error", "-u"]` of `python -W error -um tensor_array_grad script.py`; None where
+      the interpreter runs something else.
+    """
+    command = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]
+    if command and not command[-1].startswith("-"):
+        command[-2:] = ["".join(command[-2:])]
+    match = _RUN.fullmatch(command[-1]) if command else None
+    if match is None:
+        return None
+    flags = [] if match[1] == "-" else [match[1]]
+    return [*command[:-1], *flags]
+
+
+def is_runner_starting() -> bool:
+    """Whether the interpreter imports the package now in order to run its `__main__`."""
+    return sys.argv[:1] == ["-m"] and interpreter_arguments() is not None
