@@ -7,6 +7,7 @@
 #include "absl/synchronization/mutex.h"
 #include "cc/device/cuda_kernels.h"
 #include "cc/kernels/activation.h"
+#include "cc/lists/list_codec.h"
 #include "tensorflow/core/framework/kernel_def_builder.h"
 #include "tensorflow/core/platform/logging.h"
 
@@ -52,6 +53,7 @@ Activation RegisterAll() {
     Register(kernel, CpuDef(kernel));
     if (cuda::Built() && kernel.on_gpu) Register(kernel, GpuDef(kernel));
   }
+  DecodeListsAsOurs();
   return activation;
 }
 

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "cc/lists/list_codec.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
@@ -117,7 +118,11 @@ TEST(AccumulatorsTest, AreEncodedAndDecoded) {
   EXPECT_THAT(Drained(read), ElementsAre(20, 10, 0));
 }
 
+// As libtensorflow_cc registers it, which the C++ tests do not link.
+REGISTER_UNARY_VARIANT_DECODE_FUNCTION(tensorflow::TensorList, "tensorflow::TensorList");
+
 TEST(AccumulatorsTest, AConstantOfThemCanBeMade) {
+  DecodeListsAsOurs();  // the specs are written as lists
   Tensor holder(DT_VARIANT, {}), parsed;
   holder.scalar<Variant>()() = Two();
   tensorflow::TensorProto proto;

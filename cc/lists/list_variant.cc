@@ -1,13 +1,10 @@
 #include "cc/lists/list_variant.h"
 
-#include <limits>
-
 #include "absl/strings/str_cat.h"
 #include "cc/core/counters.h"
-#include "tensorflow/core/framework/tensor_shape.pb.h"
+#include "cc/lists/list_codec.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
-#include "tensorflow/core/lib/core/coding.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -33,101 +30,22 @@ absl::Status DeviceCopy(const ListVariant& from, ListVariant* to,
   return ListVariant::Copy(from, copy_one, to);
 }
 
-// A second copy of the library finds all of this there. TensorFlow would end the process if it were
+// A second copy of the library finds these there. TensorFlow would end the process if they were
 // registered twice; REGISTER_UNARY_VARIANT_* cannot ask first.
-bool RegisterDecodeAndCopies() {
-  if (UnaryVariantOpRegistry::Global()->GetDecodeFn(ListVariant::kTypeName) != nullptr) {
-    return false;
-  }
-  registration::UnaryVariantDecodeRegistration<ListVariant> decode(ListVariant::kTypeName);
+bool RegisterCopies() {
+  const auto list_type = tensorflow::TypeIndex::Make<ListVariant>();
   for (auto direction :
        {tensorflow::HOST_TO_DEVICE, tensorflow::DEVICE_TO_HOST, tensorflow::DEVICE_TO_DEVICE}) {
-    registration::UnaryVariantDeviceCopyRegistration<ListVariant> copy(
-        direction, tensorflow::TypeIndex::Make<ListVariant>(), DeviceCopy);
+    if (UnaryVariantOpRegistry::Global()->GetDeviceCopyFn(direction, list_type) != nullptr) {
+      return false;
+    }
+    registration::UnaryVariantDeviceCopyRegistration<ListVariant> copy(direction, list_type,
+                                                                       DeviceCopy);
   }
   return true;
 }
 
-[[maybe_unused]] const bool registered = RegisterDecodeAndCopies();
-
-// ---- encoding -----------------------------------------------------------------------------------
-
-// What Encode writes. metadata: varints {format, dtype, max_num_elements + 1, size}, then for the
-// items and for what zeros are like {count, gap to each index}, then the serialised element shape.
-// tensors: the items, then the others.
-constexpr uint64_t kFormat = 1;
-
-void EncodeElements(const PersistentList& list, std::string* metadata, VariantTensorData* data) {
-  std::string gaps;
-  uint64_t count = 0;
-  int64_t next = 0;
-  list.ForEach([&](int64_t index, const Tensor& value) {
-        tensorflow::core::PutVarint64(&gaps, index - next);
-        next = index + 1;
-        ++count;
-        *data->add_tensors() = value;
-        return absl::OkStatus();
-      })
-      .IgnoreError();  // the visitor never fails
-  tensorflow::core::PutVarint64(metadata, count);
-  metadata->append(gaps);
-}
-
-// Reads what Encode wrote, and refuses anything else.
-class Decoder {
- public:
-  Decoder(absl::string_view metadata, const VariantTensorData& data)
-      : rest_(metadata), data_(data) {}
-
-  bool Read(ListSpec* spec, PersistentList* items, PersistentList* zeros) {
-    uint64_t format, dtype, bound, size;
-    if (!Number(&format) || format != kFormat || !Number(&dtype) || !Number(&bound) ||
-        !Number(&size)) {
-      return false;
-    }
-    constexpr uint64_t kMost = std::numeric_limits<int32_t>::max();  // also of elements
-    if (dtype == 0 || dtype > kMost || !tensorflow::DataType_IsValid(static_cast<int>(dtype)) ||
-        bound > kMost + 1 || size > kMost) {
-      return false;
-    }
-    spec->dtype = static_cast<DataType>(dtype);
-    spec->max_num_elements = static_cast<int32_t>(static_cast<int64_t>(bound) - 1);
-    return Elements(size, spec->dtype, items) && Elements(size, spec->dtype, zeros) &&
-           next_tensor_ == data_.tensors_size() && Shape(&spec->shape);
-  }
-
- private:
-  bool Number(uint64_t* number) { return tensorflow::core::GetVarint64(&rest_, number); }
-
-  bool Elements(uint64_t size, DataType dtype, PersistentList* list) {
-    uint64_t count, next = 0;
-    if (!Number(&count)) return false;
-    PersistentList read(static_cast<int64_t>(size));
-    for (; count > 0; --count) {
-      uint64_t gap;
-      if (!Number(&gap) || gap >= size - next || next_tensor_ >= data_.tensors_size()) return false;
-      const Tensor& value = data_.tensors(next_tensor_++);
-      if (value.dtype() != dtype) return false;
-      read.Set(static_cast<int64_t>(next + gap), value);
-      next += gap + 1;
-    }
-    *list = std::move(read);
-    return true;
-  }
-
-  bool Shape(PartialTensorShape* shape) {
-    tensorflow::TensorShapeProto proto;
-    if (!proto.ParseFromString(std::string(rest_)) || !PartialTensorShape::IsValid(proto)) {
-      return false;
-    }
-    *shape = PartialTensorShape(proto);
-    return true;
-  }
-
-  absl::string_view rest_;
-  const VariantTensorData& data_;
-  int next_tensor_ = 0;
-};
+[[maybe_unused]] const bool registered = RegisterCopies();
 
 // Merges what two lists of zeros are like; either will do where both know.
 absl::Status KeepFirst(const Tensor& a, const Tensor&, Tensor* out) {
@@ -225,31 +143,8 @@ absl::Status ListVariant::Copy(const ListVariant& list, PersistentList::Changer 
   return status;
 }
 
-void ListVariant::Encode(VariantTensorData* data) const {
-  data->set_type_name(TypeName());
-  std::string metadata;
-  for (const uint64_t number :
-       {kFormat, static_cast<uint64_t>(dtype()),
-        static_cast<uint64_t>(int64_t{max_num_elements()} + 1), static_cast<uint64_t>(size())}) {
-    tensorflow::core::PutVarint64(&metadata, number);
-  }
-  EncodeElements(items_, &metadata, data);
-  EncodeElements(zeros_, &metadata, data);
-  tensorflow::TensorShapeProto proto;
-  shape().AsProto(&proto);
-  proto.AppendToString(&metadata);
-  data->set_metadata(metadata);
-}
+void ListVariant::Encode(VariantTensorData* data) const { EncodeList(*this, data); }
 
-bool ListVariant::Decode(const VariantTensorData& data) {
-  std::string metadata;
-  if (!data.get_metadata(&metadata)) return false;
-  ListSpec spec;
-  PersistentList items, zeros;
-  if (!Decoder(metadata, data).Read(&spec, &items, &zeros)) return false;
-  *this = ListVariant(std::move(spec), std::move(items));
-  zeros_ = std::move(zeros);
-  return true;
-}
+bool ListVariant::Decode(const VariantTensorData& data) { return DecodeList(data, this); }
 
 }  // namespace tensor_array_grad

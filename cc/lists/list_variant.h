@@ -45,7 +45,8 @@ struct ListElement {
 // lists) remembers the list that it was made like, and reads as zeros of those elements' shapes.
 class ListVariant {
  public:
-  static constexpr char kTypeName[] = "tensor_array_grad::List";
+  // tensorflow::TensorList's: lists are written in stock's format, see list_codec.h.
+  static constexpr char kTypeName[] = "tensorflow::TensorList";
 
   ListVariant() : ListVariant(ListSpec{}, 0) {}  // variants must be default constructible
   // `size` unset elements; O(1).
@@ -114,12 +115,10 @@ class ListVariant {
   // move afterwards: `copy` may still fill it when it has returned, as copies to a device do.
   static absl::Status Copy(const ListVariant& list, PersistentList::Changer copy, ListVariant* out);
 
-  // What a variant must have. A list encodes under its own type name, so only a process with this
-  // library decodes it. GraphDefs hold none: no TensorFlow exporter folds variants to constants.
+  // What a variant must have; list_codec.h says what the last two do.
   std::string TypeName() const { return kTypeName; }
   std::string DebugString() const { return "TensorList"; }
   void Encode(tensorflow::VariantTensorData* data) const;
-  // False, and this list unchanged, for data that no Encode wrote.
   bool Decode(const tensorflow::VariantTensorData& data);
 
  private:

@@ -1,0 +1,244 @@
+#include "cc/lists/list_codec.h"
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "tensorflow/core/framework/tensor_shape.pb.h"
+#include "tensorflow/core/framework/variant.h"
+#include "tensorflow/core/framework/variant_op_registry.h"
+#include "tensorflow/core/framework/variant_tensor_data.h"
+#include "tensorflow/core/lib/core/coding.h"
+#include "tensorflow/core/platform/logging.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::PartialTensorShape;
+using tensorflow::Tensor;
+using tensorflow::Variant;
+using tensorflow::VariantTensorData;
+
+// More indices than this take more than the 2 GB that a proto may have.
+constexpr int64_t kMostUnset = int64_t{1} << 29;
+constexpr int64_t kMostElements = std::numeric_limits<int32_t>::max();
+
+// ---- writing ------------------------------------------------------------------------------------
+
+// Sets `out` to a list of zeros like the list in `variant`; false if there is none.
+bool ZerosOfVariant(const Variant& variant, Variant* out) {
+  const auto* const ours = variant.get<ListVariant>();
+  const auto* const stock = variant.get<tensorflow::TensorList>();
+  if (ours == nullptr && stock == nullptr) return false;
+  ListVariant zeros;
+  const absl::Status status =
+      ListVariant::ZerosLike(ours != nullptr ? *ours : ListVariant::FromStock(*stock), &zeros);
+  *out = std::move(zeros);
+  return status.ok();
+}
+
+// Makes the tensors of zeros of one list. Elements of one shape in a row share a tensor.
+class Zeros {
+ public:
+  // Sets `out` to zeros like `like`, or to no tensor where they are not known here.
+  // ResourceExhausted, without a message, where memory is short.
+  absl::Status Like(const Tensor& like, Tensor* out) {
+    const bool variants = like.dtype() == tensorflow::DT_VARIANT;
+    if (variants || last_.dtype() != like.dtype() || last_.shape() != like.shape()) {
+      last_ = Tensor(like.dtype(), like.shape());
+      if (!last_.IsInitialized()) return absl::ResourceExhaustedError("");
+      if (!variants) std::memset(last_.data(), 0, last_.TotalBytes());
+    }
+    *out = variants && !FillVariants(like) ? Tensor(tensorflow::DT_INVALID) : last_;
+    return absl::OkStatus();
+  }
+
+ private:
+  bool FillVariants(const Tensor& like) {
+    const auto from = like.flat<Variant>();
+    auto to = last_.flat<Variant>();
+    for (int64_t i = 0; i < from.size(); ++i) {
+      if (!ZerosOfVariant(from(i), &to(i))) return false;
+    }
+    return true;
+  }
+
+  Tensor last_{tensorflow::DT_INVALID};
+};
+
+// Adds the elements that stock would have set to `data`, and their indices to `set`.
+absl::Status AddElements(const ListVariant& list, VariantTensorData* data,
+                         std::vector<int64_t>* set) {
+  Zeros zeros;
+  return list.ForEach([&](int64_t index, const Tensor& value) {
+    Tensor element = value;
+    if (list.Get(index).kind == ListElement::kZeros) {
+      TF_RETURN_IF_ERROR(zeros.Like(value, &element));
+    }
+    if (element.dtype() == tensorflow::DT_INVALID) return absl::OkStatus();
+    *data->add_tensors() = std::move(element);
+    set->push_back(index);
+    return absl::OkStatus();
+  });
+}
+
+void WriteMetadata(const ListVariant& list, const std::vector<int64_t>& set,
+                   std::string* metadata) {
+  const auto write = [metadata](int64_t number) {
+    tensorflow::core::PutVarint64(metadata, static_cast<uint64_t>(number));
+  };
+  int64_t next = 0;
+  const auto write_unset_before = [&](int64_t index) {
+    for (; next < index; ++next) write(next);
+    next = index + 1;
+  };
+  write(list.size() - static_cast<int64_t>(set.size()));
+  for (const int64_t index : set) write_unset_before(index);
+  write_unset_before(list.size());
+  write(list.dtype());
+  write(list.max_num_elements());
+  tensorflow::TensorShapeProto shape;
+  list.shape().AsProto(&shape);
+  shape.AppendToString(metadata);
+}
+
+// Returns why the list cannot be written, or null.
+const char* Write(const ListVariant& list, VariantTensorData* data) try {
+  std::vector<int64_t> set;
+  if (!AddElements(list, data, &set).ok()) return "out of memory for its zeros";
+  if (list.size() - static_cast<int64_t>(set.size()) > kMostUnset) {
+    return "too many elements are unset";
+  }
+  data->set_type_name(ListVariant::kTypeName);
+  WriteMetadata(list, set, &data->metadata_string());
+  return nullptr;
+} catch (const std::bad_alloc&) {
+  return "out of memory";
+}
+
+// ---- reading ------------------------------------------------------------------------------------
+
+class Decoder {
+ public:
+  explicit Decoder(const VariantTensorData& data) : rest_(data.metadata_string()), data_(data) {}
+
+  bool Read(ListVariant* list) {
+    PersistentList items;
+    ListSpec spec;
+    if (!Elements(&items) || !Dtype(&spec.dtype) || !Bound(&spec.max_num_elements) ||
+        !Shape(&spec.shape)) {
+      return false;
+    }
+    *list = ListVariant(std::move(spec), std::move(items));
+    return true;
+  }
+
+ private:
+  bool Number(uint64_t* number) { return tensorflow::core::GetVarint64(&rest_, number); }
+
+  bool Elements(PersistentList* items) {
+    uint64_t unset;
+    if (!Number(&unset) || unset > rest_.size()) return false;  // an index takes a byte or more
+    const int64_t size = data_.tensors_size() + static_cast<int64_t>(unset);
+    if (size > kMostElements) return false;
+    PersistentList read(size);
+    int64_t next = 0, tensor = 0;
+    const auto set_before = [&](int64_t index) {
+      for (; next < index; ++next) read.Set(next, data_.tensors()[tensor++]);
+      next = index + 1;
+    };
+    for (; unset > 0; --unset) {
+      uint64_t index;
+      if (!Number(&index) || index < static_cast<uint64_t>(next) ||
+          index >= static_cast<uint64_t>(size)) {
+        return false;
+      }
+      // As many tensors as elements that are set, so that none is missing before this one, unless
+      // more unset elements follow than there is room for.
+      if (static_cast<int64_t>(index) - next > data_.tensors_size() - tensor) return false;
+      set_before(static_cast<int64_t>(index));
+    }
+    set_before(size);
+    *items = std::move(read);
+    return true;
+  }
+
+  bool Dtype(DataType* dtype) {
+    uint64_t number;
+    if (!Number(&number) || number == 0 || number > kMostElements ||
+        !tensorflow::DataType_IsValid(static_cast<int>(number))) {
+      return false;
+    }
+    *dtype = static_cast<DataType>(number);
+    for (const Tensor& element : data_.tensors()) {
+      if (element.dtype() != *dtype) return false;
+    }
+    return true;
+  }
+
+  bool Bound(int32_t* bound) {
+    uint64_t number;
+    if (!Number(&number)) return false;
+    const auto read = static_cast<int64_t>(number);
+    if (read < -1 || read > kMostElements) return false;
+    *bound = static_cast<int32_t>(read);
+    return true;
+  }
+
+  bool Shape(PartialTensorShape* shape) {
+    tensorflow::TensorShapeProto proto;
+    if (!proto.ParseFromString(std::string(rest_)) || !PartialTensorShape::IsValid(proto)) {
+      return false;
+    }
+    *shape = PartialTensorShape(proto);
+    return true;
+  }
+
+  absl::string_view rest_;  // what of the metadata is not read yet
+  const VariantTensorData& data_;
+};
+
+// What TensorFlow calls with the proto of a list, which becomes the list.
+bool DecodeVariant(Variant* variant) {
+  auto* const proto = variant->get<tensorflow::VariantTensorDataProto>();
+  if (proto == nullptr) return false;
+  VariantTensorData data;
+  ListVariant list;
+  if (!data.FromProto(std::move(*proto)) || !DecodeList(data, &list)) return false;
+  *variant = std::move(list);
+  return true;
+}
+
+}  // namespace
+
+void EncodeList(const ListVariant& list, VariantTensorData* data) {
+  const char* const problem = Write(list, data);
+  if (problem == nullptr) return;
+  data->tensors_.clear();
+  data->metadata_string().clear();
+  data->set_type_name(kUnwritten);
+  LOG(ERROR) << "tensor_array_grad: a TensorList of " << list.size()
+             << " elements cannot be serialised: " << problem << ". Reading it will fail.";
+}
+
+bool DecodeList(const VariantTensorData& data, ListVariant* list) try {
+  return Decoder(data).Read(list);
+} catch (const std::bad_alloc&) {
+  LOG(ERROR) << "tensor_array_grad: out of memory while reading a serialised TensorList";
+  return false;
+}
+
+void DecodeListsAsOurs() {
+  auto* const decode =
+      tensorflow::UnaryVariantOpRegistry::Global()->GetDecodeFn(ListVariant::kTypeName);
+  if (decode != nullptr) *decode = DecodeVariant;
+}
+
+}  // namespace tensor_array_grad
