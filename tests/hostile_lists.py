@@ -360,7 +360,7 @@ def _round_trip() -> float:
                                      out_type=tf.variant), 1))  # fmt: skip
 
 
-def _forged(metadata: bytes, tensors: int = 0, name: str = "tensor_array_grad::List") -> tf.Tensor:
+def _forged(metadata: bytes, tensors: int = 0, name: str = "tensorflow::TensorList") -> tf.Tensor:
     proto = tf.make_tensor_proto(0)
     proto.Clear()
     proto.dtype = tf.variant.as_datatype_enum
@@ -382,24 +382,25 @@ def _varints(*numbers: int) -> bytes:
     return bytes(out)
 
 
+ENDLESS = 2**64 - 1  # also how a list says that it has no bound
 FORGED: dict[str, tuple[bytes, int]] = {
     "no metadata": (b"", 0),
-    "another format": (_varints(2, 1, 0, 0, 0, 0), 0),
-    "a size of 2**59": (_varints(1, 1, 0, 2**59, 0, 0), 0),
-    "a size of 2**64-1": (_varints(1, 1, 0, 2**64 - 1, 0, 0), 0),
-    "a size of 2**31": (_varints(1, 1, 0, 2**31, 0, 0), 0),
-    "a dtype of 2**32+1": (_varints(1, 2**32 + 1, 0, 1, 0, 0), 0),
-    "no dtype": (_varints(1, 0, 0, 1, 0, 0), 0),
-    "a dtype of 99": (_varints(1, 99, 0, 1, 0, 0), 0),
-    "more elements than tensors": (_varints(1, 1, 0, 5, 5, 0, 0, 0, 0, 0, 0), 1),
-    "more tensors than elements": (_varints(1, 1, 0, 5, 0, 0), 1),
-    "an element past the end": (_varints(1, 1, 0, 2, 1, 2, 0), 1),
-    "an element at 2**64-1": (_varints(1, 1, 0, 2, 1, 2**64 - 1, 0), 1),
-    "2**64-1 elements": (_varints(1, 1, 0, 2, 2**64 - 1), 1),
-    "a bound of 2**63": (_varints(1, 1, 2**63, 2, 0, 0), 0),
-    "elements of another dtype": (_varints(1, 3, 0, 2, 1, 0, 0), 1),
-    "a shape that is noise": (_varints(1, 1, 0, 2, 0, 0) + b"\xff\xff\xff", 0),
-    "a shape with -5": (_varints(1, 1, 0, 2, 0, 0) + b"\x12\x0b\x08" + _varints(2**64 - 5), 0),
+    "2**59 unset elements": (_varints(2**59), 0),
+    "2**64-1 unset elements": (_varints(2**64 - 1, 0, 1, ENDLESS), 0),
+    "an element past the end": (_varints(1, 2, 1, ENDLESS), 1),
+    "an element at 2**64-1": (_varints(1, 2**64 - 1, 1, ENDLESS), 1),
+    "an element that is unset twice": (_varints(2, 1, 1, 1, ENDLESS), 1),
+    "indices that fall": (_varints(2, 1, 0, 1, ENDLESS), 1),
+    "fewer tensors than elements": (_varints(2, 0, 3, 1, ENDLESS), 1),
+    "a dtype of 2**32+1": (_varints(0, 2**32 + 1, ENDLESS), 0),
+    "no dtype": (_varints(0, 0, ENDLESS), 0),
+    "a dtype of 99": (_varints(0, 99, ENDLESS), 0),
+    "elements of another dtype": (_varints(0, 3, ENDLESS), 1),
+    "no bound at all": (_varints(0, 1), 0),
+    "a bound of 2**63": (_varints(0, 1, 2**63), 0),
+    "a bound of -2": (_varints(0, 1, 2**64 - 2), 0),
+    "a shape that is noise": (_varints(0, 1, ENDLESS) + b"\xff\xff\xff", 0),
+    "a shape with -5": (_varints(0, 1, ENDLESS) + b"\x12\x0b\x08" + _varints(2**64 - 5), 0),
     "an endless number": (b"\x01" + b"\xff" * 20, 0),
 }
 works("a list, written out and read", _round_trip, 4.0)
@@ -409,22 +410,22 @@ for forged_name, (forged_bytes, forged_tensors) in FORGED.items():
          raw.TensorListLength(input_handle=_forged(data, count)), "")  # fmt: skip
 works(
     "a forged list that is one",
-    lambda: int(raw.TensorListLength(input_handle=_forged(_varints(1, 1, 0, 7, 0, 0)))),
+    lambda: int(raw.TensorListLength(input_handle=_forged(_varints(2, 0, 1, 1, ENDLESS), 5))),
     7,
 )
 works(
     "a forged list of a contradicting shape",
-    lambda: get(_forged(_varints(1, 1, 0, 1, 1, 0, 0) + b"\x12\x02\x08\x05", 1), 0).shape.rank,
+    lambda: get(_forged(_varints(0, 1, ENDLESS) + b"\x12\x02\x08\x05", 1), 0).shape.rank,
     0,
 )
 case(
     "a forged list of a contradicting shape, stacked",
-    lambda: stack(_forged(_varints(1, 1, 0, 1, 1, 0, 0) + b"\x12\x02\x08\x05", 1)),
+    lambda: stack(_forged(_varints(0, 1, ENDLESS) + b"\x12\x02\x08\x05", 1)),
     "shape",
 )
 case(
     "a forged list of a contradicting shape, joined",
-    lambda: concat(_forged(_varints(1, 1, 0, 1, 1, 0, 0) + b"\x12\x02\x08\x05", 1)),
+    lambda: concat(_forged(_varints(0, 1, ENDLESS) + b"\x12\x02\x08\x05", 1)),
     "shape|scalar",
 )
 
