@@ -307,16 +307,21 @@ def list_in_session(address: str) -> list[float]:
 def array_made_there(address: str) -> list[float]:
     """A V3 array of the other process and its gradient array, used from here."""
     _connect(address)
-    with tf.device(THERE):
-        handle, flow = raw.TensorArrayV3(size=1, dtype=tf.float32)
-        flow = raw.TensorArrayWriteV3(handle=handle, index=0, value=4.0, flow_in=flow)
-        grad, grad_flow = raw.TensorArrayGradV3(handle=handle, flow_in=flow, source="g")
-        for _ in range(2):
-            grad_flow = raw.TensorArrayWriteV3(handle=grad, index=0, value=4.0, flow_in=grad_flow)
-        read = raw.TensorArrayReadV3(handle=grad, index=0, flow_in=grad_flow, dtype=tf.float32)
-    with tf.device(HERE):
-        size = raw.TensorArraySizeV3(handle=handle, flow_in=flow)
-    return [float(read), float(size)]
+
+    @tf.function
+    def run(x: Any) -> Any:
+        with tf.device(THERE):
+            handle, flow = raw.TensorArrayV3(size=tf.size(x), dtype=tf.float32)
+            flow = raw.TensorArrayWriteV3(handle=handle, index=0, value=x, flow_in=flow)
+            grad, grad_flow = raw.TensorArrayGradV3(handle=handle, flow_in=flow, source="g")
+            for _ in range(2):
+                grad_flow = raw.TensorArrayWriteV3(handle=grad, index=0, value=x, flow_in=grad_flow)
+            read = raw.TensorArrayReadV3(handle=grad, index=0, flow_in=grad_flow, dtype=tf.float32)
+        with tf.device(HERE):
+            size = raw.TensorArraySizeV3(handle=handle, flow_in=flow)
+        return read, size
+
+    return [float(result) for result in run(tf.constant(4.0))]
 
 
 def serve_task(addresses: list[str], index: int) -> None:
