@@ -25,7 +25,7 @@ namespace tensor_array_grad {
 // As much of a CPU as kernels need that compute on the thread that calls them. Test-only.
 class CpuUnderTest : public tensorflow::Device {
  public:
-  explicit CpuUnderTest(tensorflow::Allocator* allocator)
+  explicit CpuUnderTest(tensorflow::Allocator* allocator = tensorflow::cpu_allocator())
       : Device(tensorflow::Env::Default(), Attributes()), allocator_(allocator) {}
   tensorflow::Allocator* GetAllocator(tensorflow::AllocatorAttributes) override {
     return allocator_;
