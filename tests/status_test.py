@@ -102,11 +102,39 @@ def test_only_the_first_arrays_are_named_on_the_page():
     del handles
 
 
-def test_the_rules_are_the_counters_of_the_graph_pass():
-    status = tensor_array_grad.status()
-    for name, count in status.rules.items():
-        assert status.counters[f"graph.{name}"] == count
-    assert all(not name.startswith("kernels.") for name in status.rules)
+def test_rewrites_are_counted_under_their_rule():
+    before = tensor_array_grad.status().rules
+
+    @tf.function
+    def gradient(x):
+        array = tf.TensorArray(tf.float32, 2, clear_after_read=False).unstack(x)
+        return tf.gradients(array.read(0) + array.read(1) + array.stack()[0], x)[0]
+
+    np.testing.assert_array_equal(gradient(tf.ones([2])), [2.0, 1.0])
+    after = tensor_array_grad.status().rules
+    assert {name: after[name] - before[name] for name in after} == {
+        "accumulate": 2,
+        "slice_sum": 0,
+        "conditional": 0,
+        "recompute": 0,
+        "accumulators": 0,
+    }
+
+
+def test_loops_are_counted_as_run_or_as_left_by_reason():
+    def count_to_five(step):
+        return tf.function(lambda: tf.while_loop(lambda i: i < 5, step, [0]))()[0].numpy()
+
+    before = tensor_array_grad.status()
+    assert count_to_five(lambda i: i + 1) == 5
+    assert count_to_five(lambda i: i + 1 + tf.random.uniform([], 0, 1, tf.int32)) == 5
+    after = tensor_array_grad.status()
+    assert after.counters["loops.runs"] == before.counters.get("loops.runs", 0) + 1
+    reason = "private state or unknown side effects"
+    left = after.loops_left[reason]
+    assert left == before.loops_left.get(reason, 0) + 1
+    assert after.loops_left == before.loops_left | {reason: left}
+    assert f", {left} left ({reason})" in str(after)
 
 
 def test_ours_and_stock_kernels_are_listed_with_their_priority():
