@@ -38,8 +38,8 @@ def answer(name: str) -> tuple[Any, ...]:
 def words(message: str) -> str:
     """`message` without what differs between runs.
 
-    That is the nodes that TensorFlow names around it, addresses, hashes, and the proto that it may end in,
-    in which protobuf varies the spaces on purpose.
+    That is the nodes that TensorFlow names around it, addresses, hashes, and the proto that it may
+    end in, in which protobuf varies the spaces on purpose.
     """
     message = re.sub(r"0x[0-9a-f]{6,}|(?<=_)[0-9a-f]{16}\b", "..", message)
     message = re.sub(r"^(\{\{function_node [^}]*\}\} )+", "", message)
