@@ -7,12 +7,15 @@ beside the package, not in it, because importing the package imports TensorFlow.
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
-from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+from _thread import get_ident
+
+TYPE_CHECKING = False  # typing's own takes time at the start of every interpreter
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 _NO = ("", "off", "0", "false")
 
@@ -20,15 +23,23 @@ _NO = ("", "off", "0", "false")
 class _Watch:
     """Finds `tensorflow` as the other finders do, and acts when it has been imported completely."""
 
+    def __init__(self) -> None:
+        # The threads that ask the other finders, one of which may ask all finders in turn.
+        self._asking: set[int] = set()
+
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """What the import system asks; None for every module but `tensorflow`."""
-        if name != "tensorflow":
+        if name != "tensorflow" or get_ident() in self._asking:
             return None
         others = (f for f in sys.meta_path if f is not self and hasattr(f, "find_spec"))
         found = (finder.find_spec(name, path, target) for finder in others)
-        spec = next((spec for spec in found if spec is not None), None)
+        self._asking.add(get_ident())
+        try:
+            spec = next((spec for spec in found if spec is not None), None)
+        finally:
+            self._asking.discard(get_ident())
         if spec is not None and hasattr(spec.loader, "exec_module"):
             _enable_after(spec.loader)
         return spec
@@ -37,7 +48,8 @@ class _Watch:
 def _enable_after(loader: object) -> None:
     """Makes `loader` enable the library behind the next module that it executes.
 
-    The loader stays the one that was found: some modules read files through it.
+    The loader stays the one that was found: some modules read files through it. One that cannot be
+    changed is left as it is, with a warning.
     """
     execute = loader.exec_module  # type: ignore[attr-defined]
 
@@ -46,7 +58,10 @@ def _enable_after(loader: object) -> None:
         execute(module)
         _enable()
 
-    loader.exec_module = exec_module  # type: ignore[attr-defined]
+    if isinstance(loader, type) or not hasattr(loader, "__dict__"):
+        _warn(f"the loader {loader!r} of TensorFlow cannot be told to enable it")
+    else:
+        vars(loader)["exec_module"] = exec_module
 
 
 def _enable() -> None:
@@ -58,17 +73,21 @@ def _enable() -> None:
     try:
         import tensor_array_grad  # noqa: F401
     except Exception as error:
-        logging.getLogger("tensor_array_grad").warning(
-            "tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=%s in the environment, and the "
-            "package cannot be imported by %s: %s",
-            os.environ.get("TENSOR_ARRAY_GRAD"),
-            sys.executable,
-            error,
-        )
+        _warn(f"the package cannot be imported by {sys.executable}: {error}")
+
+
+def _warn(problem: str) -> None:
+    import logging
+
+    logging.getLogger("tensor_array_grad").warning(
+        "tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=%s in the environment, and %s",
+        os.environ.get("TENSOR_ARRAY_GRAD"),
+        problem,
+    )
 
 
 if os.environ.get("TENSOR_ARRAY_GRAD", "").lower() not in _NO:
     if "tensorflow" in sys.modules:
         _enable()
-    else:
+    elif not any(type(finder).__name__ == _Watch.__name__ for finder in sys.meta_path):
         sys.meta_path.insert(0, _Watch())

@@ -6,6 +6,7 @@ CPython itself is the oracle: the same command without `-m tensor_array_grad`.
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import subprocess
 
@@ -174,6 +175,16 @@ def test_the_users_sitecustomize_is_run_too(folder):
     expected, got = both("-c", code, PYTHONPATH=str(folder / "mine"))
     assert expected[0] == 0, expected
     assert got == expected
+
+
+def test_a_sitecustomize_of_the_users_that_fails_does_not_keep_stock(folder):
+    (folder / "mine").mkdir()
+    (folder / "mine" / "sitecustomize.py").write_text("raise ImportError('mine')\n")
+    code = "import tensorflow, sys; print('tensor_array_grad' in sys.modules)"
+    paths = os.pathsep.join([str(folder / "mine"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = child.python(*RUNNER, "-c", code, PYTHONPATH=paths)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+    assert "ImportError: mine" in done.stderr
 
 
 def installed() -> bool:

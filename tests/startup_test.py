@@ -84,6 +84,64 @@ print(type(loader) is importlib.machinery.SourceFileLoader, "exec_module" in var
     assert under("on", code).stdout == "True True True\nTrue False\n"
 
 
+ANOTHER_FINDER = """
+import sys
+class Another:
+    def find_spec(self, name, path=None, target=None):
+        if name == "tensorflow":
+            others = (f for f in sys.meta_path if f is not self)
+            return next(filter(None, (f.find_spec(name, path, target) for f in others)), None)
+sys.meta_path.insert(0, Another())
+"""
+SECOND_WATCH = """
+import importlib, sys
+importlib.reload(sys.modules["_tensor_array_grad_startup"])
+"""
+
+
+@pytest.mark.parametrize("first", [ANOTHER_FINDER, SECOND_WATCH], ids=["another", "second"])
+def test_finders_that_ask_each_other_find_tensorflow(first):
+    done = under("on", f"{first}import tensorflow\n{STATE}")
+    assert done.stdout == "True True\n"
+    assert done.stderr == ""
+
+
+OF_SLOTS = """
+class Loader:
+    __slots__ = ("inner",)
+    def __init__(self, inner): self.inner = inner
+    def create_module(self, spec): return self.inner.create_module(spec)
+    def exec_module(self, module): self.inner.exec_module(module)
+wrap = Loader
+"""
+OF_CLASS_METHODS = """
+class Loader:
+    create_module = classmethod(lambda own, spec: own.inner.create_module(spec))
+    exec_module = classmethod(lambda own, module: own.inner.exec_module(module))
+def wrap(inner):
+    Loader.inner = inner
+    return Loader
+"""
+WRAPPING_FINDER = """
+import importlib.machinery, sys
+class Wrapping:
+    def find_spec(self, name, path=None, target=None):
+        if name == "tensorflow":
+            spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+            spec.loader = wrap(spec.loader)
+            return spec
+sys.meta_path.insert(1, Wrapping())
+"""
+
+
+@pytest.mark.parametrize("loader", [OF_SLOTS, OF_CLASS_METHODS], ids=["slots", "class methods"])
+def test_a_loader_that_cannot_be_changed_loads_tensorflow_with_a_warning(loader):
+    code = "import tensorflow as tf\nprint(int(tf.constant(2)), 'tensor_array_grad' in sys.modules)"
+    done = under("on", loader + WRAPPING_FINDER + code)
+    assert done.stdout == "2 False\n"
+    assert done.stderr.count("of TensorFlow cannot be told to enable it") == 1
+
+
 def test_threads_that_import_both_at_once_find_the_library_enabled():
     code = """
 import importlib, threading

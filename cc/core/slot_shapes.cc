@@ -10,7 +10,7 @@ using tensorflow::TensorShape;
 void SlotShapes::Record(int64_t begin, int64_t count, TensorShape shape) {
   MutexLock lock(&mu_);
   MakeRoom(begin, count, 1);
-  Note(begin, count, std::move(shape));
+  Note({{begin, count}}, std::move(shape));
 }
 
 void SlotShapes::MakeRoom(int64_t begin, int64_t count, size_t shapes) {
@@ -21,16 +21,18 @@ void SlotShapes::MakeRoom(int64_t begin, int64_t count, size_t shapes) {
   }
 }
 
-void SlotShapes::Note(int64_t begin, int64_t count, TensorShape shape) {
+void SlotShapes::Note(absl::Span<const Run> runs, TensorShape shape) {
   bool listed = false;  // whether `shape` is the last of shapes_
-  for (int64_t i = begin; i < begin + count; ++i) {
-    Entry* slot = entries_.Find(i);
-    if (slot->epoch != 0) continue;
-    if (!listed && (shapes_.empty() || shapes_.back().shape != shape)) {
-      shapes_.push_back({std::move(shape), now_});
+  for (const Run& run : runs) {
+    for (int64_t i = run.begin; i < run.begin + run.count; ++i) {
+      Entry* slot = entries_.Find(i);
+      if (slot->epoch != 0) continue;
+      if (!listed && (shapes_.empty() || shapes_.back().shape != shape)) {
+        shapes_.push_back({std::move(shape), now_});
+      }
+      listed = true;
+      *slot = {now_, static_cast<uint32_t>(shapes_.size() - 1)};
     }
-    listed = true;
-    *slot = {now_, static_cast<uint32_t>(shapes_.size() - 1)};
   }
 }
 
@@ -41,19 +43,24 @@ void SlotShapes::GiveBackRoom(size_t shapes) {
 }
 
 void SlotShapes::Recording::Add(int64_t begin, int64_t count, TensorShape shape) {
+  const bool known = !groups_.empty() && groups_.back().shape == shape;
   MutexLock lock(&shapes_.mu_);
-  shapes_.MakeRoom(begin, count, 1);
-  runs_.push_back({begin, count, std::move(shape)});
+  shapes_.MakeRoom(begin, count, known ? 0 : 1);
+  if (known) {
+    groups_.back().runs.push_back({begin, count});
+    return;
+  }
+  groups_.push_back({std::move(shape), {{begin, count}}});
   ++shapes_.promised_;
 }
 
 void SlotShapes::Recording::Commit() {
   {
     MutexLock lock(&shapes_.mu_);
-    for (Run& run : runs_) shapes_.Note(run.begin, run.count, std::move(run.shape));
+    for (Group& group : groups_) shapes_.Note(group.runs, std::move(group.shape));
   }
-  shapes_.GiveBackRoom(runs_.size());
-  runs_.clear();
+  shapes_.GiveBackRoom(groups_.size());
+  groups_.clear();
 }
 
 SlotShapes::Epoch SlotShapes::Freeze() {

@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "cc/core/mutex.h"
 #include "cc/core/sparse_vector.h"
 #include "tensorflow/core/framework/tensor_shape.h"
@@ -37,27 +38,34 @@ class SlotShapes {
   // Throws std::bad_alloc, having noted nothing.
   void Record(int64_t begin, int64_t count, tensorflow::TensorShape shape) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Slots [begin, begin + count).
+  struct Run {
+    int64_t begin, count;
+  };
+
   // Several calls of Record, to be made later, all of them or none.
   class Recording {
    public:
     explicit Recording(SlotShapes& shapes) : shapes_(shapes) {}
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
-    ~Recording() { shapes_.GiveBackRoom(runs_.size()); }
+    ~Recording() { shapes_.GiveBackRoom(groups_.size()); }
 
-    // Adds a call, and takes the memory for it. Throws std::bad_alloc, having added nothing.
+    // Adds a call, and takes the memory for it. Throws std::bad_alloc, having added nothing. Calls
+    // of one shape in a row cost no more memory than the run.
     void Add(int64_t begin, int64_t count, tensorflow::TensorShape shape);
     // Makes the calls. Needs no memory.
     void Commit();
 
    private:
-    struct Run {
-      int64_t begin, count;
+    // Slots of one shape.
+    struct Group {
       tensorflow::TensorShape shape;
+      std::vector<Run> runs;
     };
 
     SlotShapes& shapes_;
-    std::vector<Run> runs_;
+    std::vector<Group> groups_;
   };
 
   // Ends the epoch that recording is in and returns it, for readers of what is recorded by now.
@@ -89,8 +97,8 @@ class SlotShapes {
   // Makes the entries of these slots, and room for `shapes` shapes beside those promised.
   void MakeRoom(int64_t begin, int64_t count, size_t shapes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void GiveBackRoom(size_t shapes) ABSL_LOCKS_EXCLUDED(mu_);
-  // Record. Requires: MakeRoom.
-  void Note(int64_t begin, int64_t count, tensorflow::TensorShape shape)
+  // Record, for all of `runs`. Requires: MakeRoom for each run and one shape.
+  void Note(absl::Span<const Run> runs, tensorflow::TensorShape shape)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::shared_ptr<const SlotShapes> base_;

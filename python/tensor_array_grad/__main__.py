@@ -8,6 +8,7 @@ wrong.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pathlib
 import re
@@ -53,28 +54,34 @@ def main(arguments: list[str]) -> int:
     if flag:
         print(
             f"tensor_array_grad: `python {flag}` does not read what enables the library when "
-            f"Python starts. Leave out {flag}" + ("" if flag == "-S" else ", or install with pip"),
+            f"Python starts. Leave out {flag}"
+            + ("" if flag == "-S" or _where_pth_is() else ", or install with pip"),
             file=sys.stderr,
         )
         return 1
-    if not _is_pth_read():
+    if not _where_pth_is():
         before = filter(None, [os.environ.get("PYTHONPATH")])
         os.environ["PYTHONPATH"] = os.pathsep.join([str(_SITE), *before])
     os.execv(sys.executable, [sys.executable, *command])
 
 
 def _print_version() -> int:
-    import tensorflow as tf
-
+    try:
+        import tensorflow as tf
+    except ImportError as error:
+        print(f"tensor_array_grad {__version__}, and TensorFlow cannot be imported: {error}")
+        return 1
     print(f"tensor_array_grad {__version__}, TensorFlow {tf.__version__}")
     return 0
 
 
 def _print_status() -> int:
+    print(_USAGE + "\n")
+    if importlib.util.find_spec("tensorflow") is None:
+        return _print_version()
     from tensor_array_grad import _loader, drop_in
     from tensor_array_grad.status import status
 
-    print(_USAGE + "\n")
     try:
         drop_in.enable()
     except _loader.LoadError as error:
@@ -86,20 +93,28 @@ def _print_status() -> int:
     return 1 if page.problems else 0
 
 
-def _is_pth_read() -> bool:
-    """Whether an interpreter that starts here reads the .pth file that pip installs."""
-    folders = site.getsitepackages()
+def _where_pth_is() -> str:
+    """Where the .pth file that pip installs is read by an interpreter that starts like this one.
+
+    Returns:
+      "site" for the interpreter's own packages, "user" for the user's, "" where it is not read.
+    """
+    folders = {"site": site.getsitepackages()}
     if site.ENABLE_USER_SITE:
-        folders = [*folders, site.getusersitepackages()]
-    return any(pathlib.Path(folder, "tensor_array_grad.pth").exists() for folder in folders)
+        folders["user"] = [site.getusersitepackages()]
+    for where, of_kind in folders.items():
+        if any(pathlib.Path(folder, "tensor_array_grad.pth").exists() for folder in of_kind):
+            return where
+    return ""
 
 
 def _flag_that_prevents(command: list[str]) -> str:
     """The flag in `command` by which Python would start without the library; "" if there is none.
 
-    -S reads no .pth file and no `sitecustomize`, -E and -I read no PYTHONPATH.
+    -S reads no .pth file and no `sitecustomize`, -s and -I none of the user's packages, -E and -I
+    no PYTHONPATH.
     """
-    harmful = "S" if _is_pth_read() else "SEI"
+    harmful = {"site": "S", "user": "SsI", "": "SEI"}[_where_pth_is()]
     rest = iter(command)
     for argument in rest:
         match = _FLAGS.fullmatch(argument)

@@ -12,11 +12,12 @@ import sys
 _folder = pathlib.Path(__file__).parent
 sys.path[:] = [entry for entry in sys.path if entry != str(_folder)]
 _own = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
-if _own is not None and _own.loader is not None:
-    sys.modules["sitecustomize"] = importlib.util.module_from_spec(_own)
-    _own.loader.exec_module(sys.modules["sitecustomize"])
-
-_packages = str(_folder.parents[1])
-if _packages not in sys.path:
-    sys.path.append(_packages)
-import _tensor_array_grad_startup  # noqa: E402, F401
+try:
+    if _own is not None and _own.loader is not None:
+        sys.modules["sitecustomize"] = importlib.util.module_from_spec(_own)
+        _own.loader.exec_module(sys.modules["sitecustomize"])
+finally:  # if it fails, Python says so and goes on
+    _packages = str(_folder.parents[1])
+    if _packages not in sys.path:
+        sys.path.append(_packages)
+    import _tensor_array_grad_startup  # noqa: F401
