@@ -134,7 +134,6 @@ absl::Status AccumulatorRule::Apply(Node* node, Graph* graph, std::vector<Rewrit
     // The lists that are never read join the first pack.
     for (Accumulator& pushed : found.never_read) all.push_back(std::move(pushed));
     found.never_read.clear();
-    if (all.size() < 2) continue;
     const absl::Status fused = Fuse(Pack(std::move(all)), graph, done);
     if (!fused.ok()) return fused;
   }

@@ -7,7 +7,8 @@
 
 namespace tensor_array_grad {
 
-// Packs the lists that a loop fills for its gradient into one.
+// Packs the lists that a loop fills for its gradient into one, and makes of one alone what it makes
+// of several: rows are cheaper than lists.
 //
 // Each intermediate that the gradient of a while_v2 loop needs has a list of its own: a variable of
 // the forward loop that every step pushes to, and one of the backward loop that every step pops

@@ -201,6 +201,7 @@ absl::Status CheckDtypes(tensorflow::DataType dtype, tensorflow::DataType list_d
 
 absl::Status CheckPush(const ListSpec& spec, int64_t size, tensorflow::DataType dtype,
                        const Tensor& item) {
+  if (dtype == item.dtype() && spec.Takes(item, size)) return absl::OkStatus();
   if (!spec.shape.IsCompatibleWith(item.shape())) {
     return InvalidList(
         "Tried to append a tensor with incompatible shape to a list. Op element shape: ",

@@ -2,6 +2,7 @@
 #define CC_LISTS_LIST_VARIANT_H_
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <typeinfo>
@@ -21,6 +22,13 @@ namespace tensor_array_grad {
 
 // What every version of a list has in common; shared between them.
 struct ListSpec {
+  // Whether a list of `size` elements takes `item` as its next one.
+  bool Takes(const tensorflow::Tensor& item, int64_t size) const {
+    constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
+    return item.dtype() == dtype && shape.IsCompatibleWith(item.shape()) &&
+           size < (max_num_elements == -1 ? kMost : max_num_elements);
+  }
+
   tensorflow::DataType dtype = tensorflow::DT_INVALID;
   tensorflow::PartialTensorShape shape;  // of the elements, as far as it is known
   int32_t max_num_elements = -1;         // -1: no bound

@@ -128,12 +128,18 @@ bool Interpreter::RunSmall(const Instruction& instruction, const NodeKernel& nod
     const Read& read = instruction.inputs[i];
     operands[i] = {&registers_[read.reg], read.last};
   }
-  return node.small({operands, count}, &registers_[instruction.outputs[0]]);
+  Value* results[kMostSmallOperands];
+  const size_t outputs = instruction.outputs.size();
+  for (size_t i = 0; i < outputs; ++i) {
+    const int reg = instruction.outputs[i];
+    results[i] = reg >= 0 ? &registers_[reg] : nullptr;
+  }
+  return node.small({operands, count}, {results, outputs});
 }
 
 absl::Status Interpreter::RunKernel(const Instruction& instruction) {
   const NodeKernel& node = executable_.kernels[instruction.node];
-  if (node.small.run != nullptr && instruction.outputs[0] >= 0 && RunSmall(instruction, node)) {
+  if (node.small.exists() && RunSmall(instruction, node)) {
     for (const Read& read : instruction.inputs) {
       if (read.last) registers_[read.reg].ReleaseTensor();
     }

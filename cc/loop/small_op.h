@@ -8,6 +8,7 @@
 #include "cc/slices/basic_slice.h"
 #include "cc/slices/slice_adder.h"
 #include "tensorflow/core/framework/allocator.h"
+#include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
 
@@ -22,18 +23,31 @@ struct Operand {
 // the kernel reports as an error. The kernel is to be called then.
 struct SmallOp {
   using Run = bool (*)(absl::Span<const Operand> operands, const SmallOp& op, Value* result);
+  // Of an op of several results. A result that nothing reads is null.
+  using RunMany = bool (*)(absl::Span<const Operand> operands, const SmallOp& op,
+                           absl::Span<Value* const> results);
 
+  bool exists() const { return run != nullptr || run_many != nullptr; }
+
+  // Requires: exists(); a place for each result.
+  bool operator()(absl::Span<const Operand> operands, absl::Span<Value* const> results) const {
+    if (run_many != nullptr) return run_many(operands, *this, results);
+    return results[0] != nullptr && run(operands, *this, results[0]);
+  }
   bool operator()(absl::Span<const Operand> operands, Value* result) const {
-    return run(operands, *this, result);
+    return (*this)(operands, {&result, 1});
   }
 
-  Run run = nullptr;                           // null if there is none
+  Run run = nullptr;  // at most one of these two is set
+  RunMany run_many = nullptr;
   tensorflow::Allocator* allocator = nullptr;  // for what the pool of blocks is too small for
   tensorflow::DataType dtype = tensorflow::DT_INVALID;  // of ResourceGather's rows
   SliceMasks masks;                                     // of StridedSlice
   std::shared_ptr<const SliceAdder> adder;              // of AddSlices
+  tensorflow::DataTypeVector dtypes;                    // of PopAccumulators' values
 };
 
+// Operands, and results, of one op.
 inline constexpr int kMostSmallOperands = 12;
 
 // Calling a kernel costs about as much as adding so many numbers.

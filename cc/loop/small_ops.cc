@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cc/core/pooled_tensor.h"
+#include "cc/loop/small_accumulators.h"
 #include "cc/loop/small_indexing.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
@@ -300,9 +301,10 @@ Tensor MakeSmallTensor(const SmallOp& op, DataType dtype, const tensorflow::Tens
 }
 
 SmallOp SmallOpFor(const tensorflow::Node& node, tensorflow::Allocator* allocator) {
-  if (node.num_inputs() > kMostSmallOperands) return {};
+  if (node.num_inputs() > kMostSmallOperands || node.num_outputs() > kMostSmallOperands) return {};
   SmallOp op = SmallIndexingFor(node);
-  if (op.run == nullptr) op.run = ComputationFor(node);
+  if (!op.exists()) op = SmallAccumulatorsFor(node);
+  if (!op.exists()) op.run = ComputationFor(node);
   op.allocator = allocator;
   return op;
 }
