@@ -136,6 +136,14 @@ TEST_F(ArrayStoreTest, WhatWasNeverWrittenReadsAsZerosIfTheShapeIsKnown) {
   EXPECT_THAT(ReadStatus(unknown, 0), Fails(kInvalid, "not fully defined"));
 }
 
+TEST_F(ArrayStoreTest, AZeroWithoutValuesTakesNoMemory) {
+  ArrayOptions options = Forward(1);
+  options.element_shape = PartialTensorShape({3, 0});
+  ArrayStore store(options);
+  ops_.allocations_left = 0;
+  EXPECT_EQ(Read(store, 0).shape(), TensorShape({3, 0}));
+}
+
 TEST_F(ArrayStoreTest, ADtypeWithoutAZeroIsNotMadeUp) {
   ArrayOptions options = Forward(1);
   options.dtype = tensorflow::DT_STRING;
@@ -290,6 +298,22 @@ TEST_F(BulkTest, AnyOtherOrderIsPackedInOneCallWithRunsJoined) {
   EXPECT_THAT(Gathered(store, {2, 3, 0, 1}), TensorEq(TensorOf<float>({4, 1}, {3, 4, 1, 2})));
   EXPECT_EQ(ops_.packs, 1);
   EXPECT_EQ(ops_.pieces_packed, 2);
+}
+
+TEST_F(BulkTest, AGatherOfAPartAndOfATensorOfItsOwnHasBoth) {
+  ArrayStore store(Forward(3));
+  ASSERT_OK(Scatter(store, {0, 1}, TensorOf<float>({2, 2}, {1, 2, 3, 4})));
+  ASSERT_OK(Write(store, 2, Vec({5, 6})));
+  EXPECT_THAT(Gathered(store, {1, 2}), TensorEq(TensorOf<float>({2, 2}, {3, 4, 5, 6})));
+}
+
+TEST_F(BulkTest, AScatterTouchesNoSlotButThoseOfItsIndices) {
+  ArrayStore store(Accumulating(3));
+  const std::vector<int32_t> memory = {0, 1, 2};  // what lies behind the indices
+  for (int i = 0; i < 3; ++i) ASSERT_OK(Write(store, i, Vec({1})));
+  ASSERT_OK(store.Scatter(absl::MakeSpan(memory).first(2), TensorOf<float>({2, 1}, {5, 5}), ops_));
+  ASSERT_OK(Write(store, 2, Vec({1})));
+  EXPECT_THAT(Gathered(store, {0, 1, 2}), TensorEq(TensorOf<float>({3, 1}, {6, 6, 2})));
 }
 
 TEST_F(BulkTest, RowsAreReadAlignedOrCopied) {
@@ -475,6 +499,32 @@ TEST_F(BulkTest, AConcatThatFailsReadsNothing) {
   EXPECT_THAT(store.Concat(PartialTensorShape(), ops_, &value, &lengths),
               Fails(kInvalid, "scalar shape at index 1"));
   EXPECT_THAT(Read(store, 0), TensorEq(Vec({1})));
+}
+
+TEST_F(BulkTest, AConcatChecksTheShapeThatItIsPassed) {
+  ArrayStore store(Forward(1));
+  ASSERT_OK(Write(store, 0, TensorOf<float>({1, 2}, {1, 2})));
+  Tensor value;
+  std::vector<int64_t> lengths;
+  EXPECT_THAT(
+      store.Concat(PartialTensorShape({3}), ops_, &value, &lengths),
+      Fails(kInvalid,
+            "TensorArray a_0: TensorArray was passed element_shape_except0 [3] but index 0 has "
+            "(excepting dimension 0) shape: [2] which does not match."));
+}
+
+TEST_F(BulkTest, AnEmptyConcatTakesTheShapeOfARowFromTheElementShape) {
+  ArrayOptions options = Forward(0);
+  options.element_shape = PartialTensorShape({-1, 2});
+  ArrayStore store(options);
+  Tensor value;
+  std::vector<int64_t> lengths;
+  for (const PartialTensorShape& passed : {PartialTensorShape(), PartialTensorShape({-1})}) {
+    ASSERT_OK(store.Concat(passed, ops_, &value, &lengths));
+    EXPECT_EQ(value.shape(), TensorShape({0, 2}));
+  }
+  EXPECT_THAT(store.Concat(PartialTensorShape({-1, -1}), ops_, &value, &lengths),
+              Fails(kInvalid, "rank"));
 }
 
 // -- gradients

@@ -114,6 +114,27 @@ TEST(BlockPoolTest, BlocksAreFreedWhileAThreadEnds) {
   }
 }
 
+TEST(BlockPoolTest, AThreadThatEndsLeavesTheBlocksThatItDidNotTake) {
+  if (!kPools) GTEST_SKIP() << "AddressSanitizer has no chains";
+  constexpr size_t kBytes = 3000;  // of a size that no other thread has
+  struct TakesOne {
+    ~TakesOne() { FreeBlock(AllocateBlock(kBytes)); }
+    void Touch() {}
+  };
+  std::thread([] {
+    thread_local TakesOne late;
+    late.Touch();
+    FreeBlock(AllocateBlock(64));
+  }).join();
+  std::set<void*> blocks;
+  for (int i = 0; i < 20; ++i) blocks.insert(AllocateBlock(kBytes));
+  EXPECT_EQ(blocks.size(), 20u);
+  for (void* block : blocks) {
+    EXPECT_TRUE(IsPooled(block));
+    FreeBlock(block);
+  }
+}
+
 // Threads that allocate and free until it goes out of scope.
 class BusyThreads {
  public:
