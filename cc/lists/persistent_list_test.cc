@@ -188,6 +188,21 @@ TEST(PersistentListTest, AppendingAListToItselfDoublesIt) {
   EXPECT_EQ(ValueOf(*list.Find(65)), 32);
 }
 
+TEST(PersistentListTest, AppendingToAnEmptyListSharesTheTail) {
+  const PersistentList tail = Iota(40);
+  PersistentList list;
+  const int64_t before = ElementsVisited();
+  list.Append(tail);
+  EXPECT_EQ(ElementsVisited(), before);
+  EXPECT_EQ(list.Find(39), tail.Find(39));
+}
+
+TEST(PersistentListTest, BuildingVisitsEachElementOnce) {
+  const int64_t before = ElementsVisited();
+  Iota(40);
+  EXPECT_EQ(ElementsVisited() - before, 40);
+}
+
 TEST(PersistentListTest, ForEachVisitsSetElementsByRisingIndexAndStopsAtAFailure) {
   PersistentList list(2000);
   for (const int64_t i : {1999, 3, 64}) list.Set(i, Scalar(i));
