@@ -64,6 +64,18 @@ TEST(SlotShapesTest, CommonIsTheOneShapeOfAllSlotsAsOfAnEpoch) {
   EXPECT_FALSE(shapes.Common(SlotShapes::kNow).has_value());
 }
 
+TEST(SlotShapesTest, CommonOfAnEpochCountsAllThatWasRecordedInIt) {
+  SlotShapes shapes;
+  const SlotShapes::Epoch none = shapes.Freeze();
+  shapes.Record(0, 1, TensorShape({2}));
+  const SlotShapes::Epoch one = shapes.Freeze();
+  shapes.Record(1, 1, TensorShape({3}));
+  const SlotShapes::Epoch two = shapes.Freeze();
+  EXPECT_FALSE(shapes.Common(none).has_value());
+  EXPECT_EQ(shapes.Common(one)->DebugString(), "[2]");
+  EXPECT_FALSE(shapes.Common(two).has_value());
+}
+
 TEST(SlotShapesTest, CommonCountsTheSlotsOfTheForwardArrayToo) {
   auto forward = std::make_shared<SlotShapes>();
   forward->Record(0, 1, TensorShape({2}));
