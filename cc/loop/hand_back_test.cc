@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "absl/time/clock.h"
+
 namespace tensor_array_grad {
 namespace {
 
@@ -148,6 +150,84 @@ TEST(HandBackTest, ABranchIsReadByWhatItGuards) {
   code.body[0].sides = {5, 6};
   code.body[1].guards = {6};
   EXPECT_THAT(TasksOf(code)[1].reads, ElementsAre(0));
+}
+
+// A body of instructions each of which reads what the one before it has written, if `chained`.
+LoopCode CodeOf(int instructions, bool chained) {
+  LoopCode code;
+  code.variables = {0};
+  code.body.resize(instructions);
+  for (int i = 0; chained && i < instructions; ++i) {
+    code.body[i].inputs = {{i}};
+    code.body[i].outputs = {i + 1};
+  }
+  if (chained) code.next = {{{instructions}, 0}};
+  return code;
+}
+
+// How `pace` decides on iterations of `code` that each take two milliseconds, the same for each
+// instruction, and run `nodes` nodes.
+struct Decision {
+  Decision(const LoopCode& code, double nodes, Pace* pace, int64_t begin = 0) : at(begin) {
+    constexpr double kBefore = 1e6;  // nodes of loops that have run until now
+    for (;; ++at) {
+      handed_back = pace->Look(at, kBefore + nodes * static_cast<double>(at), code, 10);
+      if (pace->decided()) return;
+      if (double* const ns = pace->task_ns()) {
+        ++timed;
+        for (size_t i = 0; i < code.body.size(); ++i) ns[i] += 2000 * kUs / code.body.size();
+      }
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+  }
+
+  int64_t at;  // the iteration before which it was made
+  int timed = 0;
+  bool handed_back = false;
+};
+
+TEST(PaceTest, HeavyIndependentInstructionsAreTimedAndHandedBack) {
+  Pace pace(2);
+  const Decision decision(CodeOf(4, /*chained=*/false), 4, &pace);
+  EXPECT_TRUE(decision.handed_back);
+  EXPECT_EQ(decision.at, 8 + 16 + 16);
+  EXPECT_EQ(decision.timed, 16);
+  EXPECT_EQ(pace.task_ns(), nullptr);
+}
+
+TEST(PaceTest, ChainIsTimedAndStays) {
+  Pace pace(2);
+  const Decision decision(CodeOf(4, /*chained=*/true), 4, &pace);
+  EXPECT_FALSE(decision.handed_back);
+  EXPECT_EQ(decision.at, 8 + 16 + 16);
+}
+
+TEST(PaceTest, IterationsOfManyNodesStayWithoutATimedInstruction) {
+  Pace pace(2);
+  const Decision decision(CodeOf(4, /*chained=*/false), 1e6, &pace);
+  EXPECT_FALSE(decision.handed_back);
+  EXPECT_EQ(decision.at, 8 + 16);
+  EXPECT_EQ(decision.timed, 0);
+}
+
+TEST(PaceTest, LoopIsLookedAtAgainAfterAThousandIterations) {
+  Pace pace(2);
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  const Decision first(code, 1e6, &pace);
+  double nodes = 1e6 * (24 + 1);
+  for (int64_t i = 25; i < 24 + 1000 + 16; ++i) {
+    EXPECT_FALSE(pace.Look(i, nodes, code, 10));
+    if (i >= 24 + 1000) absl::SleepFor(absl::Milliseconds(2));
+  }
+  EXPECT_EQ(pace.task_ns(), nullptr);
+  EXPECT_FALSE(pace.Look(24 + 1000 + 16, nodes, code, 10));
+  EXPECT_NE(pace.task_ns(), nullptr);
+}
+
+TEST(PaceTest, OneThreadIsNeverLookedAt) {
+  Pace pace(1);
+  for (int64_t i = 0; i < 3000; ++i) EXPECT_FALSE(pace.Look(i, 0, CodeOf(1, false), 10));
+  EXPECT_FALSE(pace.decided());
 }
 
 }  // namespace
