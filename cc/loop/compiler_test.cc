@@ -258,6 +258,18 @@ TEST_F(ProgramTest, InvariantVariableIsNeitherMovedNorReleased) {
   EXPECT_THAT(Text(), HasSubstr(absl::StrCat("reader ", code.variables[1], " -> _\n")));
 }
 
+TEST_F(ProgramTest, VariableThatOnlyTheConditionReadsIsDroppedBeforeTheBodyIfItIsReplaced) {
+  AddVariableOf("i", "x", DT_INT32, "x0", "i_plus");
+  AddInvariantOf("y", DT_INT32, "y0");
+  for (const char* variable : {"x", "y"}) {
+    const std::string reader = absl::StrCat(variable, "_reader");
+    AddUnary(reader, "Neg", DT_INT32, {absl::StrCat(variable, "_merge")});
+    Named("i_cond").add_input(absl::StrCat("^", reader));
+  }
+  const LoopCode& code = program().loops[0];
+  EXPECT_THAT(code.dropped, ElementsAre(code.variables[1]));
+}
+
 TEST_F(ProgramTest, VariableWithoutReaderIsStillReplaced) {
   AddVariableOf("i", "x", DT_INT32, "x0", "i_plus");
   const LoopCode& code = program().loops[0];

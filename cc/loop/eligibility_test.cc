@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -114,6 +115,28 @@ TEST_F(LeftTest, SideEffectsOnResourcesAreNone) {
   AddAssignment("add", "resource", "i_switch:1");
   Set(Add("read", "ReadVariableOp", {"resource"}), "dtype", DT_INT32);
   ExpectCompiles();
+}
+
+TEST_F(LeftTest, SideEffectsOfFamiliesOfOpsAreThoseOnResourcesAndFiles) {
+  const std::string unknown = "private state or unknown side effects: ";
+  const std::map<std::string, std::string> reason_of = {
+      {"ResourceApplyAdam", ""},
+      {"ResourceScatterAdd", ""},
+      {"ResourceSparseApplyAdagrad", ""},
+      {"TensorArrayWriteV3", ""},
+      {"WriteScalarSummary", ""},
+      {"TensorArrayWriteV2", unknown + "node (TensorArrayWriteV2)"},
+      {"StackV3", unknown + "node (StackV3)"},
+      {"WriteAll", unknown + "node (WriteAll)"},
+      {"ImportSummary", unknown + "node (ImportSummary)"}};
+  for (const auto& [op, reason] : reason_of) {
+    tensorflow::OpRegistry::Global()->Register([op = op](tensorflow::OpRegistrationData* data) {
+      return tensorflow::OpDefBuilder(op).SetIsStateful().Finalize(data);
+    });
+    Clear();
+    Add("node", op);
+    EXPECT_EQ(CheckNode(*Find("node")).message(), reason);
+  }
 }
 
 TEST_F(LeftTest, KernelOfAnInnerLoop) {

@@ -78,6 +78,14 @@ TEST_F(ExecutableTest, AsynchronousKernelIsLeft) {
       Fails(absl::StatusCode::kFailedPrecondition, "asynchronous kernel: later (LoopTest>Later)"));
 }
 
+TEST_F(ExecutableTest, StackEndsInlineOnACpu) {
+  Placeholder("stack0", tensorflow::DT_RESOURCE);
+  AddConstantOf("i", "stack", tensorflow::DT_RESOURCE, "stack0");
+  Set(Add("push", "StackPushV2", {"stack", "i_switch:1"}), "T", DT_INT32);
+  Set(Add("pop", "StackPopV2", {"stack", "^push"}), "elem_type", DT_INT32);
+  ASSERT_OK(runner_.PrepareLoop(*this, "i"));
+}
+
 TEST_F(ExecutableTest, AttributeThatIsNoGraphIsLeft) {
   EXPECT_THAT(
       runner_.PrepareFrame("no graph").status(),

@@ -225,6 +225,13 @@ TEST_F(LivenessTest, OfAnyOtherMergeNothingIsKnownButWhatItsInputsHaveInCommon) 
   EXPECT_THAT(NamesOf(liveness().Minimal(liveness().Of(Output("odd")))), ElementsAre("unknown"));
 }
 
+TEST_F(LivenessTest, MergeOfOneSideTwiceIsOdd) {
+  AddSwitch("s", "x_switch:1", "body_p");
+  AddUnary("taken", "Neg", DT_INT32, {"s:1"});
+  AddMerge("odd", DT_INT32, {"s:1", "taken"});
+  EXPECT_THAT(Of("odd"), ElementsAre("i_cond=1", "body_p=1", "unknown"));
+}
+
 TEST_F(LivenessTest, TwoOddMergesAreDeadForReasonsOfTheirOwn) {
   AddSwitch("s", "x_switch:1", "body_p");
   AddSwitch("t", "x_switch:1", "body_q");

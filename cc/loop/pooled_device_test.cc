@@ -50,6 +50,16 @@ TEST_F(PooledDeviceTest, LargeTensorsComeFromTheDevicesAllocator) {
   std::memset(tensor.data(), 1, tensor.TotalBytes());
 }
 
+TEST_F(PooledDeviceTest, BuffersOfEitherKindAreAllocatedWithoutAttributesToo) {
+  for (const size_t bytes : {size_t{64}, 2 * kMostPooledBytes}) {
+    void* const buffer = allocator()->AllocateRaw(64, bytes);
+    ASSERT_NE(buffer, nullptr);
+    EXPECT_EQ(IsPooled(buffer), kPools && bytes == 64);
+    std::memset(buffer, 1, bytes);
+    allocator()->DeallocateRaw(buffer);
+  }
+}
+
 TEST_F(PooledDeviceTest, StringsAreConstructedAndDestroyed) {
   Tensor tensor(allocator(), tensorflow::DT_STRING, TensorShape({3}));
   tensor.flat<tensorflow::tstring>()(2) = std::string(1000, 'x');
@@ -87,6 +97,24 @@ TEST_F(PooledDeviceTest, StandsInForItsDevice) {
   EXPECT_TRUE(device_->Sync().ok());
 }
 
+TEST_F(PooledDeviceTest, TensorsAreCopiedAsItsDeviceCopiesThem) {
+  class Copies : public CpuUnderTest {
+   public:
+    void CopyTensorInSameDevice(const Tensor* from, Tensor* to, const tensorflow::DeviceContext*,
+                                tensorflow::StatusCallback done) override {
+      *to = *from;
+      done(absl::InternalError("copied"));
+    }
+  } copies;
+  const Tensor from(7);
+  Tensor to;
+  absl::Status status;
+  NewPooledDevice(&copies)->CopyTensorInSameDevice(
+      &from, &to, nullptr, [&status](const absl::Status& done) { status = done; });
+  EXPECT_EQ(status.message(), "copied");
+  EXPECT_TRUE(to.SharesBufferWith(from));
+}
+
 TEST_F(PooledDeviceTest, OnlyACpuHasOne) {
   class Gpu : public tensorflow::Device {
    public:
@@ -102,6 +130,8 @@ TEST_F(PooledDeviceTest, OnlyACpuHasOne) {
     }
   } gpu;
   EXPECT_EQ(NewPooledDevice(&gpu), nullptr);
+  tensorflow::DeviceBase part(tensorflow::Env::Default());
+  EXPECT_EQ(NewPooledDevice(&part), nullptr);
 }
 
 }  // namespace

@@ -204,6 +204,12 @@ TEST_F(RewriteTest, OpIsOnTheDeviceOfTheLoopAndTyped) {
   EXPECT_THAT(constants, ElementsAre(DT_INT32, DT_INT32));
 }
 
+TEST_F(RewriteTest, DefinitionOfTheOpNamesItsInputs) {
+  const Node* const run = Insert("i");
+  EXPECT_THAT(run->requested_inputs(), UnorderedElementsAre("zero:0", "ten:0", "step:0"));
+  EXPECT_EQ(run->requested_inputs()[0], "zero:0");
+}
+
 TEST_F(RewriteTest, OpWaitsForWhatAnyEnterWaitsFor) {
   AddConst("effect", {});
   AddConst("other_effect", {});

@@ -113,6 +113,12 @@ TEST_F(SmallIndexingTest, ColumnsAndBlocksAreCopiedRunByRun) {
   EXPECT_THAT(result(), TensorEq(TensorOf<float>({2, 1, 1}, {6, 18})));
 }
 
+TEST_F(SmallIndexingTest, ABlockOfSeveralRowsOfEachMatrixIsCopied) {
+  Slice(0);
+  ASSERT_TRUE(Call({Counted({2, 3, 2}), Ints({0, 1}), Ints({2, 3}), Ints({1, 1})}));
+  EXPECT_THAT(result(), TensorEq(TensorOf<float>({2, 2, 2}, {2, 3, 4, 5, 8, 9, 10, 11})));
+}
+
 TEST_F(SmallIndexingTest, ANumberIsNoTensorUntilOneIsNeeded) {
   Slice(1);
   ASSERT_TRUE(Call({Counted({5}), Ints({3}), Ints({4}), Ints({1})}));

@@ -112,6 +112,8 @@ REGISTER_CPU("LoopTest>AddOneInPlace", AddOneInPlace);
 REGISTER_CPU("LoopTest>FailAt", FailAt);
 REGISTER_CPU("LoopTest>Forget", Forget);
 REGISTER_CPU("LoopTest>Later", Later);
+REGISTER_CPU("StackPushV2", Later);
+REGISTER_CPU("StackPopV2", Later);
 REGISTER_CPU("LoopTest>Pair", Pair);
 REGISTER_CPU("AddV2", NotReached);
 REGISTER_CPU("Less", NotReached);

@@ -135,6 +135,17 @@ REGISTER_OP("ReadVariableOp")
     .Output("value: dtype")
     .Attr("dtype: type")
     .SetIsStateful();
+REGISTER_OP("StackPushV2")
+    .Input("handle: resource")
+    .Input("elem: T")
+    .Output("output: T")
+    .Attr("T: type")
+    .SetIsStateful();
+REGISTER_OP("StackPopV2")
+    .Input("handle: resource")
+    .Output("elem: elem_type")
+    .Attr("elem_type: type")
+    .SetIsStateful();
 REGISTER_OP("RefIdentity").Input("input: Ref(T)").Output("output: Ref(T)").Attr("T: type");
 REGISTER_OP("VariableV2").Output("ref: Ref(dtype)").Attr("dtype: type").SetIsStateful();
 REGISTER_OP("InplaceUpdate")
