@@ -53,7 +53,7 @@ SWAPS = {
 }
 PLACE = r"\*?\w+(?:\(\w*\)|(?:\.|->|::)\w+|\[[^]=;]*\])*"  # what is assigned to, or called
 STATEMENT = re.compile(
-    r"(?<=[;{})])\s+(?!return|throw|break|continue)"
+    r"(?<=[;{})])\s+(?!return|throw|break|continue|static_assert|D?CHECK|V?LOG)"
     rf"((?:\+\+|--)?{PLACE}(?: [-+*/|&]?= [^;{{]*|\([^;{{]*\)|(?:\+\+|--)?);)"
 )
 
