@@ -245,6 +245,19 @@ TEST(OutOfMemoryTest, GradientArrayCollectsWhatItIsGivenOnce) {
   });
 }
 
+TEST(OutOfMemoryTest, ShapesThatAllDifferTakeFewAllocations) {
+  SlotShapes recorded, promised;
+  SlotShapes::Recording recording(promised);
+  FailingMemory memory(FailingMemory::kAllFrom, 100);
+  EXPECT_TRUE(memory.Run([&] {
+    for (int64_t i = 0; i < 1000; ++i) {
+      recorded.Record(i, 1, TensorShape({i}));
+      recording.Add(i, 1, TensorShape({i}));
+    }
+    return absl::OkStatus();
+  }));
+}
+
 TEST(OutOfMemoryTest, CloseNeedsNoMemory) {
   for (const bool warm_up : {true, false}) {
     const int64_t before = LiveAllocations();
