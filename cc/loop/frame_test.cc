@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "cc/testing/frames_under_test.h"
 #include "cc/testing/matchers.h"
 
@@ -251,6 +252,28 @@ TEST_F(OrderTest, ListUpdateComesBehindReadersOfTheOldVersion) {
     for (const char* reader : {"get", "length", "of_length"}) ExpectBefore(order, reader, update);
   }
   ExpectInputsFirst(FrameNamed("i"));
+}
+
+TEST_F(OrderTest, ListUpdateComesBehindReadersOfACopyOfTheOldVersion) {
+  AddCounter("i", "zero", "ten", "step");
+  Placeholder("values", DT_VARIANT);
+  Placeholder("item", DT_FLOAT);
+  // Of the readers, one waits for a variable before the list and one for a variable behind it.
+  AddVariableOf("i", "x", DT_INT32, "zero", "x_switch:1");
+  AddVariableOf("i", "list", DT_VARIANT, "values", "set");
+  AddVariableOf("i", "y", DT_INT32, "zero", "y_switch:1");
+  AddConstantOf("i", "new_item", DT_FLOAT, "item");
+  AddUnary("copy", "Identity", DT_VARIANT, {"list_switch:1"});
+  Set(Add("set", "TensorListSetItem", {"list_switch:1", "i_limit", "new_item"}), "element_dtype",
+      DT_FLOAT);
+  for (const char* index : {"x", "y"}) {
+    AddUnary(absl::StrCat(index, "_late"), "Neg", DT_INT32, {absl::StrCat(index, "_switch:1")});
+    Set(Add(absl::StrCat("get_", index), "TensorListGetItem",
+            {"copy", absl::StrCat(index, "_late"), "i_limit"}),
+        "element_dtype", DT_FLOAT);
+  }
+  const std::vector<std::string> order = Order(FrameNamed("i"));
+  for (const char* reader : {"get_x", "get_y"}) ExpectBefore(order, reader, "set");
 }
 
 TEST_F(OrderTest, ListUpdateThatOthersReadIsNotForgotten) {

@@ -197,6 +197,7 @@ TEST_F(RewriteTest, OpIsOnTheDeviceOfTheLoopAndTyped) {
   AddVariableOf("i", "p", DT_BOOL, "p0", "p_switch:1");
   const Node* const run = Insert("i");
   EXPECT_EQ(run->assigned_device_name(), kCpu0);
+  EXPECT_EQ(run->requested_device(), kCpu0);
   DataTypeVector variables, constants;
   EXPECT_TRUE(GetNodeAttr(run->attrs(), "T", &variables).ok());
   EXPECT_TRUE(GetNodeAttr(run->attrs(), "U", &constants).ok());
