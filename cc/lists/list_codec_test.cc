@@ -1,8 +1,6 @@
 #include "cc/lists/list_codec.h"
 
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,24 +12,6 @@
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
-
-namespace {
-
-thread_local int64_t allocations_left = -1;  // the one after these throws; -1: none does
-
-}  // namespace
-
-void* operator new(size_t size) {
-  if (allocations_left == 0) {
-    allocations_left = -1;
-    throw std::bad_alloc();
-  }
-  if (allocations_left > 0) --allocations_left;
-  if (void* const memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace tensor_array_grad {
 namespace {
@@ -147,7 +127,7 @@ TEST_P(EachDtype, IsWrittenAsStockWritesItAndReadByBoth) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ListCodecTest, EachDtype, ::testing::ValuesIn(AllDtypes()),
-                         [](const auto& info) { return tensorflow::DataTypeString(info.param); });
+                         [](const auto& dtype) { return tensorflow::DataTypeString(dtype.param); });
 
 TEST(ListCodecTest, EverySizeBoundAndShapeIsWrittenAsStockWritesIt) {
   for (const int64_t size : {0, 1, 7, 200}) {
@@ -270,45 +250,6 @@ TEST(ListCodecTest, ListsWhoseZerosFindNoMemoryAreReadByNothing) {
   zeros.Encode(&data);
   EXPECT_EQ(data.type_name(), kUnwritten);
   EXPECT_EQ(data.tensors_size(), 0);
-}
-
-TEST(ListCodecTest, AnAllocationThatFailsLeavesAWholeListOrNone) {
-  ListVariant list({DT_FLOAT, PartialTensorShape(), -1}, 60);
-  for (const int64_t i : {1, 40, 41}) list.Set(i, Vec({2, 3}));
-  const std::string whole = Bytes(list);
-  int64_t failures = 0;
-  for (bool failed = true; failed; ++failures) {
-    VariantTensorData data;
-    allocations_left = failures;
-    list.Encode(&data);
-    failed = allocations_left == -1;
-    allocations_left = -1;
-    EXPECT_EQ(data.SerializeAsString(), failed ? [] {
-      VariantTensorData none;
-      none.set_type_name(kUnwritten);
-      return none.SerializeAsString();
-    }()
-                                               : whole);
-  }
-  EXPECT_GT(failures, 5);
-}
-
-TEST(ListCodecTest, AnAllocationThatFailsWhileReadingLeavesTheListAsItWas) {
-  ListVariant list({DT_FLOAT, PartialTensorShape({2}), -1}, 60);
-  list.Set(40, Vec({2, 3}));
-  VariantTensorData data;
-  list.Encode(&data);
-  int64_t failures = 0;
-  for (bool failed = true; failed; ++failures) {
-    ListVariant read;
-    allocations_left = failures;
-    const bool decoded = read.Decode(data);
-    failed = allocations_left == -1;
-    allocations_left = -1;
-    EXPECT_EQ(decoded, !failed);
-    EXPECT_EQ(read.size(), failed ? 0 : 60);
-  }
-  EXPECT_GT(failures, 2);
 }
 
 // Metadata of a list: these numbers, then `rest`.

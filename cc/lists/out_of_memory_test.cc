@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "cc/lists/accumulators.h"
+#include "cc/lists/list_codec.h"
 #include "cc/lists/list_variant.h"
 #include "cc/lists/persistent_list.h"
 #include "cc/testing/failing_memory.h"
@@ -360,6 +362,32 @@ TEST(OutOfMemoryTest, AccumulatorsAreCopiedAndDecodedOrUnchanged) {
         [&] { ExpectRows(to, {}); });
     ExpectRows(to, {10, 20});
   });
+}
+
+// The type name and the metadata of what Encode writes when allocation `n` of it fails.
+std::pair<std::string, std::string> Encoded(const ListVariant& list, int64_t n, bool* failed) {
+  FailingMemory memory(FailingMemory::kOne, n);
+  VariantTensorData data;
+  EXPECT_TRUE(memory.Run([&] {
+    list.Encode(&data);
+    return absl::OkStatus();
+  }));
+  *failed = memory.failed();
+  EXPECT_EQ(data.tensors_size(), *failed ? 0 : 3);
+  return {data.type_name(), data.metadata_string()};
+}
+
+TEST(OutOfMemoryTest, EncodeWritesAWholeListOrOneThatNothingReads) {
+  ListVariant list({tensorflow::DT_INT64, PartialTensorShape(), -1}, 60);
+  for (const int64_t i : {1, 40, 41}) list.Set(i, Scalar(i));
+  bool failed = true;
+  const auto whole = Encoded(list, int64_t{1} << 60, &failed);
+  int64_t n = 0;
+  for (failed = true; failed; ++n) {
+    const auto written = Encoded(list, n, &failed);
+    EXPECT_EQ(written, failed ? std::make_pair(std::string(kUnwritten), std::string()) : whole);
+  }
+  EXPECT_GT(n, 5);
 }
 
 }  // namespace

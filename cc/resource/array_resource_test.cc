@@ -45,7 +45,7 @@ class ArrayResourceTest : public ::testing::Test {
 
 // As a Stack of the step has them, which the end of the step destroys with its container.
 struct Holder : public tensorflow::ResourceBase {
-  explicit Holder(Tensor held) : held(std::move(held)) {}
+  explicit Holder(Tensor tensor) : held(std::move(tensor)) {}
   std::string DebugString() const override { return "holder"; }
   const Tensor held;
 };
