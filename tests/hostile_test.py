@@ -3,7 +3,8 @@
 Each runs in a process of its own, so that a test of it fails and does not end the others. Every
 message is compared with `hostile_messages.json`, word for word, on the TensorFlow that it was
 written with; parts of messages are TensorFlow's and differ between releases.
-`python -m tests.hostile_test` writes the file anew; read what changed in it.
+`python -m tests.hostile_test` writes the file anew; read what changed in it. A list holds messages
+of which one comes, as it depends on the memory that is free.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def run(name: str, ours: stock.Runner) -> Any:
 
 
 @pytest.fixture(scope="module")
-def messages() -> dict[str, str]:
+def messages() -> dict[str, str | list[str]]:
     """What the message of each program must be; empty where that is not known."""
     if not tf.__version__.startswith(WRITTEN_WITH):
         return {}
@@ -70,7 +71,8 @@ def test_ends_as_it_should(name: str, ours: stock.Runner, messages: dict[str, st
         assert got[:2] == ("error", kind), got
         assert re.search(text, got[2]), got
         if messages:
-            assert words(got[2]) == messages[name]
+            expected = messages[name]
+            assert words(got[2]) in ([expected] if isinstance(expected, str) else expected)
 
 
 def test_every_error_has_its_message_written_down() -> None:

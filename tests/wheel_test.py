@@ -124,7 +124,7 @@ def test_the_wheel_holds_the_pth_file_where_an_interpreter_reads_it(wheel):
 
 def test_installed_the_variable_enables_and_uninstalled_nothing_is_left(wheel, tmp_path):
     environment = Environment(tmp_path / "venv")
-    environment.pip("install", "-q", "--no-deps", wheel)
+    environment.pip("install", "-q", "--no-deps", "--ignore-installed", wheel)
     init = environment.packages / "tensor_array_grad" / "__init__.py"
     python = environment.python
     assert checked(python, "-c", STATE, TENSOR_ARRAY_GRAD="on") == f"True {init}\n"

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <set>
@@ -159,6 +160,9 @@ TEST(BlockPoolTest, ChildForkedAmongBusyThreadsAllocatesOnSeveralThreads) {
   // A fork that takes long has the other threads wait for the lock meanwhile.
   const std::vector<char> touched(size_t{100} << 20, 1);
   const BusyThreads busy(4);
+  // Abseil measures the processor's frequency when a thread first waits for a lock. A child that is
+  // forked in that moment would wait for the end of it for ever.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
   for (int i = 0; i < 10; ++i) {
     const pid_t child = fork();
     if (child == 0) {

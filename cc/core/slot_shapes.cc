@@ -46,21 +46,28 @@ void SlotShapes::Recording::Add(int64_t begin, int64_t count, TensorShape shape)
   const bool known = !groups_.empty() && groups_.back().shape == shape;
   MutexLock lock(&shapes_.mu_);
   shapes_.MakeRoom(begin, count, known ? 0 : 1);
+  if (groups_.size() == groups_.capacity()) groups_.reserve(2 * groups_.size() + 1);
+  runs_.push_back({begin, count});  // the last that may throw
   if (known) {
-    groups_.back().runs.push_back({begin, count});
+    ++groups_.back().runs;
     return;
   }
-  groups_.push_back({std::move(shape), {{begin, count}}});
+  groups_.push_back({std::move(shape), 1});
   ++shapes_.promised_;
 }
 
 void SlotShapes::Recording::Commit() {
   {
     MutexLock lock(&shapes_.mu_);
-    for (Group& group : groups_) shapes_.Note(group.runs, std::move(group.shape));
+    const Run* run = runs_.data();
+    for (Group& group : groups_) {
+      shapes_.Note({run, group.runs}, std::move(group.shape));
+      run += group.runs;
+    }
   }
   shapes_.GiveBackRoom(groups_.size());
   groups_.clear();
+  runs_.clear();
 }
 
 SlotShapes::Epoch SlotShapes::Freeze() {

@@ -58,13 +58,14 @@ class SlotShapes {
     void Commit();
 
    private:
-    // Slots of one shape.
+    // The next `runs` of runs_.
     struct Group {
       tensorflow::TensorShape shape;
-      std::vector<Run> runs;
+      size_t runs;
     };
 
     SlotShapes& shapes_;
+    std::vector<Run> runs_;
     std::vector<Group> groups_;
   };
 
