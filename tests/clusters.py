@@ -275,25 +275,19 @@ def gradient_of_indexing_here(address: str) -> list[float]:
 def gradient_in_session(address: str) -> list[float]:
     """A TF1 graph with a V3 array and a loop, run by the other process' server."""
     v1.disable_control_flow_v2()
-    with tf.Graph().as_default():
-        x = v1.placeholder(tf.float32, [7])
-        xs = v1.TensorArray(tf.float32, size=7, clear_after_read=False).unstack(x)
-        total = v1.while_loop(
-            lambda i, _: i < 7,
-            lambda i, total: (i + 1, total * 0.5 + xs.read(i) ** 2),
-            [tf.constant(0), tf.constant(0.0)],
-        )[1]
-        gradient = tf.gradients(total, x)[0]
-        with v1.Session(f"grpc://{address}") as session:
-            return session.run(gradient, {x: np.arange(7.0)}).tolist()
+    return _gradient_in_session(address)
 
 
 def list_in_session(address: str) -> list[float]:
     """The same with lists: a graph that TF2 built, run by the other process' server."""
+    v1.enable_control_flow_v2()
+    return _gradient_in_session(address)
+
+
+def _gradient_in_session(address: str) -> list[float]:
     with tf.Graph().as_default():
-        v1.enable_control_flow_v2()
         x = v1.placeholder(tf.float32, [7])
-        xs = tf.TensorArray(tf.float32, size=7).unstack(x)
+        xs = tf.TensorArray(tf.float32, size=7, clear_after_read=False).unstack(x)
         total = tf.while_loop(
             lambda i, _: i < 7,
             lambda i, total: (i + 1, total * 0.5 + xs.read(i) ** 2),

@@ -73,7 +73,7 @@ Model Contents(const PersistentList& list) {
   return contents;
 }
 
-// Lets change(list) run out of memory, for a list that nobody else sees and for one that shares all
+// Lets change(list) run out of memory, for a list of its own nodes and for one that shares all
 // of its nodes with a copy.
 template <typename Change>
 void ChangesAllOrNothing(const PersistentList& list, Change change) {

@@ -50,7 +50,7 @@ void Lift(int level, Node** root) {
 }
 
 // Makes `link`, the root's or one of a node's, lead to a node that may be changed: the same where
-// nobody else sees it, else a copy.
+// no other list has it, else a copy.
 template <typename Link>
 Node* Own(Link& link, int room) {
   Node* const node = static_cast<Node*>(link);
