@@ -110,6 +110,7 @@ class Values:
             (1, lambda: f"tf.reduce_sum({a}) * 0.25 - {b}"),
             (1, lambda: f"{a} + tf.cast(x[{self.integer(scope, 'int32', 3)}], tf.{dtype})"),
             (1, lambda: f"{a} - tf.cast(v[0] * 0.5, tf.{dtype})"),
+            (2, lambda: self._moved(a, b, dtype)),
         ]
         if dtype in ("float64", "float32"):
             choices += [(0.5, lambda: self._times_a_matrix(a, b, dtype))]
@@ -123,6 +124,24 @@ class Values:
             return f"({a} + {b} * {b}) / tf.cast(1.0 + tf.abs({a}) + tf.abs({b}), tf.{dtype})"
         return self.pick(
             [f"tf.tanh({a} * 0.75 + {b})", f"tf.sin({a}) * {b}", f"tf.exp(-{a} * {a})"]
+        )
+
+    def _moved(self, a: str, b: str, dtype: str) -> str:
+        """Values of two vectors in another shape and back, or stretched to each other."""
+        axis = self.between(0, 1)
+        real = f"tf.math.real({a})" if dtype in COMPLEX else a
+        part = f"tf.split(tf.stack([{a}, {b}], 1), 2, 1)[{axis}]"
+        return self.pick(
+            [
+                f"tf.reduce_sum({a}[:, tf.newaxis] - {b} * 0.25, {axis})",
+                f"tf.concat([{a}[1:], {b}[:1]], 0)",
+                f"tf.reshape(tf.stack([{a}, {b}], {axis}), [4])[1:3]",
+                f"tf.squeeze({part}, 1) * 0.5",
+                f"tf.tile({a}[:1], [2]) - {b}",
+                f"tf.broadcast_to(tf.expand_dims({a}, 1), [2, 3])[..., {axis}] + {b}",
+                f"tf.where({real} > 0.0, {a} * 0.5, {b})",
+                f"tf.where({real} > 0.0, {a}, tf.zeros([], tf.{dtype}))",
+            ]
         )
 
     def _number(self, scope: Scope, dtype: str) -> str:

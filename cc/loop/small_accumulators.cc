@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "cc/lists/accumulators.h"
+#include "cc/loop/small_variant.h"
 #include "tensorflow/core/framework/node_def_util.h"
-#include "tensorflow/core/framework/variant.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -15,22 +15,11 @@ using tensorflow::Tensor;
 using Operands = absl::Span<const Operand>;
 using Results = absl::Span<Value* const>;
 
-// The accumulators in `operand`, if they may be changed; else null.
-Accumulators* InPlace(const Operand& operand) {
-  if (!operand.last || operand.value->is_number()) return nullptr;
-  Tensor* const tensor = operand.value->LastTensor();
-  if (tensor->dtype() != tensorflow::DT_VARIANT || tensor->dims() != 0 ||
-      !tensor->RefCountIsOne()) {
-    return nullptr;
-  }
-  return tensor->scalar<tensorflow::Variant>()().get<Accumulators>();
-}
-
 bool Push(Operands operands, const SmallOp&, Results results) {
   AccumulatorRow::Values row;
   for (const Operand& operand : operands.subspan(1)) row.push_back(*operand.value->tensor());
   // Behind the row, which may hold the accumulators themselves.
-  Accumulators* const rows = InPlace(operands[0]);
+  Accumulators* const rows = ChangeableIn<Accumulators>(operands[0]);
   if (rows == nullptr || results[0] == nullptr || rows->specs().size() != row.size()) return false;
   for (size_t i = 0; i < row.size(); ++i) {
     if (!rows->specs()[i].Takes(row[i], rows->size())) return false;
@@ -41,7 +30,7 @@ bool Push(Operands operands, const SmallOp&, Results results) {
 }
 
 bool Pop(Operands operands, const SmallOp& op, Results results) {
-  Accumulators* const rows = InPlace(operands[0]);
+  Accumulators* const rows = ChangeableIn<Accumulators>(operands[0]);
   if (rows == nullptr || results[0] == nullptr || rows->size() == 0 ||
       rows->specs().size() != op.dtypes.size()) {
     return false;

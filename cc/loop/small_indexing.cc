@@ -1,6 +1,5 @@
 #include "cc/loop/small_indexing.h"
 
-#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -8,7 +7,7 @@
 
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/resource_var.h"
-#include "tensorflow/core/util/overflow.h"
+#include "tensorflow/core/framework/tensor_util.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -18,15 +17,6 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
 using Operands = absl::Span<const Operand>;
-
-// The number in an integer scalar; false for anything else.
-bool GetInteger(const Value& value, int64_t* number) {
-  if (value.Get(number)) return true;
-  int32_t narrow;
-  if (!value.Get(&narrow)) return false;
-  *number = narrow;
-  return true;
-}
 
 // ---- StridedSlice
 
@@ -59,15 +49,16 @@ struct Layout {
   int64_t run_bytes;  // the size of a run
 };
 
-// Copies the values of the slice, whose first is `from`, to `to`, one behind the other.
-void CopySlice(const BasicSlice& slice, const Layout& layout, const char* from, char* to) {
-  int64_t index[BasicSlice::kMostDims] = {};
-  for (int d = 0; d >= 0; to += layout.run_bytes) {
-    std::memcpy(to, from, layout.run_bytes);
+// Calls use(bytes) for each run of the slice, in order; it begins so many bytes behind the first.
+template <typename Use>
+void ForEachRun(const BasicSlice& slice, const Layout& layout, Use use) {
+  int64_t index[BasicSlice::kMostDims] = {}, at = 0;
+  for (int d = 0; d >= 0;) {
+    use(at);
     for (d = layout.run_dim - 1; d >= 0; --d) {
-      from += layout.step[d];
+      at += layout.step[d];
       if (++index[d] < slice.size[d]) break;
-      from -= slice.size[d] * layout.step[d];
+      at -= slice.size[d] * layout.step[d];
       index[d] = 0;
     }
   }
@@ -105,12 +96,17 @@ bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
                   *operands[kStrides].value->tensor(), op.masks)) {
     return false;
   }
-  if (slice.elements == 0 || slice.elements == shape.num_elements()) return false;
+  if (slice.elements == 0) return false;
+  const TensorShape shape_of_result = slice.ShapeOfResult();
+  Tensor target;
+  if (slice.elements == shape.num_elements()) {
+    if (!target.CopyFrom(input, shape_of_result)) return false;
+    result->Set(std::move(target));
+    return true;
+  }
   const Layout layout(input, slice);
   const char* const from = static_cast<const char*>(input.data()) + layout.first;
-  const TensorShape shape_of_result = slice.ShapeOfResult();
   if (shape_of_result.dims() == 0 && SetNumber(input.dtype(), from, result)) return true;
-  Tensor target;
   if (layout.run_dim == 0 && WouldShare(input, slice)) {
     const Tensor part = input.Slice(slice.begin[0], slice.begin[0] + slice.size[0]);
     if (!target.CopyFrom(part, shape_of_result)) return false;
@@ -118,71 +114,40 @@ bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
     if (slice.elements > kMostSmallElements) return false;
     target = MakeSmallTensor(op, input.dtype(), shape_of_result);
     if (!target.IsInitialized()) return false;
-    CopySlice(slice, layout, from, static_cast<char*>(target.data()));
+    auto* to = static_cast<char*>(target.data());
+    ForEachRun(slice, layout, [&](int64_t at) {
+      std::memcpy(to, from + at, layout.run_bytes);
+      to += layout.run_bytes;
+    });
   }
   result->Set(std::move(target));
   return true;
 }
 
-// ---- Pack, ExpandDims
-
-// For integers only: of one scalar the kernels share the buffer, on which the order of a sum would
-// depend.
-template <typename T>
-bool PackScalars(Operands operands, const SmallOp& op, Value* result) {
-  T numbers[kMostSmallOperands];
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (!operands[i].value->Get(&numbers[i])) return false;
-  }
-  const auto count = static_cast<int64_t>(operands.size());
-  Tensor target = MakeSmallTensor(op, tensorflow::DataTypeToEnum<T>::value, TensorShape({count}));
-  if (!target.IsInitialized()) return false;
-  std::copy_n(numbers, count, static_cast<T*>(target.data()));
-  result->Set(std::move(target));
-  return true;
-}
-
-// Both axes that a scalar can have, 0 and -1, make a vector of one.
-template <typename T>
-bool ExpandScalar(Operands operands, const SmallOp& op, Value* result) {
-  int64_t axis;
-  if (!GetInteger(*operands[1].value, &axis) || (axis != 0 && axis != -1)) return false;
-  return PackScalars<T>(operands.first(1), op, result);
-}
-
-// ---- Reshape
-
-// The shape of `elements` values that `sizes`, of type T, asks for, where one may be -1.
-template <typename T>
-bool ReadShape(const Tensor& sizes, int64_t elements, TensorShape* shape) {
-  const T* const size = static_cast<const T*>(sizes.data());
-  int64_t known = 1;
-  int unknown = -1;
-  for (int d = 0; d < sizes.NumElements(); ++d) {
-    if (size[d] < -1 || size[d] == 0 || (size[d] == -1 && unknown >= 0)) return false;
-    if (size[d] == -1) {
-      unknown = d;
-    } else {
-      known = tensorflow::MultiplyWithoutOverflow(known, size[d]);
-      if (known < 0) return false;
-    }
-    shape->AddDim(std::max<int64_t>(size[d], 1));
-  }
-  if (unknown < 0) return known == elements;
-  shape->set_dim(unknown, elements / known);
-  return elements % known == 0;
-}
-
-bool Reshape(Operands operands, const SmallOp&, Value* result) {
-  const Tensor& sizes = *operands[1].value->tensor();
-  if (sizes.dims() != 1 || sizes.NumElements() >= TensorShape::MaxDimensions()) return false;
-  const Tensor& input = *operands[0].value->tensor();
+// Zeros with `dy` where the slice was.
+bool StridedSliceGradient(Operands operands, const SmallOp& op, Value* result) {
+  enum { kShape, kBegin, kEnd, kStrides, kDy };
+  const Tensor& dy = *operands[kDy].value->tensor();
   TensorShape shape;
-  const bool known = sizes.dtype() == tensorflow::DT_INT32
-                         ? ReadShape<int32_t>(sizes, input.NumElements(), &shape)
-                         : ReadShape<int64_t>(sizes, input.NumElements(), &shape);
-  Tensor target;
-  if (!known || !target.CopyFrom(input, shape)) return false;
+  BasicSlice slice;
+  if (!tensorflow::DataTypeCanUseMemcpy(dy.dtype()) ||
+      !tensorflow::tensor::MakeShape(*operands[kShape].value->tensor(), &shape).ok() ||
+      shape.dims() == 0 || shape.num_elements() > kMostSmallElements ||
+      !slice.Read(shape, *operands[kBegin].value->tensor(), *operands[kEnd].value->tensor(),
+                  *operands[kStrides].value->tensor(), op.masks) ||
+      slice.elements == 0 || slice.ShapeOfResult() != dy.shape()) {
+    return false;
+  }
+  Tensor target = MakeSmallTensor(op, dy.dtype(), shape);
+  if (!target.IsInitialized()) return false;
+  const Layout layout(target, slice);
+  std::memset(target.data(), 0, target.TotalBytes());
+  char* const to = static_cast<char*>(target.data()) + layout.first;
+  const auto* from = static_cast<const char*>(dy.data());
+  ForEachRun(slice, layout, [&](int64_t at) {
+    std::memcpy(to + at, from, layout.run_bytes);
+    from += layout.run_bytes;
+  });
   result->Set(std::move(target));
   return true;
 }
@@ -192,7 +157,7 @@ bool Reshape(Operands operands, const SmallOp&, Value* result) {
 // A copy of row `index` of `whole`, as the kernels make it for a scalar index.
 bool CopyRow(const Tensor& whole, const Value& index, const SmallOp& op, Value* result) {
   int64_t row;
-  if (!GetInteger(index, &row) || whole.dims() == 0 || row < 0 || row >= whole.dim_size(0) ||
+  if (!index.GetInteger(&row) || whole.dims() == 0 || row < 0 || row >= whole.dim_size(0) ||
       !tensorflow::DataTypeCanUseMemcpy(whole.dtype())) {
     return false;
   }
@@ -212,7 +177,7 @@ bool CopyRow(const Tensor& whole, const Value& index, const SmallOp& op, Value* 
 bool Gather(Operands operands, const SmallOp& op, Value* result) {
   enum { kParams, kIndices, kAxis };
   int64_t axis;
-  return GetInteger(*operands[kAxis].value, &axis) && axis == 0 &&
+  return operands[kAxis].value->GetInteger(&axis) && axis == 0 &&
          !operands[kParams].value->is_number() &&
          CopyRow(*operands[kParams].value->tensor(), *operands[kIndices].value, op, result);
 }
@@ -251,25 +216,6 @@ bool AddSlices(Operands operands, const SmallOp& op, Value* result) {
 
 // ---- the table
 
-template <typename T>
-SmallOp::Run OfScalars(const tensorflow::Node& node) {
-  if (node.type_string() == "ExpandDims") return ExpandScalar<T>;
-  int64_t axis = 0;
-  (void)TryGetNodeAttr(node.attrs(), "axis", &axis);
-  return axis == 0 || axis == -1 ? PackScalars<T> : nullptr;
-}
-
-SmallOp::Run OfScalarsFor(const tensorflow::Node& node) {
-  switch (node.output_type(0)) {
-    case tensorflow::DT_INT32:
-      return OfScalars<int32_t>(node);
-    case tensorflow::DT_INT64:
-      return OfScalars<int64_t>(node);
-    default:
-      return nullptr;
-  }
-}
-
 int BatchDims(const tensorflow::Node& node) {
   int batch_dims = 0;
   (void)TryGetNodeAttr(node.attrs(), "batch_dims", &batch_dims);
@@ -284,15 +230,14 @@ SmallOp SmallIndexingFor(const tensorflow::Node& node) {
   if (type == "StridedSlice") {
     op.run = StridedSlice;
     op.masks = SliceMasks::Of(node.attrs());
-  } else if (type == "Reshape") {
-    op.run = Reshape;
+  } else if (type == "StridedSliceGrad") {
+    op.run = StridedSliceGradient;
+    op.masks = SliceMasks::Of(node.attrs());
   } else if (type == "GatherV2" && BatchDims(node) == 0) {
     op.run = Gather;
   } else if (type == "ResourceGather" && BatchDims(node) == 0) {
     op.run = GatherFromVariable;
     op.dtype = node.output_type(0);
-  } else if (type == "Pack" || type == "ExpandDims") {
-    op.run = OfScalarsFor(node);
   } else if (type == "TensorArrayGrad>AddSlices") {
     auto adder = std::make_shared<SliceAdder>();
     if (SliceAdder::Of(node.attrs(), node.num_inputs(), adder.get()).ok()) op.run = AddSlices;

@@ -10,9 +10,8 @@ namespace tensor_array_grad {
 // there is none:
 //
 //     StridedSlice             indices and ranges with stride one (basic_slice.h), any plain dtype
+//     StridedSliceGrad         likewise
 //     GatherV2, ResourceGather a scalar index into dimension 0, likewise
-//     Pack, ExpandDims         of int32 and int64 scalars
-//     Reshape                  of any tensor
 //     AddSlices                of few values, where the sum can be changed in place
 //
 // A result shares a buffer where the kernel's would, and nowhere else: AddN adds in an order that

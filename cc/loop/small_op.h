@@ -2,6 +2,7 @@
 #define CC_LOOP_SMALL_OP_H_
 
 #include <memory>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "cc/loop/value.h"
@@ -41,7 +42,8 @@ struct SmallOp {
   Run run = nullptr;  // at most one of these two is set
   RunMany run_many = nullptr;
   tensorflow::Allocator* allocator = nullptr;  // for what the pool of blocks is too small for
-  tensorflow::DataType dtype = tensorflow::DT_INVALID;  // of ResourceGather's rows
+  tensorflow::DataType dtype = tensorflow::DT_INVALID;  // of a list's elements, or gathered rows
+  std::vector<int32_t> axes;                            // of Squeeze and Pack
   SliceMasks masks;                                     // of StridedSlice
   std::shared_ptr<const SliceAdder> adder;              // of AddSlices
   tensorflow::DataTypeVector dtypes;                    // of PopAccumulators' values

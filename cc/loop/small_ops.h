@@ -6,11 +6,8 @@
 
 namespace tensor_array_grad {
 
-// The small op for `node`, without a `run` if there is none: sums, differences, products,
-// comparisons and negation of float, double, int32 and int64, logic, choice, int arithmetic on
-// scalars, indices (small_indexing.h), and pushes and pops (small_accumulators.h). Only ops whose
-// kernels are exact element by element are here; float Maximum and Minimum, for example, are not:
-// Eigen's answer for NaN depends on the vector instructions it was compiled for.
+// The small op for `node`, the first that small_indexing.h, small_reshaping.h, small_lists.h,
+// small_accumulators.h, small_choice.h and small_math.h have; one that does not exist if none has.
 SmallOp SmallOpFor(const tensorflow::Node& node, tensorflow::Allocator* allocator);
 
 }  // namespace tensor_array_grad

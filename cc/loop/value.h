@@ -58,6 +58,15 @@ class Value {
     return true;
   }
 
+  // The number in a scalar of int32 or int64.
+  bool GetInteger(int64_t* number) const {
+    if (Get(number)) return true;
+    int32_t narrow;
+    if (!Get(&narrow)) return false;
+    *number = narrow;
+    return true;
+  }
+
   // Whether it is a number, which a tensor may have been made of.
   bool is_number() const { return state_ != kTensor; }
   bool is_scalar() const { return state_ != kTensor || tensor_.dims() == 0; }

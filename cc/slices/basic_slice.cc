@@ -10,35 +10,92 @@ namespace {
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// `BasicSlice::Read` for indices of type T.
+// Reads the entries of `begin`, `end` and `strides`, of type T, one after the other.
+template <typename T>
+class Reader {
+ public:
+  Reader(const TensorShape& shape, const Tensor& begins, const Tensor& ends, const Tensor& strides,
+         const SliceMasks& masks, BasicSlice* slice)
+      : shape_(shape),
+        begin_(static_cast<const T*>(begins.data())),
+        end_(static_cast<const T*>(ends.data())),
+        stride_(static_cast<const T*>(strides.data())),
+        entries_(static_cast<int>(begins.dim_size(0))),
+        masks_(masks),
+        slice_(slice) {}
+
+  bool Read() {
+    for (int entry = 0; entry < entries_; ++entry) {
+      if (!ReadEntry(entry)) return false;
+    }
+    return TakeWhole(slice_->dims);
+  }
+
+ private:
+  static constexpr bool Has(int32_t mask, int entry) { return (mask >> entry & 1) != 0; }
+
+  bool ReadEntry(int entry) {
+    if (Has(masks_.ellipsis, entry)) return TakeWhole(slice_->dims - DimensionsBehind(entry));
+    if (Has(masks_.new_axis, entry)) return AddAxis(BasicSlice::kNewAxis);
+    return next_ < slice_->dims && stride_[entry] == 1 && ReadIndexOrRange(entry);
+  }
+
+  // How many dimensions the entries behind `entry` name.
+  int DimensionsBehind(int entry) const {
+    int dimensions = 0;
+    for (int i = entry + 1; i < entries_; ++i) dimensions += Has(masks_.new_axis, i) ? 0 : 1;
+    return dimensions;
+  }
+
+  // Takes the dimensions before `end` as they are.
+  bool TakeWhole(int end) {
+    while (next_ < end) {
+      if (!Take(0, shape_.dim_size(next_), /*keep=*/true)) return false;
+    }
+    return next_ == end;
+  }
+
+  bool ReadIndexOrRange(int entry) {
+    const int64_t size = shape_.dim_size(next_);
+    const auto from_the_end = [size](int64_t i) { return i < 0 ? i + size : i; };
+    if (Has(masks_.shrink_axis, entry)) {
+      const int64_t index = from_the_end(begin_[entry]);
+      if (index < 0 || index >= size || Has(masks_.begin | masks_.end, entry)) return false;
+      return Take(index, index + 1, /*keep=*/false);
+    }
+    const auto within = [=](int64_t i) { return std::clamp<int64_t>(from_the_end(i), 0, size); };
+    const int64_t from = Has(masks_.begin, entry) ? 0 : within(begin_[entry]);
+    const int64_t to = Has(masks_.end, entry) ? size : within(end_[entry]);
+    return Take(from, std::max(from, to), /*keep=*/true);
+  }
+
+  // Takes a part of the next dimension, which the result has too if `keep`.
+  bool Take(int64_t from, int64_t to, bool keep) {
+    slice_->begin[next_] = from;
+    slice_->size[next_] = to - from;
+    slice_->elements *= to - from;
+    const auto axis = static_cast<int8_t>(next_++);
+    return !keep || AddAxis(axis);
+  }
+
+  bool AddAxis(int8_t axis) {
+    if (slice_->rank == BasicSlice::kMostDims) return false;
+    slice_->axes[slice_->rank++] = axis;
+    return true;
+  }
+
+  const TensorShape& shape_;
+  const T *const begin_, *const end_, *const stride_;
+  const int entries_;
+  const SliceMasks& masks_;
+  BasicSlice* const slice_;
+  int next_ = 0;  // dimension
+};
+
 template <typename T>
 bool ReadIndices(const TensorShape& shape, const Tensor& begins, const Tensor& ends,
                  const Tensor& strides, const SliceMasks& masks, BasicSlice* slice) {
-  const T* const begin = static_cast<const T*>(begins.data());
-  const T* const end = static_cast<const T*>(ends.data());
-  const T* const stride = static_cast<const T*>(strides.data());
-  const int indices = static_cast<int>(begins.dim_size(0));
-  for (int d = 0; d < slice->dims; ++d) {
-    const int64_t size = shape.dim_size(d);
-    const int bit = d < indices ? 1 << d : 0;
-    slice->shrunk[d] = (masks.shrink_axis & bit) != 0;
-    int64_t from = 0, to = size;
-    const auto from_the_end = [size](int64_t i) { return i < 0 ? i + size : i; };
-    if (slice->shrunk[d]) {
-      from = from_the_end(begin[d]);
-      if (from < 0 || from >= size || ((masks.begin | masks.end) & bit) != 0) return false;
-      to = from + 1;
-    } else if (bit != 0) {
-      const auto within = [=](int64_t i) { return std::clamp<int64_t>(from_the_end(i), 0, size); };
-      if ((masks.begin & bit) == 0) from = within(begin[d]);
-      if ((masks.end & bit) == 0) to = std::max(from, within(end[d]));
-    }
-    if (bit != 0 && stride[d] != 1) return false;
-    slice->begin[d] = from;
-    slice->size[d] = to - from;
-    slice->elements *= to - from;
-  }
-  return true;
+  return Reader<T>(shape, begins, ends, strides, masks, slice).Read();
 }
 
 }  // namespace
@@ -55,10 +112,13 @@ SliceMasks SliceMasks::Of(const tensorflow::AttrSlice& attributes) {
 
 bool BasicSlice::Read(const TensorShape& shape, const Tensor& begins, const Tensor& ends,
                       const Tensor& strides, const SliceMasks& masks) {
+  constexpr int kMostEntries = 2 * kMostDims;
+  const bool several_ellipses = (masks.ellipsis & (masks.ellipsis - 1)) != 0;
   dims = shape.dims();
   elements = 1;
-  if (masks.ellipsis != 0 || masks.new_axis != 0 || dims > kMostDims || begins.dims() != 1 ||
-      begins.dim_size(0) > dims) {
+  rank = 0;
+  if (several_ellipses || dims > kMostDims || begins.dims() != 1 ||
+      begins.dim_size(0) > kMostEntries) {
     return false;
   }
   for (const Tensor* other : {&ends, &strides}) {
@@ -76,9 +136,7 @@ bool BasicSlice::Read(const TensorShape& shape, const Tensor& begins, const Tens
 
 TensorShape BasicSlice::ShapeOfResult() const {
   TensorShape shape;
-  for (int d = 0; d < dims; ++d) {
-    if (!shrunk[d]) shape.AddDim(size[d]);
-  }
+  for (int i = 0; i < rank; ++i) shape.AddDim(axes[i] == kNewAxis ? 1 : size[axes[i]]);
   return shape;
 }
 

@@ -17,18 +17,20 @@ struct SliceMasks {
   static SliceMasks Of(const tensorflow::AttrSlice& attributes);
 };
 
-// The values of a tensor that an index such as x[2:5, i, -1] names: indices and ranges with stride
-// one, in this order of the dimensions, and whole dimensions behind them.
+// The values of a tensor that an index such as x[2:5, i, ..., newaxis, -1] names: indices and
+// ranges with stride one, the dimensions that `...` stands for, and new ones of size one.
 //
 // Nearly all slices in loops are of this form. TensorFlow's ValidateStridedSliceOp reads them too,
 // in several hundred nanoseconds; this takes about twenty.
 struct BasicSlice {
   static constexpr int kMostDims = 8;
+  static constexpr int8_t kNewAxis = -1;
 
   int dims = 0;                               // of the tensor
   int64_t begin[kMostDims], size[kMostDims];  // of the slice in each of them
-  bool shrunk[kMostDims];                     // whether the result lacks the dimension
   int64_t elements = 1;                       // of the slice
+  int rank = 0;                               // of the result
+  int8_t axes[kMostDims];                     // of the result: a dimension of the tensor, kNewAxis
 
   // Reads the inputs of a StridedSlice of a tensor of `shape`. False, and nothing is known of the
   // slice, if it has another form or StridedSlice might report an error.

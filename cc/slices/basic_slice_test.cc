@@ -51,6 +51,19 @@ TEST(BasicSliceTest, AnIndexNamesOneRow) {
   EXPECT_EQ(slice.ShapeOfResult(), TensorShape({3}));
 }
 
+// x[..., newaxis, 1]
+TEST(BasicSliceTest, AnEllipsisAndANewAxisGiveDimensionsOfTheResult) {
+  BasicSlice slice;
+  SliceMasks masks = Shrink(4);
+  masks.ellipsis = 1;
+  masks.new_axis = 2;
+  ASSERT_TRUE(Read({4, 3, 2}, {0, 0, 1}, {0, 0, 2}, masks, &slice));
+  EXPECT_EQ(slice.ShapeOfResult(), TensorShape({4, 3, 1}));
+  EXPECT_EQ(slice.begin[2], 1);
+  EXPECT_EQ(slice.size[2], 1);
+  EXPECT_EQ(slice.elements, 12);
+}
+
 TEST(BasicSliceTest, IndicesOutOfRangeAreTheKernelsToReport) {
   BasicSlice slice;
   for (const int64_t index : {-5, 4, std::numeric_limits<int>::min()}) {
@@ -72,13 +85,13 @@ TEST(BasicSliceTest, TheGreatestAndTheLeastIndexAreOutOfRangeToo) {
 
 TEST(BasicSliceTest, OtherFormsAreNotRead) {
   BasicSlice slice;
-  const auto masks = [](int32_t SliceMasks::* mask) {
-    SliceMasks made;
-    made.*mask = 1;
-    return made;
-  };
-  EXPECT_FALSE(Read({4}, {0}, {1}, masks(&SliceMasks::ellipsis), &slice));
-  EXPECT_FALSE(Read({4}, {0}, {1}, masks(&SliceMasks::new_axis), &slice));
+  SliceMasks two_ellipses;
+  two_ellipses.ellipsis = 3;
+  EXPECT_FALSE(Read({4}, {0, 0}, {1, 1}, two_ellipses, &slice));
+  SliceMasks new_axes;
+  new_axes.new_axis = 0xff;
+  EXPECT_FALSE(Read({4}, Indices(8, 0), Indices(8, 0), new_axes, &slice))
+      << "a result of rank nine";
   EXPECT_FALSE(Read({4}, {0, 0}, {1, 1}, {}, &slice)) << "more indices than dimensions";
   EXPECT_FALSE(Read({4}, {0}, {1, 1}, {}, &slice));
   const Tensor one = VectorOf<int32_t>({1}), two = VectorOf<int32_t>({2});
@@ -123,12 +136,12 @@ struct Stock {
 TEST(BasicSliceTest, RandomSlicesAreThoseThatTensorFlowReads) {
   std::mt19937 random(7);
   const auto pick = [&](int below) { return static_cast<int>(random() % below); };
-  int read = 0, indices_read = 0;
+  int read = 0, indices_read = 0, new_axes_read = 0, ellipses_read = 0;
   for (int i = 0; i < 20'000; ++i) {
     TensorShape shape;
     const int dims = 1 + pick(4);
     for (int d = 0; d < dims; ++d) shape.AddDim(pick(5));
-    const int count = pick(dims + 1);
+    const int count = pick(dims + 3);
     Indices begin, end, strides;
     for (int d = 0; d < count; ++d) {
       begin.push_back(pick(13) - 6);
@@ -139,6 +152,8 @@ TEST(BasicSliceTest, RandomSlicesAreThoseThatTensorFlowReads) {
     masks.begin = pick(3) == 0 ? pick(1 << dims) : 0;
     masks.end = pick(3) == 0 ? pick(1 << dims) : 0;
     masks.shrink_axis = pick(2) == 0 ? pick(1 << dims) : 0;
+    masks.ellipsis = pick(3) == 0 ? 1 << pick(dims + 2) : 0;
+    masks.new_axis = pick(3) == 0 ? pick(1 << (dims + 2)) : 0;
     const Tensor begins = VectorOf<int64_t>(begin), ends = VectorOf<int64_t>(end),
                  all_strides = VectorOf<int64_t>(strides);
     BasicSlice slice;
@@ -153,9 +168,13 @@ TEST(BasicSliceTest, RandomSlicesAreThoseThatTensorFlowReads) {
     }
     ++read;
     indices_read += masks.shrink_axis != 0;
+    new_axes_read += masks.new_axis != 0;
+    ellipses_read += masks.ellipsis != 0;
   }
   EXPECT_GT(read, 5'000);
   EXPECT_GT(indices_read, 1'000);
+  EXPECT_GT(new_axes_read, 1'000);
+  EXPECT_GT(ellipses_read, 1'000);
 }
 
 }  // namespace

@@ -88,6 +88,47 @@ REGISTER_OP("StridedSlice")
     .Output("output: T")
     .Attr("T: type")
     .Attr("Index: type");
+REGISTER_OP("StridedSliceGrad")
+    .Input("shape: Index")
+    .Input("begin: Index")
+    .Input("end: Index")
+    .Input("strides: Index")
+    .Input("dy: T")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("Index: type");
+REGISTER_OP("BiasAdd").Input("value: T").Input("bias: T").Output("output: T").Attr("T: type");
+REGISTER_OP("IsFinite").Input("x: T").Output("y: bool").Attr("T: type");
+REGISTER_OP("Squeeze")
+    .Input("input: T")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("squeeze_dims: list(int) = []");
+REGISTER_OP("ConcatV2")
+    .Input("values: N * T")
+    .Input("axis: Tidx")
+    .Output("output: T")
+    .Attr("N: int >= 2")
+    .Attr("T: type")
+    .Attr("Tidx: type = DT_INT32");
+REGISTER_OP("Split")
+    .Input("split_dim: int32")
+    .Input("value: T")
+    .Output("output: num_split * T")
+    .Attr("num_split: int >= 1")
+    .Attr("T: type");
+REGISTER_OP("BroadcastTo")
+    .Input("input: T")
+    .Input("shape: Tidx")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("Tidx: type = DT_INT32");
+REGISTER_OP("Tile")
+    .Input("input: T")
+    .Input("multiples: Tmultiples")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("Tmultiples: type = DT_INT32");
 REGISTER_OP("Range")
     .Input("start: Tidx")
     .Input("limit: Tidx")

@@ -1,4 +1,4 @@
-#include "cc/loop/small_ops.h"
+#include "cc/loop/small_math.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "cc/testing/graph_under_test.h"
 #include "cc/testing/matchers.h"
+#include "cc/testing/small_op_under_test.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -26,43 +26,6 @@ using tensorflow::DT_INT32;
 using tensorflow::DT_INT64;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
-
-// The small op for a node of that op and type; without a `run` if there is none.
-SmallOp Find(const std::string& op, DataType dtype) {
-  GraphUnderTest graph;
-  const tensorflow::OpDef* def = nullptr;
-  EXPECT_TRUE(tensorflow::OpRegistry::Global()->LookUpOpDef(op, &def).ok()) << op;
-  std::vector<std::string> inputs;
-  for (int i = 0; i < (op == "AddN" ? 2 : def->input_arg_size()); ++i) {
-    inputs.push_back("x" + std::to_string(i));
-    const bool is_condition = i == 0 && (op == "Select" || op == "SelectV2");
-    graph.Placeholder(inputs.back(), is_condition ? DT_BOOL : dtype);
-  }
-  tensorflow::NodeDef& node = graph.Add("node", op, inputs);
-  if (def->attr_size() > 0) GraphUnderTest::Set(node, "T", dtype);
-  if (op == "AddN") GraphUnderTest::Set(node, "N", 2);
-  return SmallOpFor(*graph.Find("node"), tensorflow::cpu_allocator());
-}
-
-template <typename T>
-Value Number(T number) {
-  Value value;
-  value.SetScalar(number);
-  return value;
-}
-Value Of(Tensor tensor) {
-  Value value;
-  value.Set(std::move(tensor));
-  return value;
-}
-template <typename T>
-Tensor VecOf(const std::vector<T>& values) {
-  Tensor tensor(DataTypeToEnum<T>::value, TensorShape({static_cast<int64_t>(values.size())}));
-  for (size_t i = 0; i < values.size(); ++i) tensor.flat<T>()(i) = values[i];
-  return tensor;
-}
-
-bool Call(SmallOp op, std::vector<Operand> operands, Value* result) { return op(operands, result); }
 
 // ---- arithmetic against plain C++
 // ----------------------------------------------------------------
@@ -212,9 +175,9 @@ TYPED_TEST(SmallNumericTest, SignOfNegatedZeroIsKept) {
 TYPED_TEST(SmallNumericTest, OtherShapesAreTheKernels) {
   using T = TypeParam;
   const SmallOp add = Find("AddV2", DataTypeToEnum<T>::value);
-  const Tensor two = VecOf<T>({1, 2}), three = VecOf<T>({1, 2, 3}), one = VecOf<T>({1});
-  const Tensor matrix(DataTypeToEnum<T>::value, TensorShape({2, 1}));
-  const Tensor* const pairs[][2] = {{&two, &three}, {&two, &one}, {&one, &two}, {&two, &matrix}};
+  const Tensor two = VecOf<T>({1, 2}), three = VecOf<T>({1, 2, 3}), none = VecOf<T>({});
+  const Tensor matrix(DataTypeToEnum<T>::value, TensorShape({2, 3}));
+  const Tensor* const pairs[][2] = {{&two, &three}, {&two, &matrix}, {&matrix, &none}};
   for (const auto& [a, b] : pairs) {
     Value x = Of(*a), y = Of(*b), result = Of(Vec({9}));
     EXPECT_FALSE(Call(add, {{&x, true}, {&y, true}}, &result));
@@ -222,6 +185,107 @@ TYPED_TEST(SmallNumericTest, OtherShapesAreTheKernels) {
     EXPECT_EQ(x.tensor()->data(), a->data());
     EXPECT_EQ(y.tensor()->data(), b->data());
   }
+}
+
+TYPED_TEST(SmallNumericTest, ShapesAreStretchedToEachOther) {
+  using T = TypeParam;
+  const SmallOp sub = Find("Sub", DataTypeToEnum<T>::value);
+  Value column = Of(TensorOf<T>({2, 1}, {10, 20})), row = Of(VecOf<T>({1, 2, 3})), result;
+  ASSERT_TRUE(Call(sub, {{&column, true}, {&row, true}}, &result));
+  EXPECT_THAT(ValuesOf<T>(*result.tensor()), testing::ElementsAre(9, 8, 7, 19, 18, 17));
+  EXPECT_EQ(result.tensor()->shape(), TensorShape({2, 3}));
+  Value matrix = Of(std::move(*result.tensor())), differences;
+  *result.tensor() = Tensor();
+  const void* const buffer = matrix.tensor()->data();
+  Value next_row = Of(VecOf<T>({1, 2, 3}));
+  ASSERT_TRUE(Call(sub, {{&next_row, false}, {&matrix, true}}, &differences));
+  EXPECT_THAT(ValuesOf<T>(*differences.tensor()), testing::ElementsAre(-8, -6, -4, -18, -16, -14));
+  EXPECT_EQ(differences.tensor()->data(), buffer);
+}
+
+TYPED_TEST(SmallNumericTest, AResultOfTooManyElementsIsTheKernels) {
+  const DataType dtype = DataTypeToEnum<TypeParam>::value;
+  Value column = Of(Tensor(dtype, {kMostSmallElements / 2, 1})), row = Of(Tensor(dtype, {3}));
+  Value result;
+  EXPECT_FALSE(Call(Find("Add", dtype), {{&column, true}, {&row, true}}, &result));
+}
+
+// The first sum of large numbers is what the third is too small for.
+TYPED_TEST(SmallNumericTest, SeveralTermsAreAddedInTheOrderOfTheKernel) {
+  using T = TypeParam;
+  const SmallOp sum = Find("AddN", DataTypeToEnum<T>::value, 3);
+  const T large = std::is_integral_v<T> ? T(100) : std::numeric_limits<T>::max();
+  const Tensor held = VecOf<T>({1, large});
+  Value x = Of(held), y = Of(VecOf<T>({2, T(-large)})), z = Of(VecOf<T>({4, 1})), result;
+  ASSERT_TRUE(Call(sum, {{&x, true}, {&y, false}, {&z, false}}, &result));
+  EXPECT_THAT(ValuesOf<T>(*result.tensor()), testing::ElementsAre(7, 1));
+  EXPECT_THAT(ValuesOf<T>(held), testing::ElementsAre(1, large)) << "another tensor holds it";
+  // z, whose buffer may be written, changes places with x: (z + y) + x.
+  const void* const buffer = z.tensor()->data();
+  ASSERT_TRUE(Call(sum, {{&x, true}, {&y, false}, {&z, true}}, &result));
+  EXPECT_THAT(ValuesOf<T>(*result.tensor()),
+              testing::ElementsAre(7, std::is_integral_v<T> ? 1 : 0));
+  EXPECT_EQ(result.tensor()->data(), buffer);
+}
+
+TYPED_TEST(SmallNumericTest, SumsOfSeveralShapesScalarsOrMoreThanEightTermsAreTheKernels) {
+  using T = TypeParam;
+  const DataType dtype = DataTypeToEnum<T>::value;
+  Value x = Of(VecOf<T>({1})), y = Of(VecOf<T>({1, 2})), number = Number(T(1)), result;
+  EXPECT_FALSE(Call(Find("AddN", dtype, 3), {{&x, true}, {&x, true}, {&y, true}}, &result));
+  EXPECT_FALSE(
+      Call(Find("AddN", dtype, 3), {{&number, true}, {&number, true}, {&number, true}}, &result));
+  EXPECT_TRUE(Find("AddN", dtype, 8).exists());
+  EXPECT_FALSE(Find("AddN", dtype, 9).exists());
+  EXPECT_FALSE(Find("AddN", dtype, 1).exists());
+}
+
+TYPED_TEST(SmallNumericTest, ABiasIsAddedToTheLastDimension) {
+  using T = TypeParam;
+  const SmallOp add = Find("BiasAdd", DataTypeToEnum<T>::value);
+  Value x = Of(TensorOf<T>({2, 1, 2}, {1, 2, 3, 4})), bias = Of(VecOf<T>({10, 20})), result;
+  ASSERT_TRUE(Call(add, {{&x, false}, {&bias, false}}, &result));
+  EXPECT_THAT(ValuesOf<T>(*result.tensor()), testing::ElementsAre(11, 22, 13, 24));
+  EXPECT_EQ(result.tensor()->shape(), TensorShape({2, 1, 2}));
+  Value one = Of(VecOf<T>({5})), matrix = Of(TensorOf<T>({1, 2}, {1, 2}));
+  EXPECT_FALSE(Call(add, {{&x, false}, {&one, false}}, &result)) << "an error";
+  EXPECT_FALSE(Call(add, {{&x, false}, {&matrix, false}}, &result)) << "an error";
+  EXPECT_FALSE(Call(add, {{&bias, false}, {&bias, false}}, &result)) << "an error";
+}
+
+TYPED_TEST(SmallNumericTest, TensorsOfOneShapeAreAddedIntoANewOne) {
+  using T = TypeParam;
+  const SmallOp op = Find("AddV2", DataTypeToEnum<T>::value);
+  const Tensor left = VecOf<T>({1, 2}), right = VecOf<T>({10, 20});
+  Tensor sum = VecOf<T>({55});
+  EXPECT_FALSE(AddSmall(left, VecOf<T>({1}), op, &sum));
+  EXPECT_FALSE(AddSmall(left, Tensor(tensorflow::DT_HALF, {2}), op, &sum));
+  EXPECT_THAT(ValuesOf<T>(sum), testing::ElementsAre(55));
+  ASSERT_TRUE(AddSmall(left, right, op, &sum));
+  EXPECT_THAT(ValuesOf<T>(sum), testing::ElementsAre(11, 22));
+  EXPECT_THAT(ValuesOf<T>(left), testing::ElementsAre(1, 2));
+}
+
+TEST(SmallBiasTest, OfAnotherDimensionIsTheKernels) {
+  GraphUnderTest graph;
+  graph.Placeholder("x", DT_FLOAT);
+  graph.Placeholder("bias", DT_FLOAT);
+  tensorflow::NodeDef& node = graph.Add("node", "BiasAdd", {"x", "bias"});
+  GraphUnderTest::Set(node, "T", DT_FLOAT);
+  GraphUnderTest::Set(node, "data_format", "NCHW");
+  EXPECT_FALSE(SmallOpFor(*graph.Find("node"), tensorflow::cpu_allocator()).exists());
+}
+
+TEST(SmallFiniteTest, NumbersAndTensors) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  Value x = Of(Vec({0, infinity, -infinity, std::nanf(""), 1e38f})), result;
+  ASSERT_TRUE(Call(Find("IsFinite", DT_FLOAT), {{&x, true}}, &result));
+  EXPECT_THAT(ValuesOf<bool>(*result.tensor()),
+              testing::ElementsAre(true, false, false, false, true));
+  Value number = Number(-std::numeric_limits<double>::infinity());
+  bool finite = true;
+  ASSERT_TRUE(Call(Find("IsFinite", DT_DOUBLE), {{&number, true}}, &result));
+  EXPECT_TRUE(result.Get(&finite) && !finite);
 }
 
 TYPED_TEST(SmallNumericTest, EmptyTensorsStayEmpty) {
@@ -329,52 +393,6 @@ TEST(SmallLogicTest, VectorsAreTheKernels) {
   EXPECT_FALSE(Call(Find("LogicalNot", DT_BOOL), {{&x, true}}, &result));
 }
 
-TEST(SmallSelectTest, ScalarChoosesAWholeValue) {
-  for (const char* op : {"Select", "SelectV2"}) {
-    for (bool first : {false, true}) {
-      Value condition = Number(first), t = Of(Vec({1, 2})), e = Of(Vec({3, 4})), result;
-      const void* const chosen = (first ? t : e).tensor()->data();
-      ASSERT_TRUE(Call(Find(op, DT_FLOAT), {{&condition, true}, {&t, true}, {&e, true}}, &result));
-      EXPECT_THAT(*result.tensor(), TensorEq(first ? Vec({1, 2}) : Vec({3, 4})));
-      EXPECT_EQ(result.tensor()->data(), chosen);
-    }
-  }
-}
-
-TEST(SmallSelectTest, ChosenValueThatIsReadAgainIsCopied) {
-  // If the result shared the buffer, AddN would find it held and sum in another order.
-  for (const Tensor& held : {Vec({1, 2}), Tensor(5.f)}) {
-    Value condition = Number(true), t = Of(held), e = Of(held), result;
-    ASSERT_TRUE(
-        Call(Find("SelectV2", DT_FLOAT), {{&condition, true}, {&t, false}, {&e, false}}, &result));
-    EXPECT_THAT(*result.tensor(), TensorEq(held));
-    EXPECT_NE(result.tensor()->data(), held.data());
-    EXPECT_TRUE(result.LastTensor()->RefCountIsOne());
-  }
-}
-
-TEST(SmallSelectTest, ChoosesBetweenNumbersOfEachType) {
-  for (DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_INT32, DT_INT64, DT_BOOL}) {
-    EXPECT_NE(Find("SelectV2", dtype).run, nullptr);
-  }
-  Value condition = Number(false), t = Number(true), e = Of(Tensor(false)), result;
-  bool got = true;
-  ASSERT_TRUE(
-      Call(Find("SelectV2", DT_BOOL), {{&condition, true}, {&t, true}, {&e, true}}, &result));
-  EXPECT_TRUE(result.Get(&got));
-  EXPECT_FALSE(got);
-}
-
-TEST(SmallSelectTest, OtherShapesAreTheKernels) {
-  const SmallOp select = Find("SelectV2", DT_FLOAT);
-  Value yes = Number(true), conditions = Of(VecOf<bool>({true, false})), result;
-  Value number = Number(1.f), two = Of(Vec({1, 2})), three = Of(Vec({1, 2, 3}));
-  EXPECT_FALSE(Call(select, {{&yes, true}, {&number, true}, {&two, true}}, &result));
-  EXPECT_FALSE(Call(select, {{&yes, true}, {&two, true}, {&number, true}}, &result));
-  EXPECT_FALSE(Call(select, {{&yes, true}, {&two, true}, {&three, true}}, &result));
-  EXPECT_FALSE(Call(select, {{&conditions, true}, {&two, true}, {&two, false}}, &result));
-}
-
 template <typename From, typename To>
 void ExpectCast(std::vector<From> numbers) {
   GraphUnderTest graph;
@@ -420,16 +438,12 @@ TEST(SmallOpForTest, WhatIsNotExactElementByElementIsTheKernels) {
   EXPECT_EQ(Find("ZerosLike", DT_FLOAT).run, nullptr);
 }
 
-TEST(SmallOpForTest, SumsOfOtherThanTwoAndConversionsThatMayOverflowAreTheKernels) {
+TEST(SmallOpForTest, ConversionsThatMayOverflowAreTheKernels) {
   GraphUnderTest graph;
   graph.Placeholder("x", DT_FLOAT);
-  tensorflow::NodeDef& sum = graph.Add("sum", "AddN", {"x", "x", "x"});
-  GraphUnderTest::Set(sum, "N", 3);
-  GraphUnderTest::Set(sum, "T", DT_FLOAT);
   tensorflow::NodeDef& cast = graph.Add("cast", "Cast", {"x"});
   GraphUnderTest::Set(cast, "SrcT", DT_FLOAT);
   GraphUnderTest::Set(cast, "DstT", DT_INT32);
-  EXPECT_EQ(SmallOpFor(*graph.Find("sum"), tensorflow::cpu_allocator()).run, nullptr);
   EXPECT_EQ(SmallOpFor(*graph.Find("cast"), tensorflow::cpu_allocator()).run, nullptr);
 }
 

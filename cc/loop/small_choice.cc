@@ -1,0 +1,119 @@
+#include "cc/loop/small_choice.h"
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "cc/loop/broadcast.h"
+#include "cc/loop/small_target.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::DataTypeToEnum;
+using tensorflow::Tensor;
+
+using Operands = absl::Span<const Operand>;
+
+// A choice between two values of one shape by a scalar. The result is the chosen tensor if nothing
+// else holds that, else a copy, as in the kernel. Sharing the buffer instead would save the copy,
+// but change sums: AddN begins with the first input that nothing else holds.
+bool Choose(Operands operands, const SmallOp& op, Value* result) {
+  bool first;
+  if (!operands[0].value->Get(&first)) return false;
+  const Operand& chosen = operands[first ? 1 : 2];
+  const Operand& other = operands[first ? 2 : 1];
+  if (chosen.value->is_scalar() != other.value->is_scalar()) return false;
+  if (chosen.value->is_number()) {
+    if (result != chosen.value) result->Assign(chosen.value, false);
+    return true;
+  }
+  const Tensor& tensor = *chosen.value->tensor();
+  const DataType dtype = tensor.dtype();
+  const bool same_size = other.value->is_scalar() || tensor.IsSameSize(*other.value->tensor());
+  if (!IsSmall(tensor, dtype) || !same_size) return false;
+  Tensor target = Target({chosen}, dtype, tensor.shape(), op);
+  if (!target.IsInitialized()) return false;
+  if (target.data() != tensor.data()) {
+    std::memcpy(target.data(), tensor.data(), tensor.TotalBytes());
+  }
+  result->Set(std::move(target));
+  return true;
+}
+
+// A choice for each element, by a tensor of conditions.
+template <typename T>
+bool ChooseEach(Operands operands, const SmallOp& op, Value* result) {
+  constexpr DataType dtype = DataTypeToEnum<T>::value;
+  const Tensor& condition = *operands[0].value->tensor();
+  const Tensor& yes = *operands[1].value->tensor();
+  const Tensor& no = *operands[2].value->tensor();
+  if (!IsSmall(condition, tensorflow::DT_BOOL) || !IsSmall(yes, dtype) || !IsSmall(no, dtype)) {
+    return false;
+  }
+  Broadcast all;
+  if (!all.Read({&condition.shape(), &yes.shape(), &no.shape()}) || all.shape().dims() == 0 ||
+      all.elements() > kMostSmallElements) {
+    return false;
+  }
+  Tensor target = MakeSmallTensor(op, dtype, all.shape());
+  if (!target.IsInitialized()) return false;
+  T* z = static_cast<T*>(target.data());
+  const int64_t steps[] = {!all.repeats(0), !all.repeats(1), !all.repeats(2)};
+  all.ForEachRun([&](const int64_t* at) {
+    const bool* c = DataOf<bool>(condition) + at[0];
+    const T *x = DataOf<T>(yes) + at[1], *y = DataOf<T>(no) + at[2];
+    for (int64_t i = 0; i < all.run(); ++i) {
+      *z++ = *c ? *x : *y;
+      c += steps[0];
+      x += steps[1];
+      y += steps[2];
+    }
+  });
+  result->Set(std::move(target));
+  return true;
+}
+
+// Select is without broadcasting; of a vector of conditions it chooses rows.
+template <typename T>
+bool Select(Operands operands, const SmallOp& op, Value* result) {
+  if (Choose(operands, op, result)) return true;
+  const Tensor& condition = *operands[0].value->tensor();
+  return condition.IsSameSize(*operands[1].value->tensor()) &&
+         condition.IsSameSize(*operands[2].value->tensor()) && ChooseEach<T>(operands, op, result);
+}
+
+template <typename T>
+bool SelectV2(Operands operands, const SmallOp& op, Value* result) {
+  return Choose(operands, op, result) || ChooseEach<T>(operands, op, result);
+}
+
+template <typename T>
+SmallOp::Run Of(const std::string& type) {
+  if (type == "Select") return Select<T>;
+  return type == "SelectV2" ? SelectV2<T> : nullptr;
+}
+
+}  // namespace
+
+SmallOp::Run SmallChoiceFor(const tensorflow::Node& node) {
+  if (node.num_outputs() != 1) return nullptr;
+  const std::string& type = node.type_string();
+  switch (node.output_type(0)) {
+    case tensorflow::DT_BOOL:
+      return Of<bool>(type);
+    case tensorflow::DT_FLOAT:
+      return Of<float>(type);
+    case tensorflow::DT_DOUBLE:
+      return Of<double>(type);
+    case tensorflow::DT_INT32:
+      return Of<int32_t>(type);
+    case tensorflow::DT_INT64:
+      return Of<int64_t>(type);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace tensor_array_grad

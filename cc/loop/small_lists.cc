@@ -1,0 +1,133 @@
+#include "cc/loop/small_lists.h"
+
+#include <string>
+#include <utility>
+
+#include "cc/lists/list_variant.h"
+#include "cc/loop/small_math.h"
+#include "cc/loop/small_variant.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::PartialTensorShape;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+using Operands = absl::Span<const Operand>;
+
+// Reads an index of an element of `list`.
+bool GetIndex(const Operand& operand, const ListVariant& list, int64_t* index) {
+  int32_t number;
+  if (!operand.value->Get(&number) || number < 0 || number >= list.size()) return false;
+  *index = number;
+  return true;
+}
+
+bool GetItem(Operands operands, const SmallOp& op, Value* result) {
+  const ListVariant* const list = HeldBy<ListVariant>(operands[0]);
+  int64_t index;
+  if (list == nullptr || list->dtype() != op.dtype || !GetIndex(operands[1], *list, &index)) {
+    return false;
+  }
+  const ListElement element = list->Get(index);
+  if (element.kind != ListElement::kSet) return false;
+  result->Set(*element.tensor);
+  return true;
+}
+
+bool SetItem(Operands operands, const SmallOp& op, Value* result) {
+  Tensor item = *operands[2].value->tensor();  // before the list is looked at, which it may be
+  ListVariant* const list = ChangeableIn<ListVariant>(operands[0]);
+  int64_t index;
+  if (list == nullptr || list->dtype() != op.dtype || !GetIndex(operands[1], *list, &index) ||
+      !list->shape().IsCompatibleWith(item.shape())) {
+    return false;
+  }
+  list->Set(index, std::move(item));
+  result->Assign(operands[0].value, /*last=*/true);
+  return true;
+}
+
+// Whether `sizes`, an element_shape of type T, is `shape`.
+template <typename T>
+bool IsShape(const Tensor& sizes, const PartialTensorShape& shape) {
+  const T* const size = static_cast<const T*>(sizes.data());
+  if (sizes.dims() == 0) return *size == -1 && shape.unknown_rank();
+  if (sizes.dims() != 1 || sizes.dim_size(0) != shape.dims()) return false;
+  for (int d = 0; d < shape.dims(); ++d) {
+    if (size[d] != shape.dim_size(d)) return false;
+  }
+  return true;
+}
+
+bool IsShape(const Tensor& sizes, const PartialTensorShape& shape) {
+  if (sizes.dtype() == tensorflow::DT_INT32) return IsShape<int32_t>(sizes, shape);
+  return sizes.dtype() == tensorflow::DT_INT64 && IsShape<int64_t>(sizes, shape);
+}
+
+// Adds a list of one element to another. The checks of ListAccumulate's kernel pass where the two
+// are of one spec.
+bool Accumulate(Operands operands, const SmallOp& op, Value* result) {
+  enum { kList, kIndex, kItem, kElementShape, kNumElements };
+  Tensor item = *operands[kItem].value->tensor();
+  ListVariant* const list = ChangeableIn<ListVariant>(operands[kList]);
+  int64_t index;
+  int32_t size;
+  if (list == nullptr || list->dtype() != op.dtype || list->max_num_elements() != -1 ||
+      !GetIndex(operands[kIndex], *list, &index) || !operands[kNumElements].value->Get(&size) ||
+      size != list->size() || !IsShape(*operands[kElementShape].value->tensor(), list->shape()) ||
+      !list->shape().IsCompatibleWith(item.shape())) {
+    return false;
+  }
+  const ListElement before = list->Get(index);
+  Tensor sum = std::move(item);
+  if (before.kind == ListElement::kSet && !AddSmall(*before.tensor, sum, op, &sum)) return false;
+  list->Set(index, std::move(sum));
+  result->Assign(operands[kList].value, /*last=*/true);
+  return true;
+}
+
+bool Length(Operands operands, const SmallOp&, Value* result) {
+  const ListVariant* const list = HeldBy<ListVariant>(operands[0]);
+  if (list == nullptr) return false;
+  result->SetScalar(static_cast<int32_t>(list->size()));
+  return true;
+}
+
+template <typename T>
+bool ElementShape(Operands operands, const SmallOp& op, Value* result) {
+  const ListVariant* const list = HeldBy<ListVariant>(operands[0]);
+  if (list == nullptr || list->shape().unknown_rank()) return false;
+  const PartialTensorShape& shape = list->shape();
+  Tensor sizes = MakeSmallTensor(op, tensorflow::DataTypeToEnum<T>::value, {shape.dims()});
+  if (!sizes.IsInitialized()) return false;
+  for (int d = 0; d < shape.dims(); ++d) {
+    static_cast<T*>(sizes.data())[d] = static_cast<T>(shape.dim_size(d));
+  }
+  result->Set(std::move(sizes));
+  return true;
+}
+
+SmallOp::Run RunFor(const tensorflow::Node& node) {
+  const std::string& type = node.type_string();
+  if (type == "TensorListGetItem") return GetItem;
+  if (type == "TensorListSetItem") return SetItem;
+  if (type == "TensorArrayGrad>ListAccumulate") return Accumulate;
+  if (type == "TensorListLength") return Length;
+  if (type != "TensorListElementShape") return nullptr;
+  return node.output_type(0) == tensorflow::DT_INT32 ? ElementShape<int32_t>
+                                                     : ElementShape<int64_t>;
+}
+
+}  // namespace
+
+SmallOp SmallListsFor(const tensorflow::Node& node) {
+  SmallOp op;
+  op.run = RunFor(node);
+  (void)TryGetNodeAttr(node.attrs(), "element_dtype", &op.dtype);
+  return op;
+}
+
+}  // namespace tensor_array_grad

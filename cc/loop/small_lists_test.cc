@@ -1,0 +1,203 @@
+#include "cc/loop/small_lists.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cc/lists/list_variant.h"
+#include "cc/loop/small_ops.h"
+#include "cc/testing/graph_under_test.h"
+#include "cc/testing/matchers.h"
+#include "tensorflow/core/framework/variant.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::DT_FLOAT;
+using tensorflow::DT_INT32;
+using tensorflow::DT_INT64;
+using tensorflow::DT_VARIANT;
+using tensorflow::PartialTensorShape;
+using tensorflow::Tensor;
+using tensorflow::Variant;
+
+Tensor Ints(const std::vector<int32_t>& values) {
+  return TensorOf<int32_t>({static_cast<int64_t>(values.size())}, values);
+}
+
+// A list of three float vectors of two, of which that at 1 is set.
+class SmallListsTest : public testing::Test {
+ protected:
+  SmallListsTest() { list_.Set(Holding(AList({DT_FLOAT, PartialTensorShape({2}), -1}))); }
+
+  static ListVariant AList(ListSpec spec) {
+    ListVariant list(std::move(spec), 3);
+    list.Set(1, Vec({1, 2}));
+    return list;
+  }
+  static Tensor Holding(ListVariant list) {
+    Tensor tensor(DT_VARIANT, {});
+    tensor.scalar<Variant>()() = std::move(list);
+    return tensor;
+  }
+  const ListVariant& list() { return *list_.tensor()->scalar<Variant>()().get<ListVariant>(); }
+
+  static SmallOp OpFor(const std::string& op, const std::vector<DataType>& inputs,
+                       DataType element_dtype = DT_FLOAT) {
+    GraphUnderTest graph;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      names.push_back("x" + std::to_string(i));
+      graph.Placeholder(names.back(), inputs[i]);
+    }
+    tensorflow::NodeDef& node = graph.Add("node", op, names);
+    GraphUnderTest::Set(node, "element_dtype", element_dtype);
+    GraphUnderTest::Set(node, "shape_type", inputs.size() > 3 ? inputs[3] : DT_INT32);
+    return SmallOpFor(*graph.Find("node"), tensorflow::cpu_allocator());
+  }
+
+  bool Get(int32_t index, Value* result, DataType dtype = DT_FLOAT) {
+    Value at, shape;
+    at.SetScalar(index);
+    shape.Set(Ints({2}));
+    return OpFor("TensorListGetItem", {DT_VARIANT, DT_INT32, DT_INT32}, dtype)(
+        {{&list_, false}, {&at, false}, {&shape, false}}, result);
+  }
+
+  // Whether the small op set the element; list_ is then what it made.
+  bool SetItem(int32_t index, const Tensor& item, bool last = true, DataType dtype = DT_FLOAT) {
+    Value at, value, result;
+    at.SetScalar(index);
+    value.Set(item);
+    const SmallOp op = OpFor("TensorListSetItem", {DT_VARIANT, DT_INT32, dtype}, dtype);
+    const bool done = op({{&list_, last}, {&at, false}, {&value, true}}, &result);
+    if (done) list_.Assign(&result, true);
+    return done;
+  }
+
+  bool Accumulate(int32_t index, const Tensor& item, const Tensor& shape = Ints({2}),
+                  int32_t size = 3) {
+    Value at, value, sizes, count, result;
+    at.SetScalar(index);
+    value.Set(item);
+    sizes.Set(shape);
+    count.SetScalar(size);
+    const SmallOp op = OpFor("TensorArrayGrad>ListAccumulate",
+                             {DT_VARIANT, DT_INT32, DT_FLOAT, shape.dtype(), DT_INT32});
+    const bool done = op(
+        {{&list_, true}, {&at, false}, {&value, true}, {&sizes, false}, {&count, false}}, &result);
+    if (done) list_.Assign(&result, true);
+    return done;
+  }
+
+  Value list_;
+};
+
+TEST_F(SmallListsTest, AnElementThatIsSetIsRead) {
+  Value result;
+  ASSERT_TRUE(Get(1, &result));
+  EXPECT_THAT(*result.tensor(), TensorEq(Vec({1, 2})));
+  EXPECT_EQ(result.tensor()->data(), list().Get(1).tensor->data());
+}
+
+TEST_F(SmallListsTest, OtherReadsAreTheKernels) {
+  Value result;
+  EXPECT_FALSE(Get(0, &result)) << "not set";
+  EXPECT_FALSE(Get(3, &result)) << "out of range";
+  EXPECT_FALSE(Get(-1, &result)) << "out of range";
+  EXPECT_FALSE(Get(1, &result, DT_INT32)) << "of another type";
+  list_.Set(Vec({1}));
+  EXPECT_FALSE(Get(1, &result)) << "no list";
+  list_.SetScalar(1);
+  EXPECT_FALSE(Get(1, &result)) << "no list";
+  list_.Set(Tensor(DT_VARIANT, {}));
+  EXPECT_FALSE(Get(1, &result)) << "nothing in the variant";
+}
+
+TEST_F(SmallListsTest, AnElementIsSetInPlace) {
+  const ListVariant* const before = &list();
+  ASSERT_TRUE(SetItem(2, Vec({3, 4})));
+  EXPECT_EQ(&list(), before);
+  EXPECT_THAT(*list().Get(2).tensor, TensorEq(Vec({3, 4})));
+  ASSERT_TRUE(SetItem(1, Vec({5, 6})));
+  EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({5, 6})));
+}
+
+TEST_F(SmallListsTest, AListThatIsReadAgainOrHeldElsewhereIsNotChanged) {
+  EXPECT_FALSE(SetItem(2, Vec({3, 4}), /*last=*/false));
+  const Tensor held = *list_.tensor();
+  EXPECT_FALSE(SetItem(2, Vec({3, 4})));
+  EXPECT_FALSE(Accumulate(2, Vec({3, 4})));
+  EXPECT_EQ(list().Get(2).kind, ListElement::kUnset);
+}
+
+TEST_F(SmallListsTest, AListIsNotPutIntoItself) {
+  list_.Set(Holding(ListVariant(ListSpec{DT_VARIANT, {}, -1}, 1)));
+  Value at, result;
+  at.SetScalar(0);
+  const SmallOp op = OpFor("TensorListSetItem", {DT_VARIANT, DT_INT32, DT_VARIANT}, DT_VARIANT);
+  EXPECT_FALSE(op({{&list_, false}, {&at, false}, {&list_, true}}, &result));
+  EXPECT_FALSE(op({{&list_, true}, {&at, false}, {&list_, true}}, &result));
+}
+
+TEST_F(SmallListsTest, OtherItemsAreTheKernels) {
+  EXPECT_FALSE(SetItem(3, Vec({3, 4}))) << "out of range, or the list grows";
+  EXPECT_FALSE(SetItem(-1, Vec({3, 4})));
+  EXPECT_FALSE(SetItem(0, Vec({3}))) << "of another shape";
+  EXPECT_FALSE(SetItem(0, Ints({3, 4}), true, DT_INT32)) << "of another type";
+}
+
+TEST_F(SmallListsTest, AnItemIsAddedToAnElementOrTakesItsPlace) {
+  const Tensor before = *list().Get(1).tensor, item = Vec({10, 20});
+  ASSERT_TRUE(Accumulate(1, item));
+  EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({11, 22})));
+  EXPECT_THAT(before, TensorEq(Vec({1, 2}))) << "another reader has it";
+  ASSERT_TRUE(Accumulate(0, item));
+  EXPECT_EQ(list().Get(0).tensor->data(), item.data());
+  ASSERT_TRUE(Accumulate(0, item, TensorOf<int64_t>({1}, {2})));
+  EXPECT_THAT(*list().Get(0).tensor, TensorEq(Vec({20, 40})));
+}
+
+TEST_F(SmallListsTest, SumsThatChangeTheSpecOrFailAreTheKernels) {
+  const Tensor item = Vec({10, 20});
+  EXPECT_FALSE(Accumulate(3, item)) << "out of range";
+  EXPECT_FALSE(Accumulate(1, Vec({1}))) << "of another shape";
+  EXPECT_FALSE(Accumulate(1, item, Ints({3}))) << "lists of two shapes";
+  EXPECT_FALSE(Accumulate(1, item, Ints({-1}))) << "a list of vectors of any size";
+  EXPECT_FALSE(Accumulate(1, item, Ints({1, 2}))) << "of two ranks";
+  EXPECT_FALSE(Accumulate(1, item, Tensor(-1))) << "a list of any shape";
+  EXPECT_FALSE(Accumulate(1, item, Ints({2}), 4)) << "of two sizes";
+  EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({1, 2})));
+  list_.Set(Holding(AList({DT_FLOAT, PartialTensorShape({2}), 5})));
+  EXPECT_FALSE(Accumulate(1, item)) << "a sum has no bound";
+}
+
+TEST_F(SmallListsTest, ListsOfUnknownShapesAreSummedToo) {
+  list_.Set(Holding(AList({DT_FLOAT, PartialTensorShape(), -1})));
+  EXPECT_FALSE(Accumulate(1, Vec({1, 2}), Ints({2})));
+  EXPECT_TRUE(Accumulate(1, Vec({1, 2}), Tensor(-1)));
+  EXPECT_FALSE(Accumulate(1, Vec({1}), Tensor(-1))) << "the element has another shape";
+  list_.Set(Holding(AList({DT_FLOAT, PartialTensorShape({-1}), -1})));
+  EXPECT_TRUE(Accumulate(1, Vec({1, 2}), Ints({-1})));
+  EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({2, 4})));
+}
+
+TEST_F(SmallListsTest, LengthAndShapeOfTheElements) {
+  Value result;
+  int32_t length = 0;
+  ASSERT_TRUE(OpFor("TensorListLength", {DT_VARIANT})({{&list_, false}}, &result));
+  EXPECT_TRUE(result.Get(&length) && length == 3);
+  const SmallOp shape = OpFor("TensorListElementShape", {DT_VARIANT});
+  ASSERT_TRUE(shape({{&list_, false}}, &result));
+  EXPECT_THAT(ValuesOf<int32_t>(*result.tensor()), testing::ElementsAre(2));
+  list_.Set(Holding(AList({DT_FLOAT, PartialTensorShape(), -1})));
+  EXPECT_FALSE(shape({{&list_, false}}, &result)) << "a scalar says that nothing is known";
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

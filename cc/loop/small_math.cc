@@ -1,0 +1,374 @@
+#include "cc/loop/small_math.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "cc/loop/broadcast.h"
+#include "cc/loop/small_target.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DataType;
+using tensorflow::DataTypeToEnum;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+using Operands = absl::Span<const Operand>;
+
+// Integers wrap around, as they do in the kernels.
+template <typename T>
+auto Wide(T x) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    return static_cast<std::make_unsigned_t<T>>(x);
+  } else {
+    return x;
+  }
+}
+
+// clang-format off
+struct Add { template <typename T> T operator()(T a, T b) const { return static_cast<T>(Wide(a) + Wide(b)); } };
+struct Sub { template <typename T> T operator()(T a, T b) const { return static_cast<T>(Wide(a) - Wide(b)); } };
+struct Mul { template <typename T> T operator()(T a, T b) const { return static_cast<T>(Wide(a) * Wide(b)); } };
+struct Less { template <typename T> bool operator()(T a, T b) const { return a < b; } };
+struct LessEqual { template <typename T> bool operator()(T a, T b) const { return a <= b; } };
+struct Greater { template <typename T> bool operator()(T a, T b) const { return a > b; } };
+struct GreaterEqual { template <typename T> bool operator()(T a, T b) const { return a >= b; } };
+struct Equal { template <typename T> bool operator()(T a, T b) const { return a == b; } };
+struct NotEqual { template <typename T> bool operator()(T a, T b) const { return a != b; } };
+struct And { bool operator()(bool a, bool b) const { return a && b; } };
+struct Or { bool operator()(bool a, bool b) const { return a || b; } };
+struct Max { template <typename T> T operator()(T a, T b) const { return a < b ? b : a; } };
+struct Min { template <typename T> T operator()(T a, T b) const { return b < a ? b : a; } };
+// clang-format on
+
+// z[i] = F(x[i], y[i]) for n elements; an operand that repeats has one for all.
+template <typename T, typename F, typename R>
+void ComputeRun(const T* x, bool x_repeats, const T* y, bool y_repeats, int64_t n, R* z) {
+  const F f;
+  if (x_repeats) {
+    const T first = *x;
+    for (int64_t i = 0; i < n; ++i) z[i] = f(first, y[i]);
+  } else if (y_repeats) {
+    const T second = *y;
+    for (int64_t i = 0; i < n; ++i) z[i] = f(x[i], second);
+  } else {
+    for (int64_t i = 0; i < n; ++i) z[i] = f(x[i], y[i]);
+  }
+}
+
+// The result's elements are F of the operands', whose shapes may be stretched to each other.
+template <typename T, typename F>
+bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
+  using R = decltype(F()(T(), T()));
+  Tensor* const a = operands[0].value->tensor();
+  Tensor* const b = operands[1].value->tensor();
+  constexpr DataType dtype = DataTypeToEnum<T>::value;
+  constexpr DataType result_dtype = DataTypeToEnum<R>::value;
+  if (!IsSmall(*a, dtype) || !IsSmall(*b, dtype)) return false;
+  const bool a_repeats = a->dims() == 0, b_repeats = b->dims() == 0;
+  const T* const x = DataOf<T>(*a);
+  const T* const y = DataOf<T>(*b);
+  Tensor target;
+  if (a_repeats || b_repeats || a->IsSameSize(*b)) {
+    target = Target({operands[a_repeats ? 1 : 0], operands[b_repeats ? 0 : 1]}, result_dtype,
+                    a_repeats ? b->shape() : a->shape(), op);
+    if (!target.IsInitialized()) return false;
+    R* const z = static_cast<R*>(target.data());
+    ComputeRun<T, F>(x, a_repeats, y, b_repeats, target.NumElements(), z);
+  } else {
+    Broadcast pairs;
+    if (!pairs.Read({&a->shape(), &b->shape()}) || pairs.elements() > kMostSmallElements) {
+      return false;
+    }
+    target = Target({operands[0], operands[1]}, result_dtype, pairs.shape(), op);
+    if (!target.IsInitialized()) return false;
+    R* z = static_cast<R*>(target.data());
+    pairs.ForEachRun([&](const int64_t* at) {
+      ComputeRun<T, F>(x + at[0], pairs.repeats(0), y + at[1], pairs.repeats(1), pairs.run(), z);
+      z += pairs.run();
+    });
+  }
+  result->Set(std::move(target));
+  return true;
+}
+
+template <typename T, typename F>
+bool Binary(Operands operands, const SmallOp& op, Value* result) {
+  T a, b;
+  if (operands[0].value->Get(&a) && operands[1].value->Get(&b)) {
+    result->SetScalar(F()(a, b));
+    return true;
+  }
+  if (operands[0].value->is_scalar() && operands[1].value->is_scalar()) return false;
+  return BinaryOnTensors<T, F>(operands, op, result);
+}
+
+// AddN of two, which does not broadcast.
+template <typename T>
+bool AddTwo(Operands operands, const SmallOp& op, Value* result) {
+  const bool scalars = operands[0].value->is_scalar() && operands[1].value->is_scalar();
+  if (!scalars && !operands[0].value->tensor()->IsSameSize(*operands[1].value->tensor())) {
+    return false;
+  }
+  return Binary<T, Add>(operands, op, result);
+}
+
+// AddN of three to kMostInOrder, in the kernel's order: the first operand whose buffer may be
+// written changes places with the first of all; then they are added from left to right.
+constexpr int kMostInOrder = 8;  // of more the kernel adds some to each other first
+
+template <typename T>
+bool AddSeveral(Operands operands, const SmallOp& op, Value* result) {
+  const T* terms[kMostInOrder];
+  Tensor* reused = nullptr;
+  const size_t count = operands.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (operands[i].value->is_scalar()) return false;
+    Tensor* const tensor = operands[i].value->tensor();
+    if (!IsSmall(*tensor, DataTypeToEnum<T>::value) ||
+        !tensor->IsSameSize(*operands[0].value->tensor())) {
+      return false;
+    }
+    terms[i] = DataOf<T>(*tensor);
+  }
+  for (size_t i = 0; i < count && reused == nullptr; ++i) {
+    if (!MayReuse(operands[i], DataTypeToEnum<T>::value, operands[i].value->tensor()->shape())) {
+      continue;
+    }
+    reused = operands[i].value->tensor();
+    std::swap(terms[0], terms[i]);
+  }
+  const Tensor& first = *operands[0].value->tensor();
+  Tensor target = reused != nullptr ? *reused : MakeSmallTensor(op, first.dtype(), first.shape());
+  if (!target.IsInitialized()) return false;
+  T* const z = static_cast<T*>(target.data());
+  for (int64_t i = 0; i < target.NumElements(); ++i) {
+    T sum = Add()(terms[0][i], terms[1][i]);
+    for (size_t term = 2; term < count; ++term) sum = Add()(sum, terms[term][i]);
+    z[i] = sum;
+  }
+  result->Set(std::move(target));
+  return true;
+}
+
+// BiasAdd of the last dimension.
+template <typename T>
+bool AddBias(Operands operands, const SmallOp& op, Value* result) {
+  const Tensor& value = *operands[0].value->tensor();
+  const Tensor& bias = *operands[1].value->tensor();
+  if (value.dims() < 2 || bias.dims() != 1 ||
+      bias.dim_size(0) != value.dim_size(value.dims() - 1)) {
+    return false;
+  }
+  return BinaryOnTensors<T, Add>(operands, op, result);
+}
+
+// The same on scalars only.
+template <typename T, typename F>
+bool BinaryOfScalars(Operands operands, const SmallOp&, Value* result) {
+  T a, b;
+  if (!operands[0].value->Get(&a) || !operands[1].value->Get(&b)) return false;
+  result->SetScalar(F()(a, b));
+  return true;
+}
+
+// Quotients and remainders round down; a division by zero is the kernel's to report, and that of
+// the least number by -1 overflows.
+template <typename T, bool kRemainder>
+bool FloorDivide(Operands operands, const SmallOp&, Value* result) {
+  T a, b;
+  if (!operands[0].value->Get(&a) || !operands[1].value->Get(&b) || b == 0 || b == -1) return false;
+  const T remainder = a % b;
+  const bool down = remainder != 0 && (remainder < 0) != (b < 0);
+  result->SetScalar(kRemainder ? static_cast<T>(down ? remainder + b : remainder)
+                               : static_cast<T>(a / b - (down ? 1 : 0)));
+  return true;
+}
+
+template <typename T>
+bool Negate(Operands operands, const SmallOp& op, Value* result) {
+  T a;
+  if (operands[0].value->Get(&a)) {
+    result->SetScalar(static_cast<T>(-Wide(a)));
+    return true;
+  }
+  if (operands[0].value->is_scalar()) return false;
+  Tensor* const tensor = operands[0].value->tensor();
+  if (!IsSmall(*tensor, DataTypeToEnum<T>::value)) return false;
+  const T* const x = DataOf<T>(*tensor);
+  const int64_t n = tensor->NumElements();
+  Tensor target = Target({operands[0]}, tensor->dtype(), tensor->shape(), op);
+  if (!target.IsInitialized()) return false;
+  T* const z = static_cast<T*>(target.data());
+  for (int64_t i = 0; i < n; ++i) z[i] = static_cast<T>(-Wide(x[i]));
+  result->Set(std::move(target));
+  return true;
+}
+
+template <typename T>
+bool SquareOf(Operands operands, const SmallOp& op, Value* result) {
+  const Operand twice[] = {{operands[0].value, operands[0].last}, {operands[0].value, false}};
+  return Binary<T, Mul>(twice, op, result);
+}
+
+bool Not(Operands operands, const SmallOp&, Value* result) {
+  bool a;
+  if (!operands[0].value->Get(&a)) return false;
+  result->SetScalar(!a);
+  return true;
+}
+
+template <typename From, typename To>
+bool CastScalar(Operands operands, const SmallOp&, Value* result) {
+  From a;
+  if (!operands[0].value->Get(&a)) return false;
+  result->SetScalar(static_cast<To>(a));
+  return true;
+}
+
+template <typename T>
+bool Finite(Operands operands, const SmallOp& op, Value* result) {
+  if (T number; operands[0].value->Get(&number)) {
+    result->SetScalar(std::isfinite(number));
+    return true;
+  }
+  const Tensor& x = *operands[0].value->tensor();
+  if (!IsSmall(x, DataTypeToEnum<T>::value)) return false;
+  Tensor target = MakeSmallTensor(op, tensorflow::DT_BOOL, x.shape());
+  if (!target.IsInitialized()) return false;
+  std::transform(DataOf<T>(x), DataOf<T>(x) + x.NumElements(), static_cast<bool*>(target.data()),
+                 [](T number) { return std::isfinite(number); });
+  result->Set(std::move(target));
+  return true;
+}
+
+template <typename T>
+bool AddTensors(const Tensor& left, const Tensor& right, const SmallOp& op, Tensor* sum) {
+  Tensor target = MakeSmallTensor(op, left.dtype(), left.shape());
+  if (!target.IsInitialized()) return false;
+  auto* const to = static_cast<T*>(target.data());
+  ComputeRun<T, Add>(DataOf<T>(left), false, DataOf<T>(right), false, left.NumElements(), to);
+  *sum = std::move(target);
+  return true;
+}
+
+using Key = std::pair<std::string, DataType>;
+using Table = std::map<Key, SmallOp::Run>;
+
+constexpr char kSeveral[] = "AddN of several";
+
+template <typename T>
+void AddNumeric(Table* table) {
+  constexpr DataType t = DataTypeToEnum<T>::value;
+  const std::pair<const char*, SmallOp::Run> rows[] = {
+      {"Add", Binary<T, Add>},
+      {"AddV2", Binary<T, Add>},
+      {"AddN", AddTwo<T>},
+      {"Sub", Binary<T, Sub>},
+      {"Mul", Binary<T, Mul>},
+      {"Neg", Negate<T>},
+      {"Square", SquareOf<T>},
+      {"Less", Binary<T, Less>},
+      {"LessEqual", Binary<T, LessEqual>},
+      {"Greater", Binary<T, Greater>},
+      {"GreaterEqual", Binary<T, GreaterEqual>},
+      {"Equal", Binary<T, Equal>},
+      {"NotEqual", Binary<T, NotEqual>},
+      {"BiasAdd", AddBias<T>},
+      {kSeveral, AddSeveral<T>},
+  };
+  for (const auto& [op, small] : rows) (*table)[{op, t}] = small;
+}
+
+template <typename T>
+void AddIntegral(Table* table) {
+  constexpr DataType t = DataTypeToEnum<T>::value;
+  (*table)[{"Maximum", t}] = BinaryOfScalars<T, Max>;
+  (*table)[{"Minimum", t}] = BinaryOfScalars<T, Min>;
+  (*table)[{"FloorDiv", t}] = FloorDivide<T, false>;
+  (*table)[{"FloorMod", t}] = FloorDivide<T, true>;
+}
+
+const Table& Computations() {
+  static const auto* const table = [] {
+    auto* all = new Table;
+    AddNumeric<float>(all);
+    AddNumeric<double>(all);
+    AddNumeric<int32_t>(all);
+    AddNumeric<int64_t>(all);
+    AddIntegral<int32_t>(all);
+    AddIntegral<int64_t>(all);
+    (*all)[{"LogicalAnd", tensorflow::DT_BOOL}] = BinaryOfScalars<bool, And>;
+    (*all)[{"LogicalOr", tensorflow::DT_BOOL}] = BinaryOfScalars<bool, Or>;
+    (*all)[{"LogicalNot", tensorflow::DT_BOOL}] = Not;
+    (*all)[{"IsFinite", tensorflow::DT_FLOAT}] = Finite<float>;
+    (*all)[{"IsFinite", tensorflow::DT_DOUBLE}] = Finite<double>;
+    return all;
+  }();
+  return *table;
+}
+
+// Conversions that round as the hardware does and never overflow.
+SmallOp::Run CastFor(DataType from, DataType to) {
+  static const auto* const table = new std::map<std::pair<DataType, DataType>, SmallOp::Run>{
+      {{tensorflow::DT_INT32, tensorflow::DT_INT64}, CastScalar<int32_t, int64_t>},
+      {{tensorflow::DT_INT32, tensorflow::DT_FLOAT}, CastScalar<int32_t, float>},
+      {{tensorflow::DT_INT32, tensorflow::DT_DOUBLE}, CastScalar<int32_t, double>},
+      {{tensorflow::DT_INT64, tensorflow::DT_INT32}, CastScalar<int64_t, int32_t>},
+      {{tensorflow::DT_INT64, tensorflow::DT_FLOAT}, CastScalar<int64_t, float>},
+      {{tensorflow::DT_INT64, tensorflow::DT_DOUBLE}, CastScalar<int64_t, double>},
+      {{tensorflow::DT_FLOAT, tensorflow::DT_DOUBLE}, CastScalar<float, double>},
+      {{tensorflow::DT_BOOL, tensorflow::DT_INT32}, CastScalar<bool, int32_t>},
+      {{tensorflow::DT_BOOL, tensorflow::DT_INT64}, CastScalar<bool, int64_t>},
+      {{tensorflow::DT_BOOL, tensorflow::DT_FLOAT}, CastScalar<bool, float>},
+      {{tensorflow::DT_BOOL, tensorflow::DT_DOUBLE}, CastScalar<bool, double>},
+  };
+  const auto found = table->find({from, to});
+  return found == table->end() ? nullptr : found->second;
+}
+
+bool IsChannelsLast(const tensorflow::Node& node) {
+  std::string format = "NHWC";
+  (void)TryGetNodeAttr(node.attrs(), "data_format", &format);
+  return format == "NHWC";
+}
+
+}  // namespace
+
+SmallOp::Run SmallMathFor(const tensorflow::Node& node) {
+  std::string op = node.type_string();
+  if (op == "Cast") return CastFor(node.input_type(0), node.output_type(0));
+  if (op == "BiasAdd" && !IsChannelsLast(node)) return nullptr;
+  if (op == "AddN" && node.num_inputs() != 2) {
+    if (node.num_inputs() < 2 || node.num_inputs() > kMostInOrder) return nullptr;
+    op = kSeveral;
+  }
+  DataType dtype = tensorflow::DT_BOOL;  // the logical ops have no such attribute
+  (void)TryGetNodeAttr(node.attrs(), "T", &dtype);
+  const auto found = Computations().find({op, dtype});
+  return found == Computations().end() ? nullptr : found->second;
+}
+
+bool AddSmall(const Tensor& left, const Tensor& right, const SmallOp& op, Tensor* sum) {
+  if (!IsSmall(right, left.dtype()) || left.shape() != right.shape()) return false;
+  switch (left.dtype()) {
+    case tensorflow::DT_FLOAT:
+      return AddTensors<float>(left, right, op, sum);
+    case tensorflow::DT_DOUBLE:
+      return AddTensors<double>(left, right, op, sum);
+    case tensorflow::DT_INT32:
+      return AddTensors<int32_t>(left, right, op, sum);
+    case tensorflow::DT_INT64:
+      return AddTensors<int64_t>(left, right, op, sum);
+    default:
+      return false;
+  }
+}
+
+}  // namespace tensor_array_grad

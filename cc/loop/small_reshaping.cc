@@ -1,0 +1,321 @@
+#include "cc/loop/small_reshaping.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cc/loop/broadcast.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/tensor_util.h"
+#include "tensorflow/core/util/overflow.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+using Operands = absl::Span<const Operand>;
+using Results = absl::Span<Value* const>;
+
+// Makes `result` the values of `input` in another shape.
+bool SetReshaped(const Tensor& input, const TensorShape& shape, Value* result) {
+  Tensor target;
+  if (!target.CopyFrom(input, shape)) return false;
+  result->Set(std::move(target));
+  return true;
+}
+
+// Reads an axis of a tensor of `rank`; one that is negative counts from the end.
+bool GetAxis(const Value& value, int rank, int* axis) {
+  int64_t number;
+  if (!value.GetInteger(&number) || number < -rank || number >= rank) return false;
+  *axis = static_cast<int>(number < 0 ? number + rank : number);
+  return true;
+}
+
+// ---- Reshape, Squeeze, ExpandDims
+
+// The shape of `elements` values that `sizes`, of type T, asks for, where one may be -1.
+template <typename T>
+bool ReadShape(const Tensor& sizes, int64_t elements, TensorShape* shape) {
+  const T* const size = static_cast<const T*>(sizes.data());
+  int64_t known = 1;
+  int unknown = -1;
+  for (int d = 0; d < sizes.NumElements(); ++d) {
+    if (size[d] < -1 || size[d] == 0 || (size[d] == -1 && unknown >= 0)) return false;
+    if (size[d] == -1) {
+      unknown = d;
+    } else {
+      known = tensorflow::MultiplyWithoutOverflow(known, size[d]);
+      if (known < 0) return false;
+    }
+    shape->AddDim(std::max<int64_t>(size[d], 1));
+  }
+  if (unknown < 0) return known == elements;
+  shape->set_dim(unknown, elements / known);
+  return elements % known == 0;
+}
+
+bool Reshape(Operands operands, const SmallOp&, Value* result) {
+  const Tensor& sizes = *operands[1].value->tensor();
+  if (sizes.dims() != 1 || sizes.NumElements() >= TensorShape::MaxDimensions()) return false;
+  const Tensor& input = *operands[0].value->tensor();
+  TensorShape shape;
+  const bool known = sizes.dtype() == tensorflow::DT_INT32
+                         ? ReadShape<int32_t>(sizes, input.NumElements(), &shape)
+                         : ReadShape<int64_t>(sizes, input.NumElements(), &shape);
+  return known && SetReshaped(input, shape, result);
+}
+
+// Without the dimensions in op.axes, or all of size one if there are none.
+bool Squeeze(Operands operands, const SmallOp& op, Value* result) {
+  const Tensor& input = *operands[0].value->tensor();
+  const int rank = input.dims();
+  if (rank > 63) return false;
+  uint64_t wanted = op.axes.empty() ? ~uint64_t{0} : 0;
+  for (const int32_t axis : op.axes) {
+    const int d = axis < 0 ? axis + rank : axis;
+    if (d < 0 || d >= rank || input.dim_size(d) != 1) return false;
+    wanted |= uint64_t{1} << d;
+  }
+  TensorShape shape;
+  for (int d = 0; d < rank; ++d) {
+    if ((wanted >> d & 1) == 0 || input.dim_size(d) != 1) shape.AddDim(input.dim_size(d));
+  }
+  return SetReshaped(input, shape, result);
+}
+
+// A vector of integers; of one float the kernels share the buffer.
+template <typename T>
+bool VectorOf(Operands numbers, const SmallOp& op, Value* result) {
+  T values[kMostSmallOperands];
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (!numbers[i].value->Get(&values[i])) return false;
+  }
+  const auto count = static_cast<int64_t>(numbers.size());
+  Tensor target = MakeSmallTensor(op, tensorflow::DataTypeToEnum<T>::value, TensorShape({count}));
+  if (!target.IsInitialized()) return false;
+  std::copy_n(values, count, static_cast<T*>(target.data()));
+  result->Set(std::move(target));
+  return true;
+}
+
+bool VectorOfIntegers(Operands numbers, const SmallOp& op, Value* result) {
+  switch (numbers[0].value->dtype()) {
+    case tensorflow::DT_INT32:
+      return VectorOf<int32_t>(numbers, op, result);
+    case tensorflow::DT_INT64:
+      return VectorOf<int64_t>(numbers, op, result);
+    default:
+      return false;
+  }
+}
+
+bool ExpandDims(Operands operands, const SmallOp& op, Value* result) {
+  const Value& value = *operands[0].value;
+  int axis;
+  if (value.is_scalar()) {
+    return GetAxis(*operands[1].value, 1, &axis) && VectorOfIntegers(operands.first(1), op, result);
+  }
+  const Tensor& input = *operands[0].value->tensor();
+  if (!GetAxis(*operands[1].value, input.dims() + 1, &axis)) return false;
+  TensorShape shape = input.shape();
+  shape.InsertDim(axis, 1);
+  return SetReshaped(input, shape, result);
+}
+
+// ---- Pack, ConcatV2, Split
+
+// Part i of a row is `bytes` long and at `data`; there are as many rows as the dimensions before
+// the axis make.
+struct Part {
+  char* data;
+  int64_t bytes;
+};
+
+bool AreCopiedByBytes(const Tensor& tensor, int64_t parts) {
+  return tensorflow::DataTypeCanUseMemcpy(tensor.dtype()) && tensor.NumElements() > 0 &&
+         tensor.NumElements() * parts <= kMostSmallElements;
+}
+
+int64_t ElementsBefore(const TensorShape& shape, int axis) {
+  int64_t elements = 1;
+  for (int d = 0; d < axis; ++d) elements *= shape.dim_size(d);
+  return elements;
+}
+
+// Puts the parts of each row one behind the other.
+void Join(absl::Span<const Part> parts, int64_t rows, char* to) {
+  for (int64_t row = 0; row < rows; ++row) {
+    for (const Part& part : parts) {
+      std::memcpy(to, part.data + row * part.bytes, part.bytes);
+      to += part.bytes;
+    }
+  }
+}
+
+// The tensors of `operands` one behind the other in each row; result->tensor() is of `shape`.
+bool SetJoined(Operands operands, const TensorShape& shape, int64_t rows, const SmallOp& op,
+               Value* result) {
+  Tensor target = MakeSmallTensor(op, operands[0].value->dtype(), shape);
+  if (!target.IsInitialized()) return false;
+  Part parts[kMostSmallOperands];
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Tensor& tensor = *operands[i].value->tensor();
+    parts[i] = {static_cast<char*>(tensor.data()),
+                static_cast<int64_t>(tensor.TotalBytes()) / rows};
+  }
+  Join({parts, operands.size()}, rows, static_cast<char*>(target.data()));
+  result->Set(std::move(target));
+  return true;
+}
+
+// Along the new dimension op.axes[0].
+bool Pack(Operands operands, const SmallOp& op, Value* result) {
+  const Tensor& first = *operands[0].value->tensor();
+  const auto count = static_cast<int64_t>(operands.size());
+  const int rank = first.dims() + 1, axis = op.axes[0] < 0 ? op.axes[0] + rank : op.axes[0];
+  if (axis < 0 || axis >= rank) return false;
+  if (first.dims() == 0 && VectorOfIntegers(operands, op, result)) return true;
+  if (count == 1 || !AreCopiedByBytes(first, count)) return false;
+  for (const Operand& operand : operands) {
+    if (!operand.value->tensor()->IsSameSize(first)) return false;
+  }
+  TensorShape shape = first.shape();
+  shape.InsertDim(axis, count);
+  return SetJoined(operands, shape, ElementsBefore(shape, axis), op, result);
+}
+
+bool Concat(Operands operands, const SmallOp& op, Value* result) {
+  const Operands parts = operands.first(operands.size() - 1);
+  const Tensor& first = *parts[0].value->tensor();
+  int axis;
+  if (!GetAxis(*operands.back().value, first.dims(), &axis) || parts.size() < 2) return false;
+  TensorShape shape = first.shape();
+  shape.set_dim(axis, 0);
+  for (const Operand& part : parts) {
+    const Tensor& tensor = *part.value->tensor();
+    if (tensor.dims() != shape.dims() || !AreCopiedByBytes(tensor, 1)) return false;
+    for (int d = 0; d < shape.dims(); ++d) {
+      if (d != axis && tensor.dim_size(d) != shape.dim_size(d)) return false;
+    }
+    shape.set_dim(axis, shape.dim_size(axis) + tensor.dim_size(axis));
+  }
+  return shape.num_elements() <= kMostSmallElements &&
+         SetJoined(parts, shape, ElementsBefore(shape, axis), op, result);
+}
+
+// Of dimension 0 the kernel's parts share the buffer if all are aligned: left to it.
+bool Split(Operands operands, const SmallOp& op, Results results) {
+  const Tensor& input = *operands[1].value->tensor();
+  const auto count = static_cast<int64_t>(results.size());
+  int axis;
+  if (!GetAxis(*operands[0].value, input.dims(), &axis) || axis == 0 || count == 1 ||
+      !AreCopiedByBytes(input, 1) || input.dim_size(axis) % count != 0) {
+    return false;
+  }
+  TensorShape shape = input.shape();
+  shape.set_dim(axis, shape.dim_size(axis) / count);
+  const int64_t rows = ElementsBefore(shape, axis);
+  const int64_t bytes = static_cast<int64_t>(input.TotalBytes()) / (rows * count);
+  Tensor targets[kMostSmallOperands];
+  for (int64_t i = 0; i < count; ++i) {
+    targets[i] = MakeSmallTensor(op, input.dtype(), shape);
+    if (!targets[i].IsInitialized()) return false;
+    auto* to = static_cast<char*>(targets[i].data());
+    const auto* from = static_cast<const char*>(input.data()) + i * bytes;
+    for (int64_t row = 0; row < rows; ++row) {
+      std::memcpy(to + row * bytes, from + row * count * bytes, bytes);
+    }
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    if (results[i] != nullptr) results[i]->Set(std::move(targets[i]));
+  }
+  return true;
+}
+
+// ---- Tile, BroadcastTo
+
+// `input` in `shape`, where dimensions of size one are repeated. Number is as long as an element.
+template <typename Number>
+void Repeat(const Broadcast& repeated, const Tensor& input, Tensor* target) {
+  auto* to = static_cast<Number*>(target->data());
+  repeated.ForEachRun([&](const int64_t* at) {
+    const auto* from = static_cast<const Number*>(input.data()) + at[0];
+    to = repeated.repeats(0) ? std::fill_n(to, repeated.run(), *from)
+                             : std::copy_n(from, repeated.run(), to);
+  });
+}
+
+bool SetRepeated(const Tensor& input, const TensorShape& shape, const SmallOp& op, Value* result) {
+  Broadcast repeated;
+  const int64_t elements = shape.num_elements();
+  if (elements > kMostSmallElements || elements <= input.NumElements() ||
+      !tensorflow::DataTypeCanUseMemcpy(input.dtype()) ||
+      !repeated.Read({&input.shape(), &shape}) || repeated.shape() != shape) {
+    return false;
+  }
+  const int bytes = tensorflow::DataTypeSize(input.dtype());
+  if (bytes != 4 && bytes != 8) return false;
+  Tensor target = MakeSmallTensor(op, input.dtype(), shape);
+  if (!target.IsInitialized()) return false;
+  bytes == 4 ? Repeat<uint32_t>(repeated, input, &target)
+             : Repeat<uint64_t>(repeated, input, &target);
+  result->Set(std::move(target));
+  return true;
+}
+
+bool BroadcastTo(Operands operands, const SmallOp& op, Value* result) {
+  TensorShape shape;
+  return tensorflow::tensor::MakeShape(*operands[1].value->tensor(), &shape).ok() &&
+         SetRepeated(*operands[0].value->tensor(), shape, op, result);
+}
+
+// Of dimensions that have one element; other dimensions once.
+bool Tile(Operands operands, const SmallOp& op, Value* result) {
+  const Tensor& input = *operands[0].value->tensor();
+  TensorShape shape;
+  if (!tensorflow::tensor::MakeShape(*operands[1].value->tensor(), &shape).ok() ||
+      shape.dims() != input.dims()) {
+    return false;
+  }
+  for (int d = 0; d < shape.dims(); ++d) {
+    if (input.dim_size(d) == 1) continue;
+    if (shape.dim_size(d) != 1) return false;
+    shape.set_dim(d, input.dim_size(d));
+  }
+  return SetRepeated(input, shape, op, result);
+}
+
+}  // namespace
+
+SmallOp SmallReshapingFor(const tensorflow::Node& node) {
+  const std::string& type = node.type_string();
+  SmallOp op;
+  if (type == "Reshape") {
+    op.run = Reshape;
+  } else if (type == "Squeeze") {
+    op.run = Squeeze;
+    (void)TryGetNodeAttr(node.attrs(), "squeeze_dims", &op.axes);
+  } else if (type == "ExpandDims") {
+    op.run = ExpandDims;
+  } else if (type == "Pack") {
+    op.run = Pack;
+    op.axes = {0};
+    (void)TryGetNodeAttr(node.attrs(), "axis", &op.axes[0]);
+  } else if (type == "ConcatV2") {
+    op.run = Concat;
+  } else if (type == "Split") {
+    op.run_many = Split;
+  } else if (type == "BroadcastTo") {
+    op.run = BroadcastTo;
+  } else if (type == "Tile") {
+    op.run = Tile;
+  }
+  return op;
+}
+
+}  // namespace tensor_array_grad

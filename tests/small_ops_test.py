@@ -1,0 +1,227 @@
+"""Small ops in loops: what the interpreter computes itself has every bit that the kernels give it.
+
+A loop's body applies many ops to the rows of its inputs, once in one kernel and once in stock's
+executor, where no small op runs. Payloads of NaN are not compared: which of two NaN an operation
+keeps is the compiler's choice.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import tensor_array_grad
+from tensor_array_grad import _loader
+
+if not _loader.switched_off():
+    tensor_array_grad.enable()
+
+ROWS = 4
+DTYPES = (tf.float32, tf.float64, tf.int32, tf.int64)
+SPECIAL = (0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, 1e-40, 3e38)
+
+# Shapes that are stretched to each other, of few and of many elements.
+PAIRS = (
+    ([3], [3]),
+    ([], [3]),
+    ([2, 3], []),
+    ([1], [4]),
+    ([2, 3], [3]),
+    ([2, 1], [3]),
+    ([2, 1], [1, 3]),
+    ([1, 5], [4, 1]),
+    ([2, 3, 4], [4]),
+    ([2, 3, 4], [3, 1]),
+    ([2, 1, 4], [1, 3, 1]),
+    ([32, 32], [32]),
+    ([33, 32], [32]),
+)
+
+BINARY = {
+    "add": tf.add,
+    "subtract": tf.subtract,
+    "multiply": tf.multiply,
+    "less": tf.less,
+    "less_equal": tf.less_equal,
+    "greater": tf.greater,
+    "greater_equal": tf.greater_equal,
+    "equal": tf.equal,
+    "not_equal": tf.not_equal,
+    "where": lambda a, b: tf.where(a > b, a, b),
+    "where_or_zero": lambda a, b: tf.where(a > b, b, tf.zeros([], a.dtype)),
+    "where_of_a_column": lambda a, b: tf.where(tf.reduce_any(a > b), a, b),
+}
+
+
+def values(shape, dtype, seed):
+    """Random numbers, and the special ones among those of floating point."""
+    rng = np.random.default_rng(seed)
+    whole = [ROWS, *shape]
+    if not dtype.is_floating:
+        return rng.integers(-(2**31), 2**31 - 1, whole).astype(dtype.as_numpy_dtype)
+    x = rng.normal(size=whole)
+    return np.where(rng.random(whole) < 0.4, rng.choice(SPECIAL, whole), x).astype(
+        dtype.as_numpy_dtype
+    )
+
+
+def results(program, *inputs):
+    """What `program` returns for the last rows of the inputs, computed in a loop over all rows."""
+
+    @tf.function(autograph=False, reduce_retracing=False)
+    def run(*inputs):
+        def body(i, *_):
+            return i + 1, *program(*(x[i] for x in inputs))
+
+        first = [tf.zeros_like(y) for y in program(*(x[0] for x in inputs))]
+        return tf.while_loop(lambda i, *_: i < ROWS, body, (0, *first))[1:]
+
+    return [y.numpy() for y in run(*(tf.constant(x) for x in inputs))]
+
+
+@pytest.fixture(name="assert_same_bits")
+def fixture_assert_same_bits(counted):
+    """Asserts that a loop in one kernel and stock's executor compute the same."""
+
+    def check(program, *inputs, names=None):
+        got = results(program, *inputs)
+        assert counted["loops.runs"] == 1
+        compare(got, program, inputs, names)
+
+    return check
+
+
+def compare(got, program, inputs, names):
+    with tensor_array_grad.loops_in_one_kernel(False):
+        want = results(program, *inputs)
+    assert len(got) == len(want) > 0
+    for k, (one, other) in enumerate(zip(got, want, strict=True)):
+        where = str(names[k] if names else k)
+        assert (one.dtype, one.shape) == (other.dtype, other.shape), where
+        bits, wanted = one.tobytes(), other.tobytes()
+        if one.dtype.kind in "fc":
+            np.testing.assert_array_equal(np.isnan(one), np.isnan(other), err_msg=where)
+            bits, wanted = (np.where(np.isnan(x), 0, x).tobytes() for x in (one, other))
+        assert bits == wanted, f"{where}: {one} is not {other}"
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("swapped", [False, True], ids=("", "swapped"))
+def test_shapes_are_stretched_to_each_other(assert_same_bits, dtype, swapped):
+    pairs = [pair[::-1] if swapped else pair for pair in PAIRS]
+    inputs = [values(shape, dtype, k) for k, shape in enumerate(sum(pairs, ()))]
+    names = [f"{name} {a} {b}" for a, b in pairs for name in BINARY]
+
+    def program(*rows):
+        return [
+            op(a, b) for a, b in zip(rows[::2], rows[1::2], strict=True) for op in BINARY.values()
+        ]
+
+    assert_same_bits(program, *inputs, names=names)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("terms", range(2, 11))
+def test_sums_of_several_terms_are_added_in_the_order_of_the_kernel(assert_same_bits, dtype, terms):
+    inputs = [values([5], dtype, k) for k in range(terms)]
+
+    def program(*rows):
+        # Of buffers that are read again, of some that are not, and of one that two terms share.
+        fresh = [row * 3 if k % 3 == terms % 3 else row for k, row in enumerate(rows)]
+        return [
+            tf.add_n(rows),
+            tf.add_n(fresh),
+            tf.add_n([row * 2 for row in rows]),
+            tf.add_n([rows[-1], *rows[:-1]]),
+            tf.add_n([fresh[-1] * 2, *(row - 1 for row in rows[:-2]), fresh[-1]]),
+        ]
+
+    assert_same_bits(program, *inputs)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+def test_values_in_another_shape(assert_same_bits, dtype):
+    inputs = [values([2, 1, 6], dtype, 0), values([6], dtype, 1), values([6, 4], dtype, 2)]
+
+    def program(a, b, c):
+        return [
+            tf.squeeze(a, 1),
+            tf.squeeze(a[:1]),
+            tf.expand_dims(b, 0),
+            tf.expand_dims(c, -1),
+            tf.stack([b, b * 2, b]),
+            tf.stack([b, b * 2], -1),
+            tf.stack([b[0], b[1], b[2]]),
+            tf.concat([a, a * 2], 0),
+            tf.concat([c, c[:, :1]], 1),
+            tf.concat([b, b[1:3], b[:1]], -1),
+            *tf.split(c, 4, 1),
+            *tf.split(a, 3, -1),
+            *tf.split(c, 3, 0),
+            tf.tile(a, [1, 3, 1]),
+            tf.tile(c, [2, 1]),
+            tf.broadcast_to(a, [2, 5, 6]),
+            tf.broadcast_to(b, [3, 6]),
+            tf.reshape(c, [4, -1]),
+        ]
+
+    assert_same_bits(program, *inputs)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+def test_slices_and_their_gradients(assert_same_bits, dtype):
+    x, index = values([5, 3], dtype, 0), np.arange(ROWS, dtype=np.int32)
+    slices = (
+        lambda x, i: x[i],
+        lambda x, i: x[:, i - 1],
+        lambda x, i: x[i:, tf.newaxis],
+        lambda x, i: x[..., tf.newaxis],
+        lambda x, i: x[tf.newaxis, ..., i - 1],
+        lambda x, i: x[:, tf.newaxis, 1:],
+        lambda x, i: x[1:4, 2],
+        lambda x, i: x[i, :2][tf.newaxis],
+        lambda x, i: x[::2, 1],
+        lambda x, i: x[:1],
+    )
+
+    def program(x, i):
+        parts = [part(x, i % 2 + 1) for part in slices[:2]]
+        parts += [part(x, tf.constant(1)) for part in slices[2:]]
+        shape = tf.constant([5, 3])
+        gradient = tf.raw_ops.StridedSliceGrad
+        ones, masks = [1, 1], {"begin_mask": 1, "end_mask": 1}
+        grads = [
+            gradient(
+                shape=shape,
+                begin=[0, 1],
+                end=[0, 2],
+                strides=ones,
+                dy=x[:, 1],
+                **masks,
+                shrink_axis_mask=2,
+            ),
+            gradient(shape=shape, begin=[0, i % 3], end=[5, i % 3 + 1], strides=ones, dy=x[:, :1]),
+            gradient(shape=[3], begin=[0, 0], end=[0, 3], strides=ones, dy=x[:1], new_axis_mask=1),
+            gradient(shape=shape, begin=[i], end=[i + 1], strides=[1], dy=x[2], shrink_axis_mask=1),
+        ]
+        return parts + grads
+
+    assert_same_bits(program, x, index)
+
+
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64], ids=lambda dtype: dtype.name)
+def test_ops_of_floats(assert_same_bits, dtype):
+    inputs = [values([4, 6], dtype, 0), values([6], dtype, 1)]
+
+    def program(x, bias):
+        return [
+            tf.math.is_finite(x),
+            tf.math.is_finite(bias[0]),
+            tf.nn.bias_add(x, bias),
+            tf.nn.bias_add(tf.reshape(x, [2, 2, 6]) * 2.0, bias),
+            -x,
+            tf.square(x),
+        ]
+
+    assert_same_bits(program, *inputs)
