@@ -58,6 +58,8 @@ def values(shape, dtype, seed):
     """Random numbers, and the special ones among those of floating point."""
     rng = np.random.default_rng(seed)
     whole = [ROWS, *shape]
+    if dtype.is_complex:
+        return (rng.normal(size=whole) + 1j * rng.normal(size=whole)).astype(dtype.as_numpy_dtype)
     if not dtype.is_floating:
         return rng.integers(-(2**31), 2**31 - 1, whole).astype(dtype.as_numpy_dtype)
     x = rng.normal(size=whole)
@@ -121,21 +123,32 @@ def test_shapes_are_stretched_to_each_other(assert_same_bits, dtype, swapped):
     assert_same_bits(program, *inputs, names=names)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
-@pytest.mark.parametrize("terms", range(2, 11))
-def test_sums_of_several_terms_are_added_in_the_order_of_the_kernel(assert_same_bits, dtype, terms):
-    inputs = [values([5], dtype, k) for k in range(terms)]
+@pytest.mark.parametrize("dtype", [*DTYPES, tf.complex64, tf.half], ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("count", [1, 5], ids=["number", "vector"])
+@pytest.mark.parametrize("terms", [2, 3, 4, 8, 9])
+def test_sums_of_several_terms_are_added_in_the_order_of_the_kernel(
+    assert_same_bits, dtype, count, terms
+):
+    shape = [count] if count > 1 else []
+    inputs = [values(shape, dtype, k) for k in range(3)]
+    kept = tf.constant(values(shape, dtype, 4)[0])
 
-    def program(*rows):
-        # Of buffers that are read again, of some that are not, and of one that two terms share.
-        fresh = [row * 3 if k % 3 == terms % 3 else row for k, row in enumerate(rows)]
-        return [
-            tf.add_n(rows),
-            tf.add_n(fresh),
-            tf.add_n([row * 2 for row in rows]),
-            tf.add_n([rows[-1], *rows[:-1]]),
-            tf.add_n([fresh[-1] * 2, *(row - 1 for row in rows[:-2]), fresh[-1]]),
-        ]
+    def program(a, b, c):
+        factors = iter(range(2, 100))
+
+        def fresh():
+            """A term that one sum reads. Of one that several read, stock's order varies."""
+            k = next(factors)
+            return (a * k, b - k, c * k)[k % 3]
+
+        def a_sum(places):
+            # The sum begins with the first term whose buffer nothing else holds: not with what the
+            # loop keeps, nor with a term that is read twice.
+            twice = fresh()
+            made = {"f": fresh, "k": lambda: kept, "t": lambda: twice}
+            return tf.add_n([made[places[k % len(places)]]() for k in range(terms)])
+
+        return [a_sum(places) for places in ("f", "kf", "kkf", "tft", "ttf", "kttf", "ktf", "tk")]
 
     assert_same_bits(program, *inputs)
 

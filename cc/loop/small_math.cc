@@ -123,6 +123,12 @@ bool AddTwo(Operands operands, const SmallOp& op, Value* result) {
 // written changes places with the first of all; then they are added from left to right.
 constexpr int kMostInOrder = 8;  // of more the kernel adds some to each other first
 
+// Whether another operand is the same value: the kernel then has two references to the buffer.
+bool IsReadTwice(Operands operands, const Operand& operand) {
+  return std::count_if(operands.begin(), operands.end(),
+                       [&](const Operand& other) { return other.value == operand.value; }) > 1;
+}
+
 template <typename T>
 bool AddSeveral(Operands operands, const SmallOp& op, Value* result) {
   const T* terms[kMostInOrder];
@@ -138,11 +144,12 @@ bool AddSeveral(Operands operands, const SmallOp& op, Value* result) {
     terms[i] = DataOf<T>(*tensor);
   }
   for (size_t i = 0; i < count && reused == nullptr; ++i) {
-    if (!MayReuse(operands[i], DataTypeToEnum<T>::value, operands[i].value->tensor()->shape())) {
-      continue;
+    Tensor* const tensor = operands[i].value->tensor();
+    if (MayReuse(operands[i], tensor->dtype(), tensor->shape()) &&
+        !IsReadTwice(operands, operands[i])) {
+      reused = tensor;
+      std::swap(terms[0], terms[i]);
     }
-    reused = operands[i].value->tensor();
-    std::swap(terms[0], terms[i]);
   }
   const Tensor& first = *operands[0].value->tensor();
   Tensor target = reused != nullptr ? *reused : MakeSmallTensor(op, first.dtype(), first.shape());
