@@ -108,7 +108,7 @@ double ExecutorNs(const IterationCost& cost) {
     std::swap(done, before);
   }
   const double chain = (ends[kSimulated - 1] - ends[kWarmUp - 1]) / (kSimulated - kWarmUp);
-  return std::max(chain, work / cost.threads + cost.nodes * kNodeNs);
+  return work / cost.threads + chain * (1 - 1.0 / cost.threads) + cost.nodes * kNodeNs;
 }
 
 bool ExecutorWins(const IterationCost& cost) {
