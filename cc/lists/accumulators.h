@@ -118,4 +118,12 @@ class Accumulators {
 
 }  // namespace tensor_array_grad
 
+// As for ListVariant: without hashing the type's name at every Variant::get<Accumulators>().
+template <>
+inline tensorflow::TypeIndex tensorflow::TypeIndex::Make<tensor_array_grad::Accumulators>() {
+  static const char* const name = typeid(tensor_array_grad::Accumulators).name();
+  static const uint64_t hash = Hash64(name);
+  return TypeIndex(hash, name);
+}
+
 #endif  // CC_LISTS_ACCUMULATORS_H_

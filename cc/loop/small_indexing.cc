@@ -97,22 +97,25 @@ bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
     return false;
   }
   if (slice.elements == 0) return false;
-  const TensorShape shape_of_result = slice.ShapeOfResult();
   Tensor target;
   if (slice.elements == shape.num_elements()) {
-    if (!target.CopyFrom(input, shape_of_result)) return false;
+    if (!target.CopyFrom(input, slice.ShapeOfResult())) return false;
     result->Set(std::move(target));
     return true;
   }
   const Layout layout(input, slice);
   const char* const from = static_cast<const char*>(input.data()) + layout.first;
-  if (shape_of_result.dims() == 0 && SetNumber(input.dtype(), from, result)) return true;
+  if (slice.rank == 0 && SetNumber(input.dtype(), from, result)) return true;
   if (layout.run_dim == 0 && WouldShare(input, slice)) {
-    const Tensor part = input.Slice(slice.begin[0], slice.begin[0] + slice.size[0]);
-    if (!target.CopyFrom(part, shape_of_result)) return false;
+    if (slice.IsRow()) {
+      target = input.SubSlice(slice.begin[0]);
+    } else {
+      const Tensor part = input.Slice(slice.begin[0], slice.begin[0] + slice.size[0]);
+      if (!target.CopyFrom(part, slice.ShapeOfResult())) return false;
+    }
   } else {
     if (slice.elements > kMostSmallElements) return false;
-    target = MakeSmallTensor(op, input.dtype(), shape_of_result);
+    target = MakeSmallTensor(op, input.dtype(), slice.ShapeOfResult());
     if (!target.IsInitialized()) return false;
     auto* to = static_cast<char*>(target.data());
     ForEachRun(slice, layout, [&](int64_t at) {
@@ -204,11 +207,13 @@ bool AddSlices(Operands operands, const SmallOp& op, Value* result) {
   if (!sum->RefCountIsOne()) return false;
   const Tensor* inputs[kMostSmallOperands];
   for (size_t i = 0; i < operands.size(); ++i) inputs[i] = operands[i].value->tensor();
-  SliceAdder::Terms terms;
-  if (!op.adder->Read("", {inputs, operands.size()}, &terms).ok()) return false;
-  if (terms.values() > kMostSmallElements) return false;
-  const auto here = [](int64_t total, int64_t, cpu::Work work) { work(0, total); };
-  if (!SliceAdder::Add(terms, here, sum).ok()) return false;
+  if (!op.adder->AddOneRun({inputs, operands.size()}, kMostSmallElements, sum)) {
+    SliceAdder::Terms terms;
+    if (!op.adder->Read("", {inputs, operands.size()}, &terms).ok()) return false;
+    if (terms.values() > kMostSmallElements) return false;
+    const auto here = [](int64_t total, int64_t, cpu::Work work) { work(0, total); };
+    if (!SliceAdder::Add(terms, here, sum).ok()) return false;
+  }
   SliceAdder::CountInPlace();
   result->Set(*sum);
   return true;

@@ -64,6 +64,21 @@ TEST(BasicSliceTest, AnEllipsisAndANewAxisGiveDimensionsOfTheResult) {
   EXPECT_EQ(slice.elements, 12);
 }
 
+TEST(BasicSliceTest, ARowHasAllOtherDimensionsInTheirPlaces) {
+  BasicSlice slice;
+  ASSERT_TRUE(Read({4, 3, 1}, {1}, {2}, Shrink(1), &slice));
+  EXPECT_TRUE(slice.IsRow());
+  ASSERT_TRUE(Read({4, 3, 1}, {1}, {2}, {}, &slice));
+  EXPECT_FALSE(slice.IsRow());
+  // x[1, newaxis, :, 0]: of the rank of a row, with the ones elsewhere.
+  SliceMasks masks = Shrink(1 | 8);
+  masks.new_axis = 2;
+  masks.begin = masks.end = 4;
+  ASSERT_TRUE(Read({4, 3, 1}, {1, 0, 0, 0}, {2, 0, 0, 1}, masks, &slice));
+  EXPECT_EQ(slice.ShapeOfResult(), TensorShape({1, 3}));
+  EXPECT_FALSE(slice.IsRow());
+}
+
 TEST(BasicSliceTest, IndicesOutOfRangeAreTheKernelsToReport) {
   BasicSlice slice;
   for (const int64_t index : {-5, 4, std::numeric_limits<int>::min()}) {

@@ -26,6 +26,7 @@ class SliceAddends {
                          SliceAddends* addends);
 
   int size() const { return static_cast<int>(ops_.size()); }
+  const SliceGradientOp& op(int addend) const { return ops_[addend]; }
 
   // Appends the terms of addend number `addend`, whose inputs begin with number *input, and moves
   // that on.
@@ -73,6 +74,12 @@ class SliceAdder {
   // Adds `terms`, which Read made for this sum, in place. Changes nothing on error: the only one is
   // that memory runs out.
   static absl::Status Add(const Terms& terms, cpu::ParallelFor run, tensorflow::Tensor* sum);
+
+  // Adds the only addend in place, if its values follow each other in the sum and are at most
+  // `most` numbers of float, double, int32 or int64. False, and nothing has changed, if they are
+  // not.
+  bool AddOneRun(absl::Span<const tensorflow::Tensor* const> inputs, int64_t most,
+                 tensorflow::Tensor* sum) const;
 
   // Counts a sum that was changed in place of a copy.
   static void CountInPlace();

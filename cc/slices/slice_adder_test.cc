@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/attr_value_util.h"
 #include "tensorflow/core/framework/node_def.pb.h"
+#include "tensorflow/core/framework/tensor_util.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -113,6 +115,112 @@ TEST_F(SliceAdderTest, AttributesThatDoNotFitAreErrors) {
   EXPECT_THAT(Add(), Fails(absl::StatusCode::kInvalidArgument, "The addends need 5 inputs, not 6"));
   addends_ = {"no NodeDef"};
   EXPECT_THAT(Add(), Fails(absl::StatusCode::kInvalidArgument, "no NodeDef"));
+}
+
+// What AddOneRun adds, and what is added otherwise, for an addend with these inputs.
+class OneRunTest : public testing::Test {
+ protected:
+  // Whether it was one run. Both sums are equal then, and `sum` is unchanged if not.
+  bool Add(const NodeDef& addend, std::vector<Tensor> inputs, const Tensor& sum,
+           int64_t most = 1000) {
+    NodeDef node;
+    tensorflow::SetAttrValue(std::vector<std::string>{addend.SerializeAsString()},
+                             &(*node.mutable_attr())["addends"]);
+    tensorflow::SetAttrValue(0, &(*node.mutable_attr())["before"]);
+    SliceAdder adder;
+    EXPECT_OK(
+        SliceAdder::Of(tensorflow::AttrSlice(node), static_cast<int>(inputs.size()) + 1, &adder));
+    std::vector<const Tensor*> all{&sum};
+    for (const Tensor& input : inputs) all.push_back(&input);
+    Tensor one = tensorflow::tensor::DeepCopy(sum), other = tensorflow::tensor::DeepCopy(sum);
+    const int64_t rows = ReadCounters()["slice_sums.rows"];
+    const bool found = adder.AddOneRun(all, most, &one);
+    EXPECT_EQ(ReadCounters()["slice_sums.rows"], rows + (found ? 1 : 0));
+    SliceAdder::Terms terms;
+    const absl::Status read = adder.Read("", all, &terms);
+    if (!found) {
+      EXPECT_THAT(one, TensorEq(sum));
+      return false;
+    }
+    EXPECT_OK(read);
+    EXPECT_OK(SliceAdder::Add(terms, Here, &other));
+    EXPECT_THAT(one, TensorEq(other));
+    return true;
+  }
+
+  int Pick(int below) { return static_cast<int>(random_() % below); }
+  Tensor Random(const TensorShape& shape) {
+    Tensor tensor(tensorflow::DT_FLOAT, shape);
+    for (int64_t i = 0; i < tensor.NumElements(); ++i) {
+      static_cast<float*>(tensor.data())[i] = static_cast<float>(Pick(100)) / 7;
+    }
+    return tensor;
+  }
+
+  std::mt19937 random_{3};
+};
+
+TEST_F(OneRunTest, RandomSlicesAddWhatTheirTermsDo) {
+  int found = 0;
+  for (int i = 0; i < 4'000; ++i) {
+    std::vector<int32_t> sizes, begin, end, ones;
+    TensorShape whole, part;
+    int32_t shrink = 0;
+    for (int d = 0, dims = 1 + Pick(3); d < dims; ++d) {
+      const int size = 1 + Pick(3), from = Pick(size);
+      const bool shrunk = Pick(2) == 0;
+      const int to = shrunk ? from + 1 : from + 1 + Pick(size - from);
+      sizes.push_back(size);
+      begin.push_back(from);
+      end.push_back(to);
+      ones.push_back(1);
+      whole.AddDim(size);
+      if (!shrunk) part.AddDim(to - from);
+      shrink |= shrunk ? 1 << d : 0;
+    }
+    NodeDef addend;
+    addend.set_op("StridedSliceGrad");
+    tensorflow::SetAttrValue(shrink, &(*addend.mutable_attr())["shrink_axis_mask"]);
+    found +=
+        Add(addend, {Ints(sizes), Ints(begin), Ints(end), Ints(ones), Random(part)}, Random(whole));
+  }
+  EXPECT_GT(found, 2'000);
+  EXPECT_LT(found, 3'900) << "some have several runs";
+}
+
+TEST_F(OneRunTest, RandomRowsAddWhatTheirTermsDo) {
+  int found = 0;
+  NodeDef addend;
+  addend.set_op("UnsortedSegmentSum");
+  for (int i = 0; i < 2'000; ++i) {
+    const int rows = 1 + Pick(4), ids = 1 + Pick(2);
+    TensorShape whole({rows}), data;
+    std::vector<int32_t> id;
+    for (int k = 0; k < ids; ++k) id.push_back(Pick(rows + 1) - 1);
+    const bool scalar = ids == 1 && Pick(2) == 0;
+    if (!scalar) data.AddDim(ids);
+    for (int d = Pick(3); d > 0; --d) {
+      const int size = 1 + Pick(3);
+      whole.AddDim(size);
+      data.AddDim(size);
+    }
+    found +=
+        Add(addend, {Random(data), scalar ? Tensor(id[0]) : Ints(id), Tensor(rows)}, Random(whole));
+  }
+  EXPECT_GT(found, 500);
+  EXPECT_LT(found, 1'500) << "some have several rows, and some a negative index";
+}
+
+TEST_F(OneRunTest, OtherAddendsAreNone) {
+  NodeDef addend;
+  addend.set_op("UnsortedSegmentSum");
+  const Tensor sum = Vec({1, 2, 3}), row = Vec({10});
+  EXPECT_TRUE(Add(addend, {row, Ints({1}), Tensor(3)}, sum));
+  EXPECT_FALSE(Add(addend, {row, Ints({1}), Tensor(3)}, sum, /*most=*/0));
+  EXPECT_FALSE(Add(addend, {row, Ints({1}), Tensor(2)}, sum)) << "of another shape";
+  EXPECT_FALSE(Add(addend, {row, Ints({3}), Tensor(3)}, sum)) << "out of range";
+  EXPECT_FALSE(Add(addend, {TensorOf<double>({1}, {10}), Ints({1}), Tensor(3)}, sum));
+  EXPECT_FALSE(Add(addend, {Vec({10, 20}), Ints({1}), Tensor(3)}, sum)) << "an error";
 }
 
 }  // namespace

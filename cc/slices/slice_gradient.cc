@@ -362,6 +362,58 @@ absl::Status RequireDtypes(const SliceGradientOp& op, Inputs inputs) {
   return absl::OkStatus();
 }
 
+// ---- one run
+
+bool IsShape(const Tensor& sizes, const TensorShape& shape) {
+  if (sizes.dims() != 1 || sizes.NumElements() != shape.dims()) return false;
+  for (int d = 0; d < shape.dims(); ++d) {
+    if (IntAt(sizes, d) != shape.dim_size(d)) return false;
+  }
+  return true;
+}
+
+// The gradient of a slice that has one index of each dimension up to some one, of which it has a
+// range, and all of those behind.
+const Tensor* ReadRunOfSlice(const SliceMasks& masks, Inputs inputs, const TensorShape& whole,
+                             int64_t* first) {
+  enum { kShape, kBegin, kEnd, kStrides, kDy };
+  const Tensor& dy = *inputs[kDy];
+  BasicSlice slice;
+  if (!IsShape(*inputs[kShape], whole) ||
+      !slice.Read(whole, *inputs[kBegin], *inputs[kEnd], *inputs[kStrides], masks) ||
+      slice.ShapeOfResult() != dy.shape()) {
+    return nullptr;
+  }
+  *first = 0;
+  int64_t step = 1;
+  bool inside = true;  // of the run
+  for (int d = slice.dims - 1; d >= 0; --d) {
+    if (!inside && slice.size[d] != 1) return nullptr;
+    inside = inside && slice.IsWhole(d, whole);
+    *first += slice.begin[d] * step;
+    step *= whole.dim_size(d);
+  }
+  return &dy;
+}
+
+// The sum of segments, of which there is one row: the gradient of a gather of one index.
+const Tensor* ReadRunOfSegment(Inputs inputs, const TensorShape& whole, int64_t* first) {
+  const Tensor &data = *inputs[kData], &ids = *inputs[kIds], &count = *inputs[kNumSegments];
+  if (ids.NumElements() != 1 || count.dims() != 0 || whole.dims() == 0 ||
+      IntAt(count, 0) != whole.dim_size(0) || data.dims() != ids.dims() + whole.dims() - 1) {
+    return nullptr;
+  }
+  int64_t width = 1;
+  for (int d = 0; d < data.dims(); ++d) {
+    const int behind = d - ids.dims() + 1;  // the dimension of the whole
+    if (data.dim_size(d) != (behind < 1 ? 1 : whole.dim_size(behind))) return nullptr;
+    width *= data.dim_size(d);
+  }
+  const int64_t row = IntAt(ids, 0);
+  *first = row * width;
+  return row >= 0 && row < whole.dim_size(0) ? &data : nullptr;
+}
+
 }  // namespace
 
 absl::Status AllocateValues(tensorflow::DataType dtype, const TensorShape& shape, Tensor* values) {
@@ -423,6 +475,16 @@ absl::Status ReadSliceGradient(const SliceGradientOp& op, Inputs inputs, SliceGr
       gradient->values = Tensor(inputs[0]->dtype(), TensorShape({0}));
       return absl::OkStatus();
   }
+}
+
+const Tensor* ReadOneRun(const SliceGradientOp& op, Inputs inputs, const TensorShape& whole,
+                         int64_t* first) {
+  if (op.kind == SliceGradientOp::kStridedSlice) {
+    return ReadRunOfSlice(op.masks, inputs, whole, first);
+  }
+  const bool moved = op.transposed || op.reshaped;
+  return op.kind == SliceGradientOp::kSegmentSum && !moved ? ReadRunOfSegment(inputs, whole, first)
+                                                           : nullptr;
 }
 
 }  // namespace tensor_array_grad

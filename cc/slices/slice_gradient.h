@@ -55,6 +55,13 @@ absl::Status ReadSliceGradient(const SliceGradientOp& op,
                                absl::Span<const tensorflow::Tensor* const> inputs,
                                SliceGradient* gradient);
 
+// What the op would output, if that is zeros of shape `whole` but for values that follow each other
+// in it: sets *first to where they begin and returns the input that has them. Null for any other
+// output; costs a tenth of ReadSliceGradient.
+const tensorflow::Tensor* ReadOneRun(const SliceGradientOp& op,
+                                     absl::Span<const tensorflow::Tensor* const> inputs,
+                                     const tensorflow::TensorShape& whole, int64_t* first);
+
 // Makes `values` a tensor in host memory, uninitialised. ResourceExhausted if memory runs out.
 absl::Status AllocateValues(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
                             tensorflow::Tensor* values);
