@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import linecache
 import re
+import unittest.mock
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.ops import control_flow_ops, while_v2
 
 from tests.random_loops import LoopProgram, Ran, random_loop
 
@@ -19,13 +22,14 @@ from tests.random_loops import LoopProgram, Ran, random_loop
 _COUNTED = "loops."
 
 
-def run_seed(seed: int, hand_back: int | None = None) -> Ran:
+def run_seed(seed: int, hand_back: int | None = None, in_sequence: bool = False) -> Ran:
     """Runs the program of that number.
 
     Args:
       seed: The number.
       hand_back: After how many iterations each loop is handed back to stock's ops; -1 where that
         is the library's choice, None to leave the setting alone.
+      in_sequence: Whether no iteration of a loop begins before the one before has ended.
 
     Returns:
       What became of it.
@@ -35,10 +39,27 @@ def run_seed(seed: int, hand_back: int | None = None) -> Ran:
 
         _loader.bind().set_hand_back_after(hand_back)
     before = _counters()
-    ran = run_program(random_loop(seed))
+    with loops_in_sequence() if in_sequence else contextlib.nullcontext():
+        ran = run_program(random_loop(seed))
     now = _counters()
     ran.counters = {name: count - before.get(name, 0) for name, count in now.items()}
     return ran
+
+
+@contextlib.contextmanager
+def loops_in_sequence() -> Iterator[None]:
+    """All loops that are built inside have `parallel_iterations=1`, whatever their program says."""
+    with contextlib.ExitStack() as stack:
+        for place, name in ((while_v2, "while_loop"), (control_flow_ops, "WhileContext")):
+            build = functools.partial(_with_one_iteration, getattr(place, name))
+            stack.enter_context(unittest.mock.patch.object(place, name, build))
+        yield
+
+
+def _with_one_iteration(build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    bound = inspect.signature(build).bind(*args, **kwargs)
+    bound.arguments["parallel_iterations"] = 1
+    return build(*bound.args, **bound.kwargs)
 
 
 def _counters() -> dict[str, int]:

@@ -125,6 +125,19 @@ def test_stock_gives_a_gradient_if_it_gives_each_element_in_some_run(got, given)
     assert random_loops.given_by_stock(got, runs) is given
 
 
+def test_a_run_of_stock_one_iteration_after_the_other_is_a_run_of_stock():
+    for in_sequence, found in (([1.5], []), ([2.5], ["value"])):
+        tally = Tally()
+        lines = tally.add(
+            _program(),
+            Ran(values=[np.array([1.5])]),
+            Ran(values=[np.array([1.0])]),
+            stock_in_sequence=lambda values=in_sequence: Ran(values=[np.array(values)]),
+        )
+        assert [line.split("s[")[0] for line in lines] == found
+        assert tally.unsteady == (not found)
+
+
 def test_only_last_bits_of_gradients_are_looked_for_in_other_runs_of_stock():
     asked = []
 

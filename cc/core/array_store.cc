@@ -383,10 +383,10 @@ absl::Status ArrayStore::Freeze(const TensorShape& prefix, ArrayOptions* gradien
 
 int64_t ArrayStore::TotalBytes() const {
   MutexLock lock(&mu_);
-  int64_t bytes = 0;
+  size_t bytes = 0;
   slots_.ForEach([&bytes](const Slot& slot) { bytes += slot.value.TotalBytes(); });
   for (const Block& block : blocks_) bytes += block.value().TotalBytes();
-  return bytes;
+  return static_cast<int64_t>(bytes);
 }
 
 }  // namespace tensor_array_grad

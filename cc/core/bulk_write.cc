@@ -76,8 +76,8 @@ absl::Status ArrayStore::Scatter(absl::Span<const int32_t> indices, const Tensor
   if (value.dims() == 0) return errors::UnstackRank(name_, value.shape());
   if (value.dim_size(0) >= kMaxSize) return errors::UnstackDim0(name_, value.dim_size(0));
   TF_RETURN_IF_ERROR(CheckOpen());
-  if (static_cast<int64_t>(indices.size()) != value.dim_size(0)) {
-    return errors::UnstackLength(name_, indices.size(), value.dim_size(0));
+  if (const auto count = static_cast<int64_t>(indices.size()); count != value.dim_size(0)) {
+    return errors::UnstackLength(name_, count, value.dim_size(0));
   }
   TensorShape row = value.shape();
   if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name_, "A row");
@@ -95,7 +95,7 @@ absl::Status ArrayStore::Split(const Tensor& value, absl::Span<const int64_t> le
   std::vector<int64_t> starts = {0};
   starts.reserve(lengths.size() + 1);
   for (size_t i = 0; i < lengths.size(); ++i) {
-    if (lengths[i] < 0) return errors::NegativeLength(name_, i, lengths[i]);
+    if (lengths[i] < 0) return errors::NegativeLength(name_, static_cast<int64_t>(i), lengths[i]);
     int64_t end;
     if (__builtin_add_overflow(starts.back(), lengths[i], &end)) {
       return errors::ResultTooLarge(name_, "The value of these lengths");
@@ -105,8 +105,8 @@ absl::Status ArrayStore::Split(const Tensor& value, absl::Span<const int64_t> le
   if (starts.back() != value.dim_size(0)) {
     return errors::SplitSum(name_, starts.back(), value.shape());
   }
-  if (static_cast<int64_t>(lengths.size()) > kMaxSize) {
-    return errors::CannotGrow(name_, lengths.size() - 1);
+  if (const auto count = static_cast<int64_t>(lengths.size()); count > kMaxSize) {
+    return errors::CannotGrow(name_, count - 1);
   }
   TensorShape row = value.shape();
   if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name_, "A piece");

@@ -18,7 +18,7 @@ void Release(Tensor tensor) {
   if (waiting != nullptr) {
     try {
       waiting->push_back(std::move(tensor));
-    } catch (const std::bad_alloc&) {
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
       // `tensor` goes now, one level down.
     }
     return;

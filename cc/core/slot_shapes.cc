@@ -7,10 +7,10 @@ namespace tensor_array_grad {
 
 using tensorflow::TensorShape;
 
-void SlotShapes::Record(int64_t begin, int64_t count, TensorShape shape) {
+void SlotShapes::Record(int64_t begin, int64_t count, const TensorShape& shape) {
   MutexLock lock(&mu_);
   MakeRoom(begin, count, 1);
-  Note({{begin, count}}, std::move(shape));
+  Note({{begin, count}}, shape);
 }
 
 void SlotShapes::MakeRoom(int64_t begin, int64_t count, size_t shapes) {
@@ -21,14 +21,14 @@ void SlotShapes::MakeRoom(int64_t begin, int64_t count, size_t shapes) {
   }
 }
 
-void SlotShapes::Note(absl::Span<const Run> runs, TensorShape shape) {
+void SlotShapes::Note(absl::Span<const Run> runs, const TensorShape& shape) {
   bool listed = false;  // whether `shape` is the last of shapes_
   for (const Run& run : runs) {
     for (int64_t i = run.begin; i < run.begin + run.count; ++i) {
       Entry* slot = entries_.Find(i);
       if (slot->epoch != 0) continue;
       if (!listed && (shapes_.empty() || shapes_.back().shape != shape)) {
-        shapes_.push_back({std::move(shape), now_});
+        shapes_.push_back({shape, now_});
       }
       listed = true;
       *slot = {now_, static_cast<uint32_t>(shapes_.size() - 1)};
@@ -61,7 +61,7 @@ void SlotShapes::Recording::Commit() {
     MutexLock lock(&shapes_.mu_);
     const Run* run = runs_.data();
     for (Group& group : groups_) {
-      shapes_.Note({run, group.runs}, std::move(group.shape));
+      shapes_.Note({run, group.runs}, group.shape);
       run += group.runs;
     }
   }

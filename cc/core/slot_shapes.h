@@ -36,7 +36,8 @@ class SlotShapes {
 
   // Notes that slots [begin, begin + count) hold `shape`. A slot's first shape stays. O(count).
   // Throws std::bad_alloc, having noted nothing.
-  void Record(int64_t begin, int64_t count, tensorflow::TensorShape shape) ABSL_LOCKS_EXCLUDED(mu_);
+  void Record(int64_t begin, int64_t count, const tensorflow::TensorShape& shape)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Slots [begin, begin + count).
   struct Run {
@@ -99,7 +100,7 @@ class SlotShapes {
   void MakeRoom(int64_t begin, int64_t count, size_t shapes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void GiveBackRoom(size_t shapes) ABSL_LOCKS_EXCLUDED(mu_);
   // Record, for all of `runs`. Requires: MakeRoom for each run and one shape.
-  void Note(absl::Span<const Run> runs, tensorflow::TensorShape shape)
+  void Note(absl::Span<const Run> runs, const tensorflow::TensorShape& shape)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::shared_ptr<const SlotShapes> base_;

@@ -29,8 +29,8 @@ __attribute__((noinline)) void AddRange(const T* left, const T* right, T* out, i
   for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(left[i] + right[i]);
 }
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define TAG_WIDE __attribute__((noinline))  // the sanitizers start after the loader picks versions
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || defined(__clang__)
+#define TAG_WIDE __attribute__((noinline))  // the sanitizers start after the loader picks one
 #else
 #define TAG_WIDE __attribute__((noinline, target_clones("avx512f", "avx2", "default")))
 #endif
@@ -242,7 +242,7 @@ void TakeRows(const Box& box, absl::Span<const int64_t> starts, ParallelFor run,
 }
 
 void Zero(ParallelFor run, Tensor* out) {
-  const int64_t bytes = out->TotalBytes();
+  const auto bytes = static_cast<int64_t>(out->TotalBytes());
   char* const to = Values<char>(out);
   run(bytes, /*cost=*/1,
       [to](int64_t begin, int64_t end) { std::memset(to + begin, 0, end - begin); });

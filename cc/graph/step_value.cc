@@ -221,7 +221,7 @@ absl::StatusOr<Source> StepValueBuilder::Build(Source value) {
   if (const auto outside = FromOutside(value)) return BringIn(*outside);
   if (node->IsIdentity()) return Again(InputOf(*node, 0));
   if (AsksAList(*node)) {
-    const auto before = Copy(*node, {*ListOutside(*node)});
+    const auto before = Copy(*node, {*ListOutside(*node)});  // NOLINT: AsksAList says it has one
     return before.ok() ? BringIn(*before) : before;
   }
   std::vector<Source> inputs;

@@ -58,7 +58,7 @@ class PushAccumulatorsOp : public CheapListKernel {
  protected:
   absl::Status Run(OpKernelContext* ctx) override {
     const int count = ctx->num_inputs() - 1;
-    const Accumulators* before;
+    const Accumulators* before = nullptr;
     TF_RETURN_IF_ERROR(GetAccumulators(ctx, count, &before));
     AccumulatorRow::Values row;
     row.reserve(count);
@@ -81,7 +81,7 @@ class PopAccumulatorsOp : public CheapListKernel {
  protected:
   absl::Status Run(OpKernelContext* ctx) override {
     const int count = ctx->num_outputs() - 1;
-    const Accumulators* before;
+    const Accumulators* before = nullptr;
     TF_RETURN_IF_ERROR(GetAccumulators(ctx, count, &before));
     for (int i = 0; i < count; ++i) {
       TF_RETURN_IF_ERROR(CheckDtypes(ctx->expected_output_dtype(1 + i), before->specs()[i].dtype));

@@ -21,8 +21,8 @@ absl::Status CheckHandle(OpKernelContext* ctx, const ResourceHandle& handle) {
                                                    " located in device ", handle.device(),
                                                    " from device ", device));
   }
-  static const uint64_t kOurs = tensorflow::TypeIndex::Make<ArrayResource>().hash_code();
-  if (handle.hash_code() == kOurs) return absl::OkStatus();
+  static const uint64_t ours = tensorflow::TypeIndex::Make<ArrayResource>().hash_code();
+  if (handle.hash_code() == ours) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "Trying to access a handle's resource using the wrong type. The handle ", handle.name(),
       " points to a resource of type '", handle.maybe_type_name(),

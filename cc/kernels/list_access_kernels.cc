@@ -8,7 +8,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DataTypeString;
 using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::PartialTensorShape;

@@ -273,7 +273,7 @@ class PushBackBatchOp : public ListKernel {
       const int64_t size = longer.size();
       longer.Resize(size + 1);
       longer.Set(size, std::move(value));
-      out->vec<Variant>()(i) = std::move(longer);
+      out->vec<Variant>()(static_cast<int64_t>(i)) = std::move(longer);
     }
     return absl::OkStatus();
   }

@@ -279,7 +279,7 @@ absl::Status RowCutter::Start(OpKernelContext* ctx, const Tensor& tensor, const 
   std::vector<int64_t> counts(lengths == nullptr ? tensor.dim_size(0) : lengths->NumElements(),
                               row);
   for (size_t i = 0; lengths != nullptr && i < counts.size(); ++i) {
-    counts[i] *= lengths->vec<int64_t>()(i);
+    counts[i] *= lengths->vec<int64_t>()(static_cast<int64_t>(i));
   }
   return Spread(counts);
 }

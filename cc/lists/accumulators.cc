@@ -1,6 +1,7 @@
 #include "cc/lists/accumulators.h"
 
 #include <memory>
+#include <utility>
 
 #include "cc/core/block_pool.h"
 #include "cc/core/release.h"
@@ -19,7 +20,7 @@ namespace registration = tensorflow::variant_op_registry_fn_registration;
 static_assert(Variant::CanInlineType<Accumulators>(), "accumulators must need no allocation");
 
 absl::Status DeviceCopy(const Accumulators& from, Accumulators* to,
-                        tensorflow::UnaryVariantOpRegistry::AsyncTensorDeviceCopyFn copy) {
+                        const Accumulators::CopyFunction& copy) {
   return Accumulators::Copy(from, copy, to);
 }
 
@@ -73,7 +74,7 @@ void AccumulatorRow::Unref() {
 
 void AccumulatorRow::Free() {
   for (Tensor& value : places()) {
-    if (OwnsOthers(value.dtype())) Release(std::move(value));
+    if (OwnsOthers(value.dtype())) Release(std::exchange(value, Tensor()));
     value.~Tensor();
   }
   this->~AccumulatorRow();

@@ -19,9 +19,9 @@ int64_t SizeAt(const TensorShape& shape, int d, int rank) {
 bool Broadcast::Read(std::initializer_list<const TensorShape*> operands) {
   operands_ = static_cast<int>(operands.size());
   int rank = 0;
-  const TensorShape* longest = nullptr;
+  const TensorShape* longest = *operands.begin();
   for (const TensorShape* shape : operands) {
-    if (longest == nullptr || shape->num_elements() > longest->num_elements() ||
+    if (shape->num_elements() > longest->num_elements() ||
         (shape->num_elements() == longest->num_elements() && shape->dims() > longest->dims())) {
       longest = shape;
     }

@@ -19,7 +19,7 @@ class Broadcast {
   static constexpr int kMostOperands = 3, kMostDims = 8;
 
   // False if the shapes do not go together, a shape has no elements or more than kMostDims
-  // dimensions. Requires: at most kMostOperands shapes.
+  // dimensions. Requires: one to kMostOperands shapes.
   bool Read(std::initializer_list<const tensorflow::TensorShape*> operands);
 
   // Of the result. Requires, as all below: Read.

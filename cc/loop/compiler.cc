@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -88,13 +89,12 @@ class FrameCompiler {
     if (!order.ok()) {
       return absl::FailedPreconditionError(absl::StrCat("odd frame: ", order.status().message()));
     }
-    const Liveness liveness(frame_, *order);
-    liveness_ = &liveness;
+    liveness_ = std::make_unique<const Liveness>(frame_, *order);
     const Source cond{loop_cond_, 0};
-    taken_ = liveness.Find(cond, 1);
-    not_taken_ = liveness.Find(cond, 0);
+    taken_ = liveness_->Find(cond, 1);
+    not_taken_ = liveness_->Find(cond, 0);
     if (taken_ < 0) return Left("odd frame", *loop_cond_);
-    flags_.assign(liveness.size(), -1);
+    flags_.assign(liveness_->size(), -1);
     FindCondition();
     // The condition as a whole comes first, as it runs first: a Branch that it shares with the body
     // must be its own.
@@ -458,7 +458,7 @@ class FrameCompiler {
   const bool outermost_;
   Compiler& shared_;
   LoopCode* code_ = nullptr;
-  const Liveness* liveness_ = nullptr;
+  std::unique_ptr<const Liveness> liveness_;
   Node* loop_cond_ = nullptr;
   int taken_ = -1, not_taken_ = -1;  // the conditions LoopCond=1 and LoopCond=0
   std::vector<int> flags_;           // by condition

@@ -110,7 +110,10 @@ class Pace {
 class HandBackMemory {
  public:
   // Whether the run that begins is to be left to the executor.
-  bool LeaveRun() { return to_leave_ > 0 && to_leave_-- > 0; }
+  bool LeaveRun() {
+    int left = to_leave_;
+    return left > 0 && to_leave_.compare_exchange_strong(left, left - 1);
+  }
 
   // Notes how a run ended in which the decision was made.
   void Record(bool executor_won) {

@@ -250,7 +250,7 @@ absl::Status Interpreter::Predicate(const LoopCode& code, bool* taken) {
                 code.loop_cond);
 }
 
-absl::Status Interpreter::AtNode(absl::Status error, int node) const {
+absl::Status Interpreter::AtNode(const absl::Status& error, int node) const {
   return AttachDef(error, executable_.kernels[node].def);
 }
 

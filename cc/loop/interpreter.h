@@ -55,7 +55,7 @@ class Interpreter {
   bool RunSmall(const Instruction& instruction, const NodeKernel& node);
   absl::Status CheckCancelled(const LoopCode& code);
   absl::Status Predicate(const LoopCode& code, bool* taken);
-  absl::Status AtNode(absl::Status error, int node) const;
+  absl::Status AtNode(const absl::Status& error, int node) const;
   bool Holds(const Flags& guards) const;
   bool ShouldHandBack();
   void ReleaseAfter(const Instruction& instruction);

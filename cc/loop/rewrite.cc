@@ -103,11 +103,11 @@ absl::Status Extract(const Frame& loop, const std::vector<Node*>& enters, const 
     TF_RETURN_IF_ERROR(status);
     part.AddEdge(argument, 0, copies[enters[i]], 0);
   }
-  for (const auto& [node, copy] : copies) {
+  for (const Node* node : nodes) {
     for (const Edge* edge : node->out_edges()) {
       const auto reader = copies.find(edge->dst());
       if (reader == copies.end()) continue;
-      part.AddEdge(copy, edge->src_output(), reader->second, edge->dst_input());
+      part.AddEdge(copies[node], edge->src_output(), reader->second, edge->dst_input());
     }
   }
   tensorflow::GraphDef def;

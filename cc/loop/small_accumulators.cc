@@ -10,8 +10,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Tensor;
-
 using Operands = absl::Span<const Operand>;
 using Results = absl::Span<Value* const>;
 

@@ -4,8 +4,6 @@
 
 namespace tensor_array_grad {
 
-using tensorflow::Tensor;
-
 void Value::MakeTensor() {
   const bool reusable =
       tensor_.dtype() == scalar_.dtype && tensor_.dims() == 0 && tensor_.RefCountIsOne();

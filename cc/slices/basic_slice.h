@@ -41,8 +41,8 @@ struct BasicSlice {
   bool IsWhole(int d, const tensorflow::TensorShape& shape) const {
     return size[d] == shape.dim_size(d);
   }
-  // Whether it is x[i]: the result has all dimensions but the first, and no new one. Requires: those
-  // dimensions are whole.
+  // Whether it is x[i]: the result has all dimensions but the first, and no new one. Requires:
+  // those dimensions are whole.
   bool IsRow() const {
     bool is_row = rank == dims - 1;
     for (int i = 0; i < rank; ++i) is_row = is_row && axes[i] == i + 1;

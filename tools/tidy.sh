@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Runs clang-tidy on the library's sources, with .clang-tidy's settings: tools/tidy.sh BUILD [FILE...]
+#
+# Checks the lock annotations too (ABSL_GUARDED_BY, ABSL_LOCKS_EXCLUDED, ..), which g++ ignores: of
+# all sources, and of the tests that take a lock. clang-tidy is that of the extra "lint": from
+# version 21 on it does not look into system headers, which makes it eight times as fast. BUILD is
+# a folder that CMake has configured with the tests. Five minutes on two cores.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=$1
+shift
+[ $# != 0 ] || set -- $(find cc -name '*.cc' ! -name '*_test.cc' ! -path 'cc/testing/*') \
+  $(grep -lE 'Mutex|ABSL_GUARDED_BY' cc/*/*_test.cc)
+printf '%s\n' "$@" |
+  xargs -P "$(nproc)" -n 1 clang-tidy -p "$build" --quiet \
+    --extra-arg=-Wthread-safety --extra-arg=-Wno-unknown-warning-option
