@@ -45,11 +45,11 @@ bool Choose(Operands operands, const SmallOp& op, Value* result) {
 // A choice for each element, by a tensor of conditions.
 template <typename T>
 bool ChooseEach(Operands operands, const SmallOp& op, Value* result) {
-  constexpr DataType dtype = DataTypeToEnum<T>::value;
+  constexpr DataType kDtype = DataTypeToEnum<T>::value;
   const Tensor& condition = *operands[0].value->tensor();
   const Tensor& yes = *operands[1].value->tensor();
   const Tensor& no = *operands[2].value->tensor();
-  if (!IsSmall(condition, tensorflow::DT_BOOL) || !IsSmall(yes, dtype) || !IsSmall(no, dtype)) {
+  if (!IsSmall(condition, tensorflow::DT_BOOL) || !IsSmall(yes, kDtype) || !IsSmall(no, kDtype)) {
     return false;
   }
   Broadcast all;
@@ -57,7 +57,7 @@ bool ChooseEach(Operands operands, const SmallOp& op, Value* result) {
       all.elements() > kMostSmallElements) {
     return false;
   }
-  Tensor target = MakeSmallTensor(op, dtype, all.shape());
+  Tensor target = MakeSmallTensor(op, kDtype, all.shape());
   if (!target.IsInitialized()) return false;
   T* z = static_cast<T*>(target.data());
   const int64_t steps[] = {!all.repeats(0), !all.repeats(1), !all.repeats(2)};

@@ -1,5 +1,6 @@
 #include "cc/loop/small_indexing.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -38,7 +39,7 @@ struct Layout {
       first += slice.begin[d] * bytes;
       bytes *= whole.dim_size(d);
     }
-    run_dim = slice.dims - 1;
+    run_dim = std::max(slice.dims - 1, 0);
     while (run_dim > 0 && slice.IsWhole(run_dim, whole.shape())) --run_dim;
     run_bytes = slice.size[run_dim] * step[run_dim];
   }

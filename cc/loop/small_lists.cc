@@ -13,7 +13,6 @@ namespace {
 
 using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 using Operands = absl::Span<const Operand>;
 

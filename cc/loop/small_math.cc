@@ -17,7 +17,6 @@ namespace {
 using tensorflow::DataType;
 using tensorflow::DataTypeToEnum;
 using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 using Operands = absl::Span<const Operand>;
 
@@ -68,15 +67,15 @@ bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
   using R = decltype(F()(T(), T()));
   Tensor* const a = operands[0].value->tensor();
   Tensor* const b = operands[1].value->tensor();
-  constexpr DataType dtype = DataTypeToEnum<T>::value;
-  constexpr DataType result_dtype = DataTypeToEnum<R>::value;
-  if (!IsSmall(*a, dtype) || !IsSmall(*b, dtype)) return false;
+  constexpr DataType kDtype = DataTypeToEnum<T>::value;
+  constexpr DataType kResultDtype = DataTypeToEnum<R>::value;
+  if (!IsSmall(*a, kDtype) || !IsSmall(*b, kDtype)) return false;
   const bool a_repeats = a->dims() == 0, b_repeats = b->dims() == 0;
   const T* const x = DataOf<T>(*a);
   const T* const y = DataOf<T>(*b);
   Tensor target;
   if (a_repeats || b_repeats || a->IsSameSize(*b)) {
-    target = Target({operands[a_repeats ? 1 : 0], operands[b_repeats ? 0 : 1]}, result_dtype,
+    target = Target({operands[a_repeats ? 1 : 0], operands[b_repeats ? 0 : 1]}, kResultDtype,
                     a_repeats ? b->shape() : a->shape(), op);
     if (!target.IsInitialized()) return false;
     R* const z = static_cast<R*>(target.data());
@@ -86,7 +85,7 @@ bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
     if (!pairs.Read({&a->shape(), &b->shape()}) || pairs.elements() > kMostSmallElements) {
       return false;
     }
-    target = Target({operands[0], operands[1]}, result_dtype, pairs.shape(), op);
+    target = Target({operands[0], operands[1]}, kResultDtype, pairs.shape(), op);
     if (!target.IsInitialized()) return false;
     R* z = static_cast<R*>(target.data());
     pairs.ForEachRun([&](const int64_t* at) {
@@ -131,7 +130,7 @@ bool IsReadTwice(Operands operands, const Operand& operand) {
 
 template <typename T>
 bool AddSeveral(Operands operands, const SmallOp& op, Value* result) {
-  const T* terms[kMostInOrder];
+  const T* terms[kMostInOrder] = {};
   Tensor* reused = nullptr;
   const size_t count = operands.size();
   for (size_t i = 0; i < count; ++i) {
@@ -156,8 +155,8 @@ bool AddSeveral(Operands operands, const SmallOp& op, Value* result) {
   if (!target.IsInitialized()) return false;
   T* const z = static_cast<T*>(target.data());
   for (int64_t i = 0; i < target.NumElements(); ++i) {
-    T sum = Add()(terms[0][i], terms[1][i]);
-    for (size_t term = 2; term < count; ++term) sum = Add()(sum, terms[term][i]);
+    T sum = terms[0][i];  // NOLINT(clang-analyzer-core.NullDereference): count > 1
+    for (size_t term = 1; term < count; ++term) sum = Add()(sum, terms[term][i]);
     z[i] = sum;
   }
   result->Set(std::move(target));
@@ -272,7 +271,7 @@ constexpr char kSeveral[] = "AddN of several";
 
 template <typename T>
 void AddNumeric(Table* table) {
-  constexpr DataType t = DataTypeToEnum<T>::value;
+  constexpr DataType kDtype = DataTypeToEnum<T>::value;
   const std::pair<const char*, SmallOp::Run> rows[] = {
       {"Add", Binary<T, Add>},
       {"AddV2", Binary<T, Add>},
@@ -290,16 +289,16 @@ void AddNumeric(Table* table) {
       {"BiasAdd", AddBias<T>},
       {kSeveral, AddSeveral<T>},
   };
-  for (const auto& [op, small] : rows) (*table)[{op, t}] = small;
+  for (const auto& [op, small] : rows) (*table)[{op, kDtype}] = small;
 }
 
 template <typename T>
 void AddIntegral(Table* table) {
-  constexpr DataType t = DataTypeToEnum<T>::value;
-  (*table)[{"Maximum", t}] = BinaryOfScalars<T, Max>;
-  (*table)[{"Minimum", t}] = BinaryOfScalars<T, Min>;
-  (*table)[{"FloorDiv", t}] = FloorDivide<T, false>;
-  (*table)[{"FloorMod", t}] = FloorDivide<T, true>;
+  constexpr DataType kDtype = DataTypeToEnum<T>::value;
+  (*table)[{"Maximum", kDtype}] = BinaryOfScalars<T, Max>;
+  (*table)[{"Minimum", kDtype}] = BinaryOfScalars<T, Min>;
+  (*table)[{"FloorDiv", kDtype}] = FloorDivide<T, false>;
+  (*table)[{"FloorMod", kDtype}] = FloorDivide<T, true>;
 }
 
 const Table& Computations() {

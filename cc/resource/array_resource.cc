@@ -57,7 +57,7 @@ Tensor HandleOf(ArrayResource* array, const Place& place) {
   ResourceHandle owner = ResourceHandle::MakeRefCountingHandle(array, place.device);
   owner.set_container(place.container);
   owner.set_maybe_type_name("tensorflow::TensorArray");  // as stock's handles print
-  handle.scalar<ResourceHandle>()() = std::move(owner);
+  handle.scalar<ResourceHandle>()() = owner;
   return handle;
 }
 
@@ -97,7 +97,7 @@ void ArrayResource::List() {
     tensorflow::core::RefCountPtr<Listing> listing(new Listing(this));
     listing->Ref();  // Create takes it over, or leaks it where it throws
     listed_ = place_.manager->Create(place_.container, name_, listing.get()).ok();
-  } catch (const std::bad_alloc&) {
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
   }
 }
 
@@ -108,7 +108,7 @@ void ArrayResource::Unlist() {
     // Not found is fine: another call may have cleared the container (Session.reset,
     // DestroyResourceOp).
     place_.manager->Delete<Listing>(place_.container, name_).IgnoreError();
-  } catch (const std::bad_alloc&) {
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
   }
 }
 

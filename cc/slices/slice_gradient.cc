@@ -122,7 +122,8 @@ absl::Status ReadPad(Inputs inputs, SliceGradient* gradient) {
   }
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   for (int d = 0; d < values.dims(); ++d) {
-    const int64_t before = IntAt(paddings, 2 * d), after = IntAt(paddings, 2 * d + 1);
+    const int64_t at = int64_t{2} * d;
+    const int64_t before = IntAt(paddings, at), after = IntAt(paddings, at + 1);
     if (before < 0 || after < 0) {
       return Invalid("Paddings must be non-negative: ", before, " ", after);
     }
@@ -135,7 +136,7 @@ absl::Status ReadPad(Inputs inputs, SliceGradient* gradient) {
   gradient->box = {SizesOf(values.shape()), StepsOf(gradient->whole)};
   int64_t first = 0;
   for (int d = 0; d < values.dims(); ++d) {
-    first += IntAt(paddings, 2 * d) * gradient->box.steps[d];
+    first += IntAt(paddings, int64_t{2} * d) * gradient->box.steps[d];
   }
   gradient->starts.push_back(first);
   return absl::OkStatus();
