@@ -238,3 +238,79 @@ def test_ops_of_floats(assert_same_bits, dtype):
         ]
 
     assert_same_bits(program, *inputs)
+
+
+def lists():
+    """A vector of two lists."""
+    reserve = tf.raw_ops.TensorListReserve
+    return tf.stack(
+        [reserve(element_shape=tf.constant([], tf.int32), num_elements=1, element_dtype=tf.float32)]
+        * 2
+    )
+
+
+ERRORS = {
+    "tile_of_2_to_the_64": (
+        lambda i: tf.tile(tf.ones([1, 4]), tf.stack([2**62 - tf.cast(i, tf.int64), 1])),
+        r"Encountered overflow when multiplying 46116860184273879\d\d with 4",
+    ),
+    "six_dimensions": (
+        lambda i: tf.ones([2, 1] * 3) * tf.cast(i, tf.float32) + tf.ones([1, 2] * 3),
+        r"Broadcast between \[2,1,2,1,2,1\] and \[1,2,1,2,1,2\] is not supported yet",
+    ),
+    "broadcast_to_six_dimensions": (
+        lambda i: tf.broadcast_to(tf.ones([1, 2] * 3) * tf.cast(i, tf.float32), [2] * 6),
+        r"Broadcast between \[1,2,1,2,1,2\] and \[2,2,2,2,2,2\] is not supported yet",
+    ),
+    "shapes_that_do_not_fit": (
+        lambda i: tf.ones([2, i + 2]) + tf.ones([3]),
+        r"Incompatible shapes: \[2,2\] vs. \[3\]",
+    ),
+    "squeeze_of_two": (
+        lambda i: tf.raw_ops.Squeeze(input=tf.ones([1, i + 2]), axis=[1]),
+        r"Can not squeeze dim\[1\], expected a dimension of 1, got [23]",
+    ),
+    "concatenation_of_two_ranks": (
+        lambda i: tf.concat([tf.ones([2, 2]), tf.ones(tf.fill([i + 1], 2))], 0),
+        r"ConcatOp : (Ranks|Dimension) .* match",
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "message"), ERRORS.values(), ids=ERRORS)
+def test_errors_of_small_ops_are_the_kernels(counted, body, message):
+    found = []
+    for in_one_kernel in (True, False):
+        # Without inference of shapes, which would find some of them before the loop runs.
+        function = tf.function(
+            lambda n: tf.while_loop(
+                lambda i, _: i < n,
+                lambda i, s: (i + 1, s + tf.reduce_sum(body(tf.where(i > 5, 9, i)))),
+                (tf.constant(0), tf.constant(0.0)),
+            )[1],
+            autograph=False,
+        )
+        with (
+            tensor_array_grad.loops_in_one_kernel(in_one_kernel),
+            pytest.raises(tf.errors.OpError, match=message) as error,
+        ):
+            function(tf.constant(2))
+        found.append(type(error.value))
+    assert counted["loops.runs"] == 1
+    assert found[0] is found[1]
+
+
+@pytest.mark.parametrize("op", ["Squeeze", "ExpandDims"])
+def test_variants_are_not_reshaped(op):
+    def body(i, s, v):
+        if op == "Squeeze":
+            a_list = tf.raw_ops.Squeeze(input=v[i : i + 1], axis=[0])
+        else:
+            a_list = tf.raw_ops.ExpandDims(input=v, axis=0)[0, i]
+        return i + 1, s + tf.raw_ops.TensorListLength(input_handle=a_list), v
+
+    function = tf.function(
+        lambda v: tf.while_loop(lambda i, *_: i < 2, body, (0, 0, v))[1], autograph=False
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"{op} on Variant not supported"):
+        function(lists())

@@ -16,29 +16,44 @@ using tensorflow::Tensor;
 
 using Operands = absl::Span<const Operand>;
 
-// A choice between two values of one shape by a scalar. The result is the chosen tensor if nothing
-// else holds that, else a copy, as in the kernel. Sharing the buffer instead would save the copy,
-// but change sums: AddN begins with the first input that nothing else holds.
-bool Choose(Operands operands, const SmallOp& op, Value* result) {
+// Which of two operands of one shape a scalar chooses; null if it is no such choice.
+const Operand* Chosen(Operands operands) {
   bool first;
-  if (!operands[0].value->Get(&first)) return false;
+  if (!operands[0].value->Get(&first)) return nullptr;
   const Operand& chosen = operands[first ? 1 : 2];
   const Operand& other = operands[first ? 2 : 1];
-  if (chosen.value->is_scalar() != other.value->is_scalar()) return false;
-  if (chosen.value->is_number()) {
-    if (result != chosen.value) result->Assign(chosen.value, false);
+  if (chosen.value->is_scalar() && other.value->is_scalar()) return &chosen;
+  if (chosen.value->is_scalar() || other.value->is_scalar()) return nullptr;
+  const Tensor& tensor = *chosen.value->tensor();
+  const bool one_shape = tensor.IsSameSize(*other.value->tensor());
+  return one_shape && IsSmall(tensor, tensor.dtype()) ? &chosen : nullptr;
+}
+
+// SelectV2: the chosen tensor if nothing else holds that, else a copy, as in the kernel. Sharing
+// the buffer instead would save the copy, but change sums: AddN begins with the first input that
+// nothing else holds.
+bool ChooseCopy(Operands operands, const SmallOp& op, Value* result) {
+  const Operand* const chosen = Chosen(operands);
+  if (chosen == nullptr) return false;
+  if (chosen->value->is_number()) {
+    result->CopyNumber(*chosen->value);
     return true;
   }
-  const Tensor& tensor = *chosen.value->tensor();
-  const DataType dtype = tensor.dtype();
-  const bool same_size = other.value->is_scalar() || tensor.IsSameSize(*other.value->tensor());
-  if (!IsSmall(tensor, dtype) || !same_size) return false;
-  Tensor target = Target({chosen}, dtype, tensor.shape(), op);
+  const Tensor& tensor = *chosen->value->tensor();
+  Tensor target = Target({*chosen}, tensor.dtype(), tensor.shape(), op);
   if (!target.IsInitialized()) return false;
   if (target.data() != tensor.data()) {
     std::memcpy(target.data(), tensor.data(), tensor.TotalBytes());
   }
   result->Set(std::move(target));
+  return true;
+}
+
+// Select: the chosen tensor with its buffer, again as in the kernel.
+bool ChooseShared(Operands operands, Value* result) {
+  const Operand* const chosen = Chosen(operands);
+  if (chosen == nullptr) return false;
+  if (result != chosen->value) result->Assign(chosen->value, false);
   return true;
 }
 
@@ -78,7 +93,7 @@ bool ChooseEach(Operands operands, const SmallOp& op, Value* result) {
 // Select is without broadcasting; of a vector of conditions it chooses rows.
 template <typename T>
 bool Select(Operands operands, const SmallOp& op, Value* result) {
-  if (Choose(operands, op, result)) return true;
+  if (ChooseShared(operands, result)) return true;
   const Tensor& condition = *operands[0].value->tensor();
   return condition.IsSameSize(*operands[1].value->tensor()) &&
          condition.IsSameSize(*operands[2].value->tensor()) && ChooseEach<T>(operands, op, result);
@@ -86,7 +101,7 @@ bool Select(Operands operands, const SmallOp& op, Value* result) {
 
 template <typename T>
 bool SelectV2(Operands operands, const SmallOp& op, Value* result) {
-  return Choose(operands, op, result) || ChooseEach<T>(operands, op, result);
+  return ChooseCopy(operands, op, result) || ChooseEach<T>(operands, op, result);
 }
 
 template <typename T>

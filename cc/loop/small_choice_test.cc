@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "cc/testing/matchers.h"
@@ -19,6 +20,28 @@ using tensorflow::DT_FLOAT;
 using tensorflow::DT_INT32;
 using tensorflow::DT_INT64;
 using tensorflow::Tensor;
+
+// The second reference that AddN would see.
+bool IsHeldTwice(Value* value) { return !value->LastTensor()->RefCountIsOne(); }
+
+TEST(SmallSelectTest, ANumberIsSharedBySelectAndCopiedBySelectV2) {
+  for (const char* op : {"Select", "SelectV2"}) {
+    Value condition = Number(true), t = Number(5.f), e = Number(6.f), result;
+    t.tensor();
+    ASSERT_TRUE(Call(Find(op, DT_FLOAT), {{&condition, true}, {&t, false}, {&e, true}}, &result));
+    float got = 0;
+    EXPECT_TRUE(result.Get(&got) && got == 5);
+    EXPECT_EQ(IsHeldTwice(&result), std::string(op) == "Select") << op;
+  }
+}
+
+TEST(SmallSelectTest, ATensorIsSharedBySelect) {
+  const Tensor held = Vec({1, 2});
+  Value condition = Number(true), t = Of(held), e = Of(Vec({3, 4})), result;
+  ASSERT_TRUE(
+      Call(Find("Select", DT_FLOAT), {{&condition, true}, {&t, false}, {&e, false}}, &result));
+  EXPECT_EQ(result.tensor()->data(), held.data());
+}
 
 TEST(SmallSelectTest, ScalarChoosesAWholeValue) {
   for (const char* op : {"Select", "SelectV2"}) {

@@ -82,7 +82,8 @@ bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
     ComputeRun<T, F>(x, a_repeats, y, b_repeats, target.NumElements(), z);
   } else {
     Broadcast pairs;
-    if (!pairs.Read({&a->shape(), &b->shape()}) || pairs.elements() > kMostSmallElements) {
+    if (!pairs.Read({&a->shape(), &b->shape()}) || pairs.elements() > kMostSmallElements ||
+        pairs.shape().dims() > kMostDimsOfKernels) {
       return false;
     }
     target = Target({operands[0], operands[1]}, kResultDtype, pairs.shape(), op);

@@ -203,6 +203,16 @@ TYPED_TEST(SmallNumericTest, ShapesAreStretchedToEachOther) {
   EXPECT_EQ(differences.tensor()->data(), buffer);
 }
 
+TYPED_TEST(SmallNumericTest, MoreThanFiveDimensionsAreTheKernels) {
+  const DataType dtype = DataTypeToEnum<TypeParam>::value;
+  const SmallOp add = Find("AddV2", dtype);
+  Value five = Of(Tensor(dtype, {2, 1, 2, 1, 2})), row = Of(Tensor(dtype, {2, 1, 2, 1}));
+  Value six = Of(Tensor(dtype, {2, 1, 2, 1, 2, 1})), other = Of(Tensor(dtype, {1, 2, 1, 2, 1, 2}));
+  Value result;
+  EXPECT_TRUE(Call(add, {{&five, false}, {&row, false}}, &result));
+  EXPECT_FALSE(Call(add, {{&six, false}, {&other, false}}, &result)) << "an error";
+}
+
 TYPED_TEST(SmallNumericTest, AResultOfTooManyElementsIsTheKernels) {
   const DataType dtype = DataTypeToEnum<TypeParam>::value;
   Value column = Of(Tensor(dtype, {kMostSmallElements / 2, 1})), row = Of(Tensor(dtype, {3}));

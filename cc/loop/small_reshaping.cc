@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "cc/loop/broadcast.h"
+#include "cc/loop/small_target.h"
 #include "tensorflow/core/framework/node_def_util.h"
-#include "tensorflow/core/framework/tensor_util.h"
 #include "tensorflow/core/util/overflow.h"
 
 namespace tensor_array_grad {
 namespace {
 
+using tensorflow::DataType;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
@@ -70,11 +71,12 @@ bool Reshape(Operands operands, const SmallOp&, Value* result) {
   return known && SetReshaped(input, shape, result);
 }
 
-// Without the dimensions in op.axes, or all of size one if there are none.
+// Without the dimensions in op.axes, or all of size one if there are none. Not of variants, like
+// ExpandDims: an error.
 bool Squeeze(Operands operands, const SmallOp& op, Value* result) {
   const Tensor& input = *operands[0].value->tensor();
   const int rank = input.dims();
-  if (rank > 63) return false;
+  if (rank > 63 || input.dtype() == tensorflow::DT_VARIANT) return false;
   uint64_t wanted = op.axes.empty() ? ~uint64_t{0} : 0;
   for (const int32_t axis : op.axes) {
     const int d = axis < 0 ? axis + rank : axis;
@@ -117,6 +119,7 @@ bool VectorOfIntegers(Operands numbers, const SmallOp& op, Value* result) {
 bool ExpandDims(Operands operands, const SmallOp& op, Value* result) {
   const Value& value = *operands[0].value;
   int axis;
+  if (value.dtype() == tensorflow::DT_VARIANT) return false;
   if (value.is_scalar()) {
     return GetAxis(*operands[1].value, 1, &axis) && VectorOfIntegers(operands.first(1), op, result);
   }
@@ -253,14 +256,16 @@ void Repeat(const Broadcast& repeated, const Tensor& input, Tensor* target) {
 bool SetRepeated(const Tensor& input, const TensorShape& shape, const SmallOp& op, Value* result) {
   Broadcast repeated;
   const int64_t elements = shape.num_elements();
+  const DataType dtype = input.dtype();
   if (elements > kMostSmallElements || elements <= input.NumElements() ||
-      !tensorflow::DataTypeCanUseMemcpy(input.dtype()) ||
-      !repeated.Read({&input.shape(), &shape}) || repeated.shape() != shape) {
+      shape.dims() > kMostDimsOfKernels || !tensorflow::DataTypeCanUseMemcpy(dtype) ||
+      tensorflow::DataTypeIsQuantized(dtype) || !repeated.Read({&input.shape(), &shape}) ||
+      repeated.shape() != shape) {
     return false;
   }
-  const int bytes = tensorflow::DataTypeSize(input.dtype());
+  const int bytes = tensorflow::DataTypeSize(dtype);
   if (bytes != 4 && bytes != 8) return false;
-  Tensor target = MakeSmallTensor(op, input.dtype(), shape);
+  Tensor target = MakeSmallTensor(op, dtype, shape);
   if (!target.IsInitialized()) return false;
   bytes == 4 ? Repeat<uint32_t>(repeated, input, &target)
              : Repeat<uint64_t>(repeated, input, &target);
@@ -268,26 +273,46 @@ bool SetRepeated(const Tensor& input, const TensorShape& shape, const SmallOp& o
   return true;
 }
 
+// Reads `wanted`, of type T: a size, or how often the input has that dimension.
+template <typename T>
+bool ReadSizes(const Tensor& wanted, bool times, const TensorShape& input, TensorShape* shape) {
+  const T* const given = static_cast<const T*>(wanted.data());
+  int64_t elements = 1;
+  for (int d = 0; d < wanted.NumElements(); ++d) {
+    if (given[d] < 1 || given[d] > kMostSmallElements) return false;
+    int64_t size = given[d];
+    if (times && input.dim_size(d) != 1) {
+      if (size != 1) return false;
+      size = input.dim_size(d);
+    }
+    elements *= size;
+    if (elements > kMostSmallElements) return false;
+    shape->AddDim(size);
+  }
+  return true;
+}
+
+bool ReadSizes(const Tensor& wanted, bool times, const TensorShape& input, TensorShape* shape) {
+  if (wanted.dims() != 1 || wanted.NumElements() > kMostDimsOfKernels) return false;
+  if (times && wanted.NumElements() != input.dims()) return false;
+  return wanted.dtype() == tensorflow::DT_INT32 ? ReadSizes<int32_t>(wanted, times, input, shape)
+                                                : ReadSizes<int64_t>(wanted, times, input, shape);
+}
+
 bool BroadcastTo(Operands operands, const SmallOp& op, Value* result) {
+  const Tensor& input = *operands[0].value->tensor();
   TensorShape shape;
-  return tensorflow::tensor::MakeShape(*operands[1].value->tensor(), &shape).ok() &&
-         SetRepeated(*operands[0].value->tensor(), shape, op, result);
+  return ReadSizes(*operands[1].value->tensor(), /*times=*/false, input.shape(), &shape) &&
+         SetRepeated(input, shape, op, result);
 }
 
 // Of dimensions that have one element; other dimensions once.
 bool Tile(Operands operands, const SmallOp& op, Value* result) {
   const Tensor& input = *operands[0].value->tensor();
   TensorShape shape;
-  if (!tensorflow::tensor::MakeShape(*operands[1].value->tensor(), &shape).ok() ||
-      shape.dims() != input.dims()) {
-    return false;
-  }
-  for (int d = 0; d < shape.dims(); ++d) {
-    if (input.dim_size(d) == 1) continue;
-    if (shape.dim_size(d) != 1) return false;
-    shape.set_dim(d, input.dim_size(d));
-  }
-  return SetRepeated(input, shape, op, result);
+  return input.NumElements() <= kMostSmallElements &&
+         ReadSizes(*operands[1].value->tensor(), /*times=*/true, input.shape(), &shape) &&
+         SetRepeated(input, shape, op, result);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -121,6 +122,7 @@ TEST_F(SmallReshapingTest, SqueezeRemovesTheDimensionsItIsTold) {
   EXPECT_EQ(result().shape(), TensorShape({1, 3, 2}));
   EXPECT_FALSE(Call({Counted({2, 2})})) << "a dimension of size two";
   EXPECT_FALSE(Call({Counted({1})})) << "no such dimension";
+  EXPECT_FALSE(Call({Tensor(tensorflow::DT_VARIANT, {2, 1, 2})})) << "an error";
 }
 
 TEST_F(SmallReshapingTest, ExpandDimsAddsOneAndSharesTheBuffer) {
@@ -134,6 +136,7 @@ TEST_F(SmallReshapingTest, ExpandDimsAddsOneAndSharesTheBuffer) {
   EXPECT_FALSE(Call({x, Tensor(3)})) << "out of range";
   EXPECT_FALSE(Call({x, Tensor(-4)})) << "out of range";
   EXPECT_FALSE(Call({x, Ints({0})})) << "no scalar";
+  EXPECT_FALSE(Call({Tensor(tensorflow::DT_VARIANT, {2}), Tensor(0)})) << "an error";
   EXPECT_FALSE(Call({Tensor(1.f), Tensor(0)}))
       << "a float keeps its buffer, which the order of a sum depends on";
 }
@@ -227,6 +230,7 @@ TEST_F(SmallReshapingTest, DimensionsOfSizeOneAreRepeated) {
   EXPECT_FALSE(Call({column, Ints({4, 1})})) << "an error";
   EXPECT_FALSE(Call({column, Ints({2, -1})})) << "an error";
   EXPECT_FALSE(Call({column, Ints({2, kMostSmallElements})})) << "large";
+  EXPECT_FALSE(Call({Counted({1, 2, 1, 2, 1, 2}), Ints({2, 2, 2, 2, 2, 2})})) << "an error";
 }
 
 TEST_F(SmallReshapingTest, TilesOfDimensionsOfSizeOne) {
@@ -238,6 +242,10 @@ TEST_F(SmallReshapingTest, TilesOfDimensionsOfSizeOne) {
   EXPECT_FALSE(Call({column, Ints({1, 1})})) << "the kernel shares the buffer";
   EXPECT_FALSE(Call({column, Ints({1})})) << "an error";
   EXPECT_FALSE(Call({column, Ints({1, 0})})) << "nothing";
+  EXPECT_FALSE(Call({Tensor(tensorflow::DT_QINT32, {1, 2}), Ints({2, 1})})) << "an error";
+  constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
+  EXPECT_FALSE(Call({Counted({1, 1, 8}), Ints({kMost, kMost, 1})})) << "2^65 elements";
+  EXPECT_FALSE(Call({Counted({1, 4}), TensorOf<int64_t>({2}, {int64_t{1} << 62, 1})}));
 }
 
 }  // namespace

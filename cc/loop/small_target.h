@@ -10,6 +10,10 @@ namespace tensor_array_grad {
 
 // What small ops that compute elements have in common.
 
+// Kernels that stretch shapes do so for as many dimensions, and for more if some of them count as
+// one; for others they have an error.
+inline constexpr int kMostDimsOfKernels = 5;
+
 template <typename T>
 const T* DataOf(const tensorflow::Tensor& tensor) {
   return static_cast<const T*>(tensor.data());

@@ -107,6 +107,13 @@ class Value {
     if (state_ == kTensor || (state_ == kBoth && !tensor_.RefCountIsOne())) Release();
   }
 
+  // Makes this value the same number as `from`, without its buffer. Requires: from.is_number().
+  void CopyNumber(const Value& from) {
+    const Scalar number = from.scalar_;
+    BecomeScalar();
+    scalar_ = number;
+  }
+
   // Makes this value what `from` is, and leaves that one empty if `last`. Two values of a float
   // number share a buffer, as on stock: AddN adds in an order that depends on it.
   void Assign(Value* from, bool last) {
