@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -197,6 +199,37 @@ def counted(name: str, steps: int) -> dict[str, int]:
     gradient(x)
     after = _loader.bind().counters()
     return {key: after[key] - before.get(key, 0) for key in after}
+
+
+def from_several_threads(name: str, steps: int, threads: int) -> list[tuple[Any, Any]]:
+    """Gradients that several threads take with one function, of an x each, and one after the other.
+
+    Each thread calls it five times. It has a persistent tape, and two losses that share a loop.
+
+    Returns:
+      For each call, what it computed while others ran, and what it computed alone.
+    """
+    loop = _loop(READS[name], steps)
+
+    @tf.function(autograph=False)
+    def gradient(x: Any) -> Any:
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = loop(x)
+            both = y + loop(x * 2.0)
+        return tape.gradient(y, x), tape.gradient(both, x)
+
+    xs = [tf.random.stateless_normal([steps + 2, WIDTH], [1, k]) for k in range(threads)]
+    alone = [[g.numpy() for g in gradient(x)] for x in xs]
+    barrier = threading.Barrier(threads)
+
+    def several(k: int) -> list[list[np.ndarray]]:
+        barrier.wait()
+        return [[g.numpy() for g in gradient(xs[k])] for _ in range(5)]
+
+    with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+        together = list(pool.map(several, range(threads)))
+    return [(call, alone[k]) for k, calls in enumerate(together) for call in calls]
 
 
 def looked_up(ids: list[int], steps: int) -> tuple[np.ndarray, dict[str, int]]:

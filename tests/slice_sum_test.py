@@ -66,6 +66,16 @@ def test_what_is_copied_is_one_tensor_a_loop(ours, name):
         assert counts["slice_sums.rows"] <= MOST_ROWS * n
 
 
+@pytest.mark.parametrize("name", ["index", "two", "gather_repeated", "in_a_branch"])
+def test_calls_from_several_threads_share_no_sum(ours, name):
+    run = "tests.slice_programs:from_several_threads"
+    calls = ours.call(run, name, 60, 6, timeout=120)
+    assert len(calls) == 30
+    for together, alone in calls:
+        for one, other in zip(together, alone, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 def test_a_table_is_looked_up_in_linear_time(ours, stocks):
     run, steps = "tests.slice_programs:looked_up", 200
     got, counts = ours.call(run, [0, 3, 0], steps, timeout=120)
