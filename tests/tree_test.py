@@ -37,7 +37,7 @@ MAY_INCLUDE = {
         "cc/core/log.h",
         "cc/core/pooled_tensor.h",
         "cc/graph/node_util.h",
-        "cc/lists/accumulators.h",
+        "cc/lists/",
         "cc/slices/",
     ),
     "graph": ("cc/core/counters.h", "cc/core/log.h", "cc/core/mutable_tensors.h"),
