@@ -198,7 +198,8 @@ def test_stock_and_ours_train_alike_in_processes_of_their_own(model, record, tmp
     config = dataclasses.replace(_CONFIG, model=model)
     (pair,) = runner.run_pairs([config], tmp_path, told.append)
     assert len(told) == 4
-    assert (pair.stock.kernel_calls, pair.ours.kernel_calls > 100) == (0, True)
+    # In a loop that runs in one kernel only the beginning and the end of an array are kernels.
+    assert (pair.stock.kernel_calls, pair.ours.kernel_calls > 8 * _CONFIG.steps) == (0, True)
     np.testing.assert_allclose(pair.ours.losses, pair.stock.losses, rtol=1e-5)
     report.save_picture(record, [pair], [pair], tmp_path / "fit.png")
     assert (tmp_path / "fit.png").stat().st_size > 10_000
