@@ -194,14 +194,34 @@ _STOCK_THREADS = {"TF_NUM_INTEROP_THREADS": "32"}
 
 
 def given_by_stock(got: Ran, stock_runs: Iterable[Ran]) -> bool:
-    """Whether stock gives each element of the gradients of `got` in some run."""
-    given = [np.zeros(gradient.shape, bool) for gradient in got.gradients]
+    """Whether stock gives each element of all that `got` returned, bit by bit, in some run."""
+    given = [np.zeros(np.shape(result), bool) for result in _results(got)]
     for run in stock_runs:
-        for mask, ours, stocks in zip(given, got.gradients, run.gradients, strict=True):
-            mask |= (ours == stocks) | ((ours != ours) & (stocks != stocks))
+        if not (isinstance(run, Ran) and _same_outcome(got, run)):
+            return False
+        for mask, ours, stocks in zip(given, _results(got), _results(run), strict=True):
+            mask |= _same_elements(ours, stocks)
         if all(mask.all() for mask in given):
             return True
     return False
+
+
+def _results(ran: Ran) -> list[np.ndarray]:
+    # Zeros of gradients may differ in sign; a sum with zero has the sign of neither.
+    return [*ran.values, *(gradient + 0 for gradient in ran.gradients), *ran.effects]
+
+
+def _same_outcome(got: Ran, want: Ran) -> bool:
+    """Whether both ended alike, with results of the same dtypes and shapes."""
+    kinds = [[(x.dtype, x.shape) for x in _results(ran)] for ran in (got, want)]
+    return (got.error, got.unbuilt, kinds[0]) == (want.error, want.unbuilt, kinds[1])
+
+
+def _same_elements(got: np.ndarray, want: np.ndarray) -> np.ndarray:
+    if got.dtype == object:
+        return got == want
+    per_element = (*got.shape, got.dtype.itemsize)
+    return (bits(got) == bits(want)).reshape(per_element).all(-1)
 
 
 def only_rounded(program: LoopProgram, got: Ran, want: Ran) -> bool:
@@ -259,8 +279,7 @@ class Tally:
         got: Any,
         want: Any,
         without_loops: Callable[[], Any] = Ran,
-        stock_again: Callable[[], Any] = Ran,
-        stock_in_sequence: Callable[[], Any] = Ran,
+        stock_again: Callable[[], Iterable[Any]] = tuple,
     ) -> list[str]:
         """Counts two runs of `program`.
 
@@ -269,24 +288,18 @@ class Tally:
           got: Its run on ours.
           want: Its run on stock.
           without_loops: Runs it on ours with loops left to stock's ops.
-          stock_again: Runs it on stock once more.
-          stock_in_sequence: Runs it on stock, one iteration after the other, as one kernel does. In
-            the executor later iterations have begun when AddN adds, and may have let go of a tensor
-            that it adds; AddN begins with the first one that nothing else holds.
+          stock_again: Runs it on stock, as often as it is asked.
 
         Returns:
           What is different.
         """
         found = list(differences(got, want))
         ran = isinstance(got, Ran) and isinstance(want, Ran)
-        if found and ran and only_rounded(program, got, want):
-            if next(differences(without_loops(), got), None) is None:
-                self.rounded += 1
-                found = []
-            elif given_by_stock(got, (stock_again() for _ in range(_STOCK_RUNS))):
-                self.unsteady += 1
-                found = []
-        if found and ran and next(differences(got, stock_in_sequence()), None) is None:
+        rounded = found and ran and only_rounded(program, got, want)
+        if rounded and next(differences(without_loops(), got), None) is None:
+            self.rounded += 1
+            found = []
+        if found and ran and given_by_stock(got, stock_again()):
             self.unsteady += 1
             found = []
         self.programs += 1
@@ -351,16 +364,19 @@ class Pair:
             runner.start_call(_RUN, *arguments)
         return tuple(runner.finish_call(_TIMEOUT_S) for runner, _ in calls)
 
-    def run_stock(self, seed: int) -> Any:
-        """What becomes of program `seed` on stock, in an order that varies from run to run."""
+    def run_stock(self, seed: int) -> Iterator[Any]:
+        """What becomes of program `seed` on stock, in orders that vary from run to run.
+
+        Every other run does one iteration of a loop after the other, as one kernel does. In the
+        executor later iterations have begun when AddN adds, and may have let go of a tensor that it
+        adds; AddN begins with the first one that nothing else holds.
+        """
         if self._unsteady_stock is None:
             off = {"TENSOR_ARRAY_GRAD": "off"}
             self._unsteady_stock = stock.Runner(env=off | _STOCK_THREADS)
-        return self._unsteady_stock.call(_RUN, seed, timeout=_TIMEOUT_S)
-
-    def run_stock_in_sequence(self, seed: int) -> Any:
-        """What becomes of program `seed` on stock, one iteration of a loop after the other."""
-        return self.stock.call(_RUN, seed, None, True, timeout=_TIMEOUT_S)
+        for _ in range(_STOCK_RUNS // 2):
+            yield self.stock.call(_RUN, seed, None, True, timeout=_TIMEOUT_S)
+            yield self._unsteady_stock.call(_RUN, seed, timeout=_TIMEOUT_S)
 
     def run_without_loops(self, seed: int) -> Any:
         """What becomes of program `seed` on ours, with every loop left to stock's ops."""
@@ -389,8 +405,7 @@ def compare(
     for count, seed in enumerate(seeds, 1):
         program = random_loop(seed)
         got, want = pair.run(seed, hand_back_after(seed) if hand_back else None)
-        others = (pair.run_without_loops, pair.run_stock, pair.run_stock_in_sequence)
-        again = (functools.partial(run, seed) for run in others)
+        again = (functools.partial(run, seed) for run in (pair.run_without_loops, pair.run_stock))
         for difference in tally.add(program, got, want, *again):
             print(f"seed {seed}: {difference}; program: {program}", flush=True)
         if count % _PROGRAMS_PER_PROCESS == 0:
