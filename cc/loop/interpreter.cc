@@ -145,15 +145,11 @@ absl::Status Interpreter::RunKernel(const Instruction& instruction) {
     }
     return absl::OkStatus();
   }
-  // A value that is read twice is held for the other input, also where one is its last reader.
   const size_t count = instruction.inputs.size();
-  for (const bool last : {true, false}) {
-    for (size_t i = 0; i < count; ++i) {
-      const Read& read = instruction.inputs[i];
-      if (read.last != last) continue;
-      Value& value = registers_[read.reg];
-      inputs_[i] = TensorValue(last ? value.LastTensor() : value.HeldTensor());
-    }
+  for (size_t i = 0; i < count; ++i) {
+    const Read& read = instruction.inputs[i];
+    Value& value = registers_[read.reg];
+    inputs_[i] = TensorValue(read.last ? value.LastTensor() : value.HeldTensor());
   }
   params_.inputs = {inputs_.data(), count};
   params_.input_alloc_attrs = {attributes_.data(), count};
