@@ -34,8 +34,10 @@ MAY_INCLUDE = {
     "loop": (
         "cc/core/block_pool.h",
         "cc/core/counters.h",
+        "cc/core/element_ops.h",
         "cc/core/log.h",
         "cc/core/pooled_tensor.h",
+        "cc/device/functors.h",
         "cc/graph/node_util.h",
         "cc/lists/",
         "cc/slices/",

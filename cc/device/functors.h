@@ -15,6 +15,9 @@ namespace tensor_array_grad::cpu {
 using Work = absl::FunctionRef<void(int64_t begin, int64_t end)>;
 using ParallelFor = absl::FunctionRef<void(int64_t total, int64_t cost, Work work)>;
 
+// A ParallelFor that does all of it on the calling thread.
+inline void OnThisThread(int64_t total, int64_t /*cost*/, Work work) { work(0, total); }
+
 // out = left + right, element by element; `out` may be `left`. Sources may be unaligned.
 // Requires: CanAdd(dtype), one dtype and shape.
 void Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right, ParallelFor run,

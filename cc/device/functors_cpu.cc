@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -23,16 +24,28 @@ T* Values(Tensor* tensor) {
   return reinterpret_cast<T*>(tensor->data());
 }
 
-// One loop a type; the compiler makes a version for each kind of vector unit.
+// Integers wrap around, as they do in TensorFlow's kernels.
 template <typename T>
-__attribute__((noinline)) void AddRange(const T* left, const T* right, T* out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(left[i] + right[i]);
+T Sum(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    using Unsigned = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
+  } else {
+    return static_cast<T>(a + b);
+  }
 }
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || defined(__clang__)
-#define TAG_WIDE __attribute__((noinline))  // the sanitizers start after the loader picks one
+template <typename T>
+__attribute__((noinline)) void AddRange(const T* left, const T* right, T* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = Sum(left[i], right[i]);
+}
+
+// The compiler makes a version for each kind of vector unit, of which the loader picks one: before
+// the sanitizers have started.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define TAG_WIDE __attribute__((noinline))
 #else
-#define TAG_WIDE __attribute__((noinline, target_clones("avx512f", "avx2", "default")))
+#define TAG_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 TAG_WIDE void AddFloats(const float* left, const float* right, float* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = left[i] + right[i];
@@ -138,7 +151,7 @@ void ForEachRunOfRows(const Box& given, absl::Span<const int64_t> starts, Parall
 template <typename T>
 void AddRun(const T* addend, int64_t n, int64_t step, T* to) {
   if (step == 1) return AddRange<T>(to, addend, to, n);
-  for (int64_t i = 0; i < n; ++i) to[i * step] = static_cast<T>(to[i * step] + addend[i]);
+  for (int64_t i = 0; i < n; ++i) to[i * step] = Sum(to[i * step], addend[i]);
 }
 
 template <typename T>

@@ -56,8 +56,6 @@ absl::Status Allocate(int64_t bytes, Tensor* room) {
 
 gpu::Queue DefaultStream() { return {nullptr, Allocate}; }
 
-void Inline(int64_t total, int64_t, cpu::Work work) { work(0, total); }
-
 class GpuTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -90,7 +88,7 @@ TYPED_TEST(GpuAddTest, SumsAsTheCpuDoesAlsoInPlace) {
   for (const int64_t n : kSizes) {
     const Tensor a = Counting<TypeParam>(n, 1), b = Counting<TypeParam>(n, 7);
     Tensor want(a.dtype(), a.shape());
-    cpu::Add(a, b, Inline, &want);
+    cpu::Add(a, b, cpu::OnThisThread, &want);
     Tensor left = ToDevice(a), sum = OnDevice(a.dtype(), a.shape());
     EXPECT_OK(gpu::Add(left, ToDevice(b), DefaultStream(), &sum));
     EXPECT_EQ(ValuesOf<TypeParam>(ToHost(sum)), ValuesOf<TypeParam>(want)) << n;
@@ -105,7 +103,7 @@ TYPED_TEST(GpuAddTest, SumsViewsThatNoVectorFits) {
   for (const int64_t begin : {1, 2, 3}) {
     const Tensor shifted = a.Slice(begin, begin + kCount);
     Tensor want(b.dtype(), b.shape());
-    cpu::Add(b, shifted, Inline, &want);
+    cpu::Add(b, shifted, cpu::OnThisThread, &want);
     Tensor sum = ToDevice(b);
     EXPECT_OK(gpu::Add(sum, ToDevice(a).Slice(begin, begin + kCount), DefaultStream(), &sum));
     EXPECT_EQ(ValuesOf<TypeParam>(ToHost(sum)), ValuesOf<TypeParam>(want)) << begin;
@@ -141,7 +139,7 @@ void ComparePacks(DataType dtype, int64_t pieces, int64_t longest, std::mt19937&
     total += count;
   }
   Tensor want(dtype, TensorShape({total})), got = OnDevice(dtype, TensorShape({total}));
-  cpu::Pack(from_host, Inline, &want);
+  cpu::Pack(from_host, cpu::OnThisThread, &want);
   ASSERT_OK(gpu::Pack(from_device, DefaultStream(), &got));
   const Tensor back = ToHost(got);
   ASSERT_EQ(back.tensor_data(), want.tensor_data())

@@ -10,9 +10,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using Operands = absl::Span<const Operand>;
-using Results = absl::Span<Value* const>;
-
 bool Push(Operands operands, const SmallOp&, Results results) {
   AccumulatorRow::Values row;
   for (const Operand& operand : operands.subspan(1)) row.push_back(*operand.value->tensor());

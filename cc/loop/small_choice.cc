@@ -14,8 +14,6 @@ using tensorflow::DataType;
 using tensorflow::DataTypeToEnum;
 using tensorflow::Tensor;
 
-using Operands = absl::Span<const Operand>;
-
 // Which of two operands of one shape a scalar chooses; null if it is no such choice.
 const Operand* Chosen(Operands operands) {
   bool first;

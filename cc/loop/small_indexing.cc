@@ -17,8 +17,6 @@ using tensorflow::DataType;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-using Operands = absl::Span<const Operand>;
-
 // ---- StridedSlice
 
 // Whether the kernel would share the buffer of `whole` with a slice that is contiguous, a part of
@@ -212,8 +210,7 @@ bool AddSlices(Operands operands, const SmallOp& op, Value* result) {
     SliceAdder::Terms terms;
     if (!op.adder->Read("", {inputs, operands.size()}, &terms).ok()) return false;
     if (terms.values() > kMostSmallElements) return false;
-    const auto here = [](int64_t total, int64_t, cpu::Work work) { work(0, total); };
-    if (!SliceAdder::Add(terms, here, sum).ok()) return false;
+    if (!SliceAdder::Add(terms, cpu::OnThisThread, sum).ok()) return false;
   }
   SliceAdder::CountInPlace();
   result->Set(*sum);

@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "cc/core/counters.h"
-#include "cc/loop/small_ops.h"
-#include "cc/testing/graph_under_test.h"
 #include "cc/testing/matchers.h"
+#include "cc/testing/small_op_under_test.h"
 #include "tensorflow/core/framework/resource_var.h"
 
 namespace tensor_array_grad {
@@ -24,21 +23,8 @@ using tensorflow::NodeDef;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-Tensor Ints(const std::vector<int32_t>& values) {
-  return TensorOf<int32_t>({static_cast<int64_t>(values.size())}, values);
-}
-
-// Calls the small op of a node on tensors.
-class SmallIndexingTest : public testing::Test, protected GraphUnderTest {
+class SmallIndexingTest : public SmallOpTest {
  protected:
-  NodeDef& Node(const std::string& op, const std::vector<tensorflow::DataType>& inputs) {
-    std::vector<std::string> names;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      names.push_back("x" + std::to_string(i));
-      Placeholder(names.back(), inputs[i]);
-    }
-    return Add("node", op, names);
-  }
   NodeDef& Slice(int32_t shrink_axis_mask) {
     NodeDef& node = Node("StridedSlice", {DT_FLOAT, DT_INT32, DT_INT32, DT_INT32});
     Set(node, "T", DT_FLOAT);
@@ -47,33 +33,8 @@ class SmallIndexingTest : public testing::Test, protected GraphUnderTest {
     return node;
   }
 
-  // Whether the small op took the inputs. All but the first are read again afterwards.
-  bool Call(const std::vector<Tensor>& inputs) {
-    const SmallOp op = SmallOpFor(*Find("node"), tensorflow::cpu_allocator());
-    EXPECT_TRUE(op.exists());
-    std::vector<Value> values(inputs.size());
-    std::vector<Operand> operands;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      values[i].Set(inputs[i]);
-      operands.push_back({&values[i], i == 0});
-    }
-    result_.Release();
-    return op(operands, &result_);
-  }
-  const Tensor& result() { return *result_.tensor(); }
-  bool HasSmallOp() {
-    return SmallOpFor(*Find("node"), tensorflow::cpu_allocator()).run != nullptr;
-  }
-
-  Value result_;
+  bool HasSmallOp() { return SmallOpOf(*this).exists(); }
 };
-
-Tensor Counted(const TensorShape& shape) {
-  Tensor tensor(DT_FLOAT, shape);
-  for (int64_t i = 0; i < tensor.NumElements(); ++i)
-    tensor.flat<float>()(i) = static_cast<float>(i);
-  return tensor;
-}
 
 TEST_F(SmallIndexingTest, AnUnalignedRowIsCopied) {
   Slice(1);
@@ -255,7 +216,7 @@ TEST_F(SmallSumTest, TheSumIsChangedInPlace) {
   std::vector<Tensor> inputs = AllBut(std::move(x));
   x = Tensor();
   // The small op sees the only reference.
-  const SmallOp op = SmallOpFor(*Find("node"), tensorflow::cpu_allocator());
+  const SmallOp op = SmallOpOf(*this);
   std::vector<Value> values(inputs.size());
   std::vector<Operand> operands;
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -3,8 +3,9 @@
 #include <string>
 #include <utility>
 
+#include "cc/core/element_ops.h"
+#include "cc/device/functors.h"
 #include "cc/lists/list_variant.h"
-#include "cc/loop/small_math.h"
 #include "cc/loop/small_variant.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
@@ -13,8 +14,6 @@ namespace {
 
 using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
-
-using Operands = absl::Span<const Operand>;
 
 // Reads an index of an element of `list`.
 bool GetIndex(const Operand& operand, const ListVariant& list, int64_t* index) {
@@ -66,6 +65,16 @@ bool IsShape(const Tensor& sizes, const PartialTensorShape& shape) {
   return sizes.dtype() == tensorflow::DT_INT64 && IsShape<int64_t>(sizes, shape);
 }
 
+// *b = a + *b, of one dtype, in a buffer of its own.
+bool AddTo(const Tensor& a, const SmallOp& op, Tensor* b) {
+  if (!CanAdd(a.dtype()) || a.NumElements() > kMostSmallElements || !a.IsSameSize(*b)) return false;
+  Tensor sum = MakeSmallTensor(op, a.dtype(), a.shape());
+  if (!sum.IsInitialized()) return false;
+  cpu::Add(a, *b, cpu::OnThisThread, &sum);
+  *b = std::move(sum);
+  return true;
+}
+
 // Adds a list of one element to another. The checks of ListAccumulate's kernel pass where the two
 // are of one spec.
 bool Accumulate(Operands operands, const SmallOp& op, Value* result) {
@@ -81,9 +90,8 @@ bool Accumulate(Operands operands, const SmallOp& op, Value* result) {
     return false;
   }
   const ListElement before = list->Get(index);
-  Tensor sum = std::move(item);
-  if (before.kind == ListElement::kSet && !AddSmall(*before.tensor, sum, op, &sum)) return false;
-  list->Set(index, std::move(sum));
+  if (before.kind == ListElement::kSet && !AddTo(*before.tensor, op, &item)) return false;
+  list->Set(index, std::move(item));
   result->Assign(operands[kList].value, /*last=*/true);
   return true;
 }

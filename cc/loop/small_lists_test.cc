@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "cc/lists/list_variant.h"
-#include "cc/loop/small_ops.h"
-#include "cc/testing/graph_under_test.h"
 #include "cc/testing/matchers.h"
+#include "cc/testing/small_op_under_test.h"
 #include "tensorflow/core/framework/variant.h"
 
 namespace tensor_array_grad {
@@ -25,10 +24,6 @@ using tensorflow::DT_VARIANT;
 using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
 using tensorflow::Variant;
-
-Tensor Ints(const std::vector<int32_t>& values) {
-  return TensorOf<int32_t>({static_cast<int64_t>(values.size())}, values);
-}
 
 // A list of three float vectors of two, of which that at 1 is set.
 class SmallListsTest : public testing::Test {
@@ -50,15 +45,10 @@ class SmallListsTest : public testing::Test {
   static SmallOp OpFor(const std::string& op, const std::vector<DataType>& inputs,
                        DataType element_dtype = DT_FLOAT) {
     GraphUnderTest graph;
-    std::vector<std::string> names;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      names.push_back("x" + std::to_string(i));
-      graph.Placeholder(names.back(), inputs[i]);
-    }
-    tensorflow::NodeDef& node = graph.Add("node", op, names);
+    tensorflow::NodeDef& node = AddNode(op, inputs, &graph);
     GraphUnderTest::Set(node, "element_dtype", element_dtype);
     GraphUnderTest::Set(node, "shape_type", inputs.size() > 3 ? inputs[3] : DT_INT32);
-    return SmallOpFor(*graph.Find("node"), tensorflow::cpu_allocator());
+    return SmallOpOf(graph);
   }
 
   bool Get(int32_t index, Value* result, DataType dtype = DT_FLOAT) {

@@ -18,8 +18,6 @@ using tensorflow::DataType;
 using tensorflow::DataTypeToEnum;
 using tensorflow::Tensor;
 
-using Operands = absl::Span<const Operand>;
-
 // Integers wrap around, as they do in the kernels.
 template <typename T>
 auto Wide(T x) {
@@ -123,12 +121,6 @@ bool AddTwo(Operands operands, const SmallOp& op, Value* result) {
 // written changes places with the first of all; then they are added from left to right.
 constexpr int kMostInOrder = 8;  // of more the kernel adds some to each other first
 
-// Whether another operand is the same value: the kernel then has two references to the buffer.
-bool IsReadTwice(Operands operands, const Operand& operand) {
-  return std::count_if(operands.begin(), operands.end(),
-                       [&](const Operand& other) { return other.value == operand.value; }) > 1;
-}
-
 template <typename T>
 bool AddSeveral(Operands operands, const SmallOp& op, Value* result) {
   const T* terms[kMostInOrder] = {};
@@ -145,8 +137,7 @@ bool AddSeveral(Operands operands, const SmallOp& op, Value* result) {
   }
   for (size_t i = 0; i < count && reused == nullptr; ++i) {
     Tensor* const tensor = operands[i].value->tensor();
-    if (MayReuse(operands[i], tensor->dtype(), tensor->shape()) &&
-        !IsReadTwice(operands, operands[i])) {
+    if (MayReuse(operands[i], tensor->dtype(), tensor->shape())) {
       reused = tensor;
       std::swap(terms[0], terms[i]);
     }
@@ -255,16 +246,6 @@ bool Finite(Operands operands, const SmallOp& op, Value* result) {
   return true;
 }
 
-template <typename T>
-bool AddTensors(const Tensor& left, const Tensor& right, const SmallOp& op, Tensor* sum) {
-  Tensor target = MakeSmallTensor(op, left.dtype(), left.shape());
-  if (!target.IsInitialized()) return false;
-  auto* const to = static_cast<T*>(target.data());
-  ComputeRun<T, Add>(DataOf<T>(left), false, DataOf<T>(right), false, left.NumElements(), to);
-  *sum = std::move(target);
-  return true;
-}
-
 using Key = std::pair<std::string, DataType>;
 using Table = std::map<Key, SmallOp::Run>;
 
@@ -360,22 +341,6 @@ SmallOp::Run SmallMathFor(const tensorflow::Node& node) {
   (void)TryGetNodeAttr(node.attrs(), "T", &dtype);
   const auto found = Computations().find({op, dtype});
   return found == Computations().end() ? nullptr : found->second;
-}
-
-bool AddSmall(const Tensor& left, const Tensor& right, const SmallOp& op, Tensor* sum) {
-  if (!IsSmall(right, left.dtype()) || left.shape() != right.shape()) return false;
-  switch (left.dtype()) {
-    case tensorflow::DT_FLOAT:
-      return AddTensors<float>(left, right, op, sum);
-    case tensorflow::DT_DOUBLE:
-      return AddTensors<double>(left, right, op, sum);
-    case tensorflow::DT_INT32:
-      return AddTensors<int32_t>(left, right, op, sum);
-    case tensorflow::DT_INT64:
-      return AddTensors<int64_t>(left, right, op, sum);
-    default:
-      return false;
-  }
 }
 
 }  // namespace tensor_array_grad

@@ -17,11 +17,6 @@ namespace tensor_array_grad {
 // example, are not: Eigen's answer for NaN depends on the vector instructions it was compiled for.
 SmallOp::Run SmallMathFor(const tensorflow::Node& node);
 
-// *sum = left + right, in a buffer of its own. False, and `sum` unchanged, where these are not
-// small tensors of one shape and one of the types above.
-bool AddSmall(const tensorflow::Tensor& left, const tensorflow::Tensor& right, const SmallOp& op,
-              tensorflow::Tensor* sum);
-
 }  // namespace tensor_array_grad
 
 #endif  // CC_LOOP_SMALL_MATH_H_

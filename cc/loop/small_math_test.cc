@@ -263,19 +263,6 @@ TYPED_TEST(SmallNumericTest, ABiasIsAddedToTheLastDimension) {
   EXPECT_FALSE(Call(add, {{&bias, false}, {&bias, false}}, &result)) << "an error";
 }
 
-TYPED_TEST(SmallNumericTest, TensorsOfOneShapeAreAddedIntoANewOne) {
-  using T = TypeParam;
-  const SmallOp op = Find("AddV2", DataTypeToEnum<T>::value);
-  const Tensor left = VecOf<T>({1, 2}), right = VecOf<T>({10, 20});
-  Tensor sum = VecOf<T>({55});
-  EXPECT_FALSE(AddSmall(left, VecOf<T>({1}), op, &sum));
-  EXPECT_FALSE(AddSmall(left, Tensor(tensorflow::DT_HALF, {2}), op, &sum));
-  EXPECT_THAT(ValuesOf<T>(sum), testing::ElementsAre(55));
-  ASSERT_TRUE(AddSmall(left, right, op, &sum));
-  EXPECT_THAT(ValuesOf<T>(sum), testing::ElementsAre(11, 22));
-  EXPECT_THAT(ValuesOf<T>(left), testing::ElementsAre(1, 2));
-}
-
 TEST(SmallBiasTest, OfAnotherDimensionIsTheKernels) {
   GraphUnderTest graph;
   graph.Placeholder("x", DT_FLOAT);

@@ -19,23 +19,25 @@ struct Operand {
   bool last;  // the buffer may be written if nothing else holds it
 };
 
+using Operands = absl::Span<const Operand>;
+using Results = absl::Span<Value* const>;
+
 // Computes an op on small values as its kernel would, bit for bit. Returns false, and has changed
 // no value, where it does not: shapes it does not know, more elements than kMostSmallElements, what
 // the kernel reports as an error. The kernel is to be called then.
 struct SmallOp {
-  using Run = bool (*)(absl::Span<const Operand> operands, const SmallOp& op, Value* result);
+  using Run = bool (*)(Operands operands, const SmallOp& op, Value* result);
   // Of an op of several results. A result that nothing reads is null.
-  using RunMany = bool (*)(absl::Span<const Operand> operands, const SmallOp& op,
-                           absl::Span<Value* const> results);
+  using RunMany = bool (*)(Operands operands, const SmallOp& op, Results results);
 
   bool exists() const { return run != nullptr || run_many != nullptr; }
 
   // Requires: exists(); a place for each result.
-  bool operator()(absl::Span<const Operand> operands, absl::Span<Value* const> results) const {
+  bool operator()(Operands operands, Results results) const {
     if (run_many != nullptr) return run_many(operands, *this, results);
     return results[0] != nullptr && run(operands, *this, results[0]);
   }
-  bool operator()(absl::Span<const Operand> operands, Value* result) const {
+  bool operator()(Operands operands, Value* result) const {
     return (*this)(operands, {&result, 1});
   }
 

@@ -18,9 +18,6 @@ using tensorflow::DataType;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-using Operands = absl::Span<const Operand>;
-using Results = absl::Span<Value* const>;
-
 // Makes `result` the values of `input` in another shape.
 bool SetReshaped(const Tensor& input, const TensorShape& shape, Value* result) {
   Tensor target;
@@ -150,16 +147,6 @@ int64_t ElementsBefore(const TensorShape& shape, int axis) {
   return elements;
 }
 
-// Puts the parts of each row one behind the other.
-void Join(absl::Span<const Part> parts, int64_t rows, char* to) {
-  for (int64_t row = 0; row < rows; ++row) {
-    for (const Part& part : parts) {
-      std::memcpy(to, part.data + row * part.bytes, part.bytes);
-      to += part.bytes;
-    }
-  }
-}
-
 // The tensors of `operands` one behind the other in each row; result->tensor() is of `shape`.
 bool SetJoined(Operands operands, const TensorShape& shape, int64_t rows, const SmallOp& op,
                Value* result) {
@@ -171,7 +158,13 @@ bool SetJoined(Operands operands, const TensorShape& shape, int64_t rows, const 
     parts[i] = {static_cast<char*>(tensor.data()),
                 static_cast<int64_t>(tensor.TotalBytes()) / rows};
   }
-  Join({parts, operands.size()}, rows, static_cast<char*>(target.data()));
+  char* to = static_cast<char*>(target.data());
+  for (int64_t row = 0; row < rows; ++row) {
+    for (size_t i = 0; i < operands.size(); ++i) {
+      std::memcpy(to, parts[i].data + row * parts[i].bytes, parts[i].bytes);
+      to += parts[i].bytes;
+    }
+  }
   result->Set(std::move(target));
   return true;
 }

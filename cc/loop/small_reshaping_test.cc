@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "cc/loop/small_ops.h"
-#include "cc/testing/graph_under_test.h"
 #include "cc/testing/matchers.h"
+#include "cc/testing/small_op_under_test.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -25,54 +24,16 @@ using tensorflow::NodeDef;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-Tensor Ints(const std::vector<int32_t>& values) {
-  return TensorOf<int32_t>({static_cast<int64_t>(values.size())}, values);
-}
-
-// 0, 1, 2 ...
-Tensor Counted(const TensorShape& shape) {
-  Tensor tensor(DT_FLOAT, shape);
-  for (int64_t i = 0; i < tensor.NumElements(); ++i) {
-    static_cast<float*>(tensor.data())[i] = static_cast<float>(i);
-  }
-  return tensor;
-}
-
-// Calls the small op of a node on tensors.
-class SmallReshapingTest : public testing::Test, protected GraphUnderTest {
+class SmallReshapingTest : public SmallOpTest {
  protected:
   // A node whose inputs of its own type are float; those in `integers` are int32.
   NodeDef& Node(const std::string& op, int inputs, const std::vector<int>& integers = {}) {
-    std::vector<std::string> names;
-    for (int i = 0; i < inputs; ++i) {
-      names.push_back("x" + std::to_string(i));
-      Placeholder(names.back(),
-                  std::count(integers.begin(), integers.end(), i) > 0 ? DT_INT32 : DT_FLOAT);
-    }
-    NodeDef& node = Add("node", op, names);
+    std::vector<DataType> types(inputs, DT_FLOAT);
+    for (int i : integers) types[i] = DT_INT32;
+    NodeDef& node = SmallOpTest::Node(op, types);
     Set(node, "T", DT_FLOAT);
     return node;
   }
-
-  // Whether the small op took the inputs, none of which may be written. A second result is in
-  // `second_`.
-  bool Call(const std::vector<Tensor>& inputs) {
-    const SmallOp op = SmallOpFor(*Find("node"), tensorflow::cpu_allocator());
-    EXPECT_TRUE(op.exists());
-    std::vector<Value> values(inputs.size());
-    std::vector<Operand> operands;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      values[i].Set(inputs[i]);
-      operands.push_back({&values[i], false});
-    }
-    result_.Release();
-    Value* results[] = {&result_, &second_};
-    const auto count = static_cast<size_t>(Find("node")->num_outputs());
-    return op(operands, absl::MakeSpan(results, count));
-  }
-  const Tensor& result() { return *result_.tensor(); }
-
-  Value result_, second_;
 };
 
 TEST_F(SmallReshapingTest, AReshapeSharesTheBuffer) {

@@ -32,30 +32,6 @@ void AddGroup(absl::Span<const SliceGradient> terms, absl::Span<Tensor> taken, c
   for (size_t i = 0; several && i < terms.size(); ++i) add(terms[i], taken[i]);
 }
 
-// sum[first + i] += addend[i]
-template <typename T>
-bool AddRun(const Tensor& addend, int64_t first, Tensor* sum) {
-  const T* const from = static_cast<const T*>(addend.data());
-  T* const to = static_cast<T*>(sum->data()) + first;
-  for (int64_t i = 0; i < addend.NumElements(); ++i) to[i] = to[i] + from[i];
-  return true;
-}
-
-bool AddRun(const Tensor& addend, int64_t first, Tensor* sum) {
-  switch (addend.dtype()) {
-    case tensorflow::DT_FLOAT:
-      return AddRun<float>(addend, first, sum);
-    case tensorflow::DT_DOUBLE:
-      return AddRun<double>(addend, first, sum);
-    case tensorflow::DT_INT32:
-      return AddRun<uint32_t>(addend, first, sum);  // sums wrap around
-    case tensorflow::DT_INT64:
-      return AddRun<uint64_t>(addend, first, sum);
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 absl::Status SliceAddends::Of(const tensorflow::AttrSlice& attributes, int inputs,
@@ -129,10 +105,10 @@ bool SliceAdder::AddOneRun(Inputs inputs, int64_t most, Tensor* sum) const {
   if (addends_.size() != 1) return false;
   int64_t first;
   const Tensor* const values = ReadOneRun(addends_.op(0), inputs.subspan(1), sum->shape(), &first);
-  if (values == nullptr || values->dtype() != sum->dtype() || values->NumElements() > most ||
-      !AddRun(*values, first, sum)) {
+  if (values == nullptr || values->dtype() != sum->dtype() || values->NumElements() > most) {
     return false;
   }
+  cpu::AddRows(*values, {{values->NumElements()}, {1}}, {first}, cpu::OnThisThread, sum);
   rows_added.Add();
   return true;
 }

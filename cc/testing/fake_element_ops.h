@@ -21,7 +21,7 @@ class FakeElementOps : public ElementOps {
     return absl::OkStatus();
   }
   absl::Status Zero(tensorflow::Tensor* out) override {
-    cpu::Zero(Inline, out);
+    cpu::Zero(cpu::OnThisThread, out);
     return absl::OkStatus();
   }
   absl::Status AddInto(const tensorflow::Tensor& addend, tensorflow::Tensor* sum) override {
@@ -31,23 +31,20 @@ class FakeElementOps : public ElementOps {
                    tensorflow::Tensor* out) override {
     if (before_add) before_add();
     ++adds;
-    cpu::Add(left, right, Inline, out);
+    cpu::Add(left, right, cpu::OnThisThread, out);
     return absl::OkStatus();
   }
   absl::Status Pack(absl::Span<const Piece> pieces, tensorflow::Tensor* out) override {
     if (before_pack) before_pack();
     ++packs;
     pieces_packed += static_cast<int64_t>(pieces.size());
-    cpu::Pack(pieces, Inline, out);
+    cpu::Pack(pieces, cpu::OnThisThread, out);
     return absl::OkStatus();
   }
 
   std::atomic<int64_t> allocations{0}, adds{0}, packs{0}, pieces_packed{0};
   std::atomic<int64_t> allocations_left{int64_t{1} << 40};
   std::function<void()> before_add, before_pack;
-
- private:
-  static void Inline(int64_t total, int64_t, cpu::Work work) { work(0, total); }
 };
 
 }  // namespace tensor_array_grad

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,23 +13,35 @@
 
 namespace tensor_array_grad {
 
+// Adds a node called "node" with a placeholder for each input.
+inline tensorflow::NodeDef& AddNode(const std::string& op,
+                                    const std::vector<tensorflow::DataType>& inputs,
+                                    GraphUnderTest* graph) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    names.push_back("x" + std::to_string(i));
+    graph->Placeholder(names.back(), inputs[i]);
+  }
+  return graph->Add("node", op, names);
+}
+
+// The small op for the node called "node".
+inline SmallOp SmallOpOf(GraphUnderTest& graph) {
+  return SmallOpFor(*graph.Find("node"), tensorflow::cpu_allocator());
+}
+
 // The small op for a node of that op and type; one that does not exist if there is none. AddN has
 // `terms` inputs.
 inline SmallOp Find(const std::string& op, tensorflow::DataType dtype, int terms = 2) {
-  using tensorflow::DT_BOOL;
   GraphUnderTest graph;
   const tensorflow::OpDef* def = nullptr;
   EXPECT_TRUE(tensorflow::OpRegistry::Global()->LookUpOpDef(op, &def).ok()) << op;
-  std::vector<std::string> inputs;
-  for (int i = 0; i < (op == "AddN" ? terms : def->input_arg_size()); ++i) {
-    inputs.push_back("x" + std::to_string(i));
-    const bool is_condition = i == 0 && (op == "Select" || op == "SelectV2");
-    graph.Placeholder(inputs.back(), is_condition ? DT_BOOL : dtype);
-  }
-  tensorflow::NodeDef& node = graph.Add("node", op, inputs);
+  std::vector<tensorflow::DataType> inputs(op == "AddN" ? terms : def->input_arg_size(), dtype);
+  if (op == "Select" || op == "SelectV2") inputs[0] = tensorflow::DT_BOOL;
+  tensorflow::NodeDef& node = AddNode(op, inputs, &graph);
   if (def->attr_size() > 0) GraphUnderTest::Set(node, "T", dtype);
   if (op == "AddN") GraphUnderTest::Set(node, "N", terms);
-  return SmallOpFor(*graph.Find("node"), tensorflow::cpu_allocator());
+  return SmallOpOf(graph);
 }
 
 template <typename T>
@@ -50,10 +63,49 @@ tensorflow::Tensor VecOf(const std::vector<T>& values) {
   return tensor;
 }
 
+inline tensorflow::Tensor Ints(const std::vector<int32_t>& values) { return VecOf(values); }
+
+// 0, 1, 2 ...
+inline tensorflow::Tensor Counted(const tensorflow::TensorShape& shape) {
+  tensorflow::Tensor tensor(tensorflow::DT_FLOAT, shape);
+  for (int64_t i = 0; i < tensor.NumElements(); ++i) {
+    static_cast<float*>(tensor.data())[i] = static_cast<float>(i);
+  }
+  return tensor;
+}
+
 // Whether the small op took the operands.
 inline bool Call(SmallOp op, std::vector<Operand> operands, Value* result) {
   return op(operands, result);
 }
+
+// Calls the small op of a node on tensors.
+class SmallOpTest : public testing::Test, protected GraphUnderTest {
+ protected:
+  tensorflow::NodeDef& Node(const std::string& op,
+                            const std::vector<tensorflow::DataType>& inputs) {
+    return AddNode(op, inputs, this);
+  }
+
+  // Whether the small op took the inputs, of which the first may be written. A second result is in
+  // `second_`.
+  bool Call(const std::vector<tensorflow::Tensor>& inputs) {
+    const SmallOp op = SmallOpOf(*this);
+    EXPECT_TRUE(op.exists());
+    std::vector<Value> values(inputs.size());
+    std::vector<Operand> operands;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      values[i].Set(inputs[i]);
+      operands.push_back({&values[i], i == 0});
+    }
+    result_.Release();
+    Value* results[] = {&result_, &second_};
+    return op(operands, {results, static_cast<size_t>(Find("node")->num_outputs())});
+  }
+  const tensorflow::Tensor& result() { return *result_.tensor(); }
+
+  Value result_, second_;
+};
 
 }  // namespace tensor_array_grad
 
