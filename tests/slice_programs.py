@@ -201,14 +201,17 @@ def counted(name: str, steps: int) -> dict[str, int]:
     return {key: after[key] - before.get(key, 0) for key in after}
 
 
-def from_several_threads(name: str, steps: int, threads: int) -> list[tuple[Any, Any]]:
+def from_several_threads(name: str, steps: int, threads: int) -> tuple[list[tuple[Any, Any]], int]:
     """Gradients that several threads take with one function, of an x each, and one after the other.
 
     Each thread calls it five times. It has a persistent tape, and two losses that share a loop.
 
     Returns:
-      For each call, what it computed while others ran, and what it computed alone.
+      For each call, what it computed while others ran, and what it computed alone; and how often
+      all of them together added rows in place.
     """
+    from tensor_array_grad import _loader
+
     loop = _loop(READS[name], steps)
 
     @tf.function(autograph=False)
@@ -229,7 +232,8 @@ def from_several_threads(name: str, steps: int, threads: int) -> list[tuple[Any,
 
     with concurrent.futures.ThreadPoolExecutor(threads) as pool:
         together = list(pool.map(several, range(threads)))
-    return [(call, alone[k]) for k, calls in enumerate(together) for call in calls]
+    pairs = [(call, alone[k]) for k, calls in enumerate(together) for call in calls]
+    return pairs, _loader.bind().counters()["slice_sums.in_place"]
 
 
 def looked_up(ids: list[int], steps: int) -> tuple[np.ndarray, dict[str, int]]:

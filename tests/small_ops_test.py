@@ -153,6 +153,28 @@ def test_sums_of_several_terms_are_added_in_the_order_of_the_kernel(
     assert_same_bits(program, *inputs)
 
 
+@pytest.mark.parametrize("small", [True, False])
+def test_lists_of_small_tensors_are_read_and_summed_without_kernels(counted, small):
+    """All that the tests above compare would be equal, too, if no small op were ever taken."""
+    width, steps = (5 if small else 5000), 100
+
+    @tf.function(autograph=False)
+    def gradient(x):
+        def body(i, h):
+            return i + 1, h * 0.5 + array.read(i) * array.read(steps - 1 - i)
+
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            array = tf.TensorArray(tf.float32, steps).unstack(x)
+            y = tf.while_loop(lambda i, h: i < steps, body, (0, tf.zeros([width])))[1]
+        return tape.gradient(y, x)
+
+    gradient(tf.ones([steps, width]))
+    assert counted["loops.runs"] == 2
+    assert counted["kernels.TensorListGetItem"] == 0
+    assert counted["kernels.TensorArrayGrad>ListAccumulate"] == (0 if small else steps)
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
 def test_values_in_another_shape(assert_same_bits, dtype):
     inputs = [values([2, 1, 6], dtype, 0), values([6], dtype, 1), values([6, 4], dtype, 2)]
