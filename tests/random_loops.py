@@ -2,12 +2,14 @@
 
     python -m tests.random_loops --programs 2000 --seed 0
 
-Values must be equal bit by bit. A gradient may differ in its last bits, and is counted apart, only
+Results must be equal bit by bit. Two kinds of difference are counted apart:
 
-- if it does so in the same way with loops left to stock's ops (TENSOR_ARRAY_GRAD_LOOPS=off):
-  TensorFlow's optimizer then sums in another order what the graph pass has rewritten; or
-- if each of its elements is what stock gives in some of many runs. Stock's AddN of three or more
-  inputs begins with the first whose buffer nothing else holds, so its sums depend on time.
+- Gradients differ in their last bits, and do so in the same way with loops left to stock's ops
+  (TENSOR_ARRAY_GRAD_LOOPS=off): TensorFlow's optimizer sums in another order what the graph pass
+  has rewritten.
+- Each element of each result is, bit by bit, what stock gives in one of a hundred runs. Stock's
+  AddN of three or more inputs begins with the first whose buffer nothing else holds, so its sums
+  depend on the order in which the executor runs nodes.
 
 A program is a pure function of its number. `--show 7` prints the text of program 7, and `--only 7`
 runs it alone. With `--hand-back` every loop that runs in one kernel is handed back to stock's ops
@@ -207,14 +209,24 @@ def given_by_stock(got: Ran, stock_runs: Iterable[Ran]) -> bool:
 
 
 def _results(ran: Ran) -> list[np.ndarray]:
-    # Zeros of gradients may differ in sign; a sum with zero has the sign of neither.
+    # Zeros of gradients may differ in sign: + 0 makes 0 of -0.
     return [*ran.values, *(gradient + 0 for gradient in ran.gradients), *ran.effects]
 
 
 def _same_outcome(got: Ran, want: Ran) -> bool:
     """Whether both ended alike, with results of the same dtypes and shapes."""
-    kinds = [[(x.dtype, x.shape) for x in _results(ran)] for ran in (got, want)]
-    return (got.error, got.unbuilt, kinds[0]) == (want.error, want.unbuilt, kinds[1])
+    outcomes = [
+        (
+            ran.error,
+            ran.unbuilt,
+            *[
+                [(x.dtype, x.shape) for x in kind]
+                for kind in (ran.values, ran.gradients, ran.effects)
+            ],
+        )
+        for ran in (got, want)
+    ]
+    return outcomes[0] == outcomes[1]
 
 
 def _same_elements(got: np.ndarray, want: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ import collections
 import numpy as np
 import pytest
 
-from tests import random_loops
+from tests import random_loops, stock
 from tests.random_loops import LoopProgram, Ran, Tally, random_loop
 
 # Found in the first programs, each at least once.
@@ -140,6 +140,19 @@ def test_stock_gives_a_gradient_if_it_gives_each_element_in_some_run(got, given)
 )
 def test_stock_gives_a_value_if_it_gives_its_bits(got, given):
     assert random_loops.given_by_stock(got, [Ran(values=[np.array([1.0, np.nan])])]) is given
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        stock.Died(11),
+        stock.Hung(1.0),
+        Ran(gradients=[np.array([1.0])]),
+        Ran(values=[np.array([1.0])], unbuilt="ValueError"),
+    ],
+)
+def test_stock_gives_nothing_where_it_ends_in_another_way(run):
+    assert not random_loops.given_by_stock(Ran(values=[np.array([1.0])]), [run])
 
 
 def test_zeros_and_strings_are_compared_with_runs_of_stock():

@@ -40,9 +40,9 @@ __attribute__((noinline)) void AddRange(const T* left, const T* right, T* out, i
   for (int64_t i = 0; i < n; ++i) out[i] = Sum(left[i], right[i]);
 }
 
-// The compiler makes a version for each kind of vector unit, of which the loader picks one: before
-// the sanitizers have started.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+// The compiler makes a version for each kind of vector unit, and the dynamic loader chooses one. It
+// does so before the sanitizers have started, which code under a sanitizer cannot do without.
+#ifdef TAG_SANITIZED
 #define TAG_WIDE __attribute__((noinline))
 #else
 #define TAG_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))

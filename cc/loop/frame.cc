@@ -42,7 +42,6 @@ class Sorter {
 
  public:
   explicit Sorter(const Frame& frame) : frame_(frame) {
-    std::unordered_map<const Node*, int> item_of_exit;
     for (Node* node : frame.nodes) {
       if (!node->IsEnter()) item_of_[node] = Add({node, nullptr});
     }

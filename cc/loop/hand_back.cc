@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "absl/time/clock.h"
 
@@ -17,7 +16,6 @@ class TaskBuilder {
   explicit TaskBuilder(const LoopCode& code) : code_(code) {}
 
   std::vector<Task> Build() {
-    const std::set<int> variables(code_.variables.begin(), code_.variables.end());
     for (const auto* part : {&code_.condition, &code_.body}) {
       for (const Instruction& instruction : *part) Add(instruction);
     }

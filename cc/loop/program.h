@@ -33,7 +33,9 @@ namespace tensor_array_grad {
 // A register that an instruction reads.
 struct Read {
   int reg = -1;
-  bool last = false;  // nothing reads this value afterwards if the instruction runs
+  // Nothing else reads this value then or afterwards if the instruction runs: of two reads by one
+  // instruction neither is the last.
+  bool last = false;
 };
 
 using Flags = absl::InlinedVector<int, 2>;

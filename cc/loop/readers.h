@@ -28,10 +28,10 @@ struct WhenRun {
 // Sets Read::last and Instruction::releases in the code of one frame.
 //
 // Invariants: after a read that is `last`, no instruction that runs in the same iteration reads the
-// register before it is written again. Values that enter the frame as constants, and variables that
-// no move replaces, are never released; the condition releases no variable, since it may be the
-// last to run. Any other value is released when the iteration is past its last reader, whichever
-// branches were taken.
+// register before it is written again, nor does its own instruction read it twice. Values that
+// enter the frame as constants, and variables that no move replaces, are never released; the
+// condition releases no variable, since it may be the last to run. Any other value is released when
+// the iteration is past its last reader, whichever branches were taken.
 void MarkLastReaders(const WhenRun& when, LoopCode* code);
 
 }  // namespace tensor_array_grad

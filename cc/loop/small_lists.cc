@@ -6,6 +6,7 @@
 #include "cc/core/element_ops.h"
 #include "cc/device/functors.h"
 #include "cc/lists/list_variant.h"
+#include "cc/loop/small_target.h"
 #include "cc/loop/small_variant.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
@@ -65,9 +66,10 @@ bool IsShape(const Tensor& sizes, const PartialTensorShape& shape) {
   return sizes.dtype() == tensorflow::DT_INT64 && IsShape<int64_t>(sizes, shape);
 }
 
-// *b = a + *b, of one dtype, in a buffer of its own.
+// *b = a + *b, in a buffer of its own. False, and `b` unchanged, for tensors that are not small,
+// not of one dtype and shape, or have no sum.
 bool AddTo(const Tensor& a, const SmallOp& op, Tensor* b) {
-  if (!CanAdd(a.dtype()) || a.NumElements() > kMostSmallElements || !a.IsSameSize(*b)) return false;
+  if (!CanAdd(a.dtype()) || !IsSmall(*b, a.dtype()) || !a.IsSameSize(*b)) return false;
   Tensor sum = MakeSmallTensor(op, a.dtype(), a.shape());
   if (!sum.IsInitialized()) return false;
   cpu::Add(a, *b, cpu::OnThisThread, &sum);

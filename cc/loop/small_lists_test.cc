@@ -71,14 +71,14 @@ class SmallListsTest : public testing::Test {
   }
 
   bool Accumulate(int32_t index, const Tensor& item, const Tensor& shape = Ints({2}),
-                  int32_t size = 3) {
+                  int32_t size = 3, DataType dtype = DT_FLOAT) {
     Value at, value, sizes, count, result;
     at.SetScalar(index);
     value.Set(item);
     sizes.Set(shape);
     count.SetScalar(size);
     const SmallOp op = OpFor("TensorArrayGrad>ListAccumulate",
-                             {DT_VARIANT, DT_INT32, DT_FLOAT, shape.dtype(), DT_INT32});
+                             {DT_VARIANT, DT_INT32, dtype, shape.dtype(), DT_INT32}, dtype);
     const bool done = op(
         {{&list_, true}, {&at, false}, {&value, true}, {&sizes, false}, {&count, false}}, &result);
     if (done) list_.Assign(&result, true);
@@ -151,6 +151,40 @@ TEST_F(SmallListsTest, AnItemIsAddedToAnElementOrTakesItsPlace) {
   EXPECT_EQ(list().Get(0).tensor->data(), item.data());
   ASSERT_TRUE(Accumulate(0, item, TensorOf<int64_t>({1}, {2})));
   EXPECT_THAT(*list().Get(0).tensor, TensorEq(Vec({20, 40})));
+}
+
+TEST_F(SmallListsTest, ItemsOfEveryDtypeThatHasASumAreAdded) {
+  const auto sum = [&](const auto& values, const Tensor& item) {
+    const DataType dtype = item.dtype();
+    ListVariant held({dtype, PartialTensorShape({2}), -1}, 3);
+    held.Set(1, VecOf(values));
+    list_.Set(Holding(std::move(held)));
+    EXPECT_TRUE(Accumulate(1, item, Ints({2}), 3, dtype)) << DataTypeString(dtype);
+    return *list().Get(1).tensor;
+  };
+  using tensorflow::complex64;
+  const auto half = [](float x) { return static_cast<Eigen::half>(x); };
+  EXPECT_THAT(sum(std::vector<double>{1, 2}, VecOf<double>({0.5, 3})),
+              TensorEq(VecOf<double>({1.5, 5})));
+  EXPECT_THAT(
+      sum(std::vector<Eigen::half>{half(1), half(2)}, VecOf<Eigen::half>({half(1), half(3)})),
+      TensorEq(VecOf<Eigen::half>({half(2), half(5)})));
+  EXPECT_THAT(sum(std::vector<complex64>{{1, 2}, 0}, VecOf<complex64>({{1, 1}, {0, 1}})),
+              TensorEq(VecOf<complex64>({{2, 3}, {0, 1}})));
+  EXPECT_THAT(sum(std::vector<int32_t>{2147483647, 1}, VecOf<int32_t>({1, 1})),
+              TensorEq(VecOf<int32_t>({-2147483647 - 1, 2})));
+  EXPECT_THAT(sum(std::vector<uint8_t>{255, 1}, VecOf<uint8_t>({1, 1})),
+              TensorEq(VecOf<uint8_t>({0, 2})));
+}
+
+TEST_F(SmallListsTest, ItemsThatHaveNoSumOrAreOfAnotherDtypeAreTheKernels) {
+  ListVariant held({tensorflow::DT_BOOL, PartialTensorShape({2}), -1}, 3);
+  held.Set(1, VecOf<bool>({true, false}));
+  list_.Set(Holding(std::move(held)));
+  EXPECT_FALSE(Accumulate(1, VecOf<bool>({true, true}), Ints({2}), 3, tensorflow::DT_BOOL));
+  list_.Set(Holding(AList({DT_FLOAT, PartialTensorShape({2}), -1})));
+  EXPECT_FALSE(Accumulate(1, Tensor(tensorflow::DT_HALF, {2})));
+  EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({1, 2})));
 }
 
 TEST_F(SmallListsTest, SumsThatChangeTheSpecOrFailAreTheKernels) {

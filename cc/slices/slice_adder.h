@@ -76,8 +76,8 @@ class SliceAdder {
   static absl::Status Add(const Terms& terms, cpu::ParallelFor run, tensorflow::Tensor* sum);
 
   // Adds the only addend in place, if its values follow each other in the sum and are at most
-  // `most` numbers of float, double, int32 or int64. False, and nothing has changed, if they are
-  // not.
+  // `most` numbers. False, and nothing has changed, if they are not. Requires:
+  // CanAdd(sum->dtype()).
   bool AddOneRun(absl::Span<const tensorflow::Tensor* const> inputs, int64_t most,
                  tensorflow::Tensor* sum) const;
 

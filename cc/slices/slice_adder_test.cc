@@ -21,8 +21,6 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using testing::HasSubstr;
 
-void Here(int64_t total, int64_t, cpu::Work work) { work(0, total); }
-
 Tensor Ints(const std::vector<int32_t>& values) {
   return TensorOf<int32_t>({static_cast<int64_t>(values.size())}, values);
 }
@@ -54,7 +52,7 @@ class SliceAdderTest : public testing::Test {
     SliceAdder::Terms terms;
     TF_RETURN_IF_ERROR(adder.Read("the_sum", inputs, &terms));
     values_ = terms.values();
-    return SliceAdder::Add(terms, Here, &sum_);
+    return SliceAdder::Add(terms, cpu::OnThisThread, &sum_);
   }
 
   std::vector<std::string> addends_;
@@ -143,7 +141,7 @@ class OneRunTest : public testing::Test {
       return false;
     }
     EXPECT_OK(read);
-    EXPECT_OK(SliceAdder::Add(terms, Here, &other));
+    EXPECT_OK(SliceAdder::Add(terms, cpu::OnThisThread, &other));
     EXPECT_THAT(one, TensorEq(other));
     return true;
   }
@@ -221,6 +219,32 @@ TEST_F(OneRunTest, OtherAddendsAreNone) {
   EXPECT_FALSE(Add(addend, {row, Ints({3}), Tensor(3)}, sum)) << "out of range";
   EXPECT_FALSE(Add(addend, {TensorOf<double>({1}, {10}), Ints({1}), Tensor(3)}, sum));
   EXPECT_FALSE(Add(addend, {Vec({10, 20}), Ints({1}), Tensor(3)}, sum)) << "an error";
+}
+
+TEST_F(OneRunTest, IndicesOfOtherDtypesAreNone) {
+  NodeDef row_of, slice_of;
+  row_of.set_op("UnsortedSegmentSum");
+  slice_of.set_op("StridedSliceGrad");
+  const Tensor sum = Vec({1, 2, 3}), row = Vec({10}), at = Ints({1}), end = Ints({2});
+  EXPECT_FALSE(Add(row_of, {row, Vec({1}), Tensor(3)}, sum));
+  EXPECT_FALSE(Add(row_of, {row, at, Tensor(3.f)}, sum));
+  EXPECT_TRUE(Add(slice_of, {Ints({3}), at, end, at, row}, sum));
+  EXPECT_FALSE(Add(slice_of, {Vec({3}), at, end, at, row}, sum));
+  EXPECT_FALSE(Add(slice_of, {Ints({3}), Vec({1}), end, at, row}, sum));
+  EXPECT_FALSE(Add(slice_of, {TensorOf<int64_t>({1}, {3}), at, end, at, row}, sum));
+}
+
+TEST_F(OneRunTest, RowsOfOtherDtypesAreAdded) {
+  NodeDef addend;
+  addend.set_op("UnsortedSegmentSum");
+  using tensorflow::complex64;
+  EXPECT_TRUE(Add(addend, {TensorOf<double>({1, 2}, {0.5, -0.0}), Ints({1}), Tensor(2)},
+                  TensorOf<double>({2, 2}, {1, 2, 3, -0.0})));
+  EXPECT_TRUE(Add(addend, {TensorOf<complex64>({1, 1}, {{1, 2}}), Ints({0}), Tensor(2)},
+                  TensorOf<complex64>({2, 1}, {{3, 4}, {5, 6}})));
+  EXPECT_TRUE(
+      Add(addend, {TensorOf<float>({1, 0}, {}), Ints({1}), Tensor(2)}, TensorOf<float>({2, 0}, {})))
+      << "of no values";
 }
 
 }  // namespace

@@ -158,9 +158,8 @@ absl::Status SumRowsOfOneStart(SliceGradient* gradient) {
   Tensor sums;
   TF_RETURN_IF_ERROR(AllocateValues(gradient->values.dtype(),
                                     {static_cast<int64_t>(starts.size()), width}, &sums));
-  const auto here = [](int64_t total, int64_t, cpu::Work work) { work(0, total); };
-  cpu::Zero(here, &sums);
-  cpu::AddRows(gradient->values, {{width}, {1}}, firsts, here, &sums);
+  cpu::Zero(cpu::OnThisThread, &sums);
+  cpu::AddRows(gradient->values, {{width}, {1}}, firsts, cpu::OnThisThread, &sums);
   gradient->values = std::move(sums);
   gradient->starts = std::move(starts);
   return absl::OkStatus();
@@ -480,6 +479,7 @@ absl::Status ReadSliceGradient(const SliceGradientOp& op, Inputs inputs, SliceGr
 
 const Tensor* ReadOneRun(const SliceGradientOp& op, Inputs inputs, const TensorShape& whole,
                          int64_t* first) {
+  if (!RequireDtypes(op, inputs).ok()) return nullptr;
   if (op.kind == SliceGradientOp::kStridedSlice) {
     return ReadRunOfSlice(op.masks, inputs, whole, first);
   }

@@ -43,9 +43,7 @@ class SliceGradientTest : public ::testing::Test {
   // The tensor that stock makes.
   std::vector<float> Dense() const {
     Tensor all = Floats(gradient_.whole, std::vector<float>(gradient_.whole.num_elements()));
-    cpu::AddRows(
-        gradient_.values, gradient_.box, gradient_.starts,
-        [](int64_t n, int64_t, cpu::Work work) { work(0, n); }, &all);
+    cpu::AddRows(gradient_.values, gradient_.box, gradient_.starts, cpu::OnThisThread, &all);
     return ValuesOf(all);
   }
   void Fails(const std::vector<Tensor>& inputs, const std::string& text) {

@@ -42,11 +42,13 @@ std::vector<T> ValuesOf(const tensorflow::Tensor& tensor) {
   return std::vector<T>(begin, begin + tensor.NumElements());
 }
 
+// Floats and doubles are compared as numbers, all other plain types byte by byte.
 MATCHER_P(TensorEq, want, "") {
-  *result_listener << "has shape " << arg.shape().DebugString() << " and values "
-                   << ::testing::PrintToString(ValuesOf(arg));
-  return arg.dtype() == want.dtype() && arg.shape() == want.shape() &&
-         ValuesOf(arg) == ValuesOf(want);
+  *result_listener << "is " << arg.DebugString();
+  if (arg.dtype() != want.dtype() || arg.shape() != want.shape()) return false;
+  if (arg.dtype() == tensorflow::DT_FLOAT) return ValuesOf<float>(arg) == ValuesOf<float>(want);
+  if (arg.dtype() == tensorflow::DT_DOUBLE) return ValuesOf<double>(arg) == ValuesOf<double>(want);
+  return tensorflow::DataTypeCanUseMemcpy(arg.dtype()) && arg.tensor_data() == want.tensor_data();
 }
 
 MATCHER_P2(Fails, code, text, "") {
