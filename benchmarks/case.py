@@ -1,4 +1,4 @@
-"""What a benchmark case is, and how one is measured inside a process."""
+"""Benchmark cases, and the measurement of one case inside a process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tensor_array_grad.demo.memory import PeakMemory
 
-# Elements of a result that are sent to the parent, to compare the two libraries.
+# How many elements of a result are sent to the parent process, which compares the libraries.
 _SAMPLE = 200
 
 
@@ -22,13 +22,13 @@ class Prepared:
     """A case that is built and ready to run.
 
     Attributes:
-      run: Does the work once and returns its duration in seconds, for one op or one whole run, as
-        the case says.
-      result: What a run computes, to be checked and compared.
-      expected: What NumPy says that `result` is, or `None` where only stock can say.
-      tolerance: Relative error that summing in another order may make.
-      compiled: Makes the same work with `jit_compile=True`, compiled by its first call; `None`
-        where there is no such form.
+      run: Does the work once and returns its duration in seconds, either per op or for the whole
+        run, as the case says.
+      result: Returns the result of a run, to be checked and compared.
+      expected: The result according to NumPy, or `None` if stock is the only reference.
+      tolerance: Relative error that a sum in another order may have.
+      compiled: Makes the same case with `jit_compile=True`; its first call compiles. `None` if
+        there is no such form.
     """
 
     run: Callable[[], float]
@@ -40,7 +40,7 @@ class Prepared:
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One question.
+    """One program to be timed on each library.
 
     Attributes:
       name: Unique in its file.
@@ -50,7 +50,7 @@ class Case:
       target: Least ratio of stock's time to ours that is asked for: at every size, or by size. At a
         size that is not named, ours must not be slower.
       uses_arrays: Whether this library's kernels must have run.
-      judged: Whether a ratio below its target counts; not where only the floor is measured.
+      judged: Whether a ratio below the target counts. False for the case that measures the floor.
     """
 
     name: str
@@ -62,11 +62,11 @@ class Case:
     judged: bool = True
 
     def sizes_within(self, largest: int) -> tuple[int, ...]:
-        """The sizes up to `largest`, or the smallest where all are larger."""
+        """The sizes up to `largest`, or the first size if all are larger."""
         return tuple(n for n in self.sizes if n <= largest) or self.sizes[:1]
 
     def target_at(self, n: int) -> float:
-        """The least ratio that is asked for at `n`; at least not slower than stock."""
+        """The least ratio asked for at `n`: 1 if the case names none, 0 if it is not judged."""
         if not self.judged:
             return 0.0
         return self.target.get(n, 1.0) if isinstance(self.target, Mapping) else self.target
@@ -74,15 +74,15 @@ class Case:
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """What one process found.
+    """The result of one process.
 
     Attributes:
       seconds: Duration of each run.
-      cpu_seconds: Processor time of each whole run, all threads: what a busy machine disturbs less.
-      peak_bytes: How far memory rose above what it was before the case was built.
+      cpu_seconds: Processor time of each whole run, all threads. A busy machine changes it less.
+      peak_bytes: Highest resident memory, minus that before the case was built.
       sample: Some elements of the result.
       kernel_calls: Calls of this library's kernels.
-      first_s: Duration of the first call, which verifies; it compiles what is compiled.
+      first_s: Duration of the first call, which verifies. If the case is compiled, it compiles too.
     """
 
     seconds: list[float]
@@ -94,7 +94,7 @@ class Measurement:
 
 
 def check(prepared: Prepared) -> npt.NDArray[Any]:
-    """Runs the case once for its result and compares that with NumPy's.
+    """Runs the case once for its result and compares the result with NumPy's.
 
     Args:
       prepared: The case.
@@ -103,7 +103,7 @@ def check(prepared: Prepared) -> npt.NDArray[Any]:
       The result, flat.
 
     Raises:
-      AssertionError: It is not what NumPy says.
+      AssertionError: The result differs from NumPy's.
     """
     result = np.asarray(prepared.result()).ravel()
     if prepared.expected is not None:
@@ -113,22 +113,22 @@ def check(prepared: Prepared) -> npt.NDArray[Any]:
 
 
 def measure(case: Case, n: int, budget_s: float, jit: bool = False) -> Measurement:
-    """Verifies, which warms up too, then times runs until `budget_s` seconds have gone.
+    """Verifies, which is also the warm-up, then times as many runs as fit into `budget_s` seconds.
 
     Args:
       case: What to measure.
       n: Its size.
-      budget_s: How long the runs may take together; three always run, but where verifying alone
-        took four times as long, its time is the measurement.
-      jit: Whether to measure the form with `jit_compile=True`. Its first call compiles, so a second
-        one stands for it then.
+      budget_s: How long all runs may take. Three runs are always timed, unless verifying took four
+        times as long as `budget_s`: then its time is the measurement.
+      jit: Whether to measure the form with `jit_compile=True`. Verifying then compiles, so a second
+        call is timed in its place.
 
     Returns:
       The measurement.
 
     Raises:
-      AssertionError: The result is not what NumPy says.
-      ValueError: There is no such form.
+      AssertionError: The result differs from NumPy's.
+      ValueError: The case has no form with `jit_compile=True`.
     """
     memory = PeakMemory()
     prepared = _compiled(case.build(n)) if jit else case.build(n)
@@ -155,7 +155,7 @@ def _compiled(prepared: Prepared) -> Prepared:
 
 
 def _run_once(prepared: Prepared) -> tuple[float, float]:
-    """What one run says of its duration, and its processor time."""
+    """The duration that one run returns, and its processor time."""
     cpu = time.process_time()
     seconds = prepared.run()
     return seconds, time.process_time() - cpu

@@ -1,10 +1,10 @@
-"""What our kernels reach on a GPU: `python -m benchmarks.gpu`, on a machine that has one.
+"""The speed of our kernels on a GPU: `python -m benchmarks.gpu`, on a machine that has one.
 
-Stock and ours run in processes of their own, one after the other; all values are verified before a
-time is taken. Prints one JSON row a case and a table, and ends with exit status 1 where ours is
-slower than stock. A summed write is compared with a plain copy on the device too, but takes about
-as long as TensorFlow takes to launch it: what the device code reaches by itself is measured by
-device_code.cc.
+Stock and ours run in processes of their own, one after the other. All values are verified before
+the time is measured. Prints a table and one JSON row per case, and ends with exit status 1 if ours
+is slower than stock. The bandwidth of a summed write is also compared with that of a plain copy on
+the device. Most of the time of such a write is TensorFlow's launch of the op; device_code.cc
+measures the device code without TensorFlow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOISE = 1.05
 
 
 def _median_seconds(run: Callable[[], Any]) -> float:
-    """Of one call, which ends with a value that was copied to the host: the device is done."""
+    """The median time of a call of `run`, which must end by copying a value to the host."""
     for _ in range(3):
         run()
     times = []
@@ -39,7 +39,7 @@ def _median_seconds(run: Callable[[], Any]) -> float:
 
 
 def _on_gpu(program: Callable[..., Any], *tensors: Any) -> Callable[[], Any]:
-    """A tf.function of `program` on the GPU, called with these tensors; returns one number."""
+    """A call of `program` on the GPU with `tensors`, as a tf.function; it returns one number."""
     import tensorflow as tf
 
     @tf.function
@@ -51,7 +51,7 @@ def _on_gpu(program: Callable[..., Any], *tensors: Any) -> Callable[[], Any]:
 
 
 def copy_bandwidth() -> float:
-    """Bytes read and written a second by copies of 256 MB."""
+    """Bytes read and written per second by copies of 256 MB."""
     import tensorflow as tf
 
     count, copies = 64 << 20, 20
@@ -67,7 +67,7 @@ def copy_bandwidth() -> float:
 
 
 def summed_writes() -> float:
-    """Seconds of one write of a million floats that is added to what is there."""
+    """Seconds per write of a million floats that is added to the value in the slot."""
     import tensorflow as tf
 
     def program(writes: int) -> Callable[[Any], Any]:
@@ -153,7 +153,7 @@ CASES: dict[str, Callable[[], float]] = {
 
 
 def child(which: str) -> None:
-    """Measures every case on one library and prints what it found as JSON."""
+    """Measures every case on one library and prints the results as JSON."""
     import tensorflow as tf
 
     for gpu in tf.config.list_physical_devices("GPU"):
@@ -168,7 +168,7 @@ def child(which: str) -> None:
 
 
 def measured(which: str) -> dict[str, float]:
-    """The results of a process of its own on `which` library."""
+    """The results on the library `which`, measured in a process of its own."""
     switch = "on" if which == "ours" else "off"
     env = dict(os.environ, TENSOR_ARRAY_GRAD=switch, TENSOR_ARRAY_GRAD_GPU="1")
     command = [sys.executable, "-m", "benchmarks.gpu", which]

@@ -1,4 +1,4 @@
-"""Measures cases on stock and on ours in alternating processes, and prints what was found."""
+"""Measures cases on stock and on ours in alternating processes, and prints the results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from benchmarks.case import Case, Measurement
 LIBRARIES = ("stock", "ours")
 STOCK_JIT = "stock_jit"  # stock, with jit_compile=True
 
-Attempt = Callable[[], Measurement | str]  # a measurement, or in words why there is none
+Attempt = Callable[[], Measurement | str]  # a measurement, or the reason why there is none
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 
@@ -36,10 +36,10 @@ class Plan:
     """How much to measure.
 
     Attributes:
-      rounds: Processes a library, alternating.
-      budget_s: Seconds of runs in each.
-      row_s: No further process is started for a row after so long.
-      limit_s: A process is ended after so long, and one that would take longer not started.
+      rounds: Number of processes per library, alternating.
+      budget_s: Seconds of runs in each process.
+      row_s: After this many seconds, no further process is started for a row.
+      limit_s: A process is ended after this many seconds, and not started if it would take longer.
       largest_n: Larger sizes are left out.
     """
 
@@ -52,7 +52,7 @@ class Plan:
 
 QUICK = Plan(rounds=2, budget_s=0.5, row_s=10, limit_s=60, largest_n=6_400)
 FULL = Plan(rounds=5, budget_s=2.0, row_s=60, limit_s=240, largest_n=10**9)
-_GROWTH = 4.5  # a quadratic case's time from one size to the next, with some to spare
+_GROWTH = 4.5  # of time from one size to the next: that of a quadratic case, 4, with a margin
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,20 +63,20 @@ class Row:
       case: Name of the case.
       what: What was timed.
       n: Size.
-      stock_s: Median time on stock, or `None` if stock could not.
+      stock_s: Median time on stock, or `None` if stock was not measured.
       ours_s: Median time on ours.
       stock_spread_s: Median absolute deviation.
       ours_spread_s: Median absolute deviation.
       ratio: `stock_s / ours_s`.
-      cpu_ratio: The same of the processor time of whole runs, what prepares them included.
+      cpu_ratio: The same ratio of the processor time of whole runs, preparation included.
       target: Least ratio asked for.
-      stock_peak_bytes: Rise of memory on stock.
-      ours_peak_bytes: Rise of memory on ours.
+      stock_peak_bytes: Rise of resident memory on stock.
+      ours_peak_bytes: Rise of resident memory on ours.
       note: What went wrong, if anything.
       jit_s: Median time on stock with `jit_compile=True`, or `None` if that was not measured.
       jit_spread_s: Median absolute deviation.
       jit_first_s: Median time of the first call, which compiles.
-      jit_note: Why there is no such time, or what is wrong with it.
+      jit_note: Why `jit_s` is missing, or what is wrong with the result.
     """
 
     case: str
@@ -99,17 +99,17 @@ class Row:
 
 
 class Server:
-    """The process that measures for one library; a context manager that ends it."""
+    """A process that measures on one library; a context manager that ends the process."""
 
     def __init__(
         self, module: str, library: str, environment: Mapping[str, str] | None = None
     ) -> None:
-        """Starts it.
+        """Starts the process and waits until it is ready.
 
         Args:
-          module: Where the cases are.
+          module: Name of the module that holds the cases.
           library: `stock`, `ours` or `stock_jit`.
-          environment: Variables that the process has besides this one's.
+          environment: Variables added to the environment of this process.
         """
         variables = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
         if library != "ours":
@@ -125,10 +125,10 @@ class Server:
         self._answer()
 
     def measure(self, case: Case, n: int, plan: Plan) -> Measurement | str:
-        """Measures `case` at `n` in a fresh child.
+        """Measures `case` at `n` in a new child process.
 
         Returns:
-          The measurement, or in words why there is none.
+          The measurement, or the reason why there is none.
         """
         request = {"case": case.name, "n": n, "budget_s": plan.budget_s, "limit_s": plan.limit_s}
         assert self._process.stdin
@@ -158,16 +158,16 @@ class Server:
 def alternate(
     attempts: Mapping[str, Attempt], plan: Plan, notes: dict[str, str]
 ) -> dict[str, list[Measurement]]:
-    """Measures in rounds, one attempt of each name in a round, every other round backwards.
+    """Measures in rounds: one attempt of each name per round, in reverse order every other round.
 
     Args:
-      attempts: What measures once, by name.
+      attempts: By name, a function that measures once.
       plan: How many rounds, and for how long.
-      notes: Why names are left out, by name. One whose attempt fails is added, with the reason, and
-        left out of the rounds that follow.
+      notes: By name, why it is left out. A name whose attempt fails is added with the reason, and
+        left out of later rounds.
 
     Returns:
-      What was measured, by name.
+      The measurements, by name.
     """
     found: dict[str, list[Measurement]] = {name: [] for name in attempts}
     start = time.monotonic()
@@ -197,16 +197,16 @@ def compare(
     Args:
       case: What to measure.
       n: Its size.
-      servers: One a library; stock and ours, and stock with `jit_compile=True` where that is asked.
+      servers: One per library: stock and ours, and optionally stock with `jit_compile=True`.
       plan: How much to measure.
-      smaller: The row of the next smaller size. A library that could not do that one, or would
-        take too long for this one, is left out.
+      smaller: The row of the next smaller size. A library that failed at that size, or that would
+        take too long at `n`, is left out.
 
     Returns:
       The row.
 
     Raises:
-      AssertionError: Stock and ours do not compute the same.
+      AssertionError: The results of stock and ours differ, or the wrong kernels ran.
     """
     notes = {k: v for k, v in _left_out(smaller, plan).items() if k in servers}
     attempts = {k: functools.partial(v.measure, case, n, plan) for k, v in servers.items()}
@@ -218,7 +218,7 @@ def compare(
 
 
 def _left_out(smaller: Row | None, plan: Plan) -> dict[str, str]:
-    """Libraries not to be asked for the next size, and why."""
+    """The libraries that are not measured at the next size, and why."""
     if smaller is None:
         return {}
     notes = {}
@@ -232,22 +232,22 @@ def _left_out(smaller: Row | None, plan: Plan) -> dict[str, str]:
 
 
 def _check_pair(case: Case, n: int, stock: Measurement, ours: Measurement) -> None:
-    """Both must compute the same, and each with its own kernels."""
+    """Raises AssertionError unless both computed the same, each with its own kernels."""
     check_same(f"{case.name}, n={n}", stock, ours)
     assert stock.kernel_calls == 0, f"{case.name}: the library's kernels ran on stock"
     assert ours.kernel_calls > 0 or not case.uses_arrays, f"{case.name}: our kernels did not run"
 
 
 def check_same(what: str, want: Measurement, got: Measurement) -> None:
-    """Compares what two measurements computed.
+    """Compares the results of two measurements.
 
     Args:
       what: What was measured, for the message.
-      want: One of them.
+      want: One of the measurements.
       got: The other.
 
     Raises:
-      AssertionError: They differ by more than rounding.
+      AssertionError: The results differ by more than rounding.
     """
     largest = float(np.max(np.abs(want.sample), initial=0.0))
     np.testing.assert_allclose(
@@ -284,7 +284,7 @@ def _row(case: Case, n: int, found: dict[str, list[Measurement]], notes: dict[st
 
 
 def _with_jit(row: Row, found: dict[str, list[Measurement]], notes: dict[str, str]) -> Row:
-    """The row with what stock with `jit_compile=True` took; other values are a note, no error."""
+    """`row` with the times of stock with `jit_compile=True`. If values differ, that is noted."""
     compiled, note = found[STOCK_JIT], notes.get(STOCK_JIT, "")
     if compiled and found["stock"]:
         try:
@@ -307,7 +307,7 @@ def middle_and_spread(
       processes: For each process, the durations of its runs.
 
     Returns:
-      The two; `None` for both where there is no process.
+      The two values; `None` for both if there is no process.
     """
     medians = [statistics.median(runs) for runs in processes]
     return (statistics.median(medians), cases.spread(medians)) if medians else (None, None)
@@ -330,13 +330,13 @@ def servers_for(module: str, libraries: Sequence[str] = LIBRARIES) -> Iterator[d
 
 
 def write_rows(rows: Sequence[Any], facts: dict[str, Any], path: pathlib.Path) -> None:
-    """Writes dataclass rows as JSON lines, with the machine; what was in the file is lost."""
+    """Writes dataclass rows as JSON lines, with the machine. Overwrites the file."""
     records = [dataclasses.asdict(row) | {"machine": facts} for row in rows]
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers depend on."""
+    """The facts about this machine that the results depend on."""
     model = platform.processor() or platform.machine()
     with contextlib.suppress(OSError):
         for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
@@ -358,17 +358,17 @@ def machine() -> dict[str, Any]:
 
 
 def main(module: str, all_cases: Sequence[Case], arguments: Sequence[str] | None = None) -> int:
-    """Measures, prints the table as it grows, and writes the JSON rows and the picture.
+    """Measures, prints each row when it is complete, and writes the JSON rows and the pictures.
 
     Args:
       module: Name of the module that holds `all_cases`.
-      all_cases: What to measure.
-      arguments: The command line; `None` takes the process's own.
+      all_cases: The cases to choose from.
+      arguments: The command line; `None` means that of this process.
 
     Returns:
       The exit code: 1 if a ratio is below its target, a peak above stock's, or a case failed.
     """
-    from benchmarks import report  # here: servers' children need no matplotlib
+    from benchmarks import report  # not at the top, so servers do not import matplotlib
 
     parser = parser_for(f"python -m {module}")
     parser.add_argument("--jit", action="store_true", help="stock with jit_compile=True too: slow")
@@ -389,7 +389,7 @@ def main(module: str, all_cases: Sequence[Case], arguments: Sequence[str] | None
                 row = compare(case, n, servers, plan, row)
                 rows.append(row)
                 print(report.line(row), flush=True)
-                report.keep([row], facts, stem)  # whatever comes after
+                report.keep([row], facts, stem)  # now, in case a later row fails
     if options.jit:
         print(report.jit_table(rows), flush=True)
     report.write(rows, facts, stem)
@@ -400,10 +400,10 @@ def parser_for(program: str) -> argparse.ArgumentParser:
     """The options that all benchmarks have.
 
     Args:
-      program: How it is called, for the help.
+      program: The command that runs the benchmark, for the help.
 
     Returns:
-      The parser, to which others may be added.
+      The parser, to which the caller may add options.
     """
     parser = argparse.ArgumentParser(prog=program)
     parser.add_argument("--quick", action="store_true", help="small sizes, few runs")
@@ -414,7 +414,7 @@ def parser_for(program: str) -> argparse.ArgumentParser:
 
 
 def plan_for(options: argparse.Namespace) -> Plan:
-    """How much the options of `parser_for` ask to measure."""
+    """The plan for the options of `parser_for`."""
     plan = QUICK if options.quick else FULL
     if options.largest is None:
         return plan
@@ -422,5 +422,5 @@ def plan_for(options: argparse.Namespace) -> Plan:
 
 
 def matching(all_cases: Iterable[Case], words: Sequence[str]) -> list[Case]:
-    """The cases that have one of `words` in their names; all where there are no words."""
+    """The cases that have one of `words` in their names; all cases if there are no words."""
     return [case for case in all_cases if any(word in case.name for word in words or [""])]

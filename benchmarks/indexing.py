@@ -1,8 +1,9 @@
 """Loops that index a tensor: `python -m benchmarks.indexing [--quick] [case ...]`.
 
-The gradient of `x[i]` is a tensor of the size of x, zero but for what was read. Stock adds one such
-tensor in each iteration, ours only the part. Each case is the gradient of a loop of n steps, timed
-as one call of the traced function; the harness compares stock's gradient with ours.
+The gradient of `x[i]` is a tensor of the size of x that is zero except for the part that was read.
+Stock adds such a tensor in each iteration, ours adds only the part. Each case is the gradient of a
+loop of n steps, timed as one call of the traced function. The harness compares stock's gradient
+with ours.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Read = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 
 
 def _loss(read: Read, steps: int | None = None) -> Loss:
-    """The sum of the squares of h after iterations of h = h / 2 + read(x, i), one for each row."""
+    """The sum of squares of h after `steps`, or one per row, times h = h / 2 + read(x, i)."""
 
     def loss(x: tf.Tensor) -> tf.Tensor:
         step = lambda i, h: (h * 0.5 + read(x, i),)  # noqa: E731

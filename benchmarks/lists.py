@@ -1,7 +1,7 @@
 """tf.TensorArray in tf.function: `python -m benchmarks.lists [--quick] [case ...]`.
 
-Each case is a function of n steps and its gradient, timed as one call of the traced function. What
-stock computes is the reference; the harness compares the gradients.
+Each case is a function of n steps and its gradient, timed as one call of the traced function. The
+reference is the result of stock; the harness compares the gradients.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchmarks.traced import (
 )
 
 _STEPS = (1_600, 3_200, 6_400, 12_800, 25_600)
-_BRANCH = 40  # steps of the inner loop of two nested ones
+_BRANCH = 40  # steps of the inner loop of `nested`
 
 
 def _unstacked(x: tf.Tensor) -> tf.TensorArray:
@@ -162,7 +162,7 @@ def _hessian_vector(n: int) -> Prepared:
     return prepared(product, rows(n))
 
 
-# Loops whose gradient in their input is measured, by the name of their case.
+# The losses whose gradient in the input is measured, by the name of the case.
 LOSSES: dict[str, Loss] = {
     "read": _read,
     "write": _write,

@@ -1,8 +1,9 @@
-"""Loops as programs have them: `python -m benchmarks.loops [--quick] [case ...]`.
+"""Loops of typical programs: `python -m benchmarks.loops [--quick] [case ...]`.
 
-`benchmarks.lists` asks what one use of an array costs in a loop. Here are a loop that uses none,
-filters that run over a series of observations, and loops whose body does so much work that all
-depends on how well the body is executed: large matrix products, or ops that can run side by side.
+`benchmarks.lists` measures the cost of single uses of an array in a loop. The cases here are a loop
+without arrays, filters that run over a series of observations, and loops with an expensive body:
+large matrix products, or ops that can run in parallel. The time of the latter depends on how well
+the body is executed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from benchmarks.traced import (
 
 _MATRIX = 64  # rows of each matrix of `determinants`
 _CHAINS = 4
-_LINKS = 10  # tanh, one after the other, in a chain
+_LINKS = 10  # tanh ops in a chain, one after the other
 STATES = 8  # of the hidden Markov model
 
 
@@ -39,7 +40,7 @@ def _plain_forward(n: int) -> Prepared:
 def kalman_log_likelihood(
     series: tf.Tensor, transition: tf.Tensor, state_noise: tf.Tensor, noise: tf.Tensor
 ) -> tf.Tensor:
-    """What a Kalman filter finds for the log-likelihood of a series.
+    """The log-likelihood of a series according to a Kalman filter.
 
     The state x and the observation y are vectors of two floats: x' = A x + e and y = x + f, where e
     and f are normally distributed noise. Before the first step x is distributed as N(0, I).
@@ -89,7 +90,7 @@ def markov_log_likelihood(emissions: tf.Tensor, transition: tf.Tensor) -> tf.Ten
 
     Args:
       emissions: The log-probability of each observation in each state, of shape `[n, states]`.
-      transition: Logits, of shape `[states, states]`: a row has those of the states that follow.
+      transition: Logits, of shape `[states, states]`: row i has those of the states that follow i.
 
     Returns:
       The log-likelihood, a scalar; all states are equally probable at first.
@@ -113,15 +114,15 @@ def _markov(n: int) -> Prepared:
 
 
 def determinants(x: tf.Tensor) -> tf.Tensor:
-    """The sum of the determinants of matrices near the identity, which `x` has a row each for."""
+    """The sum of the determinants of matrices near the identity, one for each row of `x`."""
     near = tf.reshape(x, [-1, _MATRIX, _MATRIX]) * 0.02 + tf.eye(_MATRIX)
     return tf.reduce_sum(tf.map_fn(tf.linalg.det, near))
 
 
 def chains(x: tf.Tensor, n: int) -> tf.Tensor:
-    """The sum of four vectors, each of which n iterations compute from itself and a row of `x`.
+    """The sum of all elements of four vectors that n iterations compute from the rows of `x`.
 
-    An iteration adds the row to the vector and applies tanh to the sum ten times.
+    Each iteration adds to each vector its row of `x`, and applies tanh to the sum ten times.
     """
     added = tf.unstack(x, _CHAINS)
 
@@ -154,9 +155,9 @@ def _chains(width: int, with_gradient: bool) -> Callable[[int], Prepared]:
 
 
 def _chain_cases(width: int, n: int) -> tuple[Case, Case]:
-    """The chains of vectors of `width` floats, and the same with their gradient.
+    """The case with vectors of `width` floats, and the same case with its gradient.
 
-    A loop without a gradient has no list, so our kernels need not run in it.
+    A loop without a gradient has no list, so none of our kernels need run in it.
     """
     what = f"4 chains of 10 tanh of {width:,} floats"
     name, heavy = f"chains_{width}", 0.95

@@ -1,11 +1,11 @@
 """The same loops in PyTorch and JAX: `python -m benchmarks.peers [--quick] [case ...]`.
 
-Three loops with their gradient: `read` reads an array of its input, `index` reads `x[i]`, `plain`
-has no array. They are measured as PyTorch runs them eagerly, as JAX compiles `lax.scan`, and on
-stock and ours. PyTorch reads a row from `unbind`, or with `x[i]`, whose gradient takes time
-quadratic in the steps; so does JAX where the body of the scan indexes. Each measurement is
-a process of its own, in turn, and all must compute the same gradient. `pip install '.[peers]'`
-brings PyTorch and JAX; what is not installed is left out.
+There are three loops with their gradient: `read` reads an array of its input, `index` reads `x[i]`,
+`plain` has no array. They are measured in eager PyTorch, in JAX as a compiled `lax.scan`, and on
+stock and ours. PyTorch reads a row from `unbind`, or with `x[i]`. The gradient of `x[i]` takes time
+quadratic in the steps, in PyTorch and in JAX (in the body of the scan). Each measurement runs in a
+process of its own, in turn, and all must compute the same gradient. `pip install '.[peers]'`
+installs PyTorch and JAX. A package that is not installed is left out.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Column:
     """One way to run the loops: a column of the table.
 
     Attributes:
-      title: Its heading.
-      library: What the server runs on: `stock` or `ours`, which PyTorch and JAX do not use.
-      suffix: What its cases have after the name of the loop.
-      package: What must be installed, if anything.
+      title: The heading of the column.
+      library: The library of the server: `stock` or `ours`. PyTorch and JAX do not use it.
+      suffix: The part of its cases' names that follows the name of the loop.
+      package: The package that must be installed, if any.
     """
 
     title: str
@@ -64,9 +64,9 @@ class PeerRow:
     Attributes:
       case: Name of the loop.
       n: Number of iterations.
-      seconds: Median time by column; `None` where there is none.
-      spread_s: Median absolute deviations.
-      notes: Why there is none, by column.
+      seconds: Median time by column; `None` if the column was not measured.
+      spread_s: Median absolute deviation by column.
+      notes: Why a column was not measured, by column.
     """
 
     case: str
@@ -80,15 +80,16 @@ def _prepared(gradient: Gradient) -> Prepared:
     return Prepared(run=timed(gradient), result=gradient)
 
 
-# The packages are imported where they are used, in the forked child of a server: neither is needed
-# to list the cases, and what they import stays out of the processes that measure TensorFlow.
+# PyTorch and JAX are imported inside the functions that use them, so only in the forked child of a
+# server. Listing the cases then needs neither package, and processes that measure TensorFlow do not
+# import them.
 def _torch(loss: Callable[[Any], Any]) -> Callable[[int], Prepared]:
     """A case of n steps: PyTorch's gradient of `loss` in an input of n rows."""
 
     def build(n: int) -> Prepared:
         import torch
 
-        # The rows are too small to be divided among threads, which would only wait for each other.
+        # The rows are too small to divide among threads, which would only wait for each other.
         torch.set_num_threads(1)
         x = torch.from_numpy(values(n)).requires_grad_()
 
@@ -177,7 +178,7 @@ CASES = (
 
 
 def missing() -> dict[str, str]:
-    """What to say of each package that is not installed."""
+    """For each package that is not installed, a sentence that says how to install it."""
     return {
         package: f"{package} is not installed; pip install 'tensor_array_grad[peers]' brings it"
         for package in _PACKAGES
@@ -195,14 +196,14 @@ def compare(
       n: Number of iterations.
       servers: One for each library of `COLUMNS`.
       plan: How much to measure.
-      smaller: The row of the next smaller size; a column that failed there, or would take too long
-        here if its time is quadratic, is left out.
+      smaller: The row of the next smaller size. A column that failed at that size, or would take
+        too long at `n` if its time is quadratic, is left out.
 
     Returns:
       The row.
 
     Raises:
-      AssertionError: Two columns do not compute the same.
+      AssertionError: The results of two columns differ.
     """
     known, absent = {case.name: case for case in CASES}, missing()
     notes = _left_out(smaller, n, plan)
@@ -233,7 +234,7 @@ def compare(
 
 
 def _left_out(smaller: PeerRow | None, n: int, plan: Plan) -> dict[str, str]:
-    """Columns not to be measured at `n`, and why."""
+    """The columns that are not measured at `n`, and why."""
     if smaller is None:
         return {}
     notes = dict(smaller.notes)
@@ -244,14 +245,14 @@ def _left_out(smaller: PeerRow | None, n: int, plan: Plan) -> dict[str, str]:
 
 
 def header() -> str:
-    """The head of the table."""
+    """The header of the table."""
     titles = [column.title for column in COLUMNS]
     return f"| loop | n | {' | '.join(titles)} |\n|---|{'---:|' * (1 + len(titles))}"
 
 
 def line(row: PeerRow) -> str:
-    """One row of the table, and behind it what was left out for a reason of its own."""
-    from benchmarks import report  # here: servers' children need no matplotlib
+    """One row of the table, then why columns were left out, except missing packages."""
+    from benchmarks import report  # not at the top, so servers do not import matplotlib
 
     cells = [report.seconds(row.seconds[column.title]) for column in COLUMNS]
     text = f"| {row.case} | {row.n:,} | {' | '.join(cells)} |"
@@ -269,13 +270,13 @@ def _versions() -> dict[str, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measures, prints the table as it grows, and writes the JSON rows.
+    """Measures, prints each row when it is complete, and writes the JSON rows.
 
     Args:
-      arguments: The command line; `None` takes the process's own.
+      arguments: The command line; `None` means that of this process.
 
     Returns:
-      The exit code, 0: nothing is asked of these ratios.
+      The exit code, always 0: no ratio is asked for.
     """
     options = harness.parser_for("python -m benchmarks.peers").parse_args(arguments)
     plan, rows = harness.plan_for(options), []

@@ -1,4 +1,4 @@
-"""The table, the JSON rows and the picture of a benchmark."""
+"""The table, the JSON rows and the pictures of a benchmark."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import matplotlib.pyplot as plt
 
 from benchmarks.harness import Row
 
-_NOISE = 0.05  # of a ratio of 1: timer and scheduler, at the given rounds
+_NOISE = 0.05  # relative error of a ratio, from timer and scheduler, with the given rounds
 _HEADING = "## Last results\n"
-_PAGE = 1 << 20  # peaks that differ by less than this, or a twentieth, count as equal
+_PAGE = 1 << 20  # bytes; peaks that differ by less than this, or a twentieth, count as equal
 
 _COLUMNS = (
     "case | n | stock | +- | ours | +- | stock / ours | cpu ratio | asked "
@@ -28,7 +28,7 @@ _JIT_COLUMNS = (
     "case | n | stock | with jit_compile=True | +- | its first call | ours "
     "| with jit_compile=True / ours | note"
 )
-# Files of results whose rows are a table of the page.
+# The files of results that are shown as tables in README.md.
 _TABLES = ("lists", "loops", "indexing", "v3")
 
 
@@ -43,7 +43,7 @@ def line(row: Row) -> str:
     """One row of the table.
 
     Args:
-      row: What was found.
+      row: The row of results.
 
     Returns:
       A line of Markdown.
@@ -66,13 +66,13 @@ def line(row: Row) -> str:
 
 
 def jit_table(rows: Sequence[Row]) -> str:
-    """The table of stock with `jit_compile=True`, of the rows that have been measured so.
+    """The table of stock with `jit_compile=True`, with the rows that have been measured so.
 
     Args:
-      rows: What was found.
+      rows: The rows of results.
 
     Returns:
-      Markdown with its heading; empty where no row has.
+      Markdown with a heading; empty if no row has been measured so.
     """
     measured = [row for row in rows if row.jit_s is not None or row.jit_note]
     if not measured:
@@ -98,7 +98,7 @@ def _jit_line(row: Row) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A duration in the unit that suits it."""
+    """A duration, formatted in s, ms, us or ns."""
     if value is None:
         return "-"
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
@@ -108,13 +108,13 @@ def seconds(value: float | None) -> str:
 
 
 def complaints(rows: Sequence[Row]) -> list[str]:
-    """What falls short: a ratio below its target, a peak above stock's, a case that failed.
+    """The failures: a ratio below its target, a peak above stock's, a case that failed.
 
     Args:
-      rows: What was found.
+      rows: The rows of results.
 
     Returns:
-      A sentence for each.
+      A sentence for each failure.
     """
     found = []
     for row in rows:
@@ -133,10 +133,10 @@ def judge(rows: Sequence[Row]) -> int:
     """Prints the complaints.
 
     Args:
-      rows: What was found.
+      rows: The rows of results.
 
     Returns:
-      The exit code: 0 if there are none.
+      The exit code: 0 if there are no complaints, else 1.
     """
     found = complaints(rows)
     for complaint in found:
@@ -145,15 +145,15 @@ def judge(rows: Sequence[Row]) -> int:
 
 
 def keep(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> list[Row]:
-    """Writes `stem`.jsonl, a line a row; rows that are there already stay.
+    """Writes `stem`.jsonl, one line per row. Other rows that the file has are kept.
 
     Args:
-      rows: What was found; they replace rows of the same case and size.
-      facts: The machine; every row carries them.
-      stem: Path without its ending.
+      rows: The new rows. They replace rows of the same case and size.
+      facts: The machine; written with every row.
+      stem: Path without its suffix.
 
     Returns:
-      All rows that are there now.
+      All rows that the file has now.
     """
     path = stem.with_suffix(".jsonl")
     held = {(record["case"], record["n"]): record for record in _read(path)}
@@ -164,12 +164,14 @@ def keep(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> list
 
 
 def write(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> None:
-    """Keeps `rows`, and draws all that are kept as `stem`.png.
+    """Writes `rows` by `keep`, and draws all rows of the file as `stem`.png.
+
+    Cases with more than two sizes are also drawn over their size, as `stem`_growth.png.
 
     Args:
-      rows: What was found.
+      rows: The new rows.
       facts: The machine.
-      stem: Path without its ending.
+      stem: Path without its suffix.
     """
     kept = keep(rows, facts, stem)
     _draw_ratios(kept, stem.with_suffix(".png"))
@@ -180,10 +182,10 @@ def write(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> Non
 
 
 def rewrite_readme(readme: pathlib.Path, results: Sequence[pathlib.Path]) -> None:
-    """Puts the tables of `results` in place of those that end the page.
+    """Replaces the tables at the end of the page by those of `results`.
 
     Args:
-      readme: The page; all from its heading of results on is replaced.
+      readme: The page. Everything after its heading of results is replaced.
       results: `.jsonl` files.
     """
     page = readme.read_text().split(_HEADING)[0] + _HEADING
@@ -199,7 +201,7 @@ def rewrite_readme(readme: pathlib.Path, results: Sequence[pathlib.Path]) -> Non
 
 
 def _read(path: pathlib.Path) -> list[dict[str, Any]]:
-    """The records of a `.jsonl` file, none where there is no file."""
+    """The records of a `.jsonl` file; none if there is no file."""
     if not path.exists():
         return []
     return [json.loads(text) for text in path.read_text().splitlines()]
@@ -217,7 +219,7 @@ def _by_case(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _draw_ratios(rows: Sequence[Row], path: pathlib.Path) -> None:
-    """A bar a row: how many times faster; a mark at what is asked."""
+    """Draws one bar per row, the ratio, with a mark at the target."""
     shown = [row for row in rows if row.ratio is not None and row.target]
     figure, axes = plt.subplots(figsize=(9, 1 + 0.3 * len(shown)), layout="constrained")
     axes.barh(range(len(shown)), [row.ratio or 0.0 for row in shown], color="tab:blue")
@@ -234,7 +236,7 @@ def _draw_ratios(rows: Sequence[Row], path: pathlib.Path) -> None:
 
 
 def _draw_growth(rows: Sequence[Row], names: Sequence[str], path: pathlib.Path) -> None:
-    """A panel a case: time over n on logarithmic axes, where slopes are powers of n."""
+    """Draws one panel per case: time over n on logarithmic axes, where a slope is a power of n."""
     columns = 4
     height = -(-len(names) // columns)
     figure, panels = plt.subplots(

@@ -1,8 +1,8 @@
-"""A process that holds one library and measures each request in a child forked for it.
+"""A process that has loaded one library and measures each request in a forked child.
 
-Forking spares each measurement the seconds that importing TensorFlow takes, and still gives it a
-process of its own: no caches, arrays or memory of the one before. No session or eager context is
-made before the fork, so there are no threads that a child would miss.
+A forked child need not import TensorFlow, which takes seconds, and is still a process of its own:
+it has no caches, arrays or memory from the measurement before. The server makes no session or eager
+context before it forks, so it has no threads, which a child would not have.
 
 Run as `python -m benchmarks.server MODULE LIBRARY`. Requests are lines of JSON on standard input,
 `{"case": name, "n": n, "budget_s": seconds, "limit_s": seconds}`; each answer is a line on
@@ -27,14 +27,14 @@ import tensor_array_grad
 from benchmarks import case as cases
 
 OURS, STOCK_JIT = "ours", "stock_jit"
-_MOST_MEMORY = 8 << 30  # a case that needs more fails, rather than the machine
+_MOST_MEMORY = 8 << 30  # bytes; a case that needs more fails, and the machine does not
 
 
 def serve(module: str, library: str) -> None:
     """Answers requests until standard input ends.
 
     Args:
-      module: Where `CASES` is.
+      module: Name of the module that has `CASES`.
       library: `stock`, `ours` or `stock_jit`.
     """
     known = {case.name: case for case in importlib.import_module(module).CASES}
@@ -57,7 +57,7 @@ def kernel_calls() -> int:
 
 
 def _in_child(measure: Callable[[], str], limit_s: float) -> str:
-    """Measures in a forked child and returns its line, or what became of it."""
+    """Measures in a forked child; returns its line, or an error if it failed or was too slow."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -87,7 +87,7 @@ def _measure(case: cases.Case, n: int, budget_s: float, jit: bool) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """The kind of an error and the first line of its text that says something of it."""
+    """The type of an error and the first line of its text that describes it."""
     lines = (line.strip() for line in str(error).splitlines())
     text = next((line for line in lines if line and line != "Graph execution error:"), "")
     return f"{type(error).__name__}: {text}"

@@ -1,4 +1,4 @@
-"""What the cases in `tf.function` share: loops, their inputs, gradients, and the traced call."""
+"""Shared by the cases in `tf.function`: loops, inputs, gradients, and the traced call."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ import tensorflow as tf
 
 from benchmarks.case import Prepared, timed
 
-WIDTH = 32  # floats in a row of an input, where a case does not say otherwise
+WIDTH = 32  # floats in a row of an input, unless a case sets another width
 
 Loss = Callable[..., tf.Tensor]
 LoopVars = tuple[Any, ...]
 
-# Whether `loop` gives TensorFlow the number of iterations.
+# Whether `loop` passes the number of iterations to TensorFlow.
 _bounded: contextvars.ContextVar[bool] = contextvars.ContextVar("bounded", default=False)
 
 
 def prepared(
     function: Callable[..., tf.Tensor], *arguments: tf.Tensor, compiled: bool = False
 ) -> Prepared:
-    """A case that calls `function`, traced here.
+    """A case that calls `function`, which is traced here.
 
     Args:
-      function: What to call.
+      function: The function to call.
       *arguments: Its arguments.
-      compiled: Whether XLA compiles it, in the first call. Its loops are given the number of their
-        iterations then, without which XLA refuses their gradients.
+      compiled: Whether XLA compiles the function, in the first call. Its loops then get their
+        number of iterations, without which XLA refuses their gradients.
 
     Returns:
-      The case; where it is not compiled, with its compiled form.
+      The case. If it is not compiled, it has its compiled form.
     """
     traced = tf.function(function, jit_compile=compiled, autograph=False)
     with _bounded_loops() if compiled else contextlib.nullcontext():
@@ -118,13 +118,13 @@ def keras_layer(
 
     Args:
       kind: Name of the layer's class.
-      units: Its units.
-      batch: Sequences in its input.
+      units: Number of its units.
+      batch: Number of sequences in its input.
       features: Floats in each step of the input.
-      to_input: Whether the gradient in the input is computed besides those in the weights.
+      to_input: Whether the gradient in the input is computed too, besides those in the weights.
 
     Returns:
-      What makes the case for one n.
+      A function that makes the case for one n.
     """
 
     def build(n: int) -> Prepared:
@@ -145,7 +145,7 @@ def keras_layer(
 
 
 def flat(tensors: Sequence[tf.Tensor]) -> tf.Tensor:
-    """All elements of `tensors`, in one vector."""
+    """All elements of `tensors` in one vector."""
     return tf.concat([tf.reshape(tensor, [-1]) for tensor in tensors], 0)
 
 

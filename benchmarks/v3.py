@@ -1,8 +1,9 @@
 """The V3 ops: `python -m benchmarks.v3 [--quick] [case ...]`.
 
-One op costs less than starting a Session run, so the cases that time one put many into a graph, one
-after the other, between two ops that read the clock: neither the run's start nor what is prepared
-for the ops is timed. The other cases time a whole run, making and freeing the arrays included.
+One op takes less time than the start of a Session run. So a case that times one op puts many of
+them into a graph, one after the other, between two ops that read the clock. The time contains
+neither the start of the run nor the preparation of the ops. The other cases time a whole run, which
+includes making and freeing the arrays.
 """
 
 from __future__ import annotations
@@ -39,15 +40,15 @@ def _array(n: int, shape: Sequence[int | None] = (_WIDTH,)) -> tuple[tf.Tensor, 
 
 
 class _Clock:
-    """Two readings of the clock inside a graph, and what is between them."""
+    """Measures the time between two readings of the clock inside a graph."""
 
     def __init__(self, ready: Sequence[tf.Tensor]) -> None:
-        """Starts the clock once all of `ready` is computed."""
+        """Starts the clock when all of `ready` is computed."""
         with tf.control_dependencies(ready):
             self._start = tf.timestamp()
 
     def after_start(self, flow: tf.Tensor) -> tf.Tensor:
-        """`flow`, for ops that must not run before the clock does."""
+        """`flow`, for ops that must not run before the clock has started."""
         with tf.control_dependencies([self._start]):
             return tf.identity(flow)
 
@@ -60,7 +61,7 @@ class _Clock:
 def _prepared(
     graph: tf.Graph, span: tf.Tensor, ops: int, result: tf.Tensor, expected: npt.ArrayLike
 ) -> Prepared:
-    """A case whose time is `span` divided among `ops`."""
+    """A case whose time is `span` divided by the number of ops, `ops`."""
     session = _session(graph)
     return Prepared(
         run=lambda: float(session.run(span)) / ops,
@@ -72,7 +73,7 @@ def _prepared(
 def _whole_run(
     graph: tf.Graph, result: tf.Tensor, expected: npt.ArrayLike, tolerance: float = 1e-5
 ) -> Prepared:
-    """A case whose time is that of the whole run; the result stays in the runtime."""
+    """A case whose time is that of the whole run. The timed run does not fetch the result."""
     session = _session(graph)
     return Prepared(
         run=timed(lambda: session.run(result.op)),
@@ -83,7 +84,7 @@ def _whole_run(
 
 
 def _floor(n: int) -> Prepared:
-    """Ops that do nothing: what the executor itself costs."""
+    """Ops that do nothing: the cost of the executor."""
     with tf.Graph().as_default() as graph:
         clock = _Clock([])
         value = clock.after_start(tf.constant(1.0))
@@ -100,7 +101,7 @@ def _find(n: int) -> Prepared:
         found, flow = made.grad_handle, clock.after_start(made.flow_out)
         for _ in range(n):
             found, flow = _raw.TensorArrayGradV3(handle=handle, flow_in=flow, source="g")
-        # What is written by the first handle is read by the last: they name one array.
+        # A value written through the first handle is read through the last: both name one array.
         written = _raw.TensorArrayWriteV3(handle=made.grad_handle, index=1, value=5.0, flow_in=flow)
         read = _raw.TensorArrayReadV3(handle=found, index=1, flow_in=written, dtype=tf.float32)
         return _prepared(graph, clock.stop([flow]), n, read, 5.0)
@@ -120,7 +121,7 @@ def _create(n: int) -> Prepared:
 
 
 def _create_large(n: int) -> Prepared:
-    """Some gradient arrays, of different sources, for one array."""
+    """Gradient arrays of different sources for one array."""
     ops = 8
     with tf.Graph().as_default() as graph:
         handle, flow = _array(n)
@@ -133,7 +134,7 @@ def _create_large(n: int) -> Prepared:
 
 
 def _make_and_free(ops: int) -> Callable[[int], Prepared]:
-    """Arrays, each with a gradient's, one after the other; `ops` of them share a run's own cost."""
+    """`ops` arrays in one run, one after the other, each with a gradient array; time per array."""
 
     def build(n: int) -> Prepared:
         with tf.Graph().as_default() as graph:
@@ -154,7 +155,7 @@ def _rows(n: int, width: int = _WIDTH) -> npt.NDArray[np.float32]:
 
 
 def _write_rows(handle: tf.Tensor, flow: tf.Tensor, rows: npt.NDArray[np.float32]) -> tf.Tensor:
-    """Writes row by row, each after the one before; returns the last flow."""
+    """Writes the rows one after the other; returns the last flow."""
     values = [tf.constant(row) for row in rows]
     for i, value in enumerate(values):
         flow = _raw.TensorArrayWriteV3(handle=handle, index=i, value=value, flow_in=flow)
@@ -216,7 +217,7 @@ def _unstack_stack(width: int) -> Callable[[int], Prepared]:
 
 
 def _summed(width: int, n: int) -> tuple[tf.Tensor, tf.Tensor, _Clock]:
-    """`n` writes that are summed: the sum, the last flow, the clock."""
+    """Makes `n` writes that are summed. Returns the sum, the last flow and the clock."""
     addends = [tf.constant(row) for row in _rows(2, width)]
     handle, flow = _array(1, (width,))
     grad, flow = _raw.TensorArrayGradV3(handle=handle, flow_in=flow, source="g")
@@ -270,7 +271,7 @@ def _loop(n: int) -> Prepared:
         expected = np.zeros((n + 1, width))
         for i in reversed(range(n)):
             expected[i] = weights[i] + 0.5 * expected[i + 1]
-        # Near-cancellations leave elements of which little but rounding remains.
+        # Where terms nearly cancel, an element is mostly rounding error.
         return _whole_run(graph, gradient, expected[:n], tolerance=1e-2)
 
 

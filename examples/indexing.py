@@ -3,9 +3,9 @@
     python examples/indexing.py                        # on stock TensorFlow
     python -m tensor_array_grad examples/indexing.py   # with the library
 
-The loop is what one writes first: `for i in tf.range(n): h = cell(x[:, i], h)`. On stock, each
-iteration's gradient is a tensor of the size of all of x, so that twice the length takes four times
-as long; with the library it takes twice as long.
+The loop is `for i in tf.range(n): h = cell(x[:, i], h)`. On stock TensorFlow, the gradient of each
+iteration is a tensor of the size of x, so a loop of twice the length takes four times as long. With
+the library it takes twice as long.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def train(batch: int, length: int, units: int) -> tuple[float, float]:
 
     Args:
       batch: Number of sequences.
-      length: Elements of each.
+      length: Elements of each sequence.
       units: Width of an element and of the state.
 
     Returns:

@@ -1,8 +1,8 @@
 """Enables tensor_array_grad as soon as TensorFlow has been imported, without importing either.
 
-Every interpreter in whose environment TENSOR_ARRAY_GRAD is set imports this module when it starts:
-by `tensor_array_grad.pth`, or by `tensor_array_grad/_site` where that file is not read. It lies
-beside the package, not in it, because importing the package imports TensorFlow.
+Every interpreter with TENSOR_ARRAY_GRAD in its environment imports this module when it starts:
+through `tensor_array_grad.pth`, or through `tensor_array_grad/_site` if that file is not read. The
+module lies beside the package, not in it, because importing the package imports TensorFlow.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 from _thread import get_ident
 
-TYPE_CHECKING = False  # typing's own takes time at the start of every interpreter
+TYPE_CHECKING = False  # importing `typing` would delay the start of every interpreter
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
@@ -21,16 +21,17 @@ _NO = ("", "off", "0", "false")
 
 
 class _Watch:
-    """Finds `tensorflow` as the other finders do, and acts when it has been imported completely."""
+    """Finds `tensorflow` through the other finders, and enables the library when it is imported."""
 
     def __init__(self) -> None:
-        # The threads that ask the other finders, one of which may ask all finders in turn.
+        # The threads that are inside `find_spec`. Another finder may call all finders, so that this
+        # one would call itself.
         self._asking: set[int] = set()
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """What the import system asks; None for every module but `tensorflow`."""
+        """Called by the import system. Returns None for every module but `tensorflow`."""
         if name != "tensorflow" or get_ident() in self._asking:
             return None
         others = (f for f in sys.meta_path if f is not self and hasattr(f, "find_spec"))
@@ -46,10 +47,10 @@ class _Watch:
 
 
 def _enable_after(loader: object) -> None:
-    """Makes `loader` enable the library behind the next module that it executes.
+    """Makes `loader` enable the library after the next module that it executes.
 
-    The loader stays the one that was found: some modules read files through it. One that cannot be
-    changed is left as it is, with a warning.
+    The loader is changed and not wrapped, because some modules read files through it. If it cannot
+    be changed, a warning is logged.
     """
     execute = loader.exec_module  # type: ignore[attr-defined]
 
@@ -65,10 +66,10 @@ def _enable_after(loader: object) -> None:
 
 
 def _enable() -> None:
-    """Imports the package, which does what the environment asks for.
+    """Imports the package, which does what TENSOR_ARRAY_GRAD asks for.
 
-    Where the package itself imports TensorFlow it is there, but not complete; this import then does
-    nothing, and the package goes on when TensorFlow is imported.
+    If the package itself is importing TensorFlow, it is in `sys.modules` but not complete. This
+    import then does nothing, and the package does the rest after its import of TensorFlow.
     """
     try:
         import tensor_array_grad  # noqa: F401

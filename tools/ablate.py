@@ -1,19 +1,20 @@
 """Measures what each part of the library contributes: `python tools/ablate.py [--cases WORD ...]`.
 
-Runs the cases of the benchmarks on our library under different settings, each in processes of its
-own, in turn, and compares every setting with the first, where all is on. From the checkout, against
-the installed package; results go into `benchmarks/results/ablation.jsonl`, a line a case.
+Runs the cases of the benchmarks on this library under different settings, each in processes of its
+own, in turn, and compares every setting with the first one, where everything is on. Runs from the
+checkout against the installed package. The results go into `benchmarks/results/ablation.jsonl`, one
+line per case.
 
-The settings are variables of the environment, which the library reads once:
+The settings are environment variables, which the library reads once:
 
     all on      neither variable
     loops off   TENSOR_ARRAY_GRAD_LOOPS=off: no loop runs in one kernel
     no rules    TENSOR_ARRAY_GRAD_RULES=none: the graph pass changes nothing
-    all but X   TENSOR_ARRAY_GRAD_RULES= the other rules, separated by commas
+    all but X   TENSOR_ARRAY_GRAD_RULES=Y,Z,..: all other rules, separated by commas
     only X      TENSOR_ARRAY_GRAD_RULES=X
 
-A case is measured at its largest size up to `--largest`. All settings must compute the same. Each
-keeps a process open, which takes some 300 MB.
+A case is measured at its largest size up to `--largest`. All settings must compute the same result.
+Each setting keeps a process open, which takes some 300 MB.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ ALL_ON = "all on"
 
 PLAN = Plan(rounds=3, budget_s=0.5, row_s=600, limit_s=60, largest_n=6_400)
 
-# Of the V3 cases only the loop has a frame or is of interest to a rule.
+# Of the V3 cases, only the loop has a frame, or a pattern that a rule rewrites.
 CASES: Mapping[str, Sequence[Case]] = {
     "benchmarks.lists": lists.CASES,
     "benchmarks.loops": loops.CASES,
@@ -61,9 +62,9 @@ class AblationRow:
     Attributes:
       case: Name of the case.
       n: Its size.
-      milliseconds: Median time by setting; `None` where it failed.
-      ratio: That time divided by the time with all on: above 1, the setting is slower.
-      notes: What went wrong, by setting.
+      milliseconds: Median time by setting; `None` if the setting failed.
+      ratio: That time divided by the time with everything on: above 1, the setting is slower.
+      notes: The errors, by setting.
     """
 
     case: str
@@ -80,7 +81,7 @@ def settings(rules: Sequence[str] = RULES) -> dict[str, dict[str, str]]:
       rules: Names of the rules of the graph pass.
 
     Returns:
-      The variables of the environment by the name of the setting; that with all on comes first.
+      The environment variables, by the name of the setting. The first setting has everything on.
     """
     found: dict[str, dict[str, str]] = {
         ALL_ON: {},
@@ -101,14 +102,14 @@ def compare(case: Case, n: int, servers: Mapping[str, Server], plan: Plan) -> Ab
     Args:
       case: What to measure.
       n: Its size.
-      servers: One for each setting; that with all on is among them.
+      servers: One for each setting, including that with everything on.
       plan: How much to measure.
 
     Returns:
       The row.
 
     Raises:
-      AssertionError: A setting does not compute what the one with all on does.
+      AssertionError: The result of a setting differs from that with everything on.
     """
     notes: dict[str, str] = {}
     attempts = {k: functools.partial(v.measure, case, n, plan) for k, v in servers.items()}
@@ -130,13 +131,13 @@ def compare(case: Case, n: int, servers: Mapping[str, Server], plan: Plan) -> Ab
 
 
 def header(names: Iterable[str]) -> str:
-    """The head of the table, with a column for each setting."""
+    """The header of the table, with a column for each setting."""
     titles = ["case", "n", *names]
     return f"| {' | '.join(titles)} |\n|---|{'---:|' * (len(titles) - 1)}"
 
 
 def line(row: AblationRow) -> str:
-    """One row of the table: milliseconds, and the ratio to all on, under each setting."""
+    """One row of the table: for each setting, milliseconds and the ratio to everything on."""
     cells = [row.case, f"{row.n:,}"]
     for name, took in row.milliseconds.items():
         ratio = row.ratio[name]
@@ -146,17 +147,17 @@ def line(row: AblationRow) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measures, prints the table as it grows, and writes the JSON rows.
+    """Measures, prints each row when it is complete, and writes the JSON rows.
 
     Args:
-      arguments: The command line; `None` takes the process's own.
+      arguments: The command line; `None` means that of this process.
 
     Returns:
       The exit code: 1 if a setting failed.
     """
     options = _parse(arguments)
     for variable in (LOOPS_VARIABLE, RULES_VARIABLE):
-        os.environ.pop(variable, None)  # settings, and nothing else, say what is on
+        os.environ.pop(variable, None)  # only the settings determine what is on
     chosen = _chosen(options.settings)
     plan = dataclasses.replace(PLAN, rounds=options.rounds, largest_n=options.largest)
     facts, rows = harness.machine(), []
@@ -181,7 +182,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _chosen(words: Sequence[str]) -> dict[str, dict[str, str]]:
-    """The settings that have one of `words` in their names, and that with all on."""
+    """The settings that have one of `words` in their names, and the one with everything on."""
     return {
         name: variables
         for name, variables in settings().items()

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # Builds the GPU kernels with CUDA 12 and tests what needs no GPU: tools/cuda12_check.sh [NVCC]
 #
-# NVCC is that of CUDA 12. Without one, CUDA 12.4 is taken from Debian 13's packages: 1 GB, unpacked
-# into a temporary folder, nothing installed. (PyPI has CUDA 13's nvcc alone, which continuous
-# integration takes.) The whole library is compiled for all architectures that this nvcc knows, and
-# loaded into TensorFlow; what nvcc makes of the device code is looked at; and the GPU tests run that
-# need no GPU.
+# NVCC is the nvcc of a CUDA 12 toolkit. If it is not given, the script downloads the Debian 13
+# packages of CUDA 12.4 (1 GB) and unpacks them into a temporary folder; it installs nothing. (PyPI
+# has the nvcc of CUDA 13 only, which continuous integration uses.)
 #
-# PYTHON names the interpreter whose TensorFlow is used (default: python3); it needs cmake, ninja,
-# pybind11 and the test requirements. Where NVCC is not given: apt-get and debian-archive-keyring.
+# The script compiles the whole library for all architectures that this nvcc knows and loads it into
+# TensorFlow, inspects the code that nvcc generates for the device, and runs the GPU tests that need
+# no GPU.
+#
+# PYTHON names the interpreter whose TensorFlow is used (default: python3). It needs cmake, ninja,
+# pybind11 and the test requirements. Without NVCC, the script also needs apt-get and
+# debian-archive-keyring.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
@@ -16,7 +19,8 @@ trap 'rm -rf "$work"' EXIT
 export TF_CPP_MIN_LOG_LEVEL=2
 python=$(command -v "${PYTHON:-python3}")
 
-# In a folder and a list of packages of its own: the machine's packages stay as they are.
+# Downloads and unpacks the packages, with package lists in a folder of its own: the packages of the
+# machine do not change.
 fetch() {
   local key=/usr/share/keyrings/debian-archive-keyring.gpg package
   mkdir -p "$work"/{lists/partial,packages,root}
@@ -28,14 +32,15 @@ fetch() {
   "${apt[@]}" update
   (cd "$work/packages" && "${apt[@]}" download nvidia-cuda-toolkit nvidia-cuda-dev libcu++-dev)
   for package in "$work"/packages/*.deb; do
-    # All but the libraries of mathematics, which are nearly all of it.
+    # Leaves out the mathematics libraries, which are most of the size.
     dpkg --fsys-tarfile "$package" |
       tar -x -C "$work/root" --exclude='*/libcu[!d]*' --exclude='*/libn*' --exclude='./usr/share'
     rm "$package"
   done
 }
 
-# The layout of a toolkit that was not installed by a package, which says where it stands itself.
+# Arranges the files as in a toolkit that was not installed from packages. Its nvcc.profile gives
+# all paths relative to nvcc.
 assemble() {
   local from=$work/root/usr into=$work/cuda
   mkdir -p "$into"/{bin,nvvm,lib64}

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Proves the GPU kernels on a machine that has a GPU: tools/gpu_check.sh [FOLDER OF WHEELS]
+# Tests the GPU kernels on a machine that has a GPU: tools/gpu_check.sh [FOLDER OF WHEELS]
 #
-# Makes a virtual environment, installs TensorFlow with GPU support and this checkout into it (from
-# the folder alone, where one is given: the machine needs no network then), and runs the C++ tests
-# of the device code, the same under compute-sanitizer where that is found, the Python tests on the
-# GPU, and the benchmark. Prints every result and ends with an error if one failed.
+# Makes a virtual environment and installs TensorFlow with GPU support and this checkout into it.
+# With a folder of wheels, it installs from that folder only and needs no network. Then it runs the
+# C++ tests of the device code, the same tests under compute-sanitizer if that is found, the Python
+# tests on the GPU, and the benchmarks. It prints every result and ends with an error if one failed.
 #
-# Needs: python3 with venv and Python.h, g++, nvcc, and GoogleTest for the C++ tests. The folder, if
-# given, has wheels of tensorflow (the release that _version.py names) with all that it requires,
+# Requires python3 with venv and Python.h, g++, nvcc, and GoogleTest for the C++ tests. The folder
+# of wheels must hold tensorflow (the release that _version.py names) with all its requirements,
 # cmake, ninja, setuptools>=77, packaging, pybind11, pytest, hypothesis and pytest-timeout.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -41,7 +41,7 @@ install() {
   CMAKE_ARGS="${CMAKE_ARGS:-} -DTAG_CUDA=ON" pip install -q --no-deps --no-build-isolation .
 }
 
-# A GPU that TensorFlow does not see would let everything below pass by being skipped.
+# If TensorFlow did not see the GPU, the tests below would be skipped and so pass.
 active() {
   (cd / && python - << 'PY'
 import tensorflow as tf, tensor_array_grad

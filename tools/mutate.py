@@ -1,21 +1,23 @@
 """Measures the C++ tests by mutation: `python tools/mutate.py --mutants 150 --seed 1 --build DIR`.
 
-A mutant is the library with one small change: an operator, a comparison's boundary or a constant
-is another one, a statement is dropped, a condition is negated. The C++ tests of the changed file's
-layer must fail on it. A mutant that they pass shows a rule without a test, or code without effect.
+A mutant is the library with one small change: another operator, another boundary of a comparison,
+another constant or result, a statement removed, or a condition negated. The C++ tests of the
+changed file's layer must fail on it. If all tests pass, either a test is missing or the changed
+code has no effect.
 
-`--seed` draws the mutants, the same number from each file while it has enough; more `--mutants` of
-one seed are the former ones and others. Only what runs is changed: no declaration, message or
-comment. The source tree stays as it is: mutants are made in a copy, below `--build`, where they are
-compiled without optimisation. Each is a line of `DIR/mutants.jsonl`:
+`--seed` draws the mutants, the same number from each file as long as the file has enough. With the
+same seed, a larger `--mutants` draws the same mutants and more. Only code in function bodies is
+changed, no declaration, message or comment. The source tree does not change: the mutants are made
+in a copy below `--build` and compiled without optimisation. Each mutant is a line of
+`DIR/mutants.jsonl`:
 
     killed    a test failed, or the process ended
     hung      a test program was still running after `--limit` seconds
     survived  all tests passed
-    invalid   it does not compile, and does not count
+    invalid   the mutant does not compile, and does not count
 
-`--resume` keeps the lines that are there. To try survivors again after adding a test, remove their
-lines: `sed -i /survived/d DIR/mutants.jsonl`.
+`--resume` keeps the lines of the file and runs only the mutants that it lacks. To run survivors
+again after adding a test, remove their lines: `sed -i /survived/d DIR/mutants.jsonl`.
 """
 
 from __future__ import annotations
@@ -41,17 +43,18 @@ from collections.abc import Iterator, Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FLAGS = "-DTAG_CUDA=OFF -DCMAKE_BUILD_TYPE=None '-DCMAKE_CXX_FLAGS=-O0 -DNDEBUG'"
-MOST_MEMORY = 16 << 30  # of a test program: some mutants never stop allocating
+MOST_MEMORY = 16 << 30  # bytes for a test program: some mutants never stop allocating
 
 HIDDEN = r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'|^\s*#(?:[^\n]*\\\n)*[^\n]*"
-# Calls whose arguments are messages or checks of the compiler.
+# Calls whose arguments are messages, or checks by the compiler.
 MESSAGE = r"\b(?:errors::\w+|\w*Error|StrCat|Invalid|D?CHECK\w*|V?LOG|static_assert)\("
 SWAPS = {
     "operator": (("+", "-"), ("*", "/"), ("%", "/"), ("&", "|"), ("<<", ">>"), ("+=", "-=")),
     "boundary": (("<", "<="), (">", ">="), ("==", "!=")),
     "logic": (("&&", "||"),),
 }
-PLACE = r"\*?\w+(?:\(\w*\)|(?:\.|->|::)\w+|\[[^]=;]*\])*"  # what is assigned to, or called
+# The target of an assignment, or the callee of a call.
+PLACE = r"\*?\w+(?:\(\w*\)|(?:\.|->|::)\w+|\[[^]=;]*\])*"
 STATEMENT = re.compile(
     r"(?<=[;{})])\s+(?!return|throw|break|continue|static_assert|D?CHECK|V?LOG)"
     rf"((?:\+\+|--)?{PLACE}(?: [-+*/|&]?= [^;{{]*|\([^;{{]*\)|(?:\+\+|--)?);)"
@@ -71,13 +74,13 @@ class Mutant:
 
 
 def _blank(pattern: str, text: str) -> str:
-    """`text` with spaces for what matches, at the same offsets."""
+    """`text` with spaces in place of each match of `pattern`; offsets do not change."""
     flags = re.MULTILINE | re.DOTALL
     return re.sub(pattern, lambda m: re.sub(r"[^\n]", " ", m[0]), text, flags=flags)
 
 
 def _closing(text: str, begin: int) -> int:
-    """Where the parenthesis at `begin` is closed."""
+    """The offset of the parenthesis that closes the one at `begin`."""
     depth = 0
     for i in range(begin, len(text)):
         depth += {"(": 1, ")": -1}.get(text[i], 0)
@@ -87,14 +90,14 @@ def _closing(text: str, begin: int) -> int:
 
 
 def running_code(text: str) -> str:
-    """`text` with spaces for all but the bodies of functions, messages left out."""
+    """`text` with spaces in place of everything outside function bodies, and of messages."""
     text = _blank(HIDDEN, text)
     for call in re.finditer(MESSAGE, text):
-        if text[call.start()] != " ":  # else it was within another one
+        if text[call.start()] != " ":  # otherwise the call was inside another one
             begin, end = call.end(), _closing(text, call.end() - 1)
             text = text[:begin] + " " * (end - begin) + text[end:]
     start = 0
-    scopes: list[bool] = []  # of the braces that are open: whether code runs there
+    scopes: list[bool] = []  # for each open brace, whether it is inside a function body
     runs: list[bool] = []
     for i, char in enumerate(text):
         if char == "{":
@@ -139,9 +142,10 @@ def mutants_of(file: str, text: str) -> list[Mutant]:
 
 
 def draw(paths: Sequence[str], count: int, seed: int) -> list[Mutant]:
-    """The first `count` mutants of `seed`, as many from each file while it has some, by file.
+    """The first `count` mutants of `seed`, in the order of their files.
 
-    A path is a file, or a folder whose `.cc` files are meant, below the root of the checkout.
+    Each file gives the same number as long as it has enough. A path is a file, or a folder that
+    means its `.cc` files, below the root of the checkout.
     """
     given = [ROOT / path for path in paths]
     files = [file for path in given for file in (sorted(path.glob("*.cc")) or [path])]
@@ -155,7 +159,7 @@ def draw(paths: Sequence[str], count: int, seed: int) -> list[Mutant]:
 
 
 class Workshop:
-    """A copy of the checkout, built in a folder of its own, with at most one mutant in it."""
+    """A copy of the checkout in which one mutant at a time is built and tested."""
 
     def __init__(self, build: pathlib.Path, limit: float) -> None:
         self._tree, self._out, self._limit = build / "tree", build / "out", limit
@@ -163,21 +167,21 @@ class Workshop:
         for path in ROOT.iterdir():
             if path.name not in (".git", "cc") and not (self._tree / path.name).is_symlink():
                 (self._tree / path.name).symlink_to(path)
-        # Files that are the same keep their times, so that nothing is built again for them.
+        # Files with the same content keep their times, so that they are not compiled again.
         shutil.copytree(ROOT / "cc", self._tree / "cc", copy_function=_copy, dirs_exist_ok=True)
         command = f"cmake -G Ninja -S {self._tree} -B {self._out} {FLAGS}"
         command += f" -DPython_EXECUTABLE={sys.executable}"
         subprocess.run(shlex.split(command), check=True, stdout=subprocess.DEVNULL)
 
     def tests_of(self, file: str) -> list[str]:
-        """The test programs of the layer of `file`, the likeliest to fail first."""
+        """The test programs of the layer of `file`, those named after it first."""
         listed = re.findall(r"tag_test\((\w+)([^)]*)\)", (ROOT / "CMakeLists.txt").read_text())
         folder, stem = str(pathlib.PurePath(file).parent), pathlib.PurePath(file).stem
         tests = [name for name, sources in listed if f"{folder}/" in sources]
         return sorted(tests, key=lambda test: stem not in test)
 
     def outcome(self, mutant: Mutant) -> tuple[str, str]:
-        """What the tests say of `mutant`, and which one said it."""
+        """The outcome of the tests on `mutant`, and the test that determined it."""
         place = self._tree / mutant.file
         text = place.read_text()
         end = mutant.offset + len(mutant.before)
@@ -213,7 +217,7 @@ class Workshop:
             return "killed" if process.wait(self._limit) else "survived"
         except subprocess.TimeoutExpired:
             return "hung"
-        finally:  # with what it has started
+        finally:  # kills the test program and the processes that it started
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -225,7 +229,7 @@ def _copy(source: str, target: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the mutants, one line each, and prints how many the tests noticed."""
+    """Runs the mutants, prints one line for each, and prints how many the tests noticed."""
     parser = argparse.ArgumentParser(prog="python tools/mutate.py")
     parser.add_argument("--mutants", type=int, default=150, metavar="N")
     parser.add_argument("--seed", type=int, default=1)

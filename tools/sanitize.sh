@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Runs the library under the sanitizers, from the checkout: tools/sanitize.sh [build folder]
 #
-#   thread              the core's C++ tests, races among them
+#   thread              two C++ tests of the core, one of which tests races
 #   address,undefined   the C++ tests of core, device (the GPU code on the host too), resources,
 #                       lists, slices, graphs and loops; then the whole op library in a Python
 #                       process: the tests of bad input, of the graph pass and of slices, and 600
 #                       random programs
 #
-# PYTHON names the interpreter whose TensorFlow is used (default: python3); it needs the test
-# requirements. Takes half an hour on two cores, nearly all of it compilation. Ends with "sanitizers:
-# nothing found" or at the first report.
+# PYTHON names the interpreter whose TensorFlow is used (default: python3). It needs the test
+# requirements. Takes half an hour on two cores, nearly all of it compilation. Ends with
+# "sanitizers: nothing found", or stops at the first report.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p "${1:-build-sanitize}"
@@ -31,12 +31,13 @@ build() {
 }
 
 export TSAN_OPTIONS="suppressions=$PWD/cmake/tsan.supp halt_on_error=1"
-# No leak check: what TensorFlow and Python never free would be reported (tests/leak_test.py is
-# about leaks). Allocations that fail are part of the tests.
+# The leak check is off, because it would report memory that TensorFlow and Python never free;
+# tests/leak_test.py tests for leaks. Allocations may return null, because tests make them fail.
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
-# Those of the lists would be reported for their tensors, which TensorFlow's own code counts.
+# Under `thread`, the list tests would cause reports about the reference counts of tensors, which
+# TensorFlow's own code, built without the sanitizer, changes.
 threads=(array_store_test array_store_race_test)
 build thread "${threads[@]}"
 for test in "${threads[@]}"; do "$folder/thread/$test"; done
@@ -44,12 +45,12 @@ for test in "${threads[@]}"; do "$folder/thread/$test"; done
 build address,undefined "${tests[@]}" tensor_array_grad tag_bind tag_api
 for test in "${tests[@]}"; do "$folder/address-undefined/$test"; done
 
-# The package with the sanitized library, in a folder of its own.
+# The Python package with the sanitized library is installed into a folder of its own.
 site="$folder/site"
 cmake --install "$folder/address-undefined" --component python --prefix "$site" > /dev/null
 cp python/tensor_array_grad/*.py "$site/tensor_array_grad/"
-# The sanitizers' run-time libraries must come before all others; libstdc++ must come with them,
-# for they look for its throw function as they start.
+# The sanitizers' run-time libraries must be loaded before all others. libstdc++ must be loaded with
+# them, because they look up its throw function when they start.
 preload=$(for name in libasan.so libubsan.so libstdc++.so; do g++ -print-file-name=$name; done)
 in_python() {
   LD_PRELOAD="${preload//$'\n'/ }" PYTHONPATH="$site:$PWD" TF_CPP_MIN_LOG_LEVEL=2 "$python" -m "$@"

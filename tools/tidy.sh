@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Runs clang-tidy on the library's sources, with .clang-tidy's settings: tools/tidy.sh BUILD [FILE...]
+# Runs clang-tidy on the library's sources with the settings of .clang-tidy:
+# tools/tidy.sh BUILD [FILE...]
 #
-# Checks the lock annotations too (ABSL_GUARDED_BY, ABSL_LOCKS_EXCLUDED, ..), which g++ ignores: of
-# all sources, and of the tests that take a lock. clang-tidy is that of the extra "lint": from
-# version 21 on it does not look into system headers, which makes it eight times as fast. BUILD is
-# a folder that CMake has configured with the tests. Five minutes on two cores.
+# Also checks the lock annotations (ABSL_GUARDED_BY, ABSL_LOCKS_EXCLUDED, ..), which g++ ignores.
+# Without FILE, checks all sources and the tests that take a lock. clang-tidy comes from the extra
+# "lint". From version 21 on it does not look into system headers, which makes it eight times as
+# fast. BUILD is a folder that CMake has configured with the tests. Takes five minutes on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1

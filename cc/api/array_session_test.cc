@@ -1,4 +1,4 @@
-// The documented properties of the gradient ops, through sessions with our kernels.
+// The documented properties of the gradient ops, in sessions that run this library's kernels.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 namespace ops = tensorflow::ops;
 
-// An array while its operations are chained, each after the one before it.
+// An array, and the flow of the last operation on it.
 struct Chain {
   Output handle, flow;
 };
@@ -63,7 +63,7 @@ class ArraySessionTest : public ::testing::Test {
 
   Output Size(const Chain& of) { return ops::TensorArraySize(root_, of.handle, of.flow).size; }
 
-  // The gradient array after all that was done to `forward` and, where given, to itself.
+  // The gradient array of `forward`, made after all operations that `forward` has so far.
   Chain Grad(const Chain& forward, const std::string& source) {
     const TensorArrayGrad grad(root_, forward.handle, forward.flow, source);
     return {grad.grad_handle, grad.flow_out};
@@ -228,7 +228,7 @@ TEST_F(ArraySessionTest, FailedRunLeavesTheSessionUsable) {
   EXPECT_THAT(values[0], TensorEq(Vec({0, 0})));
 }
 
-// What each run of a graph must give, whoever runs beside it: 50 runs a thread, all at once.
+// Expects `want` from concurrent runs: one thread per session, 50 runs per thread.
 void RunAtOnce(const std::vector<Session*>& sessions, const Output& fetched, const Tensor& want) {
   std::vector<std::thread> threads;
   for (Session* session : sessions) {
@@ -245,7 +245,7 @@ void RunAtOnce(const std::vector<Session*>& sessions, const Output& fetched, con
 
 class SessionsAtOnceTest : public ArraySessionTest {
  protected:
-  // Sums 1 + 2 + ... + 8 into one element, all writes free to race.
+  // Sums 1 + 2 + ... + 8 into one element, by writes in no order.
   Output RacingSum() {
     const Chain grad = Grad(Array(1, /*dynamic=*/false, "raced"), "gradients");
     std::vector<Output> flows;

@@ -21,8 +21,8 @@ std::string Folder(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-// The value of `key` in a JSON object of strings and numbers, all that a record is made of. Empty
-// when there is none.
+// The value of `key` in a JSON object of strings and numbers; a record has nothing else. Empty if
+// there is none.
 std::string Value(absl::string_view json, absl::string_view key) {
   const std::string quoted = absl::StrCat("\"", key, "\"");
   const size_t found = json.find(quoted);
@@ -34,8 +34,8 @@ std::string Value(absl::string_view json, absl::string_view key) {
   return std::string(json.substr(0, json.find_first_of(",} \n")));
 }
 
-// The major and minor number of a version such as "2.21.0", "2.21.0rc1" or "2.21+local"; false for
-// a text that is none.
+// Sets `minor` to the major and minor number of a version such as "2.21.0", "2.21.0rc1" or
+// "2.21+local"; false if `version` is not one.
 bool MinorVersion(absl::string_view version, std::pair<int, int>* minor) {
   const std::vector<absl::string_view> parts = absl::StrSplit(version, '.');
   if (parts.size() < 2) return false;

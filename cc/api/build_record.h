@@ -7,8 +7,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-// What can be known of an op library before it is opened. Opening one that was built for another
-// TensorFlow may end the process. The texts are those of the Python loader.
+// Checks of an op library that are made before it is opened. Opening a library that was built for
+// another TensorFlow may end the process. The messages are those of the Python loader.
 namespace tensor_array_grad {
 
 // What a library was built for, as the build recorded it in `build_info.json` beside the library.
@@ -18,20 +18,20 @@ struct BuildRecord {
   int cxx11_abi = -1;
 };
 
-// Reads the record beside the library at `path`. `running`, the version of the TensorFlow of this
-// process, is for the message. NotFound when there is no file, InvalidArgument when it is broken.
+// Reads the record beside the library at `path`. `running`, the TensorFlow version of this process,
+// is used in the message. NotFound if there is no file, InvalidArgument if it is broken.
 absl::Status ReadBuildRecord(const std::string& path, absl::string_view running,
                              BuildRecord* record);
 
-// FailedPrecondition unless a library with this record fits the TensorFlow of this process: one
-// minor version, one ABI. Names both and the command that mends it.
+// FailedPrecondition unless a library with this record fits the TensorFlow of this process: the
+// same minor version and the same ABI. The message names both and the command that fixes it.
 absl::Status CheckFit(const BuildRecord& built, absl::string_view running, int abi,
                       absl::string_view path);
 
-// The op libraries in `maps`, which is text in the form of /proc/self/maps. Each path once.
+// The paths of the op libraries in `maps`, text in the form of /proc/self/maps. Each path once.
 std::vector<std::string> MappedLibraries(absl::string_view maps);
 
-// The command that makes a library fit, for the end of a message.
+// The sentence with the command that rebuilds the library, for the end of a message.
 std::string HowToReinstall();
 
 }  // namespace tensor_array_grad

@@ -18,7 +18,7 @@ constexpr char kWhole[] =
     "{\n  \"version\": \"0.1.0\",\n  \"tensorflow\": \"2.19.1\",\n"
     "  \"distribution\": \"tensorflow-cpu\",\n  \"cxx11_abi\": 1\n}\n";
 
-// Reads a record with this text, beside a library that need not exist.
+// Reads a record with this text, beside the path of a library that need not exist.
 absl::Status Read(const std::string& text, BuildRecord* record) {
   const std::string folder = ::testing::TempDir();
   std::ofstream(absl::StrCat(folder, "/build_info.json")) << text;

@@ -24,7 +24,7 @@ namespace {
 
 using introspection::Decision;
 
-// What the opened library answers; both null before.
+// Functions of the opened library; both null before.
 std::atomic<decltype(&tensor_array_grad_activation)> ask_activation{nullptr};
 std::atomic<decltype(&tensor_array_grad_counters)> ask_counters{nullptr};
 
@@ -34,7 +34,7 @@ bool SwitchedOff() {
   return lower == "off" || lower == "0" || lower == "false";
 }
 
-// `path` without links, as the system lists it once it is loaded.
+// `path` without symbolic links, as the system lists it once it is loaded.
 std::string RealPath(const std::string& path) {
   const std::unique_ptr<char, void (*)(void*)> real(realpath(path.c_str(), nullptr), free);
   return real == nullptr ? path : real.get();
@@ -84,7 +84,7 @@ absl::Status Open(const std::string& path, const BuildRecord& built) {
 
 void Say(absl::string_view reason) { LOG(WARNING) << "tensor_array_grad is inactive: " << reason; }
 
-// What the library decided while it was opened, as Load() reports it.
+// The status that Load() returns for what the library decided while it was opened.
 absl::Status Outcome(const std::string& path) {
   Decision decision;
   ask_activation.load()(&decision);

@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
-// A folder with a copy of the library and this record of it; empty for none.
+// Copies the library to a folder of its own with this record; no record if empty.
 fs::path CopyWithRecord(const std::string& name, const std::string& record) {
   const fs::path folder = fs::path(::testing::TempDir()) / name;
   fs::create_directories(folder);
@@ -48,7 +48,7 @@ TEST(LoadTest, LibraryIsLoadedOnceHoweverOftenItIsAsked) {
 }
 
 TEST(LoadTest, LibraryForAnotherTensorFlowIsRefusedBeforeItIsOpened) {
-  // No library at all: had it been opened, the message would say so.
+  // The file is missing, so an attempt to open it would give another message.
   const fs::path path = CopyWithRecord("other", RecordFor("2.3.4"));
   fs::remove(path);
   const absl::Status status = Load(path);

@@ -23,7 +23,7 @@ using tensorflow::Scope;
 struct Argument {
   const char* name;
   const Input& value;
-  int constant_rank = -1;  // that a constant must have; -1 where the op itself checks
+  int constant_rank = -1;  // the rank a constant must have; -1 if the op itself checks it
 };
 
 bool IsConstant(const Input& input) { return input.node() == nullptr && input.node_name().empty(); }
@@ -38,7 +38,7 @@ absl::Status CheckBelongsTo(const tensorflow::Graph& graph, const char* op, cons
                    "Build all operations of an array with one root scope."));
 }
 
-// The output of an op that could not be made looks like a constant, an empty float vector.
+// The output of an op that could not be built looks like a constant, an empty float vector.
 absl::Status CheckConstantRank(const char* op, const Argument& arg) {
   const int rank = arg.value.tensor().dims();
   if (!IsConstant(arg.value) || arg.constant_rank < 0 || rank == arg.constant_rank) {
@@ -49,8 +49,8 @@ absl::Status CheckConstantRank(const char* op, const Argument& arg) {
       arg.value.tensor().shape().DebugString(), ". Is it the output of an op that failed?"));
 }
 
-// Adds the node that `builder` describes, with the properties of `scope` and its shapes inferred.
-// On error nothing has been added.
+// Adds the node that `builder` describes, with the properties of `scope`, and infers its shapes. On
+// error nothing has been added.
 absl::Status AddNode(const Scope& scope, NodeBuilder& builder, Node** node) {
   scope.UpdateBuilder(&builder);
   absl::Status status = builder.Finalize(scope.graph(), node);
@@ -60,9 +60,10 @@ absl::Status AddNode(const Scope& scope, NodeBuilder& builder, Node** node) {
   return status;
 }
 
-// Whether `vector` can be one. The stock shape function of TensorArrayGradWithShape reads out of
-// bounds where it is known to be a scalar, so this must be found out before. A scope does not tell
-// shapes; it only refuses nodes that contradict them, here one that is taken out again.
+// Checks that `vector` can be one. This must precede the shape function of
+// TensorArrayGradWithShape, which reads out of bounds if the input is known to be a scalar. A scope
+// does not reveal inferred shapes, it only rejects nodes that contradict them. So this adds an
+// EnsureShape node and removes it again.
 absl::Status CheckIsVector(const Scope& scope, const char* op, const Argument& arg,
                            const NodeBuilder::NodeOut& vector) {
   if (vector.node == nullptr) return absl::OkStatus();  // a back edge: nothing is known yet
@@ -102,8 +103,8 @@ absl::Status MakeInputs(const Scope& scope, const char* op, const std::vector<Ar
   return CheckIsVector(scope, op, args[kShapeToPrepend], (*inputs)[kShapeToPrepend]);
 }
 
-// Builds one node of `op`; `class_name` names it where the scope does not. Null after an error,
-// which is then in `scope.status()`.
+// Builds one node of `op`, named after `class_name` if the scope gives no name. Null after an
+// error, which is then in `scope.status()`.
 Node* Build(const Scope& scope, const char* op, const char* class_name,
             const std::vector<Argument>& args, absl::string_view source) {
   if (!scope.ok()) return nullptr;
@@ -119,7 +120,7 @@ Node* Build(const Scope& scope, const char* op, const char* class_name,
   return scope.ok() ? node : nullptr;
 }
 
-// The members of either class, from the node built.
+// Sets the members of either class from the node that was built.
 template <typename Op>
 void SetMembers(Node* node, Op* op) {
   if (node == nullptr) return;

@@ -27,7 +27,7 @@ using tensorflow::Scope;
 using ::testing::HasSubstr;
 namespace ops = tensorflow::ops;
 
-// Elements of shape [2], so that the handle carries a shape for inference.
+// An array of elements of shape [2], so that the handle has a shape for inference.
 ops::TensorArray Pairs(const Scope& scope, int size) {
   return ops::TensorArray(scope, size, DT_FLOAT,
                           ops::TensorArray::ElementShape(PartialTensorShape({2})));
@@ -41,7 +41,7 @@ absl::Status ErrorOf(const Build& build) {
   return root.status();
 }
 
-// The graph as it is, even if the scope has an error; sorted nodes as text.
+// The nodes of the graph as sorted text, even if the scope has an error.
 std::vector<std::string> NodesOf(const Scope& scope) {
   std::vector<std::string> nodes;
   for (const tensorflow::Node* node : scope.graph()->op_nodes()) {
@@ -183,7 +183,7 @@ TEST(TensorArrayGradTest, FailedShapeInferenceLeavesNoNodeAndAGraphThatRuns) {
   const Scope root = Scope::NewRootScope();
   const auto array = Pairs(root, 3);
   const auto size = ops::TensorArraySize(root, array.handle, array.flow);
-  // The shape function wants a vector of two, which a handle was in TensorFlow 1.
+  // The shape function requires a vector of two, which a handle was in TensorFlow 1.
   const auto fed = ops::Placeholder(root, DT_RESOURCE, ops::Placeholder::Shape({3}));
   const std::vector<std::string> before = NodesOf(root);
   const TensorArrayGrad grad(root, fed, array.flow, "g");
@@ -218,7 +218,7 @@ TEST(TensorArrayGradTest, FailedClassWithShapeLeavesNoNodeOfItsOp) {
 TEST(TensorArrayGradTest, NodesMadeAfterAProbeHaveShapesOfTheirOwn) {
   const Scope root = Scope::NewRootScope();
   const auto array = Pairs(root, 3);
-  for (int i = 0; i < 20; ++i) {  // each takes the memory of the probe before it
+  for (int i = 0; i < 20; ++i) {  // each node may get the memory of a removed one
     TensorArrayGradWithShape(root, array.handle, array.flow, {1}, "g");
     const auto value = ops::Const(root, {{1.0f, 2.0f, 3.0f}});
     ops::EnsureShape(root, value, {1, 3});

@@ -7,8 +7,8 @@
 
 #include "cc/bind/introspection.h"
 
-// What a C++ program asks of an op library that it has opened rather than linked: functions under
-// names that dlsym finds without knowing how a compiler spells C++ names.
+// Functions for a C++ program that opens the op library with dlopen. They have C linkage, so that
+// dlsym finds them by plain names.
 extern "C" {
 
 TAG_EXPORT void tensor_array_grad_activation(tensor_array_grad::introspection::Decision* decision);

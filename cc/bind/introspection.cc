@@ -15,8 +15,8 @@
 namespace tensor_array_grad::introspection {
 namespace {
 
-// The file that this code was loaded from. The bindings are linked to the op library by its name,
-// not its path: where two copies are loaded they may have got the other one.
+// The file that this code was loaded from. The bindings link the op library by its name, not its
+// path, so if two copies are loaded they may be linked to the other one.
 std::string LoadedFrom() {
   static const char here = 0;
   Dl_info info;

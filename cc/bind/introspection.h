@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-// The only symbols that the op library exports: all else is hidden (cmake/exports.map).
+// Marks the only symbols that the op library exports; cmake/exports.map hides all others.
 #define TAG_EXPORT __attribute__((visibility("default")))
 
-// What the Python bindings may ask of the loaded op library. Plain C++ types only, so that the
-// bindings compile without TensorFlow's headers and serve every TensorFlow release.
+// What the Python bindings may read and set in the loaded op library. Plain C++ types only, so that
+// the bindings compile without TensorFlow's headers and fit every TensorFlow release.
 namespace tensor_array_grad::introspection {
 
 struct Decision {
@@ -35,37 +35,37 @@ struct Array {
   std::map<std::string, std::string> gradients;  // source -> name of the gradient array
 };
 
-// Whether this copy of the library replaced stock's kernels, and why or why not.
+// Whether this copy of the library replaced stock's kernels, and if not, why.
 TAG_EXPORT Decision ActivationDecision();
 
 // The value of each counter by name.
 TAG_EXPORT std::map<std::string, int64_t> Counters();
 
-// The arrays alive in this process, forward and gradient. O(arrays); takes each array's lock.
+// The arrays of this process, forward and gradient. O(arrays); takes the lock of each array.
 TAG_EXPORT std::vector<Array> LivingArrays();
 
-// What the library is: library (the path it was loaded from), tensorflow_version, cxx11_abi,
+// Facts of the build: library (the path it was loaded from), tensorflow_version, cxx11_abi,
 // compiler, gpu_kernels (yes or no).
 TAG_EXPORT std::map<std::string, std::string> BuildFacts();
 
-// Every kernel that TensorFlow has now for the ops of our families, stock's and ours.
+// Every registered kernel for the ops of Families(), stock's and this library's.
 TAG_EXPORT std::vector<Kernel> Kernels();
 
-// The ops of each family that is served, by the family's name.
+// The ops of each family for which this library has kernels, by the family's name.
 TAG_EXPORT std::map<std::string, std::vector<std::string>> Families();
 
-// The places, "op on device", where stock has a kernel and this library has none.
+// Each "op on device" for which stock has a kernel and this library has none.
 TAG_EXPORT std::vector<std::string> MissingKernels();
 
-// Reads or sets the switch of the graph pass. Takes effect for graphs that are built afterwards.
+// Reads or sets whether the graph pass runs. Setting affects graphs that are prepared afterwards.
 TAG_EXPORT bool GraphPassEnabled();
 TAG_EXPORT void SetGraphPassEnabled(bool enabled);
 
-// Reads or sets the switch of the loops that run in one kernel. Takes effect in the same way.
+// Reads or sets whether loops run in one kernel. Setting affects graphs in the same way.
 TAG_EXPORT bool LoopsEnabled();
 TAG_EXPORT void SetLoopsEnabled(bool enabled);
 
-// For tests: loops that run afterwards are handed back after so many iterations; -1 for none.
+// Test-only: loops that run afterwards are handed back after `iterations`; -1 for none.
 TAG_EXPORT void SetHandBackAfter(int64_t iterations);
 
 }  // namespace tensor_array_grad::introspection

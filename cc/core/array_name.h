@@ -13,12 +13,13 @@ namespace tensor_array_grad {
 //   _tensor_array_grads<base>_<n>@<source>    its gradient array for `source`
 //   _tensor_array_grads<base>_<n>@<s>@<s2>    the gradient array of that one: second order
 //
-// The short name, for messages, is what is left without the prefix.
+// Messages show the short name: the name without its prefix.
 
 // A name that no other array of this process has. Thread-safe.
 std::string NewForwardName(absl::string_view base);
 
-// The name of the gradient array for `source` of the array `name`, itself forward or gradient.
+// The name of the gradient array for `source` of the array `name`, which may be a forward or a
+// gradient array.
 std::string GradName(absl::string_view name, absl::string_view source);
 
 // `name` without its prefix; a view into `name`.

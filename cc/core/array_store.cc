@@ -27,8 +27,9 @@ bool Compatible(const PartialTensorShape& partial, const TensorShape& shape) {
   return true;
 }
 
-// *data += value, in place if the buffer of `data` may be changed, in the buffer of `value` if that
-// one may, and else in a new one. `*exclusive` is about `data`, before and after.
+// *data += value. Works in the buffer of `data` if no other tensor shares it (`*exclusive`), else
+// in the buffer of `value` if no other tensor shares that one (`value_exclusive`), else in a new
+// buffer. On success `*exclusive` is true.
 absl::Status SumUp(const Tensor& value, bool value_exclusive, ElementOps& ops, Tensor* data,
                    bool* exclusive) {
   if (*exclusive) return ops.AddInto(value, data);
@@ -64,8 +65,7 @@ ArrayStore::ArrayStore(ArrayOptions options)
 
 ArrayStore::~ArrayStore() { FreeElements(slots_, &blocks_); }
 
-// ---- checks
-// --------------------------------------------------------------------------------------
+// ---- checks ---------------------------------------------------------------------------------
 
 absl::Status ArrayStore::CheckWriteDtype(DataType got) const {
   return got == dtype_ ? absl::OkStatus() : errors::WriteDtype(name_, dtype_, got);
@@ -114,8 +114,7 @@ absl::Status ArrayStore::CheckSlot(int64_t index, const TensorShape& shape, bool
   return *sums && !CanAdd(dtype_) ? errors::NoSum(name_, index, dtype_) : absl::OkStatus();
 }
 
-// ---- one slot
-// ------------------------------------------------------------------------------------
+// ---- one slot -------------------------------------------------------------------------------
 
 Slot* ArrayStore::FindOrMakeSlot(int64_t index) {
   return slots_.FindOrMake(index, std::max(size_, index + 1));
@@ -140,7 +139,7 @@ void ArrayStore::DropData(Slot* slot) {
 }
 
 void ArrayStore::FreeElements(const SparseVector<Slot>& slots, std::list<Block>* blocks) const {
-  if (!OwnsOthers(dtype_)) return;  // these go by themselves
+  if (!OwnsOthers(dtype_)) return;  // the destructors of such elements do not nest
   slots.ForEach([](Slot& slot) { Release(std::move(slot.value)); });
   for (Block& block : *blocks) Release(block.TakeValue());
 }
@@ -152,11 +151,11 @@ void ArrayStore::SetElementShape(PartialTensorShape shape) {
 }
 
 void ArrayStore::SetBusy(Slot* slot, bool busy) {
-  if (slot->busy == busy) return;  // named twice by one call
+  if (slot->busy == busy) return;  // one call may name a slot twice
   slot->busy = busy;
   busy_ += busy ? 1 : -1;
   if (busy) {
-    ++version_;  // a read under way has to look again
+    ++version_;  // a read in progress has to look again
   } else {
     idle_.SignalAll();
   }
@@ -238,8 +237,7 @@ absl::Status ArrayStore::Materialize(const Piece& piece, const TensorShape& shap
   return absl::OkStatus();
 }
 
-// ---- public
-// --------------------------------------------------------------------------------------
+// ---- public ---------------------------------------------------------------------------------
 
 absl::Status ArrayStore::Write(int64_t index, Tensor value, bool exclusive, ElementOps& ops) {
   Tensor data;
@@ -261,7 +259,7 @@ absl::Status ArrayStore::Write(int64_t index, Tensor value, bool exclusive, Elem
       }
       ++version_;
       size_ = std::max(size_, index + 1);
-      DropData(slot);  // an element without values, if any: nothing is freed
+      DropData(slot);  // at most an element without values: no buffer is freed
       slot->value = std::move(value);
       slot->owned = exclusive;
       slot->state = State::kWritten;
@@ -284,7 +282,7 @@ absl::Status ArrayStore::Write(int64_t index, Tensor value, bool exclusive, Elem
   TF_RETURN_IF_ERROR(summed);
   ++version_;
   if (slot->block != nullptr) DropData(slot);
-  std::swap(slot->value, data);  // what was there is freed after the lock
+  std::swap(slot->value, data);  // the old value is freed after the lock is released
   slot->owned = owned;
   return absl::OkStatus();
 }
@@ -350,7 +348,7 @@ void ArrayStore::Close() {
     ++version_;
     size_ = 0;
     busy_ = 0;
-    std::swap(slots, slots_);  // freed when the lock is given up: elements may own resources
+    std::swap(slots, slots_);  // freed after the lock is released: elements may own resources
     std::swap(blocks, blocks_);
     idle_.SignalAll();
   }
@@ -369,8 +367,8 @@ absl::Status ArrayStore::Freeze(const TensorShape& prefix, ArrayOptions* gradien
   gradient->element_shape = std::move(joined);
   gradient->size = size_;
   gradient->dynamic_size = false;
-  // The gradient of a sum goes to each of its addends: an array that collects the gradients of a
-  // summing array is read once for every write of that one.
+  // Each addend of a sum gets the gradient of the sum. So the gradient array of an accumulating
+  // array is read once per write to that array.
   gradient->clear_after_read = !accumulate_;
   gradient->identical_element_shapes = identical_element_shapes_;
   gradient->accumulate = true;

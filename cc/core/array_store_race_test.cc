@@ -1,5 +1,5 @@
-// ArrayStore under threads: no sum is lost, every race has one winner. Run under ThreadSanitizer
-// with -DTAG_SANITIZE=thread.
+// ArrayStore called by several threads: no sum is lost, every race has one winner. Built with
+// -DTAG_SANITIZE=thread it runs under ThreadSanitizer.
 
 #include <atomic>
 #include <chrono>
@@ -58,12 +58,13 @@ TEST(ArrayStoreRaceTest, AWriteAmongTheSumsOfAScatterIsNotLost) {
   ArrayStore store(Options(3, true));
   FakeElementOps plain, ops;
   ASSERT_OK(store.Write(0, Vec({1, 1}), false, plain));
-  // While slot 0 is summed, two others write: to a slot that has no data yet, and to one behind.
+  // While slot 0 is summed, two other threads write: one to slot 1, which the scatter fills, and
+  // one to slot 2, which the scatter does not name.
   std::vector<std::thread> others;
   ops.before_add = [&] {
     others.emplace_back([&] { ASSERT_OK(store.Write(1, Vec({1, 1}), false, plain)); });
     others.emplace_back([&] { ASSERT_OK(store.Write(2, Vec({1, 1}), false, plain)); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time enough to be lost
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time enough for a sum to be lost
   };
   ASSERT_OK(store.Scatter({0, 1}, TensorOf<float>({2, 2}, {1, 1, 1, 1}), ops));
   for (std::thread& other : others) other.join();

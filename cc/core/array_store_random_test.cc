@@ -1,4 +1,4 @@
-// ArrayStore against a slow obvious model, over random programs of all its operations.
+// ArrayStore against a slow, simple model, over random programs of all its operations.
 
 #include <map>
 #include <numeric>
@@ -16,7 +16,7 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using Values = std::vector<float>;
 
-// A tensor array of elements of shape [2] as a map, with one rule a line.
+// A tensor array of elements of shape [2] as a map, with one rule per line.
 class SlowArray {
  public:
   SlowArray(int64_t size, bool dynamic, bool clear, bool sums)

@@ -49,8 +49,7 @@ class ArrayStoreTest : public ::testing::Test {
   FakeElementOps ops_;
 };
 
-// -- write and read
-// --------------------------------------------------------------------------------
+// -- write and read ---------------------------------------------------------------------------
 
 TEST_F(ArrayStoreTest, AWrittenTensorIsReadWithoutACopy) {
   ArrayStore store(Forward(2));
@@ -112,7 +111,7 @@ TEST_F(ArrayStoreTest, ARefusedWriteDoesNotGrowADynamicArrayNorPinItsShape) {
   ArrayStore store(options);
   EXPECT_THAT(Write(store, 5, TensorOf<float>({1, 1}, {1})), Fails(kInvalid, "inferred element"));
   EXPECT_EQ(store.size(), 1);
-  ASSERT_OK(Write(store, 0, Vec({1, 2})));  // the first good one pins the shape
+  ASSERT_OK(Write(store, 0, Vec({1, 2})));  // the first valid one fixes the shape
   EXPECT_THAT(Write(store, 1, Vec({1})), Fails(kInvalid, "[2]"));
 }
 
@@ -177,15 +176,14 @@ TEST_F(ArrayStoreTest, AClosedArrayHoldsNothingAndRefusesEverything) {
   EXPECT_THAT(store.Freeze({}, &gradient), Fails(kInvalid, "closed"));
 }
 
-// -- sums
-// ------------------------------------------------------------------------------------------
+// -- sums -------------------------------------------------------------------------------------
 
 TEST_F(ArrayStoreTest, TheSecondAddendIsSummedIntoAFreshBuffer) {
   ArrayStore store(Accumulating(1));
   const Tensor first = Vec({1, 2});
   ASSERT_OK(Write(store, 0, first));
   ASSERT_OK(Write(store, 0, Vec({10, 20})));
-  EXPECT_THAT(first, TensorEq(Vec({1, 2})));  // the caller's tensor is not ours to change
+  EXPECT_THAT(first, TensorEq(Vec({1, 2})));  // the caller's tensor has not changed
   EXPECT_THAT(Read(store, 0), TensorEq(Vec({11, 22})));
 }
 
@@ -262,8 +260,7 @@ TEST_F(ArrayStoreTest, AnArrayClosedDuringASumSaysSo) {
   EXPECT_THAT(Write(store, 0, Vec({2})), Fails(kInvalid, "closed"));
 }
 
-// -- gather and scatter
-// ----------------------------------------------------------------------------
+// -- gather and scatter -----------------------------------------------------------------------
 
 class BulkTest : public ArrayStoreTest {
  protected:
@@ -309,7 +306,7 @@ TEST_F(BulkTest, AGatherOfAPartAndOfATensorOfItsOwnHasBoth) {
 
 TEST_F(BulkTest, AScatterTouchesNoSlotButThoseOfItsIndices) {
   ArrayStore store(Accumulating(3));
-  const std::vector<int32_t> memory = {0, 1, 2};  // what lies behind the indices
+  const std::vector<int32_t> memory = {0, 1, 2};  // the span of indices ends before the 2
   for (int i = 0; i < 3; ++i) ASSERT_OK(Write(store, i, Vec({1})));
   ASSERT_OK(store.Scatter(absl::MakeSpan(memory).first(2), TensorOf<float>({2, 1}, {5, 5}), ops_));
   ASSERT_OK(Write(store, 2, Vec({1})));
@@ -352,7 +349,7 @@ TEST_F(BulkTest, ARepeatedIndexIsSummedInAGradientArray) {
 TEST_F(BulkTest, AScatteredSumThatFindsNoMemoryLeavesAllAsItWas) {
   ArrayStore store(Accumulating(3));
   for (int i = 0; i < 3; ++i) ASSERT_OK(Write(store, i, Vec({1})));
-  ASSERT_OK(Write(store, 0, Vec({1})));  // a sum of the store's own, made in place from now on
+  ASSERT_OK(Write(store, 0, Vec({1})));  // slot 0 has a sum in a buffer of its own
   ops_.allocations_left = 1;             // of the two that are needed
   EXPECT_EQ(Scatter(store, {0, 1, 2}, TensorOf<float>({3, 1}, {5, 5, 5})).code(),
             absl::StatusCode::kResourceExhausted);
@@ -427,7 +424,7 @@ TEST_F(BulkTest, AnEmptyGatherNeedsAShape) {
   EXPECT_THAT(Gather(store, {}, &value), Fails(absl::StatusCode::kUnimplemented, "size zero"));
   ASSERT_OK(Write(store, 0, Vec({1, 2})));
   EXPECT_EQ(Gathered(store, {}).shape(), TensorShape({0, 2}));
-  store.Close();  // and the shape of elements that are gone does not count
+  store.Close();  // a closed array has no elements whose shape could be used
   EXPECT_THAT(Gather(store, {}, &value), Fails(absl::StatusCode::kUnimplemented, "size zero"));
 }
 
@@ -443,8 +440,7 @@ TEST_F(BulkTest, UnstackAndStackOfAHundredThousandRowsAllocateNothing) {
   EXPECT_EQ(ops_.allocations, 0);
 }
 
-// -- concat and split
-// ------------------------------------------------------------------------------
+// -- concat and split -------------------------------------------------------------------------
 
 TEST_F(BulkTest, ConcatJoinsWhatSplitCutWithoutACopy) {
   ArrayStore store(Forward(3));
@@ -527,8 +523,7 @@ TEST_F(BulkTest, AnEmptyConcatTakesTheShapeOfARowFromTheElementShape) {
               Fails(kInvalid, "rank"));
 }
 
-// -- gradients
-// -------------------------------------------------------------------------------------
+// -- gradients --------------------------------------------------------------------------------
 
 TEST_F(ArrayStoreTest, FreezingFixesTheSizeAndDescribesTheGradient) {
   ArrayOptions options = Forward(1);

@@ -25,7 +25,7 @@ Counter bytes_taken("pool.bytes");  // of the region; never falls
 struct FreeBlockLink {
   FreeBlockLink* next;        // in its list or chain
   FreeBlockLink* next_chain;  // in a shared list, for the first block of a chain
-  int count;                  // the chain's blocks, for its first block
+  int count;                  // of the chain's blocks, for its first block
 };
 
 // A thread's free blocks of one size.
@@ -34,18 +34,18 @@ struct FreeList {
   int count;
 };
 
-// Blocks number `size` have (size + 1) * kGrain bytes.
+// A size number `size` means blocks of (size + 1) * kGrain bytes.
 int SizeOf(size_t bytes) {
   return bytes == 0 ? 0 : static_cast<int>((bytes + kGrain - 1) / kGrain) - 1;
 }
 size_t BytesOf(int size) { return (size + 1) * kGrain; }
 
-// Chains are long enough to amortise the lock: a span's blocks, but 32 at the most.
+// The blocks of a chain, enough to amortise the lock: those of a span, but at most 32.
 int ChainLength(int size) {
   return static_cast<int>(std::min<size_t>(kSpanBytes / BytesOf(size), 32));
 }
 
-// The blocks that no thread has, and the spans.
+// The free blocks that are in no thread's list, and the spans.
 class SharedBlocks {
  public:
   SharedBlocks() {
@@ -84,15 +84,15 @@ class SharedBlocks {
     none_left_[size].store(false, std::memory_order_relaxed);
   }
 
-  // Around a fork, so that the child finds the lists whole. It gets a new lock: the old one knows
-  // threads that waited for it and that the child lacks. Not analysed: fork calls one function to
-  // lock and others to unlock.
+  // Called around a fork, so that the lists are consistent in the child. The child gets a new lock,
+  // because the old one may refer to waiting threads that the child does not have. Not analysed,
+  // because one function locks and others unlock.
   void LockForFork() ABSL_NO_THREAD_SAFETY_ANALYSIS { mu_.Lock(); }
   void UnlockInParent() ABSL_NO_THREAD_SAFETY_ANALYSIS { mu_.Unlock(); }
   void RenewLockInChild() ABSL_NO_THREAD_SAFETY_ANALYSIS { new (&mu_) Mutex; }
 
  private:
-  // Makes a span that was never used chains of blocks.
+  // Divides an unused span into chains of blocks.
   void Divide(int size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     char* const span = begin_ + kSpanBytes * spans_;
     const size_t bytes = BytesOf(size);
@@ -114,8 +114,8 @@ class SharedBlocks {
   char* end_ = nullptr;
   // Written before the first block of a span is handed out, never changed.
   uint8_t size_of_span_[kSpans];
-  // By size: there are no blocks and no spans left. Read without the lock, so as not to take it in
-  // vain for each block once the spans are used up.
+  // By size: no free block and no span is left. Read without the lock, so that allocations do not
+  // take the lock in vain once the spans are used up.
   std::atomic<bool> none_left_[kSizes] = {};
   Mutex mu_;
   int spans_ ABSL_GUARDED_BY(mu_) = 0;  // in use
@@ -134,11 +134,12 @@ SharedBlocks& Shared() {
   return *shared;
 }
 
-// Zero at the start of a thread, without code that runs then.
+// Zero-initialised, so that no code runs at the start of a thread.
 thread_local FreeList lists[kSizes];
-thread_local bool ended;  // objects of this thread are being destroyed, and its lists are empty
+thread_local bool ended;  // the thread is ending: its blocks have been given back
 
-// Gives back a thread's blocks when it ends. Arrange() makes the thread's object, if it has none.
+// Gives back a thread's blocks when the thread ends. Calling Arrange() constructs the thread's
+// object, if that was not done before.
 struct GiveBack {
   ~GiveBack() {
     for (int size = 0; size < kSizes; ++size) {
@@ -151,7 +152,7 @@ struct GiveBack {
 };
 thread_local GiveBack give_back;
 
-// Makes `list`, which is empty, a chain of the shared blocks; false if there are none.
+// Fills the empty `list` with a chain of shared blocks; false if there are none.
 bool Fill(FreeList* list, int size) {
   FreeBlockLink* const chain = Shared().Take(size);
   if (chain == nullptr) return false;
@@ -170,7 +171,7 @@ void PassOn(FreeList* list, int size) {
   Shared().Put(size, chain, count);
 }
 
-// Made when the library is loaded: a fork must not meet it half made.
+// Made when the library is loaded, so that no fork happens while it is being made.
 [[maybe_unused]] const SharedBlocks& made_early = Shared();
 
 }  // namespace

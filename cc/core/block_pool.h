@@ -13,10 +13,10 @@ namespace tensor_array_grad {
 //
 // The solution: blocks of 64, 128, 192 ... bytes, aligned to 64, from one region of kPoolBytes. The
 // region is divided into spans of 16 KiB, each of which has blocks of one size, so that a block's
-// address tells its size. A block that is freed goes to a list of the thread that frees it, one
-// list per block size, from which the thread's next allocation takes it without a lock. Lists that
-// grow long pass a chain of blocks on to lists that all threads share, and empty lists take a chain
-// from there:
+// address determines its size. Each thread has one list of free blocks per block size. A thread
+// that frees a block puts it on its own list, and takes blocks from there without a lock. A list
+// that grows long passes a chain of blocks on to lists that all threads share; an empty list takes
+// a chain from there:
 //
 //     AllocateBlock <──  thread's list  <── a chain at a time ──>  shared lists  <──  spans
 //     FreeBlock     ──>   (no lock)                                   (one lock)
@@ -27,7 +27,7 @@ namespace tensor_array_grad {
 //
 // Thread-safe; a block may be freed by another thread. Works in a forked child, which loses only
 // the free blocks that were in other threads' lists. Under AddressSanitizer all blocks come from
-// the C library, so that it sees each use after free.
+// the C library, so that it detects each use after free.
 #if defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kPools = false;
 #else
@@ -39,10 +39,10 @@ inline constexpr size_t kMostPooledBytes = 4096 + 64;
 // At least `bytes` of memory (which may be 0), aligned to 64. Throws std::bad_alloc. O(1).
 void* AllocateBlock(size_t bytes);
 
-// The same, but nullptr instead of memory that is not the pool's.
+// The same, but returns nullptr instead of memory of the C library.
 void* TakePooledBlock(size_t bytes);
 
-// Frees what either of them returned. O(1).
+// Frees a block that either function returned. O(1).
 void FreeBlock(void* block) noexcept;
 
 // Whether `block` lies in the pool.

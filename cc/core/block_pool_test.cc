@@ -20,7 +20,7 @@ namespace {
 
 int64_t BytesTaken() { return ReadCounters()["pool.bytes"]; }
 
-// Blocks of many sizes, each filled with a byte of its own.
+// Blocks of many sizes, each filled with one byte value that marks it.
 class Blocks {
  public:
   explicit Blocks(int count) {
@@ -157,11 +157,11 @@ class BusyThreads {
 };
 
 TEST(BlockPoolTest, ChildForkedAmongBusyThreadsAllocatesOnSeveralThreads) {
-  // A fork that takes long has the other threads wait for the lock meanwhile.
+  // Touched memory makes the fork slow, so that the other threads wait for the lock meanwhile.
   const std::vector<char> touched(size_t{100} << 20, 1);
   const BusyThreads busy(4);
-  // Abseil measures the processor's frequency when a thread first waits for a lock. A child that is
-  // forked in that moment would wait for the end of it for ever.
+  // Abseil measures the processor's frequency when a thread first waits for a lock. A child forked
+  // during the measurement would wait forever for its end.
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   for (int i = 0; i < 10; ++i) {
     const pid_t child = fork();
@@ -179,7 +179,7 @@ TEST(BlockPoolTest, ChildForkedAmongBusyThreadsAllocatesOnSeveralThreads) {
   }
 }
 
-// Last: it uses the spans up, and all of them stay with this process.
+// The last test, because it uses up all spans for the rest of the process.
 TEST(BlockPoolTest, UsedUpSpansAreFollowedByTheCLibrary) {
   if (!kPools) GTEST_SKIP() << "AddressSanitizer has no spans";
   std::vector<void*> blocks;

@@ -15,7 +15,7 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
 struct ArrayStore::ReadPlan {
-  // The request: the slots in `indices`, or all of the array.
+  // The request: the slots in `indices`, or all slots.
   bool all = false;
   absl::Span<const int32_t> indices;
   PartialTensorShape attribute;
@@ -39,7 +39,7 @@ struct ArrayStore::ReadPlan {
     return request;
   }
 
-  // Appends an element's values, to the last piece where they go on from there.
+  // Appends an element's values; extends the last piece if they follow it in the same tensor.
   void Append(const Element& element, const Tensor** last_source) {
     busy |= element.busy;
     if (element.count == 0) return;
@@ -54,7 +54,7 @@ struct ArrayStore::ReadPlan {
     *last_source = element.source;
   }
 
-  // Whether a result made from `other` is one made from this.
+  // Whether both plans have the same result, from the same buffers.
   bool SameAs(const ReadPlan& other) const {
     if (count != other.count || shape != other.shape || lengths != other.lengths ||
         pieces.size() != other.pieces.size()) {
@@ -148,7 +148,7 @@ absl::Status ArrayStore::PlanGather(ReadPlan* plan) const {
 absl::Status ArrayStore::PlanConcat(ReadPlan* plan) const {
   TF_RETURN_IF_ERROR(CheckOpen());
   plan->count = accumulate_ && marked_size_ >= 0 ? marked_size_ : size_;
-  // An array takes memory for what was touched, and this touches all of it.
+  // Memory grows with the slots that were touched, and Concat touches all of them.
   const int64_t bytes = plan->count * static_cast<int64_t>(sizeof(Slot) + sizeof(int64_t));
   if (bytes > tensorflow::port::AvailableRam()) {
     return errors::TooManyToConcat(name_, plan->count, bytes);
@@ -198,7 +198,7 @@ absl::Status ArrayStore::PlanWhenIdle(Planner planner, ReadPlan* plan) {
     idle_.Wait(&mu_);
   }
   plan->version = version_;
-  // The plan shares the buffers from here on: no sum may be made in them any more.
+  // The plan shares the slots' buffers from here on, so no sum may be made in them any more.
   for (int64_t i = 0; accumulate_ && i < plan->count; ++i) {
     if (Slot* slot = slots_.Find(plan->index(i))) slot->owned = false;
   }
@@ -206,7 +206,7 @@ absl::Status ArrayStore::PlanWhenIdle(Planner planner, ReadPlan* plan) {
 }
 
 absl::Status ArrayStore::ReadMany(Planner planner, ReadPlan* plan, ElementOps& ops, Tensor* value) {
-  ReadPlan other;  // outlives each lock below: what it holds is freed unlocked
+  ReadPlan other;  // declared before the locks below, so that its tensors are freed unlocked
   {
     MutexLock lock(&mu_);
     TF_RETURN_IF_ERROR(PlanWhenIdle(planner, plan));
@@ -236,7 +236,7 @@ absl::Status ArrayStore::ReadMany(Planner planner, ReadPlan* plan, ElementOps& o
 }
 
 void ArrayStore::CommitReads(ReadPlan* plan) {
-  // Slots that a read of zeros makes come first: that is the one step that needs memory.
+  // First makes the slots that are missing, which read as zeros: only this step needs memory.
   for (int64_t i = 0; i < plan->count; ++i) FindOrMakeSlot(plan->index(i));
   for (int64_t i = 0; i < plan->count; ++i) CommitRead(plan->index(i));
   if (!plan->all) SetElementShape(std::move(plan->element_shape));

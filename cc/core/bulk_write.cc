@@ -19,11 +19,12 @@ using State = Slot::State;
 
 namespace {
 
-// The sum that a bulk write makes for one slot: of what the slot has, if anything, and some parts.
+// The sum that a bulk write makes for one slot: the slot's data, if it has any, and the parts of
+// the block that are written to the slot.
 struct Sum {
   int64_t index = 0;  // of the slot
   Tensor data;
-  Tensor fresh;  // what the first sum goes to, unless `data` is owned
+  Tensor fresh;  // the buffer for the first sum, unless `owned`
   bool has_data = false;
   bool owned = false;  // `data` may be changed in place
   std::vector<int64_t> parts;
@@ -35,7 +36,7 @@ struct ArrayStore::WritePlan {
   explicit WritePlan(SlotShapes& recorded) : shapes(recorded) {}
 
   // The request: part i of the block goes to slot indices[i], or to slot i.
-  std::list<Block> blocks;  // one; joins those of the store when the write is done
+  std::list<Block> blocks;  // exactly one; the commit moves it to the store's list
   bool split = false;
   absl::Span<const int32_t> indices;
 
@@ -53,7 +54,7 @@ struct ArrayStore::WritePlan {
     return ViewOf({block().value(), block().begin(i), block().count(i)}, block().shape(i));
   }
 
-  // Sets `sums` to empty ones for `slots`, each named once or more, with the parts that go there.
+  // Sets `sums` to one Sum without data per distinct slot in `slots`, with the parts written to it.
   void MakeSums(std::vector<int64_t> slots) {
     std::sort(slots.begin(), slots.end());
     slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
@@ -118,8 +119,7 @@ absl::Status ArrayStore::Split(const Tensor& value, absl::Span<const int64_t> le
   return WriteMany(&plan, ops);
 }
 
-// ---- checks
-// --------------------------------------------------------------------------------------
+// ---- checks ---------------------------------------------------------------------------------
 
 absl::Status ArrayStore::CheckSplitSize(int64_t pieces) const {
   if (dynamic_size_ ? size_ <= pieces : size_ == pieces) return absl::OkStatus();
@@ -173,8 +173,7 @@ bool ArrayStore::AnyBusy(const WritePlan& plan) const {
   return false;
 }
 
-// ---- the three steps
-// -----------------------------------------------------------------------------
+// ---- the three steps ------------------------------------------------------------------------
 
 absl::Status ArrayStore::WriteMany(WritePlan* plan, ElementOps& ops) {
   {
@@ -202,19 +201,19 @@ absl::Status ArrayStore::WriteMany(WritePlan* plan, ElementOps& ops) {
   ReturnSlots(*plan);
   TF_RETURN_IF_ERROR(summed);
   if (plan->element_shape.IsFullyDefined()) {
-    // Where it was this call's to fix, another may have fixed another one meanwhile. There was no
-    // data then, so that all sums are fresh and nothing has changed yet.
+    // If this write fixes the element shape, another call may have fixed a different one meanwhile.
+    // In that case no slot had data, so that all sums are in new buffers and nothing has changed.
     TF_RETURN_IF_ERROR(CheckElementShape(plan->index(0), plan->block().shape(0), element_shape_));
   }
   CommitWrites(plan);
   return absl::OkStatus();
 }
 
-// Takes all memory that CommitWrites needs, which cannot fail then.
+// Takes all memory that CommitWrites needs, so that the commit cannot fail.
 void ArrayStore::PrepareSlots(WritePlan* plan) {
   const Block& block = plan->block();
   const bool record = !plan->element_shape.IsFullyDefined();
-  int64_t run = 0;  // of parts with one shape whose slots follow one another, not yet recorded
+  int64_t run = 0;  // parts of one shape in consecutive slots that are not recorded yet
   for (int64_t i = 0; i < block.parts(); ++i) {
     const int64_t index = plan->index(i);
     slots_.FindOrMake(index, plan->size);
@@ -228,7 +227,8 @@ void ArrayStore::PrepareSlots(WritePlan* plan) {
   }
 }
 
-// All slots, those without a sum too: what another call put there meanwhile would be lost.
+// Leases all slots, also those without a sum: the commit would overwrite what another call put
+// there meanwhile.
 void ArrayStore::LeaseSlots(WritePlan* plan) {
   for (Sum& sum : plan->sums) {
     const Slot* slot = slots_.Find(sum.index);
@@ -240,7 +240,7 @@ void ArrayStore::LeaseSlots(WritePlan* plan) {
 }
 
 absl::Status ArrayStore::ComputeSums(WritePlan* plan, ElementOps& ops) const {
-  // Memory first: an allocation that fails must find every sum as it was.
+  // Allocates everything first: no sum may have changed when an allocation fails.
   std::vector<Tensor> parts;  // of all sums
   for (Sum& sum : plan->sums) {
     for (int64_t part : sum.parts) parts.push_back(plan->Part(part));
@@ -273,7 +273,7 @@ void ArrayStore::CommitWrites(WritePlan* plan) {
   Block* block = &plan->block();
   blocks_.splice(blocks_.end(), plan->blocks);
   block->self = std::prev(blocks_.end());
-  block->live = 1;  // this call's: a slot named twice drops the block's first part again
+  block->live = 1;  // this call's reference: a slot named twice drops the part that it got first
   for (int64_t i = 0; i < block->parts(); ++i) {
     const int64_t index = plan->index(i);
     Slot* slot = slots_.Find(index);
@@ -287,7 +287,7 @@ void ArrayStore::CommitWrites(WritePlan* plan) {
   for (Sum& sum : plan->sums) {
     Slot* slot = slots_.Find(sum.index);
     if (slot->block != nullptr) DropData(slot);
-    std::swap(slot->value, sum.data);  // what was there is freed with the plan, unlocked
+    std::swap(slot->value, sum.data);  // the old value is freed with the plan, unlocked
     slot->state = State::kWritten;
     slot->owned = true;
   }

@@ -10,8 +10,8 @@ namespace tensor_array_grad {
 
 // A named count of events in this process: kernel calls, nodes copied, rewrites applied.
 //
-// Tests and `status()` read counters to see that work was done, and how much. Make each one a
-// variable of static storage; it enters a process-wide list when it is constructed and is never
+// Tests and `status()` read counters to see that work was done, and how much. Each counter must
+// have static storage duration: it is added to a process-wide list when constructed and is never
 // removed. Two counters of one name are summed by ReadCounters. Thread-safe; adding is one relaxed
 // atomic add. Knows nothing of TensorFlow.
 class Counter {

@@ -50,7 +50,7 @@ Tensor ViewOf(const Piece& piece, const TensorShape& shape) {
 }
 
 absl::Status KeepValues(const Tensor& value, ElementOps& ops, Tensor* kept) {
-  // Who could change it would be a second holder of the buffer.
+  // Values change in place only through another tensor that shares the buffer.
   if (!HasMutableTensors() || value.NumElements() == 0 || value.RefCountIsOne()) {
     *kept = value;
     return absl::OkStatus();

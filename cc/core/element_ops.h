@@ -21,7 +21,8 @@ struct Piece {
   bool zeros() const { return !source.IsInitialized() || source.NumElements() == 0; }
 };
 
-// The work on element values that the core asks of a device: all that it knows of one.
+// The work on element values that the core leaves to a device. The core uses devices in no other
+// way.
 //
 // An implementation lives for one kernel call and works on that call's stream or thread pool. Its
 // methods may block and may fail; the core calls them with no lock held, and they must not call
@@ -38,14 +39,14 @@ class ElementOps {
   virtual absl::Status Zero(tensorflow::Tensor* out) = 0;
 
   // Adds in place: *sum += addend. Requires: CanAdd(dtype), equal dtypes and shapes, and that
-  // nobody else reads or writes `sum`.
+  // nothing else reads or writes `sum`'s buffer.
   virtual absl::Status AddInto(const tensorflow::Tensor& addend, tensorflow::Tensor* sum) = 0;
 
   // *out = left + right. Requires the same of all three as AddInto.
   virtual absl::Status Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right,
                            tensorflow::Tensor* out) = 0;
 
-  // Fills `out` with the pieces, one behind the other, in one launch.
+  // Fills `out` with the pieces, one after the other, in one launch.
   // Requires: the pieces' dtype is out's, and their counts sum to out's number of values.
   virtual absl::Status Pack(absl::Span<const Piece> pieces, tensorflow::Tensor* out) = 0;
 };
@@ -54,17 +55,17 @@ class ElementOps {
 // quantised types.
 bool CanAdd(tensorflow::DataType dtype);
 
-// Whether `dtype` has a zero that stands for an element never written: CanAdd and bool.
+// Whether an element of `dtype` that was never written can be read as zeros: CanAdd and bool.
 bool CanZero(tensorflow::DataType dtype);
 
-// The tensor of `shape` that shares the piece's buffer; no value is copied. It may be unaligned:
-// most TensorFlow kernels must not be handed it then (Tensor::IsAligned).
+// The tensor of `shape` that shares the piece's buffer; no value is copied. It may be unaligned
+// (Tensor::IsAligned); most TensorFlow kernels must not get an unaligned tensor.
 // Requires: !piece.zeros(), shape.num_elements() == piece.count.
 tensorflow::Tensor ViewOf(const Piece& piece, const tensorflow::TensorShape& shape);
 
-// Sets `kept` to a tensor of the values that `value` has now and will have: `value` itself, or a
-// copy where its buffer may be changed by who else holds it (mutable_tensors.h). O(1), or O(values)
-// for the copy.
+// Sets `kept` to a tensor that keeps the present values of `value`: `value` itself, or a copy if
+// another tensor shares its buffer and may be changed in place (mutable_tensors.h). O(1), or
+// O(values) for the copy.
 absl::Status KeepValues(const tensorflow::Tensor& value, ElementOps& ops, tensorflow::Tensor* kept);
 
 }  // namespace tensor_array_grad

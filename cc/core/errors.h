@@ -8,10 +8,10 @@
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/framework/types.h"
 
-// Every message that a user of the V3 ops can meet from the core, one function each.
+// Every message that the core can return to a user of the V3 ops, one function each.
 //
-// The codes, and the parts of the texts that people search for, are those of TensorFlow's own
-// kernels (docs/semantics.md); each names the array, the index, what was got and what is needed.
+// The codes, and the phrases that users search for, are those of TensorFlow's own kernels
+// (docs/semantics.md). Each message names the array, the index, what was got and what is needed.
 // `array` is the short name, without the resource prefix: `TensorArrayV3_0`, `TensorArrayV3_0@g`.
 namespace tensor_array_grad::errors {
 

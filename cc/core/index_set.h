@@ -7,11 +7,12 @@
 
 namespace tensor_array_grad {
 
-// Tells whether an index came before. Free while the indices go up one by one, as they nearly
-// always do; from the first step that does not, a bit an index, in stretches that are touched.
+// A set of indices, to detect repeated ones. Allocates nothing while each index is the previous one
+// plus 1, as is nearly always the case; otherwise takes one bit per index, in the stretches that
+// are touched.
 class IndexSet {
  public:
-  // Whether `index` is new. Throws std::bad_alloc. Requires: index >= 0.
+  // Adds `index`; true if it was not in the set. Throws std::bad_alloc. Requires: index >= 0.
   bool Insert(int64_t index) {
     if (!marking_ && (count_ == 0 || index == first_ + count_)) {
       if (count_++ == 0) first_ = index;
@@ -34,7 +35,7 @@ class IndexSet {
   }
 
   int64_t first_ = 0;
-  int64_t count_ = 0;  // of the run that the indices so far are, while there are no marks
+  int64_t count_ = 0;  // while !marking_: the set is [first_, first_ + count_)
   bool marking_ = false;
   SparseVector<uint64_t> words_;
 };

@@ -12,13 +12,13 @@ enum class LogLevel {
   kRewrites = 2,  // "2": one line per rewrite, with the names of the nodes
 };
 
-// Whether `level` was asked for when the first caller asked.
+// Whether the environment asked for `level` at the time of the first call.
 bool IsLogged(LogLevel level);
 
 // Writes "tensor_array_grad: `line`" to stderr.
 void LogLine(absl::string_view line);
 
-// The level that `value`, which may be null, stands for.
+// The level that `value`, which may be null, denotes.
 LogLevel ParseLogLevel(const char* value);
 
 }  // namespace tensor_array_grad

@@ -1,12 +1,12 @@
 #ifndef CC_CORE_MUTABLE_TENSORS_H_
 #define CC_CORE_MUTABLE_TENSORS_H_
 
-// Whether this process may have tensors that change while others hold them: those of TF1's ref
-// variables, which are assigned in place, and those given to InplaceUpdate, InplaceAdd and
-// InplaceSub. A view of such a tensor, kept where TensorFlow's own kernels keep a copy, would show
-// the change. A kernel cannot see where its input comes from; hence this, and KeepValues in
-// element_ops.h. The flag is never cleared; it is the counter "tensors.change_in_place", which
-// status() shows. Thread-safe. Knows nothing of TensorFlow.
+// A flag: this process may have tensors whose values change while other tensors share their buffer.
+// These are the tensors of TF1 ref variables, which are assigned in place, and those given to
+// InplaceUpdate, InplaceAdd and InplaceSub. This library keeps views where TensorFlow's own kernels
+// keep copies, and a view would show the change. A kernel cannot see where its input comes from, so
+// the flag is one per process; KeepValues in element_ops.h reads it. It is never cleared. status()
+// shows it as the counter "tensors.change_in_place". Thread-safe. Knows nothing of TensorFlow.
 namespace tensor_array_grad {
 
 // Sets the flag.

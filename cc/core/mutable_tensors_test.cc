@@ -18,7 +18,7 @@ Tensor Kept(const Tensor& value, FakeElementOps& ops) {
   return kept;
 }
 
-// What is noted stays so to the end of the process.
+// The flag stays set to the end of the process.
 TEST(MutableTensorsTest, FromTheFirstOneOnWhatOthersHoldIsCopied) {
   FakeElementOps ops;
   Tensor variable(tensorflow::DT_FLOAT, TensorShape({3}));

@@ -1,10 +1,10 @@
 #ifndef CC_CORE_MUTEX_H_
 #define CC_CORE_MUTEX_H_
 
-// The locks of the library: Abseil's, which TensorFlow's own library brings along.
+// The locks of the library: Abseil's, which are part of TensorFlow's library.
 //
-// A ThreadSanitizer build has the standard library's instead. Abseil's code is not instrumented in
-// the wheel, so that ThreadSanitizer would see no order in what these locks do order.
+// A ThreadSanitizer build has the standard library's instead. Abseil's code in the wheel is not
+// instrumented, so ThreadSanitizer would not see the order that these locks establish.
 
 #include "absl/base/thread_annotations.h"
 

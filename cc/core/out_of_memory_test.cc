@@ -1,5 +1,5 @@
-// Each operation of ArrayStore with memory that runs out at each of its allocations: an error, an
-// array that has not changed, no slot that stays busy, and a second call that succeeds.
+// Lets memory run out at each allocation of each operation of ArrayStore. Expects an error, an
+// unchanged array, no slot that stays busy, and success of a second call.
 
 #include <utility>
 #include <vector>
@@ -16,7 +16,7 @@ using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Whose tensors need memory that may run out, too.
+// An ElementOps whose tensors also need memory that may run out.
 class OpsShortOfMemory : public FakeElementOps {
  public:
   absl::Status Allocate(tensorflow::DataType dtype, const TensorShape& shape,
@@ -42,7 +42,7 @@ ArrayOptions Accumulating(int64_t size) {
   return options;
 }
 
-// A store, the calls that the tests make of it, and what it has to hold.
+// A store, the calls that the tests make to it, and checks of what it holds.
 class Scene {
  public:
   explicit Scene(ArrayOptions options) : store(std::move(options)) {}
@@ -61,7 +61,7 @@ class Scene {
     ASSERT_OK(store.Read(index, ops, &value));
     EXPECT_THAT(value, TensorEq(want));
   }
-  // A check that the store is as big as it is now.
+  // Returns a check that the store has the size and bytes that it has now.
   auto AsNow() {
     return [this, size = store.size(), bytes = store.TotalBytes()] {
       EXPECT_EQ(store.size(), size);
@@ -181,7 +181,7 @@ TEST(OutOfMemoryTest, ScatterWritesAllElementsOrNone) {
   });
 }
 
-// Slot 0 has a sum of the store's own, which is added to in place; slot 1 shares the caller's
+// Slot 0 has a sum in a buffer of the store, which is added to in place; slot 1 shares the caller's
 // buffer; slot 2 is empty and named twice.
 TEST(OutOfMemoryTest, ScatterIntoSumsAddsEachPartOnceAndNoSlotStaysBusy) {
   AtEachAllocation([](FailingMemory& memory) {

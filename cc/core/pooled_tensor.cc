@@ -15,8 +15,8 @@ using tensorflow::DataType;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// What a pooled tensor knows of its values. Lives in the first kHeader bytes of the tensor's block;
-// the values follow.
+// The TensorBuffer of a pooled tensor. It is stored in the first kHeader bytes of the tensor's
+// block; the values follow.
 class PooledBuffer final : public tensorflow::TensorBuffer, public InBlock {
  public:
   static constexpr size_t kHeader = 64;

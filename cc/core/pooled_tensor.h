@@ -8,8 +8,8 @@
 namespace tensor_array_grad {
 
 // Makes `out` a tensor in host memory whose values, uninitialised, share one block of the pool with
-// their reference count. False, and `out` unchanged, if the tensor is empty or too large for the
-// pool, or its dtype is not plain data. Throws std::bad_alloc.
+// their reference count. Returns false, with `out` unchanged, if the tensor is empty or too large
+// for the pool, or its dtype is not plain data. Throws std::bad_alloc.
 bool MakePooledTensor(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
                       tensorflow::Tensor* out);
 

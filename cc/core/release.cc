@@ -9,7 +9,7 @@ namespace {
 
 using tensorflow::Tensor;
 
-// What the outermost call of this thread has still to give up.
+// The tensors that this thread's outermost call has yet to release; null outside of a call.
 thread_local std::vector<Tensor>* waiting = nullptr;
 
 }  // namespace
@@ -19,7 +19,7 @@ void Release(Tensor tensor) {
     try {
       waiting->push_back(std::move(tensor));
     } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-      // `tensor` goes now, one level down.
+      // `tensor` is released now, one level deeper in the stack.
     }
     return;
   }

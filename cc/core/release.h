@@ -6,14 +6,16 @@
 
 namespace tensor_array_grad {
 
-// Whether a tensor of `dtype` may own other tensors: lists by variants, arrays by handles.
+// Whether a tensor of `dtype` may own other tensors: variants own lists, handles own arrays.
 inline bool OwnsOthers(tensorflow::DataType dtype) {
   return dtype == tensorflow::DT_VARIANT || dtype == tensorflow::DT_RESOURCE;
 }
 
-// Gives `tensor` up. Where that frees something that gives up tensors in its turn, these wait for
-// the outermost call of this thread, so that the stack stays flat: a list in a list in a list, or
-// an array that holds the handle of an array, may go any number deep. Call it without a lock.
+// Drops the reference `tensor`. If that destroys an object that calls Release in turn, the inner
+// call only queues its tensor for the outermost call of this thread. So the call stack stays flat
+// when lists of lists, or arrays that hold handles of arrays, are nested to any depth. Throws
+// nothing: a tensor for whose place in the queue there is no memory is released at once.
+// Requires: the caller holds no lock.
 void Release(tensorflow::Tensor tensor);
 
 }  // namespace tensor_array_grad

@@ -12,29 +12,29 @@
 
 namespace tensor_array_grad {
 
-// A value that came in by one scatter or split, of which many slots are parts. Keeping it whole
-// makes unstack free, and stack too when it asks for the same run of parts again.
+// The value of one scatter or split; slots refer to its parts. Because the value is kept whole,
+// unstack copies nothing, and neither does a stack of consecutive parts.
 class Block {
  public:
-  // Part i is value[i], as scatter has it. Requires: value has rank >= 1.
+  // For scatter: part i is value[i]. Requires: value has rank >= 1.
   explicit Block(tensorflow::Tensor value) : value_(std::move(value)) { Init(); }
 
-  // Part i is value[starts[i] : starts[i + 1]], as split has it. Requires: rank >= 1; `starts` has
-  // one entry more than there are parts, rises from 0 and ends with value's dim 0.
+  // For split: part i is value[starts[i] : starts[i + 1]]. Requires: rank >= 1; `starts` has one
+  // entry more than there are parts, rises from 0 and ends with value's dim 0.
   Block(tensorflow::Tensor value, std::vector<int64_t> starts)
       : value_(std::move(value)), starts_(std::move(starts)) {
     Init();
   }
 
   const tensorflow::Tensor& value() const { return value_; }
-  // The value, to be freed. The block is of no use afterwards.
+  // Moves the value out, to be freed. The block must not be used afterwards.
   tensorflow::Tensor TakeValue() { return std::move(value_); }
   bool stacked() const { return starts_.empty(); }
   int64_t parts() const {
     return stacked() ? value_.dim_size(0) : static_cast<int64_t>(starts_.size()) - 1;
   }
 
-  // Part i as a run of `value`'s values, and its shape.
+  // Part i: its first value in `value`, its number of values, and its shape.
   int64_t begin(int64_t i) const { return (stacked() ? i : starts_[i]) * row_values_; }
   int64_t count(int64_t i) const {
     return stacked() ? row_values_ : (starts_[i + 1] - starts_[i]) * row_values_;
@@ -46,8 +46,8 @@ class Block {
     return shape;
   }
 
-  // Kept by the store that owns the block: how many slots are still parts of it, and where it is
-  // in the store's list.
+  // Maintained by the store that owns the block: how many slots refer to it, and its position in
+  // the store's list.
   int64_t live = 0;
   std::list<Block>::iterator self;
 
@@ -71,7 +71,7 @@ class Block {
 //     `---------------------- read of a zero ------------^
 //
 // Only a Written or Read slot has data: a tensor of its own, or a part of a block. A Read slot that
-// was never written has `zeros` instead; it makes them anew for each reader.
+// was never written has no data but `zeros` set; each read of it makes new zeros.
 struct Slot {
   enum class State : uint8_t { kEmpty, kWritten, kRead, kCleared };
 
@@ -79,12 +79,12 @@ struct Slot {
   Block* block = nullptr;  // set: the data is part `part` of it, and `value` is unused
   int32_t part = 0;
   State state = State::kEmpty;
-  bool owned = false;  // nobody else holds `value`'s buffer: a sum may be made in place
-  bool busy = false;   // a sum is under way with no lock held; wait for it
+  bool owned = false;  // no other tensor shares `value`'s buffer: a sum may be made in place
+  bool busy = false;   // a sum is in progress with no lock held; wait for its end
   bool zeros = false;  // read, but never written
 };
 
-// What a read of one slot yields, as pointers that are valid while the store's lock is held.
+// What a read of one slot yields. The pointer is valid while the store's lock is held.
 struct Element {
   const tensorflow::Tensor* source = nullptr;  // null: zeros
   int64_t begin = 0;

@@ -47,7 +47,7 @@ void SlotShapes::Recording::Add(int64_t begin, int64_t count, TensorShape shape)
   MutexLock lock(&shapes_.mu_);
   shapes_.MakeRoom(begin, count, known ? 0 : 1);
   if (groups_.size() == groups_.capacity()) groups_.reserve(2 * groups_.size() + 1);
-  runs_.push_back({begin, count});  // the last that may throw
+  runs_.push_back({begin, count});  // the last statement that may throw
   if (known) {
     ++groups_.back().runs;
     return;

@@ -9,16 +9,16 @@
 
 namespace tensor_array_grad {
 
-// A row of default-valued T's of which only the touched stretches take memory.
+// A vector of default-valued T's of which only the touched stretches take memory.
 //
 //   directory   [ * | - | - | * ]        one pointer per 512 entries, up to the last one touched
 //                 |           |
-//   chunks      [T T T ..]  [T T T ..]   the first one is short while the row is
+//   chunks      [T T T ..]  [T T T ..]   the first one is short while the vector is
 //
-// An untouched row costs nothing whatever its length, a touched one O(1) an entry. Pointers stay
-// valid until Clear, except those into the first chunk, which moves when it grows.
-// Not thread-safe. FindOrMake throws std::bad_alloc: for 32 MB at most, where the entry is the last
-// of a row of 2^31. No entry has changed then.
+// An untouched vector takes no memory, whatever its length; a touched one takes O(1) per entry.
+// Pointers stay valid until Clear, except those into the first chunk, which moves when it grows.
+// Not thread-safe. FindOrMake throws std::bad_alloc, and no entry has changed then. It allocates 32
+// MB at most, for the directory of a vector whose entry 2^31 - 1 is touched.
 template <typename T>
 class SparseVector {
  public:
@@ -31,8 +31,8 @@ class SparseVector {
     return &directory_[chunk][offset];
   }
 
-  // The entry at `i`, made with its neighbours where it is missing. `length` is how many entries
-  // the row may have, so that a short row gets a short chunk. Requires: 0 <= i.
+  // The entry at `i`. If it is missing, makes it and its chunk. `length` is the number of entries
+  // that the vector may have, so that a short vector gets a short chunk. Requires: 0 <= i.
   T* FindOrMake(int64_t i, int64_t length) {
     if (T* found = Find(i)) return found;
     const size_t chunk = static_cast<size_t>(i) / kChunk;

@@ -1,5 +1,5 @@
 // The functions of cuda_kernels.h in a build without CUDA. No kernel is registered for a GPU then,
-// so that none of these is called but Built().
+// so that only Built() and WhyUnusable() are called.
 
 #include "cc/device/cuda_kernels.h"
 

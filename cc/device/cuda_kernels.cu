@@ -1,5 +1,6 @@
-// Every kernel here loops over its output with a stride of the whole grid, and the grid is as large
-// as the device runs at a time: any size is one launch, and counts beyond 2^31 need no other code.
+// Every kernel here loops over its output with a stride of the whole grid, and the grid has at most
+// as many blocks as the device runs at a time. So an output of any size takes one launch, and
+// counts beyond 2^31 need no other code.
 
 #include "cc/device/cuda_kernels.h"
 
@@ -10,7 +11,7 @@
 #include <algorithm>
 #include <atomic>
 
-// Keeps a large parameter where the launch put it, instead of one copy a thread.
+// Keeps a large parameter where the launch put it, instead of one copy per thread.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700
 #define TAG_GRID_CONSTANT __grid_constant__
 #else
@@ -20,8 +21,8 @@
 namespace tensor_array_grad::cuda {
 namespace {
 
-constexpr int kThreads = 256;     // a block
-constexpr int kVectorBytes = 16;  // the widest load and store there is
+constexpr int kThreads = 256;     // per block
+constexpr int kVectorBytes = 16;  // the widest load and store
 
 Error Told(cudaError_t error) { return error == cudaSuccess ? nullptr : cudaGetErrorString(error); }
 
@@ -34,11 +35,12 @@ std::string VersionName(int version) {
 
 thread_local int64_t launched = 0;
 
-// Sets `blocks` to how many blocks of `kKernel` the current device runs at a time. Asks once.
+// Sets `blocks` to how many blocks of `kKernel` the current device runs at a time. Queries CUDA
+// once per device.
 template <auto kKernel>
 cudaError_t ResidentBlocks(int64_t* blocks) {
   constexpr int kRemembered = 64;                  // devices
-  static std::atomic<int64_t> known[kRemembered];  // 0: not asked yet
+  static std::atomic<int64_t> known[kRemembered];  // 0: not queried yet
   int device = 0, processors = 0, on_each = 0;
   cudaError_t error = cudaGetDevice(&device);
   if (error != cudaSuccess) return error;
@@ -53,8 +55,8 @@ cudaError_t ResidentBlocks(int64_t* blocks) {
   return cudaSuccess;
 }
 
-// Queues `kKernel` with as many blocks as `units` of work need, `units_each` a block, or as the
-// device holds.
+// Queues `kKernel` with as many blocks as `units` of work need at `units_each` per block, but at
+// most as many as the device runs at a time.
 template <auto kKernel, typename... Args>
 Error Launch(int64_t units, int64_t units_each, Stream stream, const Args&... args) {
   int64_t resident = 0;
@@ -81,7 +83,7 @@ template <typename T>
 __device__ T Plus(T a, T b) {
   return static_cast<T>(a + b);
 }
-// The sum of two of these is exact enough in float that rounding it gives the nearest value.
+// A float holds the sum of two of these precisely enough that rounding it gives the nearest value.
 template <>
 __device__ __half Plus(__half a, __half b) {
   return __float2half_rn(__half2float(a) + __half2float(b));
@@ -91,7 +93,8 @@ __device__ __nv_bfloat16 Plus(__nv_bfloat16 a, __nv_bfloat16 b) {
   return __float2bfloat16_rn(__bfloat162float(a) + __bfloat162float(b));
 }
 
-// Adds `vectors` whole vectors, for which all three are aligned, and the values behind them.
+// Adds `vectors` whole vectors, for which all three pointers are aligned, and then the values after
+// them.
 template <typename T>
 __global__ void AddKernel(const T* left, const T* right, T* out, int64_t vectors, int64_t count) {
   const int64_t first = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -123,7 +126,8 @@ Error AddAll(const void* left, const void* right, void* out, int64_t count, Stre
 
 // ---- packing
 
-// Up to `kMost` runs, by value: a launch takes the longer, the more it has to bring along.
+// Up to `kMost` runs, passed by value. Larger arguments make a launch slower, so that there are two
+// sizes of table.
 template <int64_t kMost>
 struct InlineTable {
   __device__ const Run& operator[](int64_t i) const { return runs[i]; }
@@ -134,10 +138,10 @@ static_assert(sizeof(InlineTable<kInlineRuns>) + 3 * sizeof(int64_t) <= 4096, "C
 // Any number of them, in device memory.
 using FarTable = const Run*;
 
-// A block fills stretches of so many units, and looks up which runs lie in each.
+// A block fills stretches of this many units, and looks up which runs lie in each stretch.
 constexpr int64_t kStretch = 4 * kThreads;
 
-// The run in [low, high) that `at` falls into. Requires: it falls into one of these.
+// The run in [low, high) that contains byte `at`. Requires: one of them contains it.
 template <typename Table>
 __device__ int64_t FindRun(const Table& table, int64_t at, int64_t low, int64_t high) {
   while (high - low > 1) {
@@ -159,7 +163,7 @@ __global__ void PackKernel(const TAG_GRID_CONSTANT Table table, int64_t count, U
   const int64_t stride = gridDim.x * kStretch;
   for (int64_t begin = blockIdx.x * kStretch; begin < units; begin += stride) {
     const int64_t end = begin + kStretch < units ? begin + kStretch : units;
-    // The runs of this stretch, at most one a unit: what is left to search for each unit is short.
+    // The runs of this stretch, at most one per unit. The search for each unit is limited to them.
     const int64_t first = FindRun(table, begin * kWidth, int64_t{0}, count);
     const int64_t most = first + (end - begin);
     const int64_t last = FindRun(table, (end - 1) * kWidth, first, most < count ? most : count);
@@ -171,9 +175,9 @@ __global__ void PackKernel(const TAG_GRID_CONSTANT Table table, int64_t count, U
   }
 }
 
-// A copy from host memory that is not pinned is staged by the driver before the call returns, so
-// that `from` may go then. One of no more than this is taken into the stream at once; a larger one
-// may wait until the stream is done with what was queued before.
+// The driver stages a copy from host memory that is not pinned before the call returns, so that
+// `from` may be freed then. A copy of at most this size is queued at once; a larger one may wait
+// until the stream has finished the work queued before it.
 constexpr int64_t kTakenAtOnce = 64 * 1024;
 
 Error CopyToDevice(const void* from, void* to, int64_t bytes, Stream stream) {
@@ -242,7 +246,7 @@ std::string WhyUnusable() {
     if (capability < TAG_CUDA_LOWEST) {
       return gpu + " and " + VersionName(TAG_CUDA_LOWEST * 100) + " or more is needed";
     }
-    // The driver translates PTX for it, and takes none that is newer than itself.
+    // For this GPU the driver translates PTX, and it rejects PTX that is newer than itself.
     if (capability / 10 > TAG_CUDA_NEWEST / 10 && driver < CUDART_VERSION) {
       return gpu + ", for which this build has PTX of CUDA " + VersionName(CUDART_VERSION) +
              " alone, and the NVIDIA driver supports CUDA " + VersionName(driver);

@@ -4,18 +4,19 @@
 #include <cstdint>
 #include <string>
 
-// The work on device memory, over raw pointers: implemented in CUDA (cuda_kernels.cu), or by
-// functions that say that it is not there (cuda_absent.cc). Knows nothing of TensorFlow, whose
-// headers a CUDA compiler need not understand.
+// Work on device memory, through raw pointers. Implemented in CUDA (cuda_kernels.cu), or, in a
+// build without CUDA, by functions that return an error (cuda_absent.cc). Includes no TensorFlow
+// headers, so that the CUDA compiler need not compile them.
 //
-// Work is queued on the stream given and not waited for. The device of that stream must be the
-// calling thread's current one, as it is in every kernel that TensorFlow runs. Thread-safe.
+// Functions queue their work on the given stream and do not wait for it. The device of that stream
+// must be the calling thread's current one, as it is in every kernel that TensorFlow runs.
+// Thread-safe.
 namespace tensor_array_grad::cuda {
 
 // A cudaStream_t.
 using Stream = void*;
 
-// Why something could not be queued, in CUDA's words; null when it was. Lives for ever.
+// CUDA's message if something could not be queued, null on success. The string is never freed.
 using Error = const char*;
 
 // Whether this library holds device code.
@@ -25,10 +26,11 @@ bool Built();
 // they can. Does not open a device.
 std::string WhyUnusable();
 
-// How many kernels and fills the calling thread has queued so far, of all streams.
+// How many kernels and fills the calling thread has queued so far, on all streams.
 int64_t Launched();
 
-// What is added: integers of either sign by their width, complex numbers as pairs of real ones.
+// The types of numbers to add. An integer's width is enough, since signed and unsigned sums have
+// the same bits. Complex numbers are added as pairs of real ones.
 enum class Number {
   kInt8,
   kInt16,
@@ -48,14 +50,14 @@ Error Add(Number number, const void* left, const void* right, void* out, int64_t
 // Sets `bytes` bytes to zero.
 Error Zero(void* out, int64_t bytes, Stream stream);
 
-// Bytes that stand together in an output, from `begin` to where the next run begins: copied from
-// `source`, or zeros where that is null.
+// Consecutive bytes of an output, from `begin` to the `begin` of the next run: copied from
+// `source`, or zeros if that is null.
 struct Run {
   const void* source;
   int64_t begin;
 };
 
-// So many runs travel inside a launch; more need a table in device memory.
+// Up to this many runs are passed as arguments of the launch; more need a table in device memory.
 inline constexpr int64_t kInlineRuns = 240;
 
 // Fills out[0 .. bytes) with `count` runs. One launch. `runs` is not needed after the call; `table`

@@ -7,12 +7,12 @@
 
 namespace tensor_array_grad {
 
-// Whether the kernel that `ctx` belongs to runs on a GPU, so that the elements that it meets are in
-// device memory: their values must not be read or written but through DeviceElementOps.
+// Whether the kernel that `ctx` belongs to runs on a GPU. If so, the values of elements are in
+// device memory, and only DeviceElementOps may read or write them.
 bool OnGpu(tensorflow::OpKernelContext* ctx);
 
-// A cpu::ParallelFor over the intra-op pool of the kernel's device. What is done sooner than a
-// thread wakes up is done on the calling thread. Lives no longer than the context.
+// A cpu::ParallelFor over the intra-op pool of the kernel's device. Work that takes less time than
+// waking a thread is done on the calling thread. Must not outlive the context.
 class IntraOpPool {
  public:
   explicit IntraOpPool(tensorflow::OpKernelContext* ctx) : ctx_(ctx) {}
@@ -24,8 +24,8 @@ class IntraOpPool {
 
 // The ElementOps of a kernel: allocates through the kernel's context and computes where the kernel
 // was placed. On a CPU that is the calling thread and the device's intra-op pool; on a GPU the
-// device's stream, where work is queued and not waited for. Costs nothing until it is asked for
-// something. Lives no longer than the context.
+// device's stream, where work is queued and not waited for. Construction costs nothing. Must not
+// outlive the context.
 class DeviceElementOps : public ElementOps {
  public:
   explicit DeviceElementOps(tensorflow::OpKernelContext* ctx) : ctx_(ctx) {}

@@ -11,7 +11,8 @@
 
 namespace tensor_array_grad::cpu {
 
-// Runs work(begin, end) over [0, total), in parallel where it pays; `cost` is nanoseconds a unit.
+// Runs work(begin, end) over [0, total), in parallel where it pays; `cost` is in nanoseconds per
+// unit.
 using Work = absl::FunctionRef<void(int64_t begin, int64_t end)>;
 using ParallelFor = absl::FunctionRef<void(int64_t total, int64_t cost, Work work)>;
 
@@ -23,8 +24,8 @@ inline void OnThisThread(int64_t total, int64_t /*cost*/, Work work) { work(0, t
 void Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right, ParallelFor run,
          tensorflow::Tensor* out);
 
-// A part of a tensor, wherever it begins: in dimension d, sizes[d] values that are steps[d] apart.
-// No dimensions: one value.
+// The form of a part of a tensor, without the position where it begins: in dimension d, sizes[d]
+// values that are steps[d] apart. A box without dimensions is one value.
 struct Box {
   using Sizes = absl::InlinedVector<int64_t, 4>;
   Sizes sizes, steps;
@@ -32,22 +33,22 @@ struct Box {
   int64_t values() const;
 };
 
-// Adds row i of `addend`, as many values as the box has, in row-major order, to those of `sum` that
-// the box holds when it begins at value starts[i]; leaves out the row if that is negative.
-// Requires: CanAdd(dtype), one dtype; each box lies in `sum`, and no value is named twice unless
+// Adds row i of `addend` to the values of `sum` in the box that begins at value starts[i], in
+// row-major order. A row has as many values as the box. Skips row i if starts[i] is negative.
+// Requires: CanAdd(dtype), one dtype; each box lies in `sum`; no value is in two boxes, unless
 // `run` works on the calling thread alone.
 void AddRows(const tensorflow::Tensor& addend, const Box& box, absl::Span<const int64_t> starts,
              ParallelFor run, tensorflow::Tensor* sum);
 
-// Moves the values of `sum` that the boxes hold into the rows of `taken`, and leaves -0 in their
-// place: what is added to -0 is the sum, whatever its sign. Requires the same.
+// Moves the values of `sum` in the boxes to the rows of `taken`, and leaves -0 in their place: -0 +
+// x is x for every x, also for -0. Requires: as AddRows.
 void TakeRows(const Box& box, absl::Span<const int64_t> starts, ParallelFor run,
               tensorflow::Tensor* sum, tensorflow::Tensor* taken);
 
 // Fills `out` with zeros. Requires: CanZero(dtype).
 void Zero(ParallelFor run, tensorflow::Tensor* out);
 
-// Fills `out` with the pieces, one behind the other. Any dtype; zero pieces of a dtype that has no
+// Fills `out` with the pieces, one after the other. Any dtype; zero pieces of a dtype that has no
 // zero leave the values as Allocate made them.
 void Pack(absl::Span<const Piece> pieces, ParallelFor run, tensorflow::Tensor* out);
 

@@ -14,7 +14,7 @@ namespace {
 
 using tensorflow::Tensor;
 
-// Where a tensor's values are, whatever its alignment.
+// The address of a tensor's values, whatever its alignment.
 template <typename T>
 const T* Values(const Tensor& tensor) {
   return reinterpret_cast<const T*>(tensor.data());
@@ -40,8 +40,8 @@ __attribute__((noinline)) void AddRange(const T* left, const T* right, T* out, i
   for (int64_t i = 0; i < n; ++i) out[i] = Sum(left[i], right[i]);
 }
 
-// The compiler makes a version for each kind of vector unit, and the dynamic loader chooses one. It
-// does so before the sanitizers have started, which code under a sanitizer cannot do without.
+// With target_clones the compiler makes a version for each kind of vector unit, and the loader
+// picks one. It does so before a sanitizer has started, so builds with a sanitizer do without.
 #ifdef TAG_SANITIZED
 #define TAG_WIDE __attribute__((noinline))
 #else
@@ -61,7 +61,7 @@ template <>
 void AddRange(const double* left, const double* right, double* out, int64_t n) {
   AddDoubles(left, right, out, n);
 }
-// A complex sum is two real ones, so that the loop is the wide one.
+// A complex sum is two real ones, so that the loops above serve.
 template <>
 void AddRange(const tensorflow::complex64* left, const tensorflow::complex64* right,
               tensorflow::complex64* out, int64_t n) {
@@ -84,8 +84,8 @@ void AddAll(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* ou
   });
 }
 
-// The same box with as few dimensions as it can have, but one at least: neighbours that follow each
-// other in memory become one.
+// The same box with as few dimensions as possible, but at least one: adjacent dimensions become one
+// where the step of the outer one is the extent of the inner one.
 Box Simplified(const Box& box) {
   Box simple;
   for (size_t d = 0; d < box.sizes.size(); ++d) {
@@ -105,7 +105,8 @@ Box Simplified(const Box& box) {
   return simple;
 }
 
-// How far behind the first value of the box its run number `run` begins, along its last dimension.
+// The offset from the box's first value to that of run number `run`. A run goes along the last
+// dimension.
 int64_t StartOfRun(const Box& box, int64_t run) {
   int64_t start = 0;
   for (size_t d = box.sizes.size() - 1; d-- > 0;) {
@@ -115,9 +116,9 @@ int64_t StartOfRun(const Box& box, int64_t run) {
   return start;
 }
 
-// Calls work(values, at, n, step) for each run of values in a row: the first of them in the sum,
-// the number of that among those of the row, how many there are and how far apart. Covers [begin,
-// end) of the row, whose first value in the sum is `first`.
+// Calls work(values, at, n, step) for each run of the values [begin, end) of a row. `values` points
+// to the first value of the run in the sum, and `at` is its number in the row; the run has `n`
+// values, `step` apart. `first` points to the first value of the row in the sum.
 template <typename T, typename RunWork>
 void ForEachRun(const Box& box, int64_t begin, int64_t end, T* first, RunWork work) {
   const int64_t width = box.sizes.back(), step = box.steps.back();
@@ -128,7 +129,7 @@ void ForEachRun(const Box& box, int64_t begin, int64_t end, T* first, RunWork wo
   }
 }
 
-// The same for all rows, where `at` counts the values of all.
+// The same for all rows; `at` counts the values of all rows.
 template <typename T, typename RunWork>
 void ForEachRunOfRows(const Box& given, absl::Span<const int64_t> starts, ParallelFor run, T* sum,
                       RunWork work) {

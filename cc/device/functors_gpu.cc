@@ -16,7 +16,7 @@ using tensorflow::Tensor;
 
 Counter launches("gpu.launches");
 
-// The result of queue(), which queues `what` on the GPU; counts its launches.
+// Calls queue(), which queues `what` on the GPU; returns its error and counts its launches.
 template <typename Queue>
 absl::Status Counted(absl::string_view what, Queue queue) {
   const int64_t before = cuda::Launched();
@@ -64,10 +64,10 @@ std::optional<Numbers> NumbersOf(DataType dtype) {
   }
 }
 
-// The pieces, of values of `width` bytes, as runs of bytes; pieces without values leave none.
+// The pieces, of values of `width` bytes, as runs of bytes. Pieces without values have no run.
 std::vector<cuda::Run> RunsOf(absl::Span<const Piece> pieces, int64_t width) {
   std::vector<cuda::Run> runs;
-  const char* expected = nullptr;  // where the last run would go on
+  const char* expected = nullptr;  // the address at which the last run would continue
   int64_t at = 0;
   for (const Piece& piece : pieces) {
     if (piece.count == 0) continue;

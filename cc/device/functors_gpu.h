@@ -10,12 +10,12 @@
 #include "cc/device/cuda_kernels.h"
 #include "tensorflow/core/framework/tensor.h"
 
-// What cpu:: in functors.h does, for tensors in device memory. The work is queued, in one launch
-// each, and not waited for; an error is one of queueing it. Tensors may be let go of when the call
-// returns: their memory comes from an allocator that is ordered by the same stream.
+// The functions of functors.h for tensors in device memory. Each queues its work in one launch and
+// does not wait for it; an error means that the work could not be queued. Tensors may be freed when
+// the call returns, since the same stream orders the reuse of their allocator's memory.
 namespace tensor_array_grad::gpu {
 
-// Where work is queued, and where room in device memory for that work comes from.
+// The stream that work is queued on, and the allocator of device memory for that work.
 struct Queue {
   cuda::Stream stream;
   absl::FunctionRef<absl::Status(int64_t bytes, tensorflow::Tensor* room)> allocate;
@@ -28,7 +28,7 @@ absl::Status Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right
 // Fills `out` with zeros. Requires: a dtype whose values are plain bytes.
 absl::Status Zero(const Queue& queue, tensorflow::Tensor* out);
 
-// Fills `out` with the pieces, one behind the other. Pieces that follow one another in memory are
+// Fills `out` with the pieces, one after the other. Pieces that follow one another in memory are
 // copied as one, so that rows cut from one tensor cost no more than that tensor.
 // Requires: a dtype whose values are plain bytes.
 absl::Status Pack(absl::Span<const Piece> pieces, const Queue& queue, tensorflow::Tensor* out);

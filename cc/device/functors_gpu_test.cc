@@ -1,5 +1,6 @@
-// The functors of a GPU against those of the CPU. CMake makes two programs of this file: on a real
-// GPU, where there is one, and on the host with the device code emulated (cc/testing/fake_cuda).
+// Compares the functors of a GPU with those of the CPU. CMake makes two programs of this file: one
+// for a real GPU, if there is one, and one that emulates the device code on the host
+// (cc/testing/fake_cuda).
 
 #include "cc/device/functors_gpu.h"
 
@@ -21,7 +22,7 @@ using tensorflow::DataType;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Device memory, as TensorFlow's allocators give it out: aligned to 256 bytes.
+// Allocates device memory as TensorFlow's allocators do: aligned to 256 bytes.
 class DeviceAllocator : public tensorflow::Allocator {
  public:
   std::string Name() override { return "device"; }
@@ -74,7 +75,7 @@ using Numbers = ::testing::Types<float, double, Eigen::half, Eigen::bfloat16, in
                                  std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(GpuAddTest, Numbers);
 
-// Around a vector, a block, and more than the device holds at a time.
+// Sizes near those of a vector and of a block, and one larger than the device runs at a time.
 constexpr int64_t kSizes[] = {0, 1, 3, 7, 16, 17, 255, 4099, 100003};
 
 template <typename T>

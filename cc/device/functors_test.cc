@@ -11,7 +11,7 @@ namespace {
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Cuts the work in pieces of 3, so that what is found by position is tested too.
+// Cuts the work into pieces of 3, so that work that begins in the middle of a row is tested too.
 void ByThrees(int64_t total, int64_t, cpu::Work work) {
   for (int64_t i = 0; i < total; i += 3) work(i, std::min(i + 3, total));
 }
@@ -76,8 +76,9 @@ TYPED_TEST(FunctorsTest, RowsAreAddedWhereTheirBoxesLie) {
     for (int i = 0; i < n; ++i) all.push_back(T(i));
     return all;
   };
-  // Rows 2 and 0 of a matrix [3, 5], of each the columns 1 and 3, then 0 and 2: what x[2::-2, 1::2]
-  // and x[2::-2, :4:2] name. The row between them is left out.
+  // In a matrix of shape [3, 5]: x[2::-2, 1::2], which is columns 1 and 3 of rows 2 and 0, and then
+  // x[2::-2, :4:2], which is columns 0 and 2 of the same rows. The row of `addend` between them is
+  // skipped.
   const cpu::Box box{{2, 2}, {-10, 2}};
   const std::vector<int64_t> starts{11, -1, 10};
   Tensor sum = TensorOf<T>({3, 5}, numbers(15));

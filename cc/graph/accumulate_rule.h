@@ -7,18 +7,23 @@
 
 namespace tensor_array_grad {
 
-// Adds into a list where the gradient of a read adds a list of one element.
+// Replaces the addition of a one-element list by an addition to one element of a list.
+//
+// The gradient of reading element i of a list is a list in which only element i is set. TensorFlow
+// sums such lists with AddN. For each such operand this rule makes one op, and several ops form a
+// chain:
 //
 //   AddN([a, TensorListSetItem(TensorListReserve(shape, n), i, x), ..])
-//     ->  TensorArrayGrad>ListAccumulate(a, i, x, shape, n), one link of a chain for each such list
-//     ->  TensorArrayGrad>ListAccumulateLike(a, i, x, l) where shape and n are those of a list l
+//     ->  TensorArrayGrad>ListAccumulate(a, i, x, shape, n)
+//     ->  TensorArrayGrad>ListAccumulateLike(a, i, x, l) if shape and n are those of a list l
 //
-// Fires only where the one-element list has no other consumer, its write cannot resize, the types
-// agree, all nodes sit on one device, and that device has a kernel for the new op. The reserve
-// may be shared, since equal ones are merged before; it goes with its last write. The length
-// and element shape of `a` are known at run time alone, so the new op gets those of the list that
-// is saved and makes AddN's checks. Operands that are not one-element lists are summed first, so
-// sums of three or more may round in another order.
+// The rule applies only if the one-element list has no other consumer, its TensorListSetItem cannot
+// resize it, the element types agree, all nodes are on one device, and that device has a kernel for
+// the new op. Several TensorListSetItem may share one TensorListReserve, because an earlier
+// optimization merges equal nodes; the TensorListReserve is removed with the last of them. The
+// length and element shape of `a` are known only at run time, so the new op gets those of the
+// removed list and makes the checks that AddN makes. Operands that are not one-element lists are
+// summed first, so a sum of three or more operands may be rounded differently.
 class AccumulateRule : public Rule {
  public:
   const char* name() const override { return "accumulate"; }

@@ -21,7 +21,7 @@ using testing::UnorderedElementsAre;
 constexpr char kAccumulate[] = "TensorArrayGrad>ListAccumulate";
 constexpr char kAccumulateLike[] = "TensorArrayGrad>ListAccumulateLike";
 
-// Stands for the kernel, which the rule asks for: on CPU alone, so that a GPU has none.
+// Stubs for the kernels that the rule looks up. CPU only, so that a GPU has none.
 REGISTER_KERNEL_BUILDER(Name(kAccumulate).Device(tensorflow::DEVICE_CPU), NeverRun);
 REGISTER_KERNEL_BUILDER(Name(kAccumulateLike).Device(tensorflow::DEVICE_CPU), NeverRun);
 
@@ -46,7 +46,7 @@ class AccumulateRuleTest : public testing::Test, protected GraphUnderTest {
     Set(set, "element_dtype", DT_FLOAT);
   }
 
-  // Makes the reserve `prefix`reserve one like `shape_of` and `length_of`.
+  // Gives `prefix`reserve the element shape of `shape_of` and the length of `length_of`.
   void MakeLike(const std::string& prefix, const std::string& shape_of,
                 const std::string& length_of) {
     Set(Add(prefix + "size", "TensorListElementShape", {shape_of}), "shape_type", DT_INT32);
@@ -69,7 +69,7 @@ class AccumulateRuleTest : public testing::Test, protected GraphUnderTest {
     return node;
   }
 
-  // What feeds the consumer of the sum: the sum, or what replaced it.
+  // The node that feeds the consumer of the sum: the sum, or the node that replaced it.
   Node* Result() { return Find(InputsOf("use")[0]); }
 
   int Apply() {
@@ -224,8 +224,7 @@ TEST_F(AccumulateRuleTest, AReserveOfSeveralListsGoesWithTheLastOfThem) {
   EXPECT_EQ(CountOf("TensorListReserve") + CountOf("TensorListSetItem"), 0);
 }
 
-// ---- near misses: the graph must stay as it is
-// ----------------------------------------------------
+// ---- near misses: the graph must not change -----------------------------------------------------
 
 TEST_F(AccumulateRuleTest, AListThatSomebodyElseReadsStays) {
   AddOneElementList("");

@@ -19,9 +19,9 @@ bool IsRead(const Node& node) {
                      [](const Edge* edge) { return !edge->IsControlEdge(); });
 }
 
-// The one consumer of `from`, behind Identity nodes that only lead there, which are added to
-// `links`; null where there are several, where it is not the consumer's first input, or where
-// anybody waits for such a node.
+// The only data consumer of `from`, after any Identity nodes that lead to it alone; these are added
+// to `links`. Null if there are several consumers, if `from` is not the consumer's first input, or
+// if such an Identity has a control edge to another node.
 Node* OnlyConsumer(Source from, std::vector<Node*>* links) {
   const Edge* only = nullptr;
   for (const Edge* edge : from.node->out_edges()) {
@@ -39,8 +39,9 @@ Node* OnlyConsumer(Source from, std::vector<Node*>* links) {
 
 bool IsOf(const Node* node, const char* op) { return node != nullptr && node->type_string() == op; }
 
-// Whether `step`, the one consumer of the open gate, leads back to the variable, and nobody outside
-// reads or waits for a node of the ring or is waited for by the part of it that goes.
+// Whether `step`, the only consumer of the variable in the body, leads back to the variable through
+// Identity nodes alone, and no other node reads a node of the variable. Its Enter, Merge and Switch
+// must have no control inputs, and no node may wait for its Switch or for `step`.
 bool IsRing(const LoopVariable& variable, Node* step, std::vector<Node*>* links) {
   for (const Node* node : {variable.enter, variable.merge, variable.gate}) {
     if (!WaitsForNothing(*node)) return false;
@@ -51,7 +52,8 @@ bool IsRing(const LoopVariable& variable, Node* step, std::vector<Node*>* links)
          OnSameDevice(*variable.enter, *step);
 }
 
-// Whether a pop asks for no shape: then its answer does not depend on what it asks.
+// Whether a pop asks for no element shape (-1), so that what it outputs does not depend on that
+// input.
 bool AsksForNoShape(const Node& pop) { return IntegerOf(InputOf(pop, 1)) == -1; }
 
 bool MatchPush(const LoopVariable& variable, Accumulator* found) {
@@ -66,7 +68,8 @@ bool MatchPush(const LoopVariable& variable, Accumulator* found) {
              push->assigned_device_name(), InputOf(*variable.gate, 1).node->assigned_device_name());
 }
 
-// Finds the loop that pops what `found->pushed` holds at the end, or that nobody does.
+// Finds the loop that pops from the list of `found->pushed`. True if it was found, or if nothing
+// reads the list.
 bool MatchPop(Accumulator* found) {
   Node* const exit = found->pushed.exit;
   if (exit == nullptr) return true;

@@ -10,38 +10,43 @@
 
 namespace tensor_array_grad {
 
-// A list that a loop pushes to, and where there is one, the loop that pops from it, as while_v2
-// makes them for an intermediate of a loop that its gradient needs:
+// An accumulator: a list that a forward loop pushes to and, unless it is never read, the backward
+// loop that pops from it. while_v2 makes one for each intermediate that the gradient of a loop
+// needs:
 //
-//     EmptyTensorList -> variable of the forward loop:   TensorListPushBack(list, value) each step
-//             `-> exit -> variable of the backward loop: TensorListPopBack(list) each step
+//     EmptyTensorList -> variable of the forward loop:   TensorListPushBack(list, value)
+//             `-> Exit -> variable of the backward loop: TensorListPopBack(list)
 //
-// The ring of nodes from the empty list to the last pop has no other consumer, all sit on one
-// device, the pops wait for nothing and ask for no shape.
+// with one push per forward iteration and one pop per backward iteration. No other node reads the
+// list between the EmptyTensorList and the last pop. All nodes are on one device. The pops have no
+// control inputs and ask for no element shape: that input is -1.
 struct Accumulator {
   LoopVariable pushed{};
   tensorflow::Node* push = nullptr;
-  LoopVariable popped{};
-  tensorflow::Node* pop = nullptr;
-  std::vector<tensorflow::Node*> links;  // Identity nodes in the ring
+  LoopVariable popped{};                 // unset if never read
+  tensorflow::Node* pop = nullptr;       // null if never read
+  std::vector<tensorflow::Node*> links;  // the Identity nodes that pass the list on
 
   bool never_read() const { return pop == nullptr; }
   Source value() const { return InputOf(*push, 1); }
 };
 
-// The accumulators that one forward loop fills, in the order in which their nodes were made.
+// The accumulators of one forward loop, in the order in which their nodes were made.
 struct LoopAccumulators {
   std::vector<Accumulator> never_read;
-  std::map<int, std::vector<Accumulator>> by_reader;  // by Node::id() of the reader's LoopCond
+  // By Node::id() of the LoopCond of the backward loop that pops.
+  std::map<int, std::vector<Accumulator>> by_reader;
 };
 
 LoopAccumulators AccumulatorsOf(const tensorflow::Node& loop_cond);
 
-// Gives `to`, of the same loop, what hangs on `from` besides its value: the next step waits for
-// what that of `from` waits for, and who waits for its exit waits for that of `to`.
+// Passes the control edges of `from` on to `to`, a variable of the same loop. The NextIteration of
+// `to` also waits for what that of `from` waits for. If both variables have an Exit, nodes that
+// wait for the Exit of `from` wait for that of `to` instead.
 void HandOver(const LoopVariable& from, const LoopVariable& to, tensorflow::Graph* graph);
 
-// Removes all of `gone` but what others may use too. Requires that nobody reads what is popped.
+// Removes the nodes of `gone`. The EmptyTensorList and the shape input of the pop are removed only
+// if nothing else uses them. Requires: nothing reads what the pop outputs.
 void RemoveAccumulator(const Accumulator& gone, tensorflow::Graph* graph);
 
 }  // namespace tensor_array_grad

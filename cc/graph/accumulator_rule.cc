@@ -19,16 +19,17 @@ constexpr char kPack[] = "TensorArrayGrad>PackAccumulators";
 constexpr char kPush[] = "TensorArrayGrad>PushAccumulators";
 constexpr char kPop[] = "TensorArrayGrad>PopAccumulators";
 
-// The accumulators of one forward and one backward loop, as they will be packed.
+// The accumulators of one forward and one backward loop, and the rows in which they are packed.
 struct Pack {
   std::vector<Accumulator> all;
-  std::vector<int> column;      // of each: which value of a row it is
+  std::vector<int> column;      // for each: the index of its value in a row
   std::vector<Source> lists;    // by column
   std::vector<Source> values;   // by column
   std::vector<DataType> types;  // by column
 
   explicit Pack(std::vector<Accumulator> accumulators) : all(std::move(accumulators)) {
-    // The first stays, and with it those who wait for an exit of the backward loop.
+    // The variables of the first accumulator stay. If a backward variable has an Exit, nodes may
+    // wait for it, so such an accumulator comes first.
     std::stable_partition(all.begin(), all.end(),
                           [](const Accumulator& one) { return one.popped.exit != nullptr; });
     for (const Accumulator& one : all) {
@@ -75,7 +76,7 @@ absl::StatusOr<NodeDef> PopDef(const Pack& pack) {
   return Finalized(StartNode(first.name(), kPop, {InputOf(first, 0)}).Attr("T", pack.types));
 }
 
-// Puts the three ops in; the rings of the first accumulator become those of all.
+// Adds the three ops. The loop variables of the first accumulator then hold the packed stack.
 absl::Status Insert(const Pack& pack, const NodeDef& pack_def, const NodeDef& push_def,
                     const NodeDef& pop_def, Graph* graph) {
   const Accumulator& first = pack.all.front();
@@ -105,7 +106,7 @@ absl::Status Insert(const Pack& pack, const NodeDef& pack_def, const NodeDef& pu
 
 absl::Status Fuse(const Pack& pack, Graph* graph, std::vector<Rewrite>* done) {
   const Accumulator& first = pack.all.front();
-  // Everything that can refuse comes first; from here on the graph changes.
+  // All checks come first; after them the graph changes.
   const auto pack_def = PackDef(pack, graph->NewName(absl::StrCat(first.push->name(), "/pack")));
   const auto push_def = PushDef(pack), pop_def = PopDef(pack);
   for (const auto* def : {&pack_def, &push_def, &pop_def}) {

@@ -7,31 +7,35 @@
 
 namespace tensor_array_grad {
 
-// Packs the lists that a loop fills for its gradient into one, and makes of one alone what it makes
-// of several: rows are cheaper than lists.
+// Packs the lists that a forward loop fills for its backward loop into one stack of values.
 //
-// Each intermediate that the gradient of a while_v2 loop needs has a list of its own: a variable of
-// the forward loop that every step pushes to, and one of the backward loop that every step pops
-// from. That is eight nodes a step for each, of which this rule leaves eight in all:
+// while_v2 keeps each intermediate that a gradient needs in a list of its own: a variable of the
+// forward loop, to which every iteration pushes, and a variable of the backward loop, from which
+// every iteration pops. That is eight nodes per iteration for each list. After this rule it is
+// eight nodes per iteration for all lists together:
 //
-//   EmptyTensorList a, b, ..          PackAccumulators(a, b, ..)
-//   forward step:   TensorListPushBack(a, x), (b, y), ..   ->  PushAccumulators(all, x, y, ..)
-//   backward step:  TensorListPopBack(a), (b), ..          ->  PopAccumulators(all)
+//   EmptyTensorList a, b, ..            PackAccumulators(a, b, ..)
+//   forward:   TensorListPushBack(a, x), (b, y), ..   ->  PushAccumulators(all, x, y, ..)
+//   backward:  TensorListPopBack(a), (b), ..          ->  PopAccumulators(all)
 //
-// A tensor that is pushed to equal lists is kept once.
+// A single list is packed too, because rows of the stack are cheaper than list elements. If the
+// same tensor is pushed to several lists that begin as the same EmptyTensorList, the stack holds it
+// once.
 //
-// A list that is pushed to and never read is packed with those that are read: removing it would
-// lose the error of a list that refuses an element (for its shape, or for being one too many),
-// which PushAccumulators raises as TensorListPushBack does.
+// A list that is never read is packed with those that are read. Removing it would lose the error of
+// a list that rejects an element, for its shape or for being one too many; PushAccumulators raises
+// that error as TensorListPushBack does.
 //
-// Fires only where the ring of nodes from the empty list to the last pop has no other consumer, all
-// sit on one device that has the kernels, the pops wait for nothing and ask for no shape. Nothing
-// but a push depends on other pushes, so no cycle can come of it; the order of pushes of one list
-// stays, that of lists among each other nobody sees.
+// The rule applies only if no other node reads a list between its EmptyTensorList and its last pop,
+// if all nodes are on one device that has the kernels, and if the pops have no control inputs and
+// ask for no element shape. The one push depends on everything that the single pushes depend on.
+// This makes no cycle, since only a push depends on another push, through the loop's variable. The
+// elements of each list keep their order; the order of pushes to different lists cannot be
+// observed.
 class AccumulatorRule : public Rule {
  public:
   const char* name() const override { return "accumulators"; }
-  const char* op() const override { return "LoopCond"; }  // the forward loop's
+  const char* op() const override { return "LoopCond"; }  // of the forward loop
   absl::Status Apply(tensorflow::Node* node, tensorflow::Graph* graph,
                      std::vector<Rewrite>* done) const override;
 };

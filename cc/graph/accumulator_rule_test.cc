@@ -23,7 +23,7 @@ constexpr char kPack[] = "TensorArrayGrad>PackAccumulators";
 constexpr char kPush[] = "TensorArrayGrad>PushAccumulators";
 constexpr char kPop[] = "TensorArrayGrad>PopAccumulators";
 
-// Stand for the kernels, which the rule asks for: on CPU alone, so that a GPU has none.
+// Stubs for the kernels that the rule looks up. CPU only, so that a GPU has none.
 REGISTER_KERNEL_BUILDER(Name(kPack).Device(tensorflow::DEVICE_CPU), NeverRun);
 REGISTER_KERNEL_BUILDER(Name(kPush).Device(tensorflow::DEVICE_CPU), NeverRun);
 REGISTER_KERNEL_BUILDER(Name(kPop).Device(tensorflow::DEVICE_CPU), NeverRun);
@@ -50,7 +50,7 @@ class AccumulatorRuleTest : public testing::Test, protected AccumulatorsUnderTes
     return static_cast<int>(done.size());
   }
 
-  // Which output of which node `name` uses.
+  // The first input of `name`, as "op type:output".
   std::string UsedBy(const std::string& name) {
     const tensorflow::Edge* edge;
     EXPECT_TRUE(Find(name)->input_edge(0, &edge).ok());
@@ -108,13 +108,13 @@ TEST_F(AccumulatorRuleTest, AValuePushedToEqualListsIsKeptOnce) {
 
 TEST_F(AccumulatorRuleTest, AValuePushedToDifferentListsIsKeptForEach) {
   AddAccumulator("a", "x");
-  AddAccumulator("b", "x");  // its bound may be another
+  AddAccumulator("b", "x");  // begins as another list, whose bound may differ
   EXPECT_EQ(Apply(), 2);
   EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "x", "x"));
 }
 
 TEST_F(AccumulatorRuleTest, AListThatIsNeverReadIsPackedSoThatItCanStillRefuse) {
-  AddPushed("never", "x");  // made first, but no pop to put the new one in the place of
+  AddPushed("never", "x");  // made first, but has no pop that the packed pop could replace
   AddAccumulator("a", "y");
   EXPECT_EQ(Apply(), 2);
   EXPECT_THAT(InputsOf(InputsOf("a_f_enter")[0]), ElementsAre("a", "never"));
@@ -130,7 +130,7 @@ TEST_F(AccumulatorRuleTest, AListThatIsNeverReadIsPackedOnce) {
   AddAccumulator("b", "z");
   Placeholder("other_goes_on", tensorflow::DT_BOOL);
   Add("other_cond", "LoopCond", {"other_goes_on"});
-  Named("b_b_gate").set_input(1, "other_cond");  // a backward loop of its own
+  Named("b_b_gate").set_input(1, "other_cond");  // another backward loop
   EXPECT_EQ(Apply(), 3);
   EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "y", "x"));
   EXPECT_THAT(InputsOf("b_push"), ElementsAre("b_f_gate", "z"));
@@ -168,7 +168,7 @@ TEST_F(AccumulatorRuleTest, WhoWaitsForTheLoopToEndStillWaits) {
   Add("f_ended", "NoOp", {"^a_exit", "^b_exit"});
   Add("b_ended", "NoOp", {"^b_left"});
   EXPECT_EQ(Apply(), 2);
-  EXPECT_THAT(InputsOf("f_ended"), ElementsAre("^b_exit"));  // of the two, the one with both exits
+  EXPECT_THAT(InputsOf("f_ended"), ElementsAre("^b_exit"));  // b is the one with both exits
   EXPECT_THAT(InputsOf("b_ended"), ElementsAre("^b_left"));
 }
 
@@ -191,7 +191,7 @@ TEST_F(AccumulatorRuleTest, AShapeThatSomebodyElseReadsIsKeptForThem) {
   EXPECT_THAT(InputsOf("reader"), ElementsAre("any"));
 }
 
-// ---- near misses: the graph must stay as it is --------------------------------------------------
+// ---- near misses: the graph must not change -----------------------------------------------------
 
 TEST_F(AccumulatorRuleTest, ListsOfWhichNoneIsReadStay) {
   AddPushed("a", "x");
@@ -278,7 +278,7 @@ TEST_F(AccumulatorRuleTest, APopThatAsksForAShapeStays) {
   ExpectNothingChanges();
   Reset();
   AddAccumulator("a", "x");
-  Named("a_pop").set_input(1, "shape");  // nobody knows which
+  Named("a_pop").set_input(1, "shape");  // its value is unknown
   ExpectNothingChanges();
 }
 

@@ -19,7 +19,7 @@ using tensorflow::Node;
 
 constexpr char kAccumulateIf[] = "TensorArrayGrad>ListAccumulateIf";
 
-// Whether nobody but the others of `nodes` reads a node but the first.
+// Whether each of `nodes` but the first is read by others of `nodes` alone.
 bool ReadEachOtherAlone(const std::vector<Node*>& nodes) {
   for (auto node = nodes.begin() + 1; node != nodes.end(); ++node) {
     for (const Edge* edge : (*node)->out_edges()) {
@@ -29,15 +29,15 @@ bool ReadEachOtherAlone(const std::vector<Node*>& nodes) {
   return true;
 }
 
-// Whether `zeros` is ZerosLike(l) in the branch that `reads` is not, where `like` is l in that.
+// Whether `zeros` is ZerosLike of a list in the branch other than `reads`, and that list comes from
+// the same Switch input as `like` does in `reads`.
 bool AreZerosOfOtherBranch(const Node& zeros, Source like, const Branch& reads) {
   if (zeros.type_string() != "ZerosLike") return false;
   const Source list = InputOf(zeros, 0);
   return BranchOf(list) == reads.Other() && BeforeSwitch(list) == BeforeSwitch(like);
 }
 
-// The addend that `merge` is, of the one-element list `one` from one branch and `zeros` from the
-// other.
+// Matches `merge` of the one-element list `one` from one branch and `zeros` from the other.
 std::optional<Addend> MatchBranches(Node* merge, Addend one, Node* zeros, const Node& add,
                                     const StepLiveness& liveness) {
   const Source like = one.inputs.back();

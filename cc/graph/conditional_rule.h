@@ -7,16 +7,19 @@
 
 namespace tensor_array_grad {
 
-// Adds into a list where the gradient of a read in one branch of a conditional, in a loop, adds a
-// list of one element or, from the other branch, one of zeros.
+// Replaces the addition of a conditional's list gradient by a conditional addition to one element.
+//
+// If a loop reads element i of a list in one branch of a conditional, the gradient of that branch
+// is a list in which only element i is set, and the other branch gives zeros:
 //
 //   AddN([a, Merge(SetItem(Reserve(ElementShape(l), Length(l)), i, x), ZerosLike(l)), ..])
-//     ->  TensorArrayGrad>ListAccumulateIf(a, i, x, l, p), one link of a chain for each such list
+//     ->  TensorArrayGrad>ListAccumulateIf(a, i, x, l, p)
 //
-// where i, x and l come from Switches by p: the new op reads what those read. As AccumulateRule,
-// and only where i, x and l are alive wherever p is, so that they are in steps that take the other
-// branch; where nobody else reads a node between the Switches and the sum; and where these wait for
-// nothing but the branch.
+// Several such operands become a chain of ops. Here p is the predicate, and i, x and l come from
+// Switches by p; the new op reads the inputs of these Switches. The conditions of AccumulateRule
+// hold, and three more. The Switches' inputs must be live wherever p is, since the new op also runs
+// in iterations that take the other branch. Nothing else may read a node between the Switches and
+// the sum. These nodes may have no control inputs but pivots of the branch.
 class ConditionalRule : public Rule {
  public:
   const char* name() const override { return "conditional"; }

@@ -20,15 +20,16 @@ using testing::ElementsAre;
 
 constexpr char kAccumulateIf[] = "TensorArrayGrad>ListAccumulateIf";
 
-// Stands for the kernel, which the rule asks for: on CPU alone, so that a GPU has none.
+// A stub for the kernel that the rule looks up. CPU only, so that a GPU has none.
 REGISTER_KERNEL_BUILDER(Name(kAccumulateIf).Device(tensorflow::DEVICE_CPU), NeverRun);
 
-// The backward loop of a read in a branch: variables i, p, x, the list that was read and `sums`.
+// The backward loop of a loop that reads a list in one branch: its variables are i, p, x, the list
+// that was read, and `sums`.
 class ConditionalRuleTest : public testing::Test, protected LoopUnderTest {
  protected:
   ConditionalRuleTest() { Reset(1); }
 
-  // The branch that reads is that of side `reads`.
+  // `reads` is the side of the branch that reads.
   void Reset(int reads) {
     Clear();
     AddLoop();
@@ -61,7 +62,7 @@ class ConditionalRuleTest : public testing::Test, protected LoopUnderTest {
     return static_cast<int>(done.size());
   }
 
-  // Applies the rule to the loop with that change, which keeps it from the sum.
+  // Applies the rule to the loop after `change`, and expects that it leaves the sum alone.
   void ExpectKept(const std::function<void()>& change) {
     Reset(1);
     change();

@@ -34,7 +34,7 @@ using tensorflow::Graph;
 using tensorflow::GraphOptimizationPassOptions;
 using tensorflow::Node;
 
-// After the passes that mark, cut out and build XLA clusters (up to 60): what they leave is ours.
+// After the passes that mark, cut out and build XLA clusters (up to 60).
 constexpr int kPhase = 100;
 
 std::atomic<bool> enabled{true};
@@ -73,7 +73,8 @@ void Log(const Graph& graph, const Rewrites& rewrites) {
   }
 }
 
-// XLA compiles the whole function from its definition; it has no kernels for our ops.
+// Whether XLA compiles the whole function from its definition. XLA has no kernels for this
+// library's ops.
 bool IsForXla(const GraphOptimizationPassOptions& options) {
   if (options.function_def == nullptr) return false;
   const auto& attributes = options.function_def->attr();
@@ -81,15 +82,15 @@ bool IsForXla(const GraphOptimizationPassOptions& options) {
   return found != attributes.end() && found->second.b();
 }
 
-// Whether `node` runs in this process. Another one may not have the library, hence not our ops.
+// Whether `node` runs in this process. Another process may not have this library and its ops.
 bool RunsHere(const Node& node, const GraphOptimizationPassOptions& options) {
   if (options.device_set == nullptr) return true;
   const auto* const device = options.device_set->FindDeviceByName(node.assigned_device_name());
   return device == nullptr || device->IsLocal();
 }
 
-// The ids of the nodes that the rule is for. They are collected first: a rewrite adds and removes
-// nodes, among them some that are still to come, and no id is used twice.
+// The ids of the nodes that the rule is for. They are collected before the rule runs, because a
+// rewrite adds nodes and removes nodes, which may be candidates too. No id is used twice.
 std::vector<int> Candidates(const Rule& rule, const GraphOptimizationPassOptions& options) {
   std::vector<int> candidates;
   for (const Node* node : (*options.graph)->op_nodes()) {

@@ -26,7 +26,7 @@ int64_t Rewrites() { return ReadCounters()["graph.accumulate"]; }
 
 class LinearGradientPassTest : public testing::Test, protected GraphUnderTest {
  protected:
-  // list + {i: x} + {i: x}, as two sums.
+  // list + {i: x} + {i: x}, as two AddN.
   LinearGradientPassTest() {
     Placeholder("list", DT_VARIANT);
     for (const char* name : {"shape", "n", "i"}) Placeholder(name, DT_INT32);
@@ -47,7 +47,7 @@ class LinearGradientPassTest : public testing::Test, protected GraphUnderTest {
     Set(sum, "T", DT_VARIANT);
   }
 
-  // Runs every pass that is registered where ours should be.
+  // Runs every pass that is registered in the group where this one should be.
   void RunRegisteredPasses(const tensorflow::FunctionDef* function = nullptr) {
     tensorflow::FunctionLibraryDefinition library(tensorflow::OpRegistry::Global(),
                                                   tensorflow::FunctionDefLibrary());
@@ -100,7 +100,7 @@ TEST_F(LinearGradientPassTest, AnotherFunctionIsRewritten) {
   EXPECT_EQ(CountOf("AddN"), 0);
 }
 
-// The sum behind a branch takes that of the branch, which comes later in the graph.
+// The sum after a Merge takes in the sum of the branch, a candidate with a later id.
 TEST_F(LinearGradientPassTest, ARewriteMayRemoveACandidateThatIsStillToCome) {
   Clear();
   for (const char* name : {"a", "dy"}) Placeholder(name, DT_FLOAT);
@@ -119,7 +119,7 @@ TEST_F(LinearGradientPassTest, ARewriteMayRemoveACandidateThatIsStillToCome) {
   NodeDef def = Find("sum")->def();
   def.set_name("of_branch");
   Node* const chosen = Find("chosen");
-  graph()->RemoveEdge(*Find("h")->out_edges().begin());  // to the sink
+  graph()->RemoveEdge(*Find("h")->out_edges().begin());  // the edge to the sink
   const auto of_branch =
       AddReplacement(def, {{Find("g"), 0}, {Find("h"), 0}}, *chosen, {}, graph().get());
   ASSERT_TRUE(of_branch.ok());
@@ -149,7 +149,7 @@ TEST_F(LinearGradientPassTest, ARuleThatFailsLeavesTheGraphAsItWas) {
   for (const bool throws : {false, true}) {
     std::vector<std::unique_ptr<Rule>> rules;
     rules.push_back(std::make_unique<FailingRule>(throws));
-    auto* const pass = new LinearGradientPass(std::move(rules));  // stays, for its counters
+    auto* const pass = new LinearGradientPass(std::move(rules));  // kept, as its counters are
     const int64_t failures = ReadCounters()["graph_pass.failures"];
     const std::string before = graph()->ToGraphDefDebug().DebugString();
     tensorflow::GraphOptimizationPassOptions options;

@@ -20,7 +20,8 @@ bool CannotResize(const Node& set_item) {
   return !TryGetNodeAttr(set_item.attrs(), "resize_if_index_out_of_bounds", &resizes) || !resizes;
 }
 
-// The list that `reserve` makes another one like; a null node if it is made otherwise.
+// The list whose element shape and length `reserve` has; a null node if they do not come from one
+// list.
 Source ListMeasuredBy(const Node& reserve) {
   const Node* const shape = InputOf(reserve, 0).node;
   const Node* const length = InputOf(reserve, 1).node;
@@ -31,7 +32,7 @@ Source ListMeasuredBy(const Node& reserve) {
   return of_one_list ? InputOf(*shape, 0) : Source{nullptr, 0};
 }
 
-// The sum of the operands that are no addends: the only one, or a shorter AddN.
+// The sum of `lists`, the operands that are no addends: the only one, or a shorter AddN.
 absl::StatusOr<Source> SumOf(const std::vector<Source>& lists, const Node& add, Graph* graph) {
   if (lists.size() == 1) return lists.front();
   NodeDef def = add.def();
@@ -42,7 +43,7 @@ absl::StatusOr<Source> SumOf(const std::vector<Source>& lists, const Node& add, 
   return Source{*sum, 0};
 }
 
-// Adds the node that adds `addend` to `list`, in the place of `add`.
+// Adds the node that adds `addend` to `list`, on the device of `add`.
 absl::StatusOr<Source> AddLink(const Addend& addend, const std::string& name, Source list,
                                Node* add, Graph* graph) {
   std::vector<Source> inputs = {list};
@@ -89,7 +90,7 @@ absl::Status AccumulateInstead(Node* add, std::map<int, Addend> addends, Graph* 
                                std::vector<Rewrite>* done) {
   if (static_cast<int>(addends.size()) == add->num_inputs()) addends.erase(addends.begin());
   if (addends.empty()) return absl::OkStatus();
-  // Everything that can refuse comes first; from here on the graph changes.
+  // All checks come first; after them the graph changes.
   for (const auto& [operand, addend] : addends) {
     if (!HasKernelOnDeviceOf(*add, addend.op)) return absl::OkStatus();
   }
@@ -100,7 +101,7 @@ absl::Status AccumulateInstead(Node* add, std::map<int, Addend> addends, Graph* 
   auto sum = SumOf(lists, *add, graph);
   for (const auto& [operand, addend] : addends) {
     if (!sum.ok()) return sum.status();
-    // The last link takes the name of the sum, by which an error finds the user's line.
+    // The last link gets the name of the sum, by which an error names the user's line.
     const bool last = operand == addends.rbegin()->first;
     const std::string name =
         last ? add->name() : graph->NewName(absl::StrCat(add->name(), "/accumulate"));

@@ -15,21 +15,23 @@ namespace tensor_array_grad {
 
 inline constexpr char kAccumulateLike[] = "TensorArrayGrad>ListAccumulateLike";
 
-// An operand of an AddN over lists, a list of one element, that one of our ops adds without it.
+// An operand of an AddN over lists that is a one-element list, and the op that adds its element
+// without making that list.
 struct Addend {
-  tensorflow::NodeDef op;                // that op, without name and inputs
-  std::vector<Source> inputs;            // of that op, behind the list that it adds to
-  std::vector<tensorflow::Node*> nodes;  // that make the operand, each before those that feed it
-  bool waits = true;                     // whether that op waits for what these wait for
+  tensorflow::NodeDef op;                // the op that adds the element, without name and inputs
+  std::vector<Source> inputs;            // of that op, after the list that it adds to
+  std::vector<tensorflow::Node*> nodes;  // that compute the operand, consumers first
+  bool waits = true;                     // whether that op takes over their control inputs
 };
 
-// The list that `operand` is, if it is SetItem(Reserve(shape, n), i, x) and only `consumer` reads
-// it: to be added by ListAccumulate, or by ListAccumulateLike where shape and n are another list's.
+// Matches `operand` if it is SetItem(Reserve(shape, n), i, x) and has no consumer but `consumer`.
+// The op of the result is ListAccumulateLike if shape and n are those of another list, else
+// ListAccumulate.
 std::optional<Addend> MatchOneElementList(Source operand, const tensorflow::Node& consumer);
 
-// Replaces `add`, an AddN, by one op for each of `addends`, which are its operands by index, behind
-// the sum of the others, or behind the first where there are no others. Does nothing where there
-// are none or a kernel is missing.
+// Replaces `add`, an AddN, by a chain of one op for each of `addends`, which are its operands by
+// index. The chain begins with the sum of the other operands, or with the first operand if all are
+// addends. Does nothing if there are no addends or a kernel is missing.
 absl::Status AccumulateInstead(tensorflow::Node* add, std::map<int, Addend> addends,
                                tensorflow::Graph* graph, std::vector<Rewrite>* done);
 

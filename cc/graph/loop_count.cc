@@ -15,7 +15,7 @@ using tensorflow::Tensor;
 
 namespace {
 
-// What `source` is, past Identities in the body.
+// `source`, after skipping Identities that wait for nothing but pivots of the body.
 Source PastBodyIdentities(Source source, const Node& loop_cond) {
   while (source.node->IsIdentity() && WaitsForBodyAlone(*source.node, loop_cond)) {
     source = InputOf(*source.node, 0);
@@ -28,7 +28,7 @@ Source PastIdentities(Source source) {
   return source;
 }
 
-// The Const of int32 or int64 that `source` is, past what Origin looks past.
+// The value of `source` if its Origin is a Const of int32 or int64; else nothing.
 std::optional<Tensor> IntegerTensorOf(Source source) {
   const Node* const node = Origin(source).node;
   Tensor value;
@@ -44,7 +44,8 @@ std::vector<int64_t> IntegersIn(const Tensor& value) {
   return value.dtype() == DT_INT32 ? list(value.flat<int32_t>()) : list(value.flat<int64_t>());
 }
 
-// The conditions that are all true while the loop goes on, those that others are made of included.
+// The nodes that are all true while the loop continues: the input of `loop_cond`, and the operands
+// of each LogicalAnd among them.
 std::vector<const Node*> ConditionsOf(const Node& loop_cond) {
   std::vector<const Node*> found{PastIdentities(InputOf(loop_cond, 0)).node};
   for (size_t i = 0; i < found.size(); ++i) {
@@ -72,7 +73,8 @@ std::optional<LoopCount> LoopCountOf(const LoopVariable& variable, const Node& l
   for (int i = 0; i < (down ? 1 : 2); ++i) {
     if (!(PastBodyIdentities(InputOf(*sum, i), loop_cond) == now)) continue;
     const Source step = PastBodyIdentities(InputOf(*sum, 1 - i), loop_cond);
-    // The step may wait as well as the sum, and for what is made of the variable.
+    // The step may be an Identity or a Const that waits for other nodes of the body. A reader of
+    // the sum could then not feed these nodes without making a cycle.
     const bool waits = step.node->IsIdentity() ||
                        (step.node->IsConstant() && !WaitsForBodyAlone(*step.node, loop_cond));
     if (!waits) return LoopCount{variable, sum, step, down};

@@ -12,18 +12,20 @@
 
 namespace tensor_array_grad {
 
-// An integer variable of a loop to which every step adds the same, or from which it takes it. The
-// sum and a constant step wait for nothing in the body, so who reads the sum may feed anything
-// there.
+// An integer variable of a loop to which each iteration adds `step`, or from which it subtracts it.
+// `step` may differ between iterations unless GrowsBy knows its value. `sum` and a constant `step`
+// have no control inputs from the body but its pivots, so a reader of `sum` may
+// feed any node of the body without making a cycle.
 struct LoopCount {
   LoopVariable variable;
-  tensorflow::Node* sum;  // what it is in the next step: AddV2, or Sub, of the variable and `step`
+  tensorflow::Node* sum;  // its next value: AddV2, or Sub, of the variable and `step`
   Source step;
-  bool down;  // whether it is Sub
+  bool down;  // whether `sum` is a Sub
 
-  // Whether it is known to grow by `n` in each step.
+  // Whether it is known to grow by `n` per iteration.
   bool GrowsBy(int n) const;
 
+  // Its value in the body.
   Source now() const { return {variable.gate, 1}; }
 };
 
@@ -34,20 +36,21 @@ std::optional<LoopCount> LoopCountOf(const LoopVariable& variable,
 // All counts among the variables of the loop, in the order in which their nodes were made.
 std::vector<LoopCount> LoopCountsOf(const tensorflow::Node& loop_cond);
 
-// Where the value of `source` comes from, past Identities and what FromOutside looks past.
+// The output that `source` gets its value from, found by following Identities, constants of loops
+// and variables that never change (FromOutside).
 Source Origin(Source source);
 
-// The integer that `source` is: a scalar Const of int32 or int64, past what Origin looks past.
+// The value of `source` if its Origin is a scalar Const of int32 or int64; else nothing.
 std::optional<int64_t> IntegerOf(Source source);
 
-// The integers that `source` is: such a Const that is a vector.
+// The values of `source` if its Origin is a Const of int32 or int64 that is a vector; else nothing.
 std::optional<std::vector<int64_t>> IntegersOf(Source source);
 
-// Whether `count` is the number of steps that were taken before.
+// Whether `count` is the number of iterations done so far: it begins with 0 and grows by 1.
 bool CountsSteps(const LoopCount& count);
 
-// Whether the loop goes on only while the number of steps that were taken is below a limit of
-// which, or of the origin of which, `is_limit` is true.
+// Whether the loop continues only while the number of iterations done so far is below a limit for
+// whose Origin `is_limit` is true.
 bool StopsAt(const tensorflow::Node& loop_cond, absl::FunctionRef<bool(Source)> is_limit);
 
 }  // namespace tensor_array_grad

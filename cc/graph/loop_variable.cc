@@ -13,13 +13,13 @@ using tensorflow::Node;
 
 namespace {
 
-// Adds what `edge` leads to, and all behind it within one step.
+// Adds the node that `edge` leads to, and all nodes that it leads to within one iteration.
 void AddReached(const Edge* edge, NodeIds* reached) {
   std::vector<const Node*> open{edge->dst()};
   while (!open.empty()) {
     const Node* const node = open.back();
     open.pop_back();
-    // Both lead out of the part: into the next step, and into the body.
+    // NextIteration leads to the next iteration, LoopCond from the condition to the body.
     if (node->IsSink() || node->IsNextIteration() || node->IsLoopCond()) continue;
     if (!reached->insert(node->id()).second) continue;
     for (const Edge* next : node->out_edges()) open.push_back(next->dst());
@@ -143,7 +143,7 @@ StepNodes::StepNodes(const std::vector<LoopVariable>& variables) {
 
 bool RunsAfter(const Node& node, const NodeIds& nodes, const NodeIds& except) {
   for (const Edge* edge : node.in_edges()) {
-    // A switch that opened the other way lets control edges through.
+    // A control edge from a Switch is live whichever side the Switch takes.
     if (edge->IsControlEdge() && edge->src()->IsSwitch()) continue;
     const int id = edge->src()->id();
     if (nodes.count(id) > 0 && except.count(id) == 0) return true;

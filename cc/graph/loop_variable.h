@@ -12,65 +12,72 @@ namespace tensor_array_grad {
 
 // A variable of a while loop, as the runtime lowers loops (common_runtime/lower_while_op.cc):
 //
-//     initial -> enter -> merge -> gate --1--> body ... -> next -> back to merge
-//                                   `----0--> exit -> who reads the result
+//     initial -> Enter -> Merge -> Switch --1--> body ... -> NextIteration -> back to the Merge
+//                                    `----0--> Exit -> readers of the result
 //
-// The gate is a Switch that opens while the loop goes on. All gates of a loop have one LoopCond.
+// The Switch passes the value to the body while the condition is true, and to the Exit when it is
+// false. The Switches of all variables of a loop read the same LoopCond.
 struct LoopVariable {
   tensorflow::Node* enter;
   tensorflow::Node* merge;
-  tensorflow::Node* gate;
-  tensorflow::Node* next;
-  tensorflow::Node* exit;  // null where there is none
+  tensorflow::Node* gate;  // the Switch
+  tensorflow::Node* next;  // the NextIteration
+  tensorflow::Node* exit;  // null if there is none
 
   Source initial() const { return InputOf(*enter, 0); }
-  Source update() const { return InputOf(*next, 0); }  // what it is in the next step
+  Source update() const { return InputOf(*next, 0); }  // its value in the next iteration
 };
 
-// The variable that `gate` is the gate of, if `gate` is a Switch in such a ring; else nothing.
+// The variable whose Switch is `gate`; nothing if `gate` is null or is not such a Switch.
 std::optional<LoopVariable> LoopVariableOf(tensorflow::Node* gate);
 
-// All variables of the loop that goes on while `loop_cond`, a LoopCond, is true, in the order in
-// which their nodes were made: a loop counter comes first.
+// All variables of the loop of `loop_cond`, a LoopCond, in the order in which their nodes were
+// made: a loop counter comes first.
 std::vector<LoopVariable> LoopVariablesOf(const tensorflow::Node& loop_cond);
 
-// Where `value`, which is read in a loop, comes from outside of it if it is the same in every
-// iteration: it is a constant of the loop, or a variable that never changes.
+// The output outside of the loop that `value`, which is read in the loop, is a copy of in every
+// iteration. Nothing unless `value` is a constant of the loop or a variable that never changes.
 std::optional<Source> FromOutside(Source value);
 
-// Whether the loop of `variables` takes a list along: as a variable, or as a constant of the loop.
+// Whether a list (a variant) enters the loop of `variables`, as a variable or as a constant.
+// O(nodes of `graph`).
 bool CarriesList(const std::vector<LoopVariable>& variables, const tensorflow::Graph& graph);
 
-// Whether `node` is a body gate of the loop: an Identity that a gate alone feeds, and only while
-// the loop goes on. Whoever waits for it runs once in each step that is taken.
+// Whether `node` is a pivot of the loop's body: an Identity whose only input is output 1 of a
+// Switch by `loop_cond`. It runs once in each iteration whose condition is true, and so does a node
+// that waits for it and for nothing else.
 bool IsBodyGate(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
 
-// Whether `node` waits for nothing but body gates of the loop.
+// Whether `node` has no control inputs but pivots of the loop's body.
 bool WaitsForBodyAlone(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
 
-// Makes every step of the loop of `next` wait for `enter`, a constant of the loop. The executor
-// looks whether the first step is done when one of its nodes ends, not when the last constant
-// arrives: were it the constant that comes last and gave no node anything to do, the loop would
-// stand still after parallel_iterations steps (propagator_state.cc, PropagateOutputs). An optimizer
-// may take the readers of the constant away; `next` has to be one that nothing takes.
+// Makes `next`, a NextIteration, wait for `enter`, a constant of the same loop, and with it every
+// iteration.
+//
+// The executor checks whether the first iteration is done when one of its nodes finishes, not when
+// a constant arrives. If the constant is the last to arrive and gives no node work, the check is
+// never made, and the loop stops making progress after parallel_iterations iterations
+// (propagator_state.cc, PropagateOutputs). An optimizer may remove the readers of the constant, so
+// `next` has to be a NextIteration that is never removed.
 void AnchorConstant(tensorflow::Node* enter, tensorflow::Node* next, tensorflow::Graph* graph);
 
-// The same, but removes a constant that nobody reads and that waits for nothing.
+// The same, but removes `enter` instead if no node uses it and it has no control inputs.
 void RemoveOrAnchorConstant(tensorflow::Node* enter, tensorflow::Node* next,
                             tensorflow::Graph* graph);
 
-// Whether the enter and the next step feed this merge alone. Optimizers make one node of equal
-// ones.
+// Whether the Enter and the NextIteration feed only this variable's Merge. They may feed several
+// Merges after an optimizer merged equal nodes.
 bool HasRingOfItsOwn(const LoopVariable& variable);
 
-// Whether all nodes of the ring sit on one device.
+// Whether all nodes of the variable are on one device.
 bool IsOnOneDevice(const LoopVariable& variable);
 
-// Nodes by Node::id(), which, unlike their addresses, are never given to another node.
+// Nodes by Node::id(). Unlike an address, an id is never given to another node.
 using NodeIds = std::unordered_set<int>;
 
-// The nodes of a loop that run because a step does, not by constants of the loop alone. Those of
-// the body are dead in the last step, whose condition is false; those of the condition are not.
+// The nodes of a loop that depend on a variable of the loop, not on its constants alone. In the
+// last iteration, whose condition is false, the nodes of the body are dead and those of the
+// condition are live.
 struct StepNodes {
   NodeIds whole;  // condition and body
   NodeIds body;
@@ -78,7 +85,8 @@ struct StepNodes {
   explicit StepNodes(const std::vector<LoopVariable>& variables);
 };
 
-// Whether an in-edge of `node` that comes from none of `except` comes from one of `nodes`.
+// Whether an in-edge of `node` comes from one of `nodes` that is not in `except`. Control edges
+// from a Switch do not count.
 bool RunsAfter(const tensorflow::Node& node, const NodeIds& nodes, const NodeIds& except);
 
 }  // namespace tensor_array_grad

@@ -23,16 +23,17 @@ using tensorflow::GraphOptimizationPassOptions;
 using tensorflow::NodeDef;
 using tensorflow::OptimizationPassRegistry;
 
-constexpr int kPhase = 100;  // any would do
+constexpr int kPhase = 100;  // its place among the passes does not matter
 
-// Where ref tensors begin, and the ops that write into a plain input.
+// Whether `op` outputs the ref tensor of a variable, or writes into an input that is no ref.
 bool ChangesInPlace(absl::string_view op) {
   constexpr absl::string_view kOps[] = {"VariableV2",    "Variable",   "TemporaryVariable",
                                         "InplaceUpdate", "InplaceAdd", "InplaceSub"};
   return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
 }
 
-// Looks at nodes, and at the functions that they name: some are expanded after the last pass.
+// Searches nodes, and the functions that they name, because some functions are inlined after the
+// last pass.
 class Search {
  public:
   explicit Search(const FunctionLibraryDefinition* functions) : functions_(functions) {}

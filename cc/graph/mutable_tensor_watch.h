@@ -6,12 +6,12 @@
 
 namespace tensor_array_grad {
 
-// Tells the kernels (core/mutable_tensors.h) when a graph about to be executed, or a function that
-// it calls at any depth, has an op that changes tensors in place.
+// Sets the flag of core/mutable_tensors.h, which the kernels read, if a graph about to be executed,
+// or a function that it calls at any depth, has an op that changes tensors in place.
 //
-// Changes nothing, and looks at graphs that LinearGradientPass leaves alone too. Registered at
+// Changes no graph, and also searches graphs that LinearGradientPass leaves alone. Registered at
 // POST_REWRITE_FOR_EXEC, and at POST_PARTITIONING for the workers of a distributed session, which
-// run no earlier pass. O(nodes), once they were found O(1).
+// run no earlier pass. O(nodes) per graph; O(1) once such an op was found.
 class MutableTensorWatch : public tensorflow::GraphOptimizationPass {
  public:
   absl::Status Run(const tensorflow::GraphOptimizationPassOptions& options) override;

@@ -22,30 +22,31 @@ struct Source {
   bool operator==(const Source& other) const { return node == other.node && slot == other.slot; }
 };
 
-// What feeds input `index` of `node`, or a null node where nothing does.
+// The output that feeds input `index` of `node`; its node is null if there is none.
 Source InputOf(const tensorflow::Node& node, int index);
 
-// Whether `node` is an Enter that brings a constant into a loop: a value that all iterations share.
+// Whether `node` is an Enter of a loop constant: a value that all iterations share.
 bool IsConstantEnter(const tensorflow::Node& node);
 
-// Whether `node` has exactly one outgoing edge, and that one is data. A control edge counts as a
-// consumer: whoever waits for the node would lose what it waits for.
+// Whether `node` has exactly one outgoing edge, and that is a data edge. A control edge counts as a
+// consumer: if `node` were removed, the node at its end would no longer wait.
 bool HasOneConsumer(const tensorflow::Node& node);
 
-// Whether a node other than the sink waits for `node` by a control edge.
+// Whether `node` has a control edge to a node other than the sink.
 bool IsWaitedFor(const tensorflow::Node& node);
 
-// Whether all that `node` waits for, but the source, is `allowed`.
+// Whether `allowed` is true for each node, other than the source, that has a control edge to
+// `node`.
 bool WaitsOnlyFor(const tensorflow::Node& node,
                   absl::FunctionRef<bool(const tensorflow::Node&)> allowed);
 
 // Whether no node but the source has a control edge to `node`.
 bool WaitsForNothing(const tensorflow::Node& node);
 
-// Whether `node` is a constant; its value.
+// Whether `node` is a Const; if so, sets `value`.
 bool ConstantOf(const tensorflow::Node& node, tensorflow::Tensor* value);
 
-// Whether all of its bytes are 0: plain numbers that are +0.
+// Whether all bytes of `tensor` are 0. For plain numbers: whether all of them are +0.
 bool IsZero(const tensorflow::Tensor& tensor);
 
 // Whether both ops are for lists of elements of one dtype.
@@ -57,43 +58,44 @@ bool OnSameDevice(const tensorflow::Node& a, const tensorflow::Node& b);
 // Whether the device of `node` has a kernel for `def`.
 bool HasKernelOnDeviceOf(const tensorflow::Node& node, const tensorflow::NodeDef& def);
 
-// Adds the node that `def` describes, but for its inputs, on the device of `place`, fed by `inputs`
-// in order and waiting for all that the nodes of `replaced` wait for; errors name `place` as the
-// user knows it and the line of Python that made it. Nothing is removed.
+// Adds the node that `def` describes on the device of `place`. Its data inputs are `inputs`, in
+// order, in place of those in `def`; its control inputs are those of all nodes in `replaced`. It
+// gets the debug info and the stack trace of `place`, so that errors name the user's op and line of
+// Python. Removes nothing. On error the graph has not changed.
 absl::StatusOr<tensorflow::Node*> AddReplacement(tensorflow::NodeDef def,
                                                  absl::Span<const Source> inputs,
                                                  const tensorflow::Node& place,
                                                  absl::Span<tensorflow::Node* const> replaced,
                                                  tensorflow::Graph* graph);
 
-// Whether any node but the sink consumes `node` or waits for it.
+// Whether a node other than the sink has an edge, data or control, from `node`.
 bool IsUsed(const tensorflow::Node& node);
 
-// Removes `node` if nothing consumes it or waits for it.
+// Removes `node` if it is not used (IsUsed).
 void RemoveIfUnused(tensorflow::Node* node, tensorflow::Graph* graph);
 
-// The same for each of `nodes` in order, which may name one several times.
+// The same for each of `nodes` in order. A node may be listed several times.
 void RemoveUnused(const std::vector<tensorflow::Node*>& nodes, tensorflow::Graph* graph);
 
-// Makes all that consume output `slot` of `from` consume `to`.
+// Makes all data consumers of output `slot` of `from` read `to`.
 absl::Status MoveOutput(tensorflow::Node* from, int slot, Source to, tensorflow::Graph* graph);
 
-// Makes all that wait for `from` wait for `to`.
+// Makes all nodes that have a control edge from `from` wait for `to` instead.
 void MoveWaits(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);
 
-// Makes every consumer of `from`, data or control, a consumer of `to`. Requires: of outputs, only
-// the first of each is read.
+// Moves all outgoing edges of `from`, data and control, to `to`. Requires: output 0 is the only
+// output of `from` that is read; its readers get output 0 of `to`.
 absl::Status MoveConsumers(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);
 
-// Puts `to` in the place of `from`: moves its consumers, removes it, and then those of `feeding`,
-// in order, that nothing uses any more. Requires the same.
+// Replaces `from` by `to`: moves its consumers (MoveConsumers, whose requirement holds), removes
+// it, then removes those of `feeding`, in order, that nothing uses any more.
 absl::Status Replace(tensorflow::Node* from, tensorflow::Node* to,
                      const std::vector<tensorflow::Node*>& feeding, tensorflow::Graph* graph);
 
-// Appends `source` to the inputs of `def` by name.
+// Appends `source`, by name, to the inputs of `def`.
 void AddInput(Source source, tensorflow::NodeDef* def);
 
-// Starts a NodeDef whose inputs are `inputs` by name, as builders want them.
+// Starts a NodeDef of `op` whose inputs are `inputs`.
 tensorflow::NodeDefBuilder StartNode(const std::string& name, const char* op,
                                      absl::Span<const Source> inputs);
 

@@ -17,11 +17,11 @@ using tensorflow::Graph;
 using tensorflow::Node;
 using tensorflow::NodeDef;
 
-// Merge, gate, push or pop and next step, forward and backward: the nodes of all accumulators that
-// are packed into one. Each of them costs about one node more.
+// Merge, Switch, push or pop, and NextIteration, in the forward and in the backward loop: what all
+// accumulators that are packed into one take. Each accumulator adds about one node.
 constexpr int kNodesOfRing = 8;
 
-// Whether the list never refuses one of the elements that `forward` pushes for being too many.
+// Whether the bound of the list never makes it reject an element that `forward` pushes.
 bool HasRoom(const Node& list, const Node& forward) {
   const Source bound = Origin(InputOf(list, 1));
   const auto most = IntegerOf(bound);
@@ -30,7 +30,7 @@ bool HasRoom(const Node& list, const Node& forward) {
          });
 }
 
-// Whether the list never refuses an element for its shape.
+// Whether the element shape of the list never makes it reject an element of `shape`.
 bool Takes(const Node& list, const StepValues::Shape& shape) {
   const Source asked = InputOf(list, 0);
   if (IntegerOf(asked) == -1) return true;
@@ -40,7 +40,8 @@ bool Takes(const Node& list, const StepValues::Shape& shape) {
                     [](int64_t of_list, int64_t size) { return of_list == -1 || of_list == size; });
 }
 
-// Whether those who wait for the backward loop by this variable can wait for its count.
+// Whether nodes that wait for the backward loop by the Exit of this variable, if there are any, can
+// wait for the Exit of its count.
 bool CanHandOver(const Accumulator& accumulator, const LoopPair& loops) {
   const Node* const exit = accumulator.popped.exit;
   return exit == nullptr || !IsWaitedFor(*exit) || loops.back.variable.exit != nullptr;
@@ -64,7 +65,7 @@ bool HasKernels(const LoopPair& loops) {
   return true;
 }
 
-// The accumulators of one backward loop that are to go.
+// The accumulators of one backward loop that the rule replaces (recompute_rule.h says why).
 std::vector<Accumulator> Choose(const std::vector<Accumulator>& all, const LoopPair& loops) {
   StepValues values(loops);
   std::vector<Accumulator> once, each_step;
@@ -85,9 +86,10 @@ std::vector<Accumulator> Choose(const std::vector<Accumulator>& all, const LoopP
   return once;
 }
 
-// Whether all who read what is popped run in steps that are taken alone, whatever they read
-// instead. A Merge is alive if one of its inputs is, and a next step that nothing else holds up
-// never ends.
+// Whether every reader of the popped value runs only in iterations whose condition is true, even if
+// it reads a loop constant instead: each also reads or waits for another node of the body. That is
+// not enough for a Merge, which runs if any of its inputs is live, nor for a NextIteration, which
+// would start another iteration without end.
 bool RunInStepsAnyway(const Node& pop, const NodeIds& body, const NodeIds& pops) {
   return std::all_of(pop.out_edges().begin(), pop.out_edges().end(), [&](const Edge* edge) {
     const Node& reader = *edge->dst();
@@ -96,7 +98,7 @@ bool RunInStepsAnyway(const Node& pop, const NodeIds& body, const NodeIds& pops)
   });
 }
 
-// The accumulators of one backward loop that go, and what takes their places.
+// Replaces accumulators of one backward loop by recomputed values.
 class Replacement {
  public:
   Replacement(std::vector<Accumulator> gone, const LoopPair& loops, Graph* graph)
@@ -137,7 +139,7 @@ class Replacement {
   NodeIds body_, pops_;
 };
 
-// Replaces those of `all`, the accumulators of one backward loop, that need not be kept.
+// Replaces those of `all`, the accumulators of one backward loop, that Choose selects.
 absl::Status ReplaceSome(const std::vector<Accumulator>& all, const Node& forward, Graph* graph,
                          std::vector<Rewrite>* done) {
   const Node& backward = *InputOf(*all.front().popped.gate, 1).node;

@@ -7,26 +7,31 @@
 
 namespace tensor_array_grad {
 
-// Does not keep for the gradient of a loop what follows from the number of the step.
+// Lets the backward loop compute again what follows from the number of the iteration, in place of
+// popping it from a list that the forward loop filled.
 //
-//     forward step:   i -> TensorListPushBack(list, i);  p = Equal(FloorMod(i, 2), 0) -> ..
-//     backward step:  TensorListPopBack(list) -> i, ..
-//  -> backward step:  i = Sub(i at the end, steps taken + 1);  p = Equal(FloorMod(i, 2), 0)
+//     forward iteration:   i -> TensorListPushBack(list, i);  p = Equal(FloorMod(i, 2), 0) -> ..
+//     backward iteration:  TensorListPopBack(list) -> i, ..
+// -> backward iteration:  i = Sub(i at the end, iterations + 1);  p = Equal(FloorMod(i, 2), 0)
 //
-// The index of x[:, i], Pack(0, i), is another value that follows from i.
+// where `iterations` counts the backward iterations done so far. The index of x[:, i], Pack(0, i),
+// also follows from i.
 //
-// An accumulator takes eight nodes in each step; all that are packed into one take eight and about
-// one each. So what is the same in all steps (length and element shape of a list that is only
-// read) is computed once, before the loop, whatever else is kept; the rest is computed again only
-// if then nothing is kept, and that is fewer nodes. A constant of the loop is alive in the last
-// step too, which is not taken: readers that would run there read it behind an Identity that waits.
+// What the rule replaces depends on the cost. An accumulator takes eight nodes per iteration; all
+// accumulators that AccumulatorRule packs into one take eight and about one more each. A value that
+// is the same in all iterations (length and element shape of a list that is only read) is computed
+// once, before the loop, so it is always replaced. The other values are replaced only if no
+// accumulator remains and if recomputing takes fewer nodes.
 //
-// Fires only where the backward loop takes at most as many steps as the forward loop, and where
-// neither the bound of the list nor the shape of its elements can refuse what is pushed.
+// A constant of a loop is live in the last iteration too, whose condition is false. A reader that
+// would then run in that iteration reads the constant through an Identity that waits for the body.
+//
+// The rule applies only if the backward loop runs at most as many iterations as the forward loop,
+// and if the list can reject no pushed value, for its bound or for its element shape.
 class RecomputeRule : public Rule {
  public:
   const char* name() const override { return "recompute"; }
-  const char* op() const override { return "LoopCond"; }  // the forward loop's
+  const char* op() const override { return "LoopCond"; }  // of the forward loop
   absl::Status Apply(tensorflow::Node* node, tensorflow::Graph* graph,
                      std::vector<Rewrite>* done) const override;
 };

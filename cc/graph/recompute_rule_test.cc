@@ -23,7 +23,7 @@ using testing::ElementsAre;
 using testing::IsSupersetOf;
 using testing::UnorderedElementsAre;
 
-// Stand for TensorFlow's kernels, which the rule asks for: on CPU alone, so that a GPU has none.
+// Stubs for TensorFlow's kernels that the rule looks up. CPU only, so that a GPU has none.
 REGISTER_KERNEL_BUILDER(Name("Sub").Device(tensorflow::DEVICE_CPU), NeverRun);
 REGISTER_KERNEL_BUILDER(Name("AddV2").Device(tensorflow::DEVICE_CPU), NeverRun);
 
@@ -34,7 +34,7 @@ Tensor Vector(std::vector<int32_t> values) {
 }
 
 // A forward loop that counts i up while it is below a limit, and a backward loop that counts k up
-// for as many steps. Accumulators hold scalars, as many as they are given.
+// for as many iterations. Lists have scalar elements and no bound, unless a test changes that.
 class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest {
  protected:
   RecomputeRuleTest() { Reset(); }
@@ -63,13 +63,13 @@ class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest 
     AddTyped(name + "_exit", "Exit", {name + "_gate"}, DT_INT32);
   }
 
-  // `loop` goes on while `count` is below `limit`.
+  // `loop` continues while `count` is below `limit`.
   void AddCondition(const std::string& loop, const std::string& count, const std::string& limit) {
     AddTyped(loop + "_less", "Less", {count + "_merge", limit}, DT_INT32);
     Add(loop + "_cond", "LoopCond", {loop + "_less"});
   }
 
-  // `name` is whether i is even, computed in each forward step.
+  // `name` is whether i is even, computed in each forward iteration.
   void AddIsEven(const std::string& name) {
     AddScalar(name + "_two", 2, {"^i_body"});
     AddScalar(name + "_zero", 0, {"^i_body"});
@@ -77,7 +77,7 @@ class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest 
     AddTyped(name, "Equal", {name + "_mod", name + "_zero"}, DT_INT32);
   }
 
-  // A list that the forward loop takes along as the constant `name`_in, of elements of rank 1.
+  // A list of elements of rank 1 that enters the forward loop as the constant `name`_in.
   void AddConstantList(const std::string& name) {
     Set(AddScalar(name + "_shape", 0), "value", Vector({5}));
     Placeholder(name + "_rows", DT_FLOAT);
@@ -86,19 +86,19 @@ class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest 
     AddConstantEnter("f", name + "_in", name, DT_VARIANT);
   }
 
-  // `name` is the length of a list that never changes, asked in each forward step.
+  // `name` is the length of a list that never changes, read in each forward iteration.
   void AddLength(const std::string& name) {
     AddConstantList(name + "_list");
     Add(name, "TensorListLength", {name + "_list_in"});
   }
 
-  // Who uses accumulator `name` reads something else of the backward step too.
+  // Makes the reader of accumulator `name` also read a variable of the backward loop.
   void ReadInSteps(const std::string& name) {
     Named("use_" + name).set_op("AddV2");
     Named("use_" + name).add_input("k_gate:1");
   }
 
-  // Another value that only the forward loop knows, of which an accumulator keeps each.
+  // An accumulator of a value that cannot be recomputed.
   void AddUnknown() {
     Placeholder("x", DT_INT32);
     AddAccumulator("unknown", "x", DT_INT32);
@@ -121,10 +121,10 @@ class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest 
     EXPECT_TRUE(node->input_edge(index, &edge).ok());
     return edge->src();
   }
-  // Who takes the place of what was popped from accumulator `name`.
+  // The node that replaces the pop of accumulator `name`.
   Node* Instead(const std::string& name) { return Input(Find("use_" + name)); }
 
-  // That `node` is what i was in the forward step that this backward step is for.
+  // Expects that `node` is `end`, a final value, less the number of backward iterations.
   void ExpectCountsBack(const Node* node, const std::string& end = "i_exit") {
     EXPECT_EQ(node->type_string(), "Sub");
     EXPECT_EQ(Input(node, 0)->type_string(), "Enter");
@@ -133,7 +133,7 @@ class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest 
     EXPECT_EQ(node->assigned_device_name(), kCpu0);
   }
 
-  // Applies the rule to the graph with an accumulator of `value` and that change.
+  // Expects that the rule keeps an accumulator of `value` after `change`.
   void ExpectKept(const std::function<void()>& change, const std::string& value = "i_gate:1",
                   DataType type = DT_INT32) {
     Reset();
@@ -238,7 +238,7 @@ TEST_F(RecomputeRuleTest, ACountThatBeginsElsewhereEndsElsewhere) {
   AddAccumulator("a", "j_gate:1", DT_INT32);
   EXPECT_EQ(Apply(), 1);
   ExpectCountsBack(Instead("a"), "j_exit");
-  // The new constant holds up the step: see AnchorConstant.
+  // The NextIteration waits for the new constant: see AnchorConstant.
   const std::string enter = Input(Instead("a"))->name();
   EXPECT_THAT(InputsOf("k_next"), UnorderedElementsAre("k_plus", "^" + enter));
 }
@@ -327,7 +327,7 @@ TEST_F(RecomputeRuleTest, OfAListThatStaysWithOthersOnlyConstantsGo) {
   EXPECT_EQ(Instead("unknown")->name(), "unknown_pop");
 }
 
-// A constant of the loop is alive in the last step, whose condition is false, and ever after.
+// A constant of the loop is live in the last iteration too, whose condition is false.
 TEST_F(RecomputeRuleTest, WhoWouldRunInNoStepReadsAConstantBehindAWait) {
   const auto expect_wait = [&](const std::function<void()>& change) {
     Reset();
@@ -346,7 +346,7 @@ TEST_F(RecomputeRuleTest, WhoWouldRunInNoStepReadsAConstantBehindAWait) {
     ReadInSteps("a");
     AddTyped("other_reader", "Identity", {"a_pop:1"}, DT_INT32);
   });
-  expect_wait([&] {  // a variable that takes it for its next step
+  expect_wait([&] {  // a variable whose next value it is
     AddRing("b", "h", "i_exit", "a_pop:1", DT_INT32);
     ReadInSteps("a");
   });
@@ -522,7 +522,7 @@ TEST_F(RecomputeRuleTest, ACountOfAnotherTypeStays) {
 }
 
 TEST_F(RecomputeRuleTest, WhatMayFailStays) {
-  // A step that the backward loop does not reach may be the one that fails.
+  // The iteration that fails may be one that the backward loop does not reach.
   for (const char* op : {"FloorMod", "FloorDiv"}) {
     ExpectKept([&] { AddTyped("x", op, {"i_1", "i_gate:1"}, DT_INT32); }, "x");
     ExpectKept([&] { AddTyped("x", op, {"i_gate:1", "zero"}, DT_INT32), AddScalar("zero", 0); },
@@ -566,7 +566,7 @@ TEST_F(RecomputeRuleTest, ABackwardLoopThatMayTakeMoreStepsStays) {
   ExpectKept([&] { Set(Named("k_0"), "value", Tensor(int32_t{-1})); });
   ExpectKept([&] { Set(Named("k_1"), "value", Tensor(int32_t{2})); });
   ExpectKept([&] { Named("k_plus").set_op("Sub"); });
-  // What bounds it counts something else than forward steps.
+  // The variable that bounds the backward loop does not count forward iterations.
   ExpectKept([&] { Set(Named("i_0"), "value", Tensor(int32_t{-1})); });
   ExpectKept([&] {
     Add("b_or", "LogicalOr", {"b_less", "b_less"});

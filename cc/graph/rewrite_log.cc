@@ -12,7 +12,8 @@ namespace {
 using tensorflow::Graph;
 using tensorflow::Node;
 
-// The frame of each node, by its name; "" outside of loops, and for all nodes of an odd graph.
+// The frame of each node, by the node's name; "" outside of loops. Empty if the graph's control
+// flow is invalid.
 std::map<std::string, std::string> FramesOf(const Graph& graph) {
   std::map<std::string, std::string> frames;
   std::vector<tensorflow::ControlFlowInfo> info;

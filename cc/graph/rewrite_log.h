@@ -13,9 +13,9 @@ namespace tensor_array_grad {
 // What each rule did to one graph, by the rule's name, in the order in which the rules ran.
 using Rewrites = std::vector<std::pair<std::string, std::vector<Rewrite>>>;
 
-// One line per loop of the rewritten `graph` with the number of rewrites of each rule, by the names
-// of the loops: "loop while: accumulate 2, accumulators 3". A rewrite belongs to the loop in which
-// the node that took the place of others runs; those outside of loops share a line.
+// One line per loop of the rewritten `graph` with the number of rewrites of each rule, ordered by
+// the names of the loops: "loop while: accumulate 2, accumulators 3". A rewrite counts for the loop
+// that has the new node; rewrites outside of loops share a line.
 std::vector<std::string> SummaryPerLoop(const tensorflow::Graph& graph, const Rewrites& rewrites);
 
 // One line per rewrite, with the names of the nodes: "accumulate: a, b -> c".

@@ -15,24 +15,27 @@ struct Rewrite {
   std::string by;        // name of the node that took their place
 };
 
-// One rewrite of a placed graph: finds a group of nodes, proves that it may be replaced, replaces.
+// One rewrite of a placed graph: finds a group of nodes, proves that it may be replaced, replaces
+// it.
 //
-// A rule only saves work: the graph before and after give the same values and the same errors, and
-// no data edge that stayed on one device comes to cross two. Stateless, hence thread-safe. Knows op
-// names and attributes; nothing of kernels but whether one is registered.
+// A rule only saves work. The graph gives the same values and the same errors as before, and no
+// data edge within one device becomes an edge between two. Stateless, hence thread-safe. Knows op
+// names and attributes, and of kernels only whether one is registered.
 class Rule {
  public:
   virtual ~Rule() = default;
 
-  // Short name, the counter's: rewrites are counted as `graph.<name>`.
+  // Short name: rewrites are counted as `graph.<name>`.
   virtual const char* name() const = 0;
 
-  // The op type at which a group of this rule ends; only such nodes are offered to Apply.
+  // The op type of the last node of a group. Apply is called for nodes of this type only.
   virtual const char* op() const = 0;
 
-  // Replaces the groups that end in `node`, if any, and appends what was done to `done`. `node` may
-  // be gone afterwards if `done` grew. On error the graph must not be run. `node` runs in this
-  // process; a rule that puts ops of ours elsewhere must see to it that they do too.
+  // Replaces the groups that end in `node`, if any, and appends one entry per rewrite to `done`. If
+  // `done` grew, `node` may have been removed. On error the graph must not be run.
+  //
+  // `node` runs in this process, which has this library. A rule that adds ops of this library for
+  // other nodes must check that these run in this process too.
   virtual absl::Status Apply(tensorflow::Node* node, tensorflow::Graph* graph,
                              std::vector<Rewrite>* done) const = 0;
 };

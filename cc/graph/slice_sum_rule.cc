@@ -34,27 +34,27 @@ bool IsSummed(tensorflow::DataType dtype) {
   return dtypes->count(dtype) != 0;
 }
 
-// An operand of the sum that AddSlices takes in another form.
+// An operand of the sum that AddSlices takes in another form: one of the two below.
 struct Addend {
-  // The gradient of a slice, as a node; in a branch also zeros.
-  NodeDef def;                 // op and attributes, as AddSlices wants them
-  std::vector<Source> inputs;  // its own, then those of Transpose and Reshape
-  std::vector<Node*> nodes;    // that make the operand, each before those that feed it
+  // The gradient of a slice; in a branch also zeros.
+  NodeDef def;                 // op and attributes, for the `addends` of AddSlices
+  std::vector<Source> inputs;  // of that op, then of Transpose and Reshape
+  std::vector<Node*> nodes;    // that compute the operand, consumers first
 
-  // Instead, for a Merge or a sum in a branch: that node, and what feeds it.
+  // For a Merge, or an AddN in a branch: that node, and its operands.
   Node* merge = nullptr;
   Node* add = nullptr;
   std::vector<Addend> parts;
 
   bool has_slice = false;
-  bool may_be_shared = false;  // whether another tensor may hold its buffer
-  int terms = 1;               // of its sum; of a Merge, of the branch that has the most
+  bool may_be_shared = false;  // whether another tensor may share its buffer
+  int terms = 1;               // of its sum; of a Merge, the most that a branch has
 };
 
-// Follows an operand of a sum back through nodes that only lead there.
+// Matches an operand of a sum, back through nodes that lead to the sum alone.
 class Matcher {
  public:
-  // `add` is the sum; `depth` counts the Merges and sums between, of which there may be few.
+  // `add` is the sum; `depth` counts the Merges and AddNs between, which are limited.
   Matcher(Source operand, const Node& add, int depth = 0)
       : at_(operand), add_(add), depth_(depth), in_branch_(depth > 0) {}
 
@@ -100,17 +100,18 @@ class Matcher {
     }
     const std::vector<Addend>& parts = found_.parts;
     if (parts.size() > 2 && parts[0].may_be_shared && parts[1].may_be_shared) {
-      return std::nullopt;  // in which order it adds is not known, as below
+      return std::nullopt;  // the order of its additions is unknown: see IsOrderKnown
     }
     found_.terms = 0;
     for (const Addend& part : parts) found_.terms += part.terms;
-    // AddN of one outputs that one's buffer.
+    // AddN of one operand outputs the operand's buffer.
     found_.may_be_shared = parts.size() == 1 && parts.front().may_be_shared;
     return std::move(found_);
   }
 
-  // Whether all that feeds the node here is found, a slice among it. In order: a + (b + c) is not
-  // a + b + c, so that only the first may have several terms.
+  // Matches all inputs of the node; true if all match and one has a slice. `in_order`: the node is
+  // an AddN. As a + (b + c) is rounded differently from (a + b) + c, only the first may then have
+  // several terms.
   bool MatchParts(bool in_order) {
     Node* const node = at_.node;
     if (!LeadsToTheSumAlone()) return false;
@@ -147,15 +148,16 @@ class Matcher {
     return std::move(found_);
   }
 
-  // A ref variable may change before the slices are added, and has no place in a variant.
+  // Whether an input is the ref tensor of a variable. Its value may change before the slices are
+  // added, and a variant cannot hold it.
   bool HasRefInput() const {
     return std::any_of(found_.inputs.begin(), found_.inputs.end(), [](const Source& input) {
       return tensorflow::IsRefType(input.node->output_type(input.slot));
     });
   }
 
-  // Whether the kernel may have no buffer of its own: Pad without paddings, StridedSliceGrad of a
-  // scalar, which only new axes and ellipses can index.
+  // Whether the kernel may output the buffer of its input: Pad without paddings, and
+  // StridedSliceGrad of a scalar, which only new axes and ellipses can index.
   static bool MayOutputItsInput(const Node& node) {
     if (node.type_string() == "Pad") return true;
     if (node.type_string() != "StridedSliceGrad") return false;
@@ -174,13 +176,13 @@ class Matcher {
            op == "ScatterNd";
   }
 
-  // ScatterNd may be told to leave out indices that are out of range.
+  // Whether a ScatterNd skips indices that are out of range.
   static bool IgnoresBadIndices(const Node& node) {
     std::string policy;
     return TryGetNodeAttr(node.attrs(), "bad_indices_policy", &policy) && policy == "IGNORE";
   }
 
-  // Goes on behind the node of that type, if the operand comes from one, and returns it.
+  // If the operand comes from a node of that type, continues with its input and returns the node.
   const Node* Skip(const char* op) {
     Node* const node = at_.node;
     if (node->type_string() != op || !LeadsToTheSumAlone()) return nullptr;
@@ -201,17 +203,18 @@ class Matcher {
   Source at_;
   const Node& add_;
   const int depth_;
-  const bool in_branch_;  // whether the operand is what a Merge chooses from
+  const bool in_branch_;  // whether the operand is one that a Merge chooses from
   Addend found_;
 };
 
-// Puts the inputs of addends into the nodes of ours that take them.
+// Gives addends to the AddSlices and SliceGradients nodes that take them.
 class Packer {
  public:
   Packer(const Node& place, Graph* graph) : place_(place), graph_(graph) {}
 
-  // Appends `addends` to the attributes of `def` and to `inputs`, and what they replace to
-  // `replaced`; for a Merge its counterpart, which waits for what it waits for.
+  // Appends `addends` to the attributes of `def` and to `inputs`, and the nodes that they replace
+  // to `replaced`. For a Merge it appends a second Merge, of variants, with the same control
+  // inputs.
   absl::Status Add(absl::Span<const Addend* const> addends, NodeDef* def,
                    std::vector<Source>* inputs, std::vector<Node*>* replaced) {
     for (const Addend* addend : addends) {
@@ -253,7 +256,7 @@ class Packer {
     return AddNode(std::move(def), inputs, *addend.merge, {addend.merge}, merged);
   }
 
-  // A node whose variant output stands for `part`.
+  // Adds a node whose variant output holds `part`.
   absl::Status Pack(const Addend& part, Source* packed) {
     if (part.merge != nullptr) return Merge(part, packed);
     NodeDef def;
@@ -278,11 +281,11 @@ class Packer {
   Graph* const graph_;
 };
 
-// The sum, built link by link in the order of its operands.
+// The sum as a chain of ops, built in the order of the operands.
 class Chain {
  public:
-  // Begins with `first`. The last link gets the name of `add`, by which an error finds the user's
-  // line.
+  // Begins with `first` and will have `links` ops. The last one gets the name of `add`, by which an
+  // error names the user's line.
   Chain(Node* add, Source first, size_t links, Graph* graph)
       : add_(add), links_(links), graph_(graph), sum_(first) {}
 
@@ -330,11 +333,11 @@ class Chain {
 struct Group {
   std::vector<Source> plain;
   std::vector<const Addend*> slices;
-  int before = 0;  // of the slices, how many come before what they are added to
+  int before = 0;  // how many of the slices come before the operand that they are added to
 };
 
-// The groups of the operands of `add` but for `first`, the first that is no addend. Addends before
-// it are in the first group.
+// Groups the operands of `add` but for `first`, the first that is no addend. Addends before it are
+// in the first group.
 std::vector<Group> GroupsOf(const Node& add, const std::map<int, Addend>& addends, int first) {
   std::vector<Group> groups;
   for (int i = 0; i < add.num_inputs(); ++i) {
@@ -352,11 +355,11 @@ std::vector<Group> GroupsOf(const Node& add, const std::map<int, Addend>& addend
   return groups;
 }
 
-// Whether the order of the sum is known, and AddSlices can add in it. `first` is as above.
+// Whether the order of the additions is known, and AddSlices can follow it. `first` is as above.
 //
-// Stock's AddN swaps the first operand with the first whose buffer no other tensor holds. Of
-// [a, g, b] with such a g it computes (a + g) + b or (g + a) + b, which is the same; without, it
-// may also compute (b + g) + a.
+// Stock's AddN swaps its first operand with the first operand whose buffer no other tensor shares.
+// Of [a, g, b], where g has such a buffer, it computes (a + g) + b or (g + a) + b, which are equal.
+// If g may share its buffer, AddN may also compute (b + g) + a.
 bool IsOrderKnown(const std::map<int, Addend>& addends, int operands, int first) {
   bool known = false;
   for (const auto& [operand, addend] : addends) {
@@ -366,7 +369,8 @@ bool IsOrderKnown(const std::map<int, Addend>& addends, int operands, int first)
   return known;
 }
 
-// Whether `node` is the sum of a branch, which the sum behind the branch adds, if that can be.
+// Whether `node`, a sum, feeds a Merge alone, through Identities. It is then the sum of a branch,
+// and the sum after the Merge takes its addends if possible.
 bool FeedsAMerge(const Node& node) {
   const Node* at = &node;
   do {

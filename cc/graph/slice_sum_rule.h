@@ -7,22 +7,25 @@
 
 namespace tensor_array_grad {
 
-// Adds into a tensor where the gradient of an index adds a tensor that is zero but for a part.
+// Replaces the addition of a slice's gradient by an addition to the part of the tensor that the
+// slice was taken from. The gradient of an index is a tensor of the full size that is zero outside
+// of that part.
 //
 //   AddN([a, G(..), H(..)])  ->  TensorArrayGrad>AddSlices(a, .., ..)
 //
 // where G and H are StridedSliceGrad (the gradient of x[i]), Pad (of tf.slice), UnsortedSegmentSum
 // (of tf.gather and embedding lookups; also transposed and reshaped, for other axes) or ScatterNd
-// (of tf.gather_nd). In the backward loop of a loop that indexes a tensor of N values, an iteration
-// then costs what it reads and not N.
+// (of tf.gather_nd). If a loop indexes a tensor of N values, an iteration of its backward loop then
+// costs as much as the slice that was read, not N.
 //
-// Operands that conditionals choose from such gradients and zeros are passed through their Merges
-// in variants, by SliceGradients.
+// An operand may be a Merge, for which a conditional chooses between such gradients and zeros. A
+// second Merge is made for it, whose inputs are the variants of SliceGradients.
 //
-// The order of the sum stays: operands between these are added by an AddN of their own, and where
-// all are such, the first stays as it is. Sums whose order depends on time are left alone, as are
-// those of more than eight operands, of which AddN adds eight at a time. Fires only where G has no
-// other consumer, sits on the device of the sum, and that device has a kernel for the new op.
+// The order of the additions stays. Operands between these gradients are added by an AddN of their
+// own; if all operands are such gradients, the first one stays a full tensor. The rule leaves two
+// kinds of sums alone: those whose order depends on timing, and those of more than eight operands,
+// which AddN adds eight at a time. It applies only if G has no other consumer and is on the device
+// of the sum, and if that device has a kernel for the new op.
 class SliceSumRule : public Rule {
  public:
   const char* name() const override { return "slice_sum"; }

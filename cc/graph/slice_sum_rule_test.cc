@@ -58,12 +58,12 @@ class SliceSumRuleTest : public testing::Test, protected GraphUnderTest {
     return static_cast<int>(done.size());
   }
 
-  // What a conditional chooses.
+  // A Merge of both branches of a conditional.
   void AddMerge(const std::string& name, const std::string& one, const std::string& other) {
     Set(AddOf(name, "Merge", {one, other}), "N", 2);
   }
 
-  // `zeros` is what the branch gives that reads nothing.
+  // `zeros` is the output of the branch that reads nothing.
   void AddBranches() {
     Placeholder("p", tensorflow::DT_BOOL);
     AddOf("a_in", "Switch", {"a", "p"});
@@ -102,7 +102,7 @@ TEST_F(SliceSumRuleTest, ASumThatMayBeginWithItsThirdOperandIsLeftAlone) {
   EXPECT_EQ(Find("sum")->type_string(), "AddN");
 }
 
-// Pad outputs the buffer of `dy` where nothing is padded.
+// Pad outputs the buffer of `dy` if nothing is padded.
 TEST_F(SliceSumRuleTest, PaddingDoesNotTellTheOrder) {
   AddPad("padded");
   EXPECT_EQ(Apply({"a", "padded", "b"}), 0);

@@ -9,10 +9,11 @@ namespace {
 using tensorflow::Edge;
 using tensorflow::Node;
 
-// A condition as a number. `side` is 0 or 1, or 2 for "that output is alive".
+// A condition is a number: an output and, in the last two bits, what is required of it. 0 or 1: as
+// a predicate it selects this side. kAlive: it is live.
 constexpr int kAlive = 2;
 
-// A node with more of them counts as one of which nothing is known.
+// A node with more conditions counts as one of which nothing is known.
 constexpr size_t kMostConditions = 64;
 
 int64_t Condition(Source source, int side) {
@@ -37,7 +38,7 @@ Conditions Without(const Conditions& a, const Conditions& b) {
   return rest;
 }
 
-// Whether one of the two always holds: the two sides of one predicate.
+// Whether the two are the sides of one predicate, so that one of them always holds.
 bool AreOpposite(const Conditions& a, const Conditions& b) {
   return a.size() == 1 && b.size() == 1 && (a[0] ^ b[0]) == 1 && (a[0] & kAlive) == 0;
 }
@@ -65,8 +66,8 @@ StepLiveness::StepLiveness(const Node& loop_cond) {
   for (Node* node : nodes_) conditions_.try_emplace(node->id(), OfNode(*node));
 }
 
-// Forwards from the variables: first counts the edges by which each node is reached, then lists it
-// when all of them have been followed.
+// Visits nodes forward from the variables in topological order: first counts the edges by which
+// each node is reached, then lists a node when all of these have been followed.
 void StepLiveness::CollectNodes(const std::vector<LoopVariable>& variables) {
   NodeIds borders;
   std::vector<Node*> reached;
@@ -103,7 +104,7 @@ void StepLiveness::CollectNodes(const std::vector<LoopVariable>& variables) {
 Conditions StepLiveness::Of(Source source) const {
   const auto found = conditions_.find(source.node->id());
   if (found == conditions_.end()) {
-    // From outside of the step there are constants of the loop alone, alive in all steps.
+    // From outside of the iteration only loop constants come, which are live in all iterations.
     if (IsConstantEnter(*source.node)) return {};
     return {Condition(source, kAlive)};
   }
@@ -111,7 +112,7 @@ Conditions StepLiveness::Of(Source source) const {
   if (branch.predicate.node != nullptr) {
     return Union(found->second, {Condition(branch.predicate, branch.side)});
   }
-  // Of another op with outputs that may be dead, as _SwitchN, nothing is known.
+  // Nothing is known of other ops whose outputs may be dead, such as _SwitchN.
   return source.node->IsSwitch() ? Conditions{Condition(source, kAlive)} : found->second;
 }
 
@@ -125,7 +126,7 @@ Conditions StepLiveness::OfMerge(Node& merge) const {
 }
 
 Conditions StepLiveness::OfNode(Node& node) const {
-  // A Merge waits for control edges too, but a dead one does not make it dead.
+  // A Merge waits for control inputs too, but a dead one does not make it dead.
   if (node.IsMerge()) return OfMerge(node);
   Conditions all;
   for (const Edge* edge : node.in_edges()) {
@@ -135,7 +136,7 @@ Conditions StepLiveness::OfNode(Node& node) const {
     const bool whole = edge->IsControlEdge() && found != conditions_.end();
     all = Union(all, whole ? found->second : Of({edge->src(), std::max(edge->src_output(), 0)}));
   }
-  // So that the time is linear in the number of nodes, however deep branches are nested.
+  // This bound keeps the time linear in the number of nodes, however deep branches are nested.
   if (all.size() > kMostConditions) return {Condition({&node, 0}, kAlive)};
   return all;
 }

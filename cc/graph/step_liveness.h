@@ -11,7 +11,8 @@
 
 namespace tensor_array_grad {
 
-// One side of the Switches by `predicate`: what comes out there is dead unless that side is taken.
+// One side of the Switches by `predicate`: their outputs of this side are dead unless the predicate
+// selects it.
 struct Branch {
   Source predicate;  // its node is null for no branch
   int side;
@@ -23,44 +24,54 @@ struct Branch {
   Branch Other() const { return {predicate, 1 - side}; }
 };
 
-// The branch that `source`, if it is an output of a Switch, is alive in.
+// The branch in which `source` is live, if it is an output of a Switch; else none.
 Branch BranchOf(Source source);
 
 // The branch that `node` is a pivot of: lowered conditionals and loops have an Identity of one
-// output of a Switch for others to wait for. None if it, or the Switch, itself waits for something:
-// then it says more.
+// output of a Switch, for nodes of the branch to wait for. None if the Identity or the Switch has a
+// control input, because then more than the branch decides whether it is live.
 Branch BranchOfPivot(const tensorflow::Node& node);
 
-// What goes into the Switch that `source` comes out of.
+// The data input of the Switch of which `source` is an output.
 Source BeforeSwitch(Source source);
 
-// Which nodes of a step of a loop run, told by the branches that must have been taken.
+// Tells which nodes of a loop iteration run, by the branches that must have been taken.
 //
-// The executor runs a node on dead inputs by not running it and making its outputs dead; a Merge
-// alone needs one living input (common_runtime/propagator_state.cc). Branches and what follows from
-// them hold within one step of one loop; inner loops count as nodes of which nothing is known.
-// All variables of a loop are taken to be alive together. Describes the graph as it was; nodes may
-// go afterwards.
+// The executor does not run a node that has a dead input and marks its outputs dead; only a Merge
+// runs if one input is live (common_runtime/propagator_state.cc). So each output is live exactly if
+// a set of conditions holds, each of which is "this side of this predicate is taken" or, if no more
+// is known, "this output is live". A node has the conditions of all its inputs, a Switch adds one
+// for its side, and a Merge of both sides of a predicate drops those of that predicate:
+//
+//   x:1 = Switch(v, p):1          {p is true}
+//   y = Neg(x:1)                  {p is true}
+//   z = Merge(y, Switch(v, p):0)  {}, where p and v are live in the whole iteration
+//
+// If the conditions of one output include those of another, it is live only where the other is.
+//
+// Branches and what is derived from them hold within one iteration of one loop. Of nodes of inner
+// loops nothing is known. All variables of the loop are assumed to be live together. The answers
+// describe the graph at construction; nodes may be removed afterwards.
 class StepLiveness {
  public:
   explicit StepLiveness(const tensorflow::Node& loop_cond);
 
-  // The nodes of the condition and the body, before those that they feed.
+  // The nodes of the condition and the body, each before those that it feeds.
   const std::vector<tensorflow::Node*>& nodes() const { return nodes_; }
 
-  // Whether `source` is alive wherever all of `others` are.
+  // Whether `source` is live wherever all of `others` are.
   bool FollowsFrom(Source source, const std::vector<Source>& others) const;
 
-  // Whether a Switch brings `source` into `branch` from where it is alive in the other branch too.
+  // Whether `source` is an output of a Switch of `branch` whose data input is live wherever the
+  // predicate is, hence also where the other branch is taken.
   bool IsBroughtInto(const Branch& branch, Source source) const;
 
-  // Whether `node` waits for nothing but to be in `branch`: for pivots that are alive wherever it
-  // is taken.
+  // Whether all control inputs of `node` are pivots of `branch` that are live wherever it is taken.
   bool WaitsForBranchAlone(const tensorflow::Node& node, const Branch& branch) const;
 
  private:
-  // What has to be so for an output to be alive, sorted: branches that are taken, and nodes that
-  // are alive for unknown reasons.
+  // What must hold for an output to be live, sorted: sides of predicates that are taken, and
+  // outputs that are live for unknown reasons.
   using Conditions = std::vector<int64_t>;
 
   void CollectNodes(const std::vector<LoopVariable>& variables);
@@ -69,7 +80,7 @@ class StepLiveness {
   Conditions OfMerge(tensorflow::Node& merge) const;
 
   std::vector<tensorflow::Node*> nodes_;
-  std::unordered_map<int, Conditions> conditions_;  // by Node::id(), which is never used again
+  std::unordered_map<int, Conditions> conditions_;  // by Node::id(), which is never reused
 };
 
 }  // namespace tensor_array_grad

@@ -30,7 +30,7 @@ class StepLivenessTest : public testing::Test, protected LoopUnderTest {
 
   StepLiveness Liveness() { return StepLiveness(*Find("cond")); }
   Source Output(const std::string& node, int slot = 0) { return {Find(node), slot}; }
-  // What is alive where the branch, or the step, is taken.
+  // Outputs that are live exactly where the branch is taken, or the body runs.
   Source Taken(int side) { return Output(side == 1 ? "pivot_t" : "pivot_f"); }
   Source InBody() { return Output("gate"); }
 };

@@ -24,7 +24,7 @@ bool IsOf(const Node& node, const char* op) { return node.type_string() == op; }
 
 bool Divides(const Node& node) { return IsOf(node, "FloorDiv") || IsOf(node, "FloorMod"); }
 
-// Functions of scalars that never fail, and whose answer is the same whenever they are asked.
+// Whether `node` is a function of scalars that never fails and depends on its inputs alone.
 bool IsCheap(const Node& node) {
   static const auto* const ops = new std::unordered_set<absl::string_view>{
       "Add",        "AddV2",     "Cast",         "Equal",   "FloorDiv",  "FloorMod",
@@ -39,7 +39,7 @@ bool IsCheap(const Node& node) {
   return !Divides(node) || IntegerOf(InputOf(node, 1)).value_or(0) != 0;
 }
 
-// What a cheap function makes of scalars: a vector, as an index is, or a scalar.
+// The shape of what a cheap function computes of scalars: a vector (an index) or a scalar.
 Shape ShapeOfResult(const Node& node) {
   if (IsOf(node, "Pack")) return {node.num_inputs()};
   if (IsOf(node, "ExpandDims")) return {1};
@@ -61,14 +61,14 @@ std::optional<int> ElementShapeInput(const Node& list) {
   return std::nullopt;
 }
 
-// The list that `asking` asks as it is outside of the loop, if it is the same in every iteration.
+// The list that `asking` reads, outside of the loop, if it is the same in every iteration.
 std::optional<Source> ListOutside(const Node& asking) {
   Source list = InputOf(asking, 0);
   while (list.node->IsIdentity()) list = InputOf(*list.node, 0);
   return FromOutside(list);
 }
 
-// The shape of what `asking` says of a list that does not change in the loop.
+// The shape of what `asking` outputs, if the list that it reads does not change in the loop.
 std::optional<Shape> ShapeOfAnswer(const Node& asking) {
   const auto outside = ListOutside(asking);
   if (!outside || !OnSameDevice(*outside->node, asking)) return std::nullopt;
@@ -92,7 +92,7 @@ bool IsScalar(const LoopCount& count) {
 
 bool GoesByOne(const LoopCount& count) { return count.GrowsBy(1) || count.GrowsBy(-1); }
 
-// Whether `source` is how a scalar count of a loop ended.
+// Whether `source` is the final value of a scalar count of a loop.
 bool IsScalarCountAtEnd(Source source) {
   if (!source.node->IsExit()) return false;
   Node* const gate = InputOf(*source.node, 0).node;
@@ -231,7 +231,7 @@ absl::StatusOr<Source> StepValueBuilder::Build(Source value) {
     inputs.push_back(*again);
   }
   const auto copy = Copy(*node, inputs);
-  // A constant is of the loop that something in it makes it wait for.
+  // A Const has no data input. This control edge puts it into the frame of the backward loop.
   if (copy.ok() && node->IsConstant()) {
     graph_->AddControlEdge(loops_.back.variable.merge, copy->node);
   }
@@ -258,7 +258,7 @@ absl::StatusOr<Source> StepValueBuilder::CountBack(const LoopCount& count) {
 absl::StatusOr<Source> StepValueBuilder::Copy(const Node& node, const std::vector<Source>& inputs) {
   NodeDef def = node.def();
   def.set_name(NewName(node, "again"));
-  def.mutable_attr()->erase("_class");  // where to place it, which is settled
+  def.mutable_attr()->erase("_class");  // a constraint for the placer, which has run
   return Add(def, inputs, node);
 }
 
@@ -303,7 +303,7 @@ std::string StepValueBuilder::NewName(const Node& of, const char* what) const {
 }
 
 void RemoveUnusedValues(const std::vector<Node*>& values, Node* next, tensorflow::Graph* graph) {
-  // By id: a node may be listed again after it went.
+  // By id, because a node may be listed again after its removal.
   std::vector<int> open;
   for (const Node* value : values) open.push_back(value->id());
   while (!open.empty()) {

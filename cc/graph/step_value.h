@@ -17,17 +17,19 @@
 
 namespace tensor_array_grad {
 
-// A forward and a backward loop of which the number of a step is known in both.
+// A forward loop and its backward loop, if both count their iterations.
 //
-// The backward loop takes at most as many steps as the forward loop took; its step k, from 0, is
-// for the forward loop's last step but k. A count of the forward loop that grows by one and ended
-// as e was e - (k + 1) then, one that falls by one e + (k + 1).
+// The backward loop runs at most as many iterations as the forward loop ran. Its iteration k,
+// counted from 0, belongs to the forward loop's last iteration but k. A count of the forward loop
+// that grows by one and ended as e had the value e - (k + 1) in that iteration, one that falls by
+// one the value e + (k + 1). Example: after three forward iterations with i = 0, 1, 2, i ends as 3,
+// and backward iteration 0 gets i = 3 - (0 + 1) = 2.
 struct LoopPair {
-  LoopCount ahead;                // the forward loop's steps, which it has an exit for
-  LoopCount back;                 // the backward loop's steps
-  std::vector<LoopCount> counts;  // of the forward loop: scalars that go by one
+  LoopCount ahead;                // counts the forward loop's iterations; has an Exit
+  LoopCount back;                 // counts the backward loop's iterations
+  std::vector<LoopCount> counts;  // scalars of the forward loop that change by one per iteration
 
-  // Nothing if the loops are not such a pair, or are not counted on one device.
+  // Nothing if the loops are no such pair, or if their counts are on different devices.
   static std::optional<LoopPair> Of(const tensorflow::Node& forward,
                                     const tensorflow::Node& backward);
 
@@ -35,13 +37,16 @@ struct LoopPair {
   const tensorflow::Node& forward() const { return *InputOf(*ahead.variable.gate, 1).node; }
   const tensorflow::Node& backward() const { return *InputOf(*back.variable.gate, 1).node; }
 
-  // The one of `counts` that `value` is in a step; null if it is none.
+  // The one of `counts` whose value in the body is `value`; null if there is none.
   const LoopCount* CountAt(Source value) const;
 };
 
-// The values in a forward step that follow from the number of the step and from what is constant
-// in the loop, by cheap functions of scalars that have no state, never fail and wait for nothing in
-// the body: the backward loop can compute them again. Describes the graph as it was.
+// The values of a forward iteration that the backward loop can compute again.
+//
+// These follow from the number of the iteration and from what is constant in the loop, by cheap
+// functions of scalars that have no state, never fail, and wait only for nodes that are live in
+// every iteration whose condition is true. The length and the element shape of a list that never
+// changes in the loop are such values too. The graph must not change while this is used.
 class StepValues {
  public:
   using Shape = std::vector<int64_t>;
@@ -49,40 +54,42 @@ class StepValues {
   // `loops` must outlive it.
   explicit StepValues(const LoopPair& loops) : loops_(loops) {}
 
-  // The shape of `value`, if `value` is one of those; else nothing.
+  // The shape of `value` if it is one of those; else nothing.
   std::optional<Shape> ShapeOf(Source value) { return ShapeOf(value, 0); }
 
-  // Whether `value`, one of those, follows from the number of the step. It is alive in the steps
-  // that are taken then, and not in the last, whose condition is false.
+  // Whether `value`, one of those, depends on the number of the iteration. If it does, the
+  // recomputed value is live in iterations whose condition is true and dead in the last one, whose
+  // condition is false.
   bool FollowsFromCount(Source value) const;
 
-  // How many nodes a backward step needs for all of `values`, each one of those.
+  // How many nodes a backward iteration needs to recompute `values`, each one of those.
   int StepNodesOf(const std::vector<Source>& values) const;
 
  private:
-  // What `values` are made of in a step, themselves included, each once.
+  // `values` and the values that they are computed from in an iteration, each once.
   std::vector<Source> PartsOf(const std::vector<Source>& values) const;
   std::optional<Shape> ShapeOf(Source value, int depth);
   std::optional<Shape> FindShape(Source value, int depth);
-  // Whether `node` is alive in each step that is taken.
+  // Whether `node` is live in every iteration whose condition is true.
   bool IsInAllSteps(tensorflow::Node* node, int depth);
 
   const LoopPair& loops_;
   std::map<std::pair<int, int>, std::optional<Shape>> shapes_;  // by Node::id() and slot
 };
 
-// Makes the backward loop compute values of the forward loop, each once.
+// Makes the backward loop recompute values of the forward loop, each once.
 class StepValueBuilder {
  public:
   // `loops` and `graph` must outlive it.
   StepValueBuilder(const LoopPair& loops, tensorflow::Graph* graph)
       : loops_(loops), graph_(graph) {}
 
-  // What is in the backward loop what `value` was in the forward loop. Requires that StepValues has
-  // a shape for it.
+  // Returns the output in the backward loop that recomputes `value`, a value of the forward loop.
+  // Adds nodes at the first call. Requires: StepValues has a shape for `value`.
   absl::StatusOr<Source> Again(Source value);
 
-  // `constant`, a constant of the backward loop, alive only in steps that are taken.
+  // Returns a copy of `constant`, a constant of the backward loop, that is live only in iterations
+  // whose condition is true.
   absl::StatusOr<Source> InStepsTaken(Source constant);
 
  private:
@@ -101,12 +108,13 @@ class StepValueBuilder {
   std::map<std::pair<int, int>, Source> built_;  // by Node::id() and slot
 };
 
-// Whether `node` says something of a list: its length, or the shape of its elements.
+// Whether `node` reads the length of a list or the shape of its elements.
 bool AsksAList(const tensorflow::Node& node);
 
-// Removes those of `values`, which StepValues has shapes for or which ask a list, that nobody uses,
-// and then what they alone were computed of. May name a node several times.
-// `next` is a next step of the loop that stays, for constants that cannot go to be anchored by.
+// Removes those nodes of `values` that are not used, then the nodes that were only used to compute
+// them. Requires: StepValues has a shape for each, or it reads a list as above. A node may be
+// listed several times. A constant of the loop that loses readers but cannot be removed is anchored
+// at `next`, a NextIteration of the loop that stays (AnchorConstant).
 void RemoveUnusedValues(const std::vector<tensorflow::Node*>& values, tensorflow::Node* next,
                         tensorflow::Graph* graph);
 

@@ -26,7 +26,7 @@ constexpr char kLastRow[] = "TensorArrayGrad>LastRowOfZeros";
 
 using Waits = std::set<const Node*>;
 
-// What `node` waits for.
+// The control inputs of `node`.
 Waits WaitsOf(const Node& node) {
   Waits waits;
   for (const Edge* edge : node.in_edges()) {
@@ -35,7 +35,7 @@ Waits WaitsOf(const Node& node) {
   return waits;
 }
 
-// Adds what `node` and its inputs wait for, without input `except`. False unless these inputs are
+// Adds the control inputs of `node` and of its inputs but `except`. False unless these inputs are
 // constants.
 bool AddWaitsWithConstants(const Node& node, int except, Waits* waits) {
   waits->merge(WaitsOf(node));
@@ -48,7 +48,7 @@ bool AddWaitsWithConstants(const Node& node, int except, Waits* waits) {
   return true;
 }
 
-// The rows of zeros and their numbers, as a branch has them.
+// The rows of zeros and their numbers, as one branch gives them to the Merges.
 class ZeroRows {
  public:
   // Input `branch` of the Merges of the rows and of their numbers.
@@ -59,7 +59,7 @@ class ZeroRows {
         ids_merge_(*ids_merge),
         branch_(branch) {}
 
-  // Puts the last row in their place, if they are such rows.
+  // Replaces them by the last row, if they are such rows.
   absl::Status Shrink(Graph* graph) {
     if (!OnSameDevice(values_, ids_) || !OnSameDevice(values_, rows_merge_)) {
       return absl::OkStatus();
@@ -82,7 +82,7 @@ class ZeroRows {
            AreAliveTogether(*InputOf(ids_, kLimit).node);
   }
 
-  // Whether the Merge is all that reads the zeros, but for Shape nodes.
+  // Whether only the Merge and Shape nodes read the zeros.
   bool AreReadByShapesAlone() const {
     return std::all_of(
         values_.out_edges().begin(), values_.out_edges().end(), [&](const Edge* edge) {
@@ -91,8 +91,8 @@ class ZeroRows {
         });
   }
 
-  // Whether the numbers are alive where the zeros are, and there alone: `limit` is made of these or
-  // of what they are like, and both wait for the same.
+  // Whether the numbers are live exactly where the zeros are: `limit` is computed from the shape of
+  // the zeros, or of the tensor that they are like, and both have the same control inputs.
   bool AreAliveTogether(const Node& limit) const {
     const Node* const shape = InputOf(limit, 0).node;
     if (limit.type_string() != "StridedSlice" || shape->type_string() != "Shape") return false;
@@ -127,7 +127,7 @@ class ZeroRows {
     return ReplaceInMerges({*last, 0}, {*last, 1}, graph);
   }
 
-  // Nodes that read the shape of the zeros read that of the tensor they are like.
+  // Makes nodes that read the shape of the zeros read that of the tensor that the zeros are like.
   absl::Status ReadShapeOfOriginal(Graph* graph) {
     const std::vector<const Edge*> edges(values_.out_edges().begin(), values_.out_edges().end());
     const Source like = InputOf(values_, 0);

@@ -6,16 +6,18 @@
 
 namespace tensor_array_grad {
 
-// Where `sum`, an UnsortedSegmentSum, gets its rows from a conditional of which a branch has all
-// rows of a tensor, zero, makes that branch give the last of them alone.
+// Shrinks what a branch of a conditional gives to `sum`, an UnsortedSegmentSum, if that is one zero
+// row for each row of a tensor. The branch then gives the last of these rows alone.
 //
 //   UnsortedSegmentSum(Merge(rows, ZerosLike(x)), Merge(ids, Range(0, n)), ..)
 //     ->  UnsortedSegmentSum(Merge(rows, z), Merge(ids, i), ..)  of  z, i = LastRowOfZeros(x, n)
 //
-// TensorFlow makes them for a gather or an embedding lookup in one branch: the gradient of the
-// other is to have the same form. The values stay, and so does the error of an index that is out of
-// range. Two constants become two smaller constants. Only where no other node reads the rows and
-// their numbers, and where both are alive together.
+// TensorFlow makes such rows for a gather or an embedding lookup in one branch, because the
+// gradient of the other branch must have the same structure. The sum stays the same, and a row
+// number out of range is still an error, since the last row has the largest number. Rows and
+// numbers that are constants become smaller constants. Applies only if no other node reads the
+// Merges, and if rows and numbers are live together. If they are not constants, nothing else may
+// read the numbers, and only Shape nodes may read the rows.
 absl::Status ShrinkZeroRows(const tensorflow::Node& sum, tensorflow::Graph* graph);
 
 }  // namespace tensor_array_grad

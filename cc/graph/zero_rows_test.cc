@@ -21,7 +21,7 @@ constexpr char kLastRow[] = "TensorArrayGrad>LastRowOfZeros";
 
 REGISTER_KERNEL_BUILDER(Name(kLastRow).Device(tensorflow::DEVICE_CPU), NeverRun);
 
-// The gradient of a gather in a branch, and what the other branch gives for it.
+// The gradient of a gather in one branch, and the zeros of the other branch.
 class ZeroRowsTest : public testing::Test, protected GraphUnderTest {
  protected:
   void Reset() {
@@ -69,7 +69,7 @@ class ZeroRowsTest : public testing::Test, protected GraphUnderTest {
     EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "range"));
   }
 
-  // The other branch gives these instead.
+  // Makes the other branch output these constants.
   void ResetToConstants(const Tensor& zeros, const Tensor& numbers) {
     Reset();
     Constant("zeros_0", zeros);

@@ -12,7 +12,7 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
-// Puts one element in, or adds to it.
+// Writes one element, or adds to it.
 class WriteOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -37,11 +37,11 @@ class WriteOp : public OpKernel {
   enum Inputs { kHandle, kIndex, kValue, kFlowIn };
   enum Outputs { kFlowOut };
 
-  // Takes the input's buffer over, if nobody else holds it; sums can then be made in it.
+  // Takes the input's buffer over if no other tensor shares it; sums can then be made in it.
   static bool TakeBuffer(OpKernelContext* ctx, Tensor* value) {
     const tensorflow::TensorShape shape = value->shape();
     const tensorflow::DataType dtype = value->dtype();
-    *value = Tensor();  // ours would be a second reference
+    *value = Tensor();  // else `value` would be a second reference
     const std::unique_ptr<Tensor> taken =
         ctx->forward_input(kValue, OpKernelContext::Params::kNoReservation, dtype, shape,
                            tensorflow::DEVICE_MEMORY, tensorflow::AllocatorAttributes());
@@ -50,7 +50,7 @@ class WriteOp : public OpKernel {
   }
 };
 
-// Hands one element out.
+// Outputs one element.
 class ReadOp : public OpKernel {
  public:
   explicit ReadOp(OpKernelConstruction* ctx) : OpKernel(ctx) {

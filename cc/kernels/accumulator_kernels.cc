@@ -1,5 +1,6 @@
-// The ops that AccumulatorRule puts in the place of TensorListPushBack and TensorListPopBack: the
-// lists that a loop fills for its gradient, as one.
+// The kernels of the ops with which AccumulatorRule replaces TensorListPushBack and
+// TensorListPopBack. They pack the lists that a forward loop fills for its backward loop into one
+// stack of values.
 
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
@@ -13,8 +14,8 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
-// Sets `accumulators` to those in input 0. InvalidArgument unless an op for `values` values goes
-// with them.
+// Sets `accumulators` to the stack of values in input 0. InvalidArgument unless it has `values`
+// lists.
 absl::Status GetAccumulators(OpKernelContext* ctx, int values, const Accumulators** accumulators) {
   const Tensor& tensor = ctx->input(0);
   if (tensor.dims() != 0) {

@@ -38,8 +38,9 @@ std::string Minor(const std::string& version) {
   return parts.size() < 2 ? version : absl::StrCat(parts[0], ".", parts[1]);
 }
 
-// TF_Version is in libtensorflow_cc, which this library does not link. Where TensorFlow runs from
-// Python or a C++ program that library is loaded; elsewhere the version cannot be told.
+// TF_Version is in libtensorflow_cc, which this library does not link. A process that runs
+// TensorFlow from Python or from a C++ program has loaded that library; in any other the version is
+// unknown.
 std::string RunningVersion() {
   void* library = dlopen("libtensorflow_cc.so.2", RTLD_NOLOAD | RTLD_LAZY);
   void* symbol = dlsym(library != nullptr ? library : RTLD_DEFAULT, "TF_Version");
@@ -65,12 +66,12 @@ std::vector<std::string> TypesOf(const tensorflow::KernelDef& def) {
   return types;
 }
 
-// Whether a kernel serves a GPU, by its name or as any device does.
+// Whether a kernel serves a GPU: it is registered for GPU or for DEFAULT.
 bool ServesGpu(const RegisteredKernel& kernel) {
   return kernel.device == "GPU" || kernel.device == "DEFAULT";
 }
 
-// Whether `ours` takes over all that `stock` serves on `device`.
+// Whether `ours` serves all dtypes on `device` that `stock` serves.
 bool Replaces(const RegisteredKernel& ours, const RegisteredKernel& stock,
               const std::string& device) {
   if (ours.op != stock.op || ours.device != device) return false;
@@ -80,7 +81,7 @@ bool Replaces(const RegisteredKernel& ours, const RegisteredKernel& stock,
                      [&](const std::string& type) { return Has(ours.types, type); });
 }
 
-// Why our kernels do not go where a GPU is visible, and "" if they do.
+// Why a visible GPU keeps this library from replacing kernels; "" if nothing does.
 std::string GpuRefusal(const Surroundings& around, const Built& built) {
   if (!around.gpu_visible) return "";
   constexpr char kHide[] = "CUDA_VISIBLE_DEVICES='' hides the GPU";
@@ -94,7 +95,8 @@ std::string GpuRefusal(const Surroundings& around, const Built& built) {
     return absl::StrCat("a GPU is visible that the kernels of this build cannot run on: ",
                         around.gpu_obstacle, "; stock kernels are kept (", kHide, ")");
   }
-  // Until they have passed tools/gpu_check.sh on hardware, nobody gets them unasked.
+  // Until the GPU kernels have passed tools/gpu_check.sh on hardware, they are used on request
+  // only.
   if (around.gpu_switch.empty() || SaysOff(around.gpu_switch)) {
     return absl::StrCat(
         "a GPU is visible and the GPU kernels of this build have never run on one: stock kernels "
@@ -104,10 +106,10 @@ std::string GpuRefusal(const Surroundings& around, const Built& built) {
   return "";
 }
 
-// Ops of our own have a name with a namespace: "TensorArrayGrad>ListAccumulate".
+// The library's own ops have a name with a namespace: "TensorArrayGrad>ListAccumulate".
 bool IsStockOp(const std::string& op) { return op.find('>') == std::string::npos; }
 
-// The kernel that makes this copy of the library a second one, if there is such a kernel.
+// A kernel that another copy of the library has registered; null if there is none.
 const RegisteredKernel* Rival(const std::vector<RegisteredKernel>& kernels) {
   for (const RegisteredKernel& kernel : kernels) {
     if (kernel.priority > 0 && kernel.label.empty()) return &kernel;

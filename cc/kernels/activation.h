@@ -6,23 +6,24 @@
 
 namespace tensor_array_grad {
 
-// Whether this copy of the library took over stock's ops, and in one sentence why or why not.
+// Whether this copy of the library has replaced stock's kernels, and in one sentence why or why
+// not.
 struct Activation {
   bool active = false;
   std::string cause;   // of a refusal, for programs: off, version, second copy, gpu, hole
-  std::string reason;  // for people
+  std::string reason;  // for users
 };
 
-// One kernel in TensorFlow's registry, stock's or ours.
+// One kernel in TensorFlow's registry, stock's or this library's.
 struct RegisteredKernel {
   std::string op;
-  std::string device;              // "CPU", "GPU"; "DEFAULT" is any but a CPU
+  std::string device;              // "CPU", "GPU"; "DEFAULT" is any device but a CPU
   std::vector<std::string> types;  // the dtypes it is constrained to; empty means all
-  int priority = 0;                // stock has 0, ours 1
+  int priority = 0;                // stock has 0, this library 1
   std::string label;               // kernels with a label are chosen by name only
 };
 
-// A set of ops that share one kind of array, so that one library must serve all of them or none.
+// A set of ops that share one kind of array, so that this library must serve all of them or none.
 struct OpFamily {
   std::string name;
   std::vector<std::string> ops;
@@ -31,13 +32,13 @@ struct OpFamily {
 // The families that this library is made to serve.
 const std::vector<OpFamily>& OpFamilies();
 
-// What the process looks like at the moment the library is loaded.
+// The state of the process at the moment the library is loaded.
 struct Surroundings {
   std::string environment_switch;         // value of TENSOR_ARRAY_GRAD, "" when unset
-  std::string running_version;            // of TensorFlow; "" when it cannot be told
+  std::string running_version;            // of TensorFlow; "" when unknown
   bool gpu_visible = false;               // TensorFlow can use a GPU in this process
   std::string gpu_switch;                 // value of TENSOR_ARRAY_GRAD_GPU, "" when unset
-  std::string gpu_obstacle;               // why our device code cannot run there, "" if it can
+  std::string gpu_obstacle;               // why the device code cannot run on it, "" if it can
   std::vector<RegisteredKernel> kernels;  // of the ops of all families
 };
 Surroundings LookAround();
@@ -48,18 +49,19 @@ std::vector<RegisteredKernel> KernelsOfFamilies();
 // What this library was built as.
 struct Built {
   std::string version;                    // of TensorFlow, "2.21.0"
-  bool gpu_kernels = false;               // device code and kernels for GPU are in it
+  bool gpu_kernels = false;               // has device code and kernels for GPU
   std::vector<RegisteredKernel> kernels;  // all that it would register
 };
 
-// Decides, from the loading of the library on, for the whole process: stock's kernels cannot be
-// restored once overridden, and two kernels of one priority break every graph that has the op.
+// Decides whether to replace stock's kernels. The decision is made when the library is loaded and
+// holds for the whole process: stock's kernels cannot be restored once overridden, and two kernels
+// of one priority break every graph that has the op.
 //
-// Pure, so that each refusal has a test. O(kernels * ops).
+// A pure function, so that each refusal can be tested. O(kernels * ops).
 Activation Decide(const Surroundings& around, const Built& built);
 
-// The places where stock has a kernel for a dtype and `ours` has none: "op on device". An op that
-// is missing from a family would meet arrays of the other kind, so any hole is a reason to override
+// The ops for which stock has a kernel for some dtype and `ours` has none, as "op on device". A
+// stock kernel left in a family would get this library's arrays, so any hole is a reason to replace
 // nothing. Looks at GPUs too if `gpu`; a kernel of stock's for DEFAULT serves a GPU as well.
 std::vector<std::string> Holes(const std::vector<RegisteredKernel>& stock,
                                const std::vector<RegisteredKernel>& ours, bool gpu);

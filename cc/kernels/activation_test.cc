@@ -36,7 +36,7 @@ Surroundings Fitting() {
 
 TEST(ActivationTest, AFittingProcessIsTakenOver) {
   Built built = ForVersion("2.21.1");
-  // Our own op: nothing to replace.
+  // An op of the library's own has no stock kernel to replace.
   built.kernels.push_back({"TensorArrayGrad>ListAccumulate", "CPU", {}, 1, ""});
   const Activation activation = Decide(Fitting(), built);
   EXPECT_TRUE(activation.active) << activation.reason;
@@ -87,7 +87,7 @@ TEST(ActivationTest, ALabelledKernelIsNoRival) {
   EXPECT_TRUE(Decide(around, ForVersion("2.21.0")).active);
 }
 
-// A machine on which TensorFlow sees a GPU, and the user asks for our kernels on it.
+// A machine on which TensorFlow sees a GPU, and the user asks for this library's kernels on it.
 Surroundings WithAGpu() {
   Surroundings around = Fitting();
   around.gpu_visible = true;
@@ -157,7 +157,7 @@ TEST(ActivationTest, ADtypeThatOnlyStockHasOnAGpuIsAHole) {
   EXPECT_THAT(holes("GPU", {"float"}), IsEmpty());
   EXPECT_THAT(holes("GPU", {"float", "int32"}), IsEmpty());
   EXPECT_THAT(holes("GPU", {"half"}), ElementsAre("TensorListStack on GPU"));
-  EXPECT_THAT(holes("GPU", {}), ElementsAre("TensorListStack on GPU"));  // stock has them all
+  EXPECT_THAT(holes("GPU", {}), ElementsAre("TensorListStack on GPU"));  // all dtypes
 }
 
 TEST(ActivationTest, AKernelForAnyDeviceServesAGpuToo) {

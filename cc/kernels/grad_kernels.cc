@@ -37,7 +37,7 @@ class GradOp : public OpKernel {
   enum Inputs { kHandle, kFlowIn, kShapeToPrepend };
   enum Outputs { kGradHandle, kFlowOut };
 
-  // What stands in front of each element's shape.
+  // The dimensions in front of each element's shape.
   virtual absl::Status GetPrefix(OpKernelContext*, TensorShape*) const { return absl::OkStatus(); }
 
  private:

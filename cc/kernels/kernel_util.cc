@@ -68,7 +68,7 @@ void ForwardFlow(OpKernelContext* ctx, int input, int output) {
 
 FirstFlow::FirstFlow(tensorflow::OpKernelConstruction* ctx)
     : on_host_(ctx->device_type() == tensorflow::DeviceType(tensorflow::DEVICE_CPU)) {
-  if (!on_host_) return;  // a constructor has no stream to make it on
+  if (!on_host_) return;  // the constructor has no stream to make the tensor on
   flow_ = Tensor(tensorflow::DT_FLOAT, tensorflow::TensorShape({}));
   flow_.scalar<float>()() = 0.0f;
 }

@@ -12,8 +12,9 @@
 
 namespace tensor_array_grad {
 
-// An array for the length of a kernel call. The handle tensor that is the kernel's input keeps the
-// array alive, so that nothing is counted; only an array that was found by its name is owned.
+// A pointer to an array for the duration of a kernel call. The handle tensor in the kernel's input
+// keeps the array alive, so that no reference is taken; only an array that was found by its name is
+// owned by this object.
 class ArrayRef {
  public:
   ArrayResource* operator->() const { return array_; }
@@ -28,9 +29,9 @@ class ArrayRef {
   tensorflow::core::RefCountPtr<ArrayResource> owner_;
 };
 
-// Sets `array` to the array that input `input` is a handle of: its first element, if it has many.
-// InvalidArgument: no element; a handle of another device or type. NotFound: a handle that only
-// names an array (it went through a proto) which is gone.
+// Sets `array` to the array whose handle is the first element of input `input`.
+// InvalidArgument: no element; a handle of another device or type. NotFound: the handle only names
+// an array (because it went through a proto), and that array no longer exists.
 absl::Status LookupArray(tensorflow::OpKernelContext* ctx, int input, ArrayRef* array);
 
 // Sets `index` to the scalar index in input `input`.
@@ -46,13 +47,13 @@ absl::Span<const T> Values(tensorflow::OpKernelContext* ctx, int input) {
 // Passes the flow in input `input` on as output `output`, whatever it is.
 void ForwardFlow(tensorflow::OpKernelContext* ctx, int input, int output);
 
-// The flow that an array starts with: the scalar 0.0, where the op's device keeps its floats. Made
-// once a kernel and shared by all its calls.
+// The flow that an array starts with: the scalar 0.0, in the memory of the op's device. Made once
+// per kernel and shared by all its calls.
 class FirstFlow {
  public:
   explicit FirstFlow(tensorflow::OpKernelConstruction* ctx);
 
-  // Makes it output `output`.
+  // Sets output `output` to the flow.
   absl::Status Output(tensorflow::OpKernelContext* ctx, int output);
 
  private:

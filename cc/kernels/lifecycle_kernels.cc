@@ -13,10 +13,11 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
-// Where this call's arrays are listed. Not in the container of the step, as stock's are: the one of
-// eager calls, which `tf.function`s get too, is destroyed under running kernels when another thread
-// clears the eager context's caches. An array leaves its list when it dies, so that there is
-// nothing for the end of a step to clean up.
+// Where this call's arrays are listed. Stock lists its arrays in the container of the step. Eager
+// calls and `tf.function`s have one such container, which is destroyed under running kernels when
+// another thread clears the eager context's caches. An array here removes its entry when it is
+// destroyed, so the end of a step has nothing to clean up, and the container need not be the
+// step's.
 Place PlaceOf(OpKernelContext* ctx) {
   return {ctx->resource_manager(), ctx->device()->attributes().name(), "tensor_array_grad"};
 }
@@ -78,7 +79,7 @@ class SizeOp : public OpKernel {
   enum Outputs { kSize };
 };
 
-// Frees all elements now, whoever holds a handle.
+// Frees all elements now, even if there are more handles to the array.
 class CloseOp : public OpKernel {
  public:
   using OpKernel::OpKernel;

@@ -1,5 +1,5 @@
 // The TensorList ops that make a list or touch one element of it. None costs more than O(log n),
-// but for reading an unset element whose shape only other elements tell.
+// except reading an unset element whose shape has to be found from the other elements.
 
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
@@ -36,7 +36,7 @@ class EmptyListOp : public CheapListKernel {
   enum Inputs { kElementShape, kMaxNumElements };
 };
 
-// Reads the inputs of TensorListReserve, which ListAccumulate has too.
+// Reads and checks the inputs of TensorListReserve, which ListAccumulate has too.
 absl::Status ReservedList(OpKernelContext* ctx, int shape_input, int size_input,
                           PartialTensorShape* shape, int64_t* size) {
   TF_RETURN_IF_ERROR(ShapeFromTensor(ctx->input(shape_input), shape));
@@ -115,7 +115,8 @@ absl::Status OutputZeros(OpKernelContext* ctx, int output, const TensorShape& sh
   return FillZeros(ctx, zeros);
 }
 
-// Makes output `output` the element, if it has a shape of its own; else leaves `done` false.
+// Sets output `output` to the element and `done` to true if the element has a shape of its own;
+// else sets `done` to false.
 absl::Status OutputElement(OpKernelContext* ctx, int output, const ListElement& element,
                            bool* done) {
   *done = element.kind != ListElement::kUnset;
@@ -128,7 +129,7 @@ absl::Status OutputElement(OpKernelContext* ctx, int output, const ListElement& 
   return absl::OkStatus();
 }
 
-// Reads input `input`, the predicate of a conditional, a scalar.
+// Reads input `input`, the scalar predicate of a conditional.
 absl::Status GetPredicate(OpKernelContext* ctx, int input, bool* value) {
   const Tensor& predicate = ctx->input(input);
   if (predicate.dims() != 0) {
@@ -166,7 +167,7 @@ class GetItemOp : public CheapListKernel {
     PartialTensorShape partial;
     TF_RETURN_IF_ERROR(ElementShapeFromInput(ctx, list, kElementShape, &partial));
     if (!partial.IsFullyDefined()) {
-      // As TensorArray.read does: all elements that are set have one shape, then so has this one.
+      // As TensorArray.read does: if the other elements have one shape, this one has it too.
       ShapeMerger merger(partial);
       TF_RETURN_IF_ERROR(
           list.ForEach([&](int64_t, const Tensor& value) { return merger.Add(value.shape()); }));
@@ -305,8 +306,8 @@ class PopBackOp : public CheapListKernel {
   }
 };
 
-// Adds a list of one element to another; makes the checks of the reserve, the set and the sum that
-// it stands for, in their order.
+// Adds a list with one set element to another. Makes the checks of the TensorListReserve, the
+// TensorListSetItem and the AddN that it replaces, in that order.
 class AccumulateKernel : public CheapListKernel {
  public:
   using CheapListKernel::CheapListKernel;
@@ -314,7 +315,7 @@ class AccumulateKernel : public CheapListKernel {
  protected:
   enum Inputs { kList, kIndex, kItem, kFirstOfItsOwn };
 
-  // Adds the list of `size` elements of `shape` of which that at kIndex is kItem.
+  // Adds a list of `size` elements of `shape`, of which only that at input kIndex is set, to kItem.
   absl::Status Accumulate(OpKernelContext* ctx, PartialTensorShape shape, int64_t size) {
     int64_t index;
     TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));

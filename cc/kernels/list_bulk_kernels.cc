@@ -20,10 +20,9 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::Variant;
 
-// ---- reading
-// --------------------------------------------------------------------------------------
+// ---- reading --------------------------------------------------------------------------------
 
-// Packs elements of one shape behind each other into one tensor.
+// Packs elements of one shape one after the other into one tensor.
 class Packer {
  public:
   Packer(OpKernelContext* ctx, const TensorShape& element)
@@ -52,7 +51,7 @@ class Packer {
     return absl::OkStatus();
   }
 
-  // Zeros for `count` elements: one piece, however many.
+  // Adds zeros for `count` elements. Consecutive zeros are one piece.
   void AddUnset(int64_t count) {
     if (count == 0) return;
     if (pieces_.empty() || !pieces_.back().zeros()) pieces_.push_back({});
@@ -68,7 +67,7 @@ class Packer {
   std::vector<Piece> pieces_;
 };
 
-// [count] + element; InvalidArgument where a tensor cannot be that large.
+// Sets `out` to [count] + element. InvalidArgument if a tensor cannot be that large.
 absl::Status StackedShape(const TensorShape& element, int64_t count, TensorShape* out) {
   *out = element;
   if (out->InsertDimWithStatus(0, count).ok()) return absl::OkStatus();
@@ -205,8 +204,7 @@ class GatherOp : public ListKernel {
   }
 };
 
-// ---- many lists
-// ----------------------------------------------------------------------------------
+// ---- many lists -----------------------------------------------------------------------------
 
 class PushBackBatchOp : public ListKernel {
  public:

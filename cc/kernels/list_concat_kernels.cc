@@ -18,14 +18,15 @@ using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// An error where there was an empty dimension, and the product of the others overflows.
+// Sets `rest` to `shape` without its first dimension. An error if that dimension is 0 and the
+// product of the others overflows.
 absl::Status WithoutFirst(const TensorShape& shape, TensorShape* rest) {
   *rest = shape;
   return rest->RemoveDimWithStatus(0);
 }
 
-// Finds the shape that all rows have, and the length that unset elements have if all others share
-// one. `first` is -1 while it is unknown.
+// Finds the shape that all rows have, and the length of unset elements, which is that of the other
+// elements if they all have the same one. A length of -1 is unknown.
 class RowMerger {
  public:
   RowMerger(PartialTensorShape rest, int64_t first)
@@ -106,7 +107,8 @@ class ConcatOp : public ListKernel {
   enum Inputs { kList, kElementShape, kLeadingDims };
   enum Outputs { kTensor, kLengths };
 
-  // The list, the shape of an element but for its length, and its length or -1.
+  // Sets `list` to the input list, `rest` to the element shape without its first dimension, and
+  // `first` to that dimension, or -1 if it is unknown.
   absl::Status ReadInputs(OpKernelContext* ctx, InputList* list, PartialTensorShape* rest,
                           int64_t* first) {
     PartialTensorShape shape = element_shape_;
@@ -132,7 +134,7 @@ class ConcatOp : public ListKernel {
 
   absl::Status Concat(OpKernelContext* ctx, const ListVariant& list, const TensorShape& row,
                       int64_t first) {
-    // A list takes memory for what was set, and this names the length of every element.
+    // A list takes memory only for set elements, but this op outputs a length for every element.
     const int64_t bytes = list.size() * static_cast<int64_t>(sizeof(int64_t));
     if (bytes > tensorflow::port::AvailableRam()) {
       return absl::ResourceExhaustedError(absl::StrCat("Concat of a list with ", list.size(),
@@ -161,7 +163,7 @@ class ConcatOp : public ListKernel {
     return DeviceElementOps(ctx).Pack(pieces, out);
   }
 
-  // How many rows element `i` has.
+  // Sets `length` to the number of rows of element `i`.
   static absl::Status LengthOf(OpKernelContext* ctx, int64_t i, const ListElement& element,
                                const TensorShape& row, int64_t first, int64_t* length) {
     if (element.kind != ListElement::kUnset) {

@@ -24,7 +24,8 @@ namespace registration = tensorflow::variant_op_registry_fn_registration;
 
 namespace {
 
-// How many lists in lists this thread is adding: adding is recursive, and the stack has an end.
+// How deeply nested the lists are that this thread is adding. Adding nested lists is recursive, so
+// the depth has to be limited.
 thread_local int adding = 0;
 constexpr int kMostNestedSums = 1000;
 
@@ -47,8 +48,8 @@ absl::Status ZerosLikeList(OpKernelContext*, const ListVariant& list, ListVarian
   return ListVariant::ZerosLike(list, out);
 }
 
-// AddN and ZerosLike, whose kernels stay stock's, find these. A second copy of the library leaves
-// those of the first: TensorFlow would end the process if one were registered twice.
+// Registers the functions that stock's kernels of AddN and ZerosLike call for lists. A second copy
+// of the library keeps those of the first, because TensorFlow aborts on a second registration.
 bool RegisterAddAndZerosLike() {
   const auto list_type = tensorflow::TypeIndex::Make<ListVariant>();
   for (const char* device : {tensorflow::DEVICE_CPU, tensorflow::DEVICE_GPU}) {
@@ -67,8 +68,9 @@ bool RegisterAddAndZerosLike() {
 
 [[maybe_unused]] const bool registered = RegisterAddAndZerosLike();
 
-// Elements that are variants themselves, nested lists for example. TensorFlow's own functions for
-// this want the device as a type, which only CUDA compilers have for a GPU.
+// The functions below are for elements that are variants themselves, such as nested lists.
+// TensorFlow's own functions for this take the device as a type, which for a GPU only a CUDA
+// compiler has.
 
 absl::Status ZerosLikeVariant(OpKernelContext* ctx, const Variant& variant, Variant* out) {
   if (!OnGpu(ctx)) {
@@ -120,7 +122,8 @@ absl::Status GetList(OpKernelContext* ctx, int input, InputList* list) {
 }
 
 std::unique_ptr<Tensor> TakeVariant(OpKernelContext* ctx, int input, int output) {
-  // Asked with default attributes: a request for host memory is never forwarded on a CPU.
+  // The attributes are the default ones, because on a CPU a request for host memory is never
+  // forwarded.
   return ctx->forward_input(input, output, tensorflow::DT_VARIANT, TensorShape({}),
                             ctx->input_memory_type(input), tensorflow::AllocatorAttributes());
 }
@@ -226,7 +229,7 @@ absl::Status ShapeMerger::Add(const TensorShape& element) {
 
 absl::Status FillZeros(OpKernelContext* ctx, Tensor* out) {
   if (!tensorflow::DataTypeCanUseMemcpy(out->dtype())) return absl::OkStatus();
-  constexpr size_t kSmall = 4096;  // less than it takes to ask the pool
+  constexpr size_t kSmall = 4096;  // bytes that are filled sooner than the thread pool is asked
   if (out->TotalBytes() > kSmall || OnGpu(ctx)) return DeviceElementOps(ctx).Zero(out);
   if (out->TotalBytes() > 0) std::memset(out->data(), 0, out->TotalBytes());
   return absl::OkStatus();
@@ -284,7 +287,8 @@ absl::Status RowCutter::Start(OpKernelContext* ctx, const Tensor& tensor, const 
   return Spread(counts);
 }
 
-// Copies the parts, of counts[i] values, to where they are aligned, unless they are so already.
+// Copies the parts, of counts[i] values, to aligned places in a new tensor, unless all are aligned
+// already.
 absl::Status RowCutter::Spread(const std::vector<int64_t>& counts) {
   const int64_t grain = static_cast<int64_t>(tensorflow::Allocator::kAllocatorAlignment) /
                         tensorflow::DataTypeSize(values_.dtype());

@@ -13,7 +13,7 @@
 
 namespace tensor_array_grad {
 
-// The length of a list is an int32 in every op that tells it.
+// The largest length of a list: every op that outputs a length does so as an int32.
 inline constexpr int64_t kMaxListSize = std::numeric_limits<int32_t>::max();
 
 template <typename... Args>
@@ -21,7 +21,7 @@ absl::Status InvalidList(const Args&... args) {
   return absl::InvalidArgumentError(absl::StrCat(args...));
 }
 
-// A kernel over lists: a body that returns a Status, and the op's element_dtype where it has one.
+// A kernel over lists: a body that returns a Status, and the op's element_dtype if it has one.
 class ListKernel : public tensorflow::OpKernel {
  public:
   explicit ListKernel(tensorflow::OpKernelConstruction* ctx) : OpKernel(ctx) {
@@ -39,22 +39,22 @@ class ListKernel : public tensorflow::OpKernel {
   tensorflow::DataType element_dtype_ = tensorflow::DT_INVALID;
 };
 
-// The same for the ops that touch one element: the executor runs them where it stands, as handing
-// them to another thread takes longer than they do.
+// The same for the ops that touch one element: the executor runs them on its own thread, since
+// handing them to another thread takes longer than they do.
 class CheapListKernel : public ListKernel {
  public:
   using ListKernel::ListKernel;
   bool IsExpensive() override { return false; }
 };
 
-// A list that came in: the input's own value, or what a stock list was converted to.
+// A list in an input: the input's own value, or what a list of stock's was converted to.
 class InputList {
  public:
   const ListVariant& operator*() const { return *list_; }
   const ListVariant* operator->() const { return list_; }
   bool converted() const { return conversion_ != nullptr; }
 
-  // False unless `variant` holds a list of ours or of stock's.
+  // False unless `variant` holds a ListVariant or a list of stock's.
   bool Assign(const tensorflow::Variant& variant);
 
  private:
@@ -65,8 +65,8 @@ class InputList {
 // Sets `list` to the list in the scalar input `input`.
 absl::Status GetList(tensorflow::OpKernelContext* ctx, int input, InputList* list);
 
-// The scalar variant in input `input`, where nobody else can see it, so that it may become output
-// `output`; else null.
+// Takes the scalar variant in input `input`, to be changed and to become output `output`. Null if
+// another tensor shares its buffer.
 std::unique_ptr<tensorflow::Tensor> TakeVariant(tensorflow::OpKernelContext* ctx, int input,
                                                 int output);
 
@@ -76,7 +76,7 @@ std::unique_ptr<tensorflow::Tensor> TakeVariant(tensorflow::OpKernelContext* ctx
 absl::Status AllocateOutput(tensorflow::OpKernelContext* ctx, int output,
                             const tensorflow::TensorShape& shape, tensorflow::Tensor** tensor);
 
-// Makes output `output` hold `value`; `out`, where given, becomes its place there.
+// Makes output `output` hold `value`; sets `out`, if given, to the address of the value there.
 template <typename T>
 absl::Status OutputVariant(tensorflow::OpKernelContext* ctx, int output, T value,
                            T** out = nullptr) {
@@ -87,8 +87,9 @@ absl::Status OutputVariant(tensorflow::OpKernelContext* ctx, int output, T value
   return absl::OkStatus();
 }
 
-// Makes output `output` a list to be changed, equal to `list`, which input `input` holds. Where
-// nobody else can see the input it becomes the output, and `list` changes with it.
+// Makes output `output` a list equal to `list`, which input `input` holds, and sets `out` to it for
+// the caller to change. If no other tensor shares the input's buffer, the input becomes the output,
+// and `list` changes with it.
 absl::Status ForwardList(tensorflow::OpKernelContext* ctx, int input, const InputList& list,
                          int output, ListVariant** out);
 
@@ -98,24 +99,24 @@ absl::Status ForwardVariant(tensorflow::OpKernelContext* ctx, int input, const T
                             T** out) {
   std::unique_ptr<tensorflow::Tensor> own = TakeVariant(ctx, input, output);
   if (own == nullptr) return OutputVariant(ctx, output, value, out);
-  *out = const_cast<T*>(&value);  // it stands in *own, which nobody else sees
+  *out = const_cast<T*>(&value);  // it is stored in *own, whose buffer no other tensor shares
   ctx->set_output(output, std::move(*own));
   return absl::OkStatus();
 }
 
-// The only value of integer input `input`, which the op calls `name`.
+// Sets `value` to the only value of the int32 input `input`, which the op calls `name`.
 absl::Status GetInt(tensorflow::OpKernelContext* ctx, int input, absl::string_view name,
                     int64_t* value);
 
-// Reads an element_shape: a vector with -1 for unknown sizes, or the scalar -1.
+// Reads an element_shape: a vector with -1 for unknown sizes, or the scalar -1 for unknown rank.
 absl::Status ShapeFromTensor(const tensorflow::Tensor& tensor,
                              tensorflow::PartialTensorShape* shape);
 
-// The element_shape in input `input` merged with that of `list`.
+// Sets `shape` to the element_shape in input `input`, merged with that of `list`.
 absl::Status ElementShapeFromInput(tensorflow::OpKernelContext* ctx, const ListVariant& list,
                                    int input, tensorflow::PartialTensorShape* shape);
 
-// InvalidArgument where a list cannot have `size` elements.
+// InvalidArgument if a list cannot have `size` elements.
 absl::Status CheckSize(int64_t size);
 
 // InvalidArgument unless `item` can become element `size` of a list of `spec`, pushed by an op for
@@ -130,13 +131,13 @@ absl::Status CheckDtypes(tensorflow::DataType dtype, tensorflow::DataType list_d
 class ShapeMerger {
  public:
   explicit ShapeMerger(tensorflow::PartialTensorShape shape) : shape_(std::move(shape)) {}
-  // TensorFlow's error for incompatible shapes where `element` does not fit.
+  // Merges in `element`. TensorFlow's error for incompatible shapes if it does not fit.
   absl::Status Add(const tensorflow::TensorShape& element);
   const tensorflow::PartialTensorShape& shape() const { return shape_; }
 
  private:
   tensorflow::PartialTensorShape shape_;
-  tensorflow::TensorShape last_;  // the element that was merged last, when there was one
+  tensorflow::TensorShape last_;  // the shape that was merged last, if `any_`
   bool any_ = false;
 };
 
@@ -151,8 +152,9 @@ absl::Status ZerosLikeTensor(tensorflow::OpKernelContext* ctx, const tensorflow:
 absl::Status AddTensors(tensorflow::OpKernelContext* ctx, const tensorflow::Tensor& left,
                         const tensorflow::Tensor& right, tensorflow::Tensor* out);
 
-// Cuts a tensor into parts along its first dimension, each aligned as TensorFlow's kernels require:
-// views where they are so anyway, else copies. On a GPU all copies are made by one launch.
+// Cuts a tensor into parts along its first dimension, each aligned as TensorFlow's kernels require.
+// Parts that are aligned anyway are views; the others are copies. On a GPU one launch makes all
+// copies.
 class RowCutter {
  public:
   // Cuts `tensor` into parts of lengths[i] rows, or into its rows where `lengths` is null.
@@ -167,9 +169,9 @@ class RowCutter {
   absl::Status Spread(const std::vector<int64_t>& counts);
 
   tensorflow::OpKernelContext* ctx_ = nullptr;
-  tensorflow::Tensor values_;  // the tensor, or its parts with gaps between, that align them
+  tensorflow::Tensor values_;  // the tensor, or its parts with gaps that align them
   int64_t at_ = 0;             // where in `values_` the next part begins
-  int64_t grain_ = 1;          // parts begin at multiples of so many values
+  int64_t grain_ = 1;          // parts begin at multiples of this many values
 };
 
 }  // namespace tensor_array_grad

@@ -1,4 +1,4 @@
-// The TensorList ops that take a tensor apart into the elements of a list.
+// The TensorList ops that cut a tensor into the elements of a list.
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +14,7 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Sets `row` to the shape of one row of `tensor`, which an op takes apart.
+// Sets `row` to the shape of one row of `tensor`.
 absl::Status RowShape(const Tensor& tensor, TensorShape* row) {
   if (tensor.dims() == 0) {
     return InvalidList("Tensor must be at least a vector, but saw shape: ",
@@ -24,7 +24,7 @@ absl::Status RowShape(const Tensor& tensor, TensorShape* row) {
   return row->RemoveDimWithStatus(0);  // the row of a tensor without rows may be too large
 }
 
-// Reads and checks what the ops that make a list of rows have in common. `op` is for the message.
+// Reads and checks the inputs that all ops have that make a list of rows. `op` is for the message.
 absl::Status SpecOfRows(OpKernelContext* ctx, absl::string_view op, int tensor_input,
                         int shape_input, ListSpec* spec, TensorShape* row) {
   const Tensor& wanted = ctx->input(shape_input);
@@ -65,8 +65,8 @@ class FromTensorOp : public ListKernel {
   enum Inputs { kTensor, kElementShape };
 };
 
-// Checks the indices that a list of `size` elements (-1: as many as they need) is scattered to, and
-// sets `needed` to the length that they need.
+// Checks the indices of a scatter to a list of `size` elements (-1: as many as the indices need),
+// and sets `needed` to the length that the indices need.
 absl::Status CheckIndices(const Tensor& indices, int64_t size, int64_t* needed) {
   *needed = 0;
   const auto flat = indices.flat<int32_t>();

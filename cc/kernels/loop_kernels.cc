@@ -1,4 +1,5 @@
-// The kernel of RunLoop: prepares the loop once, and runs it or passes the variables on.
+// The kernel of RunLoop. The constructor prepares the loop. Each call runs the loop, or passes the
+// loop variables on to the stock loop.
 
 #include <algorithm>
 #include <memory>
@@ -27,12 +28,12 @@ Counter iterations("loops.iterations");
 Counter handed_back("loops.handed_back");
 Counter passed("loops.passed_by_for_a_trace");
 
-// Whether each op of the loop is to be seen: the stock loop shows them.
+// Whether a trace or a profiler is active. The stock loop then runs, since only it shows each op.
 bool IsTraced(OpKernelContext* ctx) {
   return ctx->stats_collector() != nullptr || tsl::profiler::TraceMe::Active();
 }
 
-// The threads that the executor has for kernels of one graph.
+// The number of threads that the executor has for kernels of one graph.
 int Threads(OpKernelContext* ctx) {
   const int cores = tensorflow::port::MaxParallelism();
   if (ctx->run_all_kernels_inline()) return 1;
@@ -72,7 +73,7 @@ class RunLoopOp : public tensorflow::OpKernel {
   }
 
  private:
-  // Whether this run is the stock loop's from the start.
+  // Whether the stock loop does all of this run.
   bool IsLeft(OpKernelContext* ctx) {
     if (IsTraced(ctx)) {
       passed.Add();
@@ -81,7 +82,7 @@ class RunLoopOp : public tensorflow::OpKernel {
     return loop_->hand_backs.LeaveRun();
   }
 
-  std::unique_ptr<Executable> loop_;  // null where it cannot run in one kernel
+  std::unique_ptr<Executable> loop_;  // null if the loop cannot run in one kernel
 };
 
 }  // namespace

@@ -18,10 +18,10 @@ using tensorflow::DataTypeString;
 
 namespace {
 
-// Above stock's 0: where both exist the runtime takes ours.
+// Above stock's 0, so that the runtime prefers this library's kernels.
 constexpr int kPriority = 1;
 
-// The caller owns these; a registrar takes them over.
+// The caller owns the result. Register gives it to a registrar, which takes it over.
 const tensorflow::KernelDef* CpuDef(const KernelSpec& kernel) {
   return tensorflow::KernelDefBuilder(kernel.op)
       .Device(tensorflow::DEVICE_CPU)
@@ -42,7 +42,7 @@ void Register(const KernelSpec& kernel, const tensorflow::KernelDef* def) {
   tensorflow::kernel_factory::OpKernelRegistrar(def, kernel.op, kernel.create);
 }
 
-// Registers the whole table, or nothing where that would break the process.
+// Registers the whole table, or nothing if Decide refuses.
 Activation RegisterAll() {
   const Activation activation = Decide(LookAround(), ThisBuild());
   if (!activation.active) {

@@ -13,18 +13,20 @@
 
 namespace tensor_array_grad {
 
-// The dtypes that an op is served for on a GPU: those that stock has there, as a graph's placement
-// depends on it. `attribute` tells a node's dtype; an op without it is served whatever it holds.
+// The dtypes for which an op has a GPU kernel: those that stock has there, because the placement of
+// a graph depends on them. `attribute` names the op's dtype attribute; if it is null, the kernel is
+// registered for every dtype.
 struct GpuTypes {
   const char* attribute = nullptr;
   std::vector<tensorflow::DataType> types;
 };
-// What stock's V3 kernels on a GPU add up, and what some of them serve beside.
+// The dtypes that stock's V3 kernels add on a GPU, and `also`, which some of them serve besides.
 GpuTypes GpuNumbers(const char* attribute, std::vector<tensorflow::DataType> also = {});
-// What stock's TensorList kernels on a GPU serve: these, int32, int64 and bool.
+// The dtypes of stock's TensorList kernels on a GPU: those of GpuNumbers, int32, int64, bool, and
+// `also`.
 GpuTypes GpuElements(std::vector<tensorflow::DataType> also = {});
 
-// One row of the registration table: a kernel of ours for one op, on CPU and on GPU.
+// One row of the registration table: the kernel for one op, on CPU and on GPU.
 struct KernelSpec {
   const char* op;
   tensorflow::OpKernel* (*create)(tensorflow::OpKernelConstruction*);
@@ -35,13 +37,14 @@ struct KernelSpec {
 };
 using KernelTable = std::vector<KernelSpec>;
 
-// The count of calls of our kernels for `op`, "kernels.<op>": the proof that ours ran.
+// The counter "kernels.<op>": calls of this library's kernel for `op`. It proves that this kernel
+// ran.
 Counter& KernelCalls(const std::string& op);
 
 // Wraps `Kernel`: counts calls and turns std::bad_alloc, which would end the process, into
-// RESOURCE_EXHAUSTED. Memory for values is asked of TensorFlow's allocators and fails as a Status;
-// memory for everything else is asked of operator new and fails as an exception. What the library
-// keeps between calls is unchanged after either.
+// RESOURCE_EXHAUSTED. Memory for values comes from TensorFlow's allocators, which fail with a
+// Status; memory for everything else comes from operator new, which fails with an exception. What
+// the library keeps between calls is unchanged after either.
 template <typename Kernel>
 class Counted : public Kernel {
  public:
@@ -77,15 +80,15 @@ KernelTable AccessKernels();         // Write, Read
 KernelTable GatherScatterKernels();  // Gather, Scatter
 KernelTable ConcatSplitKernels();    // Concat, Split
 KernelTable ListAccessKernels();     // TensorList ops that touch one element, ListAccumulate
-KernelTable AccumulatorKernels();    // the lists that a loop fills for its gradient, as one
-KernelTable ListBulkKernels();       // those that read many elements or change many lists
-KernelTable ListScatterKernels();    // those that take a tensor apart
+KernelTable AccumulatorKernels();    // stacks of values: pack, push and pop
+KernelTable ListBulkKernels();       // TensorList ops that read many elements or change many lists
+KernelTable ListScatterKernels();    // TensorList ops that cut a tensor into elements
 KernelTable ListConcatKernels();     // TensorListConcat, ConcatV2, Split
 KernelTable LoopKernels();           // RunLoop
 KernelTable SliceSumKernels();       // sums with gradients of slices
 
 // Every kernel of the library. Kernels are generic in dtype and device, so a row is one
-// registration a device.
+// registration per device.
 KernelTable AllKernels();
 
 }  // namespace tensor_array_grad

@@ -1,6 +1,8 @@
-// The ops that SliceSumRule puts in the place of a sum with gradients of slices: AddSlices adds
-// them to the parts that they belong to (slice_adder.h), where stock adds tensors of the whole
-// size. The others bring it those that conditionals choose from.
+// The kernels of the ops with which SliceSumRule replaces a sum with gradients of slices. Stock
+// adds tensors of the whole size; AddSlices adds each gradient to the part that it belongs to
+// (slice_adder.h). SliceGradients and LastRowOfZeros are for gradients in branches of conditionals:
+// SliceGradients outputs the gradients of a branch in a variant that AddSlices reads, and
+// LastRowOfZeros replaces the zeros that TensorFlow makes in the other branch for a gather.
 
 #include <algorithm>
 #include <cstring>
@@ -50,8 +52,8 @@ class AddSlicesOp : public tensorflow::OpKernel {
   }
 
  private:
-  // Makes output 0, which begins as input 0: in its buffer where nothing else holds that, else in a
-  // copy.
+  // Makes output 0 with the values of input 0: in the input's buffer if no other tensor shares it,
+  // else in a copy.
   static absl::Status Begin(OpKernelContext* ctx, Tensor** sum) {
     const Tensor& before = ctx->input(0);
     int forwarded = -1;

@@ -24,7 +24,7 @@ absl::Status DeviceCopy(const Accumulators& from, Accumulators* to,
   return Accumulators::Copy(from, copy, to);
 }
 
-// As in list_variant.cc: a second copy of the library finds all of this there.
+// As in list_variant.cc: in a second copy of the library these are already registered.
 bool RegisterDecodeAndCopies() {
   if (tensorflow::UnaryVariantOpRegistry::Global()->GetDecodeFn(Accumulators::kTypeName) !=
       nullptr) {
@@ -42,7 +42,7 @@ bool RegisterDecodeAndCopies() {
 [[maybe_unused]] const bool registered = RegisterDecodeAndCopies();
 
 // What Encode writes. metadata: varints {format, number of lists, size}. tensors: an empty list of
-// each spec, then the rows from the last.
+// each spec, then the values of the rows, the last row first.
 constexpr uint64_t kFormat = 1;
 
 // The spec of the empty list that `tensor` holds; false if it holds something else.
@@ -89,7 +89,7 @@ void Accumulators::Push(AccumulatorRow::Values row) {
 AccumulatorRow::Values Accumulators::Pop() {
   AccumulatorRow* const last = top_;
   const absl::Span<const Tensor> held = last->values();
-  // First, as it may throw: nothing has changed until then.
+  // First, because this may throw: nothing has changed yet.
   AccumulatorRow::Values values =
       last->IsUnique() ? last->Take() : AccumulatorRow::Values(held.begin(), held.end());
   top_ = last->below();
@@ -109,7 +109,7 @@ absl::Status Accumulators::Copy(const Accumulators& from, const CopyFunction& co
   copied.specs_ = from.specs_;
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
     AccumulatorRow::Values values;
-    values.reserve((*row)->values().size());  // a copy may be under way: none may move
+    values.reserve((*row)->values().size());  // copies may be in progress: no value may move
     for (const Tensor& value : (*row)->values()) {
       values.emplace_back(value.dtype());
       TF_RETURN_IF_ERROR(copy(value, &values.back()));

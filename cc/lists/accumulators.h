@@ -18,23 +18,25 @@
 
 namespace tensor_array_grad {
 
-// A tensor for each of several lists. Never changes while two hold it.
+// One row of a stack of values: a tensor for each of several lists, and a reference to the row
+// below. Never changes while it has more than one reference.
 class AccumulatorRow final : public Shareable {
  public:
   using Values = absl::InlinedVector<tensorflow::Tensor, 8>;
 
-  // A row of these values, which are moved from, above `below`, which may be null. The row takes
+  // Makes a row of `values`, which are moved from, above `below`, which may be null. The row takes
   // over the caller's reference to `below`. Throws std::bad_alloc, having taken nothing.
   static AccumulatorRow* New(absl::Span<tensorflow::Tensor> values, AccumulatorRow* below);
 
-  // Gives a reference back. Frees what is below with it, in a loop: rows are as many as steps.
+  // Drops a reference. Frees the rows below in a loop, not by recursion, since there is a row per
+  // iteration of the forward loop.
   void Unref();
 
   AccumulatorRow* below() const { return below_; }
   absl::Span<const tensorflow::Tensor> values() const {
     return const_cast<AccumulatorRow*>(this)->places();
   }
-  // Moves the values out. Requires: unique, and given up next.
+  // Moves the values out. Requires: unique, and the caller drops the reference next.
   Values Take() {
     return Values(std::make_move_iterator(places().begin()),
                   std::make_move_iterator(places().end()));
@@ -44,7 +46,7 @@ class AccumulatorRow final : public Shareable {
   AccumulatorRow(int count, AccumulatorRow* below) : count_(count), below_(below) {}
   ~AccumulatorRow() = default;
 
-  // The values are stored right behind the row, in the same block.
+  // The values are stored right after the row, in the same block.
   absl::Span<tensorflow::Tensor> places() {
     return {reinterpret_cast<tensorflow::Tensor*>(this + 1), static_cast<size_t>(count_)};
   }
@@ -56,12 +58,13 @@ class AccumulatorRow final : public Shareable {
 static_assert(sizeof(AccumulatorRow) % alignof(tensorflow::Tensor) == 0,
               "the values are stored right behind the row");
 
-// Lists that grow and shrink together, an element each at a time: what a loop keeps of its steps
-// for its gradient. A push makes one row for all of them, and there is no tree.
+// A stack of values: several lists that grow and shrink together, by one element each. A forward
+// loop pushes the values of each iteration that its backward loop needs. A push makes one row for
+// all lists; there is no tree as in PersistentList.
 //
-// A value: a stack of rows that its versions share, so copying is O(1). As thread-safe as a
-// ListVariant, and stands in a Variant without an allocation, too. Nobody reads it but
-// the ops that push and pop.
+// A value type. Versions of a stack share their rows, so copying is O(1). As thread-safe as a
+// ListVariant, and also stored in a Variant without an allocation. Only the ops that push and pop
+// read it.
 class Accumulators {
  public:
   static constexpr char kTypeName[] = "tensor_array_grad::Accumulators";
@@ -91,23 +94,24 @@ class Accumulators {
   const std::vector<ListSpec>& specs() const { return *specs_; }
   int64_t size() const { return size_; }
 
-  // Adds a row. Requires: a value for each list, of its dtype. Throws std::bad_alloc, as Pop, Copy
-  // and Decode do; no accumulators have changed then.
+  // Pushes a row. Requires: a value for each list, of its dtype. Throws std::bad_alloc, as Pop,
+  // Copy and Decode do; nothing has changed then.
   void Push(AccumulatorRow::Values row);
   // Removes the last row and returns it. Requires: size() > 0.
   AccumulatorRow::Values Pop();
 
   using CopyFunction =
       std::function<absl::Status(const tensorflow::Tensor& from, tensorflow::Tensor* to)>;
-  // Sets `to` to `from` with every value copied to another device, from the oldest row on; the
-  // copies may end later. On error `to` is unchanged. O(values).
+  // Sets `to` to `from` with every value copied to another device by `copy`, from the oldest row
+  // on. A copy may end after `copy` has returned. On error `to` is unchanged. O(values).
   static absl::Status Copy(const Accumulators& from, const CopyFunction& copy, Accumulators* to);
 
-  // What a variant must have. The runtime folds empty accumulators to constants, which it encodes.
+  // Required of a type in a Variant. Encode has to work, because the runtime folds empty
+  // accumulators to constants and serialises those.
   std::string TypeName() const { return kTypeName; }
   std::string DebugString() const { return "Accumulators"; }
   void Encode(tensorflow::VariantTensorData* data) const;
-  // False, and these unchanged, for data that no Encode wrote.
+  // False, with this unchanged, for data that Encode did not write.
   bool Decode(const tensorflow::VariantTensorData& data);
 
  private:
@@ -118,7 +122,7 @@ class Accumulators {
 
 }  // namespace tensor_array_grad
 
-// As for ListVariant: without hashing the type's name at every Variant::get<Accumulators>().
+// As for ListVariant: does not hash the type's name at every Variant::get<Accumulators>().
 template <>
 inline tensorflow::TypeIndex tensorflow::TypeIndex::Make<tensor_array_grad::Accumulators>() {
   static const char* const name = typeid(tensor_array_grad::Accumulators).name();

@@ -24,7 +24,7 @@ Accumulators Two() { return Accumulators({{DT_FLOAT, {}, -1}, {DT_INT32, {}, -1}
 
 AccumulatorRow::Values Row(int i) { return {Tensor(static_cast<float>(i)), Tensor(10 * i)}; }
 
-// Pops all that is left: the values of the second list.
+// Pops all rows and returns the values of the second list.
 std::vector<int> Drained(Accumulators all) {
   std::vector<int> values;
   while (all.size() > 0) values.push_back(all.Pop()[1].scalar<int>()());

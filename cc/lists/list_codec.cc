@@ -44,11 +44,11 @@ bool ZerosOfVariant(const Variant& variant, Variant* out) {
   return status.ok();
 }
 
-// Makes the tensors of zeros of one list. Elements of one shape in a row share a tensor.
+// Makes the tensors of zeros of one list. Consecutive elements of one shape share a tensor.
 class Zeros {
  public:
-  // Sets `out` to zeros like `like`, or to no tensor where they are not known here.
-  // ResourceExhausted, without a message, where memory is short.
+  // Sets `out` to zeros like `like`, or to a DT_INVALID tensor if only a kernel can make them.
+  // ResourceExhausted, without a message, if memory is short.
   absl::Status Like(const Tensor& like, Tensor* out) {
     const bool variants = like.dtype() == tensorflow::DT_VARIANT;
     if (variants || last_.dtype() != like.dtype() || last_.shape() != like.shape()) {
@@ -73,7 +73,7 @@ class Zeros {
   Tensor last_{tensorflow::DT_INVALID};
 };
 
-// Adds the elements that stock would have set to `data`, and their indices to `set`.
+// Adds to `data` the elements that a list of stock's would have set, and to `set` their indices.
 absl::Status AddElements(const ListVariant& list, VariantTensorData* data,
                          std::vector<int64_t>* set) {
   Zeros zeros;
@@ -160,8 +160,8 @@ class Decoder {
           index >= static_cast<uint64_t>(size)) {
         return false;
       }
-      // As many tensors as elements that are set, so that none is missing before this one, unless
-      // more unset elements follow than there is room for.
+      // Elements [next, index) are set and take a tensor each. Valid data has a tensor for each set
+      // element; too few are left only if the list of unset indices is wrong.
       if (static_cast<int64_t>(index) - next > data_.tensors_size() - tensor) return false;
       set_before(static_cast<int64_t>(index));
     }
@@ -201,11 +201,11 @@ class Decoder {
     return true;
   }
 
-  absl::string_view rest_;  // what of the metadata is not read yet
+  absl::string_view rest_;  // the metadata that is not read yet
   const VariantTensorData& data_;
 };
 
-// What TensorFlow calls with the proto of a list, which becomes the list.
+// The decoder that TensorFlow calls. Replaces the proto of a list in `variant` by the list.
 bool DecodeVariant(Variant* variant) {
   auto* const proto = variant->get<tensorflow::VariantTensorDataProto>();
   if (proto == nullptr) return false;

@@ -6,9 +6,9 @@
 
 namespace tensor_array_grad {
 
-// How a list leaves the process and comes back: in tensors that are serialised, in files, in
-// messages to other processes. The format is stock's, under stock's type name, so that a process
-// without this library reads what one with it wrote, and the reverse:
+// The serialised form of a list, in files and in messages to other processes. The format is
+// stock's, under stock's type name, so that a process without this library reads what one with it
+// wrote, and the reverse:
 //
 //   metadata: varints {number of unset elements, their indices, dtype, max_num_elements}, then the
 //             serialised TensorShapeProto of the element shape
@@ -16,25 +16,25 @@ namespace tensor_array_grad {
 
 // Writes `list` to `data`. Any thread may call this.
 //
-// An element that reads as zeros like another list's is written as a tensor of zeros, as stock's
-// lists hold one; as an unset element where its variants are of a type whose zeros only a kernel
-// can make. Elements are shared with `data`, not copied.
+// An element that reads as zeros of another element's shape is written as a tensor of zeros, which
+// is what a list of stock's would hold. If it consists of variants whose zeros only a kernel can
+// make, it is written as an unset element. Set elements are shared with `data`, not copied.
 //
-// A list that cannot be written (memory is short, or 2**29 elements are unset, whose indices are
-// more than a proto holds) cannot be reported: TensorFlow's callers take no status. Then `data`
-// gets the type name kUnwritten, which nothing decodes, so that its reader gets an error and not
-// another list; and the log of this process says why.
+// The write fails if memory is short, or if more than 2**29 elements are unset, whose indices do
+// not fit in a proto. This cannot be returned as an error, since TensorFlow's callers take no
+// status. Instead, `data` gets the type name kUnwritten, for which there is no decoder, so that
+// reading it is an error and does not yield another list. The log of this process has the reason.
 void EncodeList(const ListVariant& list, tensorflow::VariantTensorData* data);
 inline constexpr char kUnwritten[] = "unwritten list";  // short: std::string allocates nothing
 
 // Reads a list that this library or stock wrote. False, and `list` unchanged, for anything else.
 bool DecodeList(const tensorflow::VariantTensorData& data, ListVariant* list);
 
-// Has TensorFlow decode lists to a ListVariant instead of a tensorflow::TensorList.
+// Makes TensorFlow decode lists to a ListVariant instead of a tensorflow::TensorList.
 //
-// Requires: stock's list kernels are replaced, since they do not know ListVariant. Without this a
-// list from elsewhere would be converted by each op that reads it, and stock's AddN, which adds
-// variants of one type only, would refuse to add it to one that was made here.
+// Requires: stock's list kernels are replaced, since they do not know ListVariant. Without this
+// function, each op that reads a decoded list would convert all of it, and stock's AddN, which adds
+// variants of one type only, would refuse to add it to a ListVariant.
 void DecodeListsAsOurs();
 
 }  // namespace tensor_array_grad

@@ -41,7 +41,7 @@ Tensor Boxed(Variant variant) {
   return tensor;
 }
 
-// What stock would have for `list`, if none of its elements are zeros like another list's.
+// The list of stock's that is equal to `list`, if none of its elements is kZeros.
 tensorflow::TensorList StockOf(const ListVariant& list) {
   tensorflow::TensorList stock;
   stock.element_dtype = list.dtype();
@@ -75,7 +75,8 @@ bool ReadByUs(const std::string& bytes, ListVariant* list) {
   return data.ParseFromString(bytes) && list->Decode(data);
 }
 
-// Through the proto and TensorFlow's registry, as files and messages to other processes go.
+// Serialises `tensor` and reads it back through the proto and TensorFlow's registry, as is done for
+// files and for messages to other processes.
 bool RoundTrip(const Tensor& tensor, Tensor* back) {
   tensorflow::TensorProto proto;
   tensor.AsProtoField(&proto);
@@ -95,7 +96,7 @@ std::vector<DataType> AllDtypes() {
   return all;
 }
 
-// An element of any dtype, whose bytes are not all the same where it has bytes.
+// An element of any dtype. If it consists of bytes, they are not all the same.
 Tensor ElementOf(DataType dtype) {
   if (dtype == DT_VARIANT) return Boxed(ListVariant({DT_FLOAT, {2}, -1}, 3));
   Tensor element(dtype, {2});
@@ -252,7 +253,7 @@ TEST(ListCodecTest, ListsWhoseZerosFindNoMemoryAreReadByNothing) {
   EXPECT_EQ(data.tensors_size(), 0);
 }
 
-// Metadata of a list: these numbers, then `rest`.
+// Metadata of a list: the numbers as varints, then `rest`.
 std::string Metadata(std::initializer_list<uint64_t> numbers, const std::string& rest = "") {
   std::string metadata;
   for (uint64_t number : numbers) {

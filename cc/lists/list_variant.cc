@@ -30,8 +30,8 @@ absl::Status DeviceCopy(const ListVariant& from, ListVariant* to,
   return ListVariant::Copy(from, copy_one, to);
 }
 
-// A second copy of the library finds these there. TensorFlow would end the process if they were
-// registered twice; REGISTER_UNARY_VARIANT_* cannot ask first.
+// In a second copy of the library these are already registered. TensorFlow aborts on a second
+// registration, and REGISTER_UNARY_VARIANT_* has no check for it.
 bool RegisterCopies() {
   const auto list_type = tensorflow::TypeIndex::Make<ListVariant>();
   for (auto direction :
@@ -47,7 +47,7 @@ bool RegisterCopies() {
 
 [[maybe_unused]] const bool registered = RegisterCopies();
 
-// Merges what two lists of zeros are like; either will do where both know.
+// Merges the `zeros_` of two lists. Where both have a tensor, either would do.
 absl::Status KeepFirst(const Tensor& a, const Tensor&, Tensor* out) {
   *out = a;
   return absl::OkStatus();

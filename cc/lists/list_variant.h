@@ -20,9 +20,9 @@
 
 namespace tensor_array_grad {
 
-// What every version of a list has in common; shared between them.
+// The properties that all versions of a list have in common. Versions share one ListSpec.
 struct ListSpec {
-  // Whether a list of `size` elements takes `item` as its next one.
+  // Whether `item` can be pushed to a list of `size` elements.
   bool Takes(const tensorflow::Tensor& item, int64_t size) const {
     constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
     return item.dtype() == dtype && shape.IsCompatibleWith(item.shape()) &&
@@ -34,8 +34,8 @@ struct ListSpec {
   int32_t max_num_elements = -1;         // -1: no bound
 };
 
-// What a reader finds at an index: the element's own tensor, zeros of the shape of `tensor`, or
-// nothing, which is zeros of a shape that the reader must know.
+// An element as a reader sees it. kSet: `tensor` is the element. kZeros: the element reads as zeros
+// like `tensor`. kUnset: it reads as zeros of a shape that the reader has to supply.
 struct ListElement {
   enum Kind { kUnset, kSet, kZeros };
   Kind kind = kUnset;
@@ -44,13 +44,14 @@ struct ListElement {
 
 // The value in the scalar variant tensor that is a TensorList: a persistent list and its spec.
 //
-// A value as PersistentList is, and as thread-safe. Small enough to stand in a Variant without an
-// allocation. Lists of one another's versions share their spec.
+// A value type like PersistentList, and as thread-safe. Small enough to be stored in a Variant
+// without an allocation. Versions of one list share their spec.
 //
-// Whatever changes or makes a list throws std::bad_alloc, and every list is unchanged then.
+// Methods that change or make a list throw std::bad_alloc; every list is unchanged then.
 //
-// A list of zeros whose element shapes cannot be told from the spec (unknown dimensions, nested
-// lists) remembers the list that it was made like, and reads as zeros of those elements' shapes.
+// A list of zeros may have element shapes that the spec does not determine (unknown dimensions,
+// nested lists). Such a list keeps the elements of the list that it was made like, and reads as
+// zeros of their shapes.
 class ListVariant {
  public:
   // tensorflow::TensorList's: lists are written in stock's format, see list_codec.h.
@@ -73,7 +74,7 @@ class ListVariant {
   int32_t max_num_elements() const { return spec_->max_num_elements; }
   int64_t size() const { return items_.size(); }
 
-  // Requires: 0 <= index < size(). The pointer lives until this list changes.
+  // Requires: 0 <= index < size(). The pointer is valid until this list changes.
   ListElement Get(int64_t index) const {
     if (const tensorflow::Tensor* set = items_.Find(index)) return {ListElement::kSet, set};
     if (zeros_.all_unset()) return {};
@@ -103,27 +104,28 @@ class ListVariant {
   absl::Status ForEach(PersistentList::Visitor visit) const;
   // The same for those that are set.
   absl::Status ForEachSet(PersistentList::Visitor visit) const { return items_.ForEach(visit); }
-  // Whether some elements read as zeros like another list's.
+  // Whether some elements read as zeros of a kept shape (kZeros).
   bool has_zeros() const { return !zeros_.all_unset(); }
 
-  // InvalidArgument unless a list of `other` and `size` can be added to this one; `shape`, which
-  // may be other.shape, becomes the sum's.
+  // InvalidArgument unless a list with the spec `other` and `size` elements can be added to this
+  // one. Sets `shape`, which may be other.shape itself, to the element shape of the sum.
   absl::Status CheckAddable(const ListSpec& other, int64_t size,
                             tensorflow::PartialTensorShape* shape) const;
-  // Lets unset elements read as zeros where those of `zeros` do. Requires: CheckAddable.
+  // Makes unset elements read as zeros where those of `zeros` do. Requires: CheckAddable.
   absl::Status AddZeros(const ListVariant& zeros);
-  // out = a + b, with `add` for the elements that both have set. InvalidArgument when dtypes,
+  // out = a + b, with `add` for the elements that are set in both. InvalidArgument when dtypes,
   // shapes or sizes differ.
   static absl::Status Add(const ListVariant& a, const ListVariant& b, PersistentList::Combiner add,
                           ListVariant* out);
   // A list of zeros of the same spec and size; O(1). InvalidArgument when elements of a dtype
   // without zeros are set.
   static absl::Status ZerosLike(const ListVariant& list, ListVariant* out);
-  // The same list with each tensor replaced by copy(tensor, where to put it). The place does not
-  // move afterwards: `copy` may still fill it when it has returned, as copies to a device do.
+  // Sets `out` to the same list with each tensor replaced: copy(tensor, place) writes the new one
+  // to `place`. The place does not move, so that a copy to a device may end after `copy` has
+  // returned.
   static absl::Status Copy(const ListVariant& list, PersistentList::Changer copy, ListVariant* out);
 
-  // What a variant must have; list_codec.h says what the last two do.
+  // Required of a type in a Variant. list_codec.h describes the last two.
   std::string TypeName() const { return kTypeName; }
   std::string DebugString() const { return "TensorList"; }
   void Encode(tensorflow::VariantTensorData* data) const;
@@ -132,12 +134,12 @@ class ListVariant {
  private:
   std::shared_ptr<const ListSpec> spec_;
   PersistentList items_;
-  PersistentList zeros_;  // what unset elements are like; all unset in most lists
+  PersistentList zeros_;  // tensors whose shapes unset elements have; all unset in most lists
 };
 
 }  // namespace tensor_array_grad
 
-// The same index as the generic function makes, which hashes the type's name at every
+// Makes the same index as the generic function, which hashes the type's name at every
 // Variant::get<ListVariant>().
 template <>
 inline tensorflow::TypeIndex tensorflow::TypeIndex::Make<tensor_array_grad::ListVariant>() {

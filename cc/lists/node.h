@@ -12,29 +12,29 @@
 
 namespace tensor_array_grad {
 
-// The reference count that elements and nodes share. Born with one reference; no virtual functions,
-// so that a leaf of one element is 24 bytes.
+// The reference count of elements and nodes. Starts with one reference. No virtual functions, so
+// that a leaf of one element is 24 bytes.
 class Shareable {
  public:
   Shareable(const Shareable&) = delete;
   Shareable& operator=(const Shareable&) = delete;
 
   void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
-  // Whether the caller's reference is the only one. Then nobody else can obtain another.
+  // Whether the caller's reference is the only one. If so, no other thread can obtain one.
   bool IsUnique() const { return references_.load(std::memory_order_acquire) == 1; }
 
  protected:
   Shareable() = default;
   ~Shareable() = default;
 
-  // Gives a reference back; true when it was the last.
+  // Drops a reference; true if it was the last.
   bool Drop() { return references_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
  private:
   std::atomic<int32_t> references_{1};
 };
 
-// A reference to an element or node that is given back when it goes, also when an allocation
+// An owned reference to an element or node. The destructor drops it, also when an allocation
 // throws.
 struct GiveReferenceBack {
   template <typename Shared>
@@ -45,7 +45,7 @@ struct GiveReferenceBack {
 template <typename Shared>
 using Reference = std::unique_ptr<Shared, GiveReferenceBack>;
 
-// A tensor that many versions of a list hold at once. Never changes once it is in a node.
+// A tensor that many versions of a list share. Never changes once it is in a node.
 class SharedElement final : public Shareable, public InBlock {
  public:
   explicit SharedElement(tensorflow::Tensor tensor) : value(std::move(tensor)) {}
@@ -68,18 +68,17 @@ class SharedElement final : public Shareable, public InBlock {
 //                  .-----'  '-----.     (index >> 5 * level) & 31
 //     level 1     node           node
 //                  |         .---'  '---.
-//     level 0     leaf      leaf      leaf    the children of leaves are Elements
+//     level 0     leaf      leaf      leaf    the children of leaves are SharedElements
 //
-// A node owns one reference to each child. It may be changed only by someone who holds the single
-// reference to it and reached it through nodes that are unique too; everyone else sees a value that
-// never changes. Reading is thread-safe.
+// A node owns one reference to each child. Only a unique node that was reached through unique nodes
+// may be changed. All other nodes are immutable. Reading is thread-safe.
 class alignas(void*) Node final : public Shareable {
  public:
   static constexpr int kBits = 5;
   static constexpr int kFanout = 1 << kBits;
 
-  // An empty node with room for `capacity` children. Throws std::bad_alloc, as all three that make
-  // nodes do; CopyOf and Grow have changed nothing then.
+  // An empty node with room for `capacity` children. New, CopyOf and Grow throw std::bad_alloc, and
+  // have changed nothing then.
   static Node* New(int level, int capacity);
   // A node with the same children (a reference to each) and room for `capacity` of them.
   static Node* CopyOf(const Node& node, int capacity);
@@ -107,7 +106,8 @@ class alignas(void*) Node final : public Shareable {
   // Removes the children in slots >= `slot`. Requires: unique.
   void Truncate(int slot);
 
-  // Moves the children of `old` (unique, freed) to a node with more room.
+  // Moves the children of `old` to a new node with more room and frees `old`. Requires: `old`
+  // unique.
   static Node* Grow(Node* old);
 
  private:
@@ -121,7 +121,7 @@ class alignas(void*) Node final : public Shareable {
   Shareable* child(int slot) const {
     return has(slot) ? const_cast<Node*>(this)->children()[Rank(slot)] : nullptr;
   }
-  // The children stand right behind the node, in the order of their slots.
+  // The children are stored right after the node, in the order of their slots.
   Shareable** children() { return reinterpret_cast<Shareable**>(this + 1); }
   void UnrefChild(Shareable* child) const;
 

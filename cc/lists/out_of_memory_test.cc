@@ -1,5 +1,5 @@
-// Each operation of the lists with memory that runs out at each of its allocations: std::bad_alloc,
-// lists that have not changed, and a second call that succeeds.
+// Lets memory run out at each allocation of each operation of the lists. Expects std::bad_alloc,
+// unchanged lists, and success of a second call.
 
 #include <cstdint>
 #include <memory>
@@ -43,7 +43,7 @@ absl::Status Count(int64_t index, Tensor* out) {
   return absl::OkStatus();
 }
 
-// A list of `size` elements, of which those at `set` are their index.
+// A list of `size` elements. The elements at the indices in `set` are set to their index.
 PersistentList Sparse(int64_t size, const std::vector<int64_t>& set) {
   PersistentList list(size);
   for (const int64_t index : set) list.Set(index, Scalar(index));
@@ -56,7 +56,7 @@ PersistentList Full(int64_t size) {
   return list;
 }
 
-// All elements by Find, and a walk over the tree that finds no other.
+// All elements, read by Find. Checks that a walk over the tree finds the same ones.
 Model Contents(const PersistentList& list) {
   Model contents;
   int64_t set = 0;
@@ -121,7 +121,7 @@ TEST(OutOfMemoryTest, SetIsDoneOrChangesNothing) {
 TEST(OutOfMemoryTest, ResizeDropsElementsOrNone) {
   for (const int64_t size : {1, 31, 32, 33, 40, 1024, 1050}) {
     const auto resize = [size](PersistentList& list) { list.Resize(size); };
-    // A list without copies shrinks without memory; one with them needs some for each path.
+    // A list that shares no nodes shrinks without memory; one that does needs some for the path.
     AtEachAllocation([&](FailingMemory& memory) {
       PersistentList mine = Full(1100);
       const PersistentList copy = mine;
@@ -178,7 +178,7 @@ ListVariant ListOf(PersistentList items) {
   return ListVariant({tensorflow::DT_INT64, PartialTensorShape(), -1}, std::move(items));
 }
 
-// Zeros like elements of unknown shape, with one element that is set.
+// A list of zeros like elements of unknown shape, with one element that is set.
 ListVariant WithZeros() {
   ListVariant list;
   EXPECT_OK(ListVariant::ZerosLike(ListOf(Full(40)), &list));
@@ -250,7 +250,7 @@ TEST(OutOfMemoryTest, VariantIsDecodedOrUnchanged) {
       }
     }
     if (n > 0) {
-      EXPECT_EQ(LiveAllocations(), live);  // the log keeps some at the first failure
+      EXPECT_EQ(LiveAllocations(), live);  // the first log message keeps some memory
     }
     live = LiveAllocations();
   }
@@ -273,7 +273,7 @@ TEST(OutOfMemoryTest, StockListIsConvertedOrLeft) {
   });
 }
 
-// Lists of lists are given up without recursion, for which a vector is needed; it may be missing.
+// Nested lists are freed without recursion by means of a vector, for which there may be no memory.
 TEST(OutOfMemoryTest, NestedListsAreFreedWithoutMemory) {
   for (const bool warm_up : {true, false}) {
     const int64_t before = LiveAllocations();

@@ -27,7 +27,7 @@ int LevelFor(int64_t index) {
   return level;
 }
 
-// Calls use(slot) for each child that `node` has, in order.
+// Calls use(slot) for each bit that is set in `present`, the lowest first.
 template <typename Use>
 void ForEachSlot(uint32_t present, Use use) {
   for (; present != 0; present &= present - 1) use(__builtin_ctz(present));
@@ -37,10 +37,10 @@ Reference<Node> NewNode(int level, int capacity) {
   return Reference<Node>(Node::New(level, capacity));
 }
 
-// The functions below throw std::bad_alloc. What they are given is then a valid tree with the same
-// elements: a link is changed only when what it shall lead to is complete.
+// The functions below throw std::bad_alloc. The tree that they work on is then still valid, with
+// the same elements: a link is changed only after the node that it will point to is complete.
 
-// Puts nodes above `*root` until the tree is `level` tall.
+// Puts nodes above `*root` until the root is at `level`.
 void Lift(int level, Node** root) {
   while ((*root)->level() < level) {
     Node* const above = Node::New((*root)->level() + 1, 1);
@@ -49,8 +49,8 @@ void Lift(int level, Node** root) {
   }
 }
 
-// Makes `link`, the root's or one of a node's, lead to a node that may be changed: the same where
-// no other list has it, else a copy.
+// Makes `link`, a pointer to the root or a child link, point to a node that may be changed, and
+// returns it: the same node if it is unique, else a copy with room for `room` more children.
 template <typename Link>
 Node* Own(Link& link, int room) {
   Node* const node = static_cast<Node*>(link);
@@ -71,7 +71,7 @@ Node* OwnWithRoom(Link& link, int slot) {
   return node;
 }
 
-// The same for all nodes on the path to `index`, as far as there are any.
+// Calls Own for all nodes on the path to `index`, as far as it exists.
 void OwnPath(int64_t index, Node** root) {
   Node* node = Own(*root, 0);
   for (int level = node->level(); level > 0; --level) {
@@ -81,8 +81,8 @@ void OwnPath(int64_t index, Node** root) {
   }
 }
 
-// A tree of `level` in which only `index` is set. Complete before it is linked to: an empty node in
-// a tree would count as an element.
+// A tree of `level` in which only `index` is set. Made before it is linked into another tree, which
+// must not contain an empty node: the tree of a list without set elements has no root.
 Reference<Node> TreeOf(int64_t index, int level, Reference<SharedElement> element) {
   Reference<Node> tree = NewNode(0, 1);
   tree->Insert(SlotOf(index, 0), element.release());
@@ -102,8 +102,8 @@ int64_t HighestIndex(const Node* node) {
   }
 }
 
-// Drops the elements from `keep` on and says whether any is left. Allocates nothing. Requires:
-// 0 < keep, within the node's span; the path to keep - 1 may be changed.
+// Removes the elements from `keep` on; true if any is left. Allocates nothing.
+// Requires: 0 < keep, within the node's span; the nodes on the path to keep - 1 are unique.
 bool Cut(Node* node, int64_t keep) {
   const int last = SlotOf(keep - 1, node->level());
   node->Truncate(last + 1);
@@ -129,7 +129,7 @@ int64_t Visit(const Node& node, int64_t base, PersistentList::Visitor visit, abs
   return visited;
 }
 
-// Maps what `status` lets it; the result has no meaning unless `status` is still ok.
+// Maps the elements until a call fails. The result is meaningful only if `status` is still ok.
 Reference<Node> MapNode(const Node& node, PersistentList::Changer change, absl::Status* status) {
   Reference<Node> mapped = NewNode(node.level(), node.count());
   ForEachSlot(node.present(), [&](int slot) {
@@ -146,7 +146,7 @@ Reference<Node> MapNode(const Node& node, PersistentList::Changer change, absl::
   return mapped;
 }
 
-// The union of two nodes of one level. As MapNode in errors.
+// The union of two nodes of one level. Errors as in MapNode.
 Reference<Node> MergeNodes(const Node& a, const Node& b, PersistentList::Combiner combine,
                            absl::Status* status) {
   Reference<Node> merged = NewNode(a.level(), __builtin_popcount(a.present() | b.present()));
@@ -169,7 +169,7 @@ Reference<Node> MergeNodes(const Node& a, const Node& b, PersistentList::Combine
   return merged;
 }
 
-// Nodes of one level on their way into the level above.
+// The nodes of one level, not yet linked into the level above.
 using Row = std::vector<Reference<Node>>;
 
 // The level above `row`.
@@ -259,7 +259,7 @@ void PersistentList::Append(const PersistentList& tail) {
     *this = tail;
     return;
   }
-  PersistentList joined = *this;  // as memory may run out half way; `tail` may be this list
+  PersistentList joined = *this;  // memory may run out half way, and `tail` may be this list
   joined.size_ += tail.size_;
   absl::Status status;
   if (tail.root_ != nullptr) {

@@ -13,9 +13,9 @@ namespace tensor_array_grad {
 
 // A list of tensors that is cheap to copy, to change in one place and to add up.
 //
-// A value: copying is O(1) and copies are independent. Underneath, copies share an immutable tree
-// of 32-way nodes; a change copies the nodes on one path, or changes them in place when no other
-// list can see them. An element that was never set takes no room and counts as zero.
+// A value type: copying is O(1) and copies are independent. Internally, copies share an immutable
+// tree of 32-way nodes; a change copies the nodes on one path, or changes them in place if no other
+// list shares them. An element that was never set takes no memory and counts as zero.
 //
 // As thread-safe as a std::vector: any number of readers, or one writer, of one object; objects
 // that share nodes need no lock. Knows no dtype, element shape or device.
@@ -54,7 +54,7 @@ class PersistentList {
   // Whether no element is set.
   bool all_unset() const { return root_ == nullptr; }
 
-  // Element `index`, or nullptr when it is not set. Lives until this list changes.
+  // Element `index`, or nullptr when it is not set. Valid until this list changes.
   // Requires: 0 <= index < size().
   const tensorflow::Tensor* Find(int64_t index) const {
     const SharedElement* const found = FindElement(index);
@@ -67,21 +67,22 @@ class PersistentList {
   // Grows with unset elements, or drops the elements from `size` on.
   void Resize(int64_t size);
 
-  // Sets all elements of `tail` behind the present ones. O(elements set in tail, log size).
+  // Appends the elements of `tail`, set and unset. O(elements set in tail, log size).
   void Append(const PersistentList& tail);
 
   // Calls `visit` for each element that is set, by rising index, until one call fails.
   using Visitor = absl::FunctionRef<absl::Status(int64_t index, const tensorflow::Tensor& value)>;
   absl::Status ForEach(Visitor visit) const;
 
-  // A list of the same size in which each set element is replaced by what `change` makes of it.
-  // The place given to `change` does not move afterwards.
+  // A list of the same size in which each set element is replaced by what `change` makes of it. The
+  // tensor `out` of `change` does not move afterwards.
   using Changer =
       absl::FunctionRef<absl::Status(const tensorflow::Tensor& value, tensorflow::Tensor* out)>;
   absl::Status Map(Changer change, PersistentList* out) const;
 
-  // The union of two lists of one size: what is set in one of them only is shared with it, what is
-  // set in both becomes combine(in a, in b). On error `out` is unchanged.
+  // The union of two lists of equal size. An element that is set in one list only is shared with
+  // that list; one that is set in both becomes combine(the one in a, the one in b). On error `out`
+  // is unchanged.
   using Combiner = absl::FunctionRef<absl::Status(
       const tensorflow::Tensor& a, const tensorflow::Tensor& b, tensorflow::Tensor* out)>;
   static absl::Status Merge(const PersistentList& a, const PersistentList& b, Combiner combine,

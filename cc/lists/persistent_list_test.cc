@@ -246,8 +246,8 @@ TEST(PersistentListTest, AddingOneElementListsTouchesOnlyTheirPaths) {
   EXPECT_EQ(ValueOf(*sum.Find(kSize - 1)), kSize - 1);
 }
 
-// A few versions of lists, each beside a plain vector, changed at random: every version must go on
-// holding what its vector holds, whatever is done to those it shares nodes with.
+// A few versions of lists, each with a plain vector as its model, changed at random. Each version
+// must always be equal to its vector, whatever happens to the versions that it shares nodes with.
 class RandomVersions {
  public:
   explicit RandomVersions(uint32_t seed) : random_(seed), lists_(8), models_(8) {}

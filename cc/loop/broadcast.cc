@@ -8,7 +8,7 @@ using tensorflow::TensorShape;
 
 namespace {
 
-// The size of dimension `d` of `rank`, where missing dimensions in front have size one.
+// The size of dimension `d` after `shape` was padded to `rank` dimensions with ones in front.
 int64_t SizeAt(const TensorShape& shape, int d, int rank) {
   const int own = d - (rank - shape.dims());
   return own < 0 ? 1 : shape.dim_size(own);
@@ -28,7 +28,7 @@ bool Broadcast::Read(std::initializer_list<const TensorShape*> operands) {
     rank = std::max(rank, shape->dims());
   }
   if (rank > kMostDims) return false;
-  shape_ = *longest;  // in nearly all cases: no shape is built
+  shape_ = *longest;  // right in nearly all cases, and no shape is built
   bool is_longest = longest->dims() == rank;
   int64_t sizes[kMostDims];
   for (int d = 0; d < rank; ++d) {

@@ -8,30 +8,35 @@
 
 namespace tensor_array_grad {
 
-// Which element of each operand an element of the result is computed from, where shapes are
-// stretched to each other as NumPy does: a dimension of size one repeats its only element.
+// Maps the elements of a broadcast result to the elements of the operands. Shapes are broadcast as
+// in NumPy: a dimension of size one repeats its only element. An operand is *stretched* in a
+// dimension if its size there is one and the result's is not.
 //
-// Neighbouring dimensions in which the same operands are stretched count as one, and the elements
-// of the last one are a run. [5, 4, 8] and [5, 1, 1] have five runs of 32: each takes 32 elements
-// that follow each other from the first operand, and one of the second operand 32 times.
+// Neighbouring dimensions in which the same operands are stretched are merged into one. A *run* is
+// the elements of the result along the last merged dimension. [5, 4, 8] and [5, 1, 1] give five
+// runs of 32 elements: each run reads 32 consecutive elements of the first operand and one element
+// of the second operand 32 times.
 class Broadcast {
  public:
   static constexpr int kMostOperands = 3, kMostDims = 8;
 
-  // False if the shapes do not go together, a shape has no elements or more than kMostDims
-  // dimensions. Requires: one to kMostOperands shapes.
+  // Computes the mapping for these shapes. Returns false if they cannot be broadcast together, or
+  // if a shape has no elements or more than kMostDims dimensions. Requires: one to kMostOperands
+  // shapes.
   bool Read(std::initializer_list<const tensorflow::TensorShape*> operands);
 
-  // Of the result. Requires, as all below: Read.
+  // Shape and number of elements of the result. Requires, as do all methods below: Read returned
+  // true.
   const tensorflow::TensorShape& shape() const { return shape_; }
   int64_t elements() const { return elements_; }
 
-  // Elements of a run of the result.
+  // The number of elements in a run.
   int64_t run() const { return sizes_[dims_ - 1]; }
-  // Whether `operand` has one element for a whole run.
+  // True if a run reads a single element of `operand`.
   bool repeats(int operand) const { return steps_[operand][dims_ - 1] == 0; }
 
-  // Calls use(at) for each run of the result, in order; it begins with element at[i] of operand i.
+  // Calls use(at) for each run of the result, in order. The run reads operand i from element at[i]
+  // on.
   template <typename Use>
   void ForEachRun(Use use) const {
     int64_t at[kMostOperands] = {}, index[kMostDims] = {};
@@ -57,7 +62,7 @@ class Broadcast {
   int dims_ = 0;
   int64_t sizes_[kMostDims];
   int64_t steps_[kMostOperands][kMostDims];  // in elements of the operand; 0 where it is stretched
-  uint32_t stretched_[kMostDims];            // bit i: operand i
+  uint32_t stretched_[kMostDims];            // bit i: operand i is stretched
 };
 
 }  // namespace tensor_array_grad

@@ -14,7 +14,7 @@ namespace {
 using tensorflow::TensorShape;
 using testing::ElementsAre;
 
-// The elements of operand `operand` that the result's are computed from, in order.
+// The elements of operand `operand` that ForEachRun gives for the elements of the result, in order.
 std::vector<int64_t> ElementsOf(const Broadcast& broadcast, int operand) {
   std::vector<int64_t> elements;
   broadcast.ForEachRun([&](const int64_t* at) {
@@ -53,7 +53,8 @@ TEST(BroadcastTest, OtherShapesAreNotRead) {
   EXPECT_FALSE(broadcast.Read({&nine, &two}));
 }
 
-// Each operand's element by the definition: its index is the result's, or 0 where it is stretched.
+// The operand's element by definition: in each dimension the index of the result, or 0 where the
+// operand is stretched.
 int64_t ElementAt(int64_t element, const TensorShape& result, const TensorShape& operand) {
   int64_t found = 0, step = 1;
   for (int d = result.dims() - 1, own = operand.dims() - 1; own >= 0; --d, --own) {

@@ -24,12 +24,12 @@ namespace {
 using tensorflow::Edge;
 using tensorflow::Node;
 
-// Loops with constants of more bytes than this in all are left: RunLoop holds two copies of them,
-// in its attribute and in registers, besides the stock loop's.
+// A loop whose constants have more bytes than this in total is left to the executor: RunLoop holds
+// two copies of them, in its attribute and in registers, in addition to the stock loop's.
 constexpr int64_t kMostConstantBytes = 16 << 20;
 
-// What `node` reads or waits for within its frame and iteration; an Exit of a loop inside stands
-// for all that enters that loop.
+// The nodes that `node` reads or waits for within its frame and iteration. For an Exit of an inner
+// loop these are all inputs of that loop.
 std::vector<Node*> InputsWithin(const Node& node,
                                 const std::unordered_map<const Node*, const Frame*>& loop_of_exit) {
   std::vector<Node*> inputs;
@@ -47,7 +47,7 @@ std::vector<Node*> InputsWithin(const Node& node,
   return inputs;
 }
 
-// What all frames of one program share while it is made.
+// The state that all frames of one program share while it is compiled.
 class Compiler {
  public:
   absl::StatusOr<Program> Compile(const Frame& frame) {
@@ -76,7 +76,7 @@ class Compiler {
   int64_t constant_bytes_ = 0;
 };
 
-// Compiles one frame, and those inside of it first.
+// Compiles one frame. An inner loop is compiled when its turn comes in the order of the frame.
 class FrameCompiler {
  public:
   FrameCompiler(const Frame& frame, bool outermost, Compiler* shared)
@@ -96,8 +96,8 @@ class FrameCompiler {
     if (taken_ < 0) return Left("odd frame", *loop_cond_);
     flags_.assign(liveness_->size(), -1);
     FindCondition();
-    // The condition as a whole comes first, as it runs first: a Branch that it shares with the body
-    // must be its own.
+    // The condition is compiled before the body because it runs first: if both need the same
+    // kBranch, it must be in the condition.
     for (const bool in_condition : {true, false}) {
       for (const Item& item : *order) {
         if (IsInCondition(item) != in_condition) continue;
@@ -122,7 +122,8 @@ class FrameCompiler {
     return absl::OkStatus();
   }
 
-  // A variable's Enter is read by one Merge alone, a constant's by anything.
+  // The Enter of a variable may have one reader, its Merge. The Enter of a constant may have any
+  // readers but a Merge.
   absl::Status AddEnter(const Node& enter) {
     if (IsRefType(enter.input_type(0)) || IsRefType(enter.output_type(0))) {
       return Left("ref type", enter);
@@ -161,7 +162,8 @@ class FrameCompiler {
     return outermost_ ? shared_.registers_.at({&enter, 0}) : shared_.RegisterOf(InputOf(enter, 0));
   }
 
-  // What the NextIteration of a loop's Merge reads, or no node if the Merge is none of a loop's.
+  // Returns what the NextIteration of a loop variable's Merge reads. Returns no node for any other
+  // Merge, and if the Merge's second output is read.
   Source BackInput(const Node& merge) const {
     if (merge.num_inputs() != 2) return {nullptr, 0};
     Node* next = nullptr;
@@ -175,7 +177,7 @@ class FrameCompiler {
     return next == nullptr ? Source{nullptr, 0} : InputOf(*next, 0);
   }
 
-  // The nodes and loops on which LoopCond depends.
+  // Finds the nodes and inner loops on which LoopCond depends.
   void FindCondition() {
     std::unordered_map<const Node*, const Frame*> loop_of_exit;
     for (const Frame* child : frame_.children) {
@@ -218,7 +220,7 @@ class FrameCompiler {
       if (Has(when, taken_)) return Left("odd frame", node);
       if (outermost_) TF_RETURN_IF_ERROR(CheckCondition(node));
     } else if (!Has(when, taken_) && !outermost_ && node.op_def().is_stateful()) {
-      // The executor runs it in the iteration that is not taken as well.
+      // The executor also runs it once more, when LoopCond is false.
       return Left("side effects outside of the body", node);
     }
     current_ = in_condition ? &code_->condition : &code_->body;
@@ -228,8 +230,9 @@ class FrameCompiler {
     return absl::OkStatus();
   }
 
-  // Records the instructions that `node` waits for: by control edges where it has an instruction of
-  // its own, and by any edge where it has none and others may wait for it.
+  // Records the instructions that `node` waits for. If it has an instruction of its own, only
+  // control edges count, because its registers show what it reads. If it has none (`vanished`), all
+  // edges count, and a node that waits for it waits for these instructions.
   void NoteWaits(const Node& node, bool vanished) {
     std::set<int> waits;
     for (const Edge* edge : node.in_edges()) {
@@ -261,7 +264,8 @@ class FrameCompiler {
     return absl::OkStatus();
   }
 
-  // A constant is in its register from the start; its readers' guards say when it counts.
+  // A constant is in its register before the loop starts. The guards of its readers say when it is
+  // read.
   absl::Status AddConstant(const Node& node) {
     const tensorflow::TensorProto* proto;
     ConstantRegister constant;
@@ -274,7 +278,8 @@ class FrameCompiler {
     return absl::OkStatus();
   }
 
-  // The outputs are the input's register; the flags of the predicate are set once.
+  // All outputs have the register of the input. Only the first Switch by a predicate has a kBranch,
+  // which sets the predicate's flags.
   absl::Status AddSwitch(const Node& node) {
     for (int side = 0; side < node.num_outputs(); ++side) {
       shared_.registers_[{&node, side}] = shared_.RegisterOf(InputOf(node, 0));
@@ -286,7 +291,7 @@ class FrameCompiler {
     branch.action = Instruction::kBranch;
     for (int side = 0; side < node.num_outputs(); ++side) {
       const int id = liveness_->Find(predicate, side, node.num_outputs());
-      if (flags_[id] >= 0) return absl::OkStatus();  // by a Switch before this one
+      if (flags_[id] >= 0) return absl::OkStatus();  // an earlier Switch has it
       branch.sides.push_back(flags_[id] = shared_.NewFlag());
     }
     branch.node = shared_.NodeIndex(&node);
@@ -325,7 +330,7 @@ class FrameCompiler {
     Add(std::move(kernel), liveness_->OfNode(node));
   }
 
-  // A register for an output, or -1 where nothing reads it.
+  // A register for an output, or -1 if nothing reads it.
   int Output(const Node& node, int slot) {
     const bool read = std::any_of(
         node.out_edges().begin(), node.out_edges().end(),
@@ -380,7 +385,8 @@ class FrameCompiler {
     return absl::OkStatus();
   }
 
-  // An Exit of this frame passes on the variable; the outermost loop's are the stock loop's.
+  // An Exit of an inner loop passes on its variable. The Exits of the outermost loop belong to the
+  // stock loop.
   absl::Status AddExit(const Node& exit) {
     if (outermost_) return absl::OkStatus();
     const Source from = CopiedFrom(InputOf(exit, 0));
@@ -398,7 +404,7 @@ class FrameCompiler {
     return std::binary_search(when.begin(), when.end(), id);
   }
 
-  // The conditions within an iteration that is taken.
+  // `when` without LoopCond=1, which is true whenever the body runs.
   Conditions Inside(const Conditions& when) const {
     Conditions inside = when;
     inside.erase(std::remove(inside.begin(), inside.end(), taken_), inside.end());
@@ -464,7 +470,7 @@ class FrameCompiler {
   std::vector<int> flags_;           // by condition
   std::unordered_set<const Node*> merges_, in_condition_;
   std::unordered_set<const Frame*> loops_in_condition_;
-  std::vector<std::pair<Source, int>> next_;  // what becomes which variable
+  std::vector<std::pair<Source, int>> next_;  // new value and register of each variable
   std::vector<Instruction>* current_ = nullptr;
   std::unordered_map<const Node*, std::vector<int>> instructions_behind_;  // as Instruction::after
   std::vector<Conditions> condition_when_, body_when_;                     // by instruction
@@ -473,7 +479,7 @@ class FrameCompiler {
 absl::Status Compiler::CompileFrame(const Frame& frame, int* loop) {
   const size_t index = program_.loops.size();
   program_.loops.emplace_back();
-  LoopCode code;  // apart: frames inside add to program_.loops
+  LoopCode code;  // not in place: inner frames add to program_.loops
   TF_RETURN_IF_ERROR(FrameCompiler(frame, loop == nullptr, this).Compile(&code));
   program_.loops[index] = std::move(code);
   if (loop != nullptr) *loop = static_cast<int>(index);
@@ -485,7 +491,7 @@ absl::Status Compiler::CompileFrame(const Frame& frame, int* loop) {
 absl::StatusOr<Program> Compile(const Frame& frame) {
   try {
     return Compiler().Compile(frame);
-  } catch (const std::out_of_range&) {  // a node reads what no node of a proper frame computes
+  } catch (const std::out_of_range&) {  // a node reads what no node of a valid frame computes
     return absl::FailedPreconditionError(absl::StrCat("odd frame: '", frame.name, "'"));
   }
 }

@@ -7,11 +7,16 @@
 
 namespace tensor_array_grad {
 
-// The program of `frame`, an outermost loop to be run in one kernel. O(n log n) for n nodes, but
-// O(k^2) for the k readers of one value.
+// Compiles `frame`, an outermost loop, into a program that runs it in one kernel.
 //
-// The code ends before the iteration that is not taken; the stock loop behind the op runs that one.
-// FailedPrecondition, "reason: detail", where the loop must be left to the executor.
+// The program stops when the condition is false. The stock loop, which comes after RunLoop in the
+// graph, then evaluates the condition again and runs the nodes that TensorFlow runs when LoopCond
+// is false.
+//
+// O(n log n) for n nodes, plus O(k^2) for k readers of one value, up to 64 readers (readers.cc).
+// InOrder (readers.h) is at worst cubic in the loop's variables.
+//
+// Returns FailedPrecondition, "reason: detail", if the loop must be left to the executor.
 absl::StatusOr<Program> Compile(const Frame& frame);
 
 }  // namespace tensor_array_grad

@@ -23,7 +23,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-// The loop i over 0 and the constants limit and step in 1 and 2; tests add to its body.
+// The loop i: its variable is in register 0, its constants limit and step are in 1 and 2. Tests add
+// to its body.
 class ProgramTest : public testing::Test, protected FramesUnderTest {
  protected:
   ProgramTest() {
@@ -34,7 +35,7 @@ class ProgramTest : public testing::Test, protected FramesUnderTest {
     AddCounter("i", "zero", "ten", "step");
   }
 
-  // The program of i; compiled at the first call.
+  // The program of the loop i, which the first call compiles.
   const Program& program() {
     if (!program_.loops.empty()) return program_;
     absl::StatusOr<Program> made = Compile(FrameNamed("i"));
@@ -53,7 +54,7 @@ class ProgramTest : public testing::Test, protected FramesUnderTest {
     AddVariableOf("i", name, type, start, name + "_switch:1");
   }
 
-  // The variable p and a Switch by it of i; `taken` is on its side 1.
+  // Adds the variable p and a Switch of i by p. The node `taken` reads side 1.
   void AddBranch() {
     AddInvariantOf("p", DT_BOOL, "p0");
     AddUnary("s", "Switch", DT_INT32, {"i_switch:1", "p_switch:1"});
@@ -105,8 +106,8 @@ TEST_F(ProgramTest, BranchesAreGuardedAndMerged) {
   AddBranch();
   AddMerge("merged", DT_INT32, {"s", "taken"});
   Named("i_next").set_input(0, "merged");
-  // 0 i, 1 limit, 2 step, 3 p; the taken side reads i for the last time on its path, as does the
-  // Merge on the other; i_plus goes to nothing.
+  // Registers: 0 i, 1 limit, 2 step, 3 p. If p holds, `taken` is the last reader of i; if not, the
+  // Merge is. No node reads i_plus.
   EXPECT_EQ(Text(),
             "condition:\n"
             "  i_less 0 1 -> 4\n"
@@ -236,7 +237,7 @@ TEST_F(ProgramTest, SwapOfTwoVariablesGoesThroughAThirdRegister) {
   AddVariableOf("i", "x", DT_INT32, "x0", "y_switch:1");
   AddVariableOf("i", "y", DT_INT32, "y0", "x_switch:1");
   const LoopCode& code = program().loops[0];
-  // i, and three moves for the swap.
+  // One move for i and three for the swap.
   ASSERT_THAT(code.next, SizeIs(4));
   std::vector<std::string> values(program().registers);
   const int x = code.variables[1], y = code.variables[2];
@@ -301,7 +302,8 @@ TEST_F(ProgramTest, WhatLoopCondOnlyWaitsForIsInTheConditionToo) {
 }
 
 TEST_F(ProgramTest, BranchByWhatBothConditionAndBodyReadIsInTheCondition) {
-  // A conditional in the condition and one of constants only in the body, by the constant p.
+  // A conditional in the condition and another one in the body, both by the constant p. The one in
+  // the body reads only constants.
   AddConstantOf("i", "p", DT_BOOL, "p0");
   AddUnary("body_s", "Switch", DT_INT32, {"i_one", "p"});
   AddUnary("body_taken", "Neg", DT_INT32, {"body_s:1"});

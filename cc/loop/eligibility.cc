@@ -16,9 +16,9 @@ using tensorflow::Node;
 
 using Ops = std::unordered_set<std::string>;
 
-// Ops with side effects whose state lies in resources, files or the terminal: calling them from
-// another kernel object makes no difference. Any other op with side effects is not known well
-// enough: it may wait for another op, or keep its state in its kernel (the random ops).
+// Stateful ops whose state is in resources, files or the terminal, so that it makes no difference
+// which kernel object runs them. Any other stateful op is left to the executor: it may wait for
+// another op, or keep its state in its kernel as the random ops do.
 bool MayHaveItsSideEffects(const std::string& op) {
   static const auto* const exact = new Ops{"Assert",
                                            "AssignAddVariableOp",
@@ -71,7 +71,7 @@ bool MayHaveItsSideEffects(const std::string& op) {
          (absl::StartsWith(op, "Write") && absl::EndsWith(op, "Summary"));
 }
 
-// Of those, what may run once more.
+// Those of them that may run once more without being noticed.
 bool OnlyLooks(const std::string& op) {
   static const auto* const ops = new Ops{"Assert",
                                          "CheckNumerics",
@@ -93,8 +93,8 @@ bool OnlyLooks(const std::string& op) {
   return ops->count(op) != 0;
 }
 
-// Kernels that may end after Compute has returned, of ops without side effects: those with side
-// effects are not among the known ones.
+// Ops without side effects whose kernels may finish after Compute has returned. Those with side
+// effects need no entry: MayHaveItsSideEffects does not list them.
 bool EndsLater(const std::string& op) {
   static const auto* const ops = new Ops{
       "Batch",          "BatchFunction",    "PartitionedCall", "StatelessCase", "StatelessIf",

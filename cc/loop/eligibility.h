@@ -7,19 +7,21 @@
 
 namespace tensor_array_grad {
 
-// FailedPrecondition, "reason: detail": a loop is left to TensorFlow's executor.
+// Returns a FailedPrecondition error "reason: detail" that names `node`. It means that the loop is
+// left to TensorFlow's executor.
 absl::Status Left(absl::string_view reason, const tensorflow::Node& node);
 
-// The reason in what Left and others returned: the text before the colon.
+// Returns the reason in such an error: the text before the colon.
 absl::string_view ReasonOf(const absl::Status& left);
 
-// Whether a kernel of `node` can be called from a loop that runs in one kernel: it works on values
-// of this device only, ends before Compute returns, does not wait for other ops, and keeps no state
-// of its own that the same node in the stock loop would not see.
+// OK if a loop that runs in one kernel can call a kernel of `node`. The node works on values of
+// this device only, finishes before Compute returns and does not wait for other ops. It keeps no
+// state in its kernel, because the same node in the stock loop has another kernel object, which
+// would not see that state.
 absl::Status CheckNode(const tensorflow::Node& node);
 
-// Whether running `node` once more than the program says cannot be noticed. The stock loop behind
-// the op evaluates the condition again.
+// OK if it cannot be observed that `node` runs once more than the user's loop asks for. The nodes
+// of the condition do: after RunLoop, the stock loop evaluates the condition again.
 absl::Status CheckCondition(const tensorflow::Node& node);
 
 }  // namespace tensor_array_grad

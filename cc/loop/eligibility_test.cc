@@ -22,7 +22,7 @@ using tensorflow::DT_FLOAT;
 using tensorflow::DT_INT32;
 using tensorflow::DT_RESOURCE;
 
-// The loop i; tests add what it is left for.
+// The loop i. Tests add nodes because of which it is left to the executor.
 class LeftTest : public testing::Test, protected FramesUnderTest {
  protected:
   LeftTest() {
@@ -43,7 +43,7 @@ class LeftTest : public testing::Test, protected FramesUnderTest {
     EXPECT_EQ(status.message(), message);
   }
 
-  // The resource that `name` reads enters the loop as a constant.
+  // Lets a resource enter the loop as the constant `resource`.
   void AddResource() { AddConstantOf("i", "resource", DT_RESOURCE, "variable"); }
 
   void AddAssignment(const std::string& name, const std::string& resource,
@@ -51,14 +51,13 @@ class LeftTest : public testing::Test, protected FramesUnderTest {
     Set(Add(name, "AssignAddVariableOp", {resource, value}), "dtype", DT_INT32);
   }
 
-  // A loop `name` inside of i that starts as `start`.
+  // Adds a loop `name` inside i; `start` is the first value of its variable.
   void AddInner(const std::string& name, const std::string& start) {
     AddCounter(name, start, "i_limit", "i_one");
   }
 };
 
 // ---- kernels
-// -------------------------------------------------------------------------------------
 
 TEST_F(LeftTest, NothingIsOddAboutACounter) { ExpectCompiles(); }
 
@@ -148,8 +147,7 @@ TEST_F(LeftTest, KernelOfAnInnerLoop) {
   ExpectLeft("private state or unknown side effects: random (RandomUniformInt)");
 }
 
-// ---- the condition, which runs once more
-// ---------------------------------------------------------
+// ---- the condition, which the stock loop evaluates once more
 
 TEST_F(LeftTest, ConditionWithSideEffects) {
   AddResource();
@@ -204,7 +202,6 @@ TEST_F(LeftTest, SideEffectsOutsideOfAnInnerBody) {
 }
 
 // ---- liveness
-// ------------------------------------------------------------------------------------
 
 TEST_F(LeftTest, VariableThatMayBeDead) {
   AddVariableOf("i", "p", DT_BOOL, "p0", "p_switch:1");
@@ -221,8 +218,7 @@ TEST_F(LeftTest, InnerLoopWhoseInputsMayBeDeadApart) {
   ExpectLeft("inputs may be dead apart: frame 'j'");
 }
 
-// ---- frames that no while loop has
-// ---------------------------------------------------------------
+// ---- frames that tf.while_loop does not make
 
 TEST_F(LeftTest, FrameWithoutLoopCond) {
   AddConstantOf("straight", "enters", DT_INT32, "x0");
@@ -306,9 +302,8 @@ TEST_F(LeftTest, LoopThatRunsInIterationsOfAnInnerLoopThatAreNotTaken) {
 }
 
 // ---- constants
-// -----------------------------------------------------------------------------------
 
-// A proto that describes `elements` floats with one.
+// A proto of `elements` floats that stores only one of them.
 tensorflow::TensorProto Repeated(int64_t elements) {
   tensorflow::TensorProto proto;
   proto.set_dtype(DT_FLOAT);

@@ -21,7 +21,8 @@ using tensorflow::Graph;
 using tensorflow::Node;
 using tensorflow::OpKernelConstruction;
 
-// The stacks of TF1's gradients are asynchronous for the sake of GPUs; on a CPU they end inline.
+// The stack ops of TF1's gradients have asynchronous kernels because of GPUs. On a CPU they finish
+// before Compute returns.
 bool EndsInline(const Node& node) {
   return node.type_string() == "StackPushV2" || node.type_string() == "StackPopV2";
 }
@@ -110,7 +111,7 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
   TF_RETURN_IF_ERROR(NumberArguments(loop, executable.get()));
   executable->pooled_device = NewPooledDevice(ctx->device());
   for (Node* node : executable->graph->op_nodes()) {
-    if (node->IsConstant()) node->ClearAttr("value");  // it is in a register
+    if (node->IsConstant()) node->ClearAttr("value");  // its value is in a register
   }
   (void)TryGetNodeAttr(loop.enters.front()->attrs(), "parallel_iterations",
                        &executable->parallel_iterations);

@@ -16,28 +16,29 @@ namespace tensor_array_grad {
 
 // What one node of a program needs at run time.
 struct NodeKernel {
-  std::unique_ptr<tensorflow::OpKernel> kernel;  // null for nodes that no instruction runs
+  std::unique_ptr<tensorflow::OpKernel> kernel;  // null if the node has no kKernel instruction
   SmallOp small;
   std::unique_ptr<bool[]> outputs_required;
-  tensorflow::NodeDef def;  // of nodes without a kernel: what errors name
+  tensorflow::NodeDef def;  // set if the node has no kernel; errors name it
 };
 
-// A program with its kernels, ready to run. Immutable but for what it remembers of hand-backs,
-// hence shared by concurrent runs: a kernel's Compute is thread-safe.
+// A program with its kernels, ready to run. Concurrent runs share it: it never changes, except for
+// `hand_backs`, which is thread-safe, and a kernel's Compute is thread-safe.
 struct Executable {
-  std::unique_ptr<tensorflow::Graph> graph;  // that the program names nodes of
+  std::unique_ptr<tensorflow::Graph> graph;  // owns the nodes in Program::nodes
   Program program;
   std::vector<NodeKernel> kernels;        // by index into Program::nodes
-  std::vector<int> register_of_arg;       // by input of the op
-  int most_inputs = 1, most_outputs = 1;  // of any node
+  std::vector<int> register_of_arg;       // by input of RunLoop
+  int most_inputs = 1, most_outputs = 1;  // of any node with a kernel
   int parallel_iterations = 10;
-  std::unique_ptr<tensorflow::Device> pooled_device;  // null where there is none
+  std::unique_ptr<tensorflow::Device> pooled_device;  // null: the op's own device
   mutable HandBackMemory hand_backs;
 };
 
-// Makes the executable of the frame in `frame`, the attribute of the op RunLoop: a serialised
-// GraphDef of one outermost loop, whose Enter nodes read _Arg nodes numbered by the op's inputs.
-// FailedPrecondition, "reason: detail", where a kernel cannot be made or could not be called.
+// Makes the executable for `frame`, the attribute of the op RunLoop. It is a serialised GraphDef of
+// one outermost loop whose Enter nodes read _Arg nodes; the index of an _Arg is the number of the
+// op's input. Returns FailedPrecondition, "reason: detail", if the loop cannot be compiled or if a
+// kernel cannot be made or called.
 absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
                                                     tensorflow::OpKernelConstruction* ctx);
 

@@ -36,9 +36,9 @@ bool MakesListVersion(const Node& node) {
   return ops->count(node.type_string()) != 0;
 }
 
-// Kahn's algorithm over the items of one frame.
+// Sorts the items of one frame by Kahn's algorithm.
 class Sorter {
-  using Key = std::pair<const Node*, int>;  // a node and its output
+  using Key = std::pair<const Node*, int>;  // a node and an output slot
 
  public:
   explicit Sorter(const Frame& frame) : frame_(frame) {
@@ -76,7 +76,7 @@ class Sorter {
   }
 
  private:
-  // Whether `node` has no value of its own: its readers read its first input.
+  // Whether the output of `node` is its first input, so that its readers read that value.
   static bool PassesOn(const Node& node) { return node.IsIdentity() || node.IsSwitch(); }
 
   static Key ValueBehind(Key value) {
@@ -97,7 +97,7 @@ class Sorter {
 
   void MakeReady(int item) { (IsDeferred(item) ? deferred_ : ready_).push_back(item); }
 
-  // Whether `item` makes a new version of a list that another item has still to read.
+  // Whether `item` makes a new version of a list that another item has not read yet.
   bool IsDeferred(int item) const {
     const Node* const node = items_[item].node;
     if (node == nullptr || !MakesListVersion(*node)) return false;
@@ -106,7 +106,8 @@ class Sorter {
     return list != readers_left_.end() && list->second > 1;
   }
 
-  // `item` has run: updates for which it was the last other reader need not wait any longer.
+  // To be called when `item` has run. If it was the last other reader of a list, the deferred
+  // updates of that list become ready.
   void NoteRead(int item) {
     bool freed = false;
     for (const Key& source : sources_[item]) freed = --readers_left_[source] == 1 || freed;
@@ -117,7 +118,7 @@ class Sorter {
     deferred_.erase(still, deferred_.end());
   }
 
-  // The item that computes what `node` outputs into this frame; -1 if that comes from outside.
+  // The item that computes the output of `node` in this frame; -1 if the output comes from outside.
   int ItemBehind(const Node& node) const {
     if (node.IsExit() && exit_of_.count(&node) != 0) return exit_of_.at(&node);
     const auto found = item_of_.find(&node);
@@ -142,9 +143,9 @@ class Sorter {
 
   const Frame& frame_;
   std::vector<Item> items_;
-  std::unordered_map<const Node*, int> item_of_;  // Enter nodes of children: the child's item
-  std::unordered_map<const Node*, int> exit_of_;  // Exit nodes of children
-  // What each item reads, in order, and how many of the readers of a value have not run yet.
+  std::unordered_map<const Node*, int> item_of_;  // an Enter of a child has the child's item
+  std::unordered_map<const Node*, int> exit_of_;  // the child's item, by Exit of a child
+  // What each item reads, in order; and for each value, how many of its readers have not run yet.
   std::vector<std::vector<Key>> sources_;
   std::map<Key, int> readers_left_;
   std::vector<int> waits_for_;
@@ -163,8 +164,8 @@ absl::StatusOr<FrameTree> FrameTree::Of(const Graph& graph) {
     return absl::FailedPreconditionError(
         absl::StrCat("node '", unreachable.front(), "' cannot be reached"));
   }
-  // `info` records an Enter in the frame that it leads to, an Exit in the frame that it leads out
-  // of.
+  // BuildControlFlowInfo records an Enter in the frame that it leads into, and an Exit in the frame
+  // that it leads out of.
   FrameTree tree;
   std::unordered_map<std::string, Frame*> by_name;
   const auto frame_of = [&](const std::string& name) {

@@ -12,31 +12,34 @@ namespace tensor_array_grad {
 
 // The part of a graph that TensorFlow's executor runs once per iteration of one while loop.
 //
-// A lowered loop is a ring of five kinds of nodes for each variable:
+// A lowered loop has a cycle of these nodes for each of its variables:
 //
 //     x -> Enter -> Merge -> Switch(., LoopCond) :1 -> body -> NextIteration -> (back to the Merge)
 //                                                :0 -> Exit -> ...
 //
-// Enter leads into the frame, Exit out of it. An Enter that is_constant brings in a value that all
-// iterations share. A node *belongs* to the frame in which it reads its inputs: the Enter nodes of
-// a loop belong to the frame around the loop, its Exit nodes to its own frame.
+// Enter brings a value into the frame and Exit takes one out of it. An Enter with the attribute
+// is_constant brings in a value that all iterations share. A node *belongs* to the frame in which
+// it reads its inputs: the Enter nodes of a loop belong to the frame around the loop, its Exit
+// nodes to its own frame.
 //
-// The *root frame* is what lies outside of all loops; its name is empty and it has no parent.
+// The *root frame* contains the nodes outside of all loops. Its name is empty and it has no parent.
 struct Frame {
   std::string name;
   Frame* parent = nullptr;
-  std::vector<Frame*> children;               // in order of the smallest node id of an Enter
-  std::vector<tensorflow::Node*> nodes;       // that belong here, by id
-  std::vector<tensorflow::Node*> enters;      // that lead here; they belong to `parent`
-  std::vector<tensorflow::Node*> loop_conds;  // one, unless the graph was made by hand
+  std::vector<Frame*> children;               // ordered by the smallest id of an Enter node
+  std::vector<tensorflow::Node*> nodes;       // that belong here, ordered by id
+  std::vector<tensorflow::Node*> enters;      // that lead into this frame; they belong to `parent`
+  std::vector<tensorflow::Node*> loop_conds;  // one, unless the graph was written by hand
 
   bool is_root() const { return parent == nullptr; }
 };
 
-// All frames of a graph. The nodes stay the graph's; a change of the graph makes the tree stale.
+// All frames of a graph. The graph owns the nodes and must outlive the tree. The tree does not
+// follow later changes of the graph.
 class FrameTree {
  public:
-  // O(nodes + edges). FailedPrecondition for graphs whose frames are not nested properly.
+  // O(n log n + edges) for n nodes. Returns FailedPrecondition if the frames are not nested
+  // properly or a node cannot be reached.
   static absl::StatusOr<FrameTree> Of(const tensorflow::Graph& graph);
 
   const Frame& root() const { return *frames_.front(); }
@@ -45,19 +48,22 @@ class FrameTree {
   std::vector<std::unique_ptr<Frame>> frames_;  // the root first
 };
 
-// A node, or a loop as a whole: what is ordered within one frame. The Enter and Exit nodes of the
-// loop are part of it.
+// What OrderOf puts in order within one frame: either a node, or an inner loop as a whole together
+// with its Enter and Exit nodes. The other pointer is null.
 struct Item {
   tensorflow::Node* node = nullptr;
   const Frame* loop = nullptr;
 };
 
-// The items of `frame`, each behind all that it reads or waits for in the same iteration.
+// Returns the items of `frame` in an order in which each comes after all items that it reads or
+// waits for in the same iteration.
 //
-// Sequential execution in this order is one of the orders that the executor allows. Among those it
-// is the one that defers ops that make a new version of a list (TensorListSetItem and so on) until
-// all other readers of that list have run, or nothing else can: the update then finds itself the
-// only owner and works in place. FailedPrecondition where the items wait for each other.
+// Running the items one after the other in this order is one of the executions that TensorFlow's
+// executor allows. An op that makes a new version of a list (TensorListSetItem and so on) is
+// deferred until all other readers of that list have run, or until nothing else can run. In the
+// first case the update holds the only reference to the list and works in place.
+//
+// Returns FailedPrecondition if items wait for each other.
 absl::StatusOr<std::vector<Item>> OrderOf(const Frame& frame);
 
 }  // namespace tensor_array_grad

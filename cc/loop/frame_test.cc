@@ -33,7 +33,7 @@ std::vector<std::string> NamesOf(const std::vector<Node*>& nodes) {
   return names;
 }
 
-// The names of the items in order, "loop NAME" for a loop.
+// The names of the items in order; "loop NAME" stands for a loop.
 std::vector<std::string> Order(const Frame& frame) {
   const absl::StatusOr<std::vector<Item>> order = OrderOf(frame);
   if (!order.ok()) return {order.status().ToString()};
@@ -44,7 +44,7 @@ std::vector<std::string> Order(const Frame& frame) {
   return names;
 }
 
-// `first` stands before `second` in `names`, and both are there.
+// Expects that both names are in `names`, `first` before `second`.
 void ExpectBefore(const std::vector<std::string>& names, const std::string& first,
                   const std::string& second) {
   const auto at = [&](const std::string& name) {
@@ -171,7 +171,7 @@ TEST_F(FrameTest, FrameEnteredFromTwoFramesIsAnError) {
 
 class OrderTest : public FrameTest {
  protected:
-  // Every edge of the frame but those to the next iteration leads forward.
+  // Expects that every edge of the frame, except those to the next iteration, leads forward.
   void ExpectInputsFirst(const Frame& frame) {
     const absl::StatusOr<std::vector<Item>> order = OrderOf(frame);
     ASSERT_TRUE(order.ok()) << order.status();
@@ -192,7 +192,7 @@ class OrderTest : public FrameTest {
       ASSERT_EQ(position.count(node), 1) << node->name() << " is missing";
       for (const Edge* edge : node->in_edges()) {
         if (edge->src()->IsNextIteration() || position.count(edge->src()) == 0) continue;
-        if (edge->src()->IsEnter()) continue;  // of this frame
+        if (edge->src()->IsEnter()) continue;  // its own Enter nodes are not items
         EXPECT_LT(position[edge->src()], position[node]) << edge->DebugString();
       }
     }
@@ -236,7 +236,8 @@ TEST_F(OrderTest, ListUpdateComesBehindReadersOfTheOldVersion) {
   Placeholder("item", DT_FLOAT);
   AddVariableOf("i", "list", DT_VARIANT, "values", "set");
   AddConstantOf("i", "new_item", DT_FLOAT, "item");
-  // Updates before and behind the readers: without the deferral one of them would run first.
+  // One update is added before the readers and one after them. Without the deferral, one of the two
+  // would run before a reader.
   const auto add_update = [this](const char* name) {
     Set(Add(name, "TensorListSetItem", {"list_switch:1", "i_switch:1", "new_item"}),
         "element_dtype", DT_FLOAT);
@@ -258,7 +259,8 @@ TEST_F(OrderTest, ListUpdateComesBehindReadersOfACopyOfTheOldVersion) {
   AddCounter("i", "zero", "ten", "step");
   Placeholder("values", DT_VARIANT);
   Placeholder("item", DT_FLOAT);
-  // Of the readers, one waits for a variable before the list and one for a variable behind it.
+  // One reader waits for a variable that is added before the list, the other for one that is added
+  // after it.
   AddVariableOf("i", "x", DT_INT32, "zero", "x_switch:1");
   AddVariableOf("i", "list", DT_VARIANT, "values", "set");
   AddVariableOf("i", "y", DT_INT32, "zero", "y_switch:1");

@@ -10,7 +10,8 @@ namespace {
 
 constexpr int kSimulated = 24, kWarmUp = 12;  // iterations
 
-// Finds, in the order of the code, which task wrote what another reads.
+// Makes the tasks of one iteration. Goes through the code in order and finds, for each register and
+// flag that a task reads, the task that wrote it last.
 class TaskBuilder {
  public:
   explicit TaskBuilder(const LoopCode& code) : code_(code) {}
@@ -71,9 +72,9 @@ class TaskBuilder {
 
   const LoopCode& code_;
   std::vector<Task> tasks_;
-  std::vector<std::vector<int>> unwritten_;  // by task: registers that it reads from before
-  std::map<int, int> writers_, setters_;     // registers and flags, to tasks
-  std::map<int, int> carried_;               // variables, to the task that computes the next value
+  std::vector<std::vector<int>> unwritten_;  // by task: registers not yet written when it reads
+  std::map<int, int> writers_, setters_;     // last writer of each register and flag
+  std::map<int, int> carried_;               // variables, to the task of the next value or -1
 };
 
 }  // namespace
@@ -88,7 +89,7 @@ double ExecutorNs(const IterationCost& cost) {
   const size_t n = cost.tasks.size();
   double work = 0;
   for (const Task& task : cost.tasks) work += task.ns;
-  // The chain: iterations as they would follow each other with a thread for every task.
+  // The chain: when the tasks of successive iterations would end with a thread for every task.
   std::vector<double> done(n, 0), before(n, 0);
   std::vector<double> ends;
   for (int iteration = 0; iteration < kSimulated; ++iteration) {

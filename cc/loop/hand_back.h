@@ -10,82 +10,89 @@
 
 namespace tensor_array_grad {
 
-// When TensorFlow's executor would run a loop faster than one kernel does.
+// Decides when TensorFlow's executor would run a loop faster than one kernel does, so that the loop
+// is to be handed back.
 //
-// One kernel runs a loop's nodes one after the other; the executor runs those that are independent
-// at the same time, and up to `parallel_iterations` iterations as well, but takes kNodeNs for each
-// node. With P threads, an iteration of N nodes whose kernels take W in all, and the longest chain
-// of dependent kernels C per iteration, the executor's iteration takes about
+// One kernel runs a loop's nodes one after the other. The executor runs independent nodes at the
+// same time, also those of up to `parallel_iterations` iterations, but spends kNodeNs on each node.
+// Let there be P threads, and per iteration N nodes, a time W in all kernels and a time C in the
+// longest chain of dependent kernels. Then an iteration takes the executor about
 //
 //     W / P + C * (1 - 1 / P) + N * kNodeNs.
 //
 // The first two terms are Graham's bound for scheduling tasks that depend on each other: while the
-// chain waits for nothing the other threads may have nothing to do. More threads do not divide the
-// last term: what they save of it they spend on waking each other and on waiting for the frame's
-// lock.
+// chain runs, the other threads may have nothing to do. More threads do not reduce the last term:
+// the threads spend what they would save on waking each other and on waiting for the frame's lock.
 //
-// So only heavy kernels that do not depend on each other are worth handing back. All here is pure
-// arithmetic; the interpreter measures.
+// So a loop is worth handing back only if it has heavy kernels that do not depend on each other.
+// The estimate is arithmetic on measured times; Pace and the interpreter measure them.
 //
-// Where two threads share a core, none of this is seen: there an LSTM of 256 units takes the
-// executor 0.97 of its time here, not 0.85. A loop that is handed back is then no slower than
-// without this library.
+// The estimate does not take into account that two threads may share a core. There the executor
+// runs an LSTM of 256 units in 0.97 of the time that one kernel takes, not in 0.85. A loop that is
+// handed back is then no slower than without this library.
 
-// What the executor takes for a node, in nanoseconds, beside its kernel and its place in the chain.
+// The executor's overhead per node in nanoseconds, without the node's kernel and without the node's
+// part in the chain C.
 inline constexpr double kNodeNs = 250;
 
-// The executor must be faster by this much, since the estimate is rough. Measured on two threads,
-// times of the executor and here, and the estimate by that here: 64 x 64 determinants 0.88 (0.92),
-// LSTM of 128 units with a gradient at batch 8 1.14 (0.94) and at batch 32 0.94 (0.76), GRU of 64
-// units 1.26 (1.5).
+// The estimate must be below this share of the time in one kernel, because it is rough. Measured
+// with two threads: the executor's time divided by the time in one kernel and, in parentheses, the
+// estimate divided by the same: 64 x 64 determinants 0.88 (0.92), LSTM of 128 units with a gradient
+// at batch 8 1.14 (0.94) and at batch 32 0.94 (0.76), GRU of 64 units 1.26 (1.5).
 inline constexpr double kWin = 0.93;
 
 // One instruction of an iteration.
 struct Task {
   double ns = 0;
-  std::vector<int> reads;           // tasks of the same iteration that must be done before
-  std::vector<int> reads_previous;  // tasks of the iteration before
+  std::vector<int> reads;           // tasks of the same iteration that must be done first
+  std::vector<int> reads_previous;  // tasks of the previous iteration
 };
 
-// One iteration of a loop.
+// The tasks of one iteration and what the executor needs for them.
 struct IterationCost {
   std::vector<Task> tasks;
-  double nodes = 0;  // that the executor would run
+  double nodes = 0;  // number of nodes that the executor would run
   int threads = 1;
   int parallel_iterations = 10;
 };
 
-// The tasks of a loop's iterations, with no times yet: those of the condition, then the body's.
+// The tasks of one iteration, all with the time 0: the instructions of the condition, then those of
+// the body.
 std::vector<Task> TasksOf(const LoopCode& code);
 
-// Whether a loop whose iteration takes `ns` here might be faster in the executor, if nothing in it
-// depended on anything. Cheap; what it denies need not be looked at closely.
+// A cheap upper bound: false if the executor could not be faster even if nothing in the loop
+// depended on anything. `ns` is the time of an iteration in one kernel. If this is false,
+// ExecutorWins need not be evaluated.
 bool MightWin(double ns, double nodes, int threads);
 
-// The executor's time for an iteration in the steady state, in nanoseconds.
+// Estimates the executor's time per iteration in the steady state, in nanoseconds.
 double ExecutorNs(const IterationCost& cost);
 
-// Whether the loop should be handed back.
+// True if the estimate says that the loop should be handed back.
 bool ExecutorWins(const IterationCost& cost);
 
-// When the interpreter looks at the clock, and what it finds.
+// Measures a run and decides whether its loop is to be handed back. Not thread-safe; each run has
+// one.
 //
-// After 8 iterations, which may be slower than the rest, 16 are timed as a whole. If they might be
-// faster in the executor, each instruction of another 16 is timed. Either is done again after 1,000
-// iterations, as a loop may grow heavier.
+// The first 8 iterations may be slower than the rest and are not timed. The next 16 are timed as a
+// whole. If MightWin is true for them, each instruction of another 16 is timed and ExecutorWins
+// decides; otherwise the loop stays. The measurement is repeated after 1,000 iterations, because a
+// loop may grow heavier. With one thread nothing is measured.
 class Pace {
  public:
   explicit Pace(int threads) : threads_(threads), next_(threads > 1 ? kFirst : kNever) {}
 
-  // To be called before each iteration. True if the loop is to be handed back.
+  // To be called before each iteration. Returns true if the loop is to be handed back.
+  // `nodes_so_far` is the number of nodes that the executor would have run until now.
   bool Look(int64_t iteration, double nodes_so_far, const LoopCode& code, int parallel_iterations) {
     return iteration == next_ && LookNow(iteration, nodes_so_far, code, parallel_iterations);
   }
 
-  // Whether a decision was made.
+  // Whether the run was measured long enough for a decision.
   bool decided() const { return decided_; }
 
-  // Where the time of each instruction is to be added now, or null.
+  // The array to which the interpreter adds the time of each instruction, those of the condition
+  // first. Null while instructions are not timed.
   double* task_ns() { return stage_ == kTasks ? task_ns_.data() : nullptr; }
 
  private:
@@ -104,18 +111,19 @@ class Pace {
   std::vector<double> task_ns_;
 };
 
-// What a loop remembers of its runs: how many are to be left to the executor after one was handed
-// back. These are 1, then 2, 4 ... 64, as long as each measured run ends in the same way, so a
-// wrong decision, where something else disturbed the measurement, costs one run. Thread-safe.
+// Remembers for a loop how many of its next runs are to be left to the executor. The number is 1
+// after a run that was handed back, then 2, 4 ... 64, as long as each measured run ends in the same
+// way. So a wrong decision, where something else disturbed the measurement, costs one run.
+// Thread-safe.
 class HandBackMemory {
  public:
-  // Whether the run that begins is to be left to the executor.
+  // Returns true, and counts the run, if the run that begins is to be left to the executor.
   bool LeaveRun() {
     int left = to_leave_;
     return left > 0 && to_leave_.compare_exchange_strong(left, left - 1);
   }
 
-  // Notes how a run ended in which the decision was made.
+  // Records the result of a run in which a decision was made.
   void Record(bool executor_won) {
     const int verdict = executor_won ? std::min(verdicts_ + 1, kMostVerdicts) : 0;
     verdicts_ = verdict;
@@ -125,7 +133,7 @@ class HandBackMemory {
  private:
   static constexpr int kMostVerdicts = 7;  // 64 runs
   std::atomic<int> to_leave_{0};
-  std::atomic<int> verdicts_{0};  // in a row
+  std::atomic<int> verdicts_{0};  // for the executor, in a row
 };
 
 }  // namespace tensor_array_grad

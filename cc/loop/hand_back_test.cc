@@ -15,7 +15,7 @@ using testing::IsEmpty;
 
 constexpr double kUs = 1000;
 
-// An iteration of independent tasks, none of which the next iteration waits for.
+// An iteration of independent tasks, which do not depend on the previous iteration either.
 IterationCost Independent(int tasks, double ns, int threads) {
   IterationCost cost;
   cost.tasks.resize(tasks);
@@ -45,8 +45,8 @@ TEST(HandBackTest, HeavyIndependentTasksWinWithTwoThreadsOrMore) {
 }
 
 TEST(HandBackTest, LightIndependentTasksStayHere) {
-  // 100 or 500 ns of work against 250 ns of overhead: no number of threads makes up for the first,
-  // and two do not for the second.
+  // The overhead per node is 250 ns. With 100 ns of work no number of threads makes up for it; with
+  // 500 ns two threads do not.
   for (int threads : {2, 4, 128}) EXPECT_FALSE(ExecutorWins(Independent(20, 100, threads)));
   EXPECT_FALSE(ExecutorWins(Independent(20, 500, 2)));
   EXPECT_TRUE(ExecutorWins(Independent(20, 500, 16)));
@@ -60,7 +60,7 @@ TEST(HandBackTest, AChainStaysHereHoweverHeavyAndWithAnyNumberOfThreads) {
 }
 
 TEST(HandBackTest, IterationsOverlapWhereOnlyALightTaskIsCarried) {
-  // A counter and, from it, one heavy task per iteration, as in map_fn.
+  // A counter and one heavy task per iteration that depends on the counter, as in map_fn.
   IterationCost cost = Independent(2, 0, 2);
   cost.tasks[0] = {50, {}, {0}};
   cost.tasks[1] = {400 * kUs, {0}, {}};
@@ -98,7 +98,7 @@ TEST(HandBackTest, MightWinIsNeverStricterThanTheEstimate) {
   }
 }
 
-// An iteration whose kernels take `work`, of which the next one waits for `chain`.
+// An iteration whose kernels take `work`. The next iteration waits for `chain` of that.
 IterationCost WithChain(double work, double chain, double nodes, int threads) {
   IterationCost cost;
   cost.tasks.resize(2);
@@ -109,7 +109,7 @@ IterationCost WithChain(double work, double chain, double nodes, int threads) {
   return cost;
 }
 
-// Measured on two threads: those for which the executor took less time are handed back.
+// Costs measured with two threads. The loops that the executor ran faster are handed back.
 TEST(HandBackTest, LayersAndMapsAreHandedBackWhereTheExecutorWasFaster) {
   EXPECT_TRUE(ExecutorWins(WithChain(20.3 * kUs, 1.5 * kUs, 30, 2))) << "64 x 64 determinants";
   EXPECT_TRUE(ExecutorWins(WithChain(317 * kUs, 137 * kUs, 61, 2))) << "LSTM(128), batch 32, back";
@@ -169,7 +169,7 @@ TEST(HandBackTest, ABranchIsReadByWhatItGuards) {
   EXPECT_THAT(TasksOf(code)[1].reads, ElementsAre(0));
 }
 
-// A body of instructions each of which reads what the one before it has written, if `chained`.
+// A body of instructions. If `chained`, each of them reads what the one before it has written.
 LoopCode CodeOf(int instructions, bool chained) {
   LoopCode code;
   code.variables = {0};
@@ -182,11 +182,11 @@ LoopCode CodeOf(int instructions, bool chained) {
   return code;
 }
 
-// How `pace` decides on iterations of `code` that each take two milliseconds, the same for each
-// instruction, and run `nodes` nodes.
+// The decision of `pace` on `code`. Each iteration takes two milliseconds, divided evenly among the
+// instructions, and runs `nodes` nodes.
 struct Decision {
   Decision(const LoopCode& code, double nodes, Pace* pace, int64_t begin = 0) : at(begin) {
-    constexpr double kBefore = 1e6;  // nodes of loops that have run until now
+    constexpr double kBefore = 1e6;  // nodes of loops that ran before
     for (;; ++at) {
       handed_back = pace->Look(at, kBefore + nodes * static_cast<double>(at), code, 10);
       if (pace->decided()) return;
@@ -198,7 +198,7 @@ struct Decision {
     }
   }
 
-  int64_t at;  // the iteration before which it was made
+  int64_t at;  // the decision was made before this iteration
   int timed = 0;
   bool handed_back = false;
 };

@@ -44,7 +44,7 @@ Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int
 void Interpreter::TakeArgument(int index) {
   Value& value = registers_[executable_.register_of_arg[index]];
   Tensor* const tensor = ctx_->params()->inputs[index].tensor;
-  // A reference count of one is the executor's own: constants are held twice.
+  // A reference count of one is that of the executor's input. Constants have a second reference.
   if (tensor->RefCountIsOne()) {
     value.Set(std::move(*tensor));
     *tensor = Tensor();
@@ -66,7 +66,7 @@ absl::Status Interpreter::RunLoop(const LoopCode& code, bool outermost) {
     TF_RETURN_IF_ERROR(ns == nullptr ? RunAll(code.condition) : RunAllTimed(code.condition, ns));
     bool taken = false;
     const absl::Status known = Predicate(code, &taken);
-    if (!known.ok() && !outermost) return known;  // the stock loop says it otherwise
+    if (!known.ok() && !outermost) return known;  // else the stock loop reports it
     if (!taken) return absl::OkStatus();
     for (int reg : code.dropped) registers_[reg].Release();
     TF_RETURN_IF_ERROR(ns == nullptr ? RunAll(code.body)

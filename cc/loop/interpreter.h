@@ -12,24 +12,26 @@
 
 namespace tensor_array_grad {
 
-// One run of a loop: executes iterations on the calling thread, one after the other, each node as
-// TensorFlow's executor would, with the same kernels, resources, cancellation and errors.
+// One run of a program. Executes the iterations of the loop one after the other on the calling
+// thread. Each node runs as in TensorFlow's executor: with the same kernels, resources,
+// cancellation and errors.
 //
-// An error ends the run; it names the node that failed, as the executor's errors do. All that the
-// registers hold is released with the object. Every method but the small queries throws
-// std::bad_alloc, as kernels may; the object is then of no use but to be destroyed, and the
-// executable is as it was. What the op's inputs alone held is gone, as after an error.
+// An error ends the run and names the node that failed, as the executor's errors do. The destructor
+// releases all that the registers hold. Every method but the queries may throw std::bad_alloc, as
+// kernels may. After that the object may only be destroyed, and the executable is unchanged. After
+// an exception or an error, buffers that only the op's inputs referred to are lost.
 class Interpreter {
  public:
-  // Both must outlive the interpreter. `threads`: how many the executor would have.
+  // `executable` and `ctx` must outlive the interpreter. `threads`: how many the executor would
+  // have.
   Interpreter(const Executable& executable, tensorflow::OpKernelContext* ctx, int threads);
 
-  // Puts input `index` of the op where the program expects it. Moves the tensor out of the context
-  // if nothing else holds it, so that the first iteration may already work in place.
+  // Puts input `index` of the op into its register. Moves the tensor out of the context if nothing
+  // else shares its buffer, so that the first iteration may already work in place.
   void TakeArgument(int index);
 
-  // Runs iterations until the condition is false or the loop is handed back: the values are then
-  // those at the end of an iteration, from which another executor can go on.
+  // Runs iterations until the condition is false or the loop is handed back. The variables then
+  // have the values of the end of an iteration, from which the stock loop can go on.
   absl::Status Run();
 
   // The value of the variable that came in as input `index`.
@@ -37,8 +39,8 @@ class Interpreter {
 
   int64_t iterations() const { return iterations_; }
   bool handed_back() const { return handed_back_; }
-  bool executor_wins() const { return executor_wins_; }  // why it was, unless a test wanted it
-  bool decided() const { return pace_.decided(); }  // whether it ran long enough to be measured
+  bool executor_wins() const { return executor_wins_; }  // handed back by the estimate
+  bool decided() const { return pace_.decided(); }       // whether it was measured
 
  private:
   using Code = std::vector<Instruction>;
@@ -64,16 +66,17 @@ class Interpreter {
   tensorflow::OpKernelContext* const ctx_;
   tensorflow::OpKernelContext::Params params_;
   std::vector<Value> registers_;
-  std::vector<char> flags_;  // by condition
+  std::vector<char> flags_;  // by number, 1 where the condition holds
   std::vector<tensorflow::TensorValue> inputs_;
-  std::vector<tensorflow::AllocatorAttributes> attributes_;  // all the default, for any node
+  std::vector<tensorflow::AllocatorAttributes> attributes_;  // default ones, enough for any node
   Pace pace_;
   int64_t iterations_ = 0;
-  int64_t nodes_ = 0;  // that the executor would have run so far
+  int64_t nodes_ = 0;  // that the executor would have run until now
   bool handed_back_ = false, executor_wins_ = false;
 };
 
-// Test-only: every loop that runs afterwards is handed back after `iterations`; -1 for none.
+// Test-only: from now on every loop is handed back after `iterations` iterations; -1 turns this
+// off.
 void SetHandBackAfter(int64_t iterations);
 
 }  // namespace tensor_array_grad

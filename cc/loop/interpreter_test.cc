@@ -26,7 +26,7 @@ using testing::IsEmpty;
 
 Tensor Scalar(int32_t number) { return Tensor(number); }
 
-// The loop `while i < limit: i = i + step` from `start`; tests add to its body.
+// The loop `while i < limit: i = i + step`, where i begins as `start`. Tests add to its body.
 class InterpreterTest : public testing::Test, protected FramesUnderTest {
  protected:
   InterpreterTest() {
@@ -59,14 +59,14 @@ class InterpreterTest : public testing::Test, protected FramesUnderTest {
   }
   std::vector<int32_t> Probed(const std::string& name) { return TheSeen().numbers[name]; }
 
-  // A constant of the loop, and whether i is below it.
+  // Adds a constant c of the loop, 5, and the node `below`: i < c.
   void AddIsBelowFive() {
     AddConstantOf("i", "c", DT_INT32, "five");
     AddBinary("below", "Less", DT_INT32, {"i_switch:1", "c"});
     Feed("five", Scalar(5));
   }
 
-  std::map<std::string, Tensor> values_;  // what enters the loop, and what its variables become
+  std::map<std::string, Tensor> values_;  // inputs of the loop, then the results of its variables
   LoopRunner runner_;
 
  private:
@@ -125,7 +125,6 @@ TEST_F(InterpreterTest, VariablesAreSwapped) {
 }
 
 // ---- buffers
-// -------------------------------------------------------------------------------------
 
 TEST_F(InterpreterTest, VariableIsUpdatedInPlaceFromTheFirstIterationOn) {
   AddVariableOf("i", "v", DT_FLOAT, "v0", "added");
@@ -208,7 +207,6 @@ TEST_F(InterpreterTest, VariableIsUpdatedInPlaceInOneBranchAndPassedOnInTheOther
 }
 
 // ---- branches
-// ------------------------------------------------------------------------------------
 
 TEST_F(InterpreterTest, OnlyTheBranchThatIsTakenRuns) {
   AddIsBelowFive();
@@ -266,7 +264,6 @@ TEST_F(InterpreterTest, MergeThatMayBeDeadRunsItsReadersOnlyIfItIsAlive) {
 }
 
 // ---- inner loops
-// ---------------------------------------------------------------------------------
 
 TEST_F(InterpreterTest, InnerLoopRunsInEachIteration) {
   // for i in range(4): for j in range(i, 4): probe(j)
@@ -320,7 +317,6 @@ TEST_F(InterpreterTest, InnerLoopWhoseConditionSharesAPredicateWithItsBodyRuns) 
 }
 
 // ---- handing back
-// --------------------------------------------------------------------------------
 
 TEST_F(InterpreterTest, LoopThatIsHandedBackAfterAnyIterationGoesOnFromThere) {
   AddVariableOf("i", "x", DT_INT32, "x0", "sum");
@@ -349,7 +345,6 @@ TEST_F(InterpreterTest, LoopThatIsHandedBackAfterAnyIterationGoesOnFromThere) {
 }
 
 // ---- errors
-// --------------------------------------------------------------------------------------
 
 TEST_F(InterpreterTest, ErrorNamesTheNodeThatFailed) {
   Set(Add("fails", "LoopTest>FailAt", {"i_switch:1"}), "at", 3);
@@ -420,7 +415,6 @@ TEST_F(InterpreterTest, ConditionOfAnInnerLoopThatIsNoScalarIsAnError) {
 }
 
 // ---- cancellation
-// --------------------------------------------------------------------------------
 
 TEST_F(InterpreterTest, CancelledRunDoesNothing) {
   AddProbe("probe", "i_switch:1");

@@ -28,7 +28,7 @@ Conditions Common(const Conditions& a, const Conditions& b) {
   return common;
 }
 
-// A loop's own Merge has an input from the iteration before.
+// Whether it is the Merge of a loop variable, which has an Enter and a NextIteration as inputs.
 bool IsLoopMerge(const Node& node) {
   return std::any_of(node.in_edges().begin(), node.in_edges().end(), [](const Edge* edge) {
     return edge->src()->IsNextIteration() || edge->src()->IsEnter();
@@ -70,7 +70,7 @@ const Conditions& Liveness::Of(Source source) const {
 
 const Conditions& Liveness::OfNode(const Node& node) const {
   const auto found = of_node_.find(&node);
-  return found == of_node_.end() ? None() : found->second;  // none: it enters the frame
+  return found == of_node_.end() ? None() : found->second;  // not found: it enters the frame
 }
 
 bool Liveness::EntersAsOne(const Frame& loop) const { return of_loop_.count(&loop) != 0; }
@@ -153,7 +153,8 @@ void Liveness::AddMerge(const Node& node) {
   conditions.push_back(size() - 1);
 }
 
-// Whether the inputs of a Merge are the sides of one predicate, one each, and alike otherwise.
+// Whether the inputs of a Merge have one side each of one predicate, all sides occur, and their
+// other conditions are the same. Sets *common to the other conditions.
 bool Liveness::Completes(const std::vector<Conditions>& inputs, Conditions* common) const {
   const int sides = static_cast<int>(inputs.size());
   for (int candidate : inputs.front()) {

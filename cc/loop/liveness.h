@@ -12,37 +12,40 @@
 
 namespace tensor_array_grad {
 
-// Which outputs of a frame's nodes are alive in an iteration.
+// The conditions under which the outputs of a frame's nodes are live in an iteration.
 //
-// A conditional in a graph is Switch nodes, which make one of their outputs *dead*, and Merge
-// nodes, which pass on the input that is alive. The executor does not run a node that has a dead
-// input, data or control, and makes its outputs dead; ControlTrigger alone always runs.
+// A conditional in a graph consists of Switch nodes, which make all but one of their outputs
+// *dead*, and Merge nodes, which pass on a live input. The executor does not run a node that has a
+// dead data or control input, and makes its outputs dead. Only ControlTrigger always runs.
 //
-// A *condition* is one reason to be dead: one side of the Switches by one predicate, which is dead
-// unless the predicate has that value; or a Merge of which nothing is known, which may be dead for
-// reasons of its own. An output is alive exactly if all of its conditions hold. So the conditions
-// of a node are those of all its inputs, a Switch adds its side, and a Merge over all sides of one
-// predicate takes that away again:
+// A *condition* is one reason for an output to be dead. There are two kinds. One is a *side* of the
+// Switches that read one predicate: it is dead unless the predicate has that value. The other is
+// unknown: a Merge, or the Exit of a loop, that may be dead for reasons that are not analysed.
+//
+// An output is live if and only if all of its conditions hold. So a node has the conditions of all
+// its inputs, a Switch adds a side to each of its outputs, and a Merge of all sides of one
+// predicate removes them again:
 //
 //     x ----> Switch(x, p) :1 {p=1} -> Square {p=1} --> Merge {}
 //                          :0 {p=0} -> Neg    {p=0} --/
 //
-// The loop's own Switches count as well: what the body computes has the condition "LoopCond=1".
-// Sets are closed: where p itself has the condition q=1, what has p=1 also has q=1.
+// The loop's own Switches count as well: values that the body computes have the condition
+// "LoopCond=1". Sets are closed under implication: if p itself has the condition q=1, each set that
+// contains p=1 also contains q=1.
 using Conditions = std::vector<int>;  // ids, sorted
 
 class Liveness {
  public:
   // One reason to be dead.
   struct Condition {
-    Source predicate = {nullptr, 0};  // no node: a Merge of which nothing is known
+    Source predicate = {nullptr, 0};  // no node: an unknown condition
     int side = 0;                     // the value that `predicate` must have
-    int sides = 0;                    // how many there are; 2 for a bool
-    Conditions implied;               // what holds wherever this condition holds
+    int sides = 0;                    // number of sides; 2 for a bool
+    Conditions implied;               // conditions that hold wherever this one holds
   };
 
-  // Describes `frame`, whose items are given in OrderOf's order. The values that enter the frame,
-  // and the loop's own Merges, count as alive.
+  // Requires: `order` is OrderOf(frame). Values that enter the frame, and the Merges of the loop's
+  // variables, count as live.
   Liveness(const Frame& frame, const std::vector<Item>& order);
 
   const Condition& condition(int id) const { return all_[id]; }
@@ -51,27 +54,28 @@ class Liveness {
   // The conditions of an output.
   const Conditions& Of(Source source) const;
 
-  // The conditions under which `node` runs: those of all that it reads and waits for.
+  // The conditions under which `node` runs: those of all its data and control inputs. For a Merge,
+  // the conditions of its output.
   const Conditions& OfNode(const tensorflow::Node& node) const;
 
-  // Whether all variables of a loop in this frame are alive together and its constants with them.
-  // A loop for which this is not so may run in part.
+  // True if all variables of the inner loop `loop` are live under the same conditions, and its
+  // constants whenever the variables are. If not, the loop may run with some of its inputs dead.
   bool EntersAsOne(const Frame& loop) const;
 
   // The conditions of a loop's variables. Requires: EntersAsOne(loop).
   const Conditions& OfLoop(const Frame& loop) const;
 
-  // The id of the condition that `predicate` is `side`, or -1 if no Switch of `sides` outputs reads
-  // it.
+  // The id of the condition that `predicate` has the value `side`, or -1 if no Switch with `sides`
+  // outputs reads the predicate.
   int Find(Source predicate, int side, int sides = 2) const;
 
-  // The condition that `merge` is alive for unknown reasons, or -1 if they are known.
+  // The id of the unknown condition of `merge`, or -1 if it has none.
   int FindUnknown(const tensorflow::Node& merge) const;
 
-  // `conditions` without those that follow from others in it.
+  // `conditions` without those that others in the set imply.
   Conditions Minimal(const Conditions& conditions) const;
 
-  // Whether no iteration has both.
+  // True if `a` and `b` contain different sides of one predicate, so that no iteration has both.
   bool Exclude(const Conditions& a, const Conditions& b) const;
 
  private:
@@ -84,16 +88,17 @@ class Liveness {
 
   const Frame& frame_;
   std::vector<Condition> all_;
-  // By node id and slot of the predicate, side, and how many sides there are: an index beyond the
-  // last output takes that one, so that side 2 of 3 is another condition than side 2 of 5.
+  // The key is the predicate's node id and slot, the side and the number of sides. The number is
+  // part of it because an index beyond the last output selects the last one: side 2 of 3 is another
+  // condition than side 2 of 5.
   std::map<std::tuple<int, int, int, int>, int> sides_;
   std::unordered_map<const tensorflow::Node*, int> unknown_;
   std::unordered_map<const tensorflow::Node*, Conditions> of_node_;
   std::map<std::pair<const tensorflow::Node*, int>, Conditions> of_output_;  // of Switches
-  std::unordered_map<const Frame*, Conditions> of_loop_;                     // that enter as one
+  std::unordered_map<const Frame*, Conditions> of_loop_;  // only loops that enter as one
 };
 
-// What `source` is a copy of: follows Identity nodes.
+// Returns the value that `source` is a copy of: follows Identity nodes backwards.
 Source CopiedFrom(Source source);
 
 // The union of two sets of conditions.

@@ -22,9 +22,10 @@ using testing::UnorderedElementsAre;
 
 using Names = std::vector<std::string>;
 
-// A loop with the counter i and the invariant variables x (int32) and p, q (bool), and in its body
-// what the tests add. Conditions are named "i_cond=1" and so on, "p_switch:1=0" for a predicate
-// that is not a first output, "unknown" for a Merge of which nothing is known.
+// A loop with the counter i and the invariant variables x (int32) and p, q (bool). Tests add nodes
+// to its body. The names of conditions are "i_cond=1" and so on; "p_switch:1=0" for a predicate
+// that is not the first output of its node; "unknown" for the condition of a Merge or Exit that is
+// not analysed.
 class LivenessTest : public testing::Test, protected FramesUnderTest {
  protected:
   LivenessTest() {
@@ -35,7 +36,7 @@ class LivenessTest : public testing::Test, protected FramesUnderTest {
     AddVariableOf("i", "n", DT_INT32, "n0", "n_switch:1");
     AddVariableOf("i", "p", DT_BOOL, "p0", "p_switch:1");
     AddVariableOf("i", "q", DT_BOOL, "q0", "q_switch:1");
-    // Shorter names in what is expected.
+    // These give shorter names of conditions.
     AddUnary("body_p", "Neg", DT_BOOL, {"p_switch:1"});
     AddUnary("body_q", "Neg", DT_BOOL, {"q_switch:1"});
   }
@@ -158,14 +159,15 @@ TEST_F(LivenessTest, ConditionImpliesThoseOfItsPredicate) {
 }
 
 TEST_F(LivenessTest, SwitchWithDataFromOutsideOfTheBranchStillHasThePredicatesConditions) {
-  // The data are alive in each iteration, the predicate only where p holds.
+  // The data input is live in each iteration, the predicate only if p holds.
   AddUnary("inner_q", "Switch", DT_BOOL, {"body_q", "body_p"});
   AddSwitch("t", "x_switch:1", "inner_q:1");
   EXPECT_THAT(Of("t", 0), UnorderedElementsAre("i_cond=1", "body_p=1", "inner_q:1=0"));
 }
 
 TEST_F(LivenessTest, ConditionOfAnOuterPredicateDoesNotImplyTheBranchThatCopiesIt) {
-  // A Switch by a copy of q that waits for a branch of p; then one by q itself, outside of it.
+  // The first Switch, by a copy of q, is in a branch of p. The second, by q itself, is outside of
+  // it.
   AddUnary("side", "Switch", DT_BOOL, {"body_p", "body_p"});
   AddUnary("pivot", "Identity", DT_BOOL, {"side:1"});
   AddUnary("copy", "Identity", DT_BOOL, {"body_q", "^pivot"});
@@ -197,7 +199,7 @@ TEST_F(LivenessTest, MergeOfAllOutputsOfSwitchNIsAliveInAnyOrderOfThem) {
 }
 
 TEST_F(LivenessTest, SwitchesOfDifferentSizeByOneIndexAreApart) {
-  // An index of 4 takes the last output of both: 2 of the one, 4 of the other.
+  // The index 4 selects the last output of both Switches: 2 of `three`, 4 of `five`.
   AddSwitchN("three", 3, {"x_switch:1", "n_switch:1"});
   AddSwitchN("five", 5, {"x_switch:1", "n_switch:1"});
   const Conditions& last_of_three = liveness().Of(Output("three", 2));
@@ -295,10 +297,10 @@ TEST(BothTest, IsTheSortedUnion) {
   EXPECT_THAT(Both({}, {}), IsEmpty());
 }
 
-// An inner loop j, of the variables j and y.
+// Adds an inner loop j with the variables j and y.
 class InnerLoopLivenessTest : public LivenessTest {
  protected:
-  // `start`: what y starts as; `limit`: the constant that j is compared with.
+  // `j` and `y`: the first values of the variables; `limit`: the constant that j is compared with.
   void AddInnerLoop(const std::string& j, const std::string& y, const std::string& limit) {
     AddSwitch("s", "x_switch:1", "body_p");
     AddSwitch("t", "x_switch:1", "body_q");

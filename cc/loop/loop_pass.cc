@@ -29,7 +29,7 @@ using tensorflow::Graph;
 using tensorflow::GraphOptimizationPassOptions;
 using tensorflow::Node;
 
-constexpr int kPhase = 200;  // behind oneDNN's, which renames nodes
+constexpr int kPhase = 200;  // after oneDNN's pass, which renames nodes
 
 bool OnInEnvironment() {
   const char* const value = std::getenv("TENSOR_ARRAY_GRAD_LOOPS");
@@ -48,11 +48,11 @@ void Log(absl::string_view loop, absl::string_view what) {
   if (IsLogged(LogLevel::kLoops)) LogLine(absl::StrCat("loop ", loop, ": ", what));
 }
 
-// The devices of this process, by name, as of the last function that was placed on this thread.
+// The names of this process's devices, recorded when a function was last placed on this thread.
 //
 // The partitions of a function may belong to other processes, which may not have the library. Which
-// do is known when the function is placed and no longer when it has been partitioned; both happen
-// one after the other on one thread (process_function_library_runtime.cc).
+// partitions do is known when the function is placed, but no longer when it has been partitioned.
+// Both happen on one thread, one after the other (process_function_library_runtime.cc).
 std::set<std::string>& LocalDevices() {
   static thread_local std::set<std::string> devices;
   return devices;
@@ -66,7 +66,7 @@ void NoteLocalDevices(const GraphOptimizationPassOptions& options) {
   }
 }
 
-// Whether the op and its kernels run in this process, on a CPU.
+// Whether the op and its kernels would run in this process, on a CPU.
 bool RunsHere(const std::string& device, const GraphOptimizationPassOptions& options) {
   tensorflow::DeviceNameUtils::ParsedName name;
   if (!tensorflow::DeviceNameUtils::ParseFullName(device, &name) || name.type != "CPU") {

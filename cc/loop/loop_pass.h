@@ -9,8 +9,8 @@
 
 namespace tensor_array_grad {
 
-// Whether loops of graphs prepared from now on run in one kernel. On at start, unless
-// TENSOR_ARRAY_GRAD_LOOPS is off in the environment. Thread-safe.
+// Whether loops of graphs that are prepared from now on run in one kernel. True at start, unless
+// the environment variable TENSOR_ARRAY_GRAD_LOOPS is off, 0 or false. Thread-safe.
 void SetLoopsEnabled(bool enabled);
 bool AreLoopsEnabled();
 
@@ -22,15 +22,17 @@ void CountLeft(absl::string_view loop, const absl::Status& why);
 //     before:  x -> Enter -> Merge ... Exit -> y
 //     after:   x -> RunLoop -> Enter -> Merge ... Exit -> y
 //
-// RunLoop runs the iterations; the stock loop evaluates the condition once more, finds it false and
-// leaves. Wherever RunLoop cannot go on, it hands over what the variables are by then, and the
-// stock loop goes on from there. A loop that cannot run in one kernel is left as it is, and the
-// loops inside of it are looked at.
+// RunLoop runs the iterations. The stock loop then evaluates the condition once more, finds it
+// false and exits. Where RunLoop stops earlier, it outputs the current values of the variables, and
+// the stock loop goes on from there. A loop that cannot run in one kernel is not changed; the pass
+// then looks at the loops inside it.
 //
-// Registered at POST_PARTITIONING, behind the passes that choose kernels by renaming nodes, so that
-// both run the same kernels; and at POST_REWRITE_FOR_EXEC, where it only notes which devices belong
-// to this process. A graph is changed only when all of it has been looked at, and an
-// error leaves it as it was.
+// Registered at POST_PARTITIONING, after the passes that choose kernels by renaming nodes, so that
+// RunLoop and the stock loop run the same kernels. Also registered at POST_REWRITE_FOR_EXEC, where
+// it only records which devices belong to this process.
+//
+// A graph is changed only after all its loops have been looked at. If one loop cannot be changed,
+// that loop stays as it was. Run returns OK in any case.
 class LoopPass : public tensorflow::GraphOptimizationPass {
  public:
   absl::Status Run(const tensorflow::GraphOptimizationPassOptions& options) override;

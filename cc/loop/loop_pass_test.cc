@@ -27,7 +27,7 @@ REGISTER_KERNEL_BUILDER(Name(kRunLoop).Device(tensorflow::DEVICE_CPU), NeverRun)
 
 int64_t Count(const std::string& counter) { return ReadCounters()[counter]; }
 
-// A graph with the loop i, of a session unless a test says otherwise.
+// A graph with the loop i. It belongs to a session unless a test says otherwise.
 class LoopPassTest : public testing::Test, protected FramesUnderTest {
  protected:
   LoopPassTest() {
@@ -36,7 +36,8 @@ class LoopPassTest : public testing::Test, protected FramesUnderTest {
   }
   ~LoopPassTest() override { SetLoopsEnabled(true); }
 
-  // Runs the pass on the graph as the partition of `device`; true if the loop runs in one kernel.
+  // Runs the pass on the graph as the partition of `device`. Returns whether the loop runs in one
+  // kernel now.
   bool RewritesOn(const std::string& device) {
     const int64_t before = Count("loops.rewritten");
     std::unordered_map<std::string, std::unique_ptr<Graph>> partitions;
@@ -50,7 +51,7 @@ class LoopPassTest : public testing::Test, protected FramesUnderTest {
     return rewritten;
   }
 
-  // Tells the pass, before functions are partitioned, that the process has these devices.
+  // Runs the pass as at POST_REWRITE_FOR_EXEC, where it records the devices of this process.
   static void Note(tensorflow::DeviceSet* devices) {
     tensorflow::GraphOptimizationPassOptions options;
     options.device_set = devices;
@@ -118,7 +119,8 @@ TEST_F(LoopPassTest, LoopThatCannotBeExtractedStaysAndIsCountedByTheReason) {
 
 TEST_F(LoopPassTest, GraphWhoseFramesAreOddStaysAndIsCounted) {
   const int64_t before = Count("loops.left.odd frame");
-  AddBinary("mixed", "AddV2", DT_INT32, {"i_plus", "zero"});  // reads inside and outside of i
+  AddBinary("mixed", "AddV2", DT_INT32,
+            {"i_plus", "zero"});  // its inputs belong to different frames
   EXPECT_FALSE(RewritesOn(kCpu0));
   EXPECT_EQ(Count("loops.left.odd frame") - before, 1);
 }

@@ -1,4 +1,4 @@
-// A whole loop with memory that runs out at each allocation of a run.
+// Runs a whole loop in which memory runs out, in turn, at each allocation of a run.
 
 #include <map>
 #include <string>
@@ -17,7 +17,7 @@ using tensorflow::DT_FLOAT;
 using tensorflow::DT_INT32;
 using tensorflow::Tensor;
 
-// TensorFlow's allocator for the buffers of kernels, that fails as operator new does.
+// TensorFlow's allocator for the buffers of kernels, which fails whenever operator new does.
 class BuffersShortOfMemory : public tensorflow::AllocatorWrapper {
  public:
   BuffersShortOfMemory() : AllocatorWrapper(tensorflow::cpu_allocator()) {}
@@ -32,7 +32,8 @@ class BuffersShortOfMemory : public tensorflow::AllocatorWrapper {
 };
 
 tensorflow::Allocator* Buffers() {
-  static auto* const only = new BuffersShortOfMemory;  // buffers may outlive all else
+  static auto* const only =
+      new BuffersShortOfMemory;  // never deleted: buffers may outlive the test
   return only;
 }
 
@@ -44,7 +45,14 @@ class LoopOutOfMemoryTest : public testing::Test, protected FramesUnderTest {
     AddCounter("i", "start", "limit", "step");
   }
 
-  // for i in range(8): v += 1 for j in range(i, 8); if i < 5: w += 1; w = w + w, and i is a tensor
+  // Builds:
+  //
+  //     for i in range(8):
+  //         for j in range(i, 8): v += 1
+  //         if i < 5: w += 1
+  //         w = w + w
+  //
+  // A node without a small op reads i, so that a tensor is made of i.
   void Write() {
     AddVariableOf("i", "v", DT_FLOAT, "v0", "inner_exit");
     AddCounter("j", "i_switch:1", "i_limit", "i_one");
@@ -61,7 +69,7 @@ class LoopOutOfMemoryTest : public testing::Test, protected FramesUnderTest {
     ASSERT_OK(runner_.PrepareLoop(*this, "i"));
   }
 
-  // Lets a run fail at each allocation.
+  // Lets runs fail at each allocation in turn.
   void RunAtEachAllocation(FailingMemory::Callers callers, bool may_leak) {
     Write();
     const Tensor v0 = Vec({1, 2, 3}), w0 = Vec({0});
@@ -74,7 +82,7 @@ class LoopOutOfMemoryTest : public testing::Test, protected FramesUnderTest {
       EXPECT_THAT(values["v0"], TensorEq(Vec({37, 38, 39})));
       EXPECT_THAT(values["w0"], TensorEq(Vec({62 * 8})));
       EXPECT_EQ(values["start"].scalar<int32_t>()(), 8);
-      EXPECT_THAT(v0, TensorEq(Vec({1, 2, 3})));  // what others hold has not changed
+      EXPECT_THAT(v0, TensorEq(Vec({1, 2, 3})));  // the caller's tensors have not changed
       EXPECT_THAT(w0, TensorEq(Vec({0})));
     };
     AtEachAllocation(scene, callers, may_leak);

@@ -51,7 +51,8 @@ class SmallBuffers final : public Allocator {
   Allocator* const underlying_;
 };
 
-// Hands on all else that kernels ask of a CPU, as TensorFlow's RenamedDevice does.
+// Passes everything else that kernels ask of a CPU on to `underlying`, as TensorFlow's
+// RenamedDevice does.
 class PooledDevice final : public Device {
  public:
   explicit PooledDevice(Device* underlying)
@@ -60,7 +61,7 @@ class PooledDevice final : public Device {
         allocator_(PooledAllocator(underlying->GetAllocator(AllocatorAttributes()))) {}
 
   Allocator* GetAllocator(AllocatorAttributes attributes) override {
-    // Memory that a GPU or a network card reads is not ordinary memory.
+    // Memory that a GPU or a network card reads comes from allocators of its own.
     const bool ordinary = !attributes.gpu_compatible() && !attributes.nic_compatible();
     return ordinary ? allocator_ : underlying_->GetAllocator(attributes);
   }

@@ -8,19 +8,19 @@
 
 namespace tensor_array_grad {
 
-// An allocator that takes small buffers from the pool of blocks (block_pool.h), and others from
-// `underlying`. Lives as long as the process, as buffers outlive devices; so must `underlying`.
-// `underlying` itself if an earlier call had another one: a process has one allocator for a CPU.
+// Returns an allocator that takes small buffers from the pool of blocks (block_pool.h) and others
+// from `underlying`. Lives as long as the process, because buffers outlive devices; so must
+// `underlying`. If an earlier call had another `underlying`, returns `underlying` itself: a process
+// has one allocator for a CPU.
 tensorflow::Allocator* PooledAllocator(tensorflow::Allocator* underlying);
 
-// A device that is `underlying` in all but that kernels allocate small buffers from the pool.
+// Returns a device that behaves like `underlying`, except that kernels allocate small buffers from
+// the pool. Null unless `underlying` is a CPU. The device must not outlive `underlying`.
 //
 // The kernels of a loop allocate a few small outputs in each iteration. TensorFlow's allocator
-// calls posix_memalign for each, which is 10 to 20 % of the time of a loop over small matrices.
-// Kernels ask their context's device for the allocator; there is no other place where to give them
-// one. TensorFlow itself runs kernels on such a stand-in, RenamedDevice.
-//
-// Null unless `underlying` is a CPU. Must not outlive `underlying`.
+// calls posix_memalign for each, which is 10 to 20 % of the time of a loop over small matrices. A
+// kernel gets its allocator from the device of its context, so only another device can give it
+// another allocator. TensorFlow itself runs kernels on such a wrapper, RenamedDevice.
 std::unique_ptr<tensorflow::Device> NewPooledDevice(tensorflow::DeviceBase* underlying);
 
 }  // namespace tensor_array_grad

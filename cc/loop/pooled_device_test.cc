@@ -18,7 +18,7 @@ using tensorflow::Allocator;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Some allocator of another device.
+// An allocator that does not belong to the CPU.
 class OtherAllocator : public Allocator {
  public:
   std::string Name() override { return "other"; }
@@ -74,7 +74,7 @@ TEST_F(PooledDeviceTest, TensorsOutliveTheDevice) {
 }
 
 TEST_F(PooledDeviceTest, OtherAllocatorsAreLeftAlone) {
-  allocator();  // the process's first
+  allocator();  // the first call decides which allocator is wrapped
   OtherAllocator other;
   EXPECT_EQ(PooledAllocator(&other), &other);
   EXPECT_EQ(PooledAllocator(tensorflow::cpu_allocator()), allocator());

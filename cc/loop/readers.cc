@@ -6,17 +6,18 @@
 namespace tensor_array_grad {
 namespace {
 
-// Of a value with more readers than this only the last in order is told from the others.
+// If a value has more readers than this, they are not compared in pairs, and only the last one in
+// the order of the code can be a last reader.
 constexpr size_t kMostReadersCompared = 64;
 
 // One place that reads a register.
 struct Use {
   int position;
   const Conditions* when;
-  Read* read;  // null where the reader keeps the value
+  Read* read;  // null if this reader must not release the value
 };
 
-// The uses of the registers that a frame writes, in the order in which the code runs.
+// The reads of the registers that a frame writes, in the order of the code.
 class Uses {
  public:
   Uses(const WhenRun& when, LoopCode* code) : when_(when), code_(*code) {
@@ -37,7 +38,7 @@ class Uses {
 
  private:
   struct Value {
-    Instruction* defined_by;  // null for variables
+    Instruction* defined_by;  // null for variables and targets of moves
     const Conditions* defined_when;
     std::vector<Use> uses;
   };
@@ -96,8 +97,8 @@ class Uses {
     ++position_;
   }
 
-  // Whether a reader other than `use` reads the value in an iteration in which `use` reads it, then
-  // or later.
+  // Whether another reader reads the value at the position of `use` or later, in an iteration in
+  // which `use` reads it too.
   bool IsReadAfter(const std::vector<Use>& uses, const Use& use) const {
     if (uses.size() > kMostReadersCompared) {
       return &use != &uses.back() || uses[uses.size() - 2].position == use.position;
@@ -144,7 +145,7 @@ std::vector<Move> InOrder(const std::vector<std::pair<int, int>>& copies,
   }
   std::vector<Move> moves;
   while (!open.empty()) {
-    // One whose target is not read by another may be done now.
+    // A copy whose target no other copy reads may be done now.
     const auto free = std::find_if(open.begin(), open.end(), [&](const auto& copy) {
       return std::none_of(open.begin(), open.end(), [&](const auto& other) {
         return &other != &copy && other.first == copy.second;
@@ -155,7 +156,8 @@ std::vector<Move> InOrder(const std::vector<std::pair<int, int>>& copies,
       open.erase(free);
       continue;
     }
-    // All are in cycles: the first one's target is kept elsewhere for its readers.
+    // All copies left are in cycles. The first one's target is moved to another register for its
+    // readers.
     const int kept = new_register();
     const int target = open.front().second;
     moves.push_back({{target}, kept});

@@ -11,27 +11,28 @@
 
 namespace tensor_array_grad {
 
-// Copies that all happen at once, `from` to `to`, as moves to be done one after the other. A value
-// that would be overwritten too early goes through a register that `new_register` makes, as in
-// (a, b) = (b, a). Each register is in at most one `to`.
+// Turns copies that happen all at once, pairs (from, to), into moves that are done one after the
+// other. A value that would be overwritten too early is moved to a register from `new_register`
+// first, as in (a, b) = (b, a). Requires: no two copies have the same `to`.
 std::vector<Move> InOrder(const std::vector<std::pair<int, int>>& copies,
                           const std::function<int()>& new_register);
 
-// The conditions within an iteration under which each instruction of a frame runs.
+// The conditions under which each instruction of a frame runs, without LoopCond's.
 struct WhenRun {
   const Liveness& liveness;
   const std::vector<Conditions>& condition;             // by instruction of LoopCode::condition
   const std::vector<Conditions>& body;                  // by instruction of LoopCode::body
-  std::map<int, std::vector<Conditions>> alternatives;  // of Merges, by Instruction::node
+  std::map<int, std::vector<Conditions>> alternatives;  // of a Merge's inputs, by Instruction::node
 };
 
-// Sets Read::last and Instruction::releases in the code of one frame.
+// Sets Read::last, Instruction::releases and LoopCode::dropped in the code of one frame.
 //
 // Invariants: after a read that is `last`, no instruction that runs in the same iteration reads the
-// register before it is written again, nor does its own instruction read it twice. Values that
-// enter the frame as constants, and variables that no move replaces, are never released; the
-// condition releases no variable, since it may be the last to run. Any other value is released when
-// the iteration is past its last reader, whichever branches were taken.
+// register before it is written again, and the instruction itself reads it once. Values that enter
+// the frame as constants, and variables that no move replaces, are never released. The condition
+// releases no variable, because it may be the last code that runs and the variables are the loop's
+// results. Any other value is released once the iteration is past its last reader, whichever
+// branches were taken.
 void MarkLastReaders(const WhenRun& when, LoopCode* code);
 
 }  // namespace tensor_array_grad

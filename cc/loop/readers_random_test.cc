@@ -1,5 +1,6 @@
-// Random loops with conditionals and loops inside: what the code computes, on registers that are
-// empty after their last read, against the meaning of the graph, in which values may be dead.
+// Compares two evaluations of random loops that contain conditionals and inner loops. One runs the
+// program on registers that are empty after their last read. The other evaluates the graph node by
+// node, with dead values.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +28,7 @@ using tensorflow::DT_BOOL;
 using tensorflow::DT_INT32;
 using tensorflow::Node;
 
-// A value is a number that says how it was computed; none is dead, or released.
+// A value is represented by a hash of how it was computed. A dead or released value has none.
 using Token = std::optional<uint64_t>;
 
 uint64_t ComputedBy(const Node& node, const std::vector<Token>& inputs) {
@@ -39,18 +40,17 @@ uint64_t ConstantOf(const tensorflow::Tensor& value) {
   return tensorflow::Hash64Combine(7, value.scalar<int32_t>()());
 }
 bool IsTrue(uint64_t predicate) { return predicate & 1; }
-bool GoesOn(uint64_t loop_cond) { return (loop_cond & 3) != 0; }  // three times of four
+bool GoesOn(uint64_t loop_cond) { return (loop_cond & 3) != 0; }  // in three of four cases
 
-// ---- the meaning of a graph
-// ----------------------------------------------------------------------
+// ---- evaluation of the graph
 
 // Evaluates frames node by node, dead values included, as TensorFlow's executor does.
 class Evaluator {
  public:
-  // What the Exit nodes of `frame` pass on, if its Enter nodes bring in `entering`.
+  // Returns the outputs of the Exit nodes of `frame` for the inputs `entering` of its Enter nodes.
   std::map<const Node*, Token> Run(const Frame& frame, std::map<const Node*, Token> entering) {
     const std::vector<Item> order = OrderOf(frame).value();
-    std::map<const Node*, Token> carried;  // by loop Merge
+    std::map<const Node*, Token> carried;  // by Merge of a loop variable
     for (const Node* enter : frame.enters) {
       for (const auto* edge : enter->out_edges()) {
         if (edge->dst()->IsMerge()) carried[edge->dst()] = entering[enter];
@@ -140,10 +140,9 @@ class Evaluator {
   std::map<std::pair<const Node*, int>, Token> values_;
 };
 
-// ---- the meaning of a program
-// --------------------------------------------------------------------
+// ---- evaluation of the program
 
-// Runs code on registers that are emptied by every last read and release.
+// Runs code on registers that every last read and every release empties.
 class Machine {
  public:
   explicit Machine(const Program& program)
@@ -244,8 +243,8 @@ class Machine {
     }
   }
 
-  // What the condition computed for a body that does not run is held until the loop runs again, and
-  // not read.
+  // Empties the values that the condition has computed for a body that does not run. The
+  // interpreter holds them until the loop runs again, but nothing reads them.
   void Forget(const std::vector<Instruction>& condition) {
     for (const Instruction& instruction : condition) {
       for (int reg : instruction.outputs) {
@@ -254,7 +253,7 @@ class Machine {
     }
   }
 
-  // At the end of an iteration nothing is held but variables, constants and the predicate.
+  // Expects that at the end of an iteration only variables, constants and the predicate are held.
   void ExpectReleased(const LoopCode& code) {
     std::set<int> kept(code.variables.begin(), code.variables.end());
     kept.insert(code.predicate);
@@ -276,7 +275,6 @@ class Machine {
 };
 
 // ---- random graphs
-// -------------------------------------------------------------------------------
 
 class RandomLoop : public FramesUnderTest {
  public:
@@ -290,10 +288,10 @@ class RandomLoop : public FramesUnderTest {
   }
 
  private:
-  // Names of values that are alive together.
+  // Names of values that are live under the same conditions.
   struct Scope {
     std::vector<std::string> numbers, predicates;
-    std::string pivot;  // alive where these are
+    std::string pivot;  // a node that is live when they are
     bool loops = true;  // whether there may be loops inside
   };
 
@@ -303,7 +301,7 @@ class RandomLoop : public FramesUnderTest {
   }
   std::string Fresh(const std::string& prefix) { return absl::StrCat(prefix, next_++); }
 
-  // Adds a loop; returns its exits.
+  // Adds a loop. Returns the names of its Exit nodes.
   std::vector<std::string> AddLoop(const std::string& frame, const std::vector<std::string>& starts,
                                    const std::vector<std::string>& shared, int depth) {
     Scope condition, body;
@@ -318,7 +316,8 @@ class RandomLoop : public FramesUnderTest {
       AddConstantOf(frame, condition.numbers.back(), DT_INT32, source);
     }
     condition.pivot = variables[0] + "_merge";
-    // An inner loop is left if a loop of its own runs in the iteration that is not taken.
+    // A loop added to the condition's values need not be read by LoopCond. It would then also run
+    // when LoopCond is false, and the compiler rejects that in an inner loop.
     condition.loops = frame == "outer";
     body.pivot = Fresh("pivot");
     AddUnary(body.pivot, "Identity", DT_INT32, {variables[0] + "_switch:1"});
@@ -326,7 +325,7 @@ class RandomLoop : public FramesUnderTest {
     const std::string less = Fresh("less");
     AddBinary(less, "Less", DT_INT32, {variables[0] + "_merge", OneOf(condition.numbers)});
     Add(frame + "_cond", "LoopCond", {less});
-    // The body reads what the condition reads and computes.
+    // Values of the condition that the body reads too.
     for (int i = 0; i < 3; ++i) {
       body.numbers.push_back(Fresh("seen"));
       AddUnary(body.numbers.back(), "Identity", DT_INT32,
@@ -335,7 +334,7 @@ class RandomLoop : public FramesUnderTest {
     AddStatements(3 + UpTo(7), depth, &body);
     std::vector<std::string> exits;
     for (size_t i = 0; i < starts.size(); ++i) {
-      // The first changes in each iteration, so that the loop ends.
+      // The first variable changes in each iteration, so that the loop ends.
       std::string update = OneOf(body.numbers);
       if (i == 0) {
         update = Fresh("step");
@@ -478,7 +477,7 @@ TEST(ReadersRandomTest, CodeComputesWhatTheGraphMeansAndHoldsNothingLonger) {
       break;
     }
   }
-  // The programs are not trivial.
+  // The test has covered enough cases.
   EXPECT_GT(last_reads, 10000);
   EXPECT_GT(releases, 1000);
   EXPECT_GT(branches, 400);

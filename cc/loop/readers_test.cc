@@ -17,7 +17,7 @@ namespace {
 
 using Copies = std::vector<std::pair<int, int>>;
 
-// What registers hold after `moves`, where register r starts with the value r.
+// The contents of the registers after `moves`. Register r starts with the value r.
 std::map<int, int> After(const std::vector<Move>& moves) {
   std::map<int, int> registers;
   const auto value = [&](int reg) { return registers.count(reg) ? registers[reg] : reg; };
@@ -41,7 +41,7 @@ TEST(InOrderTest, ACopyToItselfIsNoMove) { EXPECT_TRUE(InOrderFrom100({{3, 3}}).
 
 TEST(InOrderTest, AShiftReadsEachVariableBeforeItIsReplaced) {
   ExpectAllAtOnce({{0, 1}, {1, 2}, {2, 3}, {9, 0}});
-  EXPECT_EQ(InOrderFrom100({{0, 1}, {1, 2}, {2, 3}, {9, 0}}).size(), 4);  // no register in between
+  EXPECT_EQ(InOrderFrom100({{0, 1}, {1, 2}, {2, 3}, {9, 0}}).size(), 4);  // no additional register
 }
 
 TEST(InOrderTest, ASwapGoesThroughOneRegister) {
@@ -62,7 +62,7 @@ TEST(InOrderTest, EveryPermutationOfFive) {
   } while (std::next_permutation(targets.begin(), targets.end()));
 }
 
-// A loop over i whose body computes `value` and reads it `readers` times.
+// A loop i whose body computes `value`. Tests add its readers.
 class LastReaderTest : public testing::Test, protected FramesUnderTest {
  protected:
   LastReaderTest() {
@@ -71,7 +71,7 @@ class LastReaderTest : public testing::Test, protected FramesUnderTest {
     AddUnary("value", "Neg", tensorflow::DT_INT32, {"i_switch:1"});
   }
 
-  // `readers` nodes that read `value`, and a sum of `times` of it behind them.
+  // Adds `readers` nodes that read `value`, and after them a sum that reads it `times` times.
   void AddReaders(int readers, int times) {
     std::vector<std::string> inputs(times, "value");
     for (int i = 0; i < readers; ++i) {
@@ -81,7 +81,7 @@ class LastReaderTest : public testing::Test, protected FramesUnderTest {
     AddSum("sum", inputs);
   }
 
-  // The instruction of that name in the body.
+  // The instruction of the node `name` in the body.
   const Instruction& InstructionOf(const std::string& name) {
     if (program_.loops.empty()) program_ = Compile(FrameNamed("i")).value();
     for (const Instruction& instruction : program_.loops[0].body) {

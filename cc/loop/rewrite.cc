@@ -21,10 +21,11 @@ using tensorflow::Graph;
 using tensorflow::Node;
 using tensorflow::NodeDef;
 
-// What RunLoop cannot carry in its attribute: a GraphDef is a protocol buffer.
+// A larger graph does not fit into RunLoop's attribute: protocol buffers limit the size of a
+// message.
 constexpr size_t kMostBytes = 256 << 20;
 
-// Goes through the loops of one frame, outermost first.
+// Looks at the loops of one frame and, where one is left, at those inside it.
 class Finder {
  public:
   using OnLeft = std::function<void(const Frame&, const absl::Status&)>;
@@ -82,7 +83,8 @@ std::vector<Node*> InInputOrder(const Frame& loop) {
   return enters;
 }
 
-// A graph of `loop` alone, serialised, whose Enter nodes read _Arg nodes.
+// Serialises a graph of `loop` alone into `frame`, with _Arg nodes as the inputs of its Enter
+// nodes.
 absl::Status Extract(const Frame& loop, const std::vector<Node*>& enters, const Graph& graph,
                      std::string* frame) {
   Graph part(graph.flib_def());
@@ -131,8 +133,9 @@ absl::Status InsertRunLoop(const Frame& loop, Graph* graph) {
   const std::vector<Node*> enters = InInputOrder(loop);
   std::string frame;
   TF_RETURN_IF_ERROR(Extract(loop, enters, *graph, &frame));
-  // A session keeps the kernel of a stateful op by the node's name, also for another pruning of the
-  // same graph, in which the loop may be another one: the name says which.
+  // A session keeps the kernel of a stateful op by the node's name, also when it prunes the same
+  // graph for other fetches. The loop may then be another one, so the name contains a hash of the
+  // loop.
   const std::string name = graph->NewName(
       absl::StrCat(loop.name, "_in_one_kernel_", absl::Hex(absl::HashOf(frame), absl::kZeroPad16)));
   std::vector<Source> inputs;

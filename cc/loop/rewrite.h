@@ -11,12 +11,12 @@
 
 namespace tensor_array_grad {
 
-// The outermost loops of a graph that can run in one kernel: a loop inside one that cannot counts.
-// Calls `left` for each loop that cannot, with "reason: detail".
+// Returns the outermost loops of a graph that can run in one kernel. Where a loop cannot, looks at
+// the loops inside it. Calls `left` for each loop that cannot, with an error "reason: detail".
 std::vector<const Frame*> FindLoops(
     const Frame& root, const std::function<void(const Frame&, const absl::Status&)>& left);
 
-// Puts a RunLoop op in front of `loop`, on its device. On error the graph is as it was.
+// Puts a RunLoop op in front of `loop`, on the loop's device. On error the graph is as it was.
 absl::Status InsertRunLoop(const Frame& loop, tensorflow::Graph* graph);
 
 }  // namespace tensor_array_grad

@@ -42,7 +42,7 @@ class RewriteTest : public testing::Test, protected FramesUnderTest {
     AddCounter("i", "zero", "ten", "step");
   }
 
-  // The names of the loops that FindLoops finds; fills left_.
+  // The names of the loops that FindLoops returns. Fills left_.
   std::vector<std::string> Found() {
     std::vector<std::string> names;
     const auto left = [this](const Frame& frame, const absl::Status& why) {
@@ -92,7 +92,6 @@ class RewriteTest : public testing::Test, protected FramesUnderTest {
 };
 
 // ---- FindLoops
-// -----------------------------------------------------------------------------------
 
 TEST_F(RewriteTest, LoopIsFound) {
   EXPECT_THAT(Found(), ElementsAre("i"));
@@ -156,14 +155,14 @@ TEST_F(RewriteTest, LoopsOfAFrameThatCannotBeOrderedAreLeft) {
 }
 
 // ---- InsertRunLoop
-// -------------------------------------------------------------------------------
 
 TEST_F(RewriteTest, OpComesBetweenTheVariablesAndTheirEnters) {
   AddVariableOf("i", "x", DT_INT32, "x0", "x_switch:1");
   const std::set<std::string> before = Edges();
   const Node* const run = Insert("i");
   EXPECT_EQ(CountOf(kRunLoop), 1);
-  // Variables in the order of the Enter nodes, then constants.
+  // Its inputs are those of the variables in the order of their Enter nodes, then those of the
+  // constants.
   std::vector<std::string> variables, constants;
   for (const Node* enter : FrameNamed("i").enters) {
     bool is_constant = false;
@@ -251,7 +250,8 @@ TEST_F(RewriteTest, AttributeIsTheFrameWithArgumentsNumberedByInput) {
   }
   EXPECT_THAT(expected, IsEmpty());
   EXPECT_THAT(indices, ElementsAre(0, 1, 2, 3));
-  // Each outermost Enter reads the argument that stands for its input of the op.
+  // Each Enter of the outermost loop reads the _Arg whose index is the number of its input of
+  // RunLoop.
   const std::map<std::string, std::string> enter_of = {
       {"zero", "i_enter"}, {"x0", "x_enter"}, {"ten", "i_limit"}, {"step", "i_one"}};
   const std::vector<std::string> inputs = InputsOf(run->name());

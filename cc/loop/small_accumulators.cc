@@ -13,7 +13,8 @@ namespace {
 bool Push(Operands operands, const SmallOp&, Results results) {
   AccumulatorRow::Values row;
   for (const Operand& operand : operands.subspan(1)) row.push_back(*operand.value->tensor());
-  // Behind the row, which may hold the accumulators themselves.
+  // After the row is made: a value in it may be the stack itself, which then has a second
+  // reference.
   Accumulators* const rows = ChangeableIn<Accumulators>(operands[0]);
   if (rows == nullptr || results[0] == nullptr || rows->specs().size() != row.size()) return false;
   for (size_t i = 0; i < row.size(); ++i) {

@@ -6,9 +6,11 @@
 
 namespace tensor_array_grad {
 
-// The small op for a node that pushes a row of values to what a loop keeps for its gradient, or
-// pops one (lists/accumulators.h); one that does not exist for any other node. Takes what can be
-// changed in place: nothing else holds the accumulators.
+// Returns the small op for PushAccumulators or PopAccumulators: a node that pushes a row of values
+// onto the stack of values that a forward loop keeps for its backward loop, or pops one
+// (lists/accumulators.h). For any other node the result does not exist.
+//
+// The op only runs if no other tensor shares the stack, so that it can be changed in place.
 SmallOp SmallAccumulatorsFor(const tensorflow::Node& node);
 
 }  // namespace tensor_array_grad

@@ -25,7 +25,7 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::Variant;
 
-// Calls the small op of a push or a pop of a float vector and an int32 number.
+// Calls the small op of a push or a pop of rows that have a float vector and an int32 number.
 class SmallAccumulatorsTest : public testing::Test, protected GraphUnderTest {
  protected:
   SmallAccumulatorsTest() {
@@ -50,7 +50,7 @@ class SmallAccumulatorsTest : public testing::Test, protected GraphUnderTest {
     return tensor;
   }
 
-  // Whether the small op took the values; rows_ is then what it made.
+  // Returns whether the small op ran. rows_ is then its result.
   bool Push(const Tensor& x, int32_t n, bool last = true) {
     Value vector, number, result;
     vector.Set(x);
@@ -110,7 +110,7 @@ TEST_F(SmallAccumulatorsTest, WhatAListRefusesIsTheKernelsToReport) {
   EXPECT_FALSE(Push(TensorOf<int32_t>({2}, {1, 2}), 10));   // another dtype
   EXPECT_EQ(size(), 0);
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(Push(TensorOf<float>({2}, {1, 2}), i));
-  EXPECT_FALSE(Push(TensorOf<float>({2}, {1, 2}), 2));  // one more than the numbers' bound
+  EXPECT_FALSE(Push(TensorOf<float>({2}, {1, 2}), 2));  // one more than the bound of the int32 list
   EXPECT_EQ(size(), 2);
 }
 

@@ -14,7 +14,8 @@ using tensorflow::DataType;
 using tensorflow::DataTypeToEnum;
 using tensorflow::Tensor;
 
-// Which of two operands of one shape a scalar chooses; null if it is no such choice.
+// The operand that a scalar condition chooses. Null if the condition is not a scalar, or the
+// operands differ in shape or are not small.
 const Operand* Chosen(Operands operands) {
   bool first;
   if (!operands[0].value->Get(&first)) return nullptr;
@@ -27,9 +28,9 @@ const Operand* Chosen(Operands operands) {
   return one_shape && IsSmall(tensor, tensor.dtype()) ? &chosen : nullptr;
 }
 
-// SelectV2: the chosen tensor if nothing else holds that, else a copy, as in the kernel. Sharing
-// the buffer instead would save the copy, but change sums: AddN begins with the first input that
-// nothing else holds.
+// SelectV2: the chosen tensor if nothing else shares its buffer, else a copy, as in the kernel.
+// Sharing the buffer would save the copy but change sums: AddN begins with the first input whose
+// buffer nothing else shares.
 bool ChooseCopy(Operands operands, const SmallOp& op, Value* result) {
   const Operand* const chosen = Chosen(operands);
   if (chosen == nullptr) return false;
@@ -47,7 +48,7 @@ bool ChooseCopy(Operands operands, const SmallOp& op, Value* result) {
   return true;
 }
 
-// Select: the chosen tensor with its buffer, again as in the kernel.
+// Select: the chosen tensor with its buffer, as in the kernel.
 bool ChooseShared(Operands operands, Value* result) {
   const Operand* const chosen = Chosen(operands);
   if (chosen == nullptr) return false;
@@ -55,7 +56,7 @@ bool ChooseShared(Operands operands, Value* result) {
   return true;
 }
 
-// A choice for each element, by a tensor of conditions.
+// Chooses each element by a tensor of conditions, with broadcasting.
 template <typename T>
 bool ChooseEach(Operands operands, const SmallOp& op, Value* result) {
   constexpr DataType kDtype = DataTypeToEnum<T>::value;
@@ -88,7 +89,8 @@ bool ChooseEach(Operands operands, const SmallOp& op, Value* result) {
   return true;
 }
 
-// Select is without broadcasting; of a vector of conditions it chooses rows.
+// Select does not broadcast. By a vector of conditions it chooses whole rows, which is left to the
+// kernel.
 template <typename T>
 bool Select(Operands operands, const SmallOp& op, Value* result) {
   if (ChooseShared(operands, result)) return true;

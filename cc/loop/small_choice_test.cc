@@ -21,7 +21,7 @@ using tensorflow::DT_INT32;
 using tensorflow::DT_INT64;
 using tensorflow::Tensor;
 
-// The second reference that AddN would see.
+// Whether AddN would find a second reference to the buffer.
 bool IsHeldTwice(Value* value) { return !value->LastTensor()->RefCountIsOne(); }
 
 TEST(SmallSelectTest, ANumberIsSharedBySelectAndCopiedBySelectV2) {
@@ -56,7 +56,7 @@ TEST(SmallSelectTest, ScalarChoosesAWholeValue) {
 }
 
 TEST(SmallSelectTest, ChosenValueThatIsReadAgainIsCopied) {
-  // If the result shared the buffer, AddN would find it held and sum in another order.
+  // If the result shared the buffer, AddN would find a second reference and add in another order.
   for (const Tensor& held : {Vec({1, 2}), Tensor(5.f)}) {
     Value condition = Number(true), t = Of(held), e = Of(held), result;
     ASSERT_TRUE(
@@ -113,7 +113,7 @@ TEST(SmallSelectTest, OtherShapesAreTheKernels) {
     EXPECT_FALSE(Call(select, {{&yes, true}, {&two, true}, {&three, true}}, &result));
     EXPECT_FALSE(Call(select, {{&conditions, true}, {&three, true}, {&three, true}}, &result));
   }
-  // Whole rows, chosen by a vector.
+  // Select would choose whole rows by the vector of conditions.
   EXPECT_FALSE(
       Call(Find("Select", DT_FLOAT), {{&conditions, true}, {&rows, true}, {&rows, true}}, &result));
   Value many = Of(Tensor(DT_FLOAT, {kMostSmallElements + 1}));

@@ -19,8 +19,9 @@ using tensorflow::TensorShape;
 
 // ---- StridedSlice
 
-// Whether the kernel would share the buffer of `whole` with a slice that is contiguous, a part of
-// dimension 0: where every part is aligned (TensorFlow's ops_util.h).
+// Whether the kernel would let `slice` share the buffer of `whole`. It does if the alignment rule
+// of IsDim0SliceAligned holds (TensorFlow's ops_util.h). Requires: the slice is a range of
+// dimension 0 and has the other dimensions whole.
 bool WouldShare(const Tensor& whole, const BasicSlice& slice) {
   constexpr int64_t kAlignment = EIGEN_MAX_ALIGN_BYTES;
   const int64_t row = static_cast<int64_t>(whole.TotalBytes()) / whole.dim_size(0);
@@ -42,13 +43,14 @@ struct Layout {
     run_bytes = slice.size[run_dim] * step[run_dim];
   }
 
-  int64_t step[BasicSlice::kMostDims];  // from one value to the next, by dimension
+  int64_t step[BasicSlice::kMostDims];  // from one value to the next in each dimension
   int64_t first = 0;
-  int run_dim;        // a contiguous run of values goes along it and has all dimensions behind it
+  int run_dim;        // a contiguous run is a range of this dimension, with all later ones whole
   int64_t run_bytes;  // the size of a run
 };
 
-// Calls use(bytes) for each run of the slice, in order; it begins so many bytes behind the first.
+// Calls use(offset) for each run of the slice, in order. `offset` is the run's distance from the
+// first run, in bytes.
 template <typename Use>
 void ForEachRun(const BasicSlice& slice, const Layout& layout, Use use) {
   int64_t index[BasicSlice::kMostDims] = {}, at = 0;
@@ -63,7 +65,8 @@ void ForEachRun(const BasicSlice& slice, const Layout& layout, Use use) {
   }
 }
 
-// Makes `result` the scalar at `at`; false if its dtype is none of a Value's numbers.
+// Sets `result` to the scalar at `at`. Returns false for other dtypes than float, double, int32 and
+// int64.
 bool SetNumber(DataType dtype, const void* at, Value* result) {
   const auto set = [&](auto number) {
     std::memcpy(&number, at, sizeof(number));
@@ -126,7 +129,7 @@ bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
   return true;
 }
 
-// Zeros with `dy` where the slice was.
+// Makes zeros with the values of `dy` at the places of the slice.
 bool StridedSliceGradient(Operands operands, const SmallOp& op, Value* result) {
   enum { kShape, kBegin, kEnd, kStrides, kDy };
   const Tensor& dy = *operands[kDy].value->tensor();
@@ -156,7 +159,7 @@ bool StridedSliceGradient(Operands operands, const SmallOp& op, Value* result) {
 
 // ---- GatherV2, ResourceGather
 
-// A copy of row `index` of `whole`, as the kernels make it for a scalar index.
+// Copies row `index` of `whole`, as the kernels do for a scalar index.
 bool CopyRow(const Tensor& whole, const Value& index, const SmallOp& op, Value* result) {
   int64_t row;
   if (!index.GetInteger(&row) || whole.dims() == 0 || row < 0 || row >= whole.dim_size(0) ||
@@ -192,7 +195,8 @@ bool GatherFromVariable(Operands operands, const SmallOp& op, Value* result) {
   const auto variable = resource.GetResource<tensorflow::Var>();
   if (!variable.ok()) return false;
   tensorflow::tf_shared_lock lock(*(*variable)->mu());
-  // The kernel first gives a variable a buffer of its own; from then on its rows may be read.
+  // The kernel's first call puts the variable into copy-on-read mode, with a buffer of its own.
+  // From then on the rows of the buffer may be read here.
   return (*variable)->is_initialized && (*variable)->copy_on_read_mode.load() &&
          (*variable)->tensor()->dtype() == op.dtype &&
          CopyRow(*(*variable)->tensor(), *operands[1].value, op, result);

@@ -6,16 +6,16 @@
 
 namespace tensor_array_grad {
 
-// The small op for a node that an index in a loop is made of, or its gradient; without a `run` if
-// there is none:
+// Returns the small op for a node that indexes a tensor, or computes or sums the gradient of an
+// index. For any other node the result does not exist:
 //
 //     StridedSlice             indices and ranges with stride one (basic_slice.h), any plain dtype
-//     StridedSliceGrad         likewise
-//     GatherV2, ResourceGather a scalar index into dimension 0, likewise
-//     AddSlices                of few values, where the sum can be changed in place
+//     StridedSliceGrad         the same
+//     GatherV2, ResourceGather a scalar index into dimension 0, any plain dtype
+//     AddSlices                few values, if the sum can be changed in place
 //
-// A result shares a buffer where the kernel's would, and nowhere else: AddN adds in an order that
-// depends on it.
+// A result shares a buffer exactly where the kernel's result would, because the order in which AddN
+// adds depends on it.
 SmallOp SmallIndexingFor(const tensorflow::Node& node);
 
 }  // namespace tensor_array_grad

@@ -121,7 +121,7 @@ TEST_F(SmallIndexingTest, ANewDimensionSharesTheBufferToo) {
   EXPECT_TRUE(result().SharesBufferWith(x));
 }
 
-// Zeros like x but for dy.
+// A StridedSliceGrad with an index in dimension 1.
 class SmallSliceGradientTest : public SmallIndexingTest {
  protected:
   SmallSliceGradientTest() {
@@ -189,7 +189,7 @@ TEST_F(SmallIndexingTest, ARowOfAVariableIsGatheredOnceTheKernelHasPreparedIt) {
   EXPECT_FALSE(Call({Tensor(DT_RESOURCE, {}), Tensor(1)})) << "no variable";
 }
 
-// x + the gradient of x[1], of three numbers.
+// AddSlices of x, which has three numbers, and of the gradient of x[1].
 class SmallSumTest : public SmallIndexingTest {
  protected:
   SmallSumTest() {
@@ -215,7 +215,7 @@ TEST_F(SmallSumTest, TheSumIsChangedInPlace) {
   const void* const buffer = x.data();
   std::vector<Tensor> inputs = AllBut(std::move(x));
   x = Tensor();
-  // The small op sees the only reference.
+  // The operands must hold the only references.
   const SmallOp op = SmallOpOf(*this);
   std::vector<Value> values(inputs.size());
   std::vector<Operand> operands;

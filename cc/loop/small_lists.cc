@@ -16,7 +16,7 @@ namespace {
 using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
 
-// Reads an index of an element of `list`.
+// Reads the index of an element of `list`. Returns false if it is out of range.
 bool GetIndex(const Operand& operand, const ListVariant& list, int64_t* index) {
   int32_t number;
   if (!operand.value->Get(&number) || number < 0 || number >= list.size()) return false;
@@ -37,7 +37,7 @@ bool GetItem(Operands operands, const SmallOp& op, Value* result) {
 }
 
 bool SetItem(Operands operands, const SmallOp& op, Value* result) {
-  Tensor item = *operands[2].value->tensor();  // before the list is looked at, which it may be
+  Tensor item = *operands[2].value->tensor();  // first: if it is the list, that is shared now
   ListVariant* const list = ChangeableIn<ListVariant>(operands[0]);
   int64_t index;
   if (list == nullptr || list->dtype() != op.dtype || !GetIndex(operands[1], *list, &index) ||
@@ -49,7 +49,7 @@ bool SetItem(Operands operands, const SmallOp& op, Value* result) {
   return true;
 }
 
-// Whether `sizes`, an element_shape of type T, is `shape`.
+// Whether `sizes`, an input element_shape of type T, describes `shape`.
 template <typename T>
 bool IsShape(const Tensor& sizes, const PartialTensorShape& shape) {
   const T* const size = static_cast<const T*>(sizes.data());
@@ -66,8 +66,8 @@ bool IsShape(const Tensor& sizes, const PartialTensorShape& shape) {
   return sizes.dtype() == tensorflow::DT_INT64 && IsShape<int64_t>(sizes, shape);
 }
 
-// *b = a + *b, in a buffer of its own. False, and `b` unchanged, for tensors that are not small,
-// not of one dtype and shape, or have no sum.
+// Sets *b to a + *b, in a new buffer. Returns false and leaves `b` unchanged where the kernel has
+// to do it: tensors that are not small, differ in dtype or shape, or have no sum.
 bool AddTo(const Tensor& a, const SmallOp& op, Tensor* b) {
   if (!CanAdd(a.dtype()) || !IsSmall(*b, a.dtype()) || !a.IsSameSize(*b)) return false;
   Tensor sum = MakeSmallTensor(op, a.dtype(), a.shape());
@@ -77,8 +77,8 @@ bool AddTo(const Tensor& a, const SmallOp& op, Tensor* b) {
   return true;
 }
 
-// Adds a list of one element to another. The checks of ListAccumulate's kernel pass where the two
-// are of one spec.
+// Adds an item to one element of a list. Runs only if element_shape and num_elements are those of
+// the list, so that all checks of ListAccumulate's kernel pass; returns false otherwise.
 bool Accumulate(Operands operands, const SmallOp& op, Value* result) {
   enum { kList, kIndex, kItem, kElementShape, kNumElements };
   Tensor item = *operands[kItem].value->tensor();

@@ -6,15 +6,16 @@
 
 namespace tensor_array_grad {
 
-// The small op for a node that reads or changes one element of a list, or asks for its length or
-// the shape of its elements; one that does not exist for any other node:
+// Returns the small op for a node that reads or changes one element of a list, or asks for its
+// length or the shape of its elements. For any other node the result does not exist:
 //
 //     TensorListGetItem       of an element that is set
 //     TensorListSetItem       within the list, if it can be changed in place
-//     ListAccumulate          likewise, if the sum's spec is the list's and its element small
+//     ListAccumulate          the same, of a small item, if the inputs element_shape and
+//                             num_elements are those of the list
 //     TensorListLength, TensorListElementShape
 //
-// Stock's lists, in a graph that got one from elsewhere, are the kernels' to convert.
+// A stock list, which a graph may get from elsewhere, is left to the kernels, which convert it.
 SmallOp SmallListsFor(const tensorflow::Node& node);
 
 }  // namespace tensor_array_grad

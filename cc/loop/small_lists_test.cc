@@ -25,7 +25,7 @@ using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
 using tensorflow::Variant;
 
-// A list of three float vectors of two, of which that at 1 is set.
+// A list of three float vectors of size two. Only element 1 is set.
 class SmallListsTest : public testing::Test {
  protected:
   SmallListsTest() { list_.Set(Holding(AList({DT_FLOAT, PartialTensorShape({2}), -1}))); }
@@ -59,7 +59,7 @@ class SmallListsTest : public testing::Test {
         {{&list_, false}, {&at, false}, {&shape, false}}, result);
   }
 
-  // Whether the small op set the element; list_ is then what it made.
+  // Returns whether the small op set the element. list_ is then its result.
   bool SetItem(int32_t index, const Tensor& item, bool last = true, DataType dtype = DT_FLOAT) {
     Value at, value, result;
     at.SetScalar(index);

@@ -18,7 +18,7 @@ using tensorflow::DataType;
 using tensorflow::DataTypeToEnum;
 using tensorflow::Tensor;
 
-// Integers wrap around, as they do in the kernels.
+// Integers are computed as unsigned numbers, so that they wrap around as in the kernels.
 template <typename T>
 auto Wide(T x) {
   if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
@@ -44,7 +44,8 @@ struct Max { template <typename T> T operator()(T a, T b) const { return a < b ?
 struct Min { template <typename T> T operator()(T a, T b) const { return b < a ? b : a; } };
 // clang-format on
 
-// z[i] = F(x[i], y[i]) for n elements; an operand that repeats has one for all.
+// Sets z[i] = F(x[i], y[i]) for n elements. An operand that repeats has one element for all of
+// them.
 template <typename T, typename F, typename R>
 void ComputeRun(const T* x, bool x_repeats, const T* y, bool y_repeats, int64_t n, R* z) {
   const F f;
@@ -59,7 +60,7 @@ void ComputeRun(const T* x, bool x_repeats, const T* y, bool y_repeats, int64_t 
   }
 }
 
-// The result's elements are F of the operands', whose shapes may be stretched to each other.
+// Applies F element by element to operands whose shapes may be broadcast.
 template <typename T, typename F>
 bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
   using R = decltype(F()(T(), T()));
@@ -107,7 +108,7 @@ bool Binary(Operands operands, const SmallOp& op, Value* result) {
   return BinaryOnTensors<T, F>(operands, op, result);
 }
 
-// AddN of two, which does not broadcast.
+// AddN of two operands, which does not broadcast.
 template <typename T>
 bool AddTwo(Operands operands, const SmallOp& op, Value* result) {
   const bool scalars = operands[0].value->is_scalar() && operands[1].value->is_scalar();
@@ -117,9 +118,9 @@ bool AddTwo(Operands operands, const SmallOp& op, Value* result) {
   return Binary<T, Add>(operands, op, result);
 }
 
-// AddN of three to kMostInOrder, in the kernel's order: the first operand whose buffer may be
-// written changes places with the first of all; then they are added from left to right.
-constexpr int kMostInOrder = 8;  // of more the kernel adds some to each other first
+// AddN of three to kMostInOrder operands, in the kernel's order: the first operand whose buffer may
+// be reused changes places with operand 0, then all are added from left to right.
+constexpr int kMostInOrder = 8;  // of more operands the kernel adds some to each other first
 
 template <typename T>
 bool AddSeveral(Operands operands, const SmallOp& op, Value* result) {
@@ -155,7 +156,7 @@ bool AddSeveral(Operands operands, const SmallOp& op, Value* result) {
   return true;
 }
 
-// BiasAdd of the last dimension.
+// BiasAdd along the last dimension.
 template <typename T>
 bool AddBias(Operands operands, const SmallOp& op, Value* result) {
   const Tensor& value = *operands[0].value->tensor();
@@ -167,7 +168,7 @@ bool AddBias(Operands operands, const SmallOp& op, Value* result) {
   return BinaryOnTensors<T, Add>(operands, op, result);
 }
 
-// The same on scalars only.
+// Like Binary, but for scalars only.
 template <typename T, typename F>
 bool BinaryOfScalars(Operands operands, const SmallOp&, Value* result) {
   T a, b;
@@ -176,8 +177,8 @@ bool BinaryOfScalars(Operands operands, const SmallOp&, Value* result) {
   return true;
 }
 
-// Quotients and remainders round down; a division by zero is the kernel's to report, and that of
-// the least number by -1 overflows.
+// Quotients are rounded down. Division by zero is left to the kernel, which reports it; so is
+// division by -1, which overflows for the least number.
 template <typename T, bool kRemainder>
 bool FloorDivide(Operands operands, const SmallOp&, Value* result) {
   T a, b;
@@ -302,7 +303,8 @@ const Table& Computations() {
   return *table;
 }
 
-// Conversions that round as the hardware does and never overflow.
+// Conversions of scalars that give the same result on every processor. From int64 to int32 the
+// number wraps around.
 SmallOp::Run CastFor(DataType from, DataType to) {
   static const auto* const table = new std::map<std::pair<DataType, DataType>, SmallOp::Run>{
       {{tensorflow::DT_INT32, tensorflow::DT_INT64}, CastScalar<int32_t, int64_t>},
@@ -337,7 +339,7 @@ SmallOp::Run SmallMathFor(const tensorflow::Node& node) {
     if (node.num_inputs() < 2 || node.num_inputs() > kMostInOrder) return nullptr;
     op = kSeveral;
   }
-  DataType dtype = tensorflow::DT_BOOL;  // the logical ops have no such attribute
+  DataType dtype = tensorflow::DT_BOOL;  // the logical ops have no attribute T
   (void)TryGetNodeAttr(node.attrs(), "T", &dtype);
   const auto found = Computations().find({op, dtype});
   return found == Computations().end() ? nullptr : found->second;

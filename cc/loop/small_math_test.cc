@@ -28,7 +28,6 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
 // ---- arithmetic against plain C++
-// ----------------------------------------------------------------
 
 template <typename T>
 std::vector<T> Interesting() {
@@ -52,7 +51,7 @@ std::vector<T> Interesting() {
   }
 }
 
-// Integers wrap around.
+// Computes f. Integers wrap around.
 template <typename T, typename F>
 T Wrapped(T a, T b, F f) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -65,7 +64,7 @@ T Wrapped(T a, T b, F f) {
 
 template <typename T>
 void ExpectSameBits(T got, T want, const std::string& what) {
-  // Which NaN an operation gives is the processor's choice for operands in either order.
+  // Which NaN is the result depends on the processor and on the order of the operands.
   if (got != got && want != want) return;
   EXPECT_EQ(std::memcmp(&got, &want, sizeof(T)), 0) << what << ": " << got << ", not " << want;
 }
@@ -93,7 +92,7 @@ void ExpectBinary(const std::string& op, F want) {
       Value x = shape == 1 ? Number(a) : Of(VecOf(shape == 2 ? all : as));
       Value y = shape == 2 ? Number(a) : Of(VecOf(all));
       Value result;
-      if (op == "AddN" && shape != 0) {  // does not broadcast: its kernel has the error
+      if (op == "AddN" && shape != 0) {  // does not broadcast: its kernel reports an error
         EXPECT_FALSE(Call(small, {{&x, false}, {&y, false}}, &result));
         continue;
       }
@@ -220,7 +219,8 @@ TYPED_TEST(SmallNumericTest, AResultOfTooManyElementsIsTheKernels) {
   EXPECT_FALSE(Call(Find("Add", dtype), {{&column, true}, {&row, true}}, &result));
 }
 
-// The first sum of large numbers is what the third is too small for.
+// The second elements are large, -large and 1: the sum shows the order of the additions, since 1 is
+// lost when it is added to a large number first.
 TYPED_TEST(SmallNumericTest, SeveralTermsAreAddedInTheOrderOfTheKernel) {
   using T = TypeParam;
   const SmallOp sum = Find("AddN", DataTypeToEnum<T>::value, 3);
@@ -230,7 +230,7 @@ TYPED_TEST(SmallNumericTest, SeveralTermsAreAddedInTheOrderOfTheKernel) {
   ASSERT_TRUE(Call(sum, {{&x, true}, {&y, false}, {&z, false}}, &result));
   EXPECT_THAT(ValuesOf<T>(*result.tensor()), testing::ElementsAre(7, 1));
   EXPECT_THAT(ValuesOf<T>(held), testing::ElementsAre(1, large)) << "another tensor holds it";
-  // z, whose buffer may be written, changes places with x: (z + y) + x.
+  // z changes places with x because its buffer may be reused: (z + y) + x.
   const void* const buffer = z.tensor()->data();
   ASSERT_TRUE(Call(sum, {{&x, true}, {&y, false}, {&z, true}}, &result));
   EXPECT_THAT(ValuesOf<T>(*result.tensor()),
@@ -319,15 +319,15 @@ TYPED_TEST(SmallNumericTest, ValuesOfAnotherTypeAreTheKernels) {
   EXPECT_FALSE(Call(Find("Neg", dtype), {{&texts, true}}, &result));
 }
 
-// ---- whole numbers
-// -------------------------------------------------------------------------------
+// ---- integers
 
 template <typename T>
 class SmallIntegralTest : public testing::Test {};
 using Integral = testing::Types<int32_t, int64_t>;
 TYPED_TEST_SUITE(SmallIntegralTest, Integral);
 
-// Calls `op` on every pair of numbers for which `defined` holds; the others are the kernel's.
+// Calls `op` on every pair of numbers. It must leave the pairs for which `defined` is false to the
+// kernel.
 template <typename T, typename F>
 void ExpectOfScalars(const char* op, bool (*defined)(T), F want) {
   const SmallOp small = Find(op, DataTypeToEnum<T>::value);
@@ -364,7 +364,6 @@ TYPED_TEST(SmallIntegralTest, QuotientsRoundDownAndThoseByZeroAndMinusOneAreTheK
 }
 
 // ---- logic, choice and conversion
-// ----------------------------------------------------------------
 
 TEST(SmallLogicTest, TruthTables) {
   for (bool a : {false, true}) {
@@ -445,13 +444,12 @@ TEST(SmallOpForTest, ConversionsThatMayOverflowAreTheKernels) {
 }
 
 // ---- buffers
-// -------------------------------------------------------------------------------------
 
 TEST(SmallBufferTest, LastOperandThatNothingElseHoldsBecomesTheResult) {
   const SmallOp add = Find("AddV2", DT_FLOAT);
   for (bool first : {true, false}) {
     Value x = Of(Vec({1, 2})), y = Of(Vec({10, 20})), result;
-    x.HeldTensor();  // for a reader before
+    x.HeldTensor();  // as for an earlier reader
     y.HeldTensor();
     const void* const reused = (first ? x : y).tensor()->data();
     ASSERT_TRUE(Call(add, {{&x, first}, {&y, !first}}, &result));

@@ -16,23 +16,24 @@ namespace tensor_array_grad {
 // An operand of a small op.
 struct Operand {
   Value* value;
-  bool last;  // the buffer may be written if nothing else holds it
+  bool last;  // the last read: the buffer may be written if nothing else shares it
 };
 
 using Operands = absl::Span<const Operand>;
 using Results = absl::Span<Value* const>;
 
-// Computes an op on small values as its kernel would, bit for bit. Returns false, and has changed
-// no value, where it does not: shapes it does not know, more elements than kMostSmallElements, what
-// the kernel reports as an error. The kernel is to be called then.
+// Computes an op on small values with the same result as its kernel, bit for bit. A call returns
+// false, and has changed no value, where it cannot: for shapes that it does not support, more
+// elements than kMostSmallElements, or inputs for which the kernel reports an error. The caller
+// then runs the kernel.
 struct SmallOp {
   using Run = bool (*)(Operands operands, const SmallOp& op, Value* result);
-  // Of an op of several results. A result that nothing reads is null.
+  // For an op of several results. The pointer to a result that nothing reads is null.
   using RunMany = bool (*)(Operands operands, const SmallOp& op, Results results);
 
   bool exists() const { return run != nullptr || run_many != nullptr; }
 
-  // Requires: exists(); a place for each result.
+  // Requires: exists(); `results` has an entry for each output.
   bool operator()(Operands operands, Results results) const {
     if (run_many != nullptr) return run_many(operands, *this, results);
     return results[0] != nullptr && run(operands, *this, results[0]);
@@ -43,22 +44,23 @@ struct SmallOp {
 
   Run run = nullptr;  // at most one of these two is set
   RunMany run_many = nullptr;
-  tensorflow::Allocator* allocator = nullptr;  // for what the pool of blocks is too small for
-  tensorflow::DataType dtype = tensorflow::DT_INVALID;  // of a list's elements, or gathered rows
+  tensorflow::Allocator* allocator = nullptr;           // for tensors too large for the block pool
+  tensorflow::DataType dtype = tensorflow::DT_INVALID;  // of list elements or gathered rows
   std::vector<int32_t> axes;                            // of Squeeze and Pack
   SliceMasks masks;                                     // of StridedSlice
   std::shared_ptr<const SliceAdder> adder;              // of AddSlices
-  tensorflow::DataTypeVector dtypes;                    // of PopAccumulators' values
+  tensorflow::DataTypeVector dtypes;                    // of the values of PopAccumulators
 };
 
-// Operands, and results, of one op.
+// The most operands, and the most results, of one op.
 inline constexpr int kMostSmallOperands = 12;
 
-// Calling a kernel costs about as much as adding so many numbers.
+// The most elements that a small op computes or copies. Adding this many numbers costs about as
+// much as calling a kernel.
 inline constexpr int64_t kMostSmallElements = 1024;
 
-// A tensor in host memory, uninitialised, of `dtype`, which is plain data. Its buffer is null if
-// there is no memory; the kernel has the words for that.
+// Makes an uninitialised tensor in host memory. Requires: `dtype` is plain data. If memory runs
+// out, the tensor has no buffer; the small op then returns false and the kernel reports the error.
 tensorflow::Tensor MakeSmallTensor(const SmallOp& op, tensorflow::DataType dtype,
                                    const tensorflow::TensorShape& shape);
 

@@ -18,7 +18,8 @@ using tensorflow::DataType;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Makes `result` the values of `input` in another shape.
+// Sets `result` to `input` with another shape and the same buffer. Returns false if the shape does
+// not fit.
 bool SetReshaped(const Tensor& input, const TensorShape& shape, Value* result) {
   Tensor target;
   if (!target.CopyFrom(input, shape)) return false;
@@ -26,7 +27,8 @@ bool SetReshaped(const Tensor& input, const TensorShape& shape, Value* result) {
   return true;
 }
 
-// Reads an axis of a tensor of `rank`; one that is negative counts from the end.
+// Reads an axis of a tensor of `rank` dimensions; a negative one counts from the end. Returns false
+// if it is out of range.
 bool GetAxis(const Value& value, int rank, int* axis) {
   int64_t number;
   if (!value.GetInteger(&number) || number < -rank || number >= rank) return false;
@@ -36,7 +38,8 @@ bool GetAxis(const Value& value, int rank, int* axis) {
 
 // ---- Reshape, Squeeze, ExpandDims
 
-// The shape of `elements` values that `sizes`, of type T, asks for, where one may be -1.
+// Reads the shape that `sizes`, of type T, gives to `elements` values; one size may be -1. Returns
+// false where the kernel has to decide.
 template <typename T>
 bool ReadShape(const Tensor& sizes, int64_t elements, TensorShape* shape) {
   const T* const size = static_cast<const T*>(sizes.data());
@@ -68,8 +71,8 @@ bool Reshape(Operands operands, const SmallOp&, Value* result) {
   return known && SetReshaped(input, shape, result);
 }
 
-// Without the dimensions in op.axes, or all of size one if there are none. Not of variants, like
-// ExpandDims: an error.
+// Removes the dimensions in op.axes, or all of size one if there are none. Here and in ExpandDims,
+// variants are left to the kernel, which reports an error.
 bool Squeeze(Operands operands, const SmallOp& op, Value* result) {
   const Tensor& input = *operands[0].value->tensor();
   const int rank = input.dims();
@@ -87,7 +90,7 @@ bool Squeeze(Operands operands, const SmallOp& op, Value* result) {
   return SetReshaped(input, shape, result);
 }
 
-// A vector of integers; of one float the kernels share the buffer.
+// Makes a vector of scalar integers. Not for floats: of one float the kernels share the buffer.
 template <typename T>
 bool VectorOf(Operands numbers, const SmallOp& op, Value* result) {
   T values[kMostSmallOperands];
@@ -129,8 +132,8 @@ bool ExpandDims(Operands operands, const SmallOp& op, Value* result) {
 
 // ---- Pack, ConcatV2, Split
 
-// Part i of a row is `bytes` long and at `data`; there are as many rows as the dimensions before
-// the axis make.
+// One operand, seen as rows of `bytes` bytes from `data` on. The number of rows is the product of
+// the dimensions before the axis. A row of the result is made of a row of each operand.
 struct Part {
   char* data;
   int64_t bytes;
@@ -147,7 +150,7 @@ int64_t ElementsBefore(const TensorShape& shape, int axis) {
   return elements;
 }
 
-// The tensors of `operands` one behind the other in each row; result->tensor() is of `shape`.
+// Sets `result` to a tensor of `shape` whose rows are the operands' rows one after the other.
 bool SetJoined(Operands operands, const TensorShape& shape, int64_t rows, const SmallOp& op,
                Value* result) {
   Tensor target = MakeSmallTensor(op, operands[0].value->dtype(), shape);
@@ -169,7 +172,7 @@ bool SetJoined(Operands operands, const TensorShape& shape, int64_t rows, const 
   return true;
 }
 
-// Along the new dimension op.axes[0].
+// Stacks the operands along the new dimension op.axes[0].
 bool Pack(Operands operands, const SmallOp& op, Value* result) {
   const Tensor& first = *operands[0].value->tensor();
   const auto count = static_cast<int64_t>(operands.size());
@@ -204,7 +207,7 @@ bool Concat(Operands operands, const SmallOp& op, Value* result) {
          SetJoined(parts, shape, ElementsBefore(shape, axis), op, result);
 }
 
-// Of dimension 0 the kernel's parts share the buffer if all are aligned: left to it.
+// A split of dimension 0 is left to the kernel, whose results share the buffer if all are aligned.
 bool Split(Operands operands, const SmallOp& op, Results results) {
   const Tensor& input = *operands[1].value->tensor();
   const auto count = static_cast<int64_t>(results.size());
@@ -235,7 +238,8 @@ bool Split(Operands operands, const SmallOp& op, Results results) {
 
 // ---- Tile, BroadcastTo
 
-// `input` in `shape`, where dimensions of size one are repeated. Number is as long as an element.
+// Fills `target` with `input`, repeated along its dimensions of size one. Requires: Number has the
+// size of an element.
 template <typename Number>
 void Repeat(const Broadcast& repeated, const Tensor& input, Tensor* target) {
   auto* to = static_cast<Number*>(target->data());
@@ -266,7 +270,9 @@ bool SetRepeated(const Tensor& input, const TensorShape& shape, const SmallOp& o
   return true;
 }
 
-// Reads `wanted`, of type T: a size, or how often the input has that dimension.
+// Computes the shape of the result from `wanted`, of type T. It has for each dimension its size or,
+// if `times`, how often the input's dimension is repeated. Returns false unless only dimensions of
+// size one are repeated and the result is small.
 template <typename T>
 bool ReadSizes(const Tensor& wanted, bool times, const TensorShape& input, TensorShape* shape) {
   const T* const given = static_cast<const T*>(wanted.data());
@@ -299,7 +305,7 @@ bool BroadcastTo(Operands operands, const SmallOp& op, Value* result) {
          SetRepeated(input, shape, op, result);
 }
 
-// Of dimensions that have one element; other dimensions once.
+// Repeats dimensions of size one; other dimensions must have the multiple one.
 bool Tile(Operands operands, const SmallOp& op, Value* result) {
   const Tensor& input = *operands[0].value->tensor();
   TensorShape shape;

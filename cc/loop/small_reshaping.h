@@ -6,15 +6,15 @@
 
 namespace tensor_array_grad {
 
-// The small op for a node that gives values another shape, or copies them to another place; one
-// that does not exist for any other node:
+// Returns the small op for a node that changes the shape of values or copies them to other places.
+// For any other node the result does not exist:
 //
 //     Reshape, Squeeze, ExpandDims  of any tensor; the result shares its buffer
-//     Pack, ConcatV2, Split         along any axis, of few values of a plain dtype
-//     Tile, BroadcastTo             that repeat dimensions of size one, likewise
+//     Pack, ConcatV2, Split         of few values of a plain dtype; Split along any axis but 0
+//     Tile, BroadcastTo             that repeat dimensions of size one, of few values
 //
-// A result shares a buffer where the kernel's would, and nowhere else: AddN adds in an order that
-// depends on it.
+// A result shares a buffer exactly where the kernel's result would, because the order in which AddN
+// adds depends on it.
 SmallOp SmallReshapingFor(const tensorflow::Node& node);
 
 }  // namespace tensor_array_grad

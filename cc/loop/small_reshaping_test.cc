@@ -25,7 +25,7 @@ using tensorflow::TensorShape;
 
 class SmallReshapingTest : public SmallOpTest {
  protected:
-  // A node whose inputs of its own type are float; those in `integers` are int32.
+  // A node `op` whose inputs are float, except for those in `integers`, which are int32.
   NodeDef& Node(const std::string& op, int inputs, const std::vector<int>& integers = {}) {
     std::vector<DataType> types(inputs, DT_FLOAT);
     for (int i : integers) types[i] = DT_INT32;

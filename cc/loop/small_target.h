@@ -8,10 +8,10 @@
 
 namespace tensor_array_grad {
 
-// What small ops that compute elements have in common.
+// Shared by the small ops that write the elements of a tensor.
 
-// Kernels that stretch shapes do so for as many dimensions, and for more if some of them count as
-// one; for others they have an error.
+// Kernels that broadcast support this many dimensions. They support more if some of them can be
+// merged into one, and report an error otherwise.
 inline constexpr int kMostDimsOfKernels = 5;
 
 template <typename T>
@@ -23,7 +23,7 @@ inline bool IsSmall(const tensorflow::Tensor& tensor, tensorflow::DataType dtype
   return tensor.dtype() == dtype && tensor.NumElements() <= kMostSmallElements;
 }
 
-// Whether the buffer of `operand` may become that of a result of `dtype` and `shape`.
+// Whether a result of `dtype` and `shape` may take over the buffer of `operand`.
 inline bool MayReuse(const Operand& operand, tensorflow::DataType dtype,
                      const tensorflow::TensorShape& shape) {
   if (!operand.last) return false;
@@ -31,7 +31,8 @@ inline bool MayReuse(const Operand& operand, tensorflow::DataType dtype,
   return tensor->dtype() == dtype && tensor->RefCountIsOne() && tensor->shape() == shape;
 }
 
-// The buffer of an operand where it may be reused, else a new one, as MakeSmallTensor makes it.
+// Returns a tensor with the buffer of the first operand that allows it, or a new one from
+// MakeSmallTensor.
 inline tensorflow::Tensor Target(std::initializer_list<Operand> operands,
                                  tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
                                  const SmallOp& op) {

@@ -6,7 +6,7 @@
 
 namespace tensor_array_grad {
 
-// The T in the scalar variant that `operand` is; null if it is anything else.
+// Returns the T inside `operand`, if that is a scalar variant that holds a T; null otherwise.
 template <typename T>
 const T* HeldBy(const Operand& operand) {
   if (operand.value->is_number()) return nullptr;
@@ -15,7 +15,8 @@ const T* HeldBy(const Operand& operand) {
   return static_cast<const tensorflow::Variant*>(tensor.data())->get<T>();
 }
 
-// The same if it may be changed: this is the last reader, and nothing else holds the tensor.
+// The same, but null unless the T may be changed: this is the last read, and nothing else shares
+// the tensor's buffer.
 template <typename T>
 T* ChangeableIn(const Operand& operand) {
   const T* const held = operand.last ? HeldBy<T>(operand) : nullptr;

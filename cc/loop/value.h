@@ -10,14 +10,14 @@
 
 namespace tensor_array_grad {
 
-// What a register holds: a tensor, or a number that no tensor has been made of yet.
+// What a register holds: a tensor, or a number, of which a tensor is made only on demand.
 //
-// Counters, predicates and small sums change in every iteration; as tensors each would cost an
-// allocation. Not thread-safe: a run of a loop has registers of its own. Whatever makes a tensor of
-// a number throws std::bad_alloc; the value is then unchanged.
+// Counters, predicates and small sums change in every iteration; as tensors, each change would cost
+// an allocation. Not thread-safe: each run of a loop has its own registers. A method that makes a
+// tensor from a number throws std::bad_alloc if memory runs out; the value is then unchanged.
 class Value {
  public:
-  // A number of any of the types below, by its bytes.
+  // A number of any type of SetScalar, stored as its bytes.
   struct Scalar {
     tensorflow::DataType dtype = tensorflow::DT_INVALID;
     alignas(8) char bytes[8];
@@ -43,7 +43,7 @@ class Value {
     std::memcpy(scalar_.bytes, &number, sizeof(T));
   }
 
-  // The number in a scalar of dtype T; false for anything else.
+  // Reads the number in a scalar of dtype T. Returns false for anything else.
   template <typename T>
   bool Get(T* number) const {
     if (state_ != kTensor) {
@@ -58,7 +58,7 @@ class Value {
     return true;
   }
 
-  // The number in a scalar of int32 or int64.
+  // Reads the number in a scalar of int32 or int64. Returns false for anything else.
   bool GetInteger(int64_t* number) const {
     if (Get(number)) return true;
     int32_t narrow;
@@ -67,12 +67,12 @@ class Value {
     return true;
   }
 
-  // Whether it is a number, which a tensor may have been made of.
+  // Whether it is a number. A tensor may have been made from it.
   bool is_number() const { return state_ != kTensor; }
   bool is_scalar() const { return state_ != kTensor || tensor_.dims() == 0; }
   tensorflow::DataType dtype() const { return state_ == kTensor ? tensor_.dtype() : scalar_.dtype; }
 
-  // The value as a tensor, made of the number if need be.
+  // The value as a tensor, which is made from the number if necessary.
   tensorflow::Tensor* tensor() {
     if (state_ == kScalar) MakeTensor();
     return &tensor_;
@@ -89,7 +89,7 @@ class Value {
     return &tensor_;
   }
 
-  // The tensor for the last reader, which may write into the buffer if nothing else holds it.
+  // The tensor for the last reader, which may write into the buffer if nothing else shares it.
   tensorflow::Tensor* LastTensor() {
     Unhold();
     return tensor();
@@ -101,8 +101,8 @@ class Value {
     state_ = kTensor;
   }
 
-  // The same for a value that the last reader has read. A number keeps its buffer to serve again,
-  // unless the reader's result has it: the result is then the only holder, as on stock.
+  // Empties the value after its last read. A number keeps its buffer for reuse, unless the reader's
+  // result shares it: the result must then hold the only reference, as on stock.
   void ReleaseTensor() {
     if (state_ == kTensor || (state_ == kBoth && !tensor_.RefCountIsOne())) Release();
   }
@@ -114,8 +114,9 @@ class Value {
     scalar_ = number;
   }
 
-  // Makes this value what `from` is, and leaves that one empty if `last`. Two values of a float
-  // number share a buffer, as on stock: AddN adds in an order that depends on it.
+  // Makes this value equal to `from`. If `last`, `from` is not read again and a tensor is moved.
+  // Two values of a floating-point number share a buffer, as on stock: the order in which AddN adds
+  // depends on it.
   void Assign(Value* from, bool last) {
     if (from->state_ != kTensor && !from->SharesBuffer(last)) {
       BecomeScalar();
@@ -132,7 +133,8 @@ class Value {
   }
 
  private:
-  // Leaves a scalar tensor, whose buffer may serve again, but not a larger one.
+  // Prepares for a number. Keeps a scalar tensor for reuse of its buffer, unless another tensor
+  // shares that; drops any other tensor.
   void BecomeScalar() {
     Unhold();
     const bool another_has_it = state_ != kScalar && !tensor_.RefCountIsOne();
@@ -142,7 +144,7 @@ class Value {
 
   enum State : uint8_t { kTensor, kScalar, kBoth };
 
-  // Whether a number must be passed on with its buffer.
+  // Whether a copy of this number must share its buffer.
   bool SharesBuffer(bool last) const {
     if (!tensorflow::DataTypeIsFloating(scalar_.dtype)) return false;
     return !last || (state_ == kBoth && !tensor_.RefCountIsOne());

@@ -29,7 +29,7 @@ Value OfNumber(T number) {
   return value;
 }
 
-// Whether the value's tensor has no other reference; asking does not add one.
+// Whether nothing else shares the tensor's buffer. The question does not add a reference.
 bool IsOnlyOwner(Tensor* tensor) { return tensor->RefCountIsOne(); }
 
 template <typename T>
@@ -79,7 +79,7 @@ TEST(ValueTest, NumberOfAnotherTypeIsNotRead) {
   float got = 5;
   EXPECT_FALSE(OfNumber(int32_t{1}).Get(&got));
   EXPECT_FALSE(OfTensor(Tensor(int32_t{1})).Get(&got));
-  EXPECT_FALSE(OfTensor(Vec({1})).Get(&got));  // a vector of one
+  EXPECT_FALSE(OfTensor(Vec({1})).Get(&got));  // a vector, not a scalar
   EXPECT_EQ(got, 5);
 }
 
@@ -238,7 +238,7 @@ TEST(ValueTest, TwoValuesOfAFloatNumberShareABuffer) {
 TEST(ValueTest, ANumberLetsGoOfABufferThatAResultHas) {
   Value number;
   number.SetScalar(2.5f);
-  const Tensor result = *number.LastTensor();  // as a kernel does that passes its input on
+  const Tensor result = *number.LastTensor();  // as in a kernel that outputs its input
   number.ReleaseTensor();
   EXPECT_TRUE(result.RefCountIsOne());
 }

@@ -1,4 +1,4 @@
-// Our own ops over TensorList variants. Everything else uses stock's op names.
+// This library's own ops over TensorList variants. All other list ops have stock's names.
 
 #include <vector>
 
@@ -13,11 +13,11 @@ using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeAndType;
 using tensorflow::shape_inference::ShapeHandle;
 
-// The inputs that all accumulating ops begin with.
+// The first inputs of all accumulating ops.
 enum { kList, kIndex, kItem };
 
-// The output of an accumulating op whose inputs are scalars but for `kItem` and, where it is not
-// negative, `vector`.
+// Infers the output of an accumulating op. Its inputs must be scalars, except `kItem` and, if it is
+// not negative, `vector`.
 absl::Status AccumulatedListShape(InferenceContext* c, int vector) {
   ShapeHandle unused;
   for (int i = 0; i < c->num_inputs(); ++i) {
@@ -48,8 +48,8 @@ absl::Status ListAccumulateShape(InferenceContext* c) {
 
 absl::Status ListAccumulateLikeShape(InferenceContext* c) { return AccumulatedListShape(c, -1); }
 
-// The lists that a loop fills for its gradient, as one. TensorFlow's own types say nothing of what
-// a variant of several lists holds, so only the scalars are inferred.
+// The ops on a stack of values. TensorFlow's shape inference cannot describe what a variant of
+// several lists holds, so only the scalars are inferred.
 
 absl::Status AccumulatorsShape(InferenceContext* c) {
   ShapeHandle unused;
@@ -86,19 +86,20 @@ REGISTER_OP("TensorArrayGrad>ListAccumulate")
     .Attr("shape_type: {int32, int64}")
     .SetShapeFn(ListAccumulateShape)
     .Doc(R"doc(
-Adds `item` to the element of a list at `index`; the input list is unchanged.
+Adds `item` to the element of a list at `index`; the input list does not change.
 
 Equal to `AddN([list, TensorListSetItem(TensorListReserve(element_shape, num_elements), index,
 item)])`, errors included, in O(log n) and without the one-element list. An element that is not set
 yet counts as zero, so it becomes `item`.
-The gradient of `list` is the output's gradient, that of `item` its element at `index`.
+The gradient of `list` is the gradient of the output, and the gradient of `item` is the element at
+`index` of that.
 
 list: The list to add to, n elements of `element_dtype`.
 index: Scalar, in [0, n).
 item: The addend; its shape agrees with the list's element shape and with the element's.
-element_shape: What the addend's list would have: merged with the list's element shape, and an error
-  where they are incompatible.
-num_elements: The length of the addend's list: an error where it is not the list's.
+element_shape: The element shape of the one-element list; an error if it is incompatible with the
+  element shape of `list`, with which it is merged.
+num_elements: The length of the one-element list; an error if `list` has another length.
 output_handle: The list with the sum at `index`.
 element_dtype: Type of the elements.
 shape_type: Type of `element_shape`.
@@ -113,12 +114,13 @@ REGISTER_OP("TensorArrayGrad>ListAccumulateLike")
     .Attr("element_dtype: type")
     .SetShapeFn(ListAccumulateLikeShape)
     .Doc(R"doc(
-ListAccumulate with the element shape and the length of another list.
+ListAccumulate, with the element shape and the length of another list.
 
 list: The list to add to, n elements of `element_dtype`.
 index: Scalar, in [0, n).
 item: The addend; its shape agrees with the element shapes of both lists.
-like: The list that was read where `item` is the gradient of an element; its elements are not.
+like: The list whose element shape and length are used: the list that was read, if `item` is the
+  gradient of an element. Its elements are not read.
 output_handle: The list with the sum at `index`.
 element_dtype: Type of the elements.
 )doc");
@@ -134,18 +136,19 @@ REGISTER_OP("TensorArrayGrad>ListAccumulateIf")
     .Attr("wanted: bool")
     .SetShapeFn(ListAccumulateLikeShape)
     .Doc(R"doc(
-ListAccumulateLike where `predicate` is `wanted`; elsewhere adds zeros like `like`.
+ListAccumulateLike if `predicate` is `wanted`; otherwise adds zeros like `like`.
 
 The gradient of a read in one branch of a conditional, as one op.
 
 list: The list to add to, n elements of `element_dtype`.
-index: Scalar, in [0, n) where the item is wanted.
-item: The addend; its shape agrees with the element shapes of both lists where it is wanted.
+index: Scalar; in [0, n) if `predicate` is `wanted`.
+item: The addend; if `predicate` is `wanted`, its shape agrees with the element shapes of both
+  lists.
 like: The list that was read; it has n elements.
-predicate: Scalar, which branch was taken.
-output_handle: The list with the sum at `index`, or its own elements.
+predicate: Scalar, the branch that was taken.
+output_handle: The list with the sum at `index`, or with the elements of `list`.
 element_dtype: Type of the elements.
-wanted: The branch that reads.
+wanted: The branch that reads the element.
 )doc");
 
 REGISTER_OP("TensorArrayGrad>PackAccumulators")
@@ -154,10 +157,10 @@ REGISTER_OP("TensorArrayGrad>PackAccumulators")
     .Attr("k: int >= 1")
     .SetShapeFn(AccumulatorsShape)
     .Doc(R"doc(
-Makes one value of several empty lists that will grow and shrink together.
+Packs empty lists that will grow and shrink together into one stack of values.
 
 lists: Empty TensorLists; each keeps its dtype, element shape and bound.
-accumulators: For PushAccumulators and PopAccumulators alone.
+accumulators: The stack, which only PushAccumulators and PopAccumulators read.
 )doc");
 
 REGISTER_OP("TensorArrayGrad>PushAccumulators")
@@ -169,9 +172,9 @@ REGISTER_OP("TensorArrayGrad>PushAccumulators")
     .Doc(R"doc(
 Appends one element to each list: `TensorListPushBack` of all of them, errors included.
 
-accumulators: What PackAccumulators, PushAccumulators or PopAccumulators made.
-values: An element for each list, in the order in which they were packed.
-output_accumulators: The longer lists; the input is unchanged.
+accumulators: The output of PackAccumulators, PushAccumulators or PopAccumulators.
+values: An element for each list, in the order in which the lists were packed.
+output_accumulators: The longer lists; the input does not change.
 )doc");
 
 REGISTER_OP("TensorArrayGrad>PopAccumulators")
@@ -183,9 +186,9 @@ REGISTER_OP("TensorArrayGrad>PopAccumulators")
     .Doc(R"doc(
 Removes the last element of each list: `TensorListPopBack` of all of them, errors included.
 
-accumulators: What PushAccumulators made, or what is left of it.
-output_accumulators: The shorter lists; the input is unchanged.
-values: The last element of each list, in the order in which they were packed.
+accumulators: The output of PushAccumulators or PopAccumulators.
+output_accumulators: The shorter lists; the input does not change.
+values: The last element of each list, in the order in which the lists were packed.
 )doc");
 
 }  // namespace tensor_array_grad

@@ -26,8 +26,8 @@ REGISTER_OP("TensorArrayGrad>RunLoop")
     .Doc(R"doc(
 Runs iterations of a while loop in one kernel.
 
-May stop after any iteration, also before the first: the loop that `frame` was taken from stands
-behind this op in the graph and goes on from `results`.
+May stop after any iteration, also before the first. The while loop that `frame` was taken from
+follows this op in the graph and continues from `results`.
 
 variables: What enters the loop and may change in each iteration.
 constants: What enters the loop and is the same in all iterations.

@@ -1,4 +1,4 @@
-// Sums with gradients of slices, which are added to the parts that they belong to.
+// Ops that add gradients of slices to the parts of a tensor that they belong to.
 
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
@@ -17,17 +17,17 @@ REGISTER_OP("TensorArrayGrad>AddSlices")
     .Doc(R"doc(
 Adds gradients of slices to the parts of a tensor that they belong to.
 
-Equal to AddN of what the nodes `addends` output and of `sum`, errors included, but that -0.0 stays
--0.0 where stock adds the zero of an addend that is not there. In place where nothing else holds
-`sum`, and then O(values of the slices); else in a copy.
+Equal to AddN of `sum` and the outputs of the nodes `addends`, errors included, except that a -0.0
+outside of the slices stays -0.0, where stock adds a zero. Adds in place if nothing else refers to
+the buffer of `sum`, in O(values of the slices); else in a copy.
 
 sum: The tensor to add to.
-args: The inputs of the addends, one addend's behind the other's.
+args: The inputs of all addends, in the order of `addends`.
 output: The sum, of the shape of `sum`.
 addends: Serialised NodeDefs, with op and attributes: StridedSliceGrad, Pad, UnsortedSegmentSum or
   ScatterNd. An UnsortedSegmentSum may have the attributes `_transposed` and `_reshaped`: its output
-  goes through Transpose and Reshape, whose second inputs follow its own. SliceGradients stands for a
-  variant that such a node output, which is added as a whole: sum + (g + h).
+  goes through Transpose and Reshape, whose second inputs follow its own. The op SliceGradients
+  denotes a variant that such a node output; its sum is added as a whole: sum + (g + h).
 before: How many of the addends come before `sum` in the order of AddN.
 )doc");
 
@@ -38,12 +38,15 @@ REGISTER_OP("TensorArrayGrad>SliceGradients")
     .Attr("addends: list(string) >= 1")
     .SetShapeFn(tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
-Gradients of slices as they are, for AddSlices to add: where a conditional chooses between them.
+Keeps gradients of slices in a variant, from which AddSlices adds them.
 
-args: The inputs of the addends, one addend's behind the other's.
+Used for gradients between which a conditional chooses.
+
+args: The inputs of all addends, in the order of `addends`.
 sum: What AddN of the addends would output, errors included, in a form that takes O(values of the
   slices).
-addends: As those of AddSlices; also ZerosLike. A sum may be the first of them alone, for the order.
+addends: As those of AddSlices; also ZerosLike. Only the first may be a SliceGradients, because the
+  order of the additions must stay.
 )doc");
 
 REGISTER_OP("TensorArrayGrad>LastRowOfZeros")
@@ -55,14 +58,15 @@ REGISTER_OP("TensorArrayGrad>LastRowOfZeros")
     .Attr("Tindex: {int32, int64}")
     .SetShapeFn(tensorflow::shape_inference::UnknownShape)
     .Doc(R"doc(
-The last row of ZerosLike(like) and of Range(0, limit), which UnsortedSegmentSum would sum.
+The last row of ZerosLike(like) and of Range(0, limit), for an UnsortedSegmentSum of these.
 
-The sum is the same, zero, and so is whether an index is out of range. Without a row, none.
+The sum of the last row alone is the same, zero, and an index is out of range in the same cases.
+If `like` has no rows, the outputs have none.
 
 like: A tensor of at least one dimension.
 limit: A scalar, the number of rows of `like`.
-values: Zeros, of the shape of `like` but for one row.
-indices: The number of that row, a vector of one number.
+values: One row of zeros, otherwise of the shape of `like`.
+indices: The number of that row, a vector of one element.
 )doc");
 
 }  // namespace tensor_array_grad

@@ -18,7 +18,7 @@ using tensorflow::TensorShape;
 
 namespace {
 
-// The arrays alive, oldest first. An array leaves the list before any of its members dies.
+// All existing arrays, oldest first. An array is removed before any of its members is destroyed.
 struct Living {
   Mutex mu;
   std::list<const ArrayResource*> arrays ABSL_GUARDED_BY(mu);
@@ -34,7 +34,7 @@ class Listing : public tensorflow::ResourceBase {
  public:
   explicit Listing(ArrayResource* array) : array_(array) {}
 
-  // Null where the array is dead or dies.
+  // Null if the array is destroyed or being destroyed.
   tensorflow::core::RefCountPtr<ArrayResource> array() const { return array_.GetNewRef(); }
 
   std::string DebugString() const override {
@@ -50,13 +50,13 @@ class Listing : public tensorflow::ResourceBase {
   const tensorflow::core::WeakPtr<ArrayResource> array_;
 };
 
-// A handle that owns the array beside its other owners.
+// A handle tensor that holds a new reference to the array.
 Tensor HandleOf(ArrayResource* array, const Place& place) {
   Tensor handle(tensorflow::DT_RESOURCE, TensorShape({}));
-  array->Ref();  // MakeRefCountingHandle takes it over before all that may throw
+  array->Ref();  // MakeRefCountingHandle takes it over before anything in it can throw
   ResourceHandle owner = ResourceHandle::MakeRefCountingHandle(array, place.device);
   owner.set_container(place.container);
-  owner.set_maybe_type_name("tensorflow::TensorArray");  // as stock's handles print
+  owner.set_maybe_type_name("tensorflow::TensorArray");  // handles print as stock's do
   handle.scalar<ResourceHandle>()() = owner;
   return handle;
 }
@@ -88,20 +88,23 @@ void ArrayResource::Create(Place place, std::string name, ArrayOptions options, 
   array->List();
 }
 
-// A name that is taken (two arrays whose name and source join to one string) stays the older
-// array's: nothing of ours is found by name, so the younger one lacks nothing but its listing. So
-// does an array for whose listing there is no memory.
+// If the name is taken (two arrays whose name and source join to one string), the older array keeps
+// it and the newer one is not listed. Nor is an array if there is no memory for its entry. An array
+// that is not listed lacks nothing else: only handles that went through a proto are looked up by
+// name.
 void ArrayResource::List() {
   if (place_.manager == nullptr) return;
   try {
     tensorflow::core::RefCountPtr<Listing> listing(new Listing(this));
-    listing->Ref();  // Create takes it over, or leaks it where it throws
+    listing->Ref();  // Create takes it over, or leaks it if it throws
     listed_ = place_.manager->Create(place_.container, name_, listing.get()).ok();
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
   }
 }
 
-// Part of destructors. Where there is no memory to look the entry up, it stays, and leads nowhere.
+// The destructor calls this too, so it must not throw. If there is no memory to look the entry up,
+// the entry stays in the manager with its weak reference, which is null once the array is
+// destroyed.
 void ArrayResource::Unlist() {
   if (!listed_.exchange(false)) return;
   try {
@@ -142,7 +145,7 @@ absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const Ten
     }
   }
 
-  // Made unlocked, and dropped if another call with this source is faster.
+  // Made unlocked, and dropped if another call with this source makes one first.
   ArrayOptions options;
   TF_RETURN_IF_ERROR(store_.Freeze(prefix, &options));
   std::string name = GradName(name_, source);

@@ -27,25 +27,27 @@ struct Place {
   std::string container;
 };
 
-// A tensor array as a TensorFlow resource: one store, its name, and who owns whom.
+// A tensor array as a TensorFlow resource: one store, its name, and the ownership between arrays.
 //
 //   handle tensors ==> forward array ==> gradient arrays, by source ==> their gradient arrays
 //                            ^                  ^
 //   resource manager . . . . . . . . . . . . . .      (==> owns, . . lists without owning)
 //
-// A handle tensor owns its array by reference count, so an array dies with the last tensor that
-// holds a handle to it; what it listed itself under is removed then. The manager's entry is an
-// object of its own that knows the array by a weak reference. ResourceMgr::CreateUnowned would not
-// do: there, the death of an array erases its entry even from a container that is being destroyed,
-// as when the last handle is in a Stack of that container. A forward array holds the
-// *handle tensors* of its gradient arrays, so handing one out again allocates nothing, and no
-// strong reference points back: a gradient array does not know its forward array.
+// A handle tensor owns its array by reference count. So an array is destroyed with the last tensor
+// that holds a handle to it, and its entry in the manager is removed then. The entry is an object
+// of its own with a weak reference to the array. ResourceMgr::CreateUnowned cannot be used instead:
+// with it, the destruction of an array erases its entry even from a container that is being
+// destroyed, for example when the last handle is in a Stack of that container.
 //
-// Thread-safe. The lock of the gradient map is held neither over the store's lock nor while
-// anything is destroyed.
+// A forward array holds the *handle tensors* of its gradient arrays, so returning one again
+// allocates nothing. No strong reference points back: a gradient array does not know its forward
+// array.
 //
-// Methods throw std::bad_alloc. Nothing has changed then, but that the size may be frozen. An array
-// for whose listing there is no memory is not listed.
+// Thread-safe. While the lock of the gradient map is held, no store's lock is taken and nothing is
+// destroyed.
+//
+// Methods throw std::bad_alloc. Nothing has changed then, except that the size may be final. An
+// array is not listed if there is no memory for its entry.
 class ArrayResource : public tensorflow::ResourceBase {
  public:
   // Makes an array called `name` and sets `handle` to a scalar handle that owns it.
@@ -54,14 +56,16 @@ class ArrayResource : public tensorflow::ResourceBase {
 
   ~ArrayResource() override;
 
-  // Sets `handle` to the handle of the array that collects the gradients of this one for `source`,
-  // which is made at the first call: `prefix` in front of each element's shape, size frozen.
-  // Equal sources get one array, also when they race. A gradient array that was closed is replaced.
+  // Sets `handle` to the handle of the gradient array of this array for `source`. The first call
+  // makes it, with `prefix` in front of each element's shape, and makes the size of this array
+  // final. Equal sources get one array, also in concurrent calls. A gradient array that was closed
+  // is replaced.
   // Errors: closed; shapes that cannot be joined; the source has an array with another prefix.
   absl::Status FindOrCreateGrad(absl::string_view source, const tensorflow::TensorShape& prefix,
                                 tensorflow::Tensor* handle) ABSL_LOCKS_EXCLUDED(grads_mu_);
 
-  // The array that is listed in `manager` under that name. NotFound where there is none.
+  // Sets `array` to the array that is listed in `manager` under that name. NotFound if there is
+  // none.
   static absl::Status Find(tensorflow::ResourceMgr* manager, const std::string& container,
                            const std::string& name,
                            tensorflow::core::RefCountPtr<ArrayResource>* array);
@@ -72,7 +76,7 @@ class ArrayResource : public tensorflow::ResourceBase {
 
   std::string DebugString() const override;
   int64_t MemoryUsed() const override { return store_.TotalBytes(); }
-  // What handles name it. TensorFlow's own function ends the process where memory runs out.
+  // The array's name in handles. TensorFlow's own function ends the process if memory runs out.
   std::string MakeRefCountingHandleName(int64_t) const override { return name_; }
 
  private:

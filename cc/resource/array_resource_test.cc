@@ -43,7 +43,7 @@ class ArrayResourceTest : public ::testing::Test {
   ResourceMgr manager_;
 };
 
-// As a Stack of the step has them, which the end of the step destroys with its container.
+// Holds a tensor as a Stack does, which the end of the step destroys together with its container.
 struct Holder : public tensorflow::ResourceBase {
   explicit Holder(Tensor tensor) : held(std::move(tensor)) {}
   std::string DebugString() const override { return "holder"; }
@@ -87,7 +87,7 @@ TEST_F(ArrayResourceTest, OneSourceHasOneArrayAndEachItsOwn) {
   const Tensor forward = Make();
   const Tensor first = Grad(forward, "gradients"), again = Grad(forward, "gradients");
   EXPECT_EQ(&ArrayOf(first), &ArrayOf(again));
-  EXPECT_TRUE(first.SharesBufferWith(again));  // finding allocates nothing
+  EXPECT_TRUE(first.SharesBufferWith(again));  // the handle is not made again
   EXPECT_NE(&ArrayOf(first), &ArrayOf(Grad(forward, "gradients_1")));
   EXPECT_EQ(HandleIn(first).name(), GradName(HandleIn(forward).name(), "gradients"));
 }

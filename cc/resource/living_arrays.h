@@ -10,7 +10,7 @@
 
 namespace tensor_array_grad {
 
-// What `status()` shows of an array that somebody still holds.
+// What `status()` shows of an array that still exists.
 struct LivingArray {
   std::string name;  // the resource name
   tensorflow::DataType dtype = tensorflow::DT_INVALID;
@@ -20,7 +20,8 @@ struct LivingArray {
   std::map<std::string, std::string> gradients;  // source -> resource name
 };
 
-// All arrays alive in this process, oldest first. Thread-safe; a moment's picture.
+// All arrays that exist in this process, oldest first. Thread-safe; other threads may have changed
+// the arrays by the time it returns.
 std::vector<LivingArray> LivingArrays();
 
 }  // namespace tensor_array_grad

@@ -1,4 +1,4 @@
-// Arrays as resources, with memory that runs out at each allocation of a call.
+// Lets memory run out at each allocation of each call of ArrayResource.
 
 #include "cc/core/array_name.h"
 #include "cc/resource/array_resource.h"
@@ -90,7 +90,7 @@ TEST(OutOfMemoryTest, ArrayIsMadeAndFreedAlsoWhereItCannotBeListed) {
   EXPECT_EQ(LivingArrays().size(), before);
 }
 
-// What frees an array is a destructor.
+// A destructor frees an array, so it cannot report an error.
 TEST(OutOfMemoryTest, ListedArrayIsFreedWithoutMemory) {
   const size_t before = LivingArrays().size();
   tensorflow::ResourceMgr manager;

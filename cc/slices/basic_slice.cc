@@ -40,14 +40,14 @@ class Reader {
     return next_ < slice_->dims && stride_[entry] == 1 && ReadIndexOrRange(entry);
   }
 
-  // How many dimensions the entries behind `entry` name.
+  // The number of dimensions that the entries after `entry` take.
   int DimensionsBehind(int entry) const {
     int dimensions = 0;
     for (int i = entry + 1; i < entries_; ++i) dimensions += Has(masks_.new_axis, i) ? 0 : 1;
     return dimensions;
   }
 
-  // Takes the dimensions before `end` as they are.
+  // Takes all dimensions from next_ to `end` whole. Returns false if next_ is already past `end`.
   bool TakeWhole(int end) {
     while (next_ < end) {
       if (!Take(0, shape_.dim_size(next_), /*keep=*/true)) return false;
@@ -69,7 +69,7 @@ class Reader {
     return Take(from, std::max(from, to), /*keep=*/true);
   }
 
-  // Takes a part of the next dimension, which the result has too if `keep`.
+  // Takes [from, to) of the next dimension. If `keep`, the result has the dimension too.
   bool Take(int64_t from, int64_t to, bool keep) {
     slice_->begin[next_] = from;
     slice_->size[next_] = to - from;
@@ -89,7 +89,7 @@ class Reader {
   const int entries_;
   const SliceMasks& masks_;
   BasicSlice* const slice_;
-  int next_ = 0;  // dimension
+  int next_ = 0;  // dimension of the tensor
 };
 
 template <typename T>

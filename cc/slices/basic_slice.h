@@ -9,31 +9,31 @@
 
 namespace tensor_array_grad {
 
-// The masks of StridedSlice: bit i is about entry i of `begin`, `end` and `strides`.
+// The masks of StridedSlice: bit i applies to entry i of `begin`, `end` and `strides`.
 struct SliceMasks {
   int32_t begin = 0, end = 0, ellipsis = 0, new_axis = 0, shrink_axis = 0;
 
-  // Those of a node with these attributes; 0 for an attribute that is missing.
+  // Reads the masks of a node with these attributes; a missing attribute counts as 0.
   static SliceMasks Of(const tensorflow::AttrSlice& attributes);
 };
 
-// The values of a tensor that an index such as x[2:5, i, ..., newaxis, -1] names: indices and
-// ranges with stride one, the dimensions that `...` stands for, and new ones of size one.
+// A slice such as x[2:5, i, ..., newaxis, -1]: indices, ranges with stride one, dimensions that
+// `...` stands for, and new dimensions of size one.
 //
-// Nearly all slices in loops are of this form. TensorFlow's ValidateStridedSliceOp reads them too,
-// in several hundred nanoseconds; this takes about twenty.
+// Nearly all slices in loops have this form. TensorFlow's ValidateStridedSliceOp reads them too,
+// but takes several hundred nanoseconds; this takes about twenty.
 struct BasicSlice {
   static constexpr int kMostDims = 8;
   static constexpr int8_t kNewAxis = -1;
 
-  int dims = 0;                               // of the tensor
-  int64_t begin[kMostDims], size[kMostDims];  // of the slice in each of them
-  int64_t elements = 1;                       // of the slice
-  int rank = 0;                               // of the result
-  int8_t axes[kMostDims];                     // of the result: a dimension of the tensor, kNewAxis
+  int dims = 0;                               // number of dimensions of the tensor
+  int64_t begin[kMostDims], size[kMostDims];  // of the slice, by dimension of the tensor
+  int64_t elements = 1;                       // number of elements of the slice
+  int rank = 0;                               // number of dimensions of the result
+  int8_t axes[kMostDims];  // by dimension of the result: that of the tensor, or kNewAxis
 
-  // Reads the inputs of a StridedSlice of a tensor of `shape`. False, and nothing is known of the
-  // slice, if it has another form or StridedSlice might report an error.
+  // Reads the inputs of a StridedSlice of a tensor of `shape`. Returns false if the slice has
+  // another form or StridedSlice might report an error; the fields then have no meaning.
   bool Read(const tensorflow::TensorShape& shape, const tensorflow::Tensor& begins,
             const tensorflow::Tensor& ends, const tensorflow::Tensor& strides,
             const SliceMasks& masks);
@@ -41,8 +41,8 @@ struct BasicSlice {
   bool IsWhole(int d, const tensorflow::TensorShape& shape) const {
     return size[d] == shape.dim_size(d);
   }
-  // Whether it is x[i]: the result has all dimensions but the first, and no new one. Requires:
-  // those dimensions are whole.
+  // Whether the slice is x[i]: the result has all dimensions but the first, in their order, and no
+  // new one. Requires: all dimensions but the first are whole.
   bool IsRow() const {
     bool is_row = rank == dims - 1;
     for (int i = 0; i < rank; ++i) is_row = is_row && axes[i] == i + 1;

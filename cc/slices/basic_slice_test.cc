@@ -27,7 +27,7 @@ Tensor VectorOf(const Indices& indices) {
                      std::vector<T>(indices.begin(), indices.end()));
 }
 
-// x[begin:end] with strides of one.
+// Reads x[begin:end] with strides of one, where x has the shape `shape`.
 bool Read(const TensorShape& shape, const Indices& begin, const Indices& end,
           const SliceMasks& masks, BasicSlice* slice) {
   const Indices ones(begin.size(), 1);
@@ -70,7 +70,7 @@ TEST(BasicSliceTest, ARowHasAllOtherDimensionsInTheirPlaces) {
   EXPECT_TRUE(slice.IsRow());
   ASSERT_TRUE(Read({4, 3, 1}, {1}, {2}, {}, &slice));
   EXPECT_FALSE(slice.IsRow());
-  // x[1, newaxis, :, 0]: of the rank of a row, with the ones elsewhere.
+  // x[1, newaxis, :, 0] has the rank of a row, but its dimension of size one is in another place.
   SliceMasks masks = Shrink(1 | 8);
   masks.new_axis = 2;
   masks.begin = masks.end = 4;
@@ -133,7 +133,7 @@ TEST(BasicSliceTest, MasksAreReadFromTheAttributesOfANode) {
   EXPECT_EQ(SliceMasks::Of(tensorflow::AttrSlice(tensorflow::NodeDef())).shrink_axis, 0);
 }
 
-// What TensorFlow reads, or an error.
+// The slice that TensorFlow's ValidateStridedSliceOp reads, or its error.
 struct Stock {
   Stock(const TensorShape& shape, const Tensor& begins, const Tensor& ends, const Tensor& strides,
         const SliceMasks& masks) {
@@ -144,7 +144,7 @@ struct Stock {
   }
 
   absl::Status status;
-  TensorShape part, result;  // with all dimensions, and without those that are shrunk
+  TensorShape part, result;  // with all dimensions; as StridedSlice outputs it
   absl::InlinedVector<int64_t, 4> begin, end, stride;
 };
 

@@ -14,8 +14,9 @@ using Inputs = absl::Span<const Tensor* const>;
 
 Counter in_place("slice_sums.in_place"), rows_added("slice_sums.rows");
 
-// Adds the sum of the terms to `sum`. Each of them has its tensor in `taken`, for what its rows
-// held before; a single term needs none, since g + sum is sum + g.
+// Adds the sum of the terms to `sum`, as the class comment of SliceAdder explains. taken[i] is the
+// tensor for the values that the rows of term i held before. It is not used for a single term,
+// since g + sum is sum + g.
 void AddGroup(absl::Span<const SliceGradient> terms, absl::Span<Tensor> taken, cpu::ParallelFor run,
               Tensor* sum) {
   const bool several = terms.size() > 1;

@@ -17,19 +17,20 @@
 
 namespace tensor_array_grad {
 
-// The gradients of slices that a node of ours takes: its attribute `addends`, a serialised NodeDef
-// for each, and the inputs of these, one behind the other.
+// The gradients of slices that AddSlices or SliceGradients takes: the attribute `addends`, a
+// serialised NodeDef for each, and the inputs of these NodeDefs, one after the other.
 class SliceAddends {
  public:
-  // Those of a node with `attributes`. `inputs`: how many of its inputs are the addends'.
+  // Reads the addends of a node with `attributes`. `inputs`: how many of the node's inputs belong
+  // to addends. Returns InvalidArgument if the two do not match.
   static absl::Status Of(const tensorflow::AttrSlice& attributes, int inputs,
                          SliceAddends* addends);
 
   int size() const { return static_cast<int>(ops_.size()); }
   const SliceGradientOp& op(int addend) const { return ops_[addend]; }
 
-  // Appends the terms of addend number `addend`, whose inputs begin with number *input, and moves
-  // that on.
+  // Appends the terms of addend `addend` to `terms`. Its inputs begin at inputs[*input]; advances
+  // *input past them.
   absl::Status Read(int addend, absl::Span<const tensorflow::Tensor* const> inputs, int* input,
                     SliceGradients* terms) const;
 
@@ -37,51 +38,53 @@ class SliceAddends {
   std::vector<SliceGradientOp> ops_;
 };
 
-// An error as AddN's, in the name of `node`, unless the terms are of that shape.
+// Returns AddN's error, with the name `node`, unless all terms have the shape `shape`.
 absl::Status RequireShape(absl::string_view node, const tensorflow::TensorShape& shape,
                           absl::Span<const SliceGradient> terms);
 
-// What the op AddSlices adds: gradients of slices, to the parts of a sum that they belong to, where
-// stock adds tensors of the whole size. Immutable.
+// Adds gradients of slices to the parts of a sum that they belong to, for the op AddSlices. Stock
+// adds tensors of the size of the sum instead. Immutable.
 //
-// The values are those of stock's sum, in its order. What comes behind the sum so far is added to
-// it, one after the other. What comes before the sum is summed first: AddN([g, h, sum]) is
-// (g + h) + sum, and so is what one branch has summed. To that end the values that g and h touch
-// are taken out of the sum, which keeps -0 in their places; g and h are added there; then what was
-// taken is added. With the sum 5 at a place that both touch, and g = 1 and h = 2:
+// The result has the values of stock's AddN, added in the same order. Addends that come after the
+// sum in the order of AddN are added to it one after the other. Addends that come before it are a
+// *group*, which is summed first: AddN([g, h, sum]) is (g + h) + sum. The terms that one branch of
+// a conditional has summed are a group too. To sum a group in place, the values of the sum that g
+// and h touch are moved out, which leaves -0 in their places. Then g and h are added there, and
+// then the values that were moved out. Example, where the sum is 5 at a place that g = 1 and h = 2
+// both touch:
 //
 //     take for g: 5, leaves -0    take for h: -0    add g, h: -0 + 1 + 2 = 3    add 5, add -0: 8
 //
-// -0 changes no value that it is added to, not even 0 or -0.
+// This is correct because x + -0 is x for every x, also for 0 and -0.
 class SliceAdder {
  public:
-  // What is to be added, in order.
+  // The terms to be added, in order.
   struct Terms {
     SliceGradients terms;
-    absl::InlinedVector<size_t, 2> ends;  // of each group, the terms of which are summed first
+    absl::InlinedVector<size_t, 2> ends;  // of each group in `terms`
 
-    int64_t values() const;  // of all terms
+    int64_t values() const;  // number of values of all terms
   };
 
-  // The adder of a node with `attributes`: `addends`, and how many of them come `before` input 0.
-  // `inputs`: how many inputs the node has.
+  // Makes the adder of a node with `attributes`: `addends`, and `before`, which says how many of
+  // them come before input 0 in the order of AddN. `inputs`: how many inputs the node has.
   static absl::Status Of(const tensorflow::AttrSlice& attributes, int inputs, SliceAdder* adder);
 
-  // Reads the inputs of `node`, the first of which is the sum. An error where stock has one.
+  // Reads the terms from the inputs of `node`, the first of which is the sum. Returns an error
+  // where stock has one.
   absl::Status Read(absl::string_view node, absl::Span<const tensorflow::Tensor* const> inputs,
                     Terms* terms) const;
 
-  // Adds `terms`, which Read made for this sum, in place. Changes nothing on error: the only one is
-  // that memory runs out.
+  // Adds `terms` to `sum` in place. Requires: Read made `terms` for this sum. The only error is
+  // that memory runs out; `sum` is then unchanged.
   static absl::Status Add(const Terms& terms, cpu::ParallelFor run, tensorflow::Tensor* sum);
 
-  // Adds the only addend in place, if its values follow each other in the sum and are at most
-  // `most` numbers. False, and nothing has changed, if they are not. Requires:
-  // CanAdd(sum->dtype()).
+  // Adds the only addend in place, if its values are at most `most` and follow each other in the
+  // sum. Otherwise, and if there are several addends, returns false and changes nothing.
   bool AddOneRun(absl::Span<const tensorflow::Tensor* const> inputs, int64_t most,
                  tensorflow::Tensor* sum) const;
 
-  // Counts a sum that was changed in place of a copy.
+  // Counts one sum that was changed in place, not copied.
   static void CountInPlace();
 
  private:

@@ -25,10 +25,10 @@ Tensor Ints(const std::vector<int32_t>& values) {
   return TensorOf<int32_t>({static_cast<int64_t>(values.size())}, values);
 }
 
-// A sum of some gradients of x[i] and then some of them before it.
+// Adds gradients of x[i] to a sum. Some of them come before the sum in the order of AddN.
 class SliceAdderTest : public testing::Test {
  protected:
-  // The gradient of x[index], where x has `rows` numbers.
+  // Adds the gradient of x[index] to the addends. x has `rows` numbers.
   void AddIndex(int32_t index, float gradient, int32_t rows = 3) {
     NodeDef def;
     def.set_op("StridedSliceGrad");
@@ -115,10 +115,11 @@ TEST_F(SliceAdderTest, AttributesThatDoNotFitAreErrors) {
   EXPECT_THAT(Add(), Fails(absl::StatusCode::kInvalidArgument, "no NodeDef"));
 }
 
-// What AddOneRun adds, and what is added otherwise, for an addend with these inputs.
+// Compares AddOneRun with Read and Add.
 class OneRunTest : public testing::Test {
  protected:
-  // Whether it was one run. Both sums are equal then, and `sum` is unchanged if not.
+  // Returns whether AddOneRun added the addend. Expects that its sum is then that of Add, and
+  // otherwise unchanged.
   bool Add(const NodeDef& addend, std::vector<Tensor> inputs, const Tensor& sum,
            int64_t most = 1000) {
     NodeDef node;

@@ -29,7 +29,7 @@ absl::Status Invalid(const Args&... args) {
   return absl::InvalidArgumentError(absl::StrCat(args...));
 }
 
-// A number of an int32 or int64 tensor.
+// Element i of an int32 or int64 tensor.
 int64_t IntAt(const Tensor& tensor, int64_t i) {
   return tensor.dtype() == tensorflow::DT_INT32 ? tensor.flat<int32_t>()(i)
                                                 : tensor.flat<int64_t>()(i);
@@ -40,7 +40,7 @@ Box::Sizes SizesOf(const TensorShape& shape) {
   return Box::Sizes(sizes.begin(), sizes.end());
 }
 
-// How far apart the values of each dimension are.
+// The distance between neighbours in each dimension, in values.
 Box::Sizes StepsOf(const TensorShape& shape) {
   Box::Sizes steps(shape.dims());
   int64_t step = 1;
@@ -53,8 +53,8 @@ Box::Sizes StepsOf(const TensorShape& shape) {
 
 // ---- StridedSliceGrad
 
-// The gradient of a slice that BasicSlice reads; false for another one, and for a gradient of
-// another shape.
+// Reads the gradient of a slice that BasicSlice can read. Returns false for any other slice, and if
+// dy does not have the shape of the slice.
 bool ReadBasicSlice(const SliceMasks& masks, Inputs inputs, SliceGradient* gradient) {
   enum { kShape, kBegin, kEnd, kStrides, kDy };
   const TensorShape& whole = gradient->whole;
@@ -81,7 +81,7 @@ absl::Status ReadStridedSlice(const SliceGradientOp& op, Inputs inputs, SliceGra
   TF_RETURN_IF_ERROR(tensorflow::tensor::MakeShape(shape, &gradient->whole));
   gradient->values = dy;
   if (ReadBasicSlice(op.masks, inputs, gradient)) return absl::OkStatus();
-  TensorShape part, slice;  // the slice with all dimensions of the whole, and with its own
+  TensorShape part, slice;  // with all dimensions of the whole; with those of dy
   bool unused;
   Box::Sizes begin, end, strides;
   const SliceMasks& masks = op.masks;
@@ -144,11 +144,12 @@ absl::Status ReadPad(Inputs inputs, SliceGradient* gradient) {
 
 // ---- rows by index
 
-// Makes the rows of one start one row, their sum from zero; those of a negative start are left out.
+// Replaces rows that have the same start by one row, their sum from zero. Drops rows with a
+// negative start.
 absl::Status SumRowsOfOneStart(SliceGradient* gradient) {
   if (gradient->starts.size() == 1 && gradient->starts.front() >= 0) return absl::OkStatus();
-  std::unordered_map<int64_t, int64_t> row_of;  // the sum, by start
-  decltype(gradient->starts) starts, firsts;    // where the sums belong; where row i's sum begins
+  std::unordered_map<int64_t, int64_t> row_of;  // number of the summed row, by start
+  decltype(gradient->starts) starts, firsts;    // of the summed rows; where row i is summed
   const int64_t width = gradient->width();
   for (const int64_t start : gradient->starts) {
     const auto [row, added] = row_of.emplace(start, starts.size());
@@ -187,7 +188,7 @@ absl::Status SegmentsShape(Inputs inputs, TensorShape* shape) {
   return absl::OkStatus();
 }
 
-// Reads `wanted`, as that of Transpose for a tensor of `rank` dimensions.
+// Reads `wanted` as the permutation of a Transpose of `rank` dimensions.
 absl::Status ReadPermutation(const Tensor& wanted, int rank, std::vector<int>* perm) {
   if (wanted.dims() != 1 || wanted.NumElements() != rank) {
     return Invalid("transpose expects a vector of size ", rank,
@@ -204,13 +205,13 @@ absl::Status ReadPermutation(const Tensor& wanted, int rank, std::vector<int>* p
   return absl::OkStatus();
 }
 
-// Makes `shape` what Reshape by `wanted` makes of it.
+// Changes `shape` as a Reshape to `wanted` does.
 absl::Status Reshape(const Tensor& wanted, TensorShape* shape) {
   if (wanted.dims() > 1) {
     return Invalid("sizes input must be 1-D, not ", wanted.shape().DebugString());
   }
   Box::Sizes sizes;
-  int64_t known = 1, unknown = -1;  // the product of the sizes, but of those that are 0
+  int64_t known = 1, unknown = -1;  // product of the sizes > 0; the dimension of -1
   bool empty = false;
   for (int64_t d = 0; d < wanted.NumElements(); ++d) {
     const int64_t size = IntAt(wanted, d);
@@ -241,8 +242,8 @@ absl::Status Reshape(const Tensor& wanted, TensorShape* shape) {
   return absl::OkStatus();
 }
 
-// Makes `whole`, the shape of a sum of segments, that of its transpose, and `steps` those of the
-// sum's values in it.
+// Transposes `whole`, the shape of a sum of segments. Sets (*steps)[d] to the distance that
+// neighbours in dimension d of the sum have in the transposed tensor.
 absl::Status Transpose(const Tensor& wanted, TensorShape* whole, Box::Sizes* steps) {
   const TensorShape segments = *whole;
   std::vector<int> perm(segments.dims());
@@ -261,7 +262,7 @@ absl::Status ReadSegmentSum(const SliceGradientOp& op, Inputs inputs, SliceGradi
   Box::Sizes steps = StepsOf(whole);
   int move = kFirstMove;
   if (op.transposed) TF_RETURN_IF_ERROR(Transpose(*inputs[move++], &whole, &steps));
-  // A reshape leaves every value where it is.
+  // A reshape moves no value, so `steps` stays correct.
   if (op.reshaped) TF_RETURN_IF_ERROR(Reshape(*inputs[move], &whole));
   gradient->values = *inputs[kData];
   gradient->box.sizes.assign(segments.begin() + 1, segments.end());
@@ -296,7 +297,7 @@ absl::Status ReadScatter(Inputs inputs, SliceGradient* gradient) {
   if (!nothing && (whole.dims() == 0 || indices.NumElements() == 0 || updates.NumElements() == 0)) {
     return Invalid("Indices and updates specified for empty output shape");
   }
-  TensorShape slices = indices.shape();  // one slice for each index; a vector is indices of one
+  TensorShape slices = indices.shape();  // one slice per index; in a vector each number is an index
   const int64_t depth = slices.dims() == 1 ? 1 : slices.dim_size(slices.dims() - 1);
   if (slices.dims() > 1) slices.RemoveLastDims(1);
   constexpr int kMostDepth = 7;
@@ -336,9 +337,9 @@ absl::Status ReadScatter(Inputs inputs, SliceGradient* gradient) {
   return SumRowsOfOneStart(gradient);
 }
 
-// ---- dtypes, which the graph does not check: an op of ours takes inputs of any
+// ---- dtypes, which the graph does not check: AddSlices and SliceGradients take inputs of any
 
-// Which input has the values; the others have numbers.
+// The number of the input that has the values. The others have indices, sizes or shapes.
 int ValuesOf(const SliceGradientOp& op) {
   if (op.kind == SliceGradientOp::kStridedSlice) return 4;
   return op.kind == SliceGradientOp::kScatter ? 1 : 0;
@@ -351,7 +352,7 @@ absl::Status RequireDtypes(const SliceGradientOp& op, Inputs inputs) {
   }
   for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
     const tensorflow::DataType dtype = inputs[i]->dtype();
-    // Indices of StridedSliceGrad are of one dtype.
+    // All integer inputs of StridedSliceGrad have one dtype.
     const bool alike = op.kind != SliceGradientOp::kStridedSlice || dtype == inputs[0]->dtype();
     const bool is_int = dtype == tensorflow::DT_INT32 || dtype == tensorflow::DT_INT64;
     if (i != values && (!is_int || !alike)) {
@@ -372,8 +373,8 @@ bool IsShape(const Tensor& sizes, const TensorShape& shape) {
   return true;
 }
 
-// The gradient of a slice that has one index of each dimension up to some one, of which it has a
-// range, and all of those behind.
+// Reads the gradient of a slice whose values follow each other: it has one index in each of the
+// first dimensions, a range of the next one, and the later ones whole. Null for any other slice.
 const Tensor* ReadRunOfSlice(const SliceMasks& masks, Inputs inputs, const TensorShape& whole,
                              int64_t* first) {
   enum { kShape, kBegin, kEnd, kStrides, kDy };
@@ -386,7 +387,7 @@ const Tensor* ReadRunOfSlice(const SliceMasks& masks, Inputs inputs, const Tenso
   }
   *first = 0;
   int64_t step = 1;
-  bool inside = true;  // of the run
+  bool inside = true;  // the dimensions after d are whole
   for (int d = slice.dims - 1; d >= 0; --d) {
     if (!inside && slice.size[d] != 1) return nullptr;
     inside = inside && slice.IsWhole(d, whole);
@@ -396,7 +397,7 @@ const Tensor* ReadRunOfSlice(const SliceMasks& masks, Inputs inputs, const Tenso
   return &dy;
 }
 
-// The sum of segments, of which there is one row: the gradient of a gather of one index.
+// Reads an UnsortedSegmentSum of one row: the gradient of a gather of one index.
 const Tensor* ReadRunOfSegment(Inputs inputs, const TensorShape& whole, int64_t* first) {
   const Tensor &data = *inputs[kData], &ids = *inputs[kIds], &count = *inputs[kNumSegments];
   if (ids.NumElements() != 1 || count.dims() != 0 || whole.dims() == 0 ||
@@ -405,7 +406,7 @@ const Tensor* ReadRunOfSegment(Inputs inputs, const TensorShape& whole, int64_t*
   }
   int64_t width = 1;
   for (int d = 0; d < data.dims(); ++d) {
-    const int behind = d - ids.dims() + 1;  // the dimension of the whole
+    const int behind = d - ids.dims() + 1;  // the dimension of `whole`
     if (data.dim_size(d) != (behind < 1 ? 1 : whole.dim_size(behind))) return nullptr;
     width *= data.dim_size(d);
   }

@@ -13,14 +13,15 @@
 
 namespace tensor_array_grad {
 
-// The gradient of an index, as rows instead of the tensor that stock makes: zeros of the shape of
-// what was indexed, but for these rows.
+// The gradient of an index as rows. Stock makes a tensor with the shape of what was indexed, which
+// is zero except in these rows.
 //
-// Row i is what `box` holds when it begins at starts[i]; its values are those of `values` from
-// number i * width() on, in row-major order. The gradient of a slice has one row, that of a gather
-// one for each index. No two rows have a position of the whole in common.
+// Row i is at the positions of `box` when the box begins at position starts[i] of the flat tensor.
+// Its values are the width() values of `values` from i * width() on, in row-major order. The
+// gradient of a slice has one row; that of a gather has one for each different index. No two rows
+// have a position in common.
 struct SliceGradient {
-  tensorflow::TensorShape whole;  // of the tensor that stock makes
+  tensorflow::TensorShape whole;  // shape of the tensor that stock makes
   tensorflow::Tensor values;
   absl::InlinedVector<int64_t, 2> starts;
   cpu::Box box;
@@ -28,19 +29,20 @@ struct SliceGradient {
   int64_t width() const { return box.values(); }
 };
 
-// What is to be known of a node whose output has this form.
+// Describes a node whose output has this form.
 struct SliceGradientOp {
   enum Kind { kStridedSlice, kPad, kSegmentSum, kScatter, kZeros, kSum };
 
   // Reads `def`: StridedSliceGrad, Pad, UnsortedSegmentSum or ScatterNd, with its attributes;
-  // ZerosLike, which has no row at all; or kSumOp, whose input is a SliceGradientSum already. The
-  // attributes kTransposed and kReshaped say that the output of an UnsortedSegmentSum goes through
-  // Transpose, and then through Reshape.
+  // ZerosLike, which has no row; or kSumOp, whose input is already a SliceGradientSum. The
+  // attributes kTransposed and kReshaped say that the output of an UnsortedSegmentSum passes
+  // through Transpose and then through Reshape. Returns InvalidArgument for any other op.
   static absl::Status Of(const tensorflow::NodeDef& def, SliceGradientOp* op);
   static constexpr char kTransposed[] = "_transposed", kReshaped[] = "_reshaped";
   static constexpr char kSumOp[] = "TensorArrayGrad>SliceGradients";
 
-  // The op's own inputs, then the second ones of Transpose and Reshape.
+  // The number of the op's own inputs and of the second inputs of Transpose and Reshape, which
+  // follow.
   int num_inputs() const;
 
   Kind kind = kPad;
@@ -48,21 +50,21 @@ struct SliceGradientOp {
   bool transposed = false, reshaped = false;
 };
 
-// What the op would output for `inputs`. A row that several indices name is their sum, from zero
-// and in their order. An error where stock has one. Only values of dtypes of CanAdd. Requires: op
-// is not kSum, which ReadTerms reads.
+// Reads what the op would output for `inputs`. A row that several indices name is the sum of their
+// values, from zero and in the order of the indices. Returns an error where stock has one, and for
+// values of a dtype for which CanAdd is false. Requires: the op is not kSum, which ReadTerms reads.
 absl::Status ReadSliceGradient(const SliceGradientOp& op,
                                absl::Span<const tensorflow::Tensor* const> inputs,
                                SliceGradient* gradient);
 
-// What the op would output, if that is zeros of shape `whole` but for values that follow each other
-// in it: sets *first to where they begin and returns the input that has them. Null for any other
-// output; costs a tenth of ReadSliceGradient.
+// A faster ReadSliceGradient, at a tenth of its cost, for an output of shape `whole` whose rows'
+// values follow each other in it. Sets *first to the position where they begin and returns the
+// input that has them. Returns null for any other output.
 const tensorflow::Tensor* ReadOneRun(const SliceGradientOp& op,
                                      absl::Span<const tensorflow::Tensor* const> inputs,
                                      const tensorflow::TensorShape& whole, int64_t* first);
 
-// Makes `values` a tensor in host memory, uninitialised. ResourceExhausted if memory runs out.
+// Makes `values` an uninitialised tensor in host memory. ResourceExhausted if memory runs out.
 absl::Status AllocateValues(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
                             tensorflow::Tensor* values);
 

@@ -16,7 +16,7 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using Numbers = std::vector<int64_t>;
 
-// A second copy of the library finds the registration of the first.
+// If another copy of the library has registered the type, its registration stays.
 bool RegisterDecode() {
   const char* const name = SliceGradientSum::kTypeName;
   if (tensorflow::UnaryVariantOpRegistry::Global()->GetDecodeFn(name) != nullptr) return false;
@@ -33,7 +33,7 @@ void Append(const Sizes& sizes, Numbers* numbers) {
   numbers->insert(numbers->end(), sizes.begin(), sizes.end());
 }
 
-// All of a term but its values: four vectors, each behind its length.
+// Encodes all of a term but its values: four vectors, each after its length.
 Tensor LayoutOf(const SliceGradient& term) {
   Numbers numbers;
   Append(term.whole.dim_sizes(), &numbers);
@@ -45,7 +45,8 @@ Tensor LayoutOf(const SliceGradient& term) {
   return layout;
 }
 
-// Reads the next vector of `layout`, from *position on.
+// Reads the vector of `layout` that begins at *position and advances *position past it. Returns
+// false if `layout` is too short.
 template <typename Sizes>
 bool Read(const Tensor& layout, int64_t* position, Sizes* sizes) {
   const auto numbers = layout.flat<int64_t>();
@@ -58,12 +59,13 @@ bool Read(const Tensor& layout, int64_t* position, Sizes* sizes) {
   return true;
 }
 
-// Whether each row lies in a tensor of the shape `whole`, and the values are those of the rows.
+// Whether each row lies in a tensor of the shape `whole`, and there is a value for each position of
+// the rows.
 bool IsWithin(const SliceGradient& term) {
   const cpu::Box& box = term.box;
   if (box.sizes.size() != box.steps.size()) return false;
   int64_t width = 1;
-  absl::int128 lowest = 0, highest = 0;  // of a row that begins at 0
+  absl::int128 lowest = 0, highest = 0;  // positions of a row that begins at 0
   for (size_t d = 0; d < box.sizes.size(); ++d) {
     if (box.sizes[d] < 0) return false;
     width = tensorflow::MultiplyWithoutOverflow(width, box.sizes[d]);

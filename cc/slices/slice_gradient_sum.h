@@ -12,24 +12,24 @@
 
 namespace tensor_array_grad {
 
-// A sum of gradients of slices of one tensor, as a value of a variant tensor: what a branch of a
-// conditional passes to the sum behind it.
+// A sum of gradients of slices of one tensor, as a value in a variant tensor. A branch of a
+// conditional passes it to the op that continues the sum after the conditional.
 struct SliceGradientSum {
-  std::vector<SliceGradient> terms;  // in their order, at least one
+  std::vector<SliceGradient> terms;  // in the order of the sum; at least one
 
   static constexpr char kTypeName[] = "tensor_array_grad::SliceGradientSum";
   std::string TypeName() const { return kTypeName; }
   std::string DebugString() const;
 
-  // Constant folding makes constants of variants. What is decoded may be of unknown origin: Decode
-  // returns false unless each row lies in the tensor.
+  // Needed because constant folding makes constants of variants. The data may come from anywhere:
+  // Decode returns false unless each row lies inside the tensor.
   void Encode(tensorflow::VariantTensorData* data) const;
   bool Decode(const tensorflow::VariantTensorData& data);
 };
 
-using SliceGradients = absl::InlinedVector<SliceGradient, 2>;  // no allocation for one or two
+using SliceGradients = absl::InlinedVector<SliceGradient, 2>;  // up to two without an allocation
 
-// Appends what ReadSliceGradient reads, or the terms of a sum.
+// Appends the gradient that ReadSliceGradient reads or, for kSum, the terms of the sum.
 absl::Status ReadTerms(const SliceGradientOp& op,
                        absl::Span<const tensorflow::Tensor* const> inputs, SliceGradients* terms);
 

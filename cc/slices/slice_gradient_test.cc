@@ -40,7 +40,7 @@ class SliceGradientTest : public ::testing::Test {
     gradient_ = SliceGradient();
     return ReadSliceGradient(op, pointers, &gradient_);
   }
-  // The tensor that stock makes.
+  // The gradient as the tensor that stock makes.
   std::vector<float> Dense() const {
     Tensor all = Floats(gradient_.whole, std::vector<float>(gradient_.whole.num_elements()));
     cpu::AddRows(gradient_.values, gradient_.box, gradient_.starts, cpu::OnThisThread, &all);
@@ -102,7 +102,7 @@ TEST_F(SliceGradientTest, SegmentsMayBeTransposedAndReshaped) {
   (*node.mutable_attr())["_transposed"].set_b(true);
   (*node.mutable_attr())["_reshaped"].set_b(true);
   const Tensor data = Floats({1, 2}, {5, 6});
-  // [3, 2] with the row at 1, transposed to [2, 3], as [2, 3, 1].
+  // A tensor [3, 2] with the row at 1, transposed to [2, 3] and reshaped to [2, 3, 1].
   ASSERT_OK(Read({data, Ints({1}), Tensor(3), Ints({1, 0}), Ints({2, -1, 1})}));
   EXPECT_EQ(gradient_.whole, TensorShape({2, 3, 1}));
   EXPECT_THAT(Dense(), ElementsAre(0, 5, 0, 0, 6, 0));
@@ -184,8 +184,7 @@ TEST_F(SliceGradientTest, ASumHasItsTerms) {
   }
 }
 
-// A term of two rows of two values each, 1 2 and 3 4, in a tensor [3, 2] whose columns they go
-// down.
+// A term with two rows of two values each, 1 2 and 3 4. Both go along columns of a tensor [3, 2].
 SliceGradient TwoRows() {
   SliceGradient term;
   term.whole = TensorShape({3, 2});

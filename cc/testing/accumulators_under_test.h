@@ -11,8 +11,8 @@
 namespace tensor_array_grad {
 
 // A forward loop f and a backward loop b, with accumulators between them, as while_v2 makes them.
-// Their LoopConds, called f_cond and b_cond, and the inputs of lists, "shape", "bound" and "any",
-// are the test's to add. Test-only.
+// The test adds their LoopConds, called f_cond and b_cond, and the inputs of lists, "shape",
+// "bound" and "any". Test-only.
 class AccumulatorsUnderTest : public GraphUnderTest {
  public:
   tensorflow::NodeDef& AddScalar(const std::string& name, int32_t value,
@@ -39,7 +39,8 @@ class AccumulatorsUnderTest : public GraphUnderTest {
     return node;
   }
 
-  // The ring of variable `name` of `loop`, whose step is the first output of node `step`.
+  // Adds the nodes of variable `name` of `loop`, whose next value is the first output of node
+  // `step`.
   void AddRing(const std::string& loop, const std::string& name, const std::string& initial,
                const std::string& step, tensorflow::DataType type = tensorflow::DT_VARIANT) {
     Set(AddTyped(name + "_enter", "Enter", {initial}, type), "frame_name", loop);
@@ -65,7 +66,7 @@ class AccumulatorsUnderTest : public GraphUnderTest {
     return node;
   }
 
-  // The part of accumulator `name` that is filled, with `value`.
+  // Adds the forward part of accumulator `name`, to which `value` is pushed.
   void AddPushed(const std::string& name, const std::string& value,
                  tensorflow::DataType type = tensorflow::DT_FLOAT) {
     AddEmpty(name, type);
@@ -74,7 +75,7 @@ class AccumulatorsUnderTest : public GraphUnderTest {
     AddTyped(name + "_exit", "Exit", {name + "_f_gate"});
   }
 
-  // A variable of the forward loop that is no accumulator.
+  // Adds a variable of the forward loop that is no accumulator.
   void AddOther() {
     Placeholder("other", tensorflow::DT_VARIANT);
     AddRing("f", "other", "other", "other_step");
@@ -82,7 +83,7 @@ class AccumulatorsUnderTest : public GraphUnderTest {
     AddTyped("other_exit", "Exit", {"other_gate"});
   }
 
-  // All of it; "use_<name>" is who uses what was popped.
+  // Adds both parts of an accumulator; "use_<name>" reads the popped value.
   void AddAccumulator(const std::string& name, const std::string& value,
                       tensorflow::DataType type = tensorflow::DT_FLOAT) {
     AddPushed(name, value, type);

@@ -6,16 +6,17 @@
 
 #include "cc/core/block_pool.h"
 
-extern "C" const char __executable_start, etext;  // the linker's: where the program's code is
+extern "C" const char __executable_start, etext;  // from the linker: where the program's code is
 
 namespace tensor_array_grad {
 namespace {
 
-// Of this thread. An armed call counts `left` down; at 0 allocations fail.
+// The state of one thread. While armed, each allocation counts `left` down; allocations fail when
+// it is 0.
 struct State {
   bool armed;
   bool one;   // only one allocation fails
-  bool ours;  // only allocations by this program's own code fail
+  bool ours;  // only allocations by the program's own code fail
   bool failed;
   int64_t left;
   int64_t live;

@@ -11,24 +11,26 @@
 
 namespace tensor_array_grad {
 
-// Whether the next allocation by this thread has to fail, which counts as one. For fakes of other
-// allocators; failing_memory.cc, which a test links, replaces operator new by one that asks this.
+// Whether the allocation that this thread is about to make has to fail; counts it. For fakes of
+// other allocators. failing_memory.cc, which a test links, replaces operator new by one that calls
+// this.
 bool AllocationFails();
 
-// How many allocations of this thread by operator new live on.
+// How many allocations this thread made by operator new, less those that it freed.
 int64_t LiveAllocations();
 
-// Memory of which one call finds allocation number `n` to fail, counted from 0: this one only, or
-// this one and all later ones. Test-only.
+// Makes allocation number `n` of one call fail, counted from 0: only this one, or this one and all
+// later ones. Test-only.
 class FailingMemory {
  public:
   enum Mode { kOne, kAllFrom };
-  enum Callers { kAnyCode, kOurCode };  // whose allocations fail; ours: of the test's program
+  enum Callers { kAnyCode, kOurCode };  // whose allocations fail; kOurCode: the test program's
   FailingMemory(Mode mode, int64_t n, Callers callers = kAnyCode)
       : mode_(mode), n_(n), callers_(callers) {}
 
-  // Runs `call`, which returns a Status, and says whether it succeeded. A failure of another kind
-  // than std::bad_alloc and ResourceExhausted is one of the test. Only allocations of `call` fail.
+  // Runs `call`, which returns a Status, and returns whether it succeeded. Only allocations of
+  // `call` fail. The test fails if `call` fails with anything but std::bad_alloc or
+  // ResourceExhausted.
   template <typename Call>
   bool Run(Call call) {
     absl::Status status;
@@ -44,8 +46,8 @@ class FailingMemory {
     return status.ok() && !thrown;
   }
 
-  // The same, and where it did not succeed: `unchanged` checks what the call left, and a second
-  // call has to succeed.
+  // The same. If `call` did not succeed, `unchanged` checks the state that it left, and then a
+  // second call must succeed.
   template <typename Call, typename Unchanged>
   void RunAndRepeat(Call call, Unchanged unchanged) {
     if (Run(call)) return;
@@ -67,22 +69,23 @@ class FailingMemory {
   bool failed_ = false;
 };
 
-// Makes the blocks of the pool come from operator new from now on.
+// Takes all free blocks of the pool (core/block_pool.h), so that later blocks come from operator
+// new.
 void ExhaustPool();
 
-// Calls scene(memory) with memory that fails at the first allocation, at the second, and so on
-// until there are no more, in both modes. A scene makes what it needs, calls memory.Run once, and
-// destroys all again: no allocation may live on, unless `may_leak`.
+// Calls scene(memory) repeatedly, with memory that fails at the first allocation, at the second,
+// and so on until there are no more, in both modes. A scene makes what it needs, calls memory.Run
+// once, and destroys everything: no allocation may remain, unless `may_leak`.
 //
-// Some functions of TensorFlow do not expect an exception: OpKernelContext::allocate_output leaks a
-// Tensor, ResourceMgr is broken afterwards. A test that calls these lets only allocations of our
-// code fail, or lets TensorFlow leak.
+// Some functions of TensorFlow are not exception-safe: OpKernelContext::allocate_output leaks a
+// Tensor, and a ResourceMgr is unusable afterwards. A test that calls these lets only allocations
+// of the test's program fail, or allows leaks.
 template <typename Scene>
 void AtEachAllocation(Scene scene, FailingMemory::Callers callers = FailingMemory::kAnyCode,
                       bool may_leak = false) {
   ExhaustPool();
   constexpr int64_t kNever = int64_t{1} << 60;
-  for (int warm_up = 0; warm_up < 2; ++warm_up) {  // what is made once in a process
+  for (int warm_up = 0; warm_up < 2; ++warm_up) {  // allocates what a process makes only once
     FailingMemory enough(FailingMemory::kOne, kNever);
     scene(enough);
   }

@@ -9,8 +9,8 @@
 
 namespace tensor_array_grad {
 
-// An ElementOps without a kernel: computes on the calling thread, counts what it is asked for, and
-// fails or stops on demand.
+// An ElementOps without a kernel: computes on the calling thread, counts calls, and can fail
+// (`allocations_left`) or block (`before_add`, `before_pack`). Test-only.
 class FakeElementOps : public ElementOps {
  public:
   absl::Status Allocate(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,

@@ -1,10 +1,11 @@
-// A device "GPU" for a TensorFlow that has none, to run our GPU kernels on the host, device code
-// emulated (fake_cuda): loaded into a process, it shows one GPU and registers nothing else.
+// A device "GPU" for a TensorFlow without one, to run this library's GPU kernels on the host with
+// emulated device code (fake_cuda). Loading it into a process adds one GPU and registers nothing
+// else.
 //
-// Its memory cannot be read or written but by the emulated device and by TensorFlow's copies to and
-// from it: a kernel that looks at a value itself ends the process, as it would read garbage on a
-// GPU. It has one stream, on which work is done at once: what the order of work on a real stream
-// could show is not shown. The classes are those of one TensorFlow release; see CMakeLists.txt.
+// Only the emulated device, and TensorFlow's copies to and from it, can access the device's memory:
+// a kernel that reads a value itself would read garbage on a GPU, and here it ends the process. The
+// device has one stream, on which work is done at once, so errors in the order of work on a real
+// stream do not show. The classes are those of one TensorFlow release; see CMakeLists.txt.
 
 #include <cuda_runtime.h>
 #include <sys/mman.h>
@@ -38,7 +39,7 @@ using tensorflow::AllocatorAttributes;
 using tensorflow::Device;
 using tensorflow::Tensor;
 
-// Memory that is closed but for the time that the emulated device works.
+// Memory that cannot be read or written except while the emulated device works.
 class DeviceMemory : public tensorflow::Allocator {
  public:
   static DeviceMemory& Get() {
@@ -75,7 +76,7 @@ class DeviceMemory : public tensorflow::Allocator {
     return tensorflow::AllocatorMemoryType::kDevice;
   }
 
-  // Opens it, or closes it when as many callers have asked for that.
+  // Counts accesses: true begins one, false ends one. The memory is open while there is an access.
   void Touch(bool begins) {
     absl::MutexLock lock(&mu_);
     touching_ += begins ? 1 : -1;
@@ -103,7 +104,7 @@ class DeviceMemory : public tensorflow::Allocator {
   std::map<size_t, std::vector<char*>> free_;
 };
 
-// What a kernel asks of a stream is its handle; nothing else is called.
+// Kernels only ask a stream for its handle; nothing else is called.
 class FakeStream : public se::Stream {
  public:
   PlatformSpecificHandle platform_specific_handle() const override { return {}; }
@@ -158,7 +159,7 @@ class FakeContext : public tensorflow::DeviceContext {
   }
 };
 
-// The count of kernels that ran on the device for `op`, "fake_gpu.<op>": the proof that it did.
+// The counter "fake_gpu.<op>": how many kernels for `op` ran on the device.
 Counter& RunsOnGpu(const std::string& op) {
   static absl::Mutex mu(absl::kConstInit);
   static auto* counters = new std::map<std::string, std::unique_ptr<Counter>>;
@@ -207,7 +208,7 @@ class FakeGpu : public tensorflow::LocalDevice {
   }
 
  private:
-  // Variants stay on the host, but what they hold goes to the device, as on a GPU.
+  // Variants stay on the host, but the tensors in them are copied to the device, as on a GPU.
   absl::Status ToDevice(const Tensor& from, Tensor* to) {
     if (from.dtype() != tensorflow::DT_VARIANT) {
       *to = Tensor(&DeviceMemory::Get(), from.dtype(), from.shape());
@@ -248,21 +249,23 @@ class FakeGpuFactory : public tensorflow::DeviceFactory {
   }
 
  private:
-  // As a real one is.
+  // Whether CUDA_VISIBLE_DEVICES hides the GPU, as it would hide a real one.
   static bool Hidden() {
     const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
     return visible != nullptr && (*visible == '\0' || std::string(visible) == "-1");
   }
 };
 
-// What TensorFlow calls, also for the dead tensors of a loop's end, which hold nothing.
+// The copy function that TensorFlow calls, also with the dead tensors at the end of a loop, which
+// have no buffer.
 void CopyOnDevice(tensorflow::DeviceContext* context, tensorflow::DeviceContext*, Device* device,
                   Device*, AllocatorAttributes, AllocatorAttributes, const Tensor* from, Tensor* to,
                   int, tensorflow::StatusCallback done) {
   context->CopyTensorInSameDevice(from, device, to, std::move(done));
 }
 
-// As a plugin's device: TensorFlow would hand its own copy function for GPUs a stream that is none.
+// Registers the device as that of a plugin. For any other GPU, TensorFlow would give its own copy
+// function the stream, which is not a real one.
 bool Register() {
   const tensorflow::DeviceType gpu(tensorflow::DEVICE_GPU);
   tensorflow::DeviceFactory::Register(gpu.type_string(), std::make_unique<FakeGpuFactory>(),

@@ -11,7 +11,7 @@
 
 namespace tensor_array_grad {
 
-// Several while loops, also inside of each other, written down node by node. Test-only.
+// A graph with several while loops, which may be nested, built node by node. Test-only.
 class FramesUnderTest : public LoopUnderTest {
  public:
   // The loop `while l < l_limit: l = l + l_one` in a frame named `loop`, over the int32 variable
@@ -26,7 +26,7 @@ class FramesUnderTest : public LoopUnderTest {
     AddBinary(loop + "_plus", "AddV2", tensorflow::DT_INT32, {loop + "_switch:1", loop + "_one"});
   }
 
-  // The ring of a variable of `loop`: its nodes are called `name`_enter and so on.
+  // Adds the nodes of a variable of `loop`, called `name`_enter and so on.
   void AddVariableOf(const std::string& loop, const std::string& name, tensorflow::DataType type,
                      const std::string& start, const std::string& update) {
     Set(AddUnary(name + "_enter", "Enter", type, {start}), "frame_name", loop);
@@ -36,7 +36,7 @@ class FramesUnderTest : public LoopUnderTest {
     AddUnary(name + "_exit", "Exit", type, {name + "_switch"});
   }
 
-  // A value that all iterations of `loop` share.
+  // Adds a constant of `loop`.
   void AddConstantOf(const std::string& loop, const std::string& name, tensorflow::DataType type,
                      const std::string& source) {
     tensorflow::NodeDef& enter = AddUnary(name, "Enter", type, {source});
@@ -86,7 +86,7 @@ class FramesUnderTest : public LoopUnderTest {
     return tree_->root();
   }
 
-  // The frame of that name, in any depth.
+  // The frame of that name, at any depth.
   const Frame& FrameNamed(const std::string& name) {
     const Frame* const found = Search(root(), name);
     if (found == nullptr) ADD_FAILURE() << "no frame " << name;

@@ -15,7 +15,7 @@
 namespace tensor_array_grad {
 
 // A session of the graph in `scope`; null after an error, which is then in `status`. Grappler is
-// on, as it is for users.
+// on, as it is by default.
 inline std::unique_ptr<tensorflow::Session> NewSession(const tensorflow::Scope& scope,
                                                        absl::Status* status) {
   tensorflow::GraphDef graph;

@@ -22,17 +22,18 @@ constexpr char kCpu0[] = "/job:localhost/replica:0/task:0/device:CPU:0";
 constexpr char kCpu1[] = "/job:localhost/replica:0/task:0/device:CPU:1";
 constexpr char kGpu0[] = "/job:localhost/replica:0/task:0/device:GPU:0";
 
-// Stands for a kernel that a rule asks for. Test-only.
+// A stub for a kernel that a rule looks up. Test-only.
 class NeverRun : public tensorflow::OpKernel {
  public:
   using OpKernel::OpKernel;
   void Compute(tensorflow::OpKernelContext*) override {}
 };
 
-// A placed graph, written down node by node, and read back as text. Test-only.
+// A placed graph, built node by node, and read back as names. Test-only.
 class GraphUnderTest {
  public:
-  // Starts a node; inputs are "name", "name:slot" or "^name", in order, of nodes named anywhere.
+  // Adds a node, whose attributes the caller sets. `inputs` are "name", "name:slot" or "^name", in
+  // order; the nodes they name may be added later.
   tensorflow::NodeDef& Add(const std::string& name, const std::string& op,
                            std::vector<std::string> inputs = {}) {
     tensorflow::NodeDef& node = *def_.add_node();

@@ -22,7 +22,7 @@
 
 namespace tensor_array_grad {
 
-// As much of a CPU as kernels need that compute on the thread that calls them. Test-only.
+// A CPU device with as much as kernels need that compute on the calling thread. Test-only.
 class CpuUnderTest : public tensorflow::Device {
  public:
   explicit CpuUnderTest(tensorflow::Allocator* allocator = tensorflow::cpu_allocator())
@@ -43,13 +43,13 @@ class CpuUnderTest : public tensorflow::Device {
   tensorflow::Allocator* const allocator_;
 };
 
-// Runs a loop that was written down in a FramesUnderTest as the op RunLoop does. Test-only.
+// Runs a loop of a FramesUnderTest as the op RunLoop does. Test-only.
 class LoopRunner {
  public:
   explicit LoopRunner(tensorflow::Allocator* allocator = tensorflow::cpu_allocator())
       : cpu_(allocator) {}
 
-  // What Prepare makes of a frame, or its error.
+  // The executable that Prepare makes of `frame`, or its error.
   absl::StatusOr<std::unique_ptr<Executable>> PrepareFrame(const std::string& frame) {
     absl::Status status;
     tensorflow::NodeDef def;
@@ -64,8 +64,8 @@ class LoopRunner {
     return Prepare(frame, &ctx);
   }
 
-  // Prepares the loop `name` of `frames`; inputs are known by the names of the nodes they come
-  // from.
+  // Prepares the loop `name` of `frames`. The names of its inputs are those of the nodes that feed
+  // them.
   absl::Status PrepareLoop(FramesUnderTest& frames, const std::string& name) {
     const absl::Status inserted = InsertRunLoop(frames.FrameNamed(name), frames.graph().get());
     if (!inserted.ok()) return inserted;
@@ -81,8 +81,8 @@ class LoopRunner {
     return absl::OkStatus();
   }
 
-  // Runs the loop on `values`, by name, which are replaced by what the variables are afterwards.
-  // Where this is the only reference to a tensor, the run may write into it.
+  // Runs the loop on `values`, by input name, and replaces them by the final values of the
+  // variables. The run may write into a tensor if `values` has the only reference to its buffer.
   absl::Status Run(std::map<std::string, tensorflow::Tensor>* values) {
     std::vector<tensorflow::Tensor> tensors;
     std::vector<tensorflow::TensorValue> inputs;

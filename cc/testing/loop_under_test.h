@@ -9,10 +9,10 @@
 
 namespace tensor_array_grad {
 
-// A lowered while loop, written down variable by variable. Test-only.
+// A lowered while loop, built variable by variable. Test-only.
 class LoopUnderTest : public GraphUnderTest {
  public:
-  // A loop over the int32 `i` while i < limit; `gate` is its body gate and `plus` the next i.
+  // A loop over the int32 `i` while i < limit; `gate` is the body's pivot, `i_plus` the next i.
   void AddLoop() {
     AddVariable("i", tensorflow::DT_INT32, "i_plus");
     AddConst("limit", {"^i_merge"});
@@ -23,7 +23,7 @@ class LoopUnderTest : public GraphUnderTest {
     AddSum("i_plus", {"i_gate:1", "one"});
   }
 
-  // The ring of a variable of the loop: its nodes are called `name`_enter and so on.
+  // Adds the nodes of a variable of the loop, called `name`_enter and so on.
   void AddVariable(const std::string& name, tensorflow::DataType type, const std::string& update) {
     Placeholder(name, type);
     Set(AddUnary(name + "_enter", "Enter", type, {name}), "frame_name", "loop");
@@ -40,7 +40,7 @@ class LoopUnderTest : public GraphUnderTest {
     AddVariable(name, type, name + "_gate:1");
   }
 
-  // A conditional by `predicate`: its Switch of itself and the pivots pivot_t and pivot_f.
+  // A conditional by `predicate`: a Switch of the predicate, and the pivots pivot_t and pivot_f.
   void AddConditional(const std::string& predicate) {
     AddUnary("pred", "Switch", tensorflow::DT_BOOL, {predicate, predicate});
     AddUnary("pivot_t", "Identity", tensorflow::DT_BOOL, {"pred:1"});

@@ -1,4 +1,4 @@
-// Kernels for tests of the interpreter, which link no kernels of TensorFlow's.
+// Kernels for tests of the interpreter, which do not link TensorFlow's kernels.
 
 #include "cc/testing/probe_kernels.h"
 
@@ -39,7 +39,7 @@ class Probe : public OpKernel {
   }
 };
 
-// Adds one, in the input's buffer if nothing else holds it.
+// Adds one, in the input's buffer if nothing else refers to it.
 class AddOneInPlace : public OpKernel {
  public:
   using OpKernel::OpKernel;
@@ -95,8 +95,8 @@ class Pair : public OpKernel {
   }
 };
 
-// Of stock ops that are computed without a kernel as long as operands are small and of fitting
-// shapes.
+// For stock ops that the interpreter computes as small ops if the operands are small and their
+// shapes fit.
 class NotReached : public OpKernel {
  public:
   using OpKernel::OpKernel;

@@ -9,14 +9,14 @@
 
 namespace tensor_array_grad {
 
-// What the kernels of probe_kernels.cc saw, by node name. Test-only, of one thread.
+// What the kernels of probe_kernels.cc recorded, by node name. Test-only, for one thread.
 struct Seen {
   std::map<std::string, std::vector<int32_t>> numbers;  // of Probe, in the order of the calls
-  std::map<std::string, int> in_place;                  // how often AddOneInPlace took its input
-  std::function<void()> at_probe;                       // called by each Probe, if set
+  std::map<std::string, int> in_place;  // how often AddOneInPlace wrote into its input
+  std::function<void()> at_probe;       // called by each Probe, if set
 };
 
-// The record, empty at the start of a test.
+// The record of this process. A test empties it before it starts.
 Seen& TheSeen();
 
 }  // namespace tensor_array_grad

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cc/loop/program.h"
 
-// Programs as text, to be compared as a whole. Test-only.
+// Programs as text, for tests that compare whole programs. Test-only.
 //
 //     condition:
 //       i_less 0 1 -> 3
@@ -17,9 +17,9 @@
 //       0 = 4!
 //     predicate 3
 //
-// "branch p by 5 -> f0 f1" sets flags, "[f0]" in front of an instruction or of one of a Merge's
-// alternatives are its guards, "release 3" is what an instruction releases afterwards, "_" an
-// output that nothing reads.
+// "branch p by 5 -> f0 f1" sets flags. "[f0]" before an instruction, or before an alternative of a
+// Merge, lists its guards. "release 3" lists the registers that an instruction empties afterwards.
+// "_" is an output that nothing reads.
 namespace tensor_array_grad {
 
 class ProgramText {

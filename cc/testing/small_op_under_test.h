@@ -30,8 +30,8 @@ inline SmallOp SmallOpOf(GraphUnderTest& graph) {
   return SmallOpFor(*graph.Find("node"), tensorflow::cpu_allocator());
 }
 
-// The small op for a node of that op and type; one that does not exist if there is none. AddN has
-// `terms` inputs.
+// The small op for a node of that op and type; exists() is false if there is none. AddN has `terms`
+// inputs.
 inline SmallOp Find(const std::string& op, tensorflow::DataType dtype, int terms = 2) {
   GraphUnderTest graph;
   const tensorflow::OpDef* def = nullptr;
@@ -74,7 +74,7 @@ inline tensorflow::Tensor Counted(const tensorflow::TensorShape& shape) {
   return tensor;
 }
 
-// Whether the small op took the operands.
+// Returns whether the small op computed the operands; if not, the kernel would be called.
 inline bool Call(SmallOp op, std::vector<Operand> operands, Value* result) {
   return op(operands, result);
 }
@@ -87,8 +87,8 @@ class SmallOpTest : public testing::Test, protected GraphUnderTest {
     return AddNode(op, inputs, this);
   }
 
-  // Whether the small op took the inputs, of which the first may be written. A second result is in
-  // `second_`.
+  // Returns whether the small op computed the inputs, of which it may write into the first. A
+  // second result is in `second_`.
   bool Call(const std::vector<tensorflow::Tensor>& inputs) {
     const SmallOp op = SmallOpOf(*this);
     EXPECT_TRUE(op.exists());

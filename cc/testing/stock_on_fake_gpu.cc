@@ -1,7 +1,7 @@
-// What TensorFlow's wheel with CUDA has for a GPU and the one without does not: kernels of common
-// ops, so that whole programs run on the fake device as they would on a GPU, lists and gradients
-// on one device with the values between them. Each is the CPU's kernel, let into device memory
-// for as long as it runs.
+// GPU kernels of common ops, which TensorFlow's wheel with CUDA has and the one without lacks. With
+// these, whole programs run on the fake device as on a GPU: lists, their gradients and the values
+// between them are on one device. Each is the CPU's kernel, with access to device memory while it
+// runs.
 
 #include <cuda_runtime.h>
 
@@ -31,7 +31,7 @@ class CpuKernelOnFakeGpu : public OpKernel {
   }
 
   void Compute(OpKernelContext* ctx) override {
-    // The sum of two lists is ours, and has to find its own way to device memory.
+    // This library computes sums of lists. Its device code opens the memory, so this must not.
     const bool of_lists = ctx->num_inputs() > 0 && ctx->input_dtype(0) == tensorflow::DT_VARIANT;
     if (of_lists) return kernel_->Compute(ctx);
     const FakeCudaTouch touch;
@@ -44,7 +44,7 @@ class CpuKernelOnFakeGpu : public OpKernel {
 
 using Types = std::vector<tensorflow::DataType>;
 
-// No int32: TensorFlow computes with it in host memory, whichever device is named.
+// No int32: TensorFlow computes int32 in host memory, even in an op that is placed on a GPU.
 const Types& Numbers() {
   static const auto* const types =
       new Types{tensorflow::DT_HALF,   tensorflow::DT_BFLOAT16,  tensorflow::DT_FLOAT,

@@ -1,4 +1,4 @@
-// The signatures of the stock ops that the graph tests use. libtensorflow_framework, which our C++
+// The signatures of the stock ops that the graph tests use. libtensorflow_framework, which the C++
 // tests link, has no op definitions; the Python tests run the pass on the real ones.
 
 #include "tensorflow/core/framework/op.h"

@@ -8,7 +8,8 @@ Example:
 from tensor_array_grad._command import is_runner_starting
 from tensor_array_grad._version import __version__
 
-# The runner becomes another process, and TensorFlow takes seconds to import.
+# The runner replaces its process by another interpreter, so importing TensorFlow here, which takes
+# seconds, would be wasted.
 if not is_runner_starting():
     from tensor_array_grad import raw_ops
     from tensor_array_grad._loader import LoadError, library_path

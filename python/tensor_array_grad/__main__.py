@@ -1,9 +1,9 @@
 """`python -m tensor_array_grad script.py args...` is `python script.py args...`, enabled.
 
-It sets TENSOR_ARRAY_GRAD=on and becomes the interpreter that it runs in, with the arguments that
-follow: whatever `python` takes. So the script has its own `__main__`, flags, exit and children, and
-the children have the library too. Alone it prints the status, and exits with 1 when something is
-wrong.
+The runner sets TENSOR_ARRAY_GRAD=on and replaces its process by the same interpreter with the
+arguments that follow, which can be anything that `python` takes. So the script has its own
+`__main__`, flags, exit and child processes, and the library is enabled in the child processes too.
+Without arguments it prints the status, and exits with 1 if something is wrong.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _SITE = pathlib.Path(__file__).resolve().parent / "_site"
 
 
 def main(arguments: list[str]) -> int:
-    """Becomes `python arguments...` with the library enabled, or prints the status.
+    """Replaces the process by `python arguments...` with the library enabled, or prints the status.
 
     Args:
       arguments: What follows `python -m tensor_array_grad` on the command line.
 
     Returns:
-      The exit status: 0, or 1 when the library cannot be used. Does not return where `arguments`
-      are for the interpreter.
+      The exit status: 0, or 1 if the library cannot be used. Does not return if the interpreter is
+      to run `arguments`.
     """
     if arguments in (["-h"], ["--help"]):
         print(_USAGE)
@@ -94,10 +94,10 @@ def _print_status() -> int:
 
 
 def _where_pth_is() -> str:
-    """Where the .pth file that pip installs is read by an interpreter that starts like this one.
+    """The folder from which an interpreter that starts like this one reads pip's .pth file.
 
     Returns:
-      "site" for the interpreter's own packages, "user" for the user's, "" where it is not read.
+      "site" for the interpreter's own packages, "user" for the user's, "" if it is not read.
     """
     folders = {"site": site.getsitepackages()}
     if site.ENABLE_USER_SITE:
@@ -109,10 +109,10 @@ def _where_pth_is() -> str:
 
 
 def _flag_that_prevents(command: list[str]) -> str:
-    """The flag in `command` by which Python would start without the library; "" if there is none.
+    """The flag in `command` that makes Python start without the library; "" if there is none.
 
-    -S reads no .pth file and no `sitecustomize`, -s and -I none of the user's packages, -E and -I
-    no PYTHONPATH.
+    With -S, Python reads no .pth file and no `sitecustomize`; with -s and -I, none of the user's
+    packages; with -E and -I, no PYTHONPATH.
     """
     harmful = {"site": "S", "user": "SsI", "": "SEI"}[_where_pth_is()]
     rest = iter(command)

@@ -1,4 +1,4 @@
-"""What cc/bind/module.cc defines."""
+"""The types of the bindings that cc/bind/module.cc defines."""
 
 class Decision:
     @property

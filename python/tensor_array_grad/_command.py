@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
-# `-m tensor_array_grad`, its two parts joined; -m may end a group of flags, as in `-um`.
+# Matches `-m tensor_array_grad`, its two parts joined. -m may end a group of flags, as in `-um`.
 _RUN = re.compile(r"(-\w*)mtensor_array_grad(\.__main__)?")
 
 
@@ -13,8 +13,8 @@ def interpreter_arguments() -> list[str] | None:
     """The arguments of the interpreter in front of `-m tensor_array_grad`.
 
     Returns:
-      `["-W", "error", "-u"]` of `python -W error -um tensor_array_grad script.py`; None where
-      the interpreter runs something else.
+      `["-W", "error", "-u"]` for `python -W error -um tensor_array_grad script.py`; None if the
+      interpreter runs something else.
     """
     command = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]
     if command and not command[-1].startswith("-"):
@@ -27,5 +27,5 @@ def interpreter_arguments() -> list[str] | None:
 
 
 def is_runner_starting() -> bool:
-    """Whether the interpreter imports the package now in order to run its `__main__`."""
+    """Whether the interpreter is importing the package in order to run its `__main__`."""
     return sys.argv[:1] == ["-m"] and interpreter_arguments() is not None

@@ -1,7 +1,7 @@
-"""Finds, checks and loads the op library, once a process.
+"""Finds, checks and loads the op library, once per process.
 
-All that can be known without opening the library is checked first: a library built for another
-TensorFlow may end the process while it is being loaded.
+All that can be checked without opening the library is checked first, because a library that was
+built for another TensorFlow may end the process while it is being loaded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class LoadError(RuntimeError):
 
 @dataclasses.dataclass(frozen=True)
 class BuildInfo:
-    """What the op library was built for, as recorded beside it."""
+    """The versions that the op library was built for, as recorded beside it."""
 
     version: str  # of tensor_array_grad
     tensorflow: str  # "2.21.0"
@@ -43,24 +43,24 @@ def library_path() -> str:
     """The path of the op library, as `tf.load_op_library` takes it.
 
     Returns:
-      An absolute path; the file is there if the package was installed whole.
+      An absolute path. The file exists if the package was installed completely.
     """
     return str(_FOLDER / _LIBRARY)
 
 
 def switched_off() -> bool:
-    """Whether `TENSOR_ARRAY_GRAD=off` is in the environment (also `0` and `false`)."""
+    """Whether `TENSOR_ARRAY_GRAD` in the environment is `off`, `0` or `false`."""
     return os.environ.get("TENSOR_ARRAY_GRAD", "").lower() in ("off", "0", "false")
 
 
 def read_build_info(folder: pathlib.Path = _FOLDER) -> BuildInfo:
-    """Reads what the op library in `folder` was built for.
+    """Reads which versions the op library in `folder` was built for.
 
     Args:
-      folder: Where the library lies; the package's own folder unless a test says otherwise.
+      folder: The folder of the library; tests pass another one than the package's own.
 
     Returns:
-      The record that the build left there.
+      The record that the build wrote there.
 
     Raises:
       LoadError: There is no such record, or it cannot be read.
@@ -79,13 +79,14 @@ def check_fit(built: BuildInfo, running: str, abi: int, path: str) -> None:
     """Refuses a TensorFlow for which the library at `path` was not built.
 
     Args:
-      built: What the library was built for.
+      built: The versions that the library was built for.
       running: The version of the TensorFlow of this process.
       abi: The C++11 ABI flag of that TensorFlow, 0 or 1.
-      path: Of the library, for the message.
+      path: The path of the library, for the message.
 
     Raises:
-      LoadError: Another minor version, or another ABI. Names both and the command that mends it.
+      LoadError: The minor versions or the ABIs differ. The message names both and the commands that
+        fix it.
     """
     try:
         same = Version(built.tensorflow).release[:2] == Version(running).release[:2]
@@ -103,13 +104,13 @@ def check_fit(built: BuildInfo, running: str, abi: int, path: str) -> None:
 
 
 def mapped_libraries(maps: str | None = None) -> list[str]:
-    """The op libraries loaded into this process, ours and copies elsewhere.
+    """The op libraries that are loaded into this process: this package's and copies elsewhere.
 
     Args:
-      maps: Text in the form of `/proc/self/maps`; read from there when None.
+      maps: Text in the form of `/proc/self/maps`; None reads that file.
 
     Returns:
-      Their paths, in no promised order; empty where the system has no such file.
+      Their paths, in no promised order; empty if the system has no such file.
     """
     if maps is None:
         try:
@@ -144,11 +145,11 @@ def _load_once() -> ModuleType:
 
 
 def ops() -> Any:
-    """Loads the op library if need be and returns the Python functions of its own ops.
+    """Loads the op library if it is not loaded, and returns the Python functions of its own ops.
 
     Returns:
-      The module that `tf.load_op_library` made; each op in it is snake_case, for example
-      `tensor_array_grad_list_accumulate`.
+      The module that `tf.load_op_library` made. Its functions have the ops' names in snake_case,
+      for example `tensor_array_grad_list_accumulate`.
 
     Raises:
       LoadError: The library does not fit this TensorFlow, is missing, or is loaded twice.
@@ -158,16 +159,16 @@ def ops() -> Any:
 
 
 def bind() -> Any:
-    """Loads the op library if need be and returns its bindings.
+    """Loads the op library if it is not loaded, and returns its bindings.
 
-    The order matters: importing the bindings first would load the library, and so replace
-    kernels, before anything was checked.
+    The bindings are imported last, because importing them loads the library, and so replaces
+    kernels, without any check.
 
     Returns:
       The module `tensor_array_grad._bind`.
 
     Raises:
-      LoadError: As `ops`, or the bindings do not fit this Python.
+      LoadError: As for `ops`, or the bindings do not fit this Python.
     """
     ops()
     try:

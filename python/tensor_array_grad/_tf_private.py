@@ -1,6 +1,6 @@
-"""The names that TensorFlow keeps private and that this package needs, all of them here.
+"""All private names of TensorFlow that this package uses.
 
-tests/drop_in_test.py has a test for each that fails when a release of TensorFlow moves it.
+tests/drop_in_test.py has a test for each name, which fails if a release of TensorFlow moves it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from tensorflow.python.ops.parallel_for import pfor
 
 GradientFunction = Callable[..., Any]
 
-# A trace of a `tf.function` without its backward function; the function around an eager op of ours.
+# Matches the name of a trace of a `tf.function`, but not of its backward function, and the name of
+# the function that TensorFlow makes around an eager TensorArray or TensorList op.
 _FUNCTION = re.compile(r"__inference_(?!__backward_)|__wrapped__\w*Tensor(Array|List)")
 
 
@@ -38,9 +39,9 @@ def gradient_function(op_type: str) -> GradientFunction | None:
 
 
 def replace_gradient(op_type: str, function: GradientFunction) -> None:
-    """Makes `function` the gradient of every op of type `op_type`, whatever was there before.
+    """Makes `function` the gradient of every op of type `op_type`, replacing any other function.
 
-    `tf.RegisterGradient` refuses a second registration; this is what it would do.
+    `tf.RegisterGradient` refuses a second registration, so this removes the first one.
 
     Args:
       op_type: Name of an op.
@@ -51,12 +52,13 @@ def replace_gradient(op_type: str, function: GradientFunction) -> None:
 
 
 def wrap_vectorization(op_type: str, wrapper: Callable[..., Any]) -> None:
-    """Puts `wrapper` around the function by which pfor runs an op for all iterations at once.
+    """Wraps the function by which pfor runs an op for all iterations at once.
 
     Args:
       op_type: Name of an op that pfor has a function for.
-      wrapper: Takes that function and pfor's description of the inputs, `input(i)` of which has
-        `is_stacked`; returns what the function would, a tuple whose `t` is the tensor.
+      wrapper: Takes that function and pfor's description of the inputs, whose `input(i)` has
+        `is_stacked`. Returns the same kind of value as the function: a tuple whose `t` is the
+        tensor.
 
     Raises:
       LookupError: pfor has no function for `op_type`.
@@ -79,14 +81,14 @@ def registered_kernels(op_type: str) -> list[tuple[str, int]]:
 
 
 def functions_and_sessions() -> tuple[int, int]:
-    """What this process has made that may hold kernels.
+    """Counts the functions and Sessions of this process, which may hold kernels.
 
-    Initializes nothing: devices can still be configured afterwards.
+    Does not initialize TensorFlow's eager context, so devices can still be configured afterwards.
 
     Returns:
-      How many `tf.function`s that are alive have been traced, each signature counted (eager
-      TensorArray and TensorList ops, for which TensorFlow makes functions of its own, too), and how
-      many Sessions were created. Whether they have run, TensorFlow does not say.
+      The number of traces of live `tf.function`s, each signature counted, and the number of
+      Sessions that were created. The first number includes the functions that TensorFlow makes
+      around eager TensorArray and TensorList ops. TensorFlow does not tell which of them have run.
     """
     eager = context.context_safe()
     names = eager.list_function_names() if eager is not None and eager._initialized else ()

@@ -1,6 +1,7 @@
 """The version of this package and the TensorFlow releases that it can be built for.
 
-Read by setup.py, CMake and the build backend without importing the package: assignments only.
+setup.py, CMake and the build backend read this file without importing the package, so it has
+assignments only.
 """
 
 __version__ = "0.1.0"
@@ -9,5 +10,5 @@ __version__ = "0.1.0"
 TENSORFLOW_MIN = "2.16"
 TENSORFLOW_MAX = "2.21"
 
-# Fetched as a build requirement only where the target environment has no TensorFlow.
+# Installed as a build requirement only if the target environment has no TensorFlow.
 TENSORFLOW_DEFAULT = "2.21"

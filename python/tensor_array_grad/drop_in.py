@@ -1,4 +1,4 @@
-"""Taking over stock's ops: `enable()`, and the switches of what only saves work."""
+"""Replaces stock's kernels: `enable()`, and the switches of the parts that only save work."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ _log = logging.getLogger("tensor_array_grad")
 _lock = threading.Lock()
 _said: set[str] = set()
 
-# Causes for which the process keeps stock's kernels and goes on; any other is an error.
+# Causes of inactivity for which the process keeps stock's kernels and logs a warning. Any other
+# cause is an error.
 _TOLERATED = ("off", "gpu")
 
 
 def enable() -> None:
     """Makes every graph and eager op of this process use the kernels of this package.
 
-    Call it before the first op runs: a Session or `tf.function` that ran earlier keeps the kernels
-    it had. A second call does nothing. With `TENSOR_ARRAY_GRAD=off` in the environment, or where a
-    GPU is visible, nothing is replaced and a warning says why; with `TENSOR_ARRAY_GRAD_GPU=1` the
-    kernels for GPU are used there, if the build has them and the GPU and its driver fit.
+    Call it before the first op runs: a Session or `tf.function` that has already run keeps stock's
+    kernels. A second call does nothing. With `TENSOR_ARRAY_GRAD=off` in the environment, or if a
+    GPU is visible, nothing is replaced and a warning gives the reason. With
+    `TENSOR_ARRAY_GRAD_GPU=1`, a visible GPU gets the GPU kernels, if the build has them and the GPU
+    and its driver fit.
 
     Raises:
       LoadError: The op library does not fit this TensorFlow, or a second copy of it is loaded.
@@ -57,7 +59,7 @@ def enable() -> None:
 
 
 def follow_environment() -> None:
-    """Enables where `TENSOR_ARRAY_GRAD=on` asks for it; where that fails, warns and goes on."""
+    """Enables the library if `TENSOR_ARRAY_GRAD=on` is set; warns if that fails."""
     value = os.environ.get("TENSOR_ARRAY_GRAD", "")
     if not value or _loader.switched_off():
         return
@@ -74,22 +76,23 @@ def is_enabled() -> bool:
     """Whether this package has replaced stock's kernels and gradient functions in this process.
 
     Returns:
-      True after `enable()`, unless it was refused. False after
-      `tf.load_op_library(library_path())` alone, which replaces the kernels but not the functions.
+      True after `enable()`, unless it failed or kept stock's kernels. False after only
+      `tf.load_op_library(library_path())`, which replaces the kernels but not the functions.
     """
     active = _loader.is_loaded() and bool(_loader.bind().activation().active)
     return active and gradients_list.installed()
 
 
 class _Switch:
-    """A switch of the library, set from the call on or for the length of a `with`.
+    """A switch of the library: set from the call on, or for the length of a `with`.
 
-    It does not load the library, which would replace kernels: a setting that is made before waits.
+    Does not load the library, because that would replace kernels. A setting that is made before the
+    library is loaded is kept and applied by `enable()`.
     """
 
     _name: ClassVar[str]  # the bindings have `<name>_enabled` and `set_<name>_enabled`
     _waiting: ClassVar[dict[str, bool]] = {}  # settings made before the library is loaded, by name
-    _initial: ClassVar[dict[str, bool]] = {}  # what the library began with, by name
+    _initial: ClassVar[dict[str, bool]] = {}  # the library's settings when it was loaded, by name
 
     def __init__(self, enabled: bool) -> None:
         self._before = self._set(enabled)
@@ -115,7 +118,7 @@ class _Switch:
         self._set(self._before)
 
     def _set(self, enabled: bool | None) -> bool | None:
-        """Sets the switch, None: to what it is at the start, and returns what it was."""
+        """Sets the switch, to its initial setting if `enabled` is None; returns the old setting."""
         if not _loader.is_loaded():
             before = self._waiting.pop(self._name, None)
             if enabled is not None:
@@ -132,10 +135,10 @@ class _Switch:
 class graph_pass(_Switch):
     """Switches the graph pass on or off, from the call on or for the length of a `with`.
 
-    The pass only saves work: results are the same without it. It looks at graphs when they are
-    first run, so the switch does not reach a `tf.function` that has run already.
+    The pass only saves work: results are the same without it. It runs when a graph is first run, so
+    the switch has no effect on a `tf.function` that has already run.
 
-    Before `enable()` it only notes what is wanted; nothing is loaded or replaced.
+    Before `enable()`, only the setting is recorded; nothing is loaded or replaced.
 
     Args:
       enabled: Whether graphs built from now on are rewritten.
@@ -152,12 +155,12 @@ class graph_pass(_Switch):
 class loops_in_one_kernel(_Switch):
     """Switches loops in one kernel on or off, from the call on or for the length of a `with`.
 
-    While loops whose ops allow it run inside one kernel instead of in TensorFlow's executor, which
-    only saves time: values, gradients, errors and side effects are the same. Graphs are looked at
-    when they are first run, so the switch does not reach a `tf.function` that has run already. It
-    is on, unless `TENSOR_ARRAY_GRAD_LOOPS=off` is in the environment.
+    While loops whose ops allow it run inside one kernel instead of in TensorFlow's executor. This
+    only saves time: values, gradients, errors and side effects are the same. A graph is rewritten
+    when it is first run, so the switch has no effect on a `tf.function` that has already run. It is
+    on unless `TENSOR_ARRAY_GRAD_LOOPS=off` is in the environment.
 
-    Before `enable()` it only notes what is wanted; nothing is loaded or replaced.
+    Before `enable()`, only the setting is recorded; nothing is loaded or replaced.
 
     Args:
       enabled: Whether loops of graphs built from now on run in one kernel.
@@ -172,14 +175,14 @@ class loops_in_one_kernel(_Switch):
 
 
 def _warn_inactive(reason: str) -> None:
-    """Warns once a process: enable() may be called by many modules."""
+    """Warns once per process and reason, because many modules may call enable()."""
     if reason not in _said:
         _said.add(reason)
         _log.warning("tensor_array_grad is inactive: %s", reason)
 
 
 def _warn_late(functions: int, sessions: int) -> None:
-    """Warns of what came before enable(); once, because the library is loaded once."""
+    """Warns of functions and Sessions made before enable(); once, as the library is loaded once."""
     _log.warning(
         "tensor_array_grad was enabled late: %d tf.function traces and %d Sessions were made "
         "before. Those that have run keep stock's kernels. Call enable() right after "

@@ -1,15 +1,15 @@
 """Gradient functions of the TensorList ops that stock gets wrong in `tf.function`.
 
-Two mistakes are about an index that occurs twice. The gradient of a gather must *add* the rows
-that came from one element, and stock keeps the last. The gradient of a scatter must be zero for a
-row that a later row overwrote, and stock gives it the gradient of the later one.
+Stock makes three mistakes. Two of them concern an index that occurs twice. The gradient of a gather
+must *add* the rows that came from one element, but stock keeps only the last row. The gradient of a
+scatter must be zero for a row that a later row overwrote, but stock gives it the gradient of the
+later row.
 
-A third mistake shows in the Jacobian of a scatter: pfor, which runs its gradients at once, returns
-the gathered rows with the first two axes swapped.
+The third mistake is in the Jacobian of a scatter. pfor computes the gradients for all rows of the
+Jacobian at once, and returns the gathered rows with the first two axes swapped.
 
-The functions are made of stock ops alone, so that a model saved with them loads anywhere, and pfor,
-function inlining and further differentiation know every op. The graph pass replaces the sum over
-rows by one op of ours where it finds it.
+The functions use stock ops only. So a model that is saved with them loads without this library, and
+pfor, function inlining and further differentiation know every op.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ import tensorflow as tf
 
 from tensor_array_grad import _tf_private
 
-# Types that tf.math.unsorted_segment_sum adds. Lists of others have no sum to speak of: stock's
-# gradient function is kept for them.
+# The types of gradients that tf.math.unsorted_segment_sum adds. Lists of other types keep stock's
+# gradient function.
 _SUMMED = frozenset({tf.float16, tf.bfloat16, tf.float32, tf.float64, tf.complex64, tf.complex128})
 
 _stock: dict[str, _tf_private.GradientFunction] = {}
 
 
 def install() -> None:
-    """Registers the functions for this process; again is harmless."""
+    """Registers the functions for this process. A second call does nothing."""
     if _stock:
         return
     for op_type, mend in MENDED.items():
@@ -49,20 +49,20 @@ def installed() -> bool:
 
 
 def _gather_grad(op: tf.Operation, d_rows: tf.Tensor) -> list[tf.Tensor | None]:
-    """Scatters the gradient of each row to its element, rows of one element summed.
+    """Scatters the gradient of each row to its element and sums the rows of one element.
 
     Args:
-      op: A TensorListGather of k rows: list, indices, element shape.
-      d_rows: [k, ...].
+      op: A TensorListGather of k rows. Its inputs are the list, the indices and the element shape.
+      d_rows: The gradient of the rows, [k, ...].
 
     Returns:
-      The gradient list, None, None.
+      The gradients of the inputs: a list, None, None.
     """
     d_rows = tf.convert_to_tensor(d_rows)
     if d_rows.dtype in _SUMMED:
         groups = _groups(op.inputs[1])
         if groups is not None:
-            # Rows of one group become equal, so it does not matter which of them stock keeps.
+            # All rows of a group become equal, so it does not matter which of them stock keeps.
             sums = tf.math.unsorted_segment_sum(d_rows, groups, tf.size(groups))
             d_rows = tf.gather(sums, groups)
     return list(_stock[op.type](op, d_rows))
@@ -72,9 +72,9 @@ def _scatter_grad(op: tf.Operation, d_list: tf.Tensor, *, row_input: int) -> lis
     """Stock's gradient, with zeros for the rows that a later row overwrote.
 
     Args:
-      op: One of the scatters; its indices follow its rows.
-      d_list: The gradient of the list it made.
-      row_input: Which input holds the rows.
+      op: One of the scatters. The input after its rows holds the indices.
+      d_list: The gradient of the list that the op returned.
+      row_input: The number of the input that holds the rows.
 
     Returns:
       One gradient for each input.
@@ -97,11 +97,11 @@ def _groups(indices: tf.Tensor) -> tf.Tensor | None:
       indices: [k].
 
     Returns:
-      [k], each in [0, k), equal where the indices are; None if it is known by now that no index
-      occurs twice.
+      The number of each index, [k], in [0, k): equal indices have equal numbers. None if it is
+      known while the graph is built that no index occurs twice.
     """
     known = tf.get_static_value(indices)
-    if known is not None and known.ndim == 1:  # of another rank: the op says so when it runs
+    if known is not None and known.ndim == 1:  # the op itself reports another rank when it runs
         distinct, groups = np.unique(known, return_inverse=True)
         return None if len(distinct) == len(known) else tf.constant(groups, tf.int32)
     if indices.shape.num_elements() in (0, 1):
@@ -112,8 +112,9 @@ def _groups(indices: tf.Tensor) -> tf.Tensor | None:
 def _vectorized_gather(stock: Callable[..., Any], inputs: Any) -> Any:
     """Stock's gather for all iterations of pfor, with the iterations on the first axis.
 
-    A list that differs between iterations holds elements with the iterations in front, so that
-    gathering k of them puts k in front of that.
+    If the list differs between iterations, the first axis of each element is that of the
+    iterations. Gathering k elements then puts the axis of length k in front of it; this swaps the
+    two.
     """
     gathered = stock(inputs)
     if not inputs.input(0).is_stacked or inputs.input(1).is_stacked:
@@ -123,7 +124,7 @@ def _vectorized_gather(stock: Callable[..., Any], inputs: Any) -> Any:
 
 
 def _keep_where(rows: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
-    """`rows` with zeros for each row whose `kept` is false; NaN and infinity are no exception."""
+    """`rows` with zeros for each row whose `kept` is false, also for rows with NaN or infinity."""
     ones = tf.ones([tf.rank(rows) - 1], tf.int32)
     kept = tf.reshape(kept, tf.concat([[-1], ones], axis=0))
     return tf.where(kept, rows, tf.zeros_like(rows))

@@ -1,12 +1,14 @@
-"""Second-order gradients through V3 arrays: what `enable()` does to make them right.
+"""Second-order gradients through V3 arrays: how `enable()` makes them correct.
 
-Our kernels make gradient arrays of gradient arrays, but TensorFlow's gradient functions name them
-wrongly. They take the name of one gradient calculation (the `source`) from the name of the incoming
-gradient, up to its *last* component that starts with "gradients". When one `tf.gradients` call
-differentiates what another one made, the names are like `gradients_1/gradients/mul_grad/...`, so
-that some ops of one calculation use the source "gradients_1" and others "gradients_1/gradients":
-half of the sum goes into an array that nobody reads. Here the source is the name scope of the
-`tf.gradients` call itself, which all its ops share.
+The kernels of this library make gradient arrays of gradient arrays, but TensorFlow's gradient
+functions name them wrongly. All ops of one gradient calculation must use one `source`. TensorFlow
+takes it from the name of the incoming gradient, up to the *last* component that starts with
+"gradients". If one `tf.gradients` call differentiates the result of another one, the names are like
+`gradients_1/gradients/mul_grad/...`. Some ops of one calculation then use the source "gradients_1"
+and others "gradients_1/gradients", so half of the sum goes into an array that no op reads.
+
+The functions here take the name scope of the `tf.gradients` call as the source. All ops of the call
+share it.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import tensorflow as tf
 
 from tensor_array_grad import _tf_private
 
-#: The ops that stock TensorFlow gives a gradient that asks for a gradient array.
+#: The ops whose gradient functions in TensorFlow look up a gradient array.
 OPS = (
     "TensorArrayReadV3",
     "TensorArrayWriteV3",
@@ -30,9 +32,9 @@ OPS = (
 
 
 def calculation_scope(scope: str, op_name: str) -> str | None:
-    """The name scope of the `tf.gradients` call that is asking for the gradient of an op.
+    """The name scope of the `tf.gradients` call that is computing the gradient of an op.
 
-    `tf.gradients` calls each gradient function in the scope `<its own>/<op name>_grad`.
+    `tf.gradients` calls each gradient function in the scope `<its own scope>/<op name>_grad`.
 
     Args:
       scope: The current name scope.
@@ -53,12 +55,12 @@ def stock_source(name: str) -> str:
 
 
 def _in_calculation(op: tf.Operation, grad: Any) -> Any:
-    """`grad`, under a name from which stock's functions take the scope of this calculation."""
+    """`grad` under a name from which stock's functions derive the scope of this calculation."""
     if grad is None:
         return None
     scope = calculation_scope(op.graph.get_name_scope(), op.name)
     if scope is None or not scope.split("/")[-1].startswith("gradients"):
-        return grad  # not from tf.gradients, or named by the user: stock's rule decides
+        return grad  # not from tf.gradients, or the user named the scope: keep stock's source
     if stock_source(grad.name) == scope:
         return grad
     with tf.name_scope(scope + "/"):
@@ -67,7 +69,7 @@ def _in_calculation(op: tf.Operation, grad: Any) -> Any:
 
 def _with_one_source(stock: _tf_private.GradientFunction) -> _tf_private.GradientFunction:
     def gradient(op: tf.Operation, *grads: Any) -> Any:
-        # The first gradient is the one that stock's functions look at.
+        # Stock's functions derive the source from the first gradient.
         return stock(op, _in_calculation(op, grads[0]), *grads[1:])
 
     gradient.tensor_array_grad_stock = stock  # type: ignore[attr-defined]
@@ -75,7 +77,7 @@ def _with_one_source(stock: _tf_private.GradientFunction) -> _tf_private.Gradien
 
 
 def install() -> None:
-    """Makes the gradients of the V3 ops share one source a calculation. Idempotent."""
+    """Makes the gradients of the V3 ops share one source per calculation. Idempotent."""
     for op_type in OPS:
         found = _tf_private.gradient_function(op_type)
         if found is not None and not hasattr(found, "tensor_array_grad_stock"):

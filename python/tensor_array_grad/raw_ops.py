@@ -1,7 +1,7 @@
-"""TensorArrayGradV3 and its variant with a shape, as typed functions.
+"""TensorArrayGradV3 and TensorArrayGradWithShape as typed functions.
 
-Arguments and results are those of the same names in `tf.raw_ops`; the op library is loaded by the
-first call.
+Arguments and results are those of the functions of the same names in `tf.raw_ops`. The first call
+enables the library.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tensor_array_grad import drop_in
 
 
 class GradOutput(NamedTuple):
-    """What both ops return; `tf.raw_ops` has a like-shaped tuple for each."""
+    """The result of both ops. `tf.raw_ops` has a tuple with the same fields for each of them."""
 
     grad_handle: Any  # scalar `resource`: the gradient array
     flow_out: Any  # scalar `float32`: orders later ops after this one
@@ -25,10 +25,10 @@ def TensorArrayGradV3(
 ) -> GradOutput:
     """Finds or creates the gradient array of `handle` for one backward pass.
 
-    From here on the forward array has a fixed size. Writes to the gradient array are summed.
+    The size of the forward array is fixed from then on. Writes to the gradient array are summed.
 
     Args:
-      handle: Scalar `resource`: the handle of an array; a gradient array will do as well.
+      handle: Scalar `resource`: the handle of a forward array or of a gradient array.
       flow_in: Scalar `float32`: orders this op after the forward array's writes.
       source: Label of the backward pass. Calls with equal labels share one gradient array.
       name: Name of the op in the graph.
@@ -48,13 +48,13 @@ def TensorArrayGradV3(
 def TensorArrayGradWithShape(
     handle: Any, flow_in: Any, shape_to_prepend: Any, source: str, name: str | None = None
 ) -> GradOutput:
-    """As TensorArrayGradV3, for a gradient whose elements have more dimensions in front.
+    """Like TensorArrayGradV3, for a gradient whose elements have more dimensions in front.
 
     Args:
       handle: Scalar `resource`: the handle of an array.
       flow_in: Scalar `float32`: orders this op after the forward array's writes.
-      shape_to_prepend: Vector `int32`: what stands before the forward elements' shape in the
-        shape of the gradient's elements.
+      shape_to_prepend: Vector `int32`: the shape of a gradient element is this, followed by the
+        shape of the forward element.
       source: Label of the backward pass. Calls with equal labels share one gradient array.
       name: Name of the op in the graph.
 
@@ -68,8 +68,8 @@ def TensorArrayGradWithShape(
     """
     drop_in.enable()
     prefix = tf.convert_to_tensor(shape_to_prepend, dtype=tf.int32)
-    # The shape function that TensorFlow has for this op reads past the end of a scalar, before any
-    # kernel could refuse it.
+    # TensorFlow's shape function for this op reads past the end of a scalar, before a kernel could
+    # refuse it.
     if prefix.shape.rank not in (None, 1):
         raise tf.errors.InvalidArgumentError(
             None,

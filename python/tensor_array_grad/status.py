@@ -1,4 +1,4 @@
-"""What is loaded, what it was built for, and what is alive."""
+"""Reports what is loaded, which versions it was built for, and which arrays are alive."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import tensorflow as tf
 from tensor_array_grad import _loader, gradients_list
 from tensor_array_grad._version import __version__
 
-_LISTED = 10  # arrays that print by name; the rest are counted
+_LISTED = 10  # number of arrays that are printed by name; the total is printed too
 
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """A kernel that TensorFlow has for an op of ours; stock's have priority 0, ours 1."""
+    """A registered kernel of an op of this library; stock's have priority 0, this library's 1."""
 
     op: str
     device: str
@@ -26,19 +26,19 @@ class Kernel:
 
 @dataclasses.dataclass(frozen=True)
 class Array:
-    """A living array."""
+    """A live array."""
 
     name: str
     dtype: str
     size: int  # elements
-    bytes: int  # held now
+    bytes: int  # that its elements hold now
     is_gradient: bool
     gradients: dict[str, str]  # source -> name of the gradient array
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Status:
-    """The state of the library in this process; `str()` and `repr()` make it a page to read."""
+    """The state of the library in this process. `str()` and `repr()` format it as readable text."""
 
     version: str
     library_path: str
@@ -61,15 +61,16 @@ class Status:
 
     @property
     def bytes_alive(self) -> int:
-        """Bytes held by the elements of all living arrays."""
+        """Bytes held by the elements of all live arrays."""
         return sum(array.bytes for array in self.arrays)
 
     @property
     def tensors_may_change(self) -> bool:
-        """Whether this process has run a TF1 ref variable or another op that changes tensors.
+        """Whether this process has run an op that changes tensors in place.
 
-        From then on arrays and lists copy values that they would share. It stays so to the end of
-        the process, since such a tensor may be held anywhere.
+        Such ops are TF1 ref variables and TensorFlow's in-place ops. From then on, arrays and lists
+        copy values that they would otherwise share. This lasts to the end of the process, because
+        any tensor may share a buffer with such a tensor.
         """
         return self.counters.get("tensors.change_in_place", 0) > 0
 
@@ -148,10 +149,10 @@ class Status:
 
 
 def status() -> Status:
-    """Looks at the library in this process, without loading it.
+    """Reports the state of the library in this process, without loading it.
 
     Returns:
-      A `Status`; its `problems` are empty when all is well.
+      A `Status`. Its `problems` are empty if there are none.
     """
     built, problems = _built()
     bind = _loader.bind() if _loader.is_loaded() else None
@@ -191,7 +192,7 @@ def status() -> Status:
 
 
 def _built() -> tuple[_loader.BuildInfo, list[str]]:
-    """What the library was built for, and what is wrong with that here."""
+    """The versions that the library was built for, and the problems with them in this process."""
     path = _loader.library_path()
     built = _loader.BuildInfo(__version__, "unknown", "unknown", -1)
     if not pathlib.Path(path).exists():

@@ -7,19 +7,19 @@
 #include <cstdlib>
 #include <cstring>
 
-// As much of CUDA's runtime as cuda_kernels.cu, its tests and its benchmark use, on the host: a
+// The part of CUDA's runtime that cuda_kernels.cu, its tests and its benchmark use, on the host. A
 // launch runs every thread of the grid, one after the other, before it returns. With this header in
-// front of CUDA's own a C++ compiler takes the device code, so that its arithmetic, and under UBSan
-// the alignment of its loads, is tested where there is no GPU. What it cannot show: speed, and
-// anything about streams.
+// place of CUDA's a C++ compiler compiles the device code, so that its arithmetic and, under UBSan,
+// the alignment of its loads are tested where there is no GPU. It does not show speed, nor anything
+// about streams.
 
 #define __global__
 #define __device__
 #define __grid_constant__
 #define CUDART_VERSION 13000
 
-// Called with true before, and with false after anything here touches device memory: whoever made
-// that memory may let nobody else touch it.
+// Called with true before, and with false after, a function of this header accesses device memory.
+// The owner of that memory may forbid all other access.
 inline void (*fake_cuda_touches)(bool) = [](bool) {};
 struct FakeCudaTouch {
   FakeCudaTouch() { fake_cuda_touches(true); }
@@ -62,7 +62,7 @@ inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream
   return cudaSuccess;
 }
 
-// ---- streams, on which nothing waits, and events
+// ---- streams, on which work is done at once, and events
 
 inline cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   *stream = nullptr;

@@ -1,7 +1,7 @@
-"""Does what `tensor_array_grad.pth` does, for a package that is found by PYTHONPATH alone.
+"""Does what `tensor_array_grad.pth` does, for a package that is found by PYTHONPATH only.
 
-The runner puts this folder in front of PYTHONPATH, so that the interpreter imports this module when
-it starts, as do its children. A `sitecustomize` of the user's own is run first.
+The runner puts this folder in front of PYTHONPATH, so that the interpreter and its child processes
+import this module when they start. This module runs the user's own `sitecustomize` first.
 """
 
 import importlib.machinery
@@ -16,7 +16,7 @@ try:
     if _own is not None and _own.loader is not None:
         sys.modules["sitecustomize"] = importlib.util.module_from_spec(_own)
         _own.loader.exec_module(sys.modules["sitecustomize"])
-finally:  # if it fails, Python says so and goes on
+finally:  # if the user's module fails, Python reports it and continues
     _packages = str(_folder.parents[1])
     if _packages not in sys.path:
         sys.path.append(_packages)
