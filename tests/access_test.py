@@ -72,7 +72,7 @@ def test_writing_twice_is_refused_and_keeps_the_first_value(ours, mode):
 
 
 @each_mode
-def test_identical_shapes_are_those_of_the_first_value(ours, mode):
+def test_the_first_value_fixes_the_shape_of_identical_elements(ours, mode):
     script = Script()
     array = script.array(3, identical=True, element_shape=[-1])
     script.write(array, 0, [1.0, 2.0])
@@ -85,7 +85,7 @@ def test_identical_shapes_are_those_of_the_first_value(ours, mode):
 
 
 @each_mode
-def test_flow_passes_through_a_write_whatever_it_is(ours, mode):
+def test_a_write_returns_its_flow_unchanged(ours, mode):
     flow = np.asarray([[1.5, np.nan]], np.float32)
     script = Script()
     array = script.array(1)
@@ -94,7 +94,7 @@ def test_flow_passes_through_a_write_whatever_it_is(ours, mode):
 
 
 @each_mode
-def test_a_refused_write_neither_grows_nor_pins(ours, mode):
+def test_a_refused_write_neither_grows_the_array_nor_fixes_its_element_shape(ours, mode):
     script = Script()
     array = script.array(1, dynamic=True, identical=True, element_shape=[-1])
     bad = script.write(array, 5, [[1.0]])
@@ -110,7 +110,7 @@ def test_a_refused_write_neither_grows_nor_pins(ours, mode):
 def test_a_value_read_is_not_changed_by_later_sums(ours):
     script = Script()
     array = script.array(1)
-    outer = script.grad(script.grad(array), "h")  # reads of it repeat
+    outer = script.grad(script.grad(array), "h")  # its reads do not clear
     script.write(outer, 0, [1.0])
     script.write(outer, 0, [2.0])
     first = script.read(outer, 0)

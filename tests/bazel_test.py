@@ -1,4 +1,7 @@
-"""BUILD against CMake's lists and the includes; tools/bazel_check.sh builds it with Bazel."""
+"""Compares BUILD with CMake's lists of sources and with the includes of the files.
+
+The build with Bazel itself is tools/bazel_check.sh.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def _glob(include: list[str], exclude: list[str] | None = None) -> list[str]:
 
 @functools.cache
 def targets() -> dict[str, Target]:
-    """All of BUILD: as much of Starlark as it uses is Python."""
+    """Executes BUILD, whose Starlark is also valid Python, and returns its targets by name."""
     found: dict[str, Target] = {}
 
     def rule(kind: str) -> Callable[..., None]:
@@ -57,7 +60,7 @@ def targets() -> dict[str, Target]:
 
 
 def reached(name: str) -> set[str]:
-    """The files of `name` and of all that it depends on."""
+    """The files of the target `name` and of all its dependencies."""
     own = [dep[1:] for dep in targets()[name].deps if dep.startswith(":")]
     return set(targets()[name].files).union(*(reached(dep) for dep in own))
 
@@ -69,7 +72,7 @@ def cmake() -> str:
 
 
 def cmake_lists() -> dict[str, set[str]]:
-    """CMake's lists of sources, TAG_CORE_SOURCES and so on; Bazel builds no CUDA."""
+    """The .cc files of CMake's lists of sources, such as TAG_CORE_SOURCES. Bazel builds no CUDA."""
     lists = re.findall(r"set\((TAG_\w+_SOURCES)\s+([^)]*)\)", cmake())
     return {name: set(re.findall(r"\bcc/[\w/]+\.cc\b", files)) for name, files in lists}
 
@@ -82,11 +85,11 @@ def test_the_op_library_holds_the_sources_that_cmake_links_into_it():
 
 
 def test_the_cpp_api_links_no_kernel():
-    # It opens the op library; a copy of the kernels in the program would be a second one.
+    # The API opens the op library at run time. Linked kernels would be a second copy of them.
     assert {f for f in reached("api") if f.endswith(".cc")} == cmake_lists()["TAG_API_SOURCES"]
 
 
-def test_all_cpp_tests_are_run_that_cmake_runs_without_a_gpu():
+def test_bazel_runs_all_cpp_tests_that_cmake_runs_without_a_gpu():
     run = {file for t in targets().values() if t.rule == "cc_test" for file in t.srcs}
     listed = set(re.findall(r"\bcc/\w+/\w+_test\.cc\b", cmake())) - {
         "cc/device/functors_gpu_test.cc"
@@ -95,7 +98,7 @@ def test_all_cpp_tests_are_run_that_cmake_runs_without_a_gpu():
 
 
 @pytest.mark.parametrize("name", sorted(targets()) if (ROOT / "BUILD").exists() else [])
-def test_what_a_target_includes_is_of_its_dependencies(name):
+def test_a_target_includes_only_files_of_its_dependencies(name):
     available = reached(name)
     for file in targets()[name].files:
         included = re.findall(r'^\s*#\s*include "(cc/[^"]+)"', (ROOT / file).read_text(), re.M)
@@ -103,7 +106,7 @@ def test_what_a_target_includes_is_of_its_dependencies(name):
         assert not missing, file
 
 
-def test_the_version_is_that_of_the_package():
+def test_the_files_of_bazel_have_the_version_of_the_package():
     text = (ROOT / "python/tensor_array_grad/_version.py").read_text()
     version = re.search(r'__version__ = "([\d.]+)"', text)[1]
     assert f'version = "{version}"' in (ROOT / "MODULE.bazel").read_text()

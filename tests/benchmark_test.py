@@ -1,4 +1,4 @@
-"""Benchmarks measure what they say and judge it rightly; each case computes the right thing."""
+"""The benchmarks: each case computes the right values, and measurements and reports are right."""
 
 import dataclasses
 import itertools
@@ -24,7 +24,7 @@ def _named(module):
 
 @pytest.mark.parametrize("case", _named(v3))
 @pytest.mark.parametrize("n", [1, 7])
-def test_each_v3_case_computes_what_numpy_says(case, n):
+def test_each_v3_case_computes_the_values_of_numpy(case, n):
     prepared = case.build(n)
     assert prepared.expected is not None
     assert cases.check(prepared).size == np.size(prepared.expected)
@@ -33,7 +33,7 @@ def test_each_v3_case_computes_what_numpy_says(case, n):
 
 @pytest.mark.parametrize("name", list(lists.LOSSES))
 def test_each_loop_case_has_the_gradient_of_eager_mode(name):
-    n = 80  # of which one case makes two loops of 40
+    n = 80  # in one case, two inner loops of 40 iterations
     (case,) = (case for case in lists.CASES if case.name == name)
     rows = np.random.default_rng(n).standard_normal((n, 32), np.float32)
     eager = lists.gradient_of(lists.LOSSES[name])(tf.constant(rows)).numpy().ravel()
@@ -44,7 +44,7 @@ def test_each_loop_case_has_the_gradient_of_eager_mode(name):
 @pytest.mark.parametrize(
     "name", ["simple_rnn", "simple_rnn_input", "lstm", "gru", "hessian_vector", "short"]
 )
-def test_each_other_case_has_a_gradient_that_is_not_zero(name):
+def test_layer_hessian_and_short_cases_have_a_nonzero_gradient(name):
     (case,) = (case for case in lists.CASES if case.name == name)
     gradient = cases.check(case.build(7))
     assert np.isfinite(gradient).all()
@@ -104,7 +104,7 @@ def test_each_filter_case_has_the_value_and_gradients_of_eager_mode(name, loss, 
     (case,) = (case for case in loops.CASES if case.name == name)
     eager = traced.value_and_gradients_of(loss)(*arguments).numpy()
     found = cases.check(case.build(9))
-    # Of the Kalman filter's arguments the series has no gradient in the case.
+    # The Kalman case computes no gradient for the first argument, the series.
     expected = eager if name == "markov" else np.delete(eager, np.arange(1, 1 + 9 * 2))
     assert np.abs(expected).min() > 0
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
@@ -142,7 +142,7 @@ def test_determinants_are_those_of_numpy():
 @pytest.mark.parametrize(
     "name", [c.name for c in loops.CASES if c.name not in ("kalman", "markov")]
 )
-def test_each_other_loop_case_has_values_that_are_not_zero(name):
+def test_each_loop_case_but_the_filters_has_nonzero_values(name):
     (case,) = (case for case in loops.CASES if case.name == name)
     values = cases.check(case.build(3))
     assert np.isfinite(values).all()
@@ -158,7 +158,7 @@ def test_a_wrong_result_is_refused_before_anything_is_timed():
 
 
 def _sleepy(name, naps):
-    """A case whose result takes 50 ms and whose runs say 0.25 s."""
+    """A case whose result takes 50 ms and whose runs report 0.25 s; each run adds to `naps`."""
     prepared = Prepared(
         run=lambda: naps.append(1) or 0.25, result=lambda: time.sleep(0.05) or np.arange(1000.0)
     )
@@ -171,7 +171,7 @@ def test_runs_fill_the_budget_and_the_result_is_sampled():
     assert (found.sample[0], found.sample[-1], len(found.sample)) == (0.0, 999.0, 200)
 
 
-def test_what_took_four_budgets_to_verify_is_not_run_again():
+def test_a_case_that_took_four_budgets_to_verify_is_not_run_again():
     naps = []
     found = cases.measure(_sleepy("slow", naps), 1, budget_s=0.001)
     assert not naps
@@ -191,7 +191,7 @@ def test_a_target_holds_at_its_size_and_elsewhere_no_slowdown_is_allowed():
 
 
 class _FakeServer:
-    """Answers with a fixed time, and notes the order of asking."""
+    """Reports a fixed time, and adds its name to `asked` at each measurement."""
 
     def __init__(self, name, asked, seconds=1.0, error=None, sample=(1.0,), first_s=1.0):
         self.name, self.asked, self.seconds = name, asked, seconds
@@ -257,7 +257,7 @@ def _compare_with_jit(jit, stock=()):
     return harness.compare(case, 10, servers, _PLAN), asked
 
 
-def test_stock_with_jit_takes_its_turn_and_has_columns_of_its_own():
+def test_stock_with_jit_is_measured_in_turn_and_has_its_own_columns():
     row, asked = _compare_with_jit({"seconds": 0.5, "first_s": 7.0}, stock={"seconds": 2.0})
     assert asked[:6] == ["stock", "ours", "stock_jit", "stock_jit", "ours", "stock"]
     assert (row.stock_s, row.ratio, row.note) == (2.0, 2.0, "")
@@ -265,25 +265,25 @@ def test_stock_with_jit_takes_its_turn_and_has_columns_of_its_own():
     assert "| fake | 10 | 2 s | 500 ms | 0 ns | 7 s | 1 s | 0.50 |  |" in report.jit_table([row])
 
 
-def test_what_does_not_compile_is_said_beside_the_time_of_stock():
+def test_a_case_that_does_not_compile_is_noted_beside_the_time_of_stock():
     row, asked = _compare_with_jit({"error": "ValueError: no | such op"})
     assert asked.count("stock_jit") == 1
     assert (row.ratio, row.note, row.jit_s, row.jit_first_s) == (1.0, "", None, None)
     assert "| 1 s | - | - | - | 1 s | - | ValueError: no / such op |" in report.jit_table([row])
 
 
-def test_other_values_with_jit_are_noted_and_stop_nothing():
+def test_values_that_differ_with_jit_are_noted_and_do_not_stop_the_benchmark():
     row, _ = _compare_with_jit({"sample": [1.1]})
     assert row.jit_note == "computes other values than stock"
     assert row.note == ""
 
 
-def test_rows_that_were_not_measured_with_jit_have_no_table_of_it():
+def test_rows_that_were_not_measured_with_jit_give_no_jit_table():
     row, _ = _compare()
     assert report.jit_table([row]) == ""
 
 
-def test_the_first_call_of_what_is_compiled_is_not_a_run():
+def test_the_first_call_of_a_compiled_case_is_not_counted_as_a_run():
     naps = []
     compiled = Prepared(
         run=lambda: naps.append(1) or 0.25, result=lambda: time.sleep(0.05) or [1.0, 2.0]
@@ -300,12 +300,12 @@ def test_a_case_in_a_session_has_no_form_with_jit():
         cases.measure(case, 3, 0.01, jit=True)
 
 
-def test_an_error_is_told_in_the_line_that_says_something():
+def test_the_first_line_of_an_error_skips_lines_without_information():
     error = ValueError("Graph execution error:\n\n  No such op. \nStack trace")
     assert server.first_line(error) == "ValueError: No such op."
 
 
-def test_a_loop_compiled_by_xla_computes_the_same():
+def test_a_case_compiled_by_xla_computes_the_same_values():
     (case,) = (case for case in lists.CASES if case.name == "read")
     prepared = case.build(20)
     np.testing.assert_allclose(
@@ -313,7 +313,7 @@ def test_a_loop_compiled_by_xla_computes_the_same():
     )
 
 
-def test_complaints_name_what_is_slow_large_or_failed():
+def test_complaints_name_cases_that_are_slow_large_or_failed():
     fine, _ = _compare()
     slow = dataclasses.replace(fine, case="slow", ratio=0.5)
     large = dataclasses.replace(fine, case="large", ours_peak_bytes=9_000_000)
@@ -351,7 +351,7 @@ def test_rows_of_a_later_run_replace_those_of_the_same_case_and_size(tmp_path):
     assert [r["machine"]["cores"] for r in rows] == [4, 2]
 
 
-def test_the_tables_of_the_page_are_replaced_and_the_rest_stays(tmp_path):
+def test_the_tables_of_the_page_are_replaced_and_the_rest_is_kept(tmp_path):
     row, _ = _compare(stock={"seconds": 6.0}, ours={"seconds": 2.0})
     report.write([row], {"cores": 2}, tmp_path / "fake")
     page = tmp_path / "README.md"
@@ -391,11 +391,11 @@ def test_each_peer_computes_the_gradient_of_tensorflow(case, loop, package):
 
 @pytest.fixture
 def no_package(monkeypatch):
-    """Neither PyTorch nor JAX seems to be installed."""
+    """Makes PyTorch and JAX look as if they were not installed."""
     monkeypatch.setattr(peers.importlib.util, "find_spec", lambda name: None)
 
 
-def test_what_is_not_installed_is_named_with_what_brings_it(no_package):
+def test_a_package_that_is_not_installed_is_named_with_the_extra_that_installs_it(no_package):
     assert peers.missing() == {
         "torch": "torch is not installed; pip install 'tensor_array_grad[peers]' brings it",
         "jax": "jax is not installed; pip install 'tensor_array_grad[peers]' brings it",
@@ -420,10 +420,10 @@ def test_stock_and_ours_are_measured_without_the_packages(no_package):
     assert peers.line(row) == "| read | 10 | 2 s | 2 s | - | - |"
 
 
-def test_each_peer_takes_its_turn(monkeypatch):
+def test_installed_peers_are_measured_in_turn(monkeypatch):
     monkeypatch.setattr(peers.importlib.util, "find_spec", lambda name: object())
     row, asked = _compare_peers(seconds=0.5)
-    assert asked[:4] == ["stock", "ours", "stock", "stock"]  # PyTorch and JAX use neither
+    assert asked[:4] == ["stock", "ours", "stock", "stock"]  # PyTorch and JAX run there too
     assert set(row.seconds.values()) == {0.5}
 
 

@@ -1,4 +1,4 @@
-"""The build backend asks for a TensorFlow exactly where the target environment has none."""
+"""The build backend requires a TensorFlow only if the target environment has none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ setuptools = pytest.importorskip("setuptools")
 
 
 def tensorflow(python: pathlib.Path, *path: pathlib.Path) -> list[str]:
-    """What the backend fetches when this interpreter runs it with these folders to import from."""
+    """The TensorFlow that the backend requires if `python` runs it with `path` to import from."""
     done = subprocess.run(
         [str(python), "-c", "import backend; print(backend._tensorflow())"],
         cwd=ROOT,
@@ -36,11 +36,13 @@ def tensorflow(python: pathlib.Path, *path: pathlib.Path) -> list[str]:
     return requirements
 
 
-def test_none_is_fetched_beside_one_that_is_there() -> None:
+def test_no_tensorflow_is_required_if_one_is_installed() -> None:
     assert tensorflow(pathlib.Path(sys.executable)) == []
 
 
-def test_the_default_one_is_fetched_into_a_bare_environment(tmp_path: pathlib.Path) -> None:
+def test_the_default_tensorflow_is_required_in_an_environment_without_one(
+    tmp_path: pathlib.Path,
+) -> None:
     venv.create(tmp_path / "venv", symlinks=True)
     tools = tmp_path / "tools"
     tools.mkdir()

@@ -43,7 +43,7 @@ def test_rows_of_a_scatter_are_read_one_by_one(ours, mode):
 
 
 @each_mode
-def test_gather_picks_in_any_order_and_repeats_where_reading_does_not_clear(ours, mode):
+def test_gather_reads_in_any_order_and_repeatedly_if_reading_does_not_clear(ours, mode):
     value = rows(4, 2)
     script = Script()
     array = script.array(4, clear=False)
@@ -68,7 +68,7 @@ def test_gather_mixes_written_scattered_and_never_written_slots(ours, mode):
 
 
 @each_mode
-def test_the_shape_of_a_gather_counts_for_its_zeros(ours, mode):
+def test_the_element_shape_of_a_gather_is_the_shape_of_its_zeros(ours, mode):
     script = Script()
     array = script.array(2)
     script.write(array, 0, [1.0, 2.0])
@@ -151,7 +151,7 @@ def test_a_gather_clears_what_it_read(ours, mode):
 
 
 def test_a_scattered_value_may_be_freed_row_by_row(ours):
-    """Rows outlive their neighbours, whichever way these leave."""
+    """A row stays valid after its neighbours were read and cleared, in any order."""
     script = Script()
     array = script.array(3)
     script.scatter(array, [0, 1, 2], rows(3, 4))

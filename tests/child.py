@@ -18,8 +18,8 @@ _TIMEOUT_S = 180
 def python(
     *arguments: str, stdin: str = "", **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """`python arguments...`, with these variables set; whatever its exit status."""
-    # The child imports the package that this process has, installed or not.
+    """Runs `python arguments...` with these environment variables; any exit status is returned."""
+    # The child imports the same package as this process, installed or not.
     path = os.pathsep.join([environment.pop("PYTHONPATH", ""), str(PACKAGE.parent)])
     inherited = {k: v for k, v in os.environ.items() if k != "TENSOR_ARRAY_GRAD"}
     env = {**inherited, "TF_CPP_MIN_LOG_LEVEL": "1", "PYTHONPATH": path.strip(os.pathsep)}
@@ -42,7 +42,7 @@ def code(source: str, *arguments: str, **environment: str) -> subprocess.Complet
 
 
 def copy_package(folder: pathlib.Path) -> pathlib.Path:
-    """A copy of the package in `folder`; returns the package's new folder."""
+    """Copies the package into `folder`, without the demo; returns the folder of the copy."""
     return shutil.copytree(
         PACKAGE, folder / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__", "demo")
     )

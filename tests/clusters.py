@@ -1,7 +1,7 @@
-"""What `tests.clusters_test` runs in processes with the library and in processes without it.
+"""The functions that `tests.clusters_test` runs in processes with the library and without it.
 
-Each function is called by name in a process of its own (`tests.stock.Runner`). What one process
-hands to another is bytes, a folder or an address, so that nothing but TensorFlow carries lists.
+Each function is called by name in a process of its own (`tests.stock.Runner`). The test passes only
+bytes, a folder or an address from one process to another, so that TensorFlow alone carries lists.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.list_cases import raw
 v1 = tf.compat.v1
 HERE, THERE = "/job:localhost/task:0/cpu:0", "/job:worker/task:0/cpu:0"
 _SCALAR = np.zeros(0, np.int32)  # an element shape
-_kept: list[Any] = []  # servers, which live as long as the process
+_kept: list[Any] = []  # servers, which are kept until the process ends
 
 
 # ---- bytes and files -----------------------------------------------------------------------------
@@ -78,12 +78,12 @@ def _nested_numbers() -> Any:
 
 
 def serialized(name: str) -> bytes:
-    """The list of this name, as `tf.io.serialize_tensor` writes it."""
+    """The list called `name`, as `tf.io.serialize_tensor` writes it."""
     return bytes(tf.io.serialize_tensor(LISTS[name]()).numpy())
 
 
 def reserialized(data: bytes) -> bytes:
-    """The same list, read and written again after one of its kernels took it."""
+    """Parses a list, passes it through a list kernel of this process, and serialises it again."""
     parsed = tf.io.parse_tensor(data, tf.variant)
     length = raw.TensorListLength(input_handle=parsed)
     same = raw.TensorListResize(input_handle=parsed, size=length)
@@ -91,14 +91,14 @@ def reserialized(data: bytes) -> bytes:
 
 
 def save_lists(folder: str) -> int:
-    """Saves a dataset of lists: three that have i rows of i."""
+    """Saves a dataset of three lists, of i rows of i each; returns the number of files."""
     dataset = tf.data.Dataset.range(3).map(rows_of)
     dataset.save(folder)
     return len(list(pathlib.Path(folder).iterdir()))
 
 
 def load_lists(folder: str) -> list[list[float]]:
-    """What `save_lists` saved."""
+    """Loads the dataset of `save_lists`; returns the values of each list."""
     spec = tf.TensorSpec([], tf.variant)
     return [_stack(element) for element in tf.data.Dataset.load(folder, spec)]
 
@@ -127,10 +127,10 @@ def _stack(a_list: Any) -> list[float]:
 
 
 def sum_of_a_list_from(data: bytes) -> list[Any]:
-    """A list from elsewhere read by index in a loop, its gradient, and its sum with one from here.
+    """Reads a list of another process by index in a loop, and adds a list of this process to it.
 
-    Returns the loop's sum, the sum of both lists' first elements, and how many lists the library
-    converted, or None without it.
+    Returns the sum that the loop computes, element 1 of the sum of the two lists, and how many
+    lists the library converted (None without the library).
     """
     import sys
 
@@ -158,7 +158,7 @@ def sum_of_a_list_from(data: bytes) -> list[Any]:
 
 
 def hundred_numbers() -> bytes:
-    """A list of 0 to 99."""
+    """A serialised list of the numbers 0 to 99."""
     numbers = tf.range(100, dtype=tf.float32)
     a_list = raw.TensorListFromTensor(tensor=numbers, element_shape=_SCALAR)
     return bytes(tf.io.serialize_tensor(a_list).numpy())
@@ -181,7 +181,7 @@ def _connect(address: str) -> None:
 
 
 def list_made_there(address: str) -> list[float]:
-    """A list that the other process makes and this one reads."""
+    """The other process makes a list and this process reads it."""
     _connect(address)
     with tf.device(THERE):
         a_list = rows_of(3)
@@ -190,7 +190,7 @@ def list_made_there(address: str) -> list[float]:
 
 
 def list_made_here(address: str) -> list[float]:
-    """A list that this process makes and the other one reads."""
+    """This process makes a list and the other process reads it."""
     _connect(address)
     with tf.device(HERE):
         a_list = rows_of(3)
@@ -223,27 +223,30 @@ def _gradient_of_loop(address: str, loop: str, reads: str, gradient: str) -> lis
 
 
 def gradient_there(address: str) -> list[float]:
-    """The gradient of a loop in the other process."""
+    """A loop and its gradient in the other process."""
     return _gradient_of_loop(address, THERE, THERE, THERE)
 
 
 def gradient_of_loop_there_here(address: str) -> list[float]:
-    """The gradient, here, of a loop in the other process: the lists that it filled come over."""
+    """A loop in the other process and its gradient here: the lists of the loop are sent here."""
     return _gradient_of_loop(address, THERE, THERE, HERE)
 
 
 def gradient_of_loop_here_there(address: str) -> list[float]:
-    """The reverse."""
+    """A loop here and its gradient in the other process: the lists of the loop are sent there."""
     return _gradient_of_loop(address, HERE, HERE, THERE)
 
 
 def gradient_of_loop_across(address: str) -> list[float]:
-    """Each iteration reads the array in the other process."""
+    """A loop here that reads the array in the other process in each iteration."""
     return _gradient_of_loop(address, HERE, THERE, HERE)
 
 
 def _gradient_of_indexing(address: str, reads: str, gradient: str) -> list[float]:
-    """The gradient of a loop that indexes a tensor, also in a branch, for the passes' other ops."""
+    """The gradient of a loop that indexes a tensor, also in a branch.
+
+    The graph pass inserts other ops for it than for loops over arrays.
+    """
     _connect(address)
 
     @tf.function
@@ -263,23 +266,23 @@ def _gradient_of_indexing(address: str, reads: str, gradient: str) -> list[float
 
 
 def gradient_of_indexing_there(address: str) -> list[float]:
-    """Indexes in the other process, the gradient here."""
+    """The loop indexes in the other process; its gradient is computed here."""
     return _gradient_of_indexing(address, THERE, HERE)
 
 
 def gradient_of_indexing_here(address: str) -> list[float]:
-    """The reverse."""
+    """The loop indexes here; its gradient is computed in the other process."""
     return _gradient_of_indexing(address, HERE, THERE)
 
 
 def gradient_in_session(address: str) -> list[float]:
-    """A TF1 graph with a V3 array and a loop, run by the other process' server."""
+    """A TF1 graph with a V3 array and a loop, run by the server of the other process."""
     v1.disable_control_flow_v2()
     return _gradient_in_session(address)
 
 
 def list_in_session(address: str) -> list[float]:
-    """The same with lists: a graph that TF2 built, run by the other process' server."""
+    """A TF2 graph with a list and a loop, run by the server of the other process."""
     v1.enable_control_flow_v2()
     return _gradient_in_session(address)
 
@@ -299,7 +302,7 @@ def _gradient_in_session(address: str) -> list[float]:
 
 
 def array_made_there(address: str) -> list[float]:
-    """A V3 array of the other process and its gradient array, used from here."""
+    """Uses a V3 array of the other process and its gradient array from this process."""
     _connect(address)
 
     @tf.function
@@ -319,15 +322,15 @@ def array_made_there(address: str) -> list[float]:
 
 
 def serve_task(addresses: list[str], index: int) -> None:
-    """Starts task `index` of the job "worker", which has a task at each of these addresses."""
+    """Starts task `index` of the job "worker", which has one task per address."""
     _kept.append(tf.distribute.Server({"worker": addresses}, "worker", index))
 
 
 def array_across_tasks(addresses: list[str], array: int) -> list[float]:
-    """A TF1 graph of two tasks, run by this process, which is task 0.
+    """Runs a TF1 graph on two tasks, of which this process is task 0.
 
-    Task `array` has the array, the other one the loop that reads it. Returns the loop's sum, and
-    the array's size by an op that names the other task.
+    Task `array` has the array, and the other task the loop that reads it. Returns the sum that the
+    loop computes, and the size of the array, read by an op that is placed on the other task.
     """
     serve_task(addresses, 0)
     v1.disable_control_flow_v2()
@@ -362,7 +365,7 @@ def serve_data() -> str:
 
 
 def lists_from_the_data_service(address: str) -> list[list[float]]:
-    """Lists that the service makes and this process reads."""
+    """The data service makes lists and this process reads them."""
     dataset = tf.data.Dataset.range(3).map(rows_of)
     dataset = dataset.apply(
         tf.data.experimental.service.distribute("parallel_epochs", f"grpc://{address}")

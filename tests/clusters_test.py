@@ -1,7 +1,7 @@
-"""Lists and arrays between processes: all with the library, or only some.
+"""Lists and arrays that are used by two processes, of which both, one or none have the library.
 
-Every test runs a program in two processes, one with the library and one without, in both roles,
-and with the library in both. Stock's answer is the same program in two stock processes.
+A test with the fixture `pair` runs its program with the library in the first process, in the
+second, in both, and in none: two stock processes must give the same result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SUMS = [0.0, 0.0625, 0.25, 0.75, 2.0, 5.0, 12.0]
 
 @pytest.fixture(scope="module")
 def others() -> Iterator[dict[str, stock.Runner]]:
-    """The processes that the tests' own ones talk to, with and without the library."""
+    """The second processes of the pairs, with and without the library."""
     with stock.Runner("enable") as with_library, stock.Runner() as without:
         yield {"ours": with_library, "stock": without}
 
@@ -34,7 +34,7 @@ def pair(
     stocks: stock.Runner,
     others: dict[str, stock.Runner],
 ) -> tuple[stock.Runner, stock.Runner]:
-    """The process that runs the program, and the other one that takes part."""
+    """The process that runs the program, and the second process that takes part in it."""
     here, there = request.param.split("-")
     return {"ours": ours, "stock": stocks}[here], others[there]
 
@@ -47,7 +47,7 @@ def _call(runner: stock.Runner, function: str, *args: object) -> Any:
 
 @contextlib.contextmanager
 def _serving(runner: stock.Runner, function: str, *args: object) -> Iterator[Any]:
-    """Has a fresh process of `runner` call `function` and live on meanwhile."""
+    """Calls `function` in a process of `runner`, which is ended after the `with` block."""
     runner.start_call(f"tests.clusters:{function}", *args)
     try:
         yield runner.finish_call(120.0)
@@ -68,7 +68,7 @@ def test_a_list_is_serialised_as_stock_serialises_it(ours, stocks, name):
     here, there = _call(ours, "serialized", name), _call(stocks, "serialized", name)
     if name != "handles of resources":
         assert here == there
-    # Read and written again by the other one, it is still the same.
+    # A process of the other kind reads the list and writes the same bytes.
     assert _call(stocks, "reserialized", here) == here
     assert _call(ours, "reserialized", there) == there
 
@@ -84,7 +84,7 @@ def test_a_saved_dataset_of_lists_is_loaded(pair, tmp_path):
     assert _call(there, "load_lists", str(tmp_path)) == [[], [1.0], [2.0, 2.0]]
 
 
-def test_a_list_from_elsewhere_is_read_by_index_without_conversions(pair):
+def test_a_list_of_another_process_is_read_by_index_without_conversions(pair):
     here, there = pair
     total, first, converted = _call(here, "sum_of_a_list_from", _call(there, "hundred_numbers"))
     assert (total, first) == (4950.0, 1.0)
@@ -122,7 +122,7 @@ def test_a_session_of_two_tasks_reads_an_array_of_either(pair, array):
         assert _call(here, "array_across_tasks", addresses, array) == [53.90625, 7.0]
 
 
-def test_lists_come_from_the_data_service(pair):
+def test_lists_that_the_data_service_makes_are_read(pair):
     here, there = pair
     with _serving(there, "serve_data") as address:
         want = [[], [1.0], [2.0, 2.0]]

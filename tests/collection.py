@@ -9,11 +9,13 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def without_collection() -> Iterator[None]:
-    """No cyclic garbage collection meanwhile: for threads in which eager ops fail.
+    """Switches cyclic garbage collection off, for threads in which eager ops fail.
 
-    TensorFlow's binding holds a lock while it makes an exception. If a collection begins there and
-    frees an eager tensor, which releases the interpreter lock, a thread that makes an exception too
-    takes that and waits for the first lock: a deadlock, without the library as well.
+    This prevents a deadlock that exists without the library as well. TensorFlow's binding holds a
+    lock of its own while it makes an exception. If a collection begins there and frees an eager
+    tensor, it releases the interpreter lock. A second thread that makes an exception then takes the
+    interpreter lock and waits for the lock of the binding, while the first thread holds that lock
+    and waits for the interpreter lock.
     """
     gc.disable()
     try:

@@ -1,4 +1,7 @@
-"""Many threads on one array: exact sums, one array a source, no deadlock, only expected errors."""
+"""Many threads on one array: exact sums, one gradient array per source, no deadlock.
+
+All errors that the threads see must be expected ones.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ _THREADS = 8
 
 
 def in_parallel(work: Callable[[int], Any], threads: int = _THREADS) -> list[Any]:
-    """Runs work(0), work(1), ... at once, from one barrier on; an exception is a result."""
+    """Runs work(0), work(1), ... in threads that a barrier starts together.
+
+    Returns what each call returned or, if it raised an exception, that exception.
+    """
     barrier = threading.Barrier(threads)
     results: list[Any] = [None] * threads
 
@@ -66,7 +72,10 @@ def summed_by_many_threads() -> Any:
 
 
 def summed_in_one_session_step() -> Any:
-    """200 unordered writes to 3 indices of gradient arrays of both orders, in one graph."""
+    """For each of two sources, 100 unordered writes to a gradient array and 100 to that of order 2.
+
+    All writes are in one graph and go to 3 indices.
+    """
     with tf.Graph().as_default():
         handle, flow = new_array(size=3)
         flows = []
@@ -121,7 +130,10 @@ def closed_while_in_use() -> Any:
 
 
 def elements_that_own_arrays() -> Any:
-    """Closing destroys handles, and so arrays, while others make gradients: stock can deadlock."""
+    """Closes an array of handles, which destroys arrays, while other threads make gradient arrays.
+
+    Stock can deadlock here.
+    """
     for _ in range(40):
         outer, flow = raw.TensorArrayV3(size=20, dtype=tf.resource)
         for i in range(20):
@@ -142,7 +154,7 @@ def elements_that_own_arrays() -> Any:
 
 
 def written_once_by_many() -> Any:
-    """Of many writers of one slot of a forward array exactly one succeeds."""
+    """Exactly one of many writers of one slot of a forward array succeeds."""
     winners = []
     for _ in range(100):
         handle, flow = new_array(size=1)
@@ -162,7 +174,7 @@ def written_once_by_many() -> Any:
 
 
 def read_once_by_many() -> Any:
-    """Of many readers of one slot that clears exactly one gets the value."""
+    """Exactly one of many readers of a slot gets the value if reading clears the slot."""
     for _ in range(100):
         handle, flow = new_array(size=1)
         raw.TensorArrayWriteV3(handle=handle, index=0, value=[5.0], flow_in=flow)
@@ -179,7 +191,7 @@ def read_once_by_many() -> Any:
 
 
 def scattered_at_once() -> Any:
-    """Scatters with overlapping, repeated indices: each happens whole."""
+    """Concurrent scatters to overlapping, repeated indices: no row is lost."""
     for _ in range(30):
         handle, flow = new_array(size=8, element_shape=[64])
         grad, _ = raw.TensorArrayGradV3(handle=handle, flow_in=flow, source="g")
@@ -202,7 +214,7 @@ def scattered_at_once() -> Any:
 
 
 def sums_of_other_slots_go_on_while_one_is_slow() -> Any:
-    """A large sum into one slot does not keep writers of another waiting for it."""
+    """A large sum into one slot does not block writers of another slot."""
     handle, flow = new_array(size=2)
     grad, _ = raw.TensorArrayGradV3(handle=handle, flow_in=flow, source="g")
     large = tf.ones([20_000_000])
@@ -225,12 +237,12 @@ def sums_of_other_slots_go_on_while_one_is_slow() -> Any:
                 counts[1] += 1
 
     assert in_parallel(work, 2) == [None, None]
-    # Were a small sum to wait for each large one, there would be one between two large ones.
+    # If small sums waited for large ones, only one small sum would run between two large ones.
     return counts[1] > 5 * counts[0]
 
 
 def made_while_caches_are_cleared() -> Any:
-    """Arrays and gradients of functions, while a thread does what Keras' clear_session does."""
+    """Functions with arrays and gradient arrays run while a thread calls Keras' clear_session."""
 
     @tf.function(autograph=False)
     def total(x: Any) -> Any:
@@ -269,7 +281,7 @@ def made_while_caches_are_cleared() -> Any:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_threads_on_one_array(ours, race, want):
+def test_concurrent_use_of_an_array_gives_the_expected_result(ours, race, want):
     got = ours.call(f"tests.concurrency_test:{race.__name__}", timeout=120.0)
     assert not isinstance(got, (stock.Died, stock.Hung)), got
     assert got == want

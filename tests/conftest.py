@@ -1,4 +1,7 @@
-"""Fixtures for all test files: the library enabled, each device, each mode, counted events."""
+"""Fixtures for all test files: devices, modes, counted events, and processes that run programs.
+
+The import of `tests.gpus` enables the library.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from tests.gpus import GPUS, why_not
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips what cannot run on this machine's GPU."""
+    """Skips the tests that cannot run on the GPU of this machine."""
     for item in items:
         reason = why_not(item.nodeid)
         if reason is not None:
@@ -22,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(params=["CPU", "GPU"])
 def device(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Each device; eager ops of the test run there."""
+    """The CPU and the GPU, in turn; eager ops of the test run on that device."""
     if request.param == "GPU" and not GPUS:
         pytest.skip("no GPU is visible, or our kernels are not active on it")
     name = f"/{request.param}:0"
@@ -36,7 +39,7 @@ def mode(request: pytest.FixtureRequest, device: str) -> modes.Mode:
     return modes.Mode(request.param, device)
 
 
-# After how many iterations loops are handed back: none in practice; as the library decides.
+# Arguments of set_hand_back_after: no loop runs that many iterations; the library decides again.
 _FOR_EVER, _AS_MEASURED = 2**62, -1
 
 
@@ -47,11 +50,11 @@ class Counted:
         self._before: dict[str, int] = _loader.bind().counters()
 
     def __getitem__(self, name: str) -> int:
-        """How often `name` happened; 0 if never, for a counter is made by its first event."""
+        """How often `name` happened. Its first event makes the counter, so without one it is 0."""
         return _loader.bind().counters().get(name, 0) - self._before.get(name, 0)
 
     def all(self) -> dict[str, int]:
-        """Every counter that moved."""
+        """The increase of every counter that has changed, by name."""
         now = _loader.bind().counters()
         moved = {name: count - self._before.get(name, 0) for name, count in now.items()}
         return {name: count for name, count in moved.items() if count}
@@ -61,8 +64,8 @@ class Counted:
 def counted() -> Iterator[Counted]:
     """Counts the library's events from the start of the test.
 
-    No loop is handed back meanwhile because its kernels took long: what is counted must not depend
-    on how busy the machine is.
+    Until the test ends, loops are not handed back on account of measured times, because the counts
+    must not depend on how busy the machine is.
     """
     _loader.bind().set_hand_back_after(_FOR_EVER)
     yield Counted()
@@ -71,7 +74,7 @@ def counted() -> Iterator[Counted]:
 
 @pytest.fixture(scope="session", params=["CPU", "GPU"] if GPUS else None)
 def ours(request: pytest.FixtureRequest) -> Iterator[stock.Runner]:
-    """Child processes that run programs on our kernels, on each device."""
+    """Child processes that run programs on this library's kernels, on each device."""
     with stock.Runner("enable", gpu=getattr(request, "param", "CPU") == "GPU") as runner:
         yield runner
 

@@ -1,6 +1,6 @@
-"""V3 arrays wherever TensorFlow runs kernels: each context in a process of its own.
+"""V3 arrays in every context in which TensorFlow runs kernels.
 
-The functions below run in a child, so that one which ends the process is a failed test.
+Each function below runs in a child process, so that a crash fails one test and not the test run.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def in_a_parallel_dataset_map() -> Any:
 
 
 def captured_by_a_dataset_map() -> Any:
-    """The gradient array of the caller's array: stock looks in the wrong container."""
+    """Finds the gradient array of an array of the caller. Stock looks in the wrong container."""
     handle, _ = raw.TensorArrayV3(size=1, dtype=tf.float32)
 
     def use(i: tf.Tensor) -> tf.Tensor:
@@ -69,7 +69,7 @@ def captured_by_a_dataset_map() -> Any:
 
 
 def in_map_defun() -> Any:
-    """Has no step container: stock ends the process."""
+    """MapDefun runs kernels without a step container, which crashes stock."""
 
     sum_by = tf.function(sum_by_gradient_array, input_signature=[tf.TensorSpec([], tf.float32)])
     concrete = sum_by.get_concrete_function()
@@ -81,7 +81,7 @@ def in_map_defun() -> Any:
 
 
 def in_remote_call() -> Any:
-    """Has no step container: stock ends the process."""
+    """RemoteCall runs kernels without a step container, which crashes stock."""
     with tf.Graph().as_default():
 
         @function.Defun(tf.float32)
@@ -166,7 +166,7 @@ def in_a_functional_for() -> Any:
 
 
 def in_a_functional_for_of_constants() -> Any:
-    """Is folded while the session makes its graph, without a step container."""
+    """The session folds the loop while it prepares its graph, without a step container."""
 
     def build() -> tf.Tensor:
         @function.Defun(tf.int32, tf.float32)
@@ -245,7 +245,7 @@ def in_two_sessions_at_once() -> Any:
 
 
 def after_a_run_that_was_cancelled() -> Any:
-    """A step ends while an array is in use; the next steps know nothing of it."""
+    """Steps are cancelled while an array is in use; the next step works and no array is left."""
     import tensor_array_grad
 
     with tf.Graph().as_default():
@@ -267,7 +267,7 @@ def after_a_run_that_was_cancelled() -> Any:
 
 
 def after_an_op_that_fails_while_others_run() -> Any:
-    """Of parallel writes one fails; the array dies with the step, the process goes on."""
+    """One of many parallel writes fails in each step; every step frees its array."""
     import tensor_array_grad
 
     failures = 0
@@ -288,7 +288,7 @@ def after_an_op_that_fails_while_others_run() -> Any:
 
 
 def from_another_device() -> Any:
-    """The op runs where its array is, whatever device the caller names."""
+    """An op runs on the device of its array, whichever device the caller names."""
     cpu = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
     with tf.device("/CPU:0"):
@@ -297,11 +297,15 @@ def from_another_device() -> Any:
         return int(raw.TensorArraySizeV3(handle=handle, flow_in=0.0))
 
 
-CUT = 9  # values of what is cut from a tensor below
+CUT = 9  # arrays, stacks and lists that cut_and_change makes
 
 
 def cut_and_change(value: tf.Tensor, change: Any) -> list[Any]:
-    """First values of arrays, lists and stacks made of `value`, all used after `change()`."""
+    """Makes arrays, stacks and lists of the matrix `value`, and reads them after `change()`.
+
+    Returns the last value of each stack and of element 0 of each array and list, and then one value
+    of the tensor that `change` returns.
+    """
     rows, width = value.shape
     handle, flow = raw.TensorArrayV3(size=rows, dtype=tf.float32, name="scattered")
     scattered = raw.TensorArrayScatterV3(
@@ -359,7 +363,7 @@ def cut_and_change(value: tf.Tensor, change: Any) -> list[Any]:
 
 
 def of_a_ref_variable() -> list[Any]:
-    """Cuts a TF1 variable, then adds to it in place."""
+    """Makes arrays and lists of a TF1 variable, then adds to the variable in place."""
     ones = tf.ones([4, 16])
     variable = raw.VariableV2(shape=[4, 16], dtype=tf.float32)
     value = tf.identity(raw.Assign(ref=variable, value=ones))
@@ -374,7 +378,7 @@ def cut_from_a_ref_variable() -> Any:
 
 
 def cut_from_a_ref_variable_in_a_function() -> Any:
-    """The runtime puts the body of such a function into the graph after all of its passes."""
+    """Uses a function that the runtime inlines after all passes over the graph have run."""
     with tf.Graph().as_default():
 
         @function.Defun()
@@ -426,7 +430,7 @@ MUTABLE = [
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_arrays_work_and_leave_nothing_behind(ours, context, want):
+def test_arrays_work_in_each_context_and_are_freed(ours, context, want):
     got = ours.call(f"tests.contexts_test:{context.__name__}", timeout=120.0)
     assert not isinstance(got, (stock.Died, stock.Hung)), got
     assert got == want
@@ -434,7 +438,7 @@ def test_arrays_work_and_leave_nothing_behind(ours, context, want):
 
 @pytest.mark.parametrize("context", MUTABLE, ids=lambda context: context.__name__)
 @pytest.mark.parametrize("library", ["ours", "stocks"])
-def test_what_was_cut_from_a_tensor_keeps_its_values(request, library, context):
+def test_arrays_and_lists_keep_their_values_when_their_source_changes(request, library, context):
     runner = request.getfixturevalue(library)
     got = runner.call(f"tests.contexts_test:{context.__name__}", timeout=120.0)
     assert got == [*[1.0] * CUT, 2.0]

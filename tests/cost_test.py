@@ -1,7 +1,8 @@
-"""Work grows in proportion to the number of steps, counted and not timed.
+"""Work grows in proportion to the number of iterations. It is counted, not timed.
 
-Work is what the library counts: kernel calls, nodes of the list copied and elements visited. All
-grow by 2.0 where cost is linear, by 4.0 on a flat list that is copied at each step.
+Work is what the library counts: kernel calls, nodes of lists that are copied and elements that are
+visited. If the number of iterations is doubled, these counts grow by a factor of 2.0 where the cost
+is linear, and of 4.0 for a flat list that is copied in each iteration.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def reading(x):
 
 @_program
 def writing(x):
-    # h, and not x[i]: each read of a tensor in a loop is itself O(n) in the gradient.
+    # Does not read x[i], because without the graph pass the gradient of each x[i] costs O(n).
     def body(i, h, array):
         h = tf.tanh(h * 1.01)
         return i + 1, h, array.write(i, h)
@@ -71,7 +72,7 @@ def reading_two_and_writing(x):
 @_program
 def reading_and_writing_apart(x):
     def body(i, h, array):
-        h = h + array.read(i)  # not ordered with the write below
+        h = h + array.read(i)  # has no order with the write below
         return i + 1, h, array.write(i, tf.sin(h))
 
     loop = _loop(_length(x), body, (0, x[0], _array(_length(x)).unstack(x)))
@@ -157,7 +158,7 @@ def _gradient(program: Callable, x, weights=()):
 
 
 def _work(counted, function: Callable, n: int) -> dict[str, int]:
-    """What one call with n steps adds to the counters."""
+    """What one call with n iterations adds to the counters."""
     before = counted.all()
     function(tf.random.stateless_normal([n, WIDTH], [1, n]))
     after = counted.all()
@@ -165,21 +166,24 @@ def _work(counted, function: Callable, n: int) -> dict[str, int]:
 
 
 def _least_work(counted, function: Callable, n: int) -> dict[str, int]:
-    """The least of three calls: two threads may run the ops of a step in an order in which a list
-    is still shared when it is written, and copies a path more."""
+    """The least that one of three calls adds to each counter.
+
+    Two threads may run the ops of an iteration in an order in which a list is still shared when it
+    is written. That copies one more path of the list.
+    """
     calls = [_work(counted, function, n) for _ in range(3)]
-    # What the pool of blocks has taken is memory and no work: a span for each thread that is new.
+    # pool.bytes counts memory and not work: each new thread takes a span from the pool.
     names = calls[-1].keys() - {"pool.bytes"}
     return {name: min(call.get(name, 0) for call in calls) for name in names}
 
 
 def _assert_linear(counted, function: Callable) -> None:
     traced = tf.function(function, input_signature=[tf.TensorSpec([None, WIDTH])])
-    _work(counted, traced, N)  # what is done once, at the first call
+    _work(counted, traced, N)  # work that only the first call does
     once, twice = _least_work(counted, traced, N), _least_work(counted, traced, 2 * N)
     ours = [work for name, work in once.items() if name.startswith(("kernels.", "loops.iter"))]
     assert sum(ours) > N / 2, "the loop did not run on this library's kernels"
-    # A handful of calls outside the loop is not growth; a thing done once a step is N.
+    # 16 allows for a few calls outside of the loop; one more call per iteration would add N.
     grown = {
         name: (once.get(name, 0), work)
         for name, work in twice.items()
@@ -191,13 +195,13 @@ def _assert_linear(counted, function: Callable) -> None:
 
 @pytest.mark.parametrize("name", list(PROGRAMS))
 @pytest.mark.parametrize("rewritten", [True, False], ids=["rewritten", "as_traced"])
-def test_gradient_costs_twice_at_twice_the_steps(counted, name, rewritten):
+def test_gradient_cost_doubles_with_the_iterations(counted, name, rewritten):
     with tensor_array_grad.graph_pass(rewritten):
         _assert_linear(counted, lambda x: _gradient(PROGRAMS[name], x))
 
 
 @pytest.mark.parametrize("name", ["reading", "reading_two_and_writing", "scan"])
-def test_hessian_vector_product_costs_twice_at_twice_the_steps(counted, name):
+def test_hessian_vector_product_cost_doubles_with_the_iterations(counted, name):
     def product(x):
         return _gradient(lambda x: _gradient(PROGRAMS[name], x)[0], x)
 
@@ -206,7 +210,7 @@ def test_hessian_vector_product_costs_twice_at_twice_the_steps(counted, name):
 
 @pytest.mark.parametrize("to_input", [True, False], ids=["to_input", "to_weights"])
 @pytest.mark.parametrize("kind", ["SimpleRNN", "LSTM", "GRU"])
-def test_keras_layer_costs_twice_at_twice_the_steps(counted, kind, to_input):
+def test_keras_layer_cost_doubles_with_the_steps(counted, kind, to_input):
     layer = getattr(keras.layers, kind)(3, return_sequences=True)
     layer.build([1, None, WIDTH])
     weights = [weight.value for weight in layer.trainable_variables]

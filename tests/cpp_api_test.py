@@ -1,4 +1,4 @@
-"""The installed package in C++: a project outside the tree, the example's values, a TF1 model."""
+"""The installed package in C++: a project outside of the tree, its example, and a TF1 model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIBRARY = child.PACKAGE / "libtensor_array_grad.so"
 
 
 def _tool(name: str) -> str | None:
-    """A program of this environment, activated or not, or of the system."""
+    """The path of a program of this Python environment or else of the system; None without one."""
     beside = pathlib.Path(sys.executable).parent / name
     return str(beside) if beside.exists() else shutil.which(name)
 
@@ -32,12 +32,12 @@ def _tool(name: str) -> str | None:
 pytestmark = [
     pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the tests lie outside a checkout"),
     pytest.mark.skipif(_tool("cmake") is None, reason="CMake is not installed: pip install cmake"),
-    pytest.mark.timeout(900),  # the first test builds: a minute on two idle cores
+    pytest.mark.timeout(900),  # the first test builds, which takes a minute on two idle cores
 ]
 
 
 def run(*command: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end, whatever its exit status."""
+    """Runs a command to its end; any exit status is returned."""
     inherited = {k: v for k, v in os.environ.items() if k != "TENSOR_ARRAY_GRAD"}
     return subprocess.run(
         [str(part) for part in command],
@@ -76,7 +76,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 def counters(output: str) -> dict[str, int]:
-    """The lines `kernels.<op>: <calls>`."""
+    """The calls per op, from the lines `kernels.<op>: <calls>` of `output`."""
     return {op: int(n) for op, n in re.findall(r"^(kernels\.[\w>]+): (\d+)$", output, re.MULTILINE)}
 
 
@@ -96,7 +96,7 @@ def test_the_project_outside_the_tree_passes_its_own_tests(programs):
     assert "100% tests passed" in output
 
 
-def test_the_example_runs_on_stock_kernels_where_the_environment_says_so(programs):
+def test_the_environment_makes_the_example_run_on_stock_kernels(programs):
     done = run(programs / "array_gradient", TENSOR_ARRAY_GRAD="off")
     assert done.returncode == 0, done.stderr
     assert "calls of our TensorArrayGradV3: 0" in done.stdout
@@ -125,7 +125,7 @@ def write_model(folder: pathlib.Path) -> None:
 
 
 def run_model(folder: pathlib.Path, feeds: dict[str, object]) -> dict[str, np.ndarray]:
-    """The same in this process, in a Session as Python has it."""
+    """Runs the model in a Python Session of this process; returns its outputs by name."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         model = tf.compat.v1.saved_model.load(session, ["serve"], str(folder))
         signature = model.signature_def["serving_default"]
@@ -158,8 +158,8 @@ def test_the_model_program_names_a_wrong_input(programs, tmp_path):
     assert "the signature has no input 'z'" in done.stderr
 
 
-def test_a_linked_op_library_is_initialised_behind_tensorflow(programs):
-    # Otherwise it would look for devices and kernels that are not registered yet.
+def test_a_linked_op_library_is_initialised_after_tensorflow(programs):
+    # If it came first, it would look for devices and kernels that are not registered yet.
     done = run(programs / "run_saved_model", LD_DEBUG="files")
     initialised = re.findall(r"calling init: \S*/(lib[\w.]+)", done.stderr)
     assert initialised.index("libtensorflow_cc.so.2") < initialised.index(LIBRARY.name)
@@ -172,7 +172,7 @@ def _python_error(built: _loader.BuildInfo, path: pathlib.Path) -> str:
 
 
 @pytest.mark.parametrize(("tensorflow", "abi"), [("2.3.4", 1), (tf.__version__, 0), ("x", 1)])
-def test_the_refusal_of_another_build_is_the_sentence_of_the_python_loader(
+def test_another_build_is_refused_with_the_message_of_the_python_loader(
     programs, tmp_path, tensorflow, abi
 ):
     built = _loader.BuildInfo("0.1.0", tensorflow, "tensorflow-cpu", abi)
@@ -183,7 +183,7 @@ def test_the_refusal_of_another_build_is_the_sentence_of_the_python_loader(
     assert done.stderr.splitlines()[-1] == f"FAILED_PRECONDITION: {_python_error(built, path)}"
 
 
-def test_the_refusal_without_a_record_is_the_sentence_of_the_python_loader(programs, tmp_path):
+def test_a_missing_record_is_refused_with_the_message_of_the_python_loader(programs, tmp_path):
     with pytest.raises(tensor_array_grad.LoadError) as raised:
         _loader.read_build_info(tmp_path)
     done = run(programs / "array_gradient", tmp_path / LIBRARY.name)
@@ -191,7 +191,7 @@ def test_the_refusal_without_a_record_is_the_sentence_of_the_python_loader(progr
     assert done.stderr.splitlines()[-1] == f"NOT_FOUND: {raised.value}"
 
 
-def test_find_package_refuses_another_tensorflow_with_the_sentence_of_the_loader(tmp_path):
+def test_find_package_refuses_another_tensorflow_with_the_message_of_the_loader(tmp_path):
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.22)\nproject(refused LANGUAGES NONE)\n"
         f"find_package(tensor_array_grad QUIET HINTS {child.PACKAGE.parent})\n"
@@ -205,7 +205,7 @@ def test_find_package_refuses_another_tensorflow_with_the_sentence_of_the_loader
     assert f"FOUND 0: {raised.value}" in done.stderr
 
 
-def test_the_package_holds_each_public_header_as_the_tree_has_it():
+def test_the_package_contains_the_public_headers_of_the_tree():
     installed = sorted((child.PACKAGE / "include").rglob("*.h"))
     assert {header.name for header in installed} == {
         "introspection.h",

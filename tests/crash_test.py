@@ -1,8 +1,8 @@
-"""Bad input: each ends in an error that names what was wrong, and leaves process and array alone.
+"""Bad input is an error that names what is wrong, and changes no array.
 
-Each case runs eagerly in a process of its own, then in graphs. That the array is as it was is
-shown by probing it: size, values, shapes and further writes must be what the model says they are
-without the bad call.
+Each case runs eagerly in a process of its own, and in graphs. After the bad call, the eager test
+probes the arrays: sizes, values, shapes and the results of further writes must be those that the
+model gives for the same program without the bad call.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tests.script import Script
 INVALID, SHORT = "InvalidArgumentError", "ResourceExhaustedError"
 EMPTY = "UnimplementedError"
 MAX, MIN = 2**31 - 1, -(2**31)
-HUGE = stock.Zeros((0, 2**40, 2**40))  # a row of it has 2**80 elements
+HUGE = stock.Zeros((0, 2**40, 2**40))  # each row would have 2**80 elements
 TALL = stock.Zeros((2**62, 0))
 
 
 class World(Script):
-    """Arrays that a bad call may hit, and the probes of them."""
+    """The arrays that bad calls use, and the probes that check them afterwards."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,13 +43,13 @@ class World(Script):
         self.write(self.flag_sums, 0, [True], dtype="bool")
 
     def probe(self) -> None:
-        """Asks all that a failed call could have changed."""
+        """Reads and writes whatever a failed call could have changed."""
         for array in (self.fixed, self.sums, self.dynamic, self.shaped, self.flag_sums):
             self.size(array)
         self.size(self.shut)
         self.read(self.fixed, 0)
         self.read(self.fixed, 1)
-        self.write(self.fixed, 1, [[9.0]])  # the element shape is not pinned
+        self.write(self.fixed, 1, [[9.0]])  # the element shape is not fixed yet
         self.gather(self.fixed, [2])
         self.write(self.sums, 0, [1.0, 1.0])
         self.read(self.sums, 0)
@@ -272,7 +272,7 @@ USES: dict[str, Callable[[World, Any], int]] = {
 
 
 def fails_as_it_should(case: Case, world: World, at: int, outcomes: list[stock.Outcome]) -> None:
-    """Asserts class and text of the error."""
+    """Asserts that the outcome of step `at` is the error of `case`."""
     outcome = outcomes[at]
     assert isinstance(outcome, stock.Error), f"{world.program[at]}\n  {outcome}"
     assert outcome.kind == case.kind, outcome
@@ -281,7 +281,7 @@ def fails_as_it_should(case: Case, world: World, at: int, outcomes: list[stock.O
 
 
 def probed(case: Case) -> tuple[World, int]:
-    """The world, the bad call (whose step is returned) and the probes."""
+    """A world with the bad call and the probes, and the step of the bad call."""
     world = World()
     at = case.call(world)
     world.probe()
@@ -293,7 +293,7 @@ def test_bad_input_is_an_error_and_changes_nothing(ours, case):
     world, at = probed(case)
     outcomes = ours.run_fresh(world.program)
     fails_as_it_should(case, world, at, outcomes)
-    # For the model the bad step, and writes of shapes beyond NumPy, are not there.
+    # The model skips the bad call, and writes of shapes that NumPy cannot represent.
     model = reference.Model(reference.OURS)
     without = [
         model.skip() if k == at or isinstance(step.get("value"), stock.Zeros) else model.step(step)
@@ -319,7 +319,7 @@ def test_bad_input_is_an_error_in_graphs(ours, case, mode):
 @pytest.mark.parametrize(
     ("handle", "text"), [("empty", "mpty"), ("variable", "type"), ("table", "type")]
 )
-def test_a_handle_of_something_else_is_refused(ours, op, handle, text, mode):
+def test_an_empty_handle_or_one_of_another_resource_is_refused(ours, op, handle, text, mode):
     world = World()
     at = USES[op](world, handle)
     outcome = ours.run(world.program, mode)[at]
@@ -356,7 +356,7 @@ def test_an_array_of_the_largest_size_costs_nothing(ours):
     assert results[middle] == [0.0]
 
 
-def test_a_dynamic_array_grows_to_a_far_index_without_paying_for_the_way(ours):
+def test_a_dynamic_array_grows_to_a_far_index_without_making_the_slots_before_it(ours):
     script = Script()
     array = script.array(0, dynamic=True, element_shape=[1])
     script.write(array, MAX - 1, [3.0])
@@ -372,10 +372,10 @@ def test_a_step_may_end_with_the_last_handles_of_its_arrays_in_a_stack(ours):
     assert ours.call(run, 20, 100, timeout=120) == [99.0] * 20
 
 
-def test_zeros_that_no_memory_can_hold_are_refused_and_the_array_goes_on(ours):
+def test_zeros_that_no_memory_can_hold_are_refused_and_the_array_stays_usable(ours):
     script = Script()
     array = script.array(2, element_shape=[MAX, MAX])
-    read = script.read(array, 0)  # takes 10 s: TensorFlow's allocator tries again that long
+    read = script.read(array, 0)  # takes 10 s, as long as TensorFlow's allocator retries
     size = script.size(array)
     results = script.run(ours)
     assert results.error(read).kind == SHORT

@@ -37,9 +37,9 @@ def test_forecasting_the_targets_gives_the_record_a_quarter_later(whole):
     np.testing.assert_allclose(forecast[: -data.HORIZON], whole.ppm[data.HORIZON :], atol=1e-3)
 
 
-def test_features_of_a_week_do_not_know_what_comes_after_it(whole):
+def test_features_of_a_week_do_not_depend_on_later_weeks(whole):
     changed = whole.ppm.astype(np.float64)
-    changed[2000:] += 5.0  # all scales come from the trained weeks, which are before
+    changed[2000:] += 5.0  # the scales come from the weeks trained on, which are earlier
     altered = data.prepare(whole.dates, changed)
     np.testing.assert_allclose(altered.features[:2000], whole.features[:2000], atol=1e-4)
     assert np.abs(altered.features[2000] - whole.features[2000]).min() > 0.1
@@ -59,7 +59,7 @@ def test_last_years_change_is_known_when_it_is_forecast(whole):
     assert guess == pytest.approx(wanted, abs=1e-3)
 
 
-def test_more_rows_than_weeks_draw_the_same_record_finer(whole):
+def test_more_rows_than_weeks_sample_the_same_record_more_finely(whole):
     finer = data.load(4568)
     assert len(finer.ppm) == 4568
     np.testing.assert_allclose(finer.ppm[[0, -1]], whole.ppm[[0, -1]], atol=1e-3)
@@ -70,14 +70,14 @@ def test_a_record_too_short_to_train_on_is_refused():
         data.load(103)
 
 
-def test_a_record_comes_back_from_disk_unchanged(record, tmp_path):
+def test_a_record_is_read_from_disk_unchanged(record, tmp_path):
     record.save(tmp_path / "record.npz")
     read = data.Record.read(tmp_path / "record.npz")
     for field in dataclasses.fields(data.Record):
         np.testing.assert_array_equal(getattr(read, field.name), getattr(record, field.name))
 
 
-def test_the_states_are_those_of_the_recurrence_written_out():
+def test_states_follow_the_recurrence():
     rng = np.random.default_rng(7)
     entering = rng.normal(size=(60, 3)).astype(np.float32)
     last, year = (rng.normal(size=(3, 3)).astype(np.float32) for _ in range(2))
@@ -123,16 +123,16 @@ def test_an_unknown_model_is_refused(record):
         worker.make_trainer(Config("v9", OURS, 4, _WEEKS, 1), record)
 
 
-def test_peak_memory_sees_a_buffer_that_came_and_went():
+def test_peak_memory_includes_a_buffer_that_was_freed():
     memory = PeakMemory()
-    np.ones(32_000_000).sum()  # 256 MB, gone at once
+    np.ones(32_000_000).sum()  # 256 MB, freed at once
     assert 200e6 < memory.bytes() < 400e6
 
 
 _CONFIG = Config("v1", STOCK, units=4, rows=_WEEKS, steps=2)
 
 
-def test_equal_losses_pass_and_rounding_is_forgiven():
+def test_losses_that_are_equal_up_to_rounding_pass():
     runner.check_losses(_CONFIG, [1.0, 0.5], [1.0, 0.5 * (1 + 1e-5)])
 
 
@@ -144,14 +144,14 @@ def test_equal_losses_pass_and_rounding_is_forgiven():
         ([1.0, float("nan")], "missing or not finite"),
     ],
 )
-def test_losses_that_differ_fail_loudly(ours, message):
+def test_losses_that_differ_are_an_error(ours, message):
     with pytest.raises(runner.DemoError, match=message):
         runner.check_losses(_CONFIG, [1.0, 0.5], ours)
 
 
-def test_a_failing_child_is_reported_with_its_last_words(tmp_path):
+def test_a_failing_child_is_reported_with_its_error_message(tmp_path):
     with pytest.raises(runner.DemoError, match="No such file or directory"):
-        runner.run([_CONFIG], tmp_path, print)  # no record is there
+        runner.run([_CONFIG], tmp_path, print)  # the folder has no record
 
 
 def _run(library, calls):
@@ -198,7 +198,7 @@ def test_stock_and_ours_train_alike_in_processes_of_their_own(model, record, tmp
     config = dataclasses.replace(_CONFIG, model=model)
     (pair,) = runner.run_pairs([config], tmp_path, told.append)
     assert len(told) == 4
-    # In a loop that runs in one kernel only the beginning and the end of an array are kernels.
+    # If a loop runs in one kernel, only the ops before and after it call kernels of arrays.
     assert (pair.stock.kernel_calls, pair.ours.kernel_calls > 8 * _CONFIG.steps) == (0, True)
     np.testing.assert_allclose(pair.ours.losses, pair.stock.losses, rtol=1e-5)
     report.save_picture(record, [pair], [pair], tmp_path / "fit.png")

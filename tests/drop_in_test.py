@@ -1,4 +1,4 @@
-"""Taking over: whole families or nothing, once, in every way a program can be started."""
+"""enable() replaces the kernels of whole families of ops, once, and reports why if it cannot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPS = [op for ops in FAMILIES.values() for op in ops]
 
 
 def write_and_read(value):
-    """A V3 array of one element, written and read."""
+    """Writes `value` to a V3 array of one element and returns what is read from it."""
     handle, flow = tf.raw_ops.TensorArrayV3(size=1, dtype=value.dtype)
     flow = tf.raw_ops.TensorArrayWriteV3(handle=handle, index=0, value=value, flow_in=flow)
     return tf.raw_ops.TensorArrayReadV3(handle=handle, index=0, flow_in=flow, dtype=value.dtype)
@@ -36,7 +36,7 @@ def test_every_op_of_the_families_exists_in_tensorflow(op):
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_where_stock_has_a_kernel_there_is_one_of_ours(op):
+def test_every_op_with_a_stock_kernel_has_a_kernel_of_ours(op):
     kernels = _tf_private.registered_kernels(op)
     ours = [device for device, priority in kernels if priority > 0]
     assert ("CPU", 0) in kernels, "stock has no kernel: the op's name is wrong"
@@ -44,7 +44,7 @@ def test_where_stock_has_a_kernel_there_is_one_of_ours(op):
     assert sorted(ours) == ["CPU", *gpu]
 
 
-def test_the_library_itself_finds_no_hole():
+def test_the_library_finds_no_missing_kernel():
     assert _loader.bind().missing_kernels() == []
 
 
@@ -57,7 +57,7 @@ def test_enabling_again_registers_nothing_more():
     assert _tf_private.gradient_function("TensorListGather") is gradient
 
 
-def test_the_graph_pass_is_on_and_can_be_switched():
+def test_the_graph_pass_is_on_and_can_be_switched_off():
     assert tensor_array_grad.status().graph_pass
     switch = tensor_array_grad.graph_pass(False)
     assert not tensor_array_grad.status().graph_pass
@@ -85,13 +85,13 @@ def refuse(monkeypatch, cause, reason):
     monkeypatch.setattr(_loader, "bind", lambda: types.SimpleNamespace(activation=lambda: decision))
 
 
-def test_a_refusal_that_is_no_choice_of_the_user_is_an_error(monkeypatch):
+def test_a_refusal_that_the_user_has_not_chosen_is_an_error(monkeypatch):
     refuse(monkeypatch, "hole", "this build lacks kernels for X on CPU")
     with pytest.raises(tensor_array_grad.LoadError, match="lacks kernels for X on CPU"):
         drop_in.enable()
 
 
-def test_a_visible_gpu_without_our_kernels_is_said_once_and_is_no_error(monkeypatch, caplog):
+def test_a_visible_gpu_without_our_kernels_is_logged_once_and_is_no_error(monkeypatch, caplog):
     refuse(monkeypatch, "gpu", "a GPU is visible")
     monkeypatch.setattr(drop_in, "_said", set())
     drop_in.enable()

@@ -1,4 +1,4 @@
-"""The examples, each as a user would run it: on stock, and with the library by its runner."""
+"""The examples, as a user would run them: on stock, and through the runner of the library."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Runs random programs on the model, on stock and on ours, and compares all of them.
+"""Runs random programs on the model, on stock and with this library, and compares the results.
 
     python -m tests.fuzz --programs 50000
 
-Three comparisons are made of each program: stock with the model that plays stock, ours with the
-model that plays ours, and stock with ours up to the first step at which one of the differences of
-`reference.Rules` can show. Values are compared bit by bit.
+Three comparisons are made for each program: stock with the model that follows the rules of stock,
+this library ("ours") with the model that follows the rules of this library, and stock with this
+library up to the first step at which one of the differences of `reference.Rules` can show. Values
+are compared bit by bit.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from hypothesis import strategies as st
 from tests import reference, stock
 from tests.programs import Program, programs, random_program
 
-# Ours may report another one of several faults of these.
+# If the input of one of these ops has several faults, this library may report another one of them
+# than the model does.
 _SEVERAL_FAULTS = ("Gather", "Scatter", "Split", "Concat", "GradWithShape")
 
 
@@ -42,7 +44,7 @@ class Tally:
     rules: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
 
 
-# A program, its mode, and what stock gives before it dies, if it does.
+# A program, its mode, and what stock must give: all of it, or what precedes a crash of stock.
 _Job = tuple[Program, str, list[reference.Expected]]
 
 
@@ -50,7 +52,7 @@ class Judge:
     """Runs programs and compares them.
 
     Args:
-      ours: A runner with our kernels, or None to compare stock with its model alone.
+      ours: A runner with this library's kernels, or None to compare stock with its model alone.
       stocks: A runner with TensorFlow's own kernels, or None.
     """
 
@@ -61,12 +63,12 @@ class Judge:
         self.tally = Tally()
 
     def check(self, program: Program, mode: str) -> None:
-        """Raises Mismatch where a run differs from its model or from the other run."""
+        """Raises Mismatch if a run differs from its model or from the other run."""
         self.start(program, mode)
         self.finish()
 
     def start(self, program: Program, mode: str) -> None:
-        """Sends `program` to its runs; `finish` checks it. Some tens may be under way at once."""
+        """Sends `program` to the runners; `finish` checks it. Some tens may be started at once."""
         alive = 0
         want: list[reference.Expected] = []
         if self._stock is not None:
@@ -120,14 +122,14 @@ def compare(
     want: Sequence[reference.Expected],
     mode: str,
 ) -> None:
-    """Raises Mismatch at the first step whose outcome is not the one wanted."""
+    """Raises Mismatch at the first step whose outcome in `got` is not the one in `want`."""
     for k, (g, w) in enumerate(zip(got, want, strict=True)):
         any_text = who == "ours" and program[k]["op"] in _SEVERAL_FAULTS
         problem = _difference(g, w, any_text)
         if problem:
             raise Mismatch(_report(who, program, k, problem, mode))
         if mode != "eager" and isinstance(w, reference.Failed):
-            return  # an error ends a graph
+            return  # an error ends the run of a graph
 
 
 def _difference(got: stock.Outcome, want: reference.Expected, any_text: bool) -> str:
@@ -206,13 +208,13 @@ def run(judge: Judge, count: int, eager: int = 4) -> None:
     check()
 
 
-_UNDER_WAY = 16  # programs; what keeps all processes busy without filling a socket
+_UNDER_WAY = 16  # programs; enough to keep all processes busy, and too few to fill a socket
 
 
 def run_many(judge: Judge, seed: int, numbers: Sequence[int]) -> int:
-    """Checks the programs `numbers` of `seed`, on ours and on stock at once.
+    """Checks the programs `numbers` of `seed`, on this library and on stock at the same time.
 
-    Prints each mismatch and goes on. Returns how many there were.
+    Prints each mismatch and continues. Returns the number of mismatches.
     """
     start = time.monotonic()
     mismatches = 0
@@ -239,7 +241,8 @@ def run_many(judge: Judge, seed: int, numbers: Sequence[int]) -> int:
 
 
 def _mode(number: int) -> str:
-    # Of 40 programs one in a Session, one in a function: these take as long as the other 38.
+    # Of 40 programs, one runs in a Session and one in a function. These two take as long as the
+    # other 38.
     return {0: "session", 1: "function"}.get(number % 40, "eager")
 
 
@@ -259,7 +262,7 @@ def _logs(runners: Sequence[stock.Runner | None]) -> str:
 
 
 def main() -> None:
-    """Parses the command line and runs."""
+    """Parses the command line, runs the programs and prints a summary."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--programs", type=int, default=50000)
     parser.add_argument("--library", default="enable", help="'enable', 'none', or a library's path")

@@ -1,4 +1,4 @@
-"""Programs written by hand that use each op on one device, with the values in its memory."""
+"""Hand-written programs that use each op on one device and keep the values in its memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tensor_array_grad import _loader
 from tests.gpus import IS_EMULATED
 
 raw = tf.raw_ops
-SHAPES = [(1,), (7,), (16,), (3, 5)]  # of an element; only the third gives rows that are aligned
+SHAPES = [(1,), (7,), (16,), (3, 5)]  # element shapes; only rows of the third are aligned
 OURS = "TensorArrayGrad>"
 
 with_shapes = pytest.mark.parametrize("shape", SHAPES)
@@ -35,14 +35,14 @@ def values(rows: int, shape: tuple[int, ...], dtype: str = "float32") -> np.ndar
 
 
 def here(tensor: tf.Tensor) -> np.ndarray:
-    """The tensor's value, which must lie on the device that programs are told to run on."""
+    """The value of a tensor, which must be on the device on which the program runs."""
     wanted = tf.constant(0.0).device
     assert tensor.device == wanted, tensor.device
     return tensor.numpy()
 
 
 def new_array(size: int, dtype: str) -> tuple[tf.Tensor, tf.Tensor]:
-    """A V3 array; its first flow is the number 0."""
+    """Makes a V3 array and checks that its first flow is 0."""
     handle, flow = raw.TensorArrayV3(size=size, dtype=dtype, clear_after_read=False)
     assert here(flow) == 0
     return handle, flow
@@ -88,13 +88,13 @@ def test_v3_split(device: str, shape: tuple[int, ...], dtype: str) -> None:
 
 @with_floats
 def test_lists(device: str, shape: tuple[int, ...], dtype: str) -> None:
-    """Lists that are cut, set, summed, stacked, and copied between devices."""
+    """Lists made of a tensor, set, stacked, gathered, concatenated and copied between devices."""
     x = values(300, shape, dtype)
     cut = raw.TensorListFromTensor(tensor=x, element_shape=shape)
     args = {"element_shape": shape, "element_dtype": dtype}
     got = raw.TensorListStack(input_handle=cut, **args)
     np.testing.assert_array_equal(here(got), x)
-    order = [299, 3, 3, 0, *range(250, 0, -1)]  # more pieces than travel inside a launch
+    order = [299, 3, 3, 0, *range(250, 0, -1)]  # more pieces than the arguments of a launch hold
     got = raw.TensorListGather(input_handle=cut, indices=order, **args)
     np.testing.assert_array_equal(here(got), x[order])
     lengths = np.int64([100, 0, 1, 199])
@@ -154,7 +154,7 @@ def test_gradient_in_function(device: str, shape: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(tape.gradient(result, x).numpy(), want)
 
 
-# ---- the ops that the graph pass puts in the place of stock's
+# ---- the ops that the graph pass inserts
 
 
 def recurrence(x: tf.Tensor) -> tf.Tensor:
@@ -182,7 +182,7 @@ def reads(x: tf.Tensor) -> tf.Tensor:
 def value_and_gradient(
     device: str, program: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor
 ) -> list[np.ndarray]:
-    """Of `program`, in a function that is traced and run on `device`."""
+    """The value and gradient of `program`, in a function that is traced and run on `device`."""
 
     @tf.function
     def both(x: tf.Tensor) -> list[tf.Tensor]:
@@ -202,7 +202,7 @@ def value_and_gradient(
         (reads, ["ListAccumulateIf", "PushAccumulators", "PopAccumulators"]),
     ],
 )
-def test_the_ops_of_the_graph_pass_keep_a_loops_values(
+def test_values_and_gradients_with_ops_of_the_graph_pass_equal_those_without(
     device: str,
     counted: Any,
     program: Callable[[tf.Tensor], tf.Tensor],
@@ -211,9 +211,9 @@ def test_the_ops_of_the_graph_pass_keep_a_loops_values(
     dtype: str,
 ) -> None:
     x = tf.constant(np.random.default_rng(3).normal(size=(6, *shape)), dtype)
-    with tensor_array_grad.loops_in_one_kernel(False):  # rows need no kernels there
+    with tensor_array_grad.loops_in_one_kernel(False):  # it pushes and pops rows itself
         got = value_and_gradient(device, program, x)
-    assert counted[f"kernels.{OURS}PackAccumulators"] == 1  # of constants: folded on the CPU
+    assert counted[f"kernels.{OURS}PackAccumulators"] == 1  # of constants, so folded on the CPU
     for op in ops:
         assert counted[f"kernels.{OURS}{op}"] > 0, op
         if IS_EMULATED and "GPU" in device:
@@ -225,7 +225,7 @@ def test_the_ops_of_the_graph_pass_keep_a_loops_values(
 
 
 @with_shapes
-def test_accumulators_give_back_what_was_pushed(device: str, shape: tuple[int, ...]) -> None:
+def test_pop_accumulators_returns_what_was_pushed(device: str, shape: tuple[int, ...]) -> None:
     ops = _loader.ops()
     x, y = values(3, shape), values(3, (2,), "half")
     lists = [
@@ -236,7 +236,7 @@ def test_accumulators_give_back_what_was_pushed(device: str, shape: tuple[int, .
     for row in range(3):
         pushed = [tf.constant(x[row]), tf.constant(y[row])]
         both = ops.tensor_array_grad_push_accumulators(accumulators=both, values=pushed)
-    with tf.device("/CPU:0"):  # the variant travels to the host and its elements with it
+    with tf.device("/CPU:0"):  # copies the variant and its elements to the host
         _, popped = ops.tensor_array_grad_pop_accumulators(
             accumulators=tf.identity(both), T=[tf.float32, tf.half]
         )
@@ -251,7 +251,9 @@ def test_accumulators_give_back_what_was_pushed(device: str, shape: tuple[int, .
 
 
 @with_floats
-def test_a_list_accumulates(device: str, shape: tuple[int, ...], dtype: str) -> None:
+def test_list_accumulate_ops_add_to_elements(
+    device: str, shape: tuple[int, ...], dtype: str
+) -> None:
     x = values(4, shape, dtype)
     total = raw.TensorListFromTensor(tensor=x, element_shape=shape)
     for index in (0, 2, 2):
@@ -274,7 +276,7 @@ def test_a_list_accumulates(device: str, shape: tuple[int, ...], dtype: str) -> 
 
 
 def v3_rows(x: tf.Tensor) -> tf.Tensor:
-    """Unstacks and stacks in an array, backwards: one row a piece."""
+    """Unstacks `x` into an array and stacks it in reverse order, so that each row is one piece."""
     size = x.shape[0]
     handle, flow = new_array(size, x.dtype)
     flow = raw.TensorArrayScatterV3(handle=handle, indices=range(size), value=x, flow_in=flow)
@@ -283,16 +285,16 @@ def v3_rows(x: tf.Tensor) -> tf.Tensor:
 
 
 def list_rows(x: tf.Tensor) -> tf.Tensor:
-    """Unstacks and stacks in a list; rows of seven floats have to be aligned."""
+    """Unstacks `x` into a list and stacks it. Rows of seven floats are copied to be aligned."""
     rows = raw.TensorListFromTensor(tensor=x, element_shape=x.shape[1:])
     return raw.TensorListStack(input_handle=rows, element_shape=x.shape[1:], element_dtype=x.dtype)
 
 
 @pytest.mark.parametrize("program", [v3_rows, list_rows])
-def test_launches_do_not_grow_with_the_rows(
+def test_the_number_of_launches_does_not_depend_on_the_number_of_rows(
     device: str, program: Callable[[tf.Tensor], tf.Tensor]
 ) -> None:
-    program(tf.constant(values(1_000, (7,))))  # a kernel makes its first flow once
+    program(tf.constant(values(1_000, (7,))))  # a kernel makes its first flow only once
     launches = []
     for rows in (1_000, 50_000):
         x = tf.constant(values(rows, (7,)))

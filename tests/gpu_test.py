@@ -1,7 +1,7 @@
-"""Our GPU kernels, as far as a machine without a GPU can tell: what is registered, and how.
+"""The registration of this library's GPU kernels, which can be tested without a GPU.
 
-Where a GPU is visible and our kernels are active, every test with the fixture `device`, `mode`
-or `ours` runs on it as well: on an emulated one too (cmake/EmulatedGpu.cmake). The arithmetic is
+If a GPU is visible and these kernels are active, every test with the fixture `device`, `mode` or
+`ours` also runs on it. The GPU may be an emulated one (cmake/EmulatedGpu.cmake). The arithmetic is
 tested in C++ (functors_gpu_test).
 """
 
@@ -25,14 +25,17 @@ needs_kernels = pytest.mark.skipif(not BUILT, reason="this build has no GPU kern
 
 
 def kernels(op: str, ours: bool) -> list[Any]:
-    """The kernels that a GPU may take for `op`; stock has some for any device but a CPU."""
+    """The kernels that may run `op` on a GPU: those for GPU and, in stock, those for DEFAULT.
+
+    DEFAULT is any device except a CPU.
+    """
     found = registry.get_registered_kernels_for_op(op).kernel
     on_gpu = [kernel for kernel in found if kernel.device_type in ("GPU", "DEFAULT")]
     return [kernel for kernel in on_gpu if (kernel.priority > 0) == ours]
 
 
 def dtypes(found: list[Any]) -> collections.Counter[tf.DType]:
-    """How often each dtype is named by the kernels' constraints."""
+    """How many constraints of the kernels name each dtype."""
     constraints = [constraint for kernel in found for constraint in kernel.constraint]
     return collections.Counter(
         tf.as_dtype(number) for c in constraints for number in c.allowed_values.list.type
@@ -41,7 +44,7 @@ def dtypes(found: list[Any]) -> collections.Counter[tf.DType]:
 
 @needs_kernels
 @pytest.mark.parametrize("op", OPS)
-def test_each_op_has_one_gpu_kernel_of_ours_at_the_priority_of_the_cpus(op: str) -> None:
+def test_each_op_has_one_gpu_kernel_of_ours_with_the_priority_of_the_cpu_kernel(op: str) -> None:
     found = registry.get_registered_kernels_for_op(op).kernel
     ours = {kernel.device_type: kernel.priority for kernel in found if kernel.priority > 0}
     assert ours == {"CPU": 1, "GPU": 1}
@@ -62,7 +65,7 @@ def test_the_same_arguments_are_in_host_memory_as_in_stocks_kernels(op: str) -> 
 def test_every_dtype_of_stocks_gpu_kernels_is_served(op: str) -> None:
     ours, stock = (dtypes(kernels(op, ours=which)) for which in (True, False))
     assert set(stock) <= set(ours) or not ours
-    assert not ours or max(ours.values()) == 1  # none twice
+    assert not ours or max(ours.values()) == 1  # each dtype is named once
 
 
 @needs_kernels
@@ -79,7 +82,9 @@ def test_no_op_lacks_a_kernel_that_stock_has_on_a_gpu() -> None:
         ("ListAccumulateIf", ["index", "predicate"]),
     ],
 )
-def test_our_own_ops_are_served_where_the_graph_pass_puts_them(op: str, on_host: list[str]) -> None:
+def test_ops_of_the_graph_pass_have_gpu_kernels_for_all_dtypes_of_set_item(
+    op: str, on_host: list[str]
+) -> None:
     (accumulate,) = kernels(f"TensorArrayGrad>{op}", ours=True)
     assert sorted(accumulate.host_memory_arg) == on_host
     set_item = dtypes(kernels("TensorListSetItem", ours=True))

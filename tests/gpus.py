@@ -1,4 +1,4 @@
-"""The GPUs that tests run on, and what cannot run there, by name."""
+"""The GPUs on which tests run, and the tests that cannot run there, by pytest id."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import tensorflow as tf
 
 import tensor_array_grad
 
-# Before any test file is imported: what runs earlier keeps stock's kernels.
+# Called before any test file is imported, because what has run before keeps stock's kernels.
 tensor_array_grad.enable()
 
-# Those that our kernels run on: none unless TENSOR_ARRAY_GRAD_GPU=1 asks for it.
+# The GPUs on which this library's kernels run: none unless TENSOR_ARRAY_GRAD_GPU=1 is set.
 GPUS = tf.config.list_physical_devices("GPU") if tensor_array_grad.is_enabled() else []
 
 
@@ -25,8 +25,8 @@ _NO_KERNEL = "stock has no kernel for this on any GPU, nor a way from there to t
 _NO_XLA = "this TensorFlow, built without CUDA, has no XLA for GPUs: code for a CPU would be run"
 _CUDNN = "Keras takes cuDNN where it sees a GPU: there is no loop, and none on the emulated one"
 
-# Stock refuses these too: int64 arrays in eager mode, lists and arrays of types that exist on a
-# CPU alone, handles made to bytes.
+# Stock refuses these on a GPU too: int64 arrays in eager mode, lists and arrays of types that only
+# a CPU has, serialised handles.
 _ON_ANY_GPU = {
     **{
         f"crash_test.py::test_bad_input_is_an_error_and_changes_nothing[GPU-{op}-another-dtype]": (
@@ -34,28 +34,26 @@ _ON_ANY_GPU = {
         )
         for op in ("write", "gather", "scatter", "split")
     },
-    "grad_test.py::test_sums_are_made_in_the_dtype_and_in_order"
+    "grad_test.py::test_sums_are_computed_in_the_dtype_and_in_the_order_of_the_writes"
     "[GPU-int64-addends2--9223372036854775808]": _NO_KERNEL,
-    "lifecycle_test.py::test_every_dtype_comes_out_as_it_went_in[GPU-int64]": _NO_KERNEL,
-    "lifecycle_test.py::test_variants_and_resources_are_stored_too": _NO_KERNEL,
-    "lifecycle_test.py::test_a_handle_that_went_through_bytes_finds_the_array_while_it_lives": (
-        _NO_KERNEL
-    ),
-    "loop_pass_test.py::test_a_keras_layer_trains_alike[LSTM]": _CUDNN,
-    "loop_pass_test.py::test_a_keras_layer_trains_alike[GRU]": _CUDNN,
+    "lifecycle_test.py::test_values_of_every_dtype_are_read_unchanged[GPU-int64]": _NO_KERNEL,
+    "lifecycle_test.py::test_variants_and_resources_are_stored": _NO_KERNEL,
+    "lifecycle_test.py::test_a_deserialised_handle_finds_the_array_while_it_exists": _NO_KERNEL,
+    "loop_pass_test.py::test_a_keras_layer_trains_alike_with_and_without_the_pass[LSTM]": _CUDNN,
+    "loop_pass_test.py::test_a_keras_layer_trains_alike_with_and_without_the_pass[GRU]": _CUDNN,
     **{
-        f"cost_test.py::test_keras_layer_costs_twice_at_twice_the_steps[{kind}-{to}]": _CUDNN
+        f"cost_test.py::test_keras_layer_cost_doubles_with_the_steps[{kind}-{to}]": _CUDNN
         for kind in ("LSTM", "GRU")
         for to in ("to_input", "to_weights")
     },
 }
 _ON_THE_EMULATED_GPU = {
-    "lifecycle_test.py::test_compiled_functions_have_arrays_of_their_own": _NO_XLA,
+    "lifecycle_test.py::test_v3_arrays_work_in_functions_compiled_by_xla": _NO_XLA,
     "pass_test.py::test_a_function_compiled_by_xla_is_not_touched": _NO_XLA,
 }
 
 
 def why_not(test: str) -> str | None:
-    """Why the test of that pytest id cannot run here; None if it can."""
+    """Why the test with this pytest id cannot run here; None if it can."""
     skipped = {**(_ON_ANY_GPU if GPUS else {}), **(_ON_THE_EMULATED_GPU if IS_EMULATED else {})}
     return skipped.get(test.rpartition("/")[2])

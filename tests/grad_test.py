@@ -26,7 +26,7 @@ def test_writes_to_a_gradient_array_are_summed(ours, mode):
 
 
 @each_mode
-def test_one_source_is_one_array_and_two_are_two(ours, mode):
+def test_each_source_has_one_gradient_array(ours, mode):
     script = Script()
     array = script.array(1)
     first, same, other = (script.grad(array, source) for source in ("a", "a", "b"))
@@ -55,7 +55,7 @@ def test_a_gradient_never_written_is_zeros_of_the_forward_shape(ours, mode):
 
 
 @each_mode
-def test_shapes_are_known_of_elements_that_were_read_and_cleared(ours, mode):
+def test_a_gradient_array_knows_the_shapes_of_elements_that_were_read_and_cleared(ours, mode):
     script = Script()
     array = script.array(1)
     script.write(array, 0, [1.0, 2.0])
@@ -78,7 +78,7 @@ def test_writes_made_after_the_gradient_array_do_not_shape_it(ours, mode):
 
 
 @each_mode
-def test_asking_for_the_gradient_freezes_the_size(ours, mode):
+def test_making_a_gradient_array_fixes_the_size_of_the_forward_array(ours, mode):
     script = Script()
     array = script.array(1, dynamic=True)
     script.write(array, 2, [1.0])
@@ -101,7 +101,7 @@ def test_a_gradient_read_past_the_end_is_zeros_and_enlarges_the_array(ours, mode
 
 
 @each_mode
-def test_the_prefix_stands_before_each_element_shape(ours, mode):
+def test_the_prefix_is_prepended_to_each_element_shape(ours, mode):
     script = Script()
     array = script.array(2)
     script.write(array, 0, [1.0, 2.0])
@@ -114,7 +114,7 @@ def test_the_prefix_stands_before_each_element_shape(ours, mode):
 
 
 @each_mode
-def test_a_refused_gradient_does_not_freeze_the_size(ours, mode):
+def test_a_refused_gradient_array_does_not_fix_the_size_of_the_forward_array(ours, mode):
     script = Script()
     array = script.array(1, dynamic=True)
     bad = script.grad_with_shape(array, [-1])
@@ -201,7 +201,7 @@ def test_a_closed_gradient_array_is_replaced(ours, mode):
         ("float32", [np.inf, -np.inf], np.nan),
     ],
 )
-def test_sums_are_made_in_the_dtype_and_in_order(ours, dtype, addends, total):
+def test_sums_are_computed_in_the_dtype_and_in_the_order_of_the_writes(ours, dtype, addends, total):
     script = Script(dtype)
     grad = script.grad(script.array(1))
     for addend in addends:
@@ -211,7 +211,7 @@ def test_sums_are_made_in_the_dtype_and_in_order(ours, dtype, addends, total):
 
 
 def test_a_single_value_keeps_its_sign_of_zero(ours):
-    """Zeros that nobody wrote are no addend: 0.0 + -0.0 would be 0.0."""
+    """The zeros of an unwritten slot are not added to the first value: 0.0 + -0.0 would be 0.0."""
     script = Script()
     array = script.array(1, element_shape=[1])
     script.write(array, 0, [1.0])
@@ -221,7 +221,7 @@ def test_a_single_value_keeps_its_sign_of_zero(ours):
     assert np.signbit(script.run(ours)[read]).all()
 
 
-def test_tensors_that_were_summed_are_the_callers_still():
+def test_summing_does_not_change_the_tensors_of_the_caller():
     first, second = tf.constant([1.0, 2.0]), tf.constant([10.0, 20.0])
     handle, flow = raw.TensorArrayV3(size=1, dtype=tf.float32)
     grad, flow = raw.TensorArrayGradV3(handle=handle, flow_in=flow, source="g")

@@ -1,7 +1,7 @@
-"""Numeric checks of tf.gradients through TF1 TensorArrays, that is through the V3 ops.
+"""Numeric checks of tf.gradients through TF1 TensorArrays, which use the V3 ops.
 
-First order against central differences of the value, second order (the Hessian-vector product, as
-tf.gradients of tf.gradients) against central differences of the first-order gradient.
+First-order gradients are compared with central differences of the value. Hessian-vector products,
+as tf.gradients of tf.gradients, are compared with central differences of the first-order gradient.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def new_array(size: Any, **attributes: Any) -> tf.TensorArray:
 
 
 def bend(x: tf.Tensor) -> tf.Tensor:
-    """Something without a constant second derivative."""
+    """A function whose second derivative is not constant."""
     return tf.sin(x) * x * x
 
 
@@ -133,7 +133,7 @@ STRAIGHT = [
 
 
 def weighted_loss(results: Any) -> tf.Tensor:
-    """A sum in which every element of every result has a weight of its own."""
+    """The sum of `bend` of every element of every result, each with a weight of its own."""
     rng = np.random.default_rng(1)
     total = tf.zeros([], tf.float64)
     for result in tf.nest.flatten(results):
@@ -144,10 +144,10 @@ def weighted_loss(results: Any) -> tf.Tensor:
 
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("program", [*STRAIGHT, loop_that_reads_and_writes])
-def test_the_gradient_is_the_numeric_one(program, n):
+def test_the_gradient_equals_the_numeric_gradient(program, n):
     x = np.random.default_rng(n).normal(size=(n, WIDTH))
     step = 1e-5
-    # One graph, fed with each element moved up and down: building dominates otherwise.
+    # One graph is fed with each element moved up and down, because building graphs takes longest.
     with tf.Graph().as_default(), modes.tf1_control_flow():
         at = tf.compat.v1.placeholder(tf.float64, x.shape)
         loss = weighted_loss(program(at))
@@ -168,7 +168,7 @@ def test_the_gradient_is_the_numeric_one(program, n):
 def hessian_vector_products(
     program: Callable[..., Any], x: np.ndarray, v: np.ndarray, step: float = 1e-5
 ) -> tuple[np.ndarray, np.ndarray]:
-    """By two tf.gradients, and by differences of one."""
+    """The product by two tf.gradients, and by central differences of one tf.gradients."""
     with tf.Graph().as_default(), modes.tf1_control_flow():
         at = tf.compat.v1.placeholder(tf.float64, x.shape)
         (slope,) = tf.gradients(weighted_loss(program(at)), [at], unconnected_gradients="zero")
@@ -190,7 +190,7 @@ def test_the_gradient_of_the_gradient_is_the_hessian_vector_product(program, n):
     assert n == 0 or np.abs(exact).max() > 1e-2
 
 
-def test_the_gradient_of_a_linear_use_has_no_curvature():
+def test_the_second_derivative_of_a_linear_use_is_zero():
     x, v = np.random.default_rng(0).normal(size=(2, 4, WIDTH))
     with tf.Graph().as_default(), modes.tf1_control_flow():
         at = tf.compat.v1.placeholder(tf.float64, x.shape)
@@ -221,7 +221,7 @@ def test_an_array_used_by_two_losses_keeps_their_gradients_apart():
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_half_gradients_follow_the_double_one(dtype):
+def test_gradients_in_16_bit_dtypes_approximate_those_in_float64(dtype):
     x = np.linspace(-1, 1, 6).reshape(2, WIDTH)
 
     def slope(kind: str) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""Hostile programs over the V3 ops, and over both where kernels run: see `tests.hostile_cases`."""
+"""Hostile programs over the V3 ops, and over arrays and lists in several execution contexts.
+
+See `tests.hostile_cases`.
+"""
 
 from __future__ import annotations
 
@@ -57,10 +60,12 @@ def size(handle: Any) -> int:
 
 
 def steps_that_leave_handles_in_a_stack(steps: int, arrays: int) -> list[float]:
-    """Runs steps whose end destroys a Stack that has the last handles of arrays of that step.
+    """Runs steps that end while a Stack holds the last handles of arrays of that step.
+
+    The end of the step destroys the Stack, and so the arrays.
 
     Returns:
-      What was read in each step from the array that was pushed last, the only one that is popped.
+      The value read in each step from the array that was pushed last, the only one that is popped.
     """
     with tf.Graph().as_default():
         stack = raw.StackV2(max_size=-1, elem_type=tf.resource)
@@ -121,15 +126,15 @@ ON_AN_ARRAY: dict[str, Callable[[Any], Any]] = {
 
 
 def _forged_handle(**fields: Any) -> tf.Tensor:
-    """A handle as a stranger may write it: that of an array that is gone, with some fields changed.
+    """A forged handle: that of an array that was freed, with some fields changed.
 
-    A serialised handle has the array's name and type, and owns nothing.
+    It goes through a proto, which has the name and type of the array but does not own it.
     """
     handle, _ = array(1)
     proto = tf.make_tensor_proto(0)
     proto.ParseFromString(raw.SerializeTensor(tensor=handle).numpy())
     content = proto.tensor_content
-    start = 1 if content[0] < 128 else 2  # behind its length
+    start = 1 if content[0] < 128 else 2  # after the length of the handle
     forged = proto.resource_handle_val.add()
     forged.ParseFromString(content[start:])
     proto.ClearField("tensor_content")
@@ -358,7 +363,7 @@ def _empty_sums() -> list[int]:
     return [int(tf.size(read(sums, 0))), size(sums)]
 
 
-# ---- where kernels run ---------------------------------------------------------------------------
+# ---- execution contexts --------------------------------------------------------------------------
 
 
 def _in_function(program: Callable[[], Any]) -> Any:
@@ -366,7 +371,7 @@ def _in_function(program: Callable[[], Any]) -> Any:
 
 
 def _dead_branch() -> float:
-    """Control flow of TF1: the ops of the branch not taken get no input at all."""
+    """TF1 control flow: ops in the branch that is not taken have dead inputs and do not run."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         tf.compat.v1.disable_control_flow_v2()
         taken = tf.compat.v1.placeholder(tf.bool, [])
@@ -395,7 +400,7 @@ def _partial_run() -> list[float]:
 
 
 def _closed_while_used() -> str:
-    """Four threads use one array until a fifth closes it."""
+    """Four threads use one gradient array while a fifth closes it again and again."""
     handle, _ = array(64)
     sums = grad(handle)
     stop = threading.Event()
@@ -449,7 +454,7 @@ def _map_defun() -> list[float]:
 
 
 def _constant_lists() -> float:
-    """All inputs are constants: the graph optimiser would compute it, if it could."""
+    """All inputs are constants, so the graph optimiser would fold the program if it could."""
     return float(
         tf.reduce_sum(_in_function(lambda: stack(put(reserve(3, []), 1, tf.constant(2.0)))))
     )

@@ -1,9 +1,8 @@
-"""What the programs of `tests.hostile_lists` and `tests.hostile_arrays` are made of.
+"""The table of hostile programs, and helpers for `tests.hostile_lists` and `tests.hostile_arrays`.
 
-They are small programs that mean no good. `tests.crash_test` and `tests.list_crash_test` hold the
-bad inputs of each op; these are the values that TensorFlow's own types allow and nobody expects:
-shapes of 254 dimensions, rows of 2**80 values in tensors without values, lists in lists without
-end, handles that were forged, runs that are cut off.
+`tests.crash_test` and `tests.list_crash_test` test bad inputs of each op. The programs here use
+extreme values that TensorFlow's own types allow: shapes of 254 dimensions, rows of 2**80 values in
+tensors without values, deeply nested lists, forged handles, and runs that are interrupted.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ INVALID, SHORT = "InvalidArgumentError", "ResourceExhaustedError"
 
 
 def case(name: str, program: Callable[[], Any], text: str = "", kind: str = INVALID) -> None:
-    """Lists a program that ends in an error of class `kind` whose message holds `text`."""
+    """Adds a program that must raise an error of class `kind`; its message must match `text`."""
     CASES[name] = program, kind, text
 
 
 def works(name: str, program: Callable[[], Any], result: Any = None) -> None:
-    """Lists a program that returns `result`."""
+    """Adds a program that must return `result`."""
     CASES[name] = program, "ok", repr(result)
 
 
@@ -37,11 +36,11 @@ def zeros(*shape: int) -> tf.Tensor:
 
 
 def blank(dtype: tf.DType) -> tf.Tensor:
-    """A scalar variant or handle that holds nothing."""
+    """An empty scalar variant or handle."""
     proto = tf.make_tensor_proto(0)
     proto.Clear()
     proto.dtype = dtype.as_datatype_enum
     return raw.ParseTensor(serialized=proto.SerializeToString(), out_type=dtype)
 
 
-WIDE = (0, 2**40, 2**40)  # no values; each row of it would have 2**80
+WIDE = (0, 2**40, 2**40)  # no values, but each row would have 2**80

@@ -126,7 +126,7 @@ case("an item shape that does not fit", lambda: get(reserve(2, [2]), 0, [3]), "s
 case(
     "an item of a shape that overflows",
     lambda: get(reserve(2, [2**20, -1]), 0, tf.constant([-1, 2**60])),
-    # Releases to 2.18 at least take shapes of int32 alone, and refuse this one first.
+    # TensorFlow up to at least 2.18 accepts only int32 shapes, and reports this error first.
     "overflow|expected to be a int32 tensor but is a int64",
 )
 case("a size that is negative", lambda: reserve(-1), "non negative")
@@ -181,7 +181,7 @@ case("a popped item that no memory holds", lambda: pop(reserve(1, [2**30, 2**14]
 case("a gather that no memory holds", lambda: gather(reserve(1, [2**30, 2**12]), [0]), "OOM", SHORT)
 case("a concat that no memory holds", lambda: concat(reserve(1, [2**30, 2**14]), -1), "OOM", SHORT)
 
-# ---- lists: what is no list ----------------------------------------------------------------------
+# ---- lists: inputs that are no lists -------------------------------------------------------------
 
 
 def _optional() -> tf.Tensor:
@@ -300,7 +300,7 @@ def _freed(depth: int) -> str:
 
 
 def _doubled(depth: int) -> int:
-    """A list of two lists of two lists ..: 2**depth leaves, `depth` lists."""
+    """`depth` lists, each of which has the one before it twice: 2**depth leaves."""
     a_list = put(reserve(1, []), 0, tf.constant(1.0))
     for _ in range(depth):
         a_list = push(push(empty(-1, -1, tf.variant), a_list), a_list)
@@ -351,7 +351,7 @@ works("lists in lists, stacked", lambda: stack(_nested(3), dtype=tf.variant).sha
 case("lists in lists, added to others", lambda: raw.AddN(inputs=[_nested(3), _nested(2)]), "")
 
 
-# ---- lists, written out and read again -----------------------------------------------------------
+# ---- lists that are serialised and parsed --------------------------------------------------------
 
 
 def _round_trip() -> float:
@@ -382,7 +382,7 @@ def _varints(*numbers: int) -> bytes:
     return bytes(out)
 
 
-ENDLESS = 2**64 - 1  # also how a list says that it has no bound
+ENDLESS = 2**64 - 1  # also the encoding of a list without a bound
 FORGED: dict[str, tuple[bytes, int]] = {
     "no metadata": (b"", 0),
     "2**59 unset elements": (_varints(2**59), 0),
@@ -429,7 +429,7 @@ case(
     "shape|scalar",
 )
 
-# ---- sums that the graph pass makes --------------------------------------------------------------
+# ---- sums by ops of the graph pass ---------------------------------------------------------------
 
 
 def _three() -> tf.Tensor:
@@ -489,7 +489,7 @@ works(
     [1.0, 2.0, 3.0],
 )
 
-# ---- accumulators: what the graph pass makes of several lists ------------------------------------
+# ---- stacks of values, into which the graph pass packs lists -------------------------------------
 
 
 def _packed(*lists: tf.Tensor) -> tf.Tensor:

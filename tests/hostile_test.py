@@ -1,10 +1,11 @@
-"""Programs that mean no good end in the error that they deserve, and the process lives.
+"""Hostile programs end with the expected result or error, and the process survives.
 
-Each runs in a process of its own, so that a test of it fails and does not end the others. Every
-message is compared with `hostile_messages.json`, word for word, on the TensorFlow that it was
-written with; parts of messages are TensorFlow's and differ between releases.
-`python -m tests.hostile_test` writes the file anew; read what changed in it. A list holds messages
-of which one comes, as it depends on the memory that is free.
+Each program runs in a process of its own, so that a crash fails one test only. Every message is
+compared with `hostile_messages.json`, word for word, but only on the TensorFlow release that the
+file was written with, because parts of the messages come from TensorFlow. If the file has a list of
+messages for a program, one of them must appear; which one depends on the free memory.
+
+`python -m tests.hostile_test` writes the file again; review its changes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-# The second and third fill the table of the first.
+# hostile_arrays and hostile_lists add their programs to hostile_cases.CASES.
 from tests import hostile_arrays, hostile_cases, hostile_lists, list_cases, stock  # noqa: F401
 
 MESSAGES = pathlib.Path(__file__).parent / "hostile_messages.json"
@@ -26,9 +27,9 @@ WRITTEN_WITH = "2.21."
 
 
 def answer(name: str) -> tuple[Any, ...]:
-    """What the program `name` does; called in a child.
+    """The outcome of the program `name`; called in a child process.
 
-    It may take 8 GiB more, so that what no memory holds is the same on every machine.
+    The process may allocate 8 GiB more, so that the same allocations fail on every machine.
     """
     pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
     _, most = resource.getrlimit(resource.RLIMIT_AS)
@@ -37,10 +38,10 @@ def answer(name: str) -> tuple[Any, ...]:
 
 
 def words(message: str) -> str:
-    """`message` without what differs between runs.
+    """`message` without the parts that differ between runs.
 
-    That is the nodes that TensorFlow names around it, addresses, hashes, and the proto that it may
-    end in, in which protobuf varies the spaces on purpose.
+    These are the names of nodes that TensorFlow adds, addresses, hashes, and the proto with which
+    it may end: protobuf varies the spaces in it on purpose.
     """
     message = re.sub(r"0x[0-9a-f]{6,}|(?<=_)[0-9a-f]{16}\b", "..", message)
     message = re.sub(r"^(\{\{function_node [^}]*\}\} )+", "", message)
@@ -54,14 +55,16 @@ def run(name: str, ours: stock.Runner) -> Any:
 
 @pytest.fixture(scope="module")
 def messages() -> dict[str, str | list[str]]:
-    """What the message of each program must be; empty where that is not known."""
+    """The expected message or messages of each program; empty for other releases of TensorFlow."""
     if not tf.__version__.startswith(WRITTEN_WITH):
         return {}
     return json.loads(MESSAGES.read_text())
 
 
 @pytest.mark.parametrize("name", list(hostile_cases.CASES))
-def test_ends_as_it_should(name: str, ours: stock.Runner, messages: dict[str, str]) -> None:
+def test_a_hostile_program_ends_with_the_expected_result_or_error(
+    name: str, ours: stock.Runner, messages: dict[str, str]
+) -> None:
     _, kind, text = hostile_cases.CASES[name]
     got = run(name, ours)
     assert isinstance(got, tuple), got
@@ -75,7 +78,7 @@ def test_ends_as_it_should(name: str, ours: stock.Runner, messages: dict[str, st
             assert words(got[2]) in ([expected] if isinstance(expected, str) else expected)
 
 
-def test_every_error_has_its_message_written_down() -> None:
+def test_every_expected_error_has_a_recorded_message() -> None:
     errors = {name for name, (_, kind, _) in hostile_cases.CASES.items() if kind != "ok"}
     assert set(json.loads(MESSAGES.read_text())) == errors
 

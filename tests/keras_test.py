@@ -1,4 +1,4 @@
-"""Keras, the loop functions and TensorFlow's wrappers give what they give on stock."""
+"""Keras, the loop functions and TensorFlow's wrappers return what they return on stock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CASES = list(tf2_workloads.WORKLOADS)
 
 @pytest.fixture(scope="module")
 def stock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockCases]:
-    """What stock answers for a workload."""
+    """The results of the workloads on stock, by name."""
     cases = StockCases("tf2_workloads", CASES, tmp_path_factory.mktemp("stock"))
     yield cases
     cases.close()

@@ -1,4 +1,4 @@
-"""enable() after functions or Sessions were made: one warning with their numbers."""
+"""If functions or Sessions were made before enable(), it logs one warning with their numbers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ tensor_array_grad.enable()
         "list(tf.data.Dataset.range(3).batch(2))",
     ],
 )
-def test_nothing_is_said_where_no_function_or_session_was_made(before):
+def test_no_warning_is_logged_if_no_function_or_session_was_made(before):
     done = child.code(
         f"import tensorflow as tf, tensor_array_grad\n{before}\n"
         "tensor_array_grad.enable()\nassert tensor_array_grad.is_enabled()\n"
@@ -70,7 +70,7 @@ assert len(tf.config.list_logical_devices("CPU")) == 2
 """)
 
 
-def test_kernels_that_were_loaded_before_enable_are_not_late():
+def test_functions_made_after_load_op_library_are_not_counted_as_late():
     code = """
 import tensorflow as tf, tensor_array_grad
 tf.load_op_library(tensor_array_grad.library_path())

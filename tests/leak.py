@@ -1,10 +1,11 @@
-"""Calls that use arrays, again and again, beside the same calls without arrays.
+"""Measures the memory that repeated calls with arrays leak, beside the same calls without arrays.
 
     python -m tests.leak --calls 100000
 
-Both loops run in processes of their own; what the loop with arrays grows by beyond the control
-loop is the leak. Every fifth call ends in an error, or every fifth run: functions and Sessions make
-`PER_RUN` calls a run, in a loop within the graph, since a run costs as much as 20 calls.
+The calls with arrays and the control calls run in processes of their own. The leak is the amount
+by which the process with arrays grows more. A run of a function or Session makes `PER_RUN` calls,
+in a loop within the graph, because a run costs as much as 20 calls; an eager run is one call. Every
+fifth run ends in an error.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from tests import stock
 
 WARM_UP = 500
 PER_RUN = 20
-WORDS = 4096  # of an element: one array that stays is 32 kB and more
+WORDS = 4096  # floats per element: an array that leaks keeps 32 kB or more
 
-# Of the input and an index: 1, or WORDS in a call that is to fail.
+# A function of the input and an index, which is 1, or WORDS in a call that must fail.
 _Program = Callable[[Any, Any], Any]
 
 
 def resident_bytes() -> int:
-    """The resident set of this process, without garbage and what malloc keeps of it.
+    """The resident set of this process, without garbage and the memory that malloc keeps.
 
-    An error's traceback holds the tensors of its frames in a cycle: 50 kB of garbage an error.
+    The traceback of an error keeps tensors in a reference cycle: 50 kB of garbage per error.
     """
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
@@ -69,7 +70,7 @@ def _use_none(x: Any, index: Any) -> Any:
 
 
 def _looped(program: _Program, x: Any, index: Any) -> Any:
-    """`program` PER_RUN times, with `index` only in the last turn."""
+    """Runs `program` PER_RUN times in a loop, with `index` only in the last iteration."""
     import tensorflow as tf
 
     def body(turn: Any, last: Any) -> Any:
@@ -82,7 +83,7 @@ def _looped(program: _Program, x: Any, index: Any) -> Any:
 
 
 def _caller(mode: str, program: _Program) -> tuple[Callable[[int], Any], int]:
-    """What runs `program`, given an index, and how many calls that makes."""
+    """A function of an index that runs `program`, and the number of calls that it makes."""
     import numpy as np
     import tensorflow as tf
 
@@ -105,7 +106,7 @@ def _caller(mode: str, program: _Program) -> tuple[Callable[[int], Any], int]:
 
 
 def measure(mode: str, arrays: bool, calls: int) -> tuple[int, int, int]:
-    """Runs the loop; returns the bytes it grew by, the errors it met and the arrays left."""
+    """Makes the calls; returns the growth in bytes, the number of errors and of arrays left."""
     import tensorflow as tf
 
     import tensor_array_grad

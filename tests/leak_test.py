@@ -1,4 +1,4 @@
-"""Nothing stays behind: arrays die with their handles, in each mode and after errors too."""
+"""Arrays are freed with their handles, in each mode and also after errors."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ raw = tf.raw_ops
 
 
 @pytest.mark.parametrize("mode", stock.MODES)
-def test_many_calls_leave_no_array_and_grow_no_more_than_calls_without(ours, mode):
+def test_many_calls_leave_no_array_and_grow_no_more_than_calls_without_arrays(ours, mode):
     grown, errors, left = ours.call("tests.leak:measure", mode, True, _CALLS)
     control, control_errors, _ = ours.call("tests.leak:measure", mode, False, _CALLS)
     assert errors == control_errors >= _CALLS / leak.PER_RUN / 5
     assert left == 0
-    # One element that stayed in each call would be 13 MB.
+    # One leaked element per call would be 13 MB.
     assert grown < control + 5e6, f"{grown:,} bytes with arrays, {control:,} without"
 
 
-def test_stock_leaks_what_ours_does_not(stocks):
-    """The measurement itself: it must be able to see a leak."""
+def test_the_measurement_detects_the_leak_of_stock(stocks):
+    """Checks the measurement itself."""
     grown = stocks.call("tests.leak_test:grow_eagerly", 600)
     assert grown > 600 * leak.WORDS * 4 / 2
 
@@ -42,7 +42,7 @@ def _bytes() -> int:
     return tensor_array_grad.status().bytes_alive
 
 
-def test_closing_frees_at_once_while_the_handle_lives():
+def test_closing_frees_the_elements_at_once_while_a_handle_exists():
     before = _bytes()
     handle, flow = raw.TensorArrayV3(size=2, dtype=tf.float32)
     raw.TensorArrayScatterV3(

@@ -1,4 +1,4 @@
-"""TensorArrayV3, TensorArraySizeV3 and TensorArrayCloseV3, in each mode; names and lifetimes."""
+"""TensorArrayV3, TensorArraySizeV3 and TensorArrayCloseV3; names, lifetimes and dtypes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_closed_array_refuses_everything_but_another_close(ours, mode):
 
 
 @each_mode
-def test_closing_the_forward_array_leaves_its_gradient_array(ours, mode):
+def test_closing_the_forward_array_does_not_close_its_gradient_array(ours, mode):
     script = Script()
     array = script.array(2, element_shape=[1])
     grad = script.grad(array)
@@ -68,7 +68,7 @@ def test_closing_the_forward_array_leaves_its_gradient_array(ours, mode):
     "dtype",
     [*reference.NUMBERS, "bool", "string"],
 )
-def test_every_dtype_comes_out_as_it_went_in(ours, dtype):
+def test_values_of_every_dtype_are_read_unchanged(ours, dtype):
     value = [b"a", b"\x00"] if dtype == "string" else [0, 1]
     script = Script(dtype)
     array = script.array(3, clear=False)
@@ -83,7 +83,7 @@ def test_every_dtype_comes_out_as_it_went_in(ours, dtype):
 
 
 @pytest.mark.parametrize("dtype", [tf.qint8, tf.quint8, tf.qint32, tf.qint16])
-def test_quantised_values_are_stored_too(dtype):
+def test_quantised_values_are_stored(dtype):
     bits = tf.constant([1, 2], {1: tf.int8, 2: tf.int16, 4: tf.int32}[dtype.size])
     handle, flow = raw.TensorArrayV3(size=1, dtype=dtype)
     value = tf.bitcast(bits, dtype)
@@ -93,7 +93,7 @@ def test_quantised_values_are_stored_too(dtype):
     np.testing.assert_array_equal(tf.bitcast(got, bits.dtype), bits)
 
 
-def test_variants_and_resources_are_stored_too():
+def test_variants_and_resources_are_stored():
     list_in = raw.TensorListReserve(
         element_shape=tf.constant([], tf.int32), num_elements=3, element_dtype=tf.float32
     )
@@ -124,14 +124,14 @@ def test_names_are_those_of_stock():
     del unnamed, grad
 
 
-def test_an_array_lives_as_long_as_a_handle_to_it():
+def test_an_array_exists_as_long_as_a_handle_to_it():
     before = len(_names())
     handle, flow = raw.TensorArrayV3(size=1, dtype=tf.float32)
     raw.TensorArrayWriteV3(handle=handle, index=0, value=[1.0], flow_in=flow)
     grad, _ = raw.TensorArrayGradV3(handle=handle, flow_in=flow, source="g")
     assert len(_names()) == before + 2
     del handle
-    assert len(_names()) == before + 1  # the gradient array does not hold its forward array
+    assert len(_names()) == before + 1  # the gradient array does not own its forward array
     del grad
     assert len(_names()) == before
 
@@ -165,7 +165,7 @@ def test_a_handle_outlives_the_function_that_made_it():
     assert len(_names()) == before
 
 
-def test_clearing_the_session_does_not_take_an_array_that_is_held():
+def test_clear_session_does_not_destroy_an_array_that_has_a_handle():
     handle, flow = raw.TensorArrayV3(size=1, dtype=tf.float32)
     raw.TensorArrayWriteV3(handle=handle, index=0, value=[6.0], flow_in=flow)
     tf.keras.backend.clear_session()
@@ -173,14 +173,14 @@ def test_clearing_the_session_does_not_take_an_array_that_is_held():
     np.testing.assert_array_equal(read, [6.0])
 
 
-def test_destroying_the_listing_leaves_an_array_that_is_held():
+def test_destroy_resource_does_not_destroy_an_array_that_has_a_handle():
     handle, flow = raw.TensorArrayV3(size=1, dtype=tf.float32)
     raw.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
     assert raw.TensorArraySizeV3(handle=handle, flow_in=flow) == 1
 
 
 @pytest.mark.parametrize("name", ["", "@", "/", "a b", "é", "x" * 10000])
-def test_any_name_and_source_will_do(name):
+def test_any_name_and_source_are_accepted(name):
     handle, flow = raw.TensorArrayV3(size=1, dtype=tf.float32, tensor_array_name=name)
     grad, _ = raw.TensorArrayGradV3(handle=handle, flow_in=flow, source=name)
     raw.TensorArrayWriteV3(handle=grad, index=0, value=[7.0], flow_in=flow)
@@ -189,7 +189,7 @@ def test_any_name_and_source_will_do(name):
     np.testing.assert_array_equal(read, [7.0])
 
 
-def test_a_variable_that_is_called_like_an_array_is_none():
+def test_a_variable_with_the_name_of_an_array_is_refused():
     handle, _ = raw.TensorArrayV3(size=1, dtype=tf.float32)
     name = _names()[-1]
     variable = raw.VarHandleOp(dtype=tf.float32, shape=[], shared_name=name)
@@ -198,7 +198,7 @@ def test_a_variable_that_is_called_like_an_array_is_none():
     del handle
 
 
-def test_a_handle_that_went_through_bytes_finds_the_array_while_it_lives():
+def test_a_deserialised_handle_finds_the_array_while_it_exists():
     handle, _ = raw.TensorArrayV3(size=3, dtype=tf.float32)
     parsed = tf.io.parse_tensor(tf.io.serialize_tensor(handle), tf.resource)
     assert raw.TensorArraySizeV3(handle=parsed, flow_in=0.0) == 3
@@ -207,7 +207,7 @@ def test_a_handle_that_went_through_bytes_finds_the_array_while_it_lives():
         raw.TensorArraySizeV3(handle=parsed, flow_in=0.0)
 
 
-def test_compiled_functions_have_arrays_of_their_own():
+def test_v3_arrays_work_in_functions_compiled_by_xla():
     @tf.function(jit_compile=True)
     def compiled(x):
         handle, flow = raw.TensorArrayV3(size=3, dtype=tf.float32, element_shape=[2])

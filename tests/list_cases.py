@@ -1,7 +1,7 @@
-"""Programs over the raw TensorList ops, as functions without arguments; run eagerly by a worker.
+"""Programs over the raw TensorList ops, as functions without arguments that a worker runs eagerly.
 
-`outcomes` runs some of them and returns plain data, so that two processes, one on stock's kernels
-and one on ours, can be compared. A program whose name starts with `kills_` ends stock's process.
+`outcomes` runs some of them and returns plain data, so that a process with stock's kernels can be
+compared with one that has this library's kernels.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DTYPES = NUMBERS + INTEGERS + OTHERS
 
 
 def case(function: Case) -> Case:
-    """Lists `function` under its name."""
+    """Adds `function` to CASES under its name."""
     CASES[function.__name__] = function
     return function
 
@@ -59,7 +59,7 @@ def plain(value: Any) -> Any:
 
 
 def as_shape(shape: Any) -> Any:
-    """A list as integers, also when it is empty."""
+    """A Python list as an int32 tensor, also if it is empty; anything else unchanged."""
     return tf.constant(shape, tf.int32) if isinstance(shape, list) else shape
 
 
@@ -167,7 +167,7 @@ def shape_of(a_list: Any, dtype: Any = tf.int32) -> Any:
 
 
 def contents(a_list: Any) -> Any:
-    """Everything that can be seen of one list of floats or of lists."""
+    """Everything that ops show of a list of floats or of lists."""
     seen: list[Any] = [plain(length(a_list)), plain(shape_of(a_list))]
     for dtype in (f32, tf.variant):
         for index in range(int(length(a_list))):
@@ -235,9 +235,9 @@ for _dtype in DTYPES:
 
 
 class RandomProgram:
-    """Random ops on a few lists of small float vectors; notes all that can be seen.
+    """Runs random ops on a few lists of small float vectors and returns all their results.
 
-    Right and wrong arguments alike, but none of those that kill stock's process.
+    The arguments are right or wrong, but never such that stock's process would crash.
     """
 
     def __init__(self, seed: int) -> None:
@@ -319,7 +319,8 @@ class RandomProgram:
     def do_split(self) -> Any:
         lengths = self.random.integers(0, 4, self.below(4))
         total = int(lengths.sum()) + self.pick([0, 0, 0, 1])
-        # Stock does not compare the lengths with the first dimension, so none is given.
+        # Stock does not compare the lengths with the first dimension of the element shape, so no
+        # shape here specifies that dimension.
         return split(self.batch(total), lengths, self.pick([-1, [-1], [-1, 2], [-1, 3], []]))
 
     def do_join(self) -> Any:
@@ -331,8 +332,8 @@ class RandomProgram:
     do_add_2 = do_add
 
     def do_zeros_like(self) -> Any:
-        # Ours remembers no more than the list's element shape where that is known, so a reader
-        # must not ask for another.
+        # If the element shape of a list is fully known, zeros_like of this library keeps only that
+        # shape. A reader must then not ask for another one, so such lists are returned unchanged.
         a_list = self.a_list()
         known = shape_of(a_list).numpy()
         return a_list if known.ndim and (known >= 0).all() else tf.zeros_like(a_list)
@@ -341,8 +342,8 @@ class RandomProgram:
         lists = tf.stack([self.a_list() for _ in range(2)])
         return list(tf.unstack(push_batch(lists, self.batch(2))))
 
-    # The element shapes of what follows are checked here: stock reads or writes past the end of
-    # elements of a shape that it did not check.
+    # This class checks the element shapes for the ops below. Stock does not check all of them, and
+    # would read or write past the end of an element.
 
     def uniform(self, a_list: Any) -> bool:
         return all(got.shape == (2,) for got in self.elements(a_list))
@@ -354,7 +355,7 @@ class RandomProgram:
             return []
 
     def do_scatter_into(self) -> Any:
-        # Where it grows, stock fills the gap with empty float tensors.
+        # The list must not grow: stock would fill the gap with empty float tensors.
         a_list = self.a_list()
         bound = int(length(a_list))
         count = self.below(4) if bound else 0
@@ -377,20 +378,20 @@ class RandomProgram:
 
 
 def random_program(seed: int, steps: int = 60) -> list[Any]:
-    """What can be seen of the program number `seed`."""
+    """All results of the random program number `seed`."""
     return RandomProgram(seed).run(steps)
 
 
 def random_programs(seeds: list[int]) -> list[list[Any]]:
-    """What can be seen of the programs number `seeds`."""
+    """All results of the random programs with these numbers."""
     return [random_program(seed) for seed in seeds]
 
 
-# ---- errors and corners, the same in stock -------------------------------------------------------
+# ---- errors and corner cases, the same in stock --------------------------------------------------
 
 
 def grid(*programs: Case) -> list[Any]:
-    """The outcome of each."""
+    """The outcome of each program."""
     return [outcome(program) for program in programs]
 
 

@@ -1,6 +1,6 @@
-"""Inputs that end stock's process, or make it read past an element: an error in ours, and no more.
+"""Inputs that crash stock or make it read past an element, and that this library refuses.
 
-Each runs in a process of its own, so that a test of it fails and does not end the others.
+Each program runs in a process of its own, so that a crash fails one test only.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.list_cases import (
 )
 
 MAX = 2**31 - 1
-# A name, the program, and what the message says.
+# By name: the program, and a pattern of the message of its error.
 BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "reading index -1": (lambda: get(reserve(2), -1), "element -1 in a list with 2 elements"),
     "setting index -1": (lambda: put(reserve(2), -1, rows(2)), "Trying to modify element -1"),
@@ -134,24 +134,24 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 def answer(name: str) -> tuple[Any, ...]:
-    """What the program `name` does; called in a child."""
+    """The outcome of the program `name`; called in a child process."""
     return outcome(BAD[name][0])
 
 
 @pytest.mark.parametrize("name", list(BAD))
-def test_is_an_error(name: str, ours: stock.Runner) -> None:
+def test_input_that_crashes_stock_is_an_error(name: str, ours: stock.Runner) -> None:
     got = ours.call("tests.list_crash_test:answer", name)
     assert isinstance(got, tuple), got
     assert got[:2] == ("error", "InvalidArgumentError"), got
     assert re.search(BAD[name][1], got[2]), got
 
 
-def test_a_list_of_the_largest_size_costs_nothing_until_it_is_filled(ours: stock.Runner) -> None:
+def test_a_list_of_the_largest_size_needs_no_memory_until_it_is_filled(ours: stock.Runner) -> None:
     assert ours.call("tests.list_crash_test:largest_list") == (MAX, 3.0, 0.0)
 
 
 def largest_list() -> tuple[int, float, float]:
-    """The size, last and first element of the longest list; called in a child."""
+    """The size, last and first element of the longest list; called in a child process."""
     a_list = put(resize(reserve(MAX, []), MAX), MAX - 1, tf.constant(3.0))
     shorter, last = pop(a_list)
     size = int(raw.TensorListLength(input_handle=shorter)) + 1
@@ -166,7 +166,7 @@ def test_an_index_past_the_end_of_a_growing_scatter_leaves_the_gap_unset(
 
 
 def grown_by_scatter() -> list[int]:
-    """A list of ints that a scatter has made longer; called in a child."""
+    """A list of ints that a scatter has made longer; called in a child process."""
     a_list = put(reserve(1, [], tf.int32), 0, 1)
     longer = scatter_into(a_list, tf.constant([2]), [3])
     return [int(get(longer, i, dtype=tf.int32)) for i in range(4)]

@@ -37,7 +37,7 @@ def scattered_cubes(x, indices):
 
 
 def gathered_in_loop(x, indices):
-    """Three times gathered_cubes: once, then twice."""
+    """Three times gathered_cubes: the two iterations add it with weights 1 and 2."""
     array = _unstacked(x**3)
 
     def body(i, total):
@@ -100,7 +100,7 @@ def test_gather_with_indices_known_only_at_run_time_sums_its_gradients():
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("indices", [[0, 0, 2], [2, 1, 2], [1, 1, 1], [2, 0, 1]])
 @pytest.mark.parametrize("program", [gathered_cubes, scattered_cubes])
-def test_repeated_indices_are_right_to_every_order(program, indices, constant, order):
+def test_gradients_of_repeated_indices_are_right_for_every_order(program, indices, constant, order):
     @tf.function
     def run(x, at):
         return derivative(lambda x: program(x, indices if constant else at), order)(x)
@@ -111,7 +111,7 @@ def test_repeated_indices_are_right_to_every_order(program, indices, constant, o
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_repeated_indices_are_right_inside_a_loop(order):
+def test_gradients_of_repeated_indices_are_right_inside_a_loop(order):
     def run(indices_of):
         function = derivative(lambda x: gathered_in_loop(x, indices_of(x)), order)
         return tf.function(function)(tf.constant(X))
@@ -122,7 +122,7 @@ def test_repeated_indices_are_right_inside_a_loop(order):
     np.testing.assert_allclose(run(lambda x: tf.constant([0, 0, 2])), want, rtol=1e-12)
 
 
-def test_a_tape_outside_the_function_sums_too():
+def test_gather_sums_its_gradients_for_a_tape_outside_the_function():
     function = tf.function(gathered)
     x = tf.constant(X)
     with tf.GradientTape() as tape:
@@ -131,7 +131,7 @@ def test_a_tape_outside_the_function_sums_too():
     np.testing.assert_array_equal(tape.gradient(y, x), [11.0, 0.0, 100.0])
 
 
-def test_the_raw_op_sums_eagerly_too():
+def test_the_raw_gather_sums_its_gradients_in_eager_mode():
     x = tf.constant(X)
     scalar = tf.constant([], tf.int32)
     with tf.GradientTape() as tape:
@@ -181,7 +181,7 @@ def test_an_overwritten_row_has_no_gradient_even_if_its_successor_has_an_infinit
 
 
 @pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32, tf.complex64])
-def test_every_type_that_has_gradients_is_summed(dtype):
+def test_gather_sums_gradients_of_every_differentiable_dtype(dtype):
     @tf.function
     def gradient(x, indices):
         with tf.GradientTape() as tape:
@@ -194,7 +194,7 @@ def test_every_type_that_has_gradients_is_summed(dtype):
     np.testing.assert_array_equal(tf.cast(got, tf.complex64), [11, 0, 100])
 
 
-def test_rows_of_any_shape_are_summed():
+def test_gather_sums_gradients_of_rows_of_any_shape():
     @tf.function
     def gradient(x, indices):
         with tf.GradientTape() as tape:
@@ -221,7 +221,7 @@ def test_a_gather_of_nothing_has_a_gradient_of_zeros():
 
 
 @pytest.mark.parametrize("pfor", [True, False])
-def test_jacobian_of_a_gather_sums(pfor):
+def test_jacobian_of_a_gather_sums_rows_of_repeated_indices(pfor):
     @tf.function
     def jacobian(x, indices):
         with tf.GradientTape() as tape:
@@ -235,7 +235,7 @@ def test_jacobian_of_a_gather_sums(pfor):
 
 @pytest.mark.parametrize("pfor", [True, False])
 @pytest.mark.parametrize("rows", [3, 5])  # as many as there are outputs, and another number
-def test_jacobian_of_a_scatter_has_the_outputs_in_front(pfor, rows):
+def test_jacobian_of_a_scatter_has_the_axis_of_the_outputs_first(pfor, rows):
     indices = [4, 0, 3, 1, 2][:rows]
 
     @tf.function
@@ -268,11 +268,11 @@ def test_gradients_of_a_vectorized_map_over_indices_are_summed():
 def test_random_program_has_the_gradient_that_eager_mode_gives(seed):
     program = random_program(seed)
     x = tf.constant(np.random.default_rng(seed).normal(size=(5, 2)))
-    eager = derivative(program, 1)(x)  # eager arrays are Python lists: no list op, no mistake
+    eager = derivative(program, 1)(x)  # eager arrays are Python lists and use no list op
     np.testing.assert_allclose(tf.function(derivative(program, 1))(x), eager, atol=1e-9)
 
 
-def test_a_graph_with_these_gradients_has_stock_ops_alone():
+def test_gradients_of_gather_and_scatter_consist_of_stock_ops():
     @tf.function
     def run(x, indices):
         both = gathered_cubes(x, indices) + scattered_cubes(x, indices)
@@ -316,8 +316,8 @@ def test_a_saved_model_with_gradients_runs_in_stock_tensorflow(tmp_path):
 
 
 @pytest.mark.parametrize("op", sorted(gradients_list.MENDED))
-def test_the_registry_hands_out_our_function(op):
-    # Fails when TensorFlow moves the registry that _tf_private reaches into.
+def test_the_gradient_registry_returns_our_function(op):
+    # Fails if TensorFlow moves the registry that _tf_private accesses.
     found = _tf_private.gradient_function(op)
     assert getattr(found, "func", found).__module__ == gradients_list.__name__
 

@@ -15,7 +15,7 @@ SEEDS = list(range(60))
 
 @pytest.fixture(scope="module")
 def both(stocks: stock.Runner, ours: stock.Runner) -> dict[str, tuple[Any, Any]]:
-    """What stock and ours answer to each program."""
+    """The outcomes of each program on stock and with this library."""
     names = list(list_cases.CASES)
     answers = [runner.call("tests.list_cases:outcomes", names) for runner in (stocks, ours)]
     assert all(isinstance(answer, list) for answer in answers), answers
@@ -23,7 +23,7 @@ def both(stocks: stock.Runner, ours: stock.Runner) -> dict[str, tuple[Any, Any]]
 
 
 def differences(a: Any, b: Any, path: str = "") -> Iterator[str]:
-    """Where two answers differ; arrays must be equal bit for bit."""
+    """The places in which two outcomes differ; arrays must have equal dtypes, shapes and values."""
     if isinstance(a, (list, tuple)) and type(a) is type(b) and len(a) == len(b):
         for i, (left, right) in enumerate(zip(a, b, strict=True)):
             yield from differences(left, right, f"{path}/{i}")
@@ -39,13 +39,13 @@ def differences(a: Any, b: Any, path: str = "") -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", list(list_cases.CASES))
-def test_ours_answers_as_stock_does(name: str, both: dict[str, tuple[Any, Any]]) -> None:
+def test_each_program_has_the_outcome_of_stock(name: str, both: dict[str, tuple[Any, Any]]) -> None:
     theirs, mine = both[name]
     assert theirs[0] == "ok", theirs
     assert list(differences(theirs, mine)) == []
 
 
-def test_random_programs_see_the_same_lists_and_errors(
+def test_random_programs_have_the_lists_and_errors_of_stock(
     stocks: stock.Runner, ours: stock.Runner
 ) -> None:
     theirs, mine = (r.call("tests.list_cases:random_programs", SEEDS) for r in (stocks, ours))
@@ -54,7 +54,7 @@ def test_random_programs_see_the_same_lists_and_errors(
         assert list(differences(left, right)) == [], seed
 
 
-def test_our_kernels_ran_and_no_stock_list_was_met(counted: Any) -> None:
+def test_every_list_op_runs_our_kernel_and_converts_no_stock_list(counted: Any) -> None:
     list_cases.every_op("float32")
     stock_ops = (
         "GetItem SetItem Stack FromTensor Gather Scatter ScatterV2 ScatterIntoExistingList Concat "

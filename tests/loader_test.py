@@ -1,4 +1,4 @@
-"""The loader: what it refuses, what it says, and that it looks before it leaps."""
+"""The loader: which libraries it refuses, with which messages, before it opens them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_another_abi_is_refused_naming_both():
         _loader.check_fit(BUILT, "2.19.1", 0, "lib.so")
 
 
-def test_a_version_that_is_none_is_refused_with_its_cause():
+def test_an_invalid_version_is_refused_with_its_cause():
     with pytest.raises(tensor_array_grad.LoadError, match="into TensorFlow who knows") as raised:
         _loader.check_fit(BUILT, "who knows", 1, "lib.so")
     assert isinstance(raised.value.__cause__, ValueError)
@@ -85,7 +85,7 @@ def test_loaded_copies_are_found_in_the_memory_map_once_each():
     ]
 
 
-def test_the_library_lies_in_the_package_and_is_loaded():
+def test_the_library_is_in_the_package_and_is_loaded():
     path = pathlib.Path(tensor_array_grad.library_path())
     assert path.is_absolute()
     assert path.exists()
@@ -111,7 +111,7 @@ def test_the_op_library_exports_what_bindings_and_cpp_programs_call_and_nothing_
     bindings = "tensor_array_grad::introspection::"
     others = sorted(n for n in names if not n.startswith(bindings))
     assert len(names) > len(others)
-    # What the loader of the C++ API asks for by name.
+    # The symbols that the loader of the C++ API looks up.
     assert others == ["tensor_array_grad_activation", "tensor_array_grad_counters"]
 
 
@@ -203,7 +203,7 @@ def test_a_second_copy_that_is_loaded_later_replaces_nothing(tmp_path):
     assert "already replaced TensorArrayV3 on " in done.stderr
 
 
-def test_a_switch_before_enable_loads_nothing_and_holds_afterwards():
+def test_a_switch_before_enable_loads_nothing_and_is_kept_by_enable():
     child.code(
         USE
         + """
@@ -223,7 +223,7 @@ def test_a_switch_before_enable_loads_nothing_and_holds_afterwards():
     )
 
 
-def test_a_switch_whose_with_began_before_enable_ends_at_what_the_library_began_with():
+def test_a_with_block_around_enable_restores_the_initial_setting_of_the_library():
     child.code(
         USE
         + """
@@ -239,7 +239,7 @@ def test_a_switch_whose_with_began_before_enable_ends_at_what_the_library_began_
     )
 
 
-def test_a_gather_is_right_after_a_switch_and_enable():
+def test_the_gradient_of_a_gather_is_right_if_a_switch_was_set_before_enable():
     child.code(
         USE
         + """
@@ -259,7 +259,7 @@ def test_a_gather_is_right_after_a_switch_and_enable():
     )
 
 
-def test_load_op_library_alone_replaces_kernels_and_says_what_is_missing():
+def test_load_op_library_alone_replaces_kernels_and_reports_what_is_missing():
     child.code(
         USE
         + """
@@ -283,7 +283,7 @@ def test_load_op_library_alone_replaces_kernels_and_says_what_is_missing():
     )
 
 
-def test_switched_off_nothing_is_replaced_by_any_way_of_loading():
+def test_no_way_of_loading_replaces_kernels_if_the_environment_says_off():
     done = child.code(
         USE
         + """

@@ -1,4 +1,4 @@
-"""Loops that run in one kernel: kinds of loop variables, and the places in which loops run."""
+"""Loops that run in one kernel: numbers of iterations, kinds of loop variables, and contexts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ EVERY = [NEVER, *range(N + 2)]
 
 
 def same_for_every_hand_back(program, *arguments):
-    """Compares a function with itself without the kernel; returns what both return."""
+    """Compares a function, handed back after each number of iterations, with the stock loop.
+
+    Returns the results of the stock loop.
+    """
     want = results_without_the_kernel(tf.function(program, autograph=False), *arguments)
     function = tf.function(program, autograph=False)
     for after in EVERY:
@@ -37,7 +40,7 @@ def same_for_every_hand_back(program, *arguments):
     return want
 
 
-# ---- how often
+# ---- numbers of iterations
 
 
 @pytest.mark.parametrize("program", [loops.no_step, loops.loop_of_no_step])
@@ -50,7 +53,7 @@ def test_a_loop_of_zero_iterations_returns_its_initial_values(counted, program):
     assert counted["loops.iterations"] == 0
 
 
-def test_a_loop_in_a_branch_that_is_not_taken_runs_nothing(counted):
+def test_a_loop_in_a_branch_that_is_not_taken_runs_no_op(counted):
     calls = []
 
     def called(i):
@@ -79,7 +82,7 @@ def test_a_loop_in_a_branch_that_is_not_taken_runs_nothing(counted):
 
 
 @pytest.mark.parametrize("most", [0, 1, 3, N, N + 3])
-def test_maximum_iterations_limits_what_runs(most):
+def test_maximum_iterations_limits_the_number_of_iterations(most):
     def program(x, most):
         step = lambda i, h: (i + 1, tf.tanh(h + 1.0))  # noqa: E731 - shorter than a function
         return tf.while_loop(lambda i, _: i < N, step, (0, x), maximum_iterations=most)
@@ -178,10 +181,10 @@ def test_every_dtype_is_a_loop_variable(dtype):
     same_for_every_hand_back(program, tf.cast(tf.constant([0, 1, 1]), dtype))
 
 
-# ---- places
+# ---- contexts
 
 
-def test_a_loop_in_a_dataset_map(counted):
+def test_a_loop_in_a_dataset_map_has_the_results_of_stock(counted):
     def elements():
         rows = tf.data.Dataset.from_tensor_slices(a_point())
         doubled = rows.map(lambda row: plain.power_iteration(a_point() * row), num_parallel_calls=4)
@@ -223,7 +226,7 @@ print(0, y.numpy().tolist() + gradient.numpy().tolist())
 """
 
 
-def test_a_saved_model_holds_no_op_of_ours_and_runs_without_the_library(tmp_path: pathlib.Path):
+def test_a_saved_model_contains_no_op_of_ours_and_runs_without_the_library(tmp_path: pathlib.Path):
     root = str(pathlib.Path(__file__).resolve().parent.parent)
     runs, saved = child.code(_SAVE, str(tmp_path), root).stdout.split(maxsplit=1)
     _, loaded = child.code(_LOAD, str(tmp_path)).stdout.split(maxsplit=1)
@@ -232,7 +235,7 @@ def test_a_saved_model_holds_no_op_of_ours_and_runs_without_the_library(tmp_path
     assert b"TensorArrayGrad>" not in (tmp_path / "saved_model.pb").read_bytes()
 
 
-def test_xla_is_left_alone(counted):
+def test_a_loop_compiled_by_xla_does_not_run_in_one_kernel(counted):
     def compiled():
         return tf.function(plain.power_iteration, jit_compile=True, autograph=False)
 
@@ -242,7 +245,7 @@ def test_xla_is_left_alone(counted):
 
 
 @pytest.mark.parametrize("after", [NEVER, 0, 2, N + 1])
-def test_a_loop_that_calls_python_is_differentiated(after):
+def test_a_loop_that_calls_python_has_the_gradient_of_stock(after):
     def program(x):
         def body(i, h):
             # Stock has no gradient of py_function in a loop: it keeps one tape for all iterations.
@@ -257,7 +260,7 @@ def test_a_loop_that_calls_python_is_differentiated(after):
         assert_same(results_of(function), want)
 
 
-def test_a_loop_in_a_function_of_python_runs_within_the_iteration_of_another(counted):
+def test_a_loop_in_a_python_function_may_run_inside_an_iteration_of_another_loop(counted):
     inner = tf.function(plain.power_iteration, autograph=False)
 
     def program(x):
@@ -271,7 +274,7 @@ def test_a_loop_in_a_function_of_python_runs_within_the_iteration_of_another(cou
     assert counted["loops.runs"] + left(counted) >= 1
 
 
-def test_autograph_loops_with_break_and_continue():
+def test_an_autograph_loop_with_break_and_continue_has_the_results_of_stock():
     def program(x):
         h = x[0]
         for i in tf.range(N):

@@ -1,4 +1,4 @@
-"""Loops that look as if they could run in one kernel and must not, or only with care."""
+"""Loops that look eligible but must not run in one kernel, and loops that need special care."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run_v1(build):
         return session.run(fetched)
 
 
-def test_a_ref_variable_that_a_loop_reads_leaves_it_to_the_executor(counted):
+def test_a_loop_that_reads_a_ref_variable_is_left_to_the_executor(counted):
     def build():
         with tf.compat.v1.variable_scope("v"):
             variable = tf.compat.v1.get_variable(
@@ -37,7 +37,7 @@ def test_a_ref_variable_that_a_loop_reads_leaves_it_to_the_executor(counted):
     assert counted["loops.left.ref type"] >= 1
 
 
-def test_a_print_that_counts_its_lines_leaves_the_loop_to_the_executor(counted):
+def test_a_loop_with_a_print_that_counts_its_lines_is_left_to_the_executor(counted):
     def build():
         def body(i):
             return tf.compat.v1.Print(i, [i], first_n=1) + 1
@@ -48,7 +48,7 @@ def test_a_print_that_counts_its_lines_leaves_the_loop_to_the_executor(counted):
     assert counted["loops.left.private state or unknown side effects"] >= 1
 
 
-def test_a_sum_of_a_vector_and_a_scalar_is_the_error_that_it_is(counted):
+def test_a_sum_of_a_vector_and_a_scalar_in_a_loop_is_the_error_of_stock(counted):
     @tf.function(input_signature=[tf.TensorSpec(None, tf.float32), tf.TensorSpec(None, tf.float32)])
     def function(x, y):
         def body(i, h):
@@ -63,7 +63,7 @@ def test_a_sum_of_a_vector_and_a_scalar_is_the_error_that_it_is(counted):
     assert counted["loops.runs"] >= 2
 
 
-def test_side_effects_deep_in_a_condition_happen_as_often_as_it_is_asked(counted):
+def test_side_effects_deep_in_a_condition_happen_once_per_evaluation(counted):
     asked = tf.Variable(0)
 
     @tf.function
@@ -85,7 +85,7 @@ def test_side_effects_deep_in_a_condition_happen_as_often_as_it_is_asked(counted
 
 
 def test_a_value_of_many_readers_is_not_overwritten_by_one_that_reads_it_twice():
-    readers = 70  # more than are compared with each other
+    readers = 70  # more than the program compares in pairs
 
     @tf.function
     def function(x):
@@ -98,5 +98,5 @@ def test_a_value_of_many_readers_is_not_overwritten_by_one_that_reads_it_twice()
 
         return tf.while_loop(lambda i, _: i < 3, body, (0, x))[1]
 
-    # Each iteration adds one to every element and then its mirror image to it.
+    # Each iteration adds one to every element, and then the reversed vector to the vector.
     np.testing.assert_array_equal(function(tf.ones([2000])), np.full(2000, 22.0, np.float32))

@@ -1,7 +1,8 @@
-"""Loops that run in one kernel: results, effects, errors and cancellation are those of stock's ops.
+"""Loops that run in one kernel: results, effects, errors and cancellation are those of stock.
 
-`hand_back(k)` ends each run of a loop after k iterations, and stock's ops run the rest: whatever
-the kernel leaves behind must be what stock's own first k iterations would have left behind.
+`hand_back(k)` hands each loop back after k iterations, and the stock loop runs the rest. The values
+and effects of the k iterations in the kernel must be those of the first k iterations of the stock
+loop.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ v1 = tf.compat.v1
 if not _loader.switched_off():
     tensor_array_grad.enable()
 
-NEVER = -1  # hand_back: where the library decides itself
+NEVER = -1  # for hand_back: after no fixed number, the library decides
 
 
 def a_point():
@@ -51,13 +52,13 @@ def with_gradient(program):
 
 
 def results_of(function, *arguments):
-    """What a call of a function returns, as arrays."""
+    """What a call of `function` returns, as arrays."""
     arguments = arguments or (tf.constant(a_point()),)
     return [tf.convert_to_tensor(t).numpy() for t in tf.nest.flatten(function(*arguments))]
 
 
 def results_without_the_kernel(function, *arguments):
-    """The same of a function that has not run yet, and whose loops are left to stock's ops."""
+    """What `function` returns on stock loops. Requires: it has not been called yet."""
     with tensor_array_grad.loops_in_one_kernel(False):
         return results_of(function, *arguments)
 
@@ -69,7 +70,7 @@ def assert_same(got, want, where=""):
 
 @contextlib.contextmanager
 def hand_back(after):
-    """Every loop that runs inside is handed back after that many iterations."""
+    """Hands every loop that runs in the `with` block back after that many iterations."""
     _loader.bind().set_hand_back_after(after)
     try:
         yield
@@ -78,13 +79,13 @@ def hand_back(after):
 
 
 def left(counted):
-    """How many loops were looked at and left to stock's ops."""
+    """How many loops were examined and left to the executor."""
     return sum(n for name, n in counted.all().items() if name.startswith("loops.left."))
 
 
 # ---- results
 
-# Loops without anything that could be a reason to leave them alone.
+# Loops that the library has no reason to leave to the executor.
 RUN = [
     loops.read_loop,
     loops.recurrence,
@@ -130,7 +131,7 @@ def test_the_switch_is_a_call_and_a_context_manager_and_nests(counted):
         tensor_array_grad.loops_in_one_kernel(True)
 
 
-def test_the_environment_switches_it_off():
+def test_the_environment_switches_loops_in_one_kernel_off():
     done = child.code(
         """
         import tensor_array_grad, tensorflow as tf
@@ -180,7 +181,7 @@ def test_handing_back_after_any_iteration_changes_nothing(counted, program):
         if after == 0:
             assert counted["loops.iterations"] == iterations
             assert back == runs
-        elif after > N:  # more than any of these loops has
+        elif after > N:  # more iterations than any of these loops has
             assert back == 0
         elif after == 1:
             assert back >= 1
@@ -204,7 +205,7 @@ def test_handing_back_a_loop_of_tf1_over_v3_arrays_changes_nothing(counted):
                     assert_same(session.run(fetches, feed), want, f"handed back after {after}")
 
 
-def test_handing_back_keeps_a_second_derivative():
+def test_handing_back_after_any_iteration_does_not_change_a_second_derivative():
     want = results_without_the_kernel(with_gradient(loops.a_gradient_of_a_gradient))
     function = with_gradient(loops.a_gradient_of_a_gradient)
     for after in range(N + 2):
@@ -237,7 +238,7 @@ def test_a_variable_is_assigned_once_in_each_iteration(options):
     count = options.get("maximum_iterations", N)
 
     def call(i):
-        # Not commutative: the order of the iterations shows.
+        # Not commutative, so that the result shows the order of the iterations.
         return variable.assign(variable * 2.0 + tf.cast(i, tf.float64) + 1.0)
 
     want = 0.0
@@ -281,7 +282,7 @@ def test_seeded_random_numbers_are_those_of_stock(after):
             return tf.while_loop(lambda i, _: i < N, body, (0, h))[1]
 
         with tensor_array_grad.loops_in_one_kernel(enabled), hand_back(after):
-            # One number too many in the first call would shift the second.
+            # If the first call drew one number too many, those of the second call would differ.
             return [results_of(function, tf.ones([2])) for _ in range(2)]
 
     assert_same(calls(True), calls(False))
@@ -315,7 +316,10 @@ def asserts(x, at):
 
 
 def error_of(function):
-    """Class, text without lines of Python and numbers of functions, names of nodes."""
+    """The class of the error, its text without the lines that vary, and the nodes that it names.
+
+    The lines left out quote Python source or contain the number of a function.
+    """
     with pytest.raises(tf.errors.OpError, match=r"zero|list|assertion") as raised:
         results_of(function)
     text = raised.value.message
@@ -325,7 +329,7 @@ def error_of(function):
 
 @pytest.mark.parametrize("at", [0, 2, N - 1])
 @pytest.mark.parametrize("program", [divides, reads_past_the_end, asserts])
-def test_an_error_of_an_iteration_is_the_same_error(program, at):
+def test_an_error_in_an_iteration_is_the_error_of_stock(program, at):
     def fails(x):
         return program(x, at)
 
@@ -351,7 +355,7 @@ def test_a_function_works_again_after_an_error():
         assert_same(results_of(function, x, tf.constant(-1)), want)
 
 
-# ---- cancellation: functions called in a child, for what is not cancelled never ends
+# ---- cancellation: in a child process, because a loop that is not cancelled never ends
 
 
 def endless(x):
@@ -408,7 +412,7 @@ def test_an_endless_loop_can_be_cancelled(ours, cancel, want):
     assert ours.call(f"tests.loop_kernel_test:{cancel}", timeout=60.0) == want
 
 
-def test_an_endless_loop_in_the_test_above_is_endless():
+def test_the_endless_loop_does_not_end_without_cancellation():
     with stock.Runner("enable") as runner:
         got = runner.call("tests.loop_kernel_test:_run_endless", timeout=5.0)
     assert isinstance(got, stock.Hung)

@@ -46,7 +46,7 @@ REWRITES = {
 
 
 def gradient_of(program, enabled=True, wrap=tf.function):
-    """Value and gradient at a fixed point, of a function traced and first run under that switch."""
+    """Value and gradient at a fixed point, traced and first run with the graph pass on or off."""
 
     @wrap
     def gradient(x):
@@ -78,7 +78,7 @@ def test_values_and_gradients_are_those_of_eager_mode(program):
 
 @pytest.fixture
 def optimizer(request):
-    """Without some of TensorFlow's own rewrites, which hide some graphs from ours."""
+    """Switches off some of TensorFlow's own rewrites, which change graphs before the pass runs."""
     tf.config.optimizer.set_experimental_options(request.param)
     yield
     tf.config.optimizer.set_experimental_options(
@@ -96,7 +96,7 @@ def optimizer(request):
     ],
     indirect=["optimizer"],
 )
-def test_nor_on_what_tensorflow_rewrites(optimizer, program):
+def test_the_pass_changes_no_result_if_optimizers_of_tensorflow_are_off(optimizer, program):
     for got, want in zip(gradient_of(program), gradient_of(program, enabled=False), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-14)
 
@@ -105,7 +105,7 @@ def test_nor_on_what_tensorflow_rewrites(optimizer, program):
     ("rule", "program", "rewrites"),
     [(rule, *expected) for rule, programs in REWRITES.items() for expected in programs.items()],
 )
-def test_each_rule_rewrites_what_it_is_for_and_nothing_else(counted, rule, program, rewrites):
+def test_each_rule_makes_the_expected_number_of_rewrites(counted, rule, program, rewrites):
     gradient_of(program)
     assert counted[f"graph.{rule}"] == rewrites
 
@@ -121,7 +121,7 @@ def test_a_read_in_a_branch_adds_to_the_gradient_in_one_op(counted):
     "program",
     [loops.what_follows_from_the_step, loops.scanned_backwards, loops.fewer_steps_than_asked],
 )
-def test_nothing_is_kept_that_follows_from_the_step(counted, program):
+def test_values_that_follow_from_the_number_of_the_iteration_are_not_kept(counted, program):
     gradient_of(program)
     for op in (
         "TensorListPushBack",
@@ -145,7 +145,7 @@ def test_a_loop_without_a_list_is_left_alone(counted):
 
 
 def _loop_that_calls(call, n=N):
-    """A loop over a list of which every step makes `call`, fed by nothing that changes."""
+    """A loop over a list that makes `call`, which has no changing input, in every iteration."""
 
     @tf.function
     def function(x, n):
@@ -160,7 +160,7 @@ def _loop_that_calls(call, n=N):
 
 
 @pytest.mark.parametrize("n", [0, 1, N])
-def test_a_call_that_only_constants_feed_runs_once_a_step(n):
+def test_a_call_with_only_constant_inputs_runs_once_per_iteration(n):
     calls = []
 
     def called(value):
@@ -173,7 +173,7 @@ def test_a_call_that_only_constants_feed_runs_once_a_step(n):
 
 
 @pytest.mark.parametrize("n", [0, 1, N])
-def test_an_op_of_several_constants_runs_once_a_step(n):
+def test_an_op_with_several_constant_inputs_runs_once_per_iteration(n):
     calls = []
 
     def called(*values):
@@ -193,7 +193,11 @@ def test_an_op_of_several_constants_runs_once_a_step(n):
 
 
 def _lists_by_hand(push, step, n, most=N):
-    """What a loop makes of what another kept of each of its n steps, the last one first."""
+    """Runs a loop that pushes a value per iteration, and one that pops them, the last one first.
+
+    The first loop has n iterations and pushes `push(i, array)`. The second loop has at most `most`
+    iterations and updates h, which begins as 0, to `step(value, h)`. Returns h.
+    """
 
     @tf.function
     def function(n, most):
@@ -221,14 +225,14 @@ def _lists_by_hand(push, step, n, most=N):
     ("push", "want"),
     [(lambda i, _: i, 210), (lambda i, _: 2 * i + 1, 531), (lambda i, _: i % 2, 10)],
 )
-def test_steps_are_counted_back(counted, push, want):
+def test_popped_values_of_a_counter_are_recomputed(counted, push, want):
     assert _lists_by_hand(push, lambda value, h: h * 10 + value, 3) == want
     assert counted["graph.recompute"] == 1
     assert _lists_by_hand(push, lambda value, h: h * 10 + value, 3, most=2) == want // 10
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
-def test_what_only_constants_of_the_loop_feed_runs_once_a_step(counted, n):
+def test_an_op_fed_by_a_popped_loop_constant_runs_once_per_iteration(counted, n):
     variable = tf.Variable(0)
 
     def adds(value, h):
@@ -244,7 +248,7 @@ def test_what_only_constants_of_the_loop_feed_runs_once_a_step(counted, n):
     assert counted["graph.recompute"] == 2
 
 
-def test_a_counter_that_waits_for_what_another_feeds_stays():
+def test_a_counter_with_a_control_input_that_has_side_effects_is_kept():
     variable = tf.Variable(0)
 
     @tf.function
@@ -262,12 +266,12 @@ def test_a_counter_that_waits_for_what_another_feeds_stays():
 
 
 @pytest.mark.parametrize("most", [2, 3])
-def test_a_step_that_fails_does_so_whether_or_not_its_result_is_asked_for(most):
+def test_a_failing_iteration_is_an_error_even_if_its_value_is_not_popped(most):
     with pytest.raises(tf.errors.InvalidArgumentError, match="ivision by zero"):
         _lists_by_hand(lambda i, _: 12 // i, lambda value, h: h + value, 3, most)
 
 
-def test_a_loop_of_no_step_computes_nothing(counted):
+def test_a_loop_of_zero_iterations_does_not_compute_its_invariant_values(counted):
     def by_the_size(x):
         array = tf.TensorArray(tf.float64, 0, dynamic_size=True, element_shape=[2]).unstack(x)
 
@@ -293,7 +297,7 @@ def test_a_loop_of_no_step_computes_nothing(counted):
 
 
 @pytest.mark.parametrize("optimizer", [{}, {"constant_folding": False}], indirect=True)
-def test_an_op_of_several_constants_runs_in_the_branch_that_is_taken_alone(optimizer):
+def test_an_op_with_several_constant_inputs_runs_only_in_the_branch_taken(optimizer):
     calls = []
 
     def called(*values):
@@ -317,7 +321,7 @@ def test_an_op_of_several_constants_runs_in_the_branch_that_is_taken_alone(optim
 
 
 @pytest.mark.parametrize("optimizer", [{}, {"constant_folding": False}], indirect=True)
-def test_a_branch_comes_after_what_came_before_it(optimizer):
+def test_side_effects_in_a_branch_follow_those_before_the_branch(optimizer):
     variable = tf.Variable(1.0, dtype=tf.float64)
 
     def doubles(_):
@@ -349,7 +353,7 @@ def test_a_branch_comes_after_what_came_before_it(optimizer):
 
 
 @pytest.mark.parametrize("n", [0, 1, N])
-def test_a_variable_is_changed_once_a_step(n):
+def test_a_variable_is_changed_once_per_iteration(n):
     variable = tf.Variable(0.0, dtype=tf.float64)
     _loop_that_calls(lambda: variable.assign_add(2.0), n)()
     assert variable.numpy() == 2.0 * n
@@ -360,13 +364,13 @@ def test_a_seeded_op_gives_the_same_numbers_on_every_call():
         tf.random.set_seed(5)
         with tensor_array_grad.graph_pass(enabled):
             call = _loop_that_calls(lambda: tf.random.uniform([2], seed=3, dtype=tf.float64))
-            return [call(), call()]  # one run too many in the first would shift the second
+            return [call(), call()]  # if the first runs the op too often, the second differs
 
-    # Steps run side by side, so a sum may take the numbers of a call in another order.
+    # Iterations run in parallel, so a sum may take the numbers of a call in another order.
     np.testing.assert_allclose(two_calls(True), two_calls(False), rtol=1e-14)
 
 
-def test_what_follows_the_loop_sees_all_that_its_steps_did(counted):
+def test_ops_after_a_loop_see_all_side_effects_of_its_iterations(counted):
     variable = tf.Variable(0.0, dtype=tf.float64)
 
     @tf.function
@@ -385,11 +389,11 @@ def test_what_follows_the_loop_sees_all_that_its_steps_did(counted):
 
 
 @pytest.mark.parametrize("reader", ["nobody", "what is folded"])
-def test_a_variable_that_comes_late_and_gives_no_node_work_does_not_stop_the_loop(counted, reader):
+def test_a_variable_that_arrives_last_and_starts_no_node_does_not_stop_the_loop(counted, reader):
     read = (
         (lambda _: 0.0) if reader == "nobody" else (lambda late: tf.cast(tf.size(late), late.dtype))
     )
-    steps = 40  # more than parallel_iterations: they wait for the first step to be done
+    steps = 40  # more than parallel_iterations, so the later ones wait until the first one is done
 
     @tf.function
     def function(x):
@@ -415,7 +419,7 @@ def _come_late(x):
 
 
 @pytest.mark.parametrize("program", [loops.read_loop, loops.reads_past_the_end_in_a_branch])
-def test_an_error_of_a_step_is_the_same_error(program):
+def test_an_error_in_an_iteration_is_the_same_with_and_without_the_pass(program):
     def message(enabled):
         with (
             tensor_array_grad.graph_pass(enabled),
@@ -424,7 +428,7 @@ def test_an_error_of_a_step_is_the_same_error(program):
             gradient_of(lambda x: program(x, n=N + 1), enabled)
         said = raised.value.message
         assert f"Trying to access element {N} in a list with {N} elements" in said
-        # With the lines of Python, but those of this test and the function's number.
+        # Keeps the lines that quote Python, except those of this test and of the function's number.
         of_step = [line for line in said.splitlines() if not re.search("loop_pass_test|Op:", line)]
         return of_step, re.findall("{{node [^}]*}}", said)
 
@@ -476,7 +480,7 @@ def test_a_loop_over_two_devices_gives_the_same_results():
 
 
 @pytest.mark.parametrize("layer", ["SimpleRNN", "LSTM", "GRU"])
-def test_a_keras_layer_trains_alike(counted, layer):
+def test_a_keras_layer_trains_alike_with_and_without_the_pass(counted, layer):
     def weights(enabled):
         keras.utils.set_random_seed(4)
         model = keras.Sequential([getattr(keras.layers, layer)(3), keras.layers.Dense(1)])
@@ -501,7 +505,7 @@ time.sleep(600)
 
 
 def on_a_worker_without_the_library():
-    """The gradient of a loop that a function here places there; called in a child."""
+    """The gradient of a loop that a function places on a worker; called in a child process."""
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
@@ -523,8 +527,8 @@ def on_a_worker_without_the_library():
         worker.wait()
 
 
-def test_a_loop_in_another_process_gets_no_op_of_ours(ours):
-    """It may not have the library."""
+def test_a_loop_in_another_process_gets_only_stock_ops(ours):
+    """The other process may not have the library."""
     got = ours.call("tests.loop_pass_test:on_a_worker_without_the_library", timeout=180.0)
     with tensor_array_grad.graph_pass(False):
         want = tf.function(lambda x: tf.gradients(tf.reduce_sum(recurrence(x) ** 2), x)[0])(

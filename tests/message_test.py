@@ -1,4 +1,4 @@
-"""Errors say what stock's say, for those who search for the words; ours add the array's name."""
+"""Error messages contain stock's text, so that searches for it succeed, and the array's name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def _refused_write(script: Script, array: int) -> int:
     return script.write(array, 1, [1.0, 2.0])
 
 
-# Each makes one failing step in an array of three slots and returns it.
+# Each function adds a failing step to the script and returns the step's number. Its second argument
+# is an array of three slots.
 FAILURES: dict[str, Callable[[Script, int], int]] = {
     "read below": lambda s, a: s.read(a, -1),
     "read above": lambda s, a: s.read(a, 3),
@@ -44,7 +45,7 @@ def _words(message: str) -> str:
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_the_message_has_stocks_words(ours, stocks, name):
+def test_the_message_contains_stocks_text(ours, stocks, name):
     script = Script()
     step = FAILURES[name](script, script.array(3))
     messages = [script.run(runner, "eager").error(step).message for runner in (stocks, ours)]

@@ -1,7 +1,8 @@
 """The ways in which a test program is run: TF1 Session, tf.function and eager.
 
-In a Session `tf.TensorArray` is built on the V3 ops, as TF1 graphs are; in a `tf.function` it is a
-TensorList; eagerly it is a Python list, so eager tests of our kernels call raw ops.
+In a Session `tf.TensorArray` is built on the V3 ops, as in TF1 graphs; in a `tf.function` it is a
+TensorList. In eager mode it is a Python list, so eager tests of this library's kernels call raw
+ops.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ NAMES = ("session", "function", "eager")
 
 @contextlib.contextmanager
 def tf1_control_flow() -> Iterator[None]:
-    """Builds TensorArray and while_loop as TF1 did, inside."""
+    """Inside the context, TensorArray and while_loop are built with control flow v1."""
     enabled = tf.compat.v1.control_flow_v2_enabled()
     tf.compat.v1.disable_control_flow_v2()
     try:
@@ -29,7 +30,7 @@ def tf1_control_flow() -> Iterator[None]:
 
 
 class Mode:
-    """Runs functions of tensors on NumPy arrays, in one way and on one device."""
+    """Runs functions of tensors on NumPy arrays, in one mode and on one device."""
 
     def __init__(self, name: str, device: str = "/CPU:0") -> None:
         assert name in NAMES, name
@@ -40,7 +41,7 @@ class Mode:
         return f"Mode({self.name!r}, {self.device!r})"
 
     def __call__(self, program: Callable[..., Any]) -> Callable[..., Any]:
-        """`program` of tensors as a function of arrays; its tensors come back as arrays."""
+        """Returns `program`, a function of tensors, as a function from arrays to arrays."""
 
         def run(*arrays: Any) -> Any:
             values = [np.asarray(array) for array in arrays]
@@ -51,7 +52,10 @@ class Mode:
         return run
 
     def gradient(self, program: Callable[..., Any]) -> Callable[..., list[np.ndarray]]:
-        """The gradient of the sum of all that `program` returns, for each of its arguments."""
+        """Returns a function that computes the gradient of the sum of all results of `program`.
+
+        It returns one gradient per argument.
+        """
 
         def differentiate(*tensors: Any) -> list[Any]:
             if tf.executing_eagerly():
@@ -78,7 +82,7 @@ class Mode:
         with tf.Graph().as_default(), tf1_control_flow(), tf.device(self.device):
             inputs = [tf.compat.v1.placeholder(value.dtype, value.shape) for value in values]
             results = program(*inputs)
-            # As in the other modes: what has no kernel for the device runs elsewhere.
+            # As in the other modes, an op without a kernel for the device runs on another one.
             config = tf.compat.v1.ConfigProto(allow_soft_placement=True)
             with tf.compat.v1.Session(config=config) as session:
                 return session.run(results, dict(zip(inputs, values, strict=True)))
@@ -93,8 +97,8 @@ def assert_gradients_are_numeric(
 ) -> list[np.ndarray]:
     """Compares the gradient for every input with central differences, in float64.
 
-    Results are weighted with fixed random numbers, so that a gradient that lands on the wrong
-    element shows. Returns the gradients.
+    The results are weighted with fixed random numbers, so that a gradient at the wrong element is
+    an error. Returns the gradients.
     """
     values = [np.asarray(array, dtype=np.float64) for array in arrays]
 
@@ -120,13 +124,17 @@ def assert_gradients_are_numeric(
 
 
 def _each(loss: Callable[..., Any], batches: tuple[Any, ...]) -> Any:
-    """The loss of each row of the batches, in one graph: a Session for each would take minutes."""
+    """The loss for each row of the batches, in one graph: a Session per row would take minutes."""
     rows = batches[0].shape[0]
     return tf.stack([loss(*(batch[row] for batch in batches)) for row in range(rows)])
 
 
 def _moved(values: list[np.ndarray], which: int, step: float) -> list[np.ndarray]:
-    """All inputs, once for each element of `values[which]` moved up and once moved down."""
+    """Returns each input as a batch with two rows per element of `values[which]`.
+
+    Rows 2k and 2k + 1 of the batch of `values[which]` have element k moved up and down by `step`.
+    All other values are those of the inputs.
+    """
     size = values[which].size
     batches = [np.repeat(value[np.newaxis], 2 * size, axis=0) for value in values]
     flat = batches[which].reshape(2 * size, size) if size else batches[which]

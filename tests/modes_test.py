@@ -1,4 +1,4 @@
-"""The test modes themselves: a numeric check that cannot fail would prove nothing."""
+"""Tests of `tests.modes`, also that its numeric check of gradients fails on wrong gradients."""
 
 from __future__ import annotations
 

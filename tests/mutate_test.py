@@ -1,4 +1,4 @@
-"""tools/mutate.py: what it changes, and what it leaves alone. The mutants themselves take hours."""
+"""Tests of which mutants tools/mutate.py makes. The mutants are not run, which would take hours."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_each_kind_of_change_is_made_in_the_body_of_a_function():
     ]
 
 
-def test_strings_of_what_is_changed_stay():
+def test_string_literals_in_changed_code_are_kept():
     text = 'void F() {\n  if (Is(a, "b c")) G("d e");\n}\n'
     assert changes(text) == [
         (2, "negated", 'Is(a, "b c")', '!(Is(a, "b c"))'),
@@ -63,12 +63,12 @@ def test_strings_of_what_is_changed_stay():
     ]
 
 
-def test_a_mutant_is_what_stands_at_its_offset():
+def test_the_source_at_the_offset_of_a_mutant_is_the_code_before_the_change():
     for mutant in mutate.mutants_of("x.cc", SOURCE):
         assert SOURCE[mutant.offset :].startswith(mutant.before)
 
 
-def test_mutants_are_drawn_evenly_and_more_of_one_seed_are_the_former_and_others():
+def test_draws_are_even_over_files_and_a_larger_draw_of_a_seed_contains_a_smaller_one():
     few, many = (mutate.draw(["cc/lists"], count, seed=1) for count in (10, 40))
     assert set(few) < set(many)
     counts = collections.Counter(mutant.file for mutant in many)
@@ -77,7 +77,7 @@ def test_mutants_are_drawn_evenly_and_more_of_one_seed_are_the_former_and_others
     assert many == mutate.draw(["cc/lists"], 40, seed=1)
 
 
-def test_a_file_can_be_named_and_tests_are_not_changed():
+def test_mutants_can_be_drawn_from_one_file_and_never_from_tests():
     assert {m.file for m in mutate.draw(["cc/lists/node.h"], 5, seed=1)} == {"cc/lists/node.h"}
     files = {pathlib.Path(m.file).stem for m in mutate.draw(["cc/core"], 10_000, seed=1)}
     assert "array_store" in files

@@ -1,4 +1,7 @@
-"""Lists that loops fill and never read: their pushes may fail, and that error must not be lost."""
+"""Programs with lists that a loop pushes to and never reads.
+
+A push to such a list may fail, and its error must not be lost.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,11 @@ STEPS = 5
 
 
 def pushed_alone(bound: int, sizes: list[int]) -> int:
-    """How many iterations a loop with a side effect runs that only fills a list."""
+    """Runs a loop that counts its iterations in a variable and pushes to a list.
+
+    Returns:
+      The number of iterations.
+    """
     iterations = tf.Variable(0)
 
     @tf.function
@@ -23,7 +30,11 @@ def pushed_alone(bound: int, sizes: list[int]) -> int:
 
 
 def pushed_beside_a_gradient(bound: int, sizes: list[int]) -> tuple[int, list[float]]:
-    """The same beside what the gradient of the loop needs, and that gradient."""
+    """As `pushed_alone`, with a further loop variable, whose gradient is computed.
+
+    Returns:
+      The number of iterations, and the gradient.
+    """
     iterations = tf.Variable(0)
 
     @tf.function
@@ -50,7 +61,7 @@ def _list_of_pairs(bound: int) -> tf.Tensor:
 
 
 def _push(iterations: tf.Variable, sizes: tf.Tensor) -> Callable[..., tuple[tf.Tensor, tf.Tensor]]:
-    """A body that counts its runs and pushes a vector of sizes[i] to the list."""
+    """Returns a body that counts its runs and pushes a vector of sizes[i] ones to the list."""
 
     def body(i: tf.Tensor, filled: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         iterations.assign_add(1)

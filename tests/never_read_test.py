@@ -1,4 +1,4 @@
-"""Lists that a loop fills and never reads: values and errors are stock's."""
+"""Loops with lists that they push to and never read give stock's values and stock's errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def test_pushes_that_fit_give_stocks_values(ours, stocks, program):
     ],
     ids=["one_too_many", "another_shape"],
 )
-def test_a_push_that_the_list_refuses_is_stocks_error(ours, stocks, program, bound, sizes, message):
+def test_a_push_that_the_list_refuses_raises_stocks_error(
+    ours, stocks, program, bound, sizes, message
+):
     for error in both(ours, stocks, program, bound, sizes):
         assert isinstance(error, stock.Error), error
         assert error.kind == "InvalidArgumentError"

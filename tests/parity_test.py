@@ -1,4 +1,7 @@
-"""Random programs: ours, stock and the model of both agree, save for the listed differences."""
+"""Random programs give the same results with the library, on stock and in the model of each.
+
+The only exceptions are the differences that `reference.Rules` lists.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,14 @@ from tests.script import Script
 _PROGRAMS = 500
 
 
-def test_random_programs_run_alike_on_ours_on_stock_and_on_the_model(ours, stocks):
+def test_random_programs_give_the_same_results_with_the_library_on_stock_and_in_the_model(
+    ours, stocks
+):
     judge = fuzz.Judge(ours, stocks)
     fuzz.run(judge, _PROGRAMS)
     tally = judge.tally
     assert tally.programs >= _PROGRAMS
-    # Were programs mostly refused, or mostly of the differing kind, they would prove little.
+    # If most steps failed, or most programs met a listed difference, the test would prove little.
     assert tally.failures < 0.6 * tally.steps
     assert tally.alike > 0.25 * tally.programs
     assert len(tally.rules) >= 6, tally.rules

@@ -1,4 +1,4 @@
-"""The graph pass: what it rewrites, what it leaves, and that results do not depend on it."""
+"""The graph pass: what it rewrites, what it leaves as it is, and that results are the same."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_in_a_branch(x):
 
 
 def gradient_of(program, enabled=True):
-    """The gradient at a fixed point, of a function traced and first run under that switch."""
+    """The gradient of `program` at a fixed point, traced and run with the pass on or off."""
 
     @tf.function
     def gradient(x):
@@ -51,16 +51,16 @@ def gradient_of(program, enabled=True):
 
 
 def test_the_gradient_of_a_read_in_a_loop_is_rewritten_once(counted):
-    with tensor_array_grad.loops_in_one_kernel(False):  # which would need no kernel for these
+    with tensor_array_grad.loops_in_one_kernel(False):  # the interpreter calls no kernel for these
         gradient_of(read_loop)
-    assert counted[REWRITES] == 1  # one place in the graph of the loop's body
+    assert counted[REWRITES] == 1  # counted per place in the graph, not per iteration
     assert counted["kernels.TensorArrayGrad>ListAccumulate"] == N
     assert counted["kernels.TensorListSetItem"] == counted["kernels.TensorListReserve"] == 0
 
 
-def test_reads_outside_a_loop_become_a_chain(counted):
+def test_gradients_of_three_elements_read_outside_a_loop_take_two_rewrites(counted):
     gradient_of(reads_unrolled)
-    assert counted[REWRITES] == 2  # of three elements one is what the others are added to
+    assert counted[REWRITES] == 2  # two of the three elements are added to the list of the third
 
 
 @pytest.mark.parametrize("program", [reads_unrolled, read_in_a_branch])
@@ -70,8 +70,8 @@ def test_results_do_not_depend_on_the_pass(program):
     )
 
 
-def test_what_a_loop_keeps_for_its_gradient_is_one_list(counted):
-    with tensor_array_grad.loops_in_one_kernel(False):  # where no kernel is left out
+def test_lists_that_a_loop_keeps_for_its_gradient_become_one_stack(counted):
+    with tensor_array_grad.loops_in_one_kernel(False):  # the interpreter calls no kernel for these
         gradient_of(recurrence)
     assert counted[PACKED] == 11
     steps = N - 2
@@ -93,11 +93,11 @@ def nodes_run(program, enabled):
 
 
 @pytest.mark.parametrize(("program", "share"), [(read_loop, 0.75), (recurrence, 0.6)])
-def test_the_executor_runs_far_fewer_nodes(program, share):
+def test_the_executor_runs_far_fewer_nodes_with_the_pass(program, share):
     assert nodes_run(program, True) < share * nodes_run(program, False)
 
 
-def test_what_several_gradients_need_stays_apart(counted):
+def test_two_backward_loops_of_one_forward_loop_are_independent(counted):
     """Two backward loops read the lists of one forward loop, each at its own pace."""
 
     def gradients(x):
@@ -137,7 +137,7 @@ def resident_bytes():
     return pages * resource.getpagesize()
 
 
-def test_what_a_loop_keeps_is_freed_when_a_step_fails(counted):
+def test_what_a_loop_keeps_for_its_gradient_is_freed_when_an_iteration_fails(counted):
     @tf.function
     def gradient(x):
         def body(i, h):
@@ -148,7 +148,7 @@ def test_what_a_loop_keeps_is_freed_when_a_step_fails(counted):
         return tf.gradients(y, x)[0]
 
     x = tf.ones([N, 200_000], tf.float64)
-    kept = 3 * x[0].shape[0] * 8  # three steps of one intermediate; there are several
+    kept = 3 * x[0].shape[0] * 8  # bytes of three iterations of one intermediate, of several
     growth = []
     for _ in range(30):
         with pytest.raises(tf.errors.InvalidArgumentError, match="assert"):
@@ -158,14 +158,14 @@ def test_what_a_loop_keeps_is_freed_when_a_step_fails(counted):
     assert growth[-1] - growth[9] < 10 * kept
 
 
-def test_switched_off_nothing_is_rewritten(counted):
+def test_nothing_is_rewritten_when_the_pass_is_off(counted):
     with tensor_array_grad.loops_in_one_kernel(False):
         gradient_of(read_loop, enabled=False)
     assert counted[REWRITES] == 0
     assert counted["kernels.TensorListSetItem"] == N
 
 
-def test_the_context_puts_back_what_was_set_before():
+def test_the_graph_pass_context_restores_the_previous_setting():
     with tensor_array_grad.graph_pass(False):
         with tensor_array_grad.graph_pass(True):
             assert tensor_array_grad.status().graph_pass
@@ -173,7 +173,7 @@ def test_the_context_puts_back_what_was_set_before():
     assert tensor_array_grad.status().graph_pass
 
 
-def test_a_function_that_ran_already_stays_as_it_was(counted):
+def test_a_function_that_first_ran_without_the_pass_is_not_rewritten(counted):
     @tf.function
     def gradient(x):
         return tf.gradients(tf.reduce_sum(read_loop(x)), x)[0]
@@ -213,7 +213,7 @@ def _base(size=3, shape=()):
 
 
 def _run(enabled, length=3, like=False, **options):
-    # Lists come in as arguments, so that nothing is known of them before the function runs.
+    # The lists are arguments, so that nothing is known about them before the function runs.
     variant, number = tf.TensorSpec([], tf.variant), tf.TensorSpec([], tf.int32)
 
     @tf.function(input_signature=[variant, number, variant])
@@ -225,12 +225,12 @@ def _run(enabled, length=3, like=False, **options):
         return function(_base(), tf.constant(length), other)
 
 
-def test_a_sum_written_by_hand_is_rewritten_too(counted):
+def test_a_sum_of_raw_list_ops_is_rewritten(counted):
     np.testing.assert_array_equal(_run(True), [6, 5, 5])
     assert counted[REWRITES] == 1
 
 
-def test_a_sum_with_a_list_like_another_needs_no_measures(counted):
+def test_a_sum_with_a_list_shaped_like_another_computes_no_element_shape(counted):
     np.testing.assert_array_equal(_run(True, like=True), [6, 5, 5])
     assert counted[REWRITES] == counted["kernels.TensorArrayGrad>ListAccumulateLike"] == 1
     assert counted["kernels.TensorListElementShape"] == 0
@@ -265,7 +265,7 @@ def test_an_error_is_the_same_error_after_a_rewrite(counted, what):
         assert "in _add_one_element_list" in said  # the line of Python that made the op
         lines = [line for line in said.splitlines() if "File" not in line]
         sentence = next(line for line in lines if re.search("element|lists? ", line))
-        return sorted(sentence.split())  # AddN's operands have no order of their own
+        return sorted(sentence.split())  # the order of AddN's operands may differ
 
     rewritten = message(True)
     assert counted[REWRITES] == 1

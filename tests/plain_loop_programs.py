@@ -26,7 +26,7 @@ def rotated_variables(x):
     def body(i, a, b, c):
         return i + 1, b, c, a
 
-    # Not a multiple of 3 iterations, after which each variable has its first value again.
+    # After a multiple of 3 iterations, each variable would have its first value again.
     _, a, b, c = tf.while_loop(lambda i, *_: i < N - 2, body, (0, x[0], x[1], x[2]))
     return a + 2.0 * b + 3.0 * c
 

@@ -1,11 +1,12 @@
 """Random programs of V3 ops, valid ones and invalid ones.
 
-A program grows step by step beside a `reference.Model` that plays ours, so that most draws can be
-sensible: an index of the array, a value that fits. The rest are wrong on purpose, one thing at a
-time. Nothing here is specific to a library; `tests.stock` runs the result.
+A program is drawn step by step. A `reference.Model(OURS)` runs the steps drawn so far, so that most
+arguments can be drawn to be valid: an index within the array, a value whose shape fits. The other
+arguments are wrong on purpose, mostly one at a time. The programs do not depend on the library;
+`tests.stock` runs them.
 
-The choices come from Hypothesis (`programs`), which makes the smallest program of a failure but
-takes 8 ms over each, or from plain random numbers (`random_program`), which takes 1 ms.
+The choices come from Hypothesis (`programs`), which shrinks a program that fails but takes 8 ms per
+program, or from plain random numbers (`random_program`), which take 1 ms per program.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _T = TypeVar("_T")
 
 
 class Choices(abc.ABC):
-    """Where a program's choices come from."""
+    """The source of a program's choices."""
 
     @abc.abstractmethod
     def integer(self, low: int, high: int) -> int:
@@ -52,7 +53,7 @@ class Choices(abc.ABC):
         """One of `options`."""
 
     def boolean(self) -> bool:
-        """Either."""
+        """True or False."""
         return self.integer(0, 1) == 1
 
 
@@ -85,7 +86,7 @@ def programs(draw: st.DrawFn) -> Program:
 
 
 def random_program(seed: int, number: int) -> Program:
-    """Program `number` of the row that `seed` names."""
+    """Program `number` of the sequence that `seed` selects."""
     return _program(_Random(f"{seed}/{number}"))
 
 
@@ -104,7 +105,7 @@ def _program(draw: Choices, max_steps: int = 14) -> Program:
 
 
 def _rarely(draw: Choices, percent: int = 6) -> bool:
-    # Hypothesis shrinks towards 0, that is towards the sensible choice.
+    # Hypothesis shrinks towards 0, which here means towards the valid choice.
     return draw.integer(0, 99) >= 100 - percent
 
 
@@ -129,11 +130,11 @@ def _use(draw: Choices, model: Model, steps: Program, op: str) -> dict[str, Any]
     target = draw.among(made)
     array = model.arrays[target]
     if array.size > 1000 and op == "Concat":
-        op = "Size"  # billions of zeros: crash_test has them
+        op = "Size"  # Concat would return billions of zeros, which crash_test covers
     step: dict[str, Any] = {"op": op, "array": target}
     if len(made) > 1 and _rarely(draw, 3):
-        others = [k for k in made if k != target]  # stock's graph optimiser breaks equal pairs
-        step["array"] = [target, draw.among(others)]  # only the first handle counts
+        others = [k for k in made if k != target]  # stock's graph optimizer breaks equal pairs
+        step["array"] = [target, draw.among(others)]  # ops use the first handle only
     if op != "Close" and _rarely(draw, 3):
         step["flow"] = np.asarray([1.5, np.nan], np.float32)
     if op in ("Write", "Read", "Gather", "Scatter", "Split", "Concat"):
@@ -147,7 +148,10 @@ def _use(draw: Choices, model: Model, steps: Program, op: str) -> dict[str, Any]
 
 
 def _reuse(draw: Choices, model: Model, steps: Program, step: dict[str, Any]) -> None:
-    """Now and then a value that was read before, whose buffer others hold; or one nobody holds."""
+    """Sometimes replaces the value by one that was read before, whose buffer is shared.
+
+    Otherwise the value is sometimes copied, so that no other tensor shares its buffer.
+    """
     fitting = [
         k
         for k, value in model.values.items()

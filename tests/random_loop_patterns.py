@@ -1,4 +1,4 @@
-"""Random loops over arrays, lists, variables and calls: several statements that belong together."""
+"""Random groups of statements: loops over arrays and lists, calls, uses of variables, errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.random_loop_statements import Statements
 from tests.random_loop_text import Assign, Block, Lines
 from tests.random_loop_values import COMPLEX, FLOATS, SCALARS, VECTORS, Scope
 
-# Functions that programs call, each printed into the programs that do.
+# Functions that programs may call. The text of a program contains those that it calls.
 HELPERS = {
     "halved": """
 def halved(a):
@@ -35,15 +35,15 @@ def custom(a):
 
 
 class Patterns(Statements):
-    """All statements. `helpers` names the functions of HELPERS that the program calls."""
+    """Chooses from all statements. `helpers` names the functions of HELPERS that are called."""
 
     def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)  # type: ignore[arg-type]
         self.helpers: set[str] = set()
         self.tokens: dict[str, int] = {}  # name of a token -> index of its variable in `v`
-        # Stock has no gradient of tf.py_function in a loop: one tape for all of its iterations.
+        # Stock has no gradient of tf.py_function in a loop, as all iterations share one tape.
         self.py_functions = False
-        self.error: str | None = None  # the kind of error that the program shall raise
+        self.error: str | None = None  # the kind of error that is to be added to the program
         self.special = [
             (1.5, self.reads),
             (1.5, self.writes),
@@ -83,7 +83,7 @@ class Patterns(Statements):
         return f"tf.stack([{rows}])"
 
     def _into(self, scope: Scope, kind: str, value: str) -> Assign:
-        """Puts a value of that type into a variable, old or new."""
+        """Combines `value` with an existing variable of type `kind`, or assigns it to a new one."""
         name = self.name_of({n: k for n, k in scope.items() if n not in self.counters}, kind)
         if name:
             return Assign((name,), self.combined(kind, name, value))
@@ -120,7 +120,7 @@ class Patterns(Statements):
 
         loop = self.make_loop(scope, depth, first, trips=n)
         after: Block = []
-        # With V3 arrays a third reader would make the order of the gradient's sum a matter of time.
+        # With V3 arrays and a third reader, the order of the gradient's sum would depend on timing.
         if not clear and not (self.v1_loops and twice):
             self.features.add("array_stack")
             after = [self._into(scope, kind, self.reduced(kind, f"{array}.stack()"))]
@@ -165,7 +165,7 @@ class Patterns(Statements):
             self.features.add("array_concat")
             rows = f"tf.reshape({array}.concat(), [-1, 2])"
         elif how == 1:
-            # A loop that ends early leaves a dynamic array shorter: row 0 alone is there.
+            # A loop that ends early leaves a dynamic array shorter. Only row 0 is sure to exist.
             self.features.add("array_gather")
             rows = f"{array}.gather([0])"
         else:
@@ -174,7 +174,7 @@ class Patterns(Statements):
         return self._into(scope, kind, self.reduced(kind, rows))
 
     def recurs(self, scope: Scope, depth: int) -> Block:
-        """Each iteration writes what it makes of the two elements before."""
+        """Each iteration writes an element that it computes from the two before it."""
         kind, n, array = self.dtype(), self.between(2, 4), self.name("a")
         self.features |= {"array_recurrence", "array_read", "array_write"}
         made = self._array(kind, n, ", clear_after_read=False")
@@ -199,7 +199,7 @@ class Patterns(Statements):
         return [Assign((array,), made, new=True), *loop, after]
 
     def splits(self, scope: Scope, depth: int) -> Block:
-        """Elements of different lengths, read one in each iteration."""
+        """An array of elements of different lengths, of which each iteration reads one."""
         kind, array = self.dtype(), self.name("a")
         lengths = self.pick([[1, 1], [2, 0, 2], [1, 3], [4]])
         total, n = sum(lengths), len(lengths)
@@ -223,7 +223,7 @@ class Patterns(Statements):
         ]
 
     def raw_list(self, scope: Scope, depth: int) -> Block:
-        """A TensorList that each iteration pushes to, and one pop."""
+        """A TensorList that each iteration pushes to, and one pop after the loop."""
         kind, name, trips = self.dtype(), self.name("l"), self.between(1, 4)
         self.features.add("raw_list")
         empty = (
@@ -244,7 +244,7 @@ class Patterns(Statements):
             lambda i, inner: [Assign((name,), push(self.value(inner, kind)))],
             trips=trips,
         )
-        # One push before the loop, for a loop that ends early.
+        # One push before the loop, so that the pop succeeds even if the loop ends early.
         return [
             Assign((name,), empty, new=True),
             Assign((name,), push(self.value(scope, kind))),
@@ -271,7 +271,7 @@ class Patterns(Statements):
         after = self._into(scope, kind, f"tf.reduce_sum({name}) * tf.ones([2], tf.{kind})")
         return [Assign((name,), start, new=True), *loop, after]
 
-    # ---- loops of TensorFlow's own
+    # ---- TensorFlow's loop functions
 
     def scans(self, scope: Scope, depth: int) -> Block:
         self.loops_left -= 1
@@ -309,7 +309,7 @@ class Patterns(Statements):
     # ---- calls and side effects
 
     def calls(self, scope: Scope) -> Block:
-        """A function of Python, a tf.function, a custom gradient or an assertion."""
+        """A call of a Python function, a tf.function or a custom gradient, or an assertion."""
         kinds = (
             "numpy_function",
             "py_function",
@@ -344,7 +344,7 @@ class Patterns(Statements):
         return [Assign((name,), call)]
 
     def uses_a_variable(self, scope: Scope) -> Block:
-        """Assigns to, or reads, a tf.Variable; a token orders its uses."""
+        """Assigns to, or reads, a tf.Variable. A token orders its uses by control dependencies."""
         token, now = self.pick(list(self.tokens)), self.name("now")
         variable = f"v[{self.tokens[token]}]"
         self.features.add("variable")
@@ -381,7 +381,7 @@ class Patterns(Statements):
         ]
 
     def fails(self, scope: Scope) -> Block:
-        """Raises an error in the iteration in which some number has some value."""
+        """Raises an error in the first iteration in which a certain integer has a certain value."""
         kind, self.error = self.error, None
         self.features |= {"error", f"error_{kind}"}
         at = self.pick(self.names_of(scope, ("int32",)))

@@ -1,4 +1,4 @@
-"""Runs the random programs of `tests.random_loops` in this process, stock's or ours."""
+"""Runs the random programs of `tests.random_loops` in this process, with or without the library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tensorflow.python.ops import control_flow_ops, while_v2
 
 from tests.random_loops import LoopProgram, Ran, random_loop
 
-# Counters that tell whether loops ran in one kernel; all others are left out.
+# Prefix of the counters that show whether loops ran in one kernel. No others are returned.
 _COUNTED = "loops."
 
 
@@ -27,12 +27,12 @@ def run_seed(seed: int, hand_back: int | None = None, in_sequence: bool = False)
 
     Args:
       seed: The number.
-      hand_back: After how many iterations each loop is handed back to stock's ops; -1 where that
-        is the library's choice, None to leave the setting alone.
-      in_sequence: Whether no iteration of a loop begins before the one before has ended.
+      hand_back: The number of iterations after which each loop is handed back to the stock loop; -1
+        to let the library decide, None to keep the current setting.
+      in_sequence: Whether each iteration of a loop begins only after the previous one has ended.
 
     Returns:
-      What became of it.
+      Its results, or its error.
     """
     if hand_back is not None:
         from tensor_array_grad import _loader
@@ -48,7 +48,7 @@ def run_seed(seed: int, hand_back: int | None = None, in_sequence: bool = False)
 
 @contextlib.contextmanager
 def loops_in_sequence() -> Iterator[None]:
-    """All loops that are built inside have `parallel_iterations=1`, whatever their program says."""
+    """Inside the context, loops are built with `parallel_iterations=1`, whatever they ask for."""
     with contextlib.ExitStack() as stack:
         for place, name in ((while_v2, "while_loop"), (control_flow_ops, "WhileContext")):
             build = functools.partial(_with_one_iteration, getattr(place, name))
@@ -71,14 +71,14 @@ def _counters() -> dict[str, int]:
 
 
 def can_hand_back() -> bool:
-    """Whether the loaded library has the hook that `run_seed` sets; called in a child."""
+    """Whether this process, a child, has loaded a library with the setting of `run_seed`."""
     from tensor_array_grad import _loader
 
     return _loader.is_loaded() and hasattr(_loader.bind(), "set_hand_back_after")
 
 
 def run_program(program: LoopProgram) -> Ran:
-    """Builds and runs a program."""
+    """Builds and runs a program. The result contains an error if one was raised."""
     ran = Ran()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

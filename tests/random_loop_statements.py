@@ -13,23 +13,23 @@ from tests.random_loop_values import INTEGERS, SCALARS, VECTORS, Scope, Values
 MOST_LOOPS = 4
 MOST_STATEMENTS = 9
 DEEPEST = 3
-# Most iterations of a loop, by its depth.
+# The maximum number of iterations of a loop, by its depth.
 _MOST_TRIPS = (6, 4, 3)
 
-# Statements at the start of a body, given the name of the counter and the scope of the body.
+# Makes the first statements of a body from the name of the counter and the scope of the body.
 First = Callable[[str, Scope], Block]
 
 
 class Statements(Values):
-    """Chooses statements at random, those of one program.
+    """Chooses the statements of one program at random.
 
     Args:
       rng: The source of all choices.
       style: "autograph" or "while_loop".
       tf1: As for Values.
       v1_loops: As for Values.
-      loops: Most loops in the program.
-      statements: About how many statements it has at most.
+      loops: The maximum number of loops in the program.
+      statements: The approximate maximum number of statements in it.
     """
 
     def __init__(
@@ -46,19 +46,20 @@ class Statements(Values):
         self.loops_left = loops
         self.statements_left = statements
         self.counters: set[str] = set()  # names that only their loop may assign
-        # Stock has no second derivative of tf.switch_case, nor a first one in a loop of TF1.
+        # Whether tf.switch_case may occur. Stock has no second derivative of it, nor a first one in
+        # a loop of TF1.
         self.switches = True
         self.special: list[tuple[float, Callable[[Scope, int], Block]]] = []
 
     # ---- blocks
 
     def block(self, scope: Scope, depth: int, count: int) -> Block:
-        """`count` statements; adds the names that they make to `scope`.
+        """Makes `count` statements, or fewer if the program may not have as many.
 
         Args:
-          scope: The names in reach.
-          depth: How many loops the block lies in.
-          count: How many statements.
+          scope: The names in scope; those that the statements define are added.
+          depth: The number of loops around the block.
+          count: The number of statements.
         """
         statements: Block = []
         for _ in range(count):
@@ -95,7 +96,7 @@ class Statements(Values):
         return Assign((name,), self.vector(scope, scope[name]))
 
     def swapped(self, scope: Scope, depth: int) -> Block:
-        """Two or three names of one type take each other's values."""
+        """Swaps the values of two names of one type, or rotates those of three."""
         kinds = [kind for kind in VECTORS if len(self.names_of(scope, (kind,))) > 1]
         if not kinds:
             return self.assignment(scope, depth)
@@ -110,7 +111,7 @@ class Statements(Values):
         return [self.branch_on(self.boolean(scope), scope, depth)]
 
     def branch_on(self, test: str, scope: Scope, depth: int, yes: Block | None = None) -> Branch:
-        """`tf.cond`; `yes` replaces the first block."""
+        """A `tf.cond` on `test`. Its first block is `yes` if given; other blocks are random."""
         self.features.add("cond_in_loop" if depth else "cond")
         blocks = []
         for given in (yes, None):
@@ -126,7 +127,7 @@ class Statements(Values):
         block = [*first, *self.block(inner, depth, self.between(0, 1))]
         if any(isinstance(statement, Branch) for statement in block):
             self.features.add("branch_in_branch")
-        # A block that assigns nothing from outside would be no branch.
+        # Each block assigns to a name from outside of it, so that the branch has a result.
         return [*block, self.assign_a_vector(scope)]
 
     def switch(self, scope: Scope, depth: int) -> Block:
@@ -136,12 +137,12 @@ class Statements(Values):
             self.features.add("switch_in_loop" if depth else "switch_case")
         count = self.between(2, 3)
         blocks = [self._short_block(scope, depth) for _ in range(count)]
-        # Out of range is the last branch.
+        # An index that is out of range selects the last branch.
         index = self.integer(scope, "int32", count + 1)
         return [Branch(f"tf.convert_to_tensor({index})", blocks, self.number(), switch=True)]
 
     def a_branch_with_a_loop(self, scope: Scope, depth: int) -> Block:
-        """A loop in a branch that is taken, or that is not."""
+        """A loop in a branch that is always taken, or never."""
         taken = self.chance(0.5)
         self.features.add("loop_in_taken_branch" if taken else "loop_in_untaken_branch")
         test = f"(tf.reduce_sum(x * x) {'>' if taken else '<'} 0.0)"
@@ -167,11 +168,11 @@ class Statements(Values):
         """A loop.
 
         Args:
-          scope: The names in reach before the loop.
-          depth: How many loops it lies in.
+          scope: The names in scope before the loop.
+          depth: The number of loops around it.
           first: Makes the first statements of the body.
-          trips: Count from 0 to this number; None for a random counter.
-          arrays: Whether the body may hold more than plain statements.
+          trips: The counter runs from 0 up to this number; None for a random counter.
+          arrays: Whether the body may contain loops, and the statements of `special`.
           shapes: Shapes for shape_invariants of names that are not in `scope`.
         """
         self.loops_left -= 1
@@ -237,7 +238,11 @@ class Statements(Values):
         return f"{value} % {most + 1}"
 
     def _ended_early(self, loop: Loop, inner: Scope, scope: Scope, trips: int | None) -> Block:
-        """Statements before a loop that may now end before its counter does."""
+        """Sometimes lets `loop` end before its counter does.
+
+        Returns:
+          The statements that this needs before the loop.
+        """
         how = self.between(0, 9)
         floats = self.names_of(scope, ("float64", "float32"))
         if how == 0 and floats:
@@ -260,7 +265,7 @@ class Statements(Values):
         elif how == 2 and self.style == "while_loop":
             self.features.add("only_maximum_iterations")
             loop.test = f"tf.less({loop.counter}, 100)"
-            # An array has room for `trips` elements, and its reader expects one.
+            # An array has room for `trips` elements, and what reads it needs at least one.
             count = self.between(0, 3) if trips is None else self.between(1, max(trips, 1))
             loop.options["maximum_iterations"] = str(count if trips != 0 else 0)
         return []
@@ -281,7 +286,7 @@ class Statements(Values):
             self._return_a_capture(loop, scope, names[0])
 
     def _return_a_capture(self, loop: Loop, scope: Scope, name: str) -> None:
-        """The body returns for one loop variable a value that it captured."""
+        """Sometimes lets the body return a value that it captures for the loop variable `name`."""
         others = [n for n in self.names_of(scope, (scope[name],)) if n != name]
         if not others or name in self.counters or not self.chance(0.5):
             return
@@ -293,7 +298,7 @@ class Statements(Values):
     # ---- the start and the end of a program
 
     def beginning(self, scope: Scope) -> Block:
-        """A few variables of random types; fills `scope`."""
+        """Makes a few variables of random types, and adds them to `scope`."""
         block: Block = []
 
         def add(kind: str, value: str) -> None:

@@ -62,11 +62,11 @@ class Loop:
       start: Its first value.
       test: The condition.
       step: What is added to the counter after each iteration.
-      number: Makes names unique, and the order of the loop variables.
+      number: Makes names unique, and determines the order of the loop variables.
       range: Arguments of tf.range, for `for` in autograph text; None for `while`.
       options: Keyword arguments of tf.while_loop.
-      passed: Names that are loop variables although the body leaves them alone.
-      shapes: Shape of each name, where shape_invariants are asked for.
+      passed: Names that are loop variables although the body need not assign to them.
+      shapes: The shape of each name for shape_invariants; None for a loop without them.
     """
 
     counter: str

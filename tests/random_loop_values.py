@@ -1,8 +1,8 @@
 """Random expressions for the statements of `tests.random_loops`, as Python text.
 
-A scope maps the names in reach to types. The type of a vector of shape [2] is the name of its
-dtype; "int32", "int64", "bool" and "string" are scalars. Values stay small: integers are taken
-modulo a small number, vectors pass through tanh, strings are cut.
+A scope maps names to types. The type of a vector of shape [2] is the name of its dtype; "int32",
+"int64", "bool" and "string" are scalars. Values stay small: integers are taken modulo a small
+number, vectors pass through tanh, strings are cut.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCALARS = (*INTEGERS, "bool", "string")
 
 
 class Values:
-    """Chooses expressions at random; `features` counts what was chosen.
+    """Chooses expressions at random; `features` names the constructs that were chosen.
 
     Args:
       rng: The source of all choices.
@@ -60,7 +60,7 @@ class Values:
         weights = np.array([weight for weight, _ in choices])
         return choices[int(self.rng.choice(len(choices), p=weights / weights.sum()))][1]
 
-    # ---- names in reach
+    # ---- names in scope
 
     def names_of(self, scope: Scope, types: Sequence[str]) -> list[str]:
         return [name for name, kind in scope.items() if kind in types]
@@ -100,7 +100,7 @@ class Values:
         return other if kind == dtype else f"tf.cast({other}, tf.{dtype})"
 
     def vector(self, scope: Scope, dtype: str) -> str:
-        """A smooth combination of what is in reach."""
+        """An expression of that dtype, made of names in scope."""
         a, b = self.leaf(scope, dtype), self.leaf(scope, dtype)
         choices: list[tuple[float, Callable[[], str]]] = [
             (4, lambda: self._squashed(a, b, dtype)),
@@ -127,7 +127,7 @@ class Values:
         )
 
     def _moved(self, a: str, b: str, dtype: str) -> str:
-        """Values of two vectors in another shape and back, or stretched to each other."""
+        """Two vectors that are reshaped and combined, or broadcast to each other."""
         axis = self.between(0, 1)
         real = f"tf.math.real({a})" if dtype in COMPLEX else a
         part = f"tf.split(tf.stack([{a}, {b}], 1), 2, 1)[{axis}]"
@@ -201,7 +201,7 @@ class Values:
         return f"tf.strings.substr(tf.strings.join([{s}, {tail}]), {self.between(0, 1)}, 6)"
 
     def combined(self, kind: str, a: str, b: str) -> str:
-        """`a` and `b` of one type made one value of it; `b` occurs once, `a` may occur twice."""
+        """Combines `a` and `b` of type `kind` to one value. `b` occurs once, `a` once or twice."""
         if kind in COMPLEX:
             return f"({a} + {b}) / tf.cast(1.0 + tf.abs({a}), tf.{kind})"
         if kind in VECTORS:
@@ -213,7 +213,7 @@ class Values:
         return f"tf.strings.substr(tf.strings.join([{a}, {b}]), 0, 6)"
 
     def reduced(self, kind: str, rows: str) -> str:
-        """The rows of a tensor of one type made one value of it."""
+        """Reduces the rows of a tensor of type `kind` to one value of that type."""
         if kind in VECTORS:
             return f"tf.reduce_sum({rows}, 0)"
         if kind in INTEGERS:

@@ -2,18 +2,19 @@
 
     python -m tests.random_loops --programs 2000 --seed 0
 
-Results must be equal bit by bit. Two kinds of difference are counted apart:
+All bits of the results must be equal, except for the sign of zeros in gradients. Two kinds of
+difference are accepted and counted separately:
 
-- Gradients differ in their last bits, and do so in the same way with loops left to stock's ops
-  (TENSOR_ARRAY_GRAD_LOOPS=off): TensorFlow's optimizer sums in another order what the graph pass
-  has rewritten.
-- Each element of each result is, bit by bit, what stock gives in one of a hundred runs. Stock's
-  AddN of three or more inputs begins with the first whose buffer nothing else holds, so its sums
-  depend on the order in which the executor runs nodes.
+- Gradients differ in their last bits only, and have the same bits when all loops are left to the
+  executor (TENSOR_ARRAY_GRAD_LOOPS=off). The reason is that TensorFlow's optimizer changes the
+  order of the sums that the graph pass has rewritten.
+- Each element of each result has the bits that stock gives it in one of a hundred runs. Stock's
+  AddN of three or more inputs begins with the first input whose buffer no other tensor shares, so
+  its sums depend on the order in which the executor runs nodes.
 
 A program is a pure function of its number. `--show 7` prints the text of program 7, and `--only 7`
-runs it alone. With `--hand-back` every loop that runs in one kernel is handed back to stock's ops
-after a number of iterations that depends on the program's number.
+runs it alone. With `--hand-back` every loop that runs in one kernel is handed back to the stock
+loop after a number of iterations that depends on the program's number.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from tests.random_loop_patterns import HELPERS, Patterns
 from tests.random_loop_text import Assign, Lines, autograph, functional
 from tests.random_loop_values import Scope
 
-# How the results are computed, see tests.random_loop_runs: weight, mode.
+# Weight and name of each mode in which tests.random_loop_runs computes results.
 _MODES = (
     (3, "value"),
     (2.5, "tape_inside"),
@@ -47,7 +48,8 @@ _MODES = (
     (1.7, "session_v1"),
     (1.0, "session_v2"),
 )
-_SMALL = ("second_order", "hessian_vector", "jacobian")  # graphs of these are large
+# Modes whose graphs are large, and whose programs are therefore small.
+_SMALL = ("second_order", "hessian_vector", "jacobian")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +60,8 @@ class LoopProgram:
       seed: Its number.
       mode: How its results are computed.
       style: "autograph" or "while_loop".
-      gradient: Whether gradients are asked for.
-      features: What is in it.
+      gradient: Whether gradients are computed.
+      features: Names of the constructs in it.
       text: The source: `program(x, v)` and the initial values of the variables `v`.
     """
 
@@ -76,7 +78,7 @@ class LoopProgram:
 
 @functools.cache
 def random_loop(seed: int) -> LoopProgram:
-    """The program of that number: of x, float64 [3, 2], and of variables."""
+    """The program of that number: a function of x, float64 [3, 2], and of variables."""
     rng = np.random.default_rng([seed, 0])
     weights = np.array([weight for weight, _ in _MODES])
     mode = _MODES[int(rng.choice(len(_MODES), p=weights / weights.sum()))][1]
@@ -86,7 +88,7 @@ def random_loop(seed: int) -> LoopProgram:
     made = Patterns(rng, style, tf1, mode == "session_v1", **sizes)
     made.switches = mode not in _SMALL
     made.py_functions = mode == "value"
-    # Few programs fail, and those are not differentiated twice.
+    # A few programs raise an error, but none in the modes of _SMALL.
     if mode not in _SMALL and rng.random() < 0.06:
         made.error = made.pick(["division", "range", "reshape", "assert"])
     scope: Scope = {}
@@ -143,15 +145,15 @@ def _reads_of_variables(made: Patterns) -> list[Any]:
 
 @dataclasses.dataclass
 class Ran:
-    """What became of a program.
+    """The outcome of one run of a program.
 
     Attributes:
       values: Results of the program, of each of its two calls.
       gradients: Gradients for the input and the weights.
-      effects: How often each variable was used, and its value at the end.
+      effects: The value of each variable at the end.
       error: Class and first line of the error that it raised.
-      unbuilt: The error of Python, where TensorFlow could not build the program.
-      counters: How much each counter of the library has moved.
+      unbuilt: The Python error, if TensorFlow could not build the program.
+      counters: By how much each of the library's counters of loops has risen.
     """
 
     values: list[np.ndarray] = dataclasses.field(default_factory=list)
@@ -163,7 +165,7 @@ class Ran:
 
 
 def bits(array: np.ndarray) -> np.ndarray:
-    """The bytes of `array`, with any NaN the same NaN."""
+    """The bytes of `array`, with each NaN replaced by the same NaN."""
     if array.dtype.kind in "fc" or array.dtype.name == "bfloat16":
         array = np.where(array == array, array, np.full_like(array, np.nan))
     return np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8)
@@ -179,24 +181,30 @@ def same_value(got: np.ndarray, want: np.ndarray) -> bool:
 
 
 def same_gradient(got: np.ndarray, want: np.ndarray) -> bool:
-    """As `same_value`, but zeros may differ in sign: ours adds no zero to the first addend."""
+    """As `same_value`, but zeros may differ in sign: the library adds no zero to a first addend."""
     alike = got.dtype == want.dtype and got.shape == want.shape
     return alike and bool(np.array_equal(got, want, equal_nan=True))
 
 
-# Relative size of the last bit of each dtype, and of a sum of some terms of which most cancel.
+# The relative size of the last bit of a value is _EPSILON, 2**-52 for other dtypes. That of the
+# error of a sum in which most terms cancel may be _TERMS times as large.
 _EPSILON = {"bfloat16": 2.0**-8, "float16": 2.0**-10, "float32": 2.0**-23, "complex64": 2.0**-23}
 _TERMS = 64
 
 
 _STOCK_RUNS = 100
-# The order in which AddN adds depends on which of its inputs nothing else holds by then, so on the
-# order in which stock's executor runs nodes. Two threads nearly always give one order; many do not.
+# The order in which AddN adds depends on which of its inputs have a buffer that no other tensor
+# shares at that time, and so on the order in which stock's executor runs nodes. Two threads nearly
+# always give the same order; with many threads it varies.
 _STOCK_THREADS = {"TF_NUM_INTEROP_THREADS": "32"}
 
 
 def given_by_stock(got: Ran, stock_runs: Iterable[Ran]) -> bool:
-    """Whether stock gives each element of all that `got` returned, bit by bit, in some run."""
+    """Whether each element of each result of `got` has the same bits in one of `stock_runs`.
+
+    False if a run ends in another way than `got`: with another error, dtype or shape. Runs are
+    taken from `stock_runs` only until all elements are found.
+    """
     given = [np.zeros(np.shape(result), bool) for result in _results(got)]
     for run in stock_runs:
         if not (isinstance(run, Ran) and _same_outcome(got, run)):
@@ -214,7 +222,7 @@ def _results(ran: Ran) -> list[np.ndarray]:
 
 
 def _same_outcome(got: Ran, want: Ran) -> bool:
-    """Whether both ended alike, with results of the same dtypes and shapes."""
+    """Whether both have the same error or none, and results of the same dtypes and shapes."""
     outcomes = [
         (
             ran.error,
@@ -237,7 +245,7 @@ def _same_elements(got: np.ndarray, want: np.ndarray) -> np.ndarray:
 
 
 def only_rounded(program: LoopProgram, got: Ran, want: Ran) -> bool:
-    """Whether all that differs is the last bits of gradients, in the program's coarsest dtype."""
+    """Whether only gradients differ, and only by last bits of the program's coarsest dtype."""
     features = [name.split("_")[-1] for name in program.features]
     rtol = _TERMS * max((_EPSILON.get(name, 2.0**-52) for name in features), default=0.0)
     return next(differences(got, want, gradients=False), None) is None and all(
@@ -248,7 +256,7 @@ def only_rounded(program: LoopProgram, got: Ran, want: Ran) -> bool:
 
 
 def differences(got: Any, want: Any, gradients: bool = True) -> Iterator[str]:
-    """What is different in two runs of one program."""
+    """Yields a description of each difference between two runs of one program."""
     if not hasattr(got, "values") or not hasattr(want, "values"):
         yield f"the process: stock {want}, ours {got}"
         return
@@ -297,13 +305,13 @@ class Tally:
 
         Args:
           program: The program.
-          got: Its run on ours.
+          got: Its run with the library.
           want: Its run on stock.
-          without_loops: Runs it on ours with loops left to stock's ops.
-          stock_again: Runs it on stock, as often as it is asked.
+          without_loops: Runs it with the library, with all loops left to the executor.
+          stock_again: Yields further runs on stock.
 
         Returns:
-          What is different.
+          A description of each difference that is not accepted.
         """
         found = list(differences(got, want))
         ran = isinstance(got, Ran) and isinstance(want, Ran)
@@ -348,11 +356,11 @@ class Tally:
 
 _RUN = "tests.random_loop_runs:run_seed"
 _TIMEOUT_S = 120.0
-_PROGRAMS_PER_PROCESS = 150  # TensorFlow keeps something of every function
+_PROGRAMS_PER_PROCESS = 150  # TensorFlow keeps some memory of every function
 
 
 class Pair:
-    """Two long-lived child processes, with stock's kernels and with ours."""
+    """Two long-lived child processes, one with stock's kernels and one with the library."""
 
     def __init__(self, library: str | None = "enable") -> None:
         self.stock = stock.Runner(env={"TENSOR_ARRAY_GRAD": "off"})
@@ -370,18 +378,19 @@ class Pair:
                 runner.close()
 
     def run(self, seed: int, hand_back: int | None = None) -> tuple[Any, Any]:
-        """What becomes of program `seed` on ours and on stock, which run at the same time."""
+        """Runs program `seed` with the library and on stock at the same time; returns both runs."""
         calls = ((self.ours, (seed, hand_back)), (self.stock, (seed,)))
         for runner, arguments in calls:
             runner.start_call(_RUN, *arguments)
         return tuple(runner.finish_call(_TIMEOUT_S) for runner, _ in calls)
 
     def run_stock(self, seed: int) -> Iterator[Any]:
-        """What becomes of program `seed` on stock, in orders that vary from run to run.
+        """Yields runs of program `seed` on stock, in which nodes run in different orders.
 
-        Every other run does one iteration of a loop after the other, as one kernel does. In the
-        executor later iterations have begun when AddN adds, and may have let go of a tensor that it
-        adds; AddN begins with the first one that nothing else holds.
+        Every other run executes the iterations of a loop one after the other, as the interpreter
+        does. In the other runs, later iterations may have begun when an AddN runs, and may no
+        longer hold a tensor that it adds. AddN begins with the first input whose buffer no other
+        tensor shares, so this may change the order of its sum.
         """
         if self._unsteady_stock is None:
             off = {"TENSOR_ARRAY_GRAD": "off"}
@@ -391,20 +400,20 @@ class Pair:
             yield self._unsteady_stock.call(_RUN, seed, timeout=_TIMEOUT_S)
 
     def run_without_loops(self, seed: int) -> Any:
-        """What becomes of program `seed` on ours, with every loop left to stock's ops."""
+        """Runs program `seed` with the library, with every loop left to the executor."""
         if self._without_loops is None:
             off = {"TENSOR_ARRAY_GRAD": None, "TENSOR_ARRAY_GRAD_LOOPS": "off"}
             self._without_loops = stock.Runner(self._library, env=off)
         return self._without_loops.call(_RUN, seed, timeout=_TIMEOUT_S)
 
     def refresh(self) -> None:
-        """Starts new processes, with the memory of none."""
+        """Replaces both processes by new ones, which frees their memory."""
         for runner in (self.stock, self.ours):
             runner.restart()
 
 
 def hand_back_after(seed: int) -> int:
-    """The number of iterations after which `--hand-back` ends the loops of that program."""
+    """The number of iterations after which `--hand-back` hands back the loops of that program."""
     return seed % 7
 
 
@@ -467,7 +476,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    # Of this module, not of `__main__`: results of the children are of its classes.
+    # Run the `main` of the imported module, because the children return objects of its classes, and
+    # those of `__main__` are different ones.
     from tests import random_loops
 
     random_loops.main()

@@ -1,4 +1,4 @@
-"""Random programs with loops give the same results on ours and on stock."""
+"""Random programs with loops give the same results with the library and on stock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests import random_loops, stock
 from tests.random_loops import LoopProgram, Ran, Tally, random_loop
 
-# Found in the first programs, each at least once.
+# Each of these occurs in at least one of the first programs.
 # fmt: off
 _FEATURES = [
     "while_loop", "autograph", "for_range", "depth_2", "depth_3", "inner_count_varies",
@@ -100,7 +100,7 @@ def test_a_different_result_is_a_difference(changes, found):
     assert [line.split(":")[0] for line in lines] == found
 
 
-def test_a_zero_of_another_sign_is_a_difference_in_values_alone():
+def test_a_zero_of_another_sign_is_a_difference_in_values_but_not_in_gradients():
     got, want = np.array([-0.0]), np.array([0.0])
     assert not random_loops.same_value(got, want)
     assert random_loops.same_gradient(got, want)
@@ -114,7 +114,7 @@ def _of(*gradients: list[float]) -> Ran:
     ("got", "given"),
     [
         (_of([1.0, 2.0]), True),
-        (_of([1.5, 2.0]), True),  # each element in another run
+        (_of([1.5, 2.0]), True),  # each element equals that of another run
         (_of([1.0, 2.5]), True),
         (_of([1.0, 3.0]), False),
         (_of([np.nan, 2.0]), False),
@@ -151,7 +151,7 @@ def test_stock_gives_a_value_if_it_gives_its_bits(got, given):
         Ran(values=[np.array([1.0])], unbuilt="ValueError"),
     ],
 )
-def test_stock_gives_nothing_where_it_ends_in_another_way(run):
+def test_a_stock_run_that_ends_in_another_way_gives_no_result(run):
     assert not random_loops.given_by_stock(Ran(values=[np.array([1.0])]), [run])
 
 
@@ -163,7 +163,7 @@ def test_zeros_and_strings_are_compared_with_runs_of_stock():
     assert not random_loops.given_by_stock(Ran(values=[text]), [Ran(values=[text + b"b"])])
 
 
-def test_a_result_is_no_difference_only_if_stock_gives_it():
+def test_a_result_that_differs_is_accepted_only_if_another_run_of_stock_gives_it():
     for again, found in (([1.5], []), ([2.5], ["value"])):
         tally = Tally()
         lines = tally.add(
@@ -176,7 +176,7 @@ def test_a_result_is_no_difference_only_if_stock_gives_it():
         assert tally.unsteady == (not found)
 
 
-def test_last_bits_of_gradients_may_differ_where_loops_left_to_stock_give_them():
+def test_last_bits_of_gradients_may_differ_if_loops_in_the_executor_give_the_same_bits():
     tally = Tally()
     got = _of([np.nextafter(1.0, 2)])
     assert tally.add(_program(), got, _of([1.0]), without_loops=lambda: got) == []

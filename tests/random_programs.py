@@ -1,4 +1,4 @@
-"""Random programs over tf.TensorArray that mean the same eagerly and in a tf.function."""
+"""Random programs over tf.TensorArray that give the same results eagerly and in a tf.function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Step = Callable[["_State"], None]
 
 
 class _State:
-    """What a program has so far: one array, one row vector, the input."""
+    """The values in a program: its input, one array, one row vector, and terms of its result."""
 
     def __init__(self, x: tf.Tensor) -> None:
         self.x = x
@@ -47,7 +47,7 @@ def _indices(random: np.random.Generator) -> tuple[list[int], bool]:
 
 
 def _as_index(s: _State, indices: list[int], constant: bool) -> tf.Tensor:
-    """The indices as a constant, or as something that nobody can know before the program runs."""
+    """The indices as a constant, or as a value that is not known before the program runs."""
     if constant:
         return tf.constant(indices)
     return tf.constant(indices) + tf.cast(tf.reduce_sum(s.x) * 0.0, tf.int32)

@@ -1,10 +1,11 @@
 """Random loops that index a tensor, on ours and on stock: `python -m tests.random_slices`.
 
-A program is one loop whose body reads one or two tensors of rank one to four in one to three ways,
-each a random index: integers, ranges, negative strides, ellipses and new axes, all at the step of
-the loop or not, `tf.slice`, `tf.gather` with axes and batches, `tf.gather_nd`, a lookup in a
-variable; some in branches, or in an inner loop. Its gradients are computed in one of the modes
-of `tests.slice_programs`. They must be equal in all bits, but for the sign of zeros.
+A program is one loop whose body makes one to three random reads of one or two tensors of rank one
+to four. A read is an index with integers, ranges, negative strides, ellipses and new axes, which
+may depend on the iteration; `tf.slice`; `tf.gather` with axes and batches; or `tf.gather_nd`. Some
+reads are in a branch or in an inner loop. Gradients are computed in one of the modes of
+`tests.slice_programs`, or for a variable that is read. They must be equal in all bits, except for
+the sign of zeros.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from tests import slice_programs, stock
 from tests.random_loops import same_gradient
 
 _STEPS = 5
-_SIZES = (1, 2, 3, 5)  # of a dimension; not all indices are within
+_SIZES = (1, 2, 3, 5)  # of a dimension; some indices are out of range
 _RUN = "tests.random_slices:run_seed"
 _TIMEOUT_S = 120.0
 _PROGRAMS_PER_PROCESS = 150
 
-Read = Callable[[Any, Any], Any]  # of a tensor at a step
+Read = Callable[[Any, Any], Any]  # of a tensor, in an iteration
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,11 +38,11 @@ class Program:
 
     Attributes:
       seed: Its number.
-      text: What it reads, one expression a line.
-      dtype: Of the tensors.
+      text: For each read, the number of the tensor and an expression of that tensor, `x`, and `i`.
+      dtype: The dtype of the tensors.
       mode: How the gradients are computed: one of `slice_programs.MODES`, or "variable" for
         those of a variable.
-      shapes: Of the tensors.
+      shapes: The shapes of the tensors.
       places: For each read, where it is: "body", "branch", "other", "inner".
     """
 
@@ -54,7 +55,7 @@ class Program:
 
 
 class _Draw:
-    """What is random in a program."""
+    """The random choices of a program."""
 
     def __init__(self, seed: int) -> None:
         self._rng = np.random.default_rng([seed, 7])
@@ -69,7 +70,7 @@ class _Draw:
         return tuple(self.pick(_SIZES) for _ in range(int(self._rng.integers(1, 5))))
 
     def index(self, size: int) -> str:
-        """An integer, nearly always one that is within a dimension of that size."""
+        """An integer index, nearly always one within a dimension of that size."""
         if self.chance(0.02):
             return f"i + {size}"
         return self.pick((f"i % {size}", f"-1 - i % {size}", str(size - 1), f"(i * 2) % {size}"))
@@ -102,7 +103,7 @@ class _Draw:
         return f"[[{one()}, {one()}], [{one()}, {one()}]]"
 
     def read(self, shape: tuple[int, ...]) -> str:
-        """An expression of `x`, of that shape, and `i`."""
+        """An expression of the iteration `i` and of `x`, a tensor of that shape."""
         kind = self.pick(
             ("subscript", "subscript", "slice", "gather", "gather_axis", "nd", "batch")
         )
@@ -141,7 +142,7 @@ def random_program(seed: int) -> Program:
 
 
 def _value(read: str, tensors: list[Any], i: Any) -> Any:
-    """A number that depends on all that is read."""
+    """A scalar that depends on each value that is read."""
     which, expression = read.split(": ", 1)
     found = eval(expression, {"tf": tf, "x": tensors[int(which)], "i": i})
     weights = tf.cast(tf.cos(tf.range(tf.size(found), dtype=tf.float32)), found.dtype)
@@ -161,7 +162,7 @@ def _placed(place: str, compute: Callable[[Any], Any], i: Any, dtype: str) -> An
 
 
 def loop_of(program: Program) -> Callable[[Any], Any]:
-    """The loop, as a function of all tensors in one vector."""
+    """The loop, as a function of one vector that contains all tensors."""
     sizes = [int(np.prod(shape)) for shape in program.shapes]
 
     def loop(flat: Any) -> Any:
@@ -206,7 +207,7 @@ def _of_variable(loop: Callable[[Any], Any], x: np.ndarray) -> list[np.ndarray]:
 
 
 def compare(pair: tuple[stock.Runner, stock.Runner], seeds: Iterable[int]) -> collections.Counter:
-    """Runs the programs of these numbers on ours and stock; prints each that differs.
+    """Runs the programs of these numbers with the library and on stock; prints each that differs.
 
     Returns:
       How many programs, values and errors were compared, and how many differ.

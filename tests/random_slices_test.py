@@ -7,14 +7,14 @@ from tests import random_slices
 _MODES_SEEN_BY = 100  # programs
 
 
-def test_gradients_are_stocks(ours, stocks, capfd):
+def test_gradients_of_random_loops_equal_those_of_stock(ours, stocks, capfd):
     counts = random_slices.compare((ours, stocks), range(0, 60, 5))
     assert counts["different"] == 0, capfd.readouterr().out
     assert counts["programs"] == 12
     assert counts["values"] > 12
 
 
-def test_the_programs_read_in_every_way():
+def test_the_programs_contain_every_kind_of_read_mode_and_place():
     programs = [random_slices.random_program(seed) for seed in range(_MODES_SEEN_BY)]
     text = " ".join(line for program in programs for line in program.text)
     for part in (

@@ -1,4 +1,4 @@
-"""The typed ops: the same arguments and results as `tf.raw_ops`, and one refusal more."""
+"""The typed ops have the arguments and results of those in `tf.raw_ops`, and one more check."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_arguments_are_those_of_tensorflow(op):
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_the_result_is_a_named_tuple_as_of_tensorflow(op):
+def test_the_result_is_a_named_tuple_like_that_of_tensorflow(op):
     handle, flow = tf.raw_ops.TensorArrayV3(size=2, dtype=tf.float32)
     extra = {"shape_to_prepend": [3]} if op == "TensorArrayGradWithShape" else {}
     ours = getattr(raw_ops, op)(handle=handle, flow_in=flow, source="a", **extra)
@@ -58,7 +58,7 @@ def zeros_with_prefix(prefix):
 
 
 @pytest.mark.parametrize("prefix", [[], [4], [3, 0], [1, 5]])
-def test_the_prefix_stands_before_the_forward_shape_in_each_mode(mode, prefix):
+def test_the_prefix_precedes_the_forward_shape_in_each_mode(mode, prefix):
     got = mode(zeros_with_prefix)(np.array(prefix, np.int32))
     np.testing.assert_array_equal(got, np.zeros([*prefix, 2], np.float32))
 
@@ -70,7 +70,7 @@ def test_a_prefix_that_is_no_vector_is_refused_in_each_mode(mode, prefix):
         mode(zeros_with_prefix)(np.array(prefix, np.int32))
 
 
-def test_the_name_is_that_of_the_op_in_the_graph():
+def test_the_argument_name_is_the_name_of_the_op_in_the_graph():
     with tf.Graph().as_default():
         handle, flow = tf.raw_ops.TensorArrayV3(size=1, dtype=tf.float32)
         grad, _ = raw_ops.TensorArrayGradV3(handle, flow, "s", name="mine")

@@ -1,10 +1,11 @@
-"""A slow and obvious NumPy model of the V3 array ops, as stock runs them and as ours do.
+"""A slow and obvious NumPy model of the V3 array ops, of stock's and of this library's.
 
 `Model(OURS)` and `Model(STOCK)` are the same code. Each deliberate difference is one field of
-`Rules`, and every place where a difference can show asks `_ours("field")`, which also notes that
-the program came by there: `Model.met`. A program in which nothing was met must run alike on both.
+`Rules`. Code whose result depends on a difference calls `_ours("field")`, which also records in
+`Model.met` that the program reached this code. A program for which nothing was recorded must give
+the same results on both.
 
-The model knows no TensorFlow. A program is the plain data of `tests.stock`.
+The model does not use TensorFlow. A program is plain data, as `tests.stock` describes it.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ Partial = Shape | None  # None: unknown rank; -1: unknown dimension
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
 MAX_RANK = 254
-# More slots than this at once is taken for the end of a stock process, which allocates them all.
+# Stock allocates all slots of an array. The model takes it that a stock process ends if it has to
+# allocate more than this at once.
 STOCK_SLOTS = 2**20
-# No allocator of a test machine gives more than this.
+# No allocator of a test machine provides more than this.
 HUGE_BYTES = 2**44
 
 NUMBERS = [
@@ -39,22 +41,23 @@ ZEROABLE = [*NUMBERS, "bool"]
 
 @dataclasses.dataclass(frozen=True)
 class Rules:
-    """Where ours differs from stock; a field that is set means that ours is played.
+    """Where the library differs from stock. A field that is True selects the library's behaviour.
 
     Attributes:
       limits_checked: Sizes, indices, lengths and shapes that end a stock process are errors, or
-        simply work, since storage is lazy.
+        simply work, because storage is lazy.
       empty_handle_refused: A handle tensor without elements is an error in graphs too.
       refusals_change_nothing: A call that returns an error leaves every array as it was.
-      empty_gather_compares: A gather whose result has no elements compares the shapes still.
+      empty_gather_compares: A gather whose result has no elements still compares the shapes.
       empty_shape_inferred: An empty gather or concat takes the element shape from the array, or
-        from the written elements, where its attribute does not tell it.
+        from the written elements, if its attribute is not fully defined.
       sources_by_array: Gradient arrays are found by (array, source), not by the joined name.
       prefixes_compared: Finding a gradient array that was made with another prefix is an error.
       higher_order: A gradient array has gradient arrays of its own.
-      closed_grads_renewed: A source whose gradient array was closed makes a fresh one.
+      closed_grads_renewed: A source whose gradient array was closed gets a new one.
       every_dtype: Every op takes every dtype.
-      unsplit_grads_concatenate: Concat of a gradient array that was never split joins its slots.
+      unsplit_grads_concatenate: Concat of a gradient array whose forward array was not split before
+        the gradient array was made joins all of its slots.
     """
 
     limits_checked: bool = False
@@ -89,14 +92,14 @@ class Fatal(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Returned:
-    """What a step that succeeds gives; handles are left out."""
+    """The outputs of a step that succeeds, without handles."""
 
     outputs: tuple[np.ndarray, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class Failed:
-    """What a step that fails gives; `text` is in the message, or is empty where anything goes."""
+    """The error of a step that fails. The message contains `text`, which may be empty."""
 
     kind: str
     text: str
@@ -109,7 +112,7 @@ class Dead:
 
 @dataclasses.dataclass(frozen=True)
 class Skipped:
-    """The handle that the step needs was never made, or the process is gone."""
+    """A handle or value that the step needs was never made, or the process has ended."""
 
 
 Expected = Returned | Failed | Dead | Skipped
@@ -117,7 +120,7 @@ Expected = Returned | Failed | Dead | Skipped
 
 @dataclasses.dataclass(frozen=True)
 class Slot:
-    """One element. Written without a value: zeros of `shape`, not yet made."""
+    """One element. If it is written, not cleared and has no value, it is zeros of `shape`."""
 
     shape: Shape = ()
     value: np.ndarray | None = None
@@ -169,7 +172,7 @@ def compatible(one: Partial, other: Partial) -> bool:
 
 
 def merge(one: Partial, other: Partial) -> Partial:
-    """The shapes that fit both; raises Refused when there is none."""
+    """The partial shape of all shapes that fit both; raises Refused if there are none."""
     if one is None or other is None:
         return other if one is None else one
     if len(one) != len(other):
@@ -183,7 +186,7 @@ def merge(one: Partial, other: Partial) -> Partial:
 
 
 def count_overflows(shape: Partial) -> bool:
-    """Whether the product of the known dimensions, from the left, leaves 63 bits."""
+    """Whether a product of known dimensions, multiplied from the left, exceeds 63 bits."""
     product = 1
     for dim in shape or ():
         if dim >= 0:
@@ -217,12 +220,12 @@ def dtype_label(name: str) -> str:
 
 
 class Model:
-    """Runs programs; one object is one process.
+    """Runs programs; one object models one process.
 
     Attributes:
-      met: Names of the rules whose difference the program has come by, with the step.
-      arrays: The arrays that are made, by the step whose handle it is.
-      values: The first output of each step that has one which is no handle.
+      met: The step and name of each rule on which a result has depended.
+      arrays: The arrays, by the step that returned the handle.
+      values: The first output, by step, of the steps that have an output other than a handle.
     """
 
     def __init__(self, rules: Rules):
@@ -235,11 +238,11 @@ class Model:
         self._by_name: dict[str, Array] = {}
 
     def run(self, program: list[dict[str, Any]]) -> list[Expected]:
-        """Returns one outcome a step."""
+        """Returns one outcome per step."""
         return [self.step(step) for step in program]
 
     def skip(self) -> Expected:
-        """Leaves the next step of a program out."""
+        """Leaves out the next step of a program."""
         self._step += 1
         return Skipped()
 
@@ -367,7 +370,7 @@ class Model:
             dtype=array.dtype,
             size=array.size,
             shape=None if array.shape is None else prefix + array.shape,
-            # Each of the writes that an accumulating array sums reads its gradient anew.
+            # A slot of an array that sums has several writes. The gradient of each reads the slot.
             clear=not array.sums,
             identical=array.identical,
             parent=array,
@@ -387,7 +390,7 @@ class Model:
     # Elements ------------------------------------------------------------------------------
 
     def _store(self, array: Array, index: int, value: np.ndarray) -> None:
-        """Write's checks from the fourth on, and the write; Scatter and Split use it too."""
+        """Writes one element, after the checks that Write, Scatter and Split have in common."""
         require_open(array)
         if index < 0 or (index >= array.size and not array.dynamic):
             raise Refused(
@@ -461,7 +464,7 @@ class Model:
         if len(slot.shape) > MAX_RANK or count_overflows(slot.shape):
             raise Refused("")
         if array.dtype not in ZEROABLE and math.prod(slot.shape):
-            # Stock keeps the tensor that it could not fill; the refusal undoes this in ours.
+            # Stock keeps the tensor that it could not fill; `refusals_change_nothing` undoes this.
             unfilled = np.full(slot.shape, b"", object)
             array.slots[index] = Slot(shape=slot.shape, value=unfilled, written=True)
             raise Refused("tensor_array::TensorSetZero type not supported")

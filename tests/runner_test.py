@@ -1,6 +1,6 @@
-"""`python -m tensor_array_grad ARGUMENTS`: CPython's `python ARGUMENTS`, with the library enabled.
+"""`python -m tensor_array_grad ARGUMENTS` runs `python ARGUMENTS` with the library enabled.
 
-CPython itself is the oracle: the same command without `-m tensor_array_grad`.
+The oracle is CPython: the same command without `-m tensor_array_grad`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests import child
 
 RUNNER = ("-m", "tensor_array_grad")
 
-# Prints all that a program sees of how it was started.
+# Prints everything that shows a program how it was started.
 FACTS = """
 import json, os, sys
 main = sys.modules["__main__"]
@@ -31,7 +31,7 @@ facts |= dict(own_module=main.__dict__ is globals(), names=sorted(globals()))
 print(json.dumps(facts))
 """
 
-# The file is found after chdir, and its classes are found after its end.
+# Reads its own file after chdir, and pickles an object of its own class after its end.
 ENDS = """
 import atexit, os, pickle, sys, threading, time
 class Point:
@@ -98,7 +98,7 @@ def test_a_program_sees_what_it_sees_under_python(folder, arguments):
     assert got == expected
 
 
-def test_values_that_a_script_sees(folder):
+def test_a_script_sees_its_own_arguments_path_and_file(folder):
     done = child.python(*RUNNER, "-u", "facts.py", "--epochs", "3")
     facts = json.loads(done.stdout)
     assert facts["name"] == "__main__"
@@ -106,7 +106,7 @@ def test_values_that_a_script_sees(folder):
     assert facts["orig_argv"] == ["-u", "facts.py", "--epochs", "3"]
     assert facts["path"][0] == str(folder)
     assert facts["file"] == str(folder / "facts.py")
-    assert not facts["tensorflow"]  # it costs seconds, and the script has not asked for it
+    assert not facts["tensorflow"]  # the script does not import it, which would take seconds
 
 
 @pytest.mark.parametrize("flags", [["-u"], ["-W", "error"], ["-X", "dev", "-B"]])
@@ -168,7 +168,7 @@ def test_pytest_runs_as_a_module(folder):
         assert "1 failed, 1 passed" in done.stdout
 
 
-def test_the_users_sitecustomize_is_run_too(folder):
+def test_the_users_sitecustomize_is_run(folder):
     (folder / "mine").mkdir()
     (folder / "mine" / "sitecustomize.py").write_text("import sys\nsys.mine = __file__\n")
     code = "import sys; print(sys.mine, sys.modules['sitecustomize'].__file__)"
@@ -177,7 +177,7 @@ def test_the_users_sitecustomize_is_run_too(folder):
     assert got == expected
 
 
-def test_a_sitecustomize_of_the_users_that_fails_does_not_keep_stock(folder):
+def test_the_library_is_enabled_even_if_the_users_sitecustomize_fails(folder):
     (folder / "mine").mkdir()
     (folder / "mine" / "sitecustomize.py").write_text("raise ImportError('mine')\n")
     code = "import tensorflow, sys; print('tensor_array_grad' in sys.modules)"
@@ -213,11 +213,11 @@ def test_a_flag_under_which_python_would_run_stock_is_refused(folder, arguments,
 @pytest.mark.parametrize(
     "arguments", [["facts.py", "-I"], ["-c", "pass", "-I"], ["-mfacts", "-S"], ["-", "-E"]]
 )
-def test_arguments_of_the_program_are_no_flags(folder, arguments):
+def test_arguments_of_the_program_are_not_taken_for_flags_of_python(folder, arguments):
     assert child.python(*RUNNER, *arguments).returncode == 0
 
 
-def test_switched_off_a_script_runs_on_stock_and_the_runner_says_so(folder):
+def test_with_the_variable_off_a_script_runs_on_stock_and_the_runner_prints_why(folder):
     code = "import os, sys; print(os.environ['TENSOR_ARRAY_GRAD'], sys.meta_path[0])"
     done = child.python(*RUNNER, "-c", code, TENSOR_ARRAY_GRAD="off")
     assert done.stdout.startswith("off ")
@@ -225,7 +225,7 @@ def test_switched_off_a_script_runs_on_stock_and_the_runner_says_so(folder):
     assert done.stderr == "tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=off\n"
 
 
-# With corrected gradients [11, 0, 100]; stock gives [10, 0, 100].
+# The gradient is [11, 0, 100] with corrected gradient functions; stock gives [10, 0, 100].
 TRAIN = """
 import multiprocessing, subprocess, sys
 import tensorflow as tf
@@ -267,13 +267,13 @@ def test_a_script_and_its_children_use_the_library(folder):
     ]
 
 
-def test_the_version_is_printed_with_tensorflows():
+def test_version_prints_the_versions_of_the_library_and_of_tensorflow():
     done = child.python(*RUNNER, "--version")
     version = f"tensor_array_grad {tensor_array_grad.__version__}, TensorFlow {tf.__version__}\n"
     assert (done.returncode, done.stdout) == (0, version)
 
 
-def test_help_is_printed_without_tensorflow():
+def test_help_is_printed_without_importing_tensorflow():
     done = child.python("-X", "importtime", *RUNNER, "--help")
     assert done.returncode == 0
     assert done.stdout.startswith("usage: python -m tensor_array_grad [option of python] ... [scr")
@@ -281,7 +281,7 @@ def test_help_is_printed_without_tensorflow():
     assert " tensorflow\n" not in done.stderr
 
 
-def test_alone_it_prints_usage_and_status_and_succeeds():
+def test_without_arguments_the_runner_prints_usage_and_status_and_succeeds():
     done = child.python(*RUNNER)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("usage: python -m tensor_array_grad ")
@@ -290,7 +290,9 @@ def test_alone_it_prints_usage_and_status_and_succeeds():
     assert "PROBLEM" not in done.stdout
 
 
-def test_alone_with_a_library_that_does_not_fit_it_says_so_and_fails(tmp_path: pathlib.Path):
+def test_without_arguments_a_library_that_does_not_fit_is_reported_and_fails(
+    tmp_path: pathlib.Path,
+):
     package = child.copy_package(tmp_path)
     (package / "build_info.json").unlink()
     done = child.python(*RUNNER, PYTHONPATH=str(tmp_path))

@@ -10,7 +10,7 @@ from tests import stock
 
 
 class Results:
-    """What the steps of a script gave; fails with the step's message where a value was asked."""
+    """The outcomes of a script's steps. Asking for a value of a step that failed is an error."""
 
     def __init__(self, program: stock.Program, outcomes: list[stock.Outcome]):
         self._program = program
@@ -21,7 +21,7 @@ class Results:
         return self.outputs(step)[0]
 
     def outputs(self, step: int) -> tuple[np.ndarray, ...]:
-        """All outputs of `step` but handles."""
+        """All outputs of `step`, except handles."""
         outcome = self.outcomes[step]
         assert isinstance(outcome, stock.Value), f"{self._program[step]}: {outcome}"
         return outcome.outputs
@@ -34,10 +34,10 @@ class Results:
 
 
 class Script:
-    """A program in the making.
+    """Builds a program step by step.
 
     Args:
-      dtype: Of the arrays and values, where a call does not say otherwise.
+      dtype: The dtype of arrays and values in calls that do not give one.
     """
 
     def __init__(self, dtype: str = "float32"):
@@ -45,7 +45,7 @@ class Script:
         self._dtype = dtype
 
     def run(self, runner: stock.Runner, mode: str = "eager") -> Results:
-        """Runs the script in a worker that others have used and will use."""
+        """Runs the script in the runner's worker, which other programs use before and after it."""
         return Results(self.program, runner.run(self.program, mode))
 
     def _add(self, op: str, **arguments: Any) -> int:

@@ -1,4 +1,4 @@
-"""Programs that index a tensor in a loop, and their gradients in every way to compute them."""
+"""Programs that index a tensor in a loop, and the modes in which their gradients are computed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STEPS = 6
 ROWS, WIDTH = 8, 4  # of x
 Read = Callable[[Any, Any], Any]
 
-# What is read of x, [ROWS, WIDTH], at step i: a row of WIDTH numbers.
+# What iteration i reads of x, [ROWS, WIDTH]: a row of WIDTH numbers.
 READS: dict[str, Read] = {
     "index": lambda x, i: x[i],
     "index_from_the_end": lambda x, i: x[-i - 1],
@@ -88,7 +88,7 @@ DTYPES = ("float16", "bfloat16", "float32", "float64", "complex64")
 
 
 def inputs(dtype: str) -> np.ndarray:
-    """Numbers of which no sum of several is exact."""
+    """Random numbers whose sums are not exact."""
     values = np.random.default_rng(3).normal(size=(ROWS, WIDTH)) * 0.7
     return tf.cast(values, dtype).numpy()
 
@@ -188,7 +188,7 @@ def _in_session(loop: Callable, values: np.ndarray, v2: bool) -> list[np.ndarray
 
 
 def counted(name: str, steps: int) -> dict[str, int]:
-    """What the second call of a gradient over a loop of so many steps adds to the counters."""
+    """By how much the second call of a gradient raises each counter, for a loop of that length."""
     from tensor_array_grad import _loader
 
     loop = _loop(READS[name], steps)
@@ -202,13 +202,14 @@ def counted(name: str, steps: int) -> dict[str, int]:
 
 
 def from_several_threads(name: str, steps: int, threads: int) -> tuple[list[tuple[Any, Any]], int]:
-    """Gradients that several threads take with one function, of an x each, and one after the other.
+    """Calls one gradient function from several threads at once, and for each x alone.
 
-    Each thread calls it five times. It has a persistent tape, and two losses that share a loop.
+    Each thread has an x of its own and calls the function five times. The function has a persistent
+    tape, and two losses that share a loop.
 
     Returns:
-      For each call, what it computed while others ran, and what it computed alone; and how often
-      those that ran together added rows in place.
+      For each concurrent call, its gradients and those of the same x computed alone; and how often
+      the concurrent calls added rows in place.
     """
     from tensor_array_grad import _loader
 
@@ -239,10 +240,11 @@ def from_several_threads(name: str, steps: int, threads: int) -> tuple[list[tupl
 
 
 def looked_up(ids: list[int], steps: int) -> tuple[np.ndarray, dict[str, int]]:
-    """The gradient of a table of which each step looks up these rows, from its own on.
+    """The gradient of a table of which iteration i looks up the rows `ids` + i.
 
     Returns:
-      The gradient, and what the library's counters moved by where it is enabled.
+      The gradient, and by how much its second call raised each of the library's counters; no
+      counters if the library is not loaded.
     """
     from tensor_array_grad import _loader
 

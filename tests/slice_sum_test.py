@@ -1,4 +1,4 @@
-"""Gradients of indexing in loops: the values are stock's, and the work is that of the rows read."""
+"""Gradients of indexing in loops have stock's values, and their cost is that of the rows read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests import slice_programs
 
 RUN = "tests.slice_programs:gradients_of_all"
 COUNT = "tests.slice_programs:counted"
-# Those that read a number of rows that does not depend on the size of x.
+# The programs that read a number of rows that does not depend on the size of x.
 LINEAR = [
     "index",
     "index_from_the_end",
@@ -35,7 +35,7 @@ LINEAR = [
     "through_a_function",
 ]
 
-MOST_ROWS = 3  # that a step of them reads
+MOST_ROWS = 3  # that one iteration of these programs adds to a gradient
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ MOST_ROWS = 3  # that a step of them reads
     [("float32", mode) for mode in slice_programs.MODES]
     + [(dtype, "inside") for dtype in slice_programs.DTYPES if dtype != "float32"],
 )
-def test_gradients_are_stocks(ours, stocks, dtype, mode):
+def test_gradients_equal_those_of_stock(ours, stocks, dtype, mode):
     ours.start_call(RUN, dtype, mode)
     stocks.start_call(RUN, dtype, mode)
     got, want = ours.finish_call(300), stocks.finish_call(300)
@@ -51,12 +51,12 @@ def test_gradients_are_stocks(ours, stocks, dtype, mode):
     for name, wanted in want.items():
         for one, other in zip(got[name], wanted, strict=True):
             assert one.dtype == other.dtype
-            # Zeros may differ in sign: ours adds no zero to what a slice does not touch.
+            # Zeros may differ in sign: the library adds no zeros outside of a slice.
             np.testing.assert_array_equal(one, other, err_msg=name)
 
 
 @pytest.mark.parametrize("name", LINEAR)
-def test_what_is_copied_is_one_tensor_a_loop(ours, name):
+def test_at_most_one_tensor_is_copied_per_loop(ours, name):
     steps = 200
     once, twice = (ours.call(COUNT, name, n, timeout=120) for n in (steps, 2 * steps))
     row = slice_programs.WIDTH * 4
@@ -78,7 +78,7 @@ def test_calls_from_several_threads_share_no_sum(ours, name):
             np.testing.assert_array_equal(one, other)
 
 
-def test_a_table_is_looked_up_in_linear_time(ours, stocks):
+def test_the_gradient_of_lookups_in_a_table_takes_linear_time(ours, stocks):
     run, steps = "tests.slice_programs:looked_up", 200
     got, counts = ours.call(run, [0, 3, 0], steps, timeout=120)
     want, _ = stocks.call(run, [0, 3, 0], steps, timeout=120)

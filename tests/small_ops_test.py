@@ -1,8 +1,8 @@
-"""Small ops in loops: what the interpreter computes itself has every bit that the kernels give it.
+"""Small ops in loops: the interpreter computes the same bits as the kernels.
 
-A loop's body applies many ops to the rows of its inputs, once in one kernel and once in stock's
-executor, where no small op runs. Payloads of NaN are not compared: which of two NaN an operation
-keeps is the compiler's choice.
+A loop's body applies many ops to the rows of its inputs. The loop runs once in one kernel and once
+in the executor, which uses no small op. Payloads of NaN are not compared: the compiler determines
+which of two NaN an operation keeps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROWS = 4
 DTYPES = (tf.float32, tf.float64, tf.int32, tf.int64)
 SPECIAL = (0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan, 1e-40, 3e38)
 
-# Shapes that are stretched to each other, of few and of many elements.
+# Shapes that are broadcast to each other, of few and of many elements.
 PAIRS = (
     ([3], [3]),
     ([], [3]),
@@ -55,7 +55,7 @@ BINARY = {
 
 
 def values(shape, dtype, seed):
-    """Random numbers, and the special ones among those of floating point."""
+    """Random numbers, which include the SPECIAL ones if the dtype is one of real floating point."""
     rng = np.random.default_rng(seed)
     whole = [ROWS, *shape]
     if dtype.is_complex:
@@ -84,7 +84,7 @@ def results(program, *inputs):
 
 @pytest.fixture(name="assert_same_bits")
 def fixture_assert_same_bits(counted):
-    """Asserts that a loop in one kernel and stock's executor compute the same."""
+    """Asserts that a loop in one kernel and a loop in the executor compute the same bits."""
 
     def check(program, *inputs, names=None):
         got = results(program, *inputs)
@@ -110,7 +110,7 @@ def compare(got, program, inputs, names):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("swapped", [False, True], ids=("", "swapped"))
-def test_shapes_are_stretched_to_each_other(assert_same_bits, dtype, swapped):
+def test_elementwise_ops_broadcast_shapes_to_each_other(assert_same_bits, dtype, swapped):
     pairs = [pair[::-1] if swapped else pair for pair in PAIRS]
     inputs = [values(shape, dtype, k) for k, shape in enumerate(sum(pairs, ()))]
     names = [f"{name} {a} {b}" for a, b in pairs for name in BINARY]
@@ -137,13 +137,13 @@ def test_sums_of_several_terms_are_added_in_the_order_of_the_kernel(
         factors = iter(range(2, 100))
 
         def fresh():
-            """A term that one sum reads. Of one that several read, stock's order varies."""
+            """A term that only one sum reads. Stock's order varies if several sums read a term."""
             k = next(factors)
             return (a * k, b - k, c * k)[k % 3]
 
         def a_sum(places):
-            # The sum begins with the first term whose buffer nothing else holds: not with what the
-            # loop keeps, nor with a term that is read twice.
+            # The sum begins with the first term whose buffer no other tensor shares. The buffers of
+            # a constant of the loop ("k") and of a term that is read twice ("t") are shared.
             twice = fresh()
             made = {"f": fresh, "k": lambda: kept, "t": lambda: twice}
             return tf.add_n([made[places[k % len(places)]]() for k in range(terms)])
@@ -155,7 +155,7 @@ def test_sums_of_several_terms_are_added_in_the_order_of_the_kernel(
 
 @pytest.mark.parametrize("small", [True, False])
 def test_lists_of_small_tensors_are_read_and_summed_without_kernels(counted, small):
-    """All that the tests above compare would be equal, too, if no small op were ever taken."""
+    """The tests that compare results would also pass if the interpreter never used a small op."""
     width, steps = (5 if small else 5000), 100
 
     @tf.function(autograph=False)
@@ -176,7 +176,7 @@ def test_lists_of_small_tensors_are_read_and_summed_without_kernels(counted, sma
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
-def test_values_in_another_shape(assert_same_bits, dtype):
+def test_ops_that_change_shapes_give_the_bits_of_the_kernels(assert_same_bits, dtype):
     inputs = [values([2, 1, 6], dtype, 0), values([6], dtype, 1), values([6, 4], dtype, 2)]
 
     def program(a, b, c):
@@ -205,7 +205,7 @@ def test_values_in_another_shape(assert_same_bits, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
-def test_slices_and_their_gradients(assert_same_bits, dtype):
+def test_slices_and_their_gradients_have_the_bits_of_the_kernels(assert_same_bits, dtype):
     x, index = values([5, 3], dtype, 0), np.arange(ROWS, dtype=np.int32)
     slices = (
         lambda x, i: x[i],
@@ -246,7 +246,7 @@ def test_slices_and_their_gradients(assert_same_bits, dtype):
 
 
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64], ids=lambda dtype: dtype.name)
-def test_ops_of_floats(assert_same_bits, dtype):
+def test_ops_on_floats_give_the_bits_of_the_kernels(assert_same_bits, dtype):
     inputs = [values([4, 6], dtype, 0), values([6], dtype, 1)]
 
     def program(x, bias):
@@ -300,10 +300,11 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("body", "message"), ERRORS.values(), ids=ERRORS)
-def test_errors_of_small_ops_are_the_kernels(counted, body, message):
+def test_errors_of_small_ops_are_those_of_the_kernels(counted, body, message):
     found = []
     for in_one_kernel in (True, False):
-        # Without inference of shapes, which would find some of them before the loop runs.
+        # Shape inference must not know the shapes: it would report some of the errors before the
+        # loop runs.
         function = tf.function(
             lambda n: tf.while_loop(
                 lambda i, _: i < n,
@@ -323,7 +324,7 @@ def test_errors_of_small_ops_are_the_kernels(counted, body, message):
 
 
 @pytest.mark.parametrize("op", ["Squeeze", "ExpandDims"])
-def test_variants_are_not_reshaped(op):
+def test_reshaping_a_variant_raises_the_error_of_the_kernel(op):
     def body(i, s, v):
         if op == "Squeeze":
             a_list = tf.raw_ops.Squeeze(input=v[i : i + 1], axis=[0])

@@ -57,13 +57,13 @@ def test_an_unknown_value_warns_once_and_keeps_stock():
         "import keras",
     ],
 )
-def test_whatever_imports_tensorflow_first(first):
+def test_the_library_is_enabled_whatever_imports_tensorflow_first(first):
     done = under("on", f"{first}\n{STATE}")
     assert done.stdout == "True True\n"
     assert "tensor_array_grad" not in done.stderr
 
 
-def test_asking_whether_tensorflow_is_there_does_not_use_the_watch_up():
+def test_the_library_is_enabled_even_if_find_spec_has_looked_for_tensorflow_before():
     code = "import importlib.util\nassert importlib.util.find_spec('tensorflow').loader\n"
     assert under("on", f"{code}import tensorflow\n{STATE}").stdout == "True True\n"
 

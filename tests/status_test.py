@@ -1,4 +1,4 @@
-"""What `status()` shows of living arrays, kernels, counters and problems."""
+"""What `status()` shows of existing arrays, kernels, counters and problems."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_representation_is_the_page():
     assert repr(status) == str(status)
 
 
-def test_kinds_of_devices_that_are_not_there_are_marked():
+def test_kinds_of_devices_that_the_machine_lacks_are_marked():
     kernels = tuple(Kernel("TensorArrayV3", device, (), 1) for device in ("CPU", "GPU"))
     status = dataclasses.replace(
         tensor_array_grad.status(), kernels=kernels, devices=("/physical_device:CPU:0",)
@@ -152,7 +152,7 @@ def test_a_missing_library_is_a_problem(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("field", ["problems", "missing_kernels"])
-def test_all_is_well_here(field):
+def test_this_process_has_no_problems_and_no_missing_kernels(field):
     assert getattr(tensor_array_grad.status(), field) == ()
 
 

@@ -1,4 +1,4 @@
-"""Runs programs of V3 ops in child processes, with TensorFlow's own kernels or with ours.
+"""Runs programs of V3 ops in child processes, with TensorFlow's own kernels or this library's.
 
 A program is plain data (see `tests.programs`): a list of steps, each a dict with the key "op" and
 the arguments of that op as NumPy arrays, so that it can be pickled, printed and shrunk. Three
@@ -8,8 +8,8 @@ processes take part:
        |                            | fork, a few milliseconds each
        `------- data socket ---->  worker (runs programs, may die; tests.worker)
 
-A worker that dies or hangs costs one fork, not one import. Results are streamed step by step, so
-that all that happened before a death is known.
+A worker that dies or hangs costs one fork, not one import. Results are sent step by step, so that
+the outcomes of all steps before the end of a worker are known.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _START_TIMEOUT_S = 180.0
 
 @dataclasses.dataclass(frozen=True)
 class Zeros:
-    """An input without elements whose shape NumPy cannot hold; not for Sessions."""
+    """An input without elements whose shape NumPy cannot represent; Sessions do not support it."""
 
     shape: tuple[int, ...]
 
@@ -73,7 +73,7 @@ class Error:
 
 @dataclasses.dataclass(frozen=True)
 class Died:
-    """The process ended here. `signal` is None when it left by an exit code."""
+    """The process ended here. `signal` is None if it ended with an exit code."""
 
     signal: int | None
     code: int | None = None
@@ -88,7 +88,7 @@ class Hung:
 
 @dataclasses.dataclass(frozen=True)
 class NotRun:
-    """Never tried: an earlier step ended the program, or the handle it needs was never made."""
+    """Not run: an earlier step ended the program, or the handle that it needs was never made."""
 
 
 Outcome = Value | Error | Died | Hung | NotRun
@@ -100,7 +100,12 @@ def send(sock: socket.socket, message: object) -> None:
 
 
 def receive(sock: socket.socket, timeout: float | None = None) -> Any:
-    """Returns one message; raises EOFError when the peer is gone, TimeoutError in silence."""
+    """Returns one message.
+
+    Raises:
+      EOFError: The other process has closed the socket, or has ended.
+      TimeoutError: Part of the message did not arrive in `timeout` seconds.
+    """
     size = struct.unpack("<Q", _receive_bytes(sock, 8, timeout))[0]
     return pickle.loads(_receive_bytes(sock, size, timeout))
 
@@ -128,8 +133,9 @@ class Runner:
     Args:
       library: None for TensorFlow's own kernels; "enable" to call `tensor_array_grad.enable()` in
         the nursery; else the path of an op library to load.
-      gpu: Let the children see the GPU, where TensorFlow then places what it can. Each worker
-        loads TensorFlow itself, for CUDA does not work in the fork of a process that has looked.
+      gpu: Let the children see the GPU, on which TensorFlow then places ops where it can. Each
+        worker loads TensorFlow itself, because CUDA does not work in the fork of a process that has
+        looked for GPUs.
       env: Environment variables to add to (or, with None, remove from) the child's.
       step_timeout: Seconds without a result after which a step counts as hung.
     """
@@ -150,7 +156,7 @@ class Runner:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the runner
         self._control, theirs = socket.socketpair()
         environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3")
-        if library is None:  # `on` would enable ours
+        if library is None:  # the value `on` would enable this library
             environment.pop("TENSOR_ARRAY_GRAD", None)
         if not gpu:
             environment["CUDA_VISIBLE_DEVICES"] = "-1"
@@ -206,7 +212,7 @@ class Runner:
             yield self._run_one(program, mode)
 
     def run_fresh(self, program: Program, mode: str = "eager") -> list[Outcome]:
-        """As `run`, in a process that has run nothing before and runs nothing after."""
+        """As `run`, in a process that runs nothing else."""
         self._drop_worker()
         try:
             return self._run_one(program, mode)
@@ -216,8 +222,8 @@ class Runner:
     def call(self, function: str, *args: object, timeout: float = 300.0) -> Any:
         """Calls "module:function" with `args` in a fresh process and returns its result.
 
-        Returns Died or Hung instead when the process did not live to answer, and Error when the
-        function raised.
+        Returns Died or Hung instead if the process ended before it answered or did not answer in
+        `timeout` seconds, and Error if the function raised.
         """
         self._drop_worker()
         worker = self._worker_socket()
@@ -230,8 +236,8 @@ class Runner:
             self._drop_worker()
 
     def start_call(self, function: str, *args: object) -> None:
-        """Calls "module:function" in the worker, which lives on; `finish_call` gives the result."""
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `finish_call` will see
+        """Calls "module:function" in the worker and keeps it; `finish_call` returns the result."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `finish_call` reports it
             send(self._worker_socket(), ("call", function, args))
 
     def finish_call(self, timeout: float = 300.0) -> Any:
@@ -247,7 +253,10 @@ class Runner:
         self._worker = None
 
     def submit(self, program: Program, mode: str = "eager") -> None:
-        """Sends `program` off; `collect` gives its outcomes. Some tens may be under way at once."""
+        """Sends `program` to the worker; `collect` returns its outcomes.
+
+        Some tens of programs may be submitted before the first is collected.
+        """
         self._worker_socket()
         self._pending.append((mode, program))
         self._send_to_worker(mode, program)
@@ -271,7 +280,7 @@ class Runner:
         return self.collect()
 
     def _send_to_worker(self, mode: str, program: Program) -> None:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `collect` will see
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `collect` reports it
             send(self._worker_socket(), (mode, program))
 
     def _bury(self, gone: Exception, timeout: float) -> Outcome:

@@ -1,7 +1,7 @@
-"""Runs cases of a module of programs on stock TensorFlow, in a process beside the tests.
+"""Runs cases of a module of programs on stock TensorFlow, in another process than the tests.
 
 The module has `attempt(case) -> dict[str, np.ndarray]`. As a script, `python stock_cases.py MODULE
-FOLDER CASE...` leaves one file for each case.
+FOLDER CASE...` writes one file per case.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 
 class StockCases:
-    """What stock answers for each case; the other process works while the tests do."""
+    """Stock's results for each case, which another process computes while the tests run."""
 
     def __init__(self, module: str, cases: list[str], folder: pathlib.Path) -> None:
         self._folder = folder
@@ -32,7 +32,7 @@ class StockCases:
             )
 
     def __call__(self, case: str) -> dict[str, np.ndarray]:
-        """Waits for the answer to `case`."""
+        """Returns the results of `case`; waits until they are there."""
         path = self._folder / _file_of(case)
         while not path.exists():
             ended = self._child.poll() is not None
@@ -55,7 +55,7 @@ def main(module: str, folder: str, cases: list[str]) -> None:
     for case in cases:
         part = pathlib.Path(folder) / "part.npz"
         np.savez(part, **attempt(case))
-        part.rename(part.with_name(_file_of(case)))  # whole files only
+        part.rename(part.with_name(_file_of(case)))  # no reader sees part of a file
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Every way to differentiate every program, against stock in another process and differences.
+"""Compares derivatives of programs with those of stock in another process and with differences.
 
 CI runs each program in the plainest mode, each mode on a few programs, and second derivatives of
-those that found faults. The whole product takes about ten minutes:
+programs that found faults. All programs in all modes take about ten minutes:
 `TAG_FULL_MATRIX=1 pytest tests/tf2_matrix_test.py`.
 """
 
@@ -22,7 +22,8 @@ from tf2_programs import MODES, PROGRAMS, SHAPE
 
 tensor_array_grad.enable()
 
-# Stock's first derivatives are wrong where an index occurs twice; there the differences decide.
+# Stock's first derivatives are wrong where an index occurs twice. These programs are compared with
+# differences only.
 WRONG_IN_STOCK = {
     "gather_with_repeats",
     "gather_with_repeats_in_loop",
@@ -30,7 +31,7 @@ WRONG_IN_STOCK = {
     "scatter_with_repeats_in_loop",
 }
 
-# In pfor, stock swaps two axes of what it gathers.
+# In pfor, stock swaps two axes of the rows that it gathers.
 WRONG_UNDER_PFOR = {"scatter_into_array"}
 
 IN_EVERY_MODE = ["two_term_recurrence", "gather_with_repeats_in_loop"]
@@ -52,7 +53,7 @@ CASES = _selected()
 
 @pytest.fixture(scope="module")
 def stock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockCases]:
-    """What stock answers for a case."""
+    """Stock's results for a case."""
     cases = StockCases("tf2_programs", CASES, tmp_path_factory.mktemp("stock"))
     yield cases
     cases.close()
@@ -119,7 +120,7 @@ def test_derivative_is_that_of_stock_and_of_differences(stock, case):
     program, mode = case.split("/")
     ours, theirs = tf2_programs.attempt(case), stock(case)
     if "error" in ours:
-        assert ours == theirs  # what stock refuses, we may
+        assert ours == theirs  # an error is correct only if stock raises it too
         return
     for got, want in zip(ours.values(), expected(program, mode), strict=True):
         np.testing.assert_allclose(got, want, atol=1e-6 * max(1.0, np.abs(want).max()))
@@ -133,7 +134,7 @@ def test_derivative_is_that_of_stock_and_of_differences(stock, case):
 
 @pytest.mark.parametrize("program", sorted(WRONG_IN_STOCK))
 def test_stock_is_still_wrong_where_an_index_occurs_twice(stock, program):
-    # When this fails, TensorFlow has mended its gradient functions and ours may go.
+    # If this fails, TensorFlow has corrected its gradient functions, and those here can be removed.
     theirs = stock(f"{program}/tape_inside")["0"]
     d = differences(program)
     assert np.abs(theirs - d.gradient(d.x)).max() > 1e-3

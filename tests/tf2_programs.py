@@ -10,7 +10,8 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-# A program maps [5, 3] float64 to a scalar, smoothly; a mode differentiates it at x along v.
+# A program is a smooth function from [5, 3] float64 to a scalar. A mode differentiates it at x, and
+# may do so in the direction v.
 Program = Callable[[tf.Tensor], tf.Tensor]
 Mode = Callable[[Program, tf.Tensor, tf.Tensor], list[tf.Tensor]]
 
@@ -31,7 +32,7 @@ def _mode(function: Mode) -> Mode:
 
 
 def inputs() -> tuple[tf.Tensor, tf.Tensor]:
-    """The point at which all is differentiated, and a direction."""
+    """The point at which programs are differentiated, and a direction."""
     random = np.random.default_rng(7)
     return (
         tf.constant(random.normal(size=SHAPE) * 0.6),
@@ -57,7 +58,7 @@ def _unstacked(x: tf.Tensor) -> tf.TensorArray:
 
 
 def _scalar(value: tf.Tensor) -> tf.Tensor:
-    """A sum in which each number counts differently, so that none can be swapped for another."""
+    """A sum of squares with a weight for each place, so that it changes if values are swapped."""
     flat = tf.reshape(value, [-1])
     weights = tf.sin(tf.cast(tf.range(tf.size(flat)), tf.float64) + 1.0)
     return tf.reduce_sum(weights * flat * flat)
@@ -547,7 +548,8 @@ def attempt(case: str) -> dict[str, np.ndarray]:
     """Runs `program/mode`.
 
     Returns:
-      What the mode returns, under "0", "1", ..; or the name of the error it ends in, under "error".
+      The results of the mode, under "0", "1", ..; or, if it raises, the name of the error, under
+      "error".
     """
     program, mode = case.split("/")
     try:

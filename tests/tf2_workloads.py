@@ -1,6 +1,6 @@
-"""What TF2 users run over arrays: Keras, the loop functions, and TensorFlow's own wrappers.
+"""Programs of TF2 users that work on arrays: Keras, loop functions, and TensorFlow's wrappers.
 
-Each workload returns arrays; keras_test compares those of the library with those of stock.
+Each workload returns arrays. keras_test compares those of the library with those of stock.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _layer(layer: keras.layers.Layer) -> list:
 
 
 def _keras_layers() -> None:
-    """One workload for each kind of layer, returning sequences and not, forwards and backwards."""
+    """Adds workloads for each kind of layer: returning sequences or not, backwards, unrolled."""
     for kind in ("SimpleRNN", "LSTM", "GRU"):
         for options in (
             {},
@@ -195,7 +195,7 @@ def foldl_and_foldr():
 
 # ---- wrappers -----------------------------------------------------------------------------------
 def _recurrence(x: tf.Tensor) -> tf.Tensor:
-    """A loop that reads and writes, as users write it."""
+    """A loop that reads from one array and writes to another."""
     source = tf.TensorArray(tf.float32, STEPS).unstack(x)
 
     def body(i, h, out):
@@ -203,7 +203,7 @@ def _recurrence(x: tf.Tensor) -> tf.Tensor:
         return i + 1, h, out.write(i, h)
 
     start = (0, tf.zeros_like(x[0]), tf.TensorArray(tf.float32, STEPS))
-    # XLA wants to know the number of turns.
+    # XLA needs the maximum number of iterations.
     loop = tf.while_loop(lambda i, *_: i < STEPS, body, start, maximum_iterations=STEPS)
     return loop[2].stack()
 
@@ -237,7 +237,7 @@ def recomputed():
 
 @_workload
 def not_lowered():
-    """The loop as one While node, which the runtime runs turn by turn."""
+    """The loop as one While node, which calls its condition and body once per iteration."""
     with tf.Graph().as_default() as graph:
         x = tf.constant(_np_series())
         tf.identity(tf.gradients(tf.reduce_sum(_recurrence(x) ** 2), x)[0], "gradient")
@@ -338,7 +338,8 @@ def attempt(case: str) -> dict[str, np.ndarray]:
     """Runs a workload.
 
     Returns:
-      What it returns, under "0", "1", ..; or the name of the error it ends in, under "error".
+      Its results, under "0", "1", ..; or, if it raises, the name of the error under "error", and
+      the message under "text".
     """
     try:
         return {str(i): np.asarray(value) for i, value in enumerate(WORKLOADS[case]())}

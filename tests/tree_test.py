@@ -1,6 +1,6 @@
-"""Rules of the source tree: who may depend on whom, sizes, guards, and lists that must agree.
+"""Rules of the source tree: dependencies, sizes of files, include guards, lists that must agree.
 
-Looks at the checkout that the tests lie in; everything else is tested on the installed package.
+These tests read the checkout that contains them. All other tests use the installed package.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ pytestmark = pytest.mark.skipif(
     not (ROOT / "cc").is_dir(), reason="the tests lie outside a checkout"
 )
 
-# What a folder of cc/ may include, by prefix; always its own headers too. "cc/core/counters.h",
-# log.h and mutable_tensors.h know nothing of TensorFlow or of us: any layer may count, log, and
-# ask. block_pool.h and pooled_tensor.h are memory, and know no array, list or loop.
+# The headers that a folder of cc/ may include besides its own, by prefix. cc/core/counters.h, log.h
+# and mutable_tensors.h depend neither on TensorFlow nor on other parts of this library, so that any
+# layer may use them. block_pool.h and pooled_tensor.h provide memory, and depend on no array, list
+# or loop.
 MAY_INCLUDE = {
     "core": (),
     "device": ("cc/core/element_ops.h", "cc/core/counters.h", "cc/core/pooled_tensor.h"),
@@ -30,7 +31,7 @@ MAY_INCLUDE = {
     "slices": ("cc/core/counters.h", "cc/core/pooled_tensor.h", "cc/device/functors.h"),
     "kernels": ("cc/resource/", "cc/device/", "cc/core/", "cc/lists/", "cc/loop/", "cc/slices/"),
     "ops": (),
-    # What a graph is made of, and counts of what was rewritten.
+    # Small ops use the code of lists, of slices and of sums; node_util.h reads graphs.
     "loop": (
         "cc/core/block_pool.h",
         "cc/core/counters.h",
@@ -43,7 +44,7 @@ MAY_INCLUDE = {
         "cc/slices/",
     ),
     "graph": ("cc/core/counters.h", "cc/core/log.h", "cc/core/mutable_tensors.h"),
-    # To read the counters of a library that it opened; declarations only.
+    # Declarations, through which the API reads the counters of a library that it has opened.
     "api": ("cc/bind/entry_points.h",),
     "bind": (
         "cc/core/counters.h",
@@ -55,7 +56,7 @@ MAY_INCLUDE = {
     ),
     "testing": ("cc/core/", "cc/device/", "cc/loop/", "cc/ops/"),
 }
-# TensorFlow headers that would give a lower layer what only a higher one may know.
+# Patterns of TensorFlow headers that a layer must not include, because only higher layers may.
 MUST_NOT_KNOW = {
     "core": r"op_kernel|resource_mgr|Eigen|unsupported/|cuda|graph/|client/",
     "resource": r"op_kernel\.h|Eigen|unsupported/|cuda|graph/|client/",
@@ -64,7 +65,8 @@ MUST_NOT_KNOW = {
     "ops": r"op_kernel|resource_mgr|Eigen|graph/|client/",
     "api": r"core/framework/op_kernel|resource_mgr|common_runtime",
 }
-# What a module of the package may import of the package; a demo is written as a user would.
+# The modules of the package that each of its modules may import. The demo is not listed, because it
+# is written like a program of a user.
 MAY_IMPORT = {
     "_version": set(),
     "_tf_private": set(),
@@ -113,13 +115,13 @@ def includes(path: pathlib.Path) -> list[str]:
     return re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', path.read_text(), re.MULTILINE)
 
 
-def test_there_is_a_tree_to_look_at():
+def test_sources_and_modules_are_found():
     assert len(sources()) > 10
     assert len(modules()) > 10
 
 
 @pytest.mark.parametrize("path", sources(), ids=name)
-def test_includes_go_one_way(path):
+def test_a_folder_includes_only_headers_that_it_may_include(path):
     folder = path.relative_to(ROOT / "cc").parts[0]
     allowed = (f"cc/{folder}/", *MAY_INCLUDE[folder])
     if is_test(path):
@@ -130,7 +132,7 @@ def test_includes_go_one_way(path):
 
 
 @pytest.mark.parametrize("path", [p for p in sources() if not is_test(p)], ids=name)
-def test_no_layer_includes_what_only_a_higher_one_may_know(path):
+def test_no_layer_includes_headers_that_only_higher_layers_may_include(path):
     forbidden = MUST_NOT_KNOW.get(path.relative_to(ROOT / "cc").parts[0])
     if forbidden:
         assert [header for header in includes(path) if re.search(forbidden, header)] == []
@@ -155,7 +157,7 @@ def test_our_code_is_in_our_namespace_and_spelled_for_every_release(path):
 
 
 def test_no_two_headers_define_a_type_of_one_name():
-    # Two inline destructors of one name become one when linked: whichever the linker meets first.
+    # The linker keeps one of two inline destructors with the same name: the first that it finds.
     defined = [
         (type_name, name(path))
         for path in sources()
@@ -183,7 +185,7 @@ def imports(path: pathlib.Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.glob("*.py")), ids=name)
-def test_the_package_imports_one_way(path):
+def test_a_module_imports_only_modules_that_it_may_import(path):
     ours = {i for i in imports(path) if i.split(".")[0] == "tensor_array_grad"}
     parts = {i.split(".")[1] if "." in i else "" for i in ours}
     assert parts <= MAY_IMPORT[path.stem]

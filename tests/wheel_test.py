@@ -1,6 +1,6 @@
 """The wheel, installed with pip: what its .pth file does, and that uninstalling leaves nothing.
 
-Nothing is compiled: a `cmake` that copies the library of this process stands in for the real one.
+Nothing is compiled: the build uses a `cmake` that copies the library of this process.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Environment:
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory) -> pathlib.Path:
-    """A copy of what a build reads: pip leaves traces where it builds."""
+    """A copy of the files that a build reads, because pip leaves files in the folder it builds."""
     folder = tmp_path_factory.mktemp("sources")
     for name in ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
@@ -83,7 +83,7 @@ def sources(tmp_path_factory) -> pathlib.Path:
 
 @pytest.fixture(scope="module")
 def cmake(tmp_path_factory) -> dict[str, str]:
-    """Makes a build find a `cmake` whose --install copies the library of this process."""
+    """Environment in which a build finds a `cmake` that copies the library of this process."""
     folder = tmp_path_factory.mktemp("tools")
     files = [str(file) for pattern in BUILT for file in child.PACKAGE.glob(pattern)]
     (folder / "cmake").write_text(
@@ -122,7 +122,7 @@ def test_the_wheel_holds_the_pth_file_where_an_interpreter_reads_it(wheel):
     assert "tensor_array_grad/_site/sitecustomize.py" in names
 
 
-def test_installed_the_variable_enables_and_uninstalled_nothing_is_left(wheel, tmp_path):
+def test_the_variable_enables_an_installed_wheel_and_uninstalling_leaves_nothing(wheel, tmp_path):
     environment = Environment(tmp_path / "venv")
     environment.pip("install", "-q", "--no-deps", "--ignore-installed", wheel)
     init = environment.packages / "tensor_array_grad" / "__init__.py"
@@ -151,7 +151,7 @@ def test_without_the_variable_nothing_is_imported_when_python_starts(wheel, tmp_
     assert checked(environment.python, "-c", code) == before
 
 
-def test_an_editable_install_has_the_pth_file_too(sources, cmake, tmp_path):
+def test_an_editable_install_has_the_pth_file(sources, cmake, tmp_path):
     environment = Environment(tmp_path / "venv")
     editable = ("install", "-q", "--no-deps", "--no-build-isolation", "-e", sources)
     checked(environment.python, "-m", "pip", *editable, **cmake)

@@ -35,7 +35,7 @@ def _nursery(control: socket.socket, library: str, load: str) -> None:
         try:
             command, *args = receive(control)
         except EOFError:
-            os._exit(0)  # nothing to tear down, and TensorFlow takes seconds over it
+            os._exit(0)  # nothing has to be cleaned up, and a normal exit takes TensorFlow seconds
         if command == "wait":
             send(control, os.waitpid(args[0], 0)[1])
             continue
@@ -54,7 +54,7 @@ def _load(library: str) -> None:
     import tensorflow as tf
 
     tf.get_logger().setLevel("ERROR")
-    tf.debugging.disable_traceback_filtering()  # costs more than the op that failed
+    tf.debugging.disable_traceback_filtering()  # it costs more than the op that failed
     if library == "enable":
         import tensor_array_grad
 
@@ -64,7 +64,7 @@ def _load(library: str) -> None:
 
 
 def _worker(data: socket.socket) -> None:
-    """Serves programs until the caller goes away; never returns."""
+    """Runs programs and calls until the caller closes the socket; never returns."""
     code = 0
     try:
         runs = 0
@@ -97,7 +97,7 @@ def _call(function: str, args: Sequence[object]) -> object:
 
 
 def _forget_eager_arrays() -> None:
-    """Frees what TensorFlow's own kernels keep for ever in eager mode."""
+    """Frees the arrays that stock's kernels keep for ever in eager mode."""
     from tensorflow.python.eager import context
 
     context.context().clear_kernel_cache()
@@ -125,7 +125,9 @@ def _session(program: Program) -> Iterator[list[Outcome]]:
     feeds: dict[Any, np.ndarray] = {}
 
     def feed(array: np.ndarray, dtype: str) -> Any:
-        # An op whose input was made under a control dependency takes it for met, fed or not.
+        # TensorFlow does not add a control dependency to an op if one of the op's inputs was made
+        # under the same dependency. A placeholder that is fed does not wait for it, so the
+        # placeholder is made without any.
         with graph.control_dependencies(None):
             placeholder = tf.compat.v1.placeholder(dtype, shape=None)
         feeds[placeholder] = array
@@ -188,7 +190,7 @@ _RUN = {"eager": _eager, "session": _session, "function": _function}
 def _graph_outcomes(
     program: Program, built: int, problem: Outcome | None, run: Any
 ) -> list[Outcome]:
-    """Outcomes of a graph whose first `built` steps could be built; the first failure ends it."""
+    """Outcomes of a graph whose first `built` steps could be built, up to the first failure."""
     outcomes: list[Outcome]
     try:
         outcomes = [Value(row) for row in run(built)]
@@ -210,7 +212,7 @@ def _failed_step(error: Exception) -> int | None:
 
 
 def _build_in_order(program: Program, feed: Any) -> tuple[list[Any], Outcome | None]:
-    """Builds one node `s<k>` a step, each after the one before it."""
+    """Builds one node `s<k>` per step, with a control dependency on the node before it."""
     import tensorflow as tf
 
     made: list[Any] = []
@@ -300,12 +302,12 @@ def _table(handle: Any) -> Any:
     return tf.raw_ops.HashTableV2(key_dtype=tf.int64, value_dtype=tf.int64, shared_name="a_table")
 
 
-# Handle tensors that are none, of the array of step 0 or of something else.
+# Tensors that are not the handle of an array: an empty one, and handles of other resources.
 _ODD_HANDLES = {"empty": _empty, "variable": _variable, "table": _table}
 
 
 def _copied(tensor: Any) -> Any:
-    """`tensor` in a buffer that nobody else holds, so that an op may take it over."""
+    """`tensor` in a buffer that no other tensor shares, so that an op may reuse the buffer."""
     import tensorflow as tf
 
     flat = tf.reshape(tensor, [-1])
@@ -316,8 +318,8 @@ class _Builder:
     """Turns a step into a call of `tf.raw_ops`, the same in all modes.
 
     Args:
-      made: Outputs of the steps before; None for one that failed.
-      feed: Makes a tensor of an array and a dtype name.
+      made: The outputs of each step before; None for a step that failed.
+      feed: Makes a tensor from an array and the name of a dtype.
     """
 
     def __init__(self, made: list[Any], feed: Any):
