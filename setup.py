@@ -66,7 +66,7 @@ class BuildWithCMake(build_ext):
     """Runs CMake and installs its component `python` where setuptools collects the wheel.
 
     Always from an empty folder: a CMake cache holds paths into pip's build environment, which is
-    gone when the next build starts. ccache keeps the second build fast.
+    gone when the next build starts.
     """
 
     def build_extension(self, ext: Extension) -> None:

@@ -28,7 +28,7 @@ namespace tensor_array_grad {
 // Thread-safe; a block may be freed by another thread. Works in a forked child, which loses only
 // the free blocks that were in other threads' lists. Under AddressSanitizer all blocks come from
 // the C library, so that it detects each use after free.
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef TAG_SANITIZED_ADDRESSES
 inline constexpr bool kPools = false;
 #else
 inline constexpr bool kPools = true;
