@@ -207,7 +207,7 @@ def given_by_stock(got: Ran, stock_runs: Iterable[Ran]) -> bool:
     """
     given = [np.zeros(np.shape(result), bool) for result in _results(got)]
     for run in stock_runs:
-        if not (isinstance(run, Ran) and _same_outcome(got, run)):
+        if not (isinstance(run, Ran) and _outcome(got) == _outcome(run)):
             return False
         for mask, ours, stocks in zip(given, _results(got), _results(run), strict=True):
             mask |= _same_elements(ours, stocks)
@@ -221,20 +221,10 @@ def _results(ran: Ran) -> list[np.ndarray]:
     return [*ran.values, *(gradient + 0 for gradient in ran.gradients), *ran.effects]
 
 
-def _same_outcome(got: Ran, want: Ran) -> bool:
-    """Whether both have the same error or none, and results of the same dtypes and shapes."""
-    outcomes = [
-        (
-            ran.error,
-            ran.unbuilt,
-            *[
-                [(x.dtype, x.shape) for x in kind]
-                for kind in (ran.values, ran.gradients, ran.effects)
-            ],
-        )
-        for ran in (got, want)
-    ]
-    return outcomes[0] == outcomes[1]
+def _outcome(ran: Ran) -> tuple[Any, ...]:
+    """The error or none, and the dtypes and shapes of the results of each kind."""
+    kinds = (ran.values, ran.gradients, ran.effects)
+    return ran.error, ran.unbuilt, [[(x.dtype, x.shape) for x in kind] for kind in kinds]
 
 
 def _same_elements(got: np.ndarray, want: np.ndarray) -> np.ndarray:

@@ -8,8 +8,8 @@
 #                       random programs
 #
 # PYTHON names the interpreter whose TensorFlow is used (default: python3). It needs the test
-# requirements. Takes half an hour on two cores, nearly all of it compilation. Ends with
-# "sanitizers: nothing found", or stops at the first report.
+# requirements. Takes half an hour on two cores. Ends with "sanitizers: nothing found", or stops at
+# the first report.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p "${1:-build-sanitize}"
