@@ -232,9 +232,10 @@ def test_pop_accumulators_returns_what_was_pushed(device: str, shape: tuple[int,
         raw.EmptyTensorList(element_shape=shape, max_num_elements=-1, element_dtype=tf.float32),
         raw.EmptyTensorList(element_shape=-1, max_num_elements=-1, element_dtype=tf.half),
     ]
-    both = ops.tensor_array_grad_pack_accumulators(lists=lists)
+    never_read = raw.EmptyTensorList(element_shape=-1, max_num_elements=3, element_dtype=tf.half)
+    both = ops.tensor_array_grad_pack_accumulators(lists=[*lists, never_read], kept=2)
     for row in range(3):
-        pushed = [tf.constant(x[row]), tf.constant(y[row])]
+        pushed = [tf.constant(x[row]), tf.constant(y[row]), tf.constant(y[row, 0])]
         both = ops.tensor_array_grad_push_accumulators(accumulators=both, values=pushed)
     with tf.device("/CPU:0"):  # copies the variant and its elements to the host
         _, popped = ops.tensor_array_grad_pop_accumulators(

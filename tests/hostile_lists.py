@@ -492,8 +492,9 @@ works(
 # ---- stacks of values, into which the graph pass packs lists -------------------------------------
 
 
-def _packed(*lists: tf.Tensor) -> tf.Tensor:
-    return _loader.ops().tensor_array_grad_pack_accumulators(lists=list(lists))
+def _packed(*lists: tf.Tensor, kept: int | None = None) -> tf.Tensor:
+    kept = len(lists) if kept is None else kept
+    return _loader.ops().tensor_array_grad_pack_accumulators(lists=list(lists), kept=kept)
 
 
 def _pushed(accumulators: tf.Tensor, *values: Any) -> tf.Tensor:
@@ -510,6 +511,19 @@ def _two() -> tf.Tensor:
     return _packed(empty(), empty([2], most=1))
 
 
+def _one_kept() -> tf.Tensor:
+    return _packed(empty(), empty([2], most=1), kept=1)
+
+
+def _pushed_to_one_kept() -> list[Any]:
+    accumulators, values = _popped(_pushed(_one_kept(), 1.0, [1.0, 1.0]), f32)
+    return [
+        len(values),
+        float(values[0]),
+        len(_popped(_pushed(accumulators, 2.0, [0.0, 0.0]), f32)),
+    ]
+
+
 def _an_old_version() -> list[float]:
     first = _pushed(_packed(empty()), 1.0)
     longer = _pushed(first, 2.0)
@@ -520,6 +534,8 @@ def _an_old_version() -> list[float]:
 case("packing no list", lambda: _packed(), "at least|Attr")
 case("packing a list that is not empty", lambda: _packed(empty(), reserve(3)), "list 1 has 3")
 case("packing what is no list", lambda: _packed(blank(tf.variant)), "not a list")
+case("keeping more lists than there are", lambda: _packed(empty(), kept=2), "1 lists .* but 2 are")
+case("keeping less than nothing", lambda: _packed(empty(), kept=-1), "at least|Attr")
 case("pushing to a list", lambda: _pushed(empty(), 1.0), "no accumulators")
 case("popping from a list", lambda: _popped(push(empty(), tf.constant(1.0)), f32), "no accum")
 case("pushing to nothing", lambda: _pushed(blank(tf.variant), 1.0), "no accumulators")
@@ -533,6 +549,27 @@ case(
     lambda: _pushed(_pushed(_two(), 1.0, [1.0, 1.0]), 1.0, [1.0, 1.0]),
     "full list list size: 1 max_num_elements: 1",
 )
+case(
+    "pushing to a full list that is not kept",
+    lambda: _pushed(_pushed(_one_kept(), 1.0, [1.0, 1.0]), 1.0, [1.0, 1.0]),
+    "full list list size: 1 max_num_elements: 1",
+)
+case(
+    "pushing another shape to a list that is not kept",
+    lambda: _pushed(_one_kept(), 1.0, [1.0]),
+    "incompatible shape",
+)
+case(
+    "popping from a list that is not kept",
+    lambda: _popped(_pushed(_one_kept(), 1.0, [1.0, 1.0]), f32, f32),
+    "1 accumulators, but the op has 2",
+)
+case(
+    "popping once too often from a stack that keeps nothing",
+    lambda: _popped(_popped(_pushed(_packed(empty(), kept=0), 1.0))[0]),
+    "empty list",
+)
+works("a stack that keeps one of two lists", _pushed_to_one_kept, [1, 1.0, 2])
 case("popping from empty accumulators", lambda: _popped(_two(), f32, f32), "empty list")
 case("popping too few", lambda: _popped(_two(), f32), "2 accumulators, but the op has 1")
 case("popping another dtype", lambda: _popped(_two(), f32, tf.int32), "Invalid data types")

@@ -14,11 +14,6 @@ using tensorflow::Node;
 
 namespace {
 
-bool IsRead(const Node& node) {
-  return std::any_of(node.out_edges().begin(), node.out_edges().end(),
-                     [](const Edge* edge) { return !edge->IsControlEdge(); });
-}
-
 // The only data consumer of `from`, after any Identity nodes that lead to it alone; these are added
 // to `links`. Null if there are several consumers, if `from` is not the consumer's first input, or
 // if such an Identity has a control edge to another node.
@@ -74,14 +69,14 @@ bool MatchPop(Accumulator* found) {
   Node* const exit = found->pushed.exit;
   if (exit == nullptr) return true;
   if (!WaitsForNothing(*exit)) return false;
-  if (!IsRead(*exit)) return true;
+  if (!IsRead({exit, 0})) return true;
   Node* const enter = OnlyConsumer({exit, 0}, &found->links);
   if (enter == nullptr || !enter->IsEnter() || !HasOneConsumer(*enter)) return false;
   Node* const merge = (*enter->out_edges().begin())->dst();
   if (!merge->IsMerge()) return false;
   const auto variable = LoopVariableOf(OnlyConsumer({merge, 0}, &found->links));
   if (!variable || variable->enter != enter) return false;
-  if (variable->exit != nullptr && IsRead(*variable->exit)) return false;
+  if (variable->exit != nullptr && IsRead({variable->exit, 0})) return false;
   Node* const pop = OnlyConsumer({variable->gate, 1}, &found->links);
   if (!IsOf(pop, "TensorListPopBack") || !IsRing(*variable, pop, &found->links)) return false;
   found->popped = *variable;

@@ -22,26 +22,45 @@ constexpr char kPop[] = "TensorArrayGrad>PopAccumulators";
 // The accumulators of one forward and one backward loop, and the rows in which they are packed.
 struct Pack {
   std::vector<Accumulator> all;
-  std::vector<int> column;      // for each: the index of its value in a row
-  std::vector<Source> lists;    // by column
-  std::vector<Source> values;   // by column
-  std::vector<DataType> types;  // by column
+  std::vector<int> column;     // for each: the index of its value in a row
+  std::vector<Source> lists;   // by column
+  std::vector<Source> values;  // by column
+  std::vector<DataType> kept;  // the types of the columns that are kept, which come first
 
   explicit Pack(std::vector<Accumulator> accumulators) : all(std::move(accumulators)) {
     // The variables of the first accumulator stay. If a backward variable has an Exit, nodes may
     // wait for it, so such an accumulator comes first.
     std::stable_partition(all.begin(), all.end(),
                           [](const Accumulator& one) { return one.popped.exit != nullptr; });
-    for (const Accumulator& one : all) {
-      const Source list = one.pushed.initial(), value = one.value();
-      size_t at = 0;
-      while (at < values.size() && !(values[at] == value && lists[at] == list)) ++at;
-      column.push_back(static_cast<int>(at));
-      if (at < values.size()) continue;
+    column.resize(all.size());
+    AssignColumns(/*read=*/true);
+    for (const Source& value : values) kept.push_back(value.node->output_type(value.slot));
+    AssignColumns(/*read=*/false);
+  }
+
+  bool is_kept(size_t accumulator) const {
+    return static_cast<size_t>(column[accumulator]) < kept.size();
+  }
+
+ private:
+  // For the accumulators whose popped values are read, or for the others.
+  void AssignColumns(bool read) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      const bool is_read = !all[i].never_read() && IsRead({all[i].pop, 1});
+      if (is_read == read) column[i] = ColumnOf(all[i]);
+    }
+  }
+
+  // Adds a column unless there is one for this list and value.
+  int ColumnOf(const Accumulator& one) {
+    const Source list = one.pushed.initial(), value = one.value();
+    size_t at = 0;
+    while (at < values.size() && !(values[at] == value && lists[at] == list)) ++at;
+    if (at == values.size()) {
       lists.push_back(list);
       values.push_back(value);
-      types.push_back(value.node->output_type(value.slot));
     }
+    return static_cast<int>(at);
   }
 };
 
@@ -62,7 +81,8 @@ std::vector<tensorflow::NodeDefBuilder::NodeOut> NodeOuts(const std::vector<Sour
 
 absl::StatusOr<NodeDef> PackDef(const Pack& pack, const std::string& name) {
   tensorflow::NodeDefBuilder builder(name, kPack);
-  return Finalized(builder.Input(NodeOuts(pack.lists)));
+  builder.Input(NodeOuts(pack.lists)).Attr("kept", static_cast<int64_t>(pack.kept.size()));
+  return Finalized(std::move(builder));
 }
 
 absl::StatusOr<NodeDef> PushDef(const Pack& pack) {
@@ -73,12 +93,12 @@ absl::StatusOr<NodeDef> PushDef(const Pack& pack) {
 
 absl::StatusOr<NodeDef> PopDef(const Pack& pack) {
   const Node& first = *pack.all.front().pop;
-  return Finalized(StartNode(first.name(), kPop, {InputOf(first, 0)}).Attr("T", pack.types));
+  return Finalized(StartNode(first.name(), kPop, {InputOf(first, 0)}).Attr("T", pack.kept));
 }
 
-// Adds the three ops. The loop variables of the first accumulator then hold the packed stack.
-absl::Status Insert(const Pack& pack, const NodeDef& pack_def, const NodeDef& push_def,
-                    const NodeDef& pop_def, Graph* graph) {
+// Adds the ops of the forward loop. The first accumulator's variable then holds the packed stack.
+absl::Status InsertPush(const Pack& pack, const NodeDef& pack_def, const NodeDef& push_def,
+                        Graph* graph) {
   const Accumulator& first = pack.all.front();
   auto packed = AddReplacement(pack_def, pack.lists, *pack.lists.front().node, {}, graph);
   if (!packed.ok()) return packed.status();
@@ -91,14 +111,17 @@ absl::Status Insert(const Pack& pack, const NodeDef& pack_def, const NodeDef& pu
   for (const Accumulator& one : pack.all) pushes.push_back(one.push);
   auto push = AddReplacement(push_def, inputs, *first.push, pushes, graph);
   if (!push.ok()) return push.status();
-  moved = MoveOutput(first.push, 0, {*push, 0}, graph);
-  if (!moved.ok()) return moved;
+  return MoveOutput(first.push, 0, {*push, 0}, graph);
+}
 
+// Adds the op of the backward loop.
+absl::Status InsertPop(const Pack& pack, const NodeDef& pop_def, Graph* graph) {
+  const Accumulator& first = pack.all.front();
   auto pop = AddReplacement(pop_def, {InputOf(*first.pop, 0)}, *first.pop, {}, graph);
   if (!pop.ok()) return pop.status();
-  moved = MoveOutput(first.pop, 0, {*pop, 0}, graph);
+  absl::Status moved = MoveOutput(first.pop, 0, {*pop, 0}, graph);
   for (size_t i = 0; i < pack.all.size() && moved.ok(); ++i) {
-    if (pack.all[i].never_read()) continue;
+    if (pack.all[i].never_read() || !pack.is_kept(i)) continue;
     moved = MoveOutput(pack.all[i].pop, 1, {*pop, 1 + pack.column[i]}, graph);
   }
   return moved;
@@ -107,18 +130,22 @@ absl::Status Insert(const Pack& pack, const NodeDef& pack_def, const NodeDef& pu
 absl::Status Fuse(const Pack& pack, Graph* graph, std::vector<Rewrite>* done) {
   const Accumulator& first = pack.all.front();
   // All checks come first; after them the graph changes.
-  const auto pack_def = PackDef(pack, graph->NewName(absl::StrCat(first.push->name(), "/pack")));
-  const auto push_def = PushDef(pack), pop_def = PopDef(pack);
-  for (const auto* def : {&pack_def, &push_def, &pop_def}) {
-    if (!def->ok() || !HasKernelOnDeviceOf(*first.push, **def)) return absl::OkStatus();
+  std::vector<absl::StatusOr<NodeDef>> defs{
+      PackDef(pack, graph->NewName(absl::StrCat(first.push->name(), "/pack"))), PushDef(pack)};
+  if (!first.never_read()) defs.push_back(PopDef(pack));
+  for (const auto& def : defs) {
+    if (!def.ok() || !HasKernelOnDeviceOf(*first.push, *def)) return absl::OkStatus();
   }
   for (const Accumulator& one : pack.all) done->push_back({one.push->name(), first.push->name()});
-  const absl::Status inserted = Insert(pack, *pack_def, *push_def, *pop_def, graph);
+  absl::Status inserted = InsertPush(pack, *defs[0], *defs[1], graph);
+  if (inserted.ok() && !first.never_read()) inserted = InsertPop(pack, *defs[2], graph);
   if (!inserted.ok()) return inserted;
-  Node* const shape = InputOf(*first.pop, 1).node;
   graph->RemoveNode(first.push);
-  graph->RemoveNode(first.pop);
-  RemoveIfUnused(shape, graph);
+  if (!first.never_read()) {
+    Node* const shape = InputOf(*first.pop, 1).node;
+    graph->RemoveNode(first.pop);
+    RemoveIfUnused(shape, graph);
+  }
   for (size_t i = 1; i < pack.all.size(); ++i) {
     HandOver(pack.all[i].pushed, first.pushed, graph);
     if (!pack.all[i].never_read()) HandOver(pack.all[i].popped, first.popped, graph);
@@ -138,7 +165,8 @@ absl::Status AccumulatorRule::Apply(Node* node, Graph* graph, std::vector<Rewrit
     const absl::Status fused = Fuse(Pack(std::move(all)), graph, done);
     if (!fused.ok()) return fused;
   }
-  return absl::OkStatus();
+  if (found.never_read.empty()) return absl::OkStatus();
+  return Fuse(Pack(std::move(found.never_read)), graph, done);
 }
 
 }  // namespace tensor_array_grad

@@ -22,9 +22,10 @@ namespace tensor_array_grad {
 // same tensor is pushed to several lists that begin as the same EmptyTensorList, the stack holds it
 // once.
 //
-// A list that is never read is packed with those that are read. Removing it would lose the error of
-// a list that rejects an element, for its shape or for being one too many; PushAccumulators raises
-// that error as TensorListPushBack does.
+// A list that is never read is packed too, but the stack does not keep its values. Removing it
+// would lose the error of a list that rejects an element, for its shape or for being one too many;
+// PushAccumulators raises that error as TensorListPushBack does. The same holds for a list whose
+// popped values nothing reads.
 //
 // The rule applies only if no other node reads a list between its EmptyTensorList and its last pop,
 // if all nodes are on one device that has the kernels, and if the pops have no control inputs and

@@ -103,6 +103,12 @@ absl::StatusOr<Node*> AddReplacement(NodeDef def, absl::Span<const Source> input
   return added;
 }
 
+bool IsRead(Source source) {
+  const auto& edges = source.node->out_edges();
+  return std::any_of(edges.begin(), edges.end(),
+                     [&](const Edge* edge) { return edge->src_output() == source.slot; });
+}
+
 bool IsUsed(const Node& node) {
   return std::any_of(node.out_edges().begin(), node.out_edges().end(),
                      [](const Edge* edge) { return !edge->dst()->IsSink(); });

@@ -14,9 +14,8 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
-// Sets `accumulators` to the stack of values in input 0. InvalidArgument unless it has `values`
-// lists.
-absl::Status GetAccumulators(OpKernelContext* ctx, int values, const Accumulators** accumulators) {
+// Sets `accumulators` to the stack of values in input 0.
+absl::Status GetAccumulators(OpKernelContext* ctx, const Accumulators** accumulators) {
   const Tensor& tensor = ctx->input(0);
   if (tensor.dims() != 0) {
     return InvalidList("accumulators must be a scalar but have shape ",
@@ -24,17 +23,24 @@ absl::Status GetAccumulators(OpKernelContext* ctx, int values, const Accumulator
   }
   const auto& variant = tensor.scalar<tensorflow::Variant>()();
   *accumulators = variant.get<Accumulators>();
-  if (*accumulators == nullptr) {
-    return InvalidList("Input handle holds no accumulators. Saw: '", variant.DebugString(), "'");
-  }
-  const size_t lists = (*accumulators)->specs().size();
-  if (lists == static_cast<size_t>(values)) return absl::OkStatus();
-  return InvalidList("There are ", lists, " accumulators, but the op has ", values, " values");
+  if (*accumulators != nullptr) return absl::OkStatus();
+  return InvalidList("Input handle holds no accumulators. Saw: '", variant.DebugString(), "'");
+}
+
+absl::Status CheckNumber(size_t accumulators, int values) {
+  if (accumulators == static_cast<size_t>(values)) return absl::OkStatus();
+  return InvalidList("There are ", accumulators, " accumulators, but the op has ", values,
+                     " values");
 }
 
 class PackAccumulatorsOp : public CheapListKernel {
  public:
-  using CheapListKernel::CheapListKernel;
+  explicit PackAccumulatorsOp(OpKernelConstruction* ctx) : CheapListKernel(ctx) {
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("kept", &kept_));
+    OP_REQUIRES(ctx, kept_ <= ctx->num_inputs(),
+                InvalidList("Only ", ctx->num_inputs(), " lists are packed, but ", kept_,
+                            " are to be kept"));
+  }
 
  protected:
   absl::Status Run(OpKernelContext* ctx) override {
@@ -48,8 +54,11 @@ class PackAccumulatorsOp : public CheapListKernel {
       }
       specs.push_back(list->spec());
     }
-    return OutputVariant(ctx, 0, Accumulators(std::move(specs)));
+    return OutputVariant(ctx, 0, Accumulators(std::move(specs), kept_));
   }
+
+ private:
+  int kept_;
 };
 
 class PushAccumulatorsOp : public CheapListKernel {
@@ -60,13 +69,14 @@ class PushAccumulatorsOp : public CheapListKernel {
   absl::Status Run(OpKernelContext* ctx) override {
     const int count = ctx->num_inputs() - 1;
     const Accumulators* before = nullptr;
-    TF_RETURN_IF_ERROR(GetAccumulators(ctx, count, &before));
+    TF_RETURN_IF_ERROR(GetAccumulators(ctx, &before));
+    TF_RETURN_IF_ERROR(CheckNumber(before->specs().size(), count));
     AccumulatorRow::Values row;
-    row.reserve(count);
+    row.reserve(before->kept());
     for (int i = 0; i < count; ++i) {
       const Tensor& value = ctx->input(1 + i);
       TF_RETURN_IF_ERROR(CheckPush(before->specs()[i], before->size(), value.dtype(), value));
-      row.push_back(value);
+      if (row.size() < before->kept()) row.push_back(value);
     }
     Accumulators* out;
     TF_RETURN_IF_ERROR(ForwardVariant(ctx, 0, *before, 0, &out));
@@ -83,7 +93,8 @@ class PopAccumulatorsOp : public CheapListKernel {
   absl::Status Run(OpKernelContext* ctx) override {
     const int count = ctx->num_outputs() - 1;
     const Accumulators* before = nullptr;
-    TF_RETURN_IF_ERROR(GetAccumulators(ctx, count, &before));
+    TF_RETURN_IF_ERROR(GetAccumulators(ctx, &before));
+    TF_RETURN_IF_ERROR(CheckNumber(before->kept(), count));
     for (int i = 0; i < count; ++i) {
       TF_RETURN_IF_ERROR(CheckDtypes(ctx->expected_output_dtype(1 + i), before->specs()[i].dtype));
     }

@@ -1,5 +1,6 @@
 #include "cc/lists/accumulators.h"
 
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -41,9 +42,9 @@ bool RegisterDecodeAndCopies() {
 
 [[maybe_unused]] const bool registered = RegisterDecodeAndCopies();
 
-// What Encode writes. metadata: varints {format, number of lists, size}. tensors: an empty list of
-// each spec, then the values of the rows, the last row first.
-constexpr uint64_t kFormat = 1;
+// What Encode writes. metadata: varints {format, number of lists, how many are kept, size}.
+// tensors: an empty list of each spec, then the values of the rows, the last row first.
+constexpr uint64_t kFormat = 2;
 
 // The spec of the empty list that `tensor` holds; false if it holds something else.
 bool ReadSpec(const Tensor& tensor, ListSpec* spec) {
@@ -82,12 +83,13 @@ void AccumulatorRow::Free() {
 }
 
 void Accumulators::Push(AccumulatorRow::Values row) {
-  top_ = AccumulatorRow::New(absl::MakeSpan(row), top_);
+  if (kept() > 0) top_ = AccumulatorRow::New(absl::MakeSpan(row), top_);
   ++size_;
 }
 
 AccumulatorRow::Values Accumulators::Pop() {
   AccumulatorRow* const last = top_;
+  if (last == nullptr) return --size_, AccumulatorRow::Values();
   const absl::Span<const Tensor> held = last->values();
   // First, because this may throw: nothing has changed yet.
   AccumulatorRow::Values values =
@@ -106,7 +108,7 @@ absl::Status Accumulators::Copy(const Accumulators& from, const CopyFunction& co
     rows.push_back(row);
   }
   Accumulators copied;
-  copied.specs_ = from.specs_;
+  copied.lists_ = from.lists_;
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
     AccumulatorRow::Values values;
     values.reserve((*row)->values().size());  // copies may be in progress: no value may move
@@ -116,6 +118,7 @@ absl::Status Accumulators::Copy(const Accumulators& from, const CopyFunction& co
     }
     copied.Push(std::move(values));
   }
+  copied.size_ = from.size_;  // of a stack that keeps nothing
   *to = std::move(copied);
   return absl::OkStatus();
 }
@@ -123,8 +126,8 @@ absl::Status Accumulators::Copy(const Accumulators& from, const CopyFunction& co
 void Accumulators::Encode(VariantTensorData* data) const {
   data->set_type_name(TypeName());
   std::string metadata;
-  for (const uint64_t number :
-       {kFormat, static_cast<uint64_t>(specs().size()), static_cast<uint64_t>(size())}) {
+  for (const uint64_t number : {kFormat, static_cast<uint64_t>(specs().size()),
+                                static_cast<uint64_t>(kept()), static_cast<uint64_t>(size())}) {
     tensorflow::core::PutVarint64(&metadata, number);
   }
   data->set_metadata(metadata);
@@ -142,28 +145,34 @@ bool Accumulators::Decode(const VariantTensorData& data) {
   std::string metadata;
   data.get_metadata(&metadata);
   absl::string_view rest(metadata);
-  uint64_t format, lists, size;
+  uint64_t format, lists, kept, size;
   if (!tensorflow::core::GetVarint64(&rest, &format) || format != kFormat ||
       !tensorflow::core::GetVarint64(&rest, &lists) ||
+      !tensorflow::core::GetVarint64(&rest, &kept) ||
       !tensorflow::core::GetVarint64(&rest, &size) || !rest.empty()) {
     return false;
   }
   const auto tensors = static_cast<uint64_t>(data.tensors_size());
-  if (lists > tensors || size > tensors || lists * (size + 1) != tensors) return false;
+  const uint64_t rows = kept == 0 ? 0 : size;
+  if (lists > tensors || kept > lists || size > std::numeric_limits<int32_t>::max() ||
+      lists + rows * kept != tensors) {
+    return false;
+  }
   std::vector<ListSpec> specs(lists);
   for (uint64_t i = 0; i < lists; ++i) {
     if (!ReadSpec(data.tensors(static_cast<int>(i)), &specs[i])) return false;
   }
-  Accumulators read(std::move(specs));
-  for (uint64_t row = size; row > 0; --row) {
+  Accumulators read(std::move(specs), kept);
+  for (uint64_t row = rows; row > 0; --row) {
     AccumulatorRow::Values values;
-    for (uint64_t i = 0; i < lists; ++i) {
-      const Tensor& value = data.tensors(static_cast<int>(row * lists + i));
+    for (uint64_t i = 0; i < kept; ++i) {
+      const Tensor& value = data.tensors(static_cast<int>(lists + (row - 1) * kept + i));
       if (value.dtype() != read.specs()[i].dtype) return false;
       values.push_back(value);
     }
     read.Push(std::move(values));
   }
+  read.size_ = static_cast<int64_t>(size);
   *this = std::move(read);
   return true;
 }

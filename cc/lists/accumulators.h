@@ -1,10 +1,12 @@
 #ifndef CC_LISTS_ACCUMULATORS_H_
 #define CC_LISTS_ACCUMULATORS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +64,10 @@ static_assert(sizeof(AccumulatorRow) % alignof(tensorflow::Tensor) == 0,
 // loop pushes the values of each iteration that its backward loop needs. A push makes one row for
 // all lists; there is no tree as in PersistentList.
 //
+// Only the values of the first `kept()` lists are kept. Nothing reads the values of the others, but
+// a push to them can fail as well: for the shape of the value, or if it is one too many. The caller
+// checks that (ListSpec::Takes). A stack that keeps nothing only counts its rows.
+//
 // A value type. Versions of a stack share their rows, so copying is O(1). As thread-safe as a
 // ListVariant, and also stored in a Variant without an allocation. Only the ops that push and pop
 // read it.
@@ -70,19 +76,22 @@ class Accumulators {
   static constexpr char kTypeName[] = "tensor_array_grad::Accumulators";
 
   Accumulators() : Accumulators(std::vector<ListSpec>()) {}  // variants must be so constructible
-  // Empty lists of these specs.
-  explicit Accumulators(std::vector<ListSpec> specs)
-      : specs_(std::make_shared<const std::vector<ListSpec>>(std::move(specs))) {}
+  // Empty lists of these specs, of which the first `kept` are kept; without that number, all.
+  // Requires: kept <= specs.size().
+  explicit Accumulators(std::vector<ListSpec> specs, std::optional<size_t> kept = std::nullopt) {
+    const size_t all = specs.size();
+    lists_ = std::make_shared<const Lists>(Lists{std::move(specs), kept.value_or(all)});
+  }
   Accumulators(const Accumulators& other)
-      : specs_(other.specs_), top_(other.top_), size_(other.size_) {
+      : lists_(other.lists_), top_(other.top_), size_(other.size_) {
     if (top_ != nullptr) top_->Ref();
   }
   Accumulators(Accumulators&& other) noexcept
-      : specs_(std::move(other.specs_)),
+      : lists_(std::move(other.lists_)),
         top_(std::exchange(other.top_, nullptr)),
         size_(std::exchange(other.size_, 0)) {}
   Accumulators& operator=(Accumulators other) noexcept {
-    specs_.swap(other.specs_);
+    lists_.swap(other.lists_);
     std::swap(top_, other.top_);
     std::swap(size_, other.size_);
     return *this;
@@ -91,11 +100,12 @@ class Accumulators {
     if (top_ != nullptr) top_->Unref();
   }
 
-  const std::vector<ListSpec>& specs() const { return *specs_; }
+  const std::vector<ListSpec>& specs() const { return lists_->specs; }
+  size_t kept() const { return lists_->kept; }
   int64_t size() const { return size_; }
 
-  // Pushes a row. Requires: a value for each list, of its dtype. Throws std::bad_alloc, as Pop,
-  // Copy and Decode do; nothing has changed then.
+  // Pushes a row. Requires: a value for each list that is kept, of its dtype. Throws
+  // std::bad_alloc, as Pop, Copy and Decode do; nothing has changed then.
   void Push(AccumulatorRow::Values row);
   // Removes the last row and returns it. Requires: size() > 0.
   AccumulatorRow::Values Pop();
@@ -115,8 +125,13 @@ class Accumulators {
   bool Decode(const tensorflow::VariantTensorData& data);
 
  private:
-  std::shared_ptr<const std::vector<ListSpec>> specs_;
-  AccumulatorRow* top_ = nullptr;
+  struct Lists {
+    std::vector<ListSpec> specs;
+    size_t kept;
+  };
+
+  std::shared_ptr<const Lists> lists_;
+  AccumulatorRow* top_ = nullptr;  // null if no list is kept
   int64_t size_ = 0;
 };
 

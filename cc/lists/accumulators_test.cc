@@ -68,6 +68,26 @@ TEST(AccumulatorsTest, ARowThatOneVersionHoldsGivesItsTensorsAway) {
   EXPECT_THAT(Drained(other), ElementsAre(10));
 }
 
+TEST(AccumulatorsTest, OnlyTheValuesOfListsThatAreKeptArePushed) {
+  Accumulators all({{DT_INT32, {}, -1}, {DT_FLOAT, {}, -1}}, /*kept=*/1);
+  EXPECT_EQ(all.specs().size(), 2u);
+  EXPECT_EQ(all.kept(), 1u);
+  for (int i = 0; i < 3; ++i) all.Push({Tensor(i)});
+  const AccumulatorRow::Values last = all.Pop();
+  ASSERT_EQ(last.size(), 1u);
+  EXPECT_EQ(last[0].scalar<int>()(), 2);
+  EXPECT_EQ(all.size(), 2);
+}
+
+TEST(AccumulatorsTest, AStackThatKeepsNothingCountsItsRows) {
+  Accumulators all({{DT_FLOAT, {}, -1}}, /*kept=*/0);
+  for (int i = 0; i < 3; ++i) all.Push({});
+  const Accumulators before = all;
+  EXPECT_TRUE(all.Pop().empty());
+  EXPECT_EQ(all.size(), 2);
+  EXPECT_EQ(before.size(), 3);
+}
+
 TEST(AccumulatorsTest, AMillionRowsAreFreedWithoutAStack) {
   Accumulators all = Two();
   for (int i = 0; i < 1'000'000; ++i) all.Push(Row(i));
@@ -118,6 +138,39 @@ TEST(AccumulatorsTest, AreEncodedAndDecoded) {
   EXPECT_THAT(Drained(read), ElementsAre(20, 10, 0));
 }
 
+TEST(AccumulatorsTest, ListsThatAreNotKeptAreEncodedAndDecoded) {
+  for (const size_t kept : {0, 1}) {
+    Accumulators all({{DT_INT32, {}, -1}, {DT_FLOAT, {}, 7}}, kept);
+    for (int i = 0; i < 3; ++i) all.Push(AccumulatorRow::Values(kept, Tensor(i)));
+    tensorflow::VariantTensorData data;
+    all.Encode(&data);
+    EXPECT_EQ(data.tensors_size(), 2 + 3 * static_cast<int>(kept));
+    Accumulators read;
+    ASSERT_TRUE(read.Decode(data));
+    EXPECT_EQ(read.size(), 3);
+    EXPECT_EQ(read.kept(), kept);
+    ASSERT_EQ(read.specs().size(), 2u);
+    EXPECT_EQ(read.specs()[1].max_num_elements, 7);
+    const AccumulatorRow::Values last = read.Pop();
+    ASSERT_EQ(last.size(), kept);
+    if (kept == 1) {
+      EXPECT_EQ(last[0].scalar<int>()(), 2);
+    }
+  }
+}
+
+TEST(AccumulatorsTest, MoreRowsThanAListCanHaveAreNotDecoded) {
+  Accumulators all({{DT_FLOAT, {}, -1}}, /*kept=*/0), read;
+  tensorflow::VariantTensorData data;
+  all.Encode(&data);
+  for (const auto& [size, good] : {std::pair("\177", true),
+                                   {"\377\377\377\377\7", true},       // 2^31 - 1
+                                   {"\200\200\200\200\10", false}}) {  // 2^31
+    data.set_metadata(std::string("\2\1\0", 3) + size);
+    EXPECT_EQ(read.Decode(data), good);
+  }
+}
+
 // As libtensorflow_cc registers it, which the C++ tests do not link.
 REGISTER_UNARY_VARIANT_DECODE_FUNCTION(tensorflow::TensorList, "tensorflow::TensorList");
 
@@ -157,6 +210,10 @@ TEST(AccumulatorsTest, EveryValueIsCopiedToAnotherDevice) {
   EXPECT_THAT(Drained(all), ElementsAre(20, 10, 0));
   all.Push(Row(-1));
   EXPECT_FALSE(CopyToDevice(all, &copied).ok());
+  Accumulators counting({{DT_FLOAT, {}, -1}}, /*kept=*/0);
+  counting.Push({});
+  ASSERT_TRUE(CopyToDevice(counting, &copied).ok());
+  EXPECT_EQ(copied.get<Accumulators>()->size(), 1);
 }
 
 TEST(AccumulatorsTest, WhatNoEncodeWroteIsRefused) {
@@ -174,8 +231,11 @@ TEST(AccumulatorsTest, WhatNoEncodeWroteIsRefused) {
   const auto metadata = [](std::string bytes) {
     return [bytes](tensorflow::VariantTensorData* data) { data->set_metadata(bytes); };
   };
-  for (const char* bytes : {"", "\1", "\1\2", "\2\2\1", "\1\2\2", "\1\3\1", "\1\2\1\1",
-                            "\1\377\377\377\377\377\377\377\377\377\1\1"}) {
+  // {format, lists, kept, size}: {2, 2, 2, 1} is the right one.
+  for (const char* bytes :
+       {"", "\2", "\2\2", "\2\2\2", "\1\2\1", "\3\2\2\1", "\2\2\2\2", "\2\3\2\1", "\2\2\3\1",
+        "\2\2\1\1", "\2\2\2\1\1", "\2\2\2\377\377\377\377\377\377\377\377\377\1",
+        "\2\377\377\377\377\377\377\377\377\377\1\2\1"}) {
     EXPECT_TRUE(refuses(metadata(bytes))) << bytes;
   }
   EXPECT_TRUE(refuses([](auto* data) { *data->add_tensors() = Tensor(1); }));

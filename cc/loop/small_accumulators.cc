@@ -10,16 +10,24 @@
 namespace tensor_array_grad {
 namespace {
 
+using tensorflow::Tensor;
+
 bool Push(Operands operands, const SmallOp&, Results results) {
+  const auto* const before = HeldBy<Accumulators>(operands[0]);
+  const Operands values = operands.subspan(1);
+  if (before == nullptr || results[0] == nullptr || before->specs().size() != values.size()) {
+    return false;
+  }
   AccumulatorRow::Values row;
-  for (const Operand& operand : operands.subspan(1)) row.push_back(*operand.value->tensor());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Tensor& value = *values[i].value->tensor();
+    if (!before->specs()[i].Takes(value, before->size())) return false;
+    if (i < before->kept()) row.push_back(value);
+  }
   // After the row is made: a value in it may be the stack itself, which then has a second
   // reference.
   Accumulators* const rows = ChangeableIn<Accumulators>(operands[0]);
-  if (rows == nullptr || results[0] == nullptr || rows->specs().size() != row.size()) return false;
-  for (size_t i = 0; i < row.size(); ++i) {
-    if (!rows->specs()[i].Takes(row[i], rows->size())) return false;
-  }
+  if (rows == nullptr) return false;
   rows->Push(std::move(row));
   results[0]->Assign(operands[0].value, /*last=*/true);
   return true;
@@ -28,7 +36,7 @@ bool Push(Operands operands, const SmallOp&, Results results) {
 bool Pop(Operands operands, const SmallOp& op, Results results) {
   Accumulators* const rows = ChangeableIn<Accumulators>(operands[0]);
   if (rows == nullptr || results[0] == nullptr || rows->size() == 0 ||
-      rows->specs().size() != op.dtypes.size()) {
+      rows->kept() != op.dtypes.size()) {
     return false;
   }
   for (size_t i = 0; i < op.dtypes.size(); ++i) {

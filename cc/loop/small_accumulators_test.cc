@@ -105,6 +105,19 @@ TEST_F(SmallAccumulatorsTest, ARowSharesTheBufferOfAValue) {
   EXPECT_TRUE(x.tensor()->SharesBufferWith(value));
 }
 
+TEST_F(SmallAccumulatorsTest, AListThatIsNotKeptStillRefuses) {
+  rows_.Set(Holding(Accumulators({{DT_FLOAT, PartialTensorShape({2}), -1}, {DT_INT32, {}, 2}}, 1)));
+  const Tensor value = TensorOf<float>({2}, {1, 2});
+  EXPECT_TRUE(Push(value, 10));
+  EXPECT_TRUE(Push(value, 20));
+  EXPECT_FALSE(Push(value, 30));  // one more than the bound of the int32 list
+  Value x, n;
+  EXPECT_FALSE(Pop(&x, &n));  // asks for both values
+  ASSERT_TRUE(Pop(&x, &n, "pop1"));
+  EXPECT_TRUE(x.tensor()->SharesBufferWith(value));
+  EXPECT_EQ(size(), 1);
+}
+
 TEST_F(SmallAccumulatorsTest, WhatAListRefusesIsTheKernelsToReport) {
   EXPECT_FALSE(Push(TensorOf<float>({3}, {1, 2, 3}), 10));  // another shape
   EXPECT_FALSE(Push(TensorOf<int32_t>({2}, {1, 2}), 10));   // another dtype

@@ -187,19 +187,25 @@ bool Gather(Operands operands, const SmallOp& op, Value* result) {
          CopyRow(*operands[kParams].value->tensor(), *operands[kIndices].value, op, result);
 }
 
+// The variable that `handle` keeps alive; null if it holds something else. The check of the type is
+// that of ResourceHandle::GetResource, which computes the hash of the type's name in each call.
+tensorflow::Var* VariableOf(const Tensor& handle) {
+  static const uint64_t hash = tensorflow::TypeIndex::Make<tensorflow::Var>().hash_code();
+  if (handle.dtype() != tensorflow::DT_RESOURCE || handle.dims() != 0) return nullptr;
+  const auto& resource = *static_cast<const tensorflow::ResourceHandle*>(handle.data());
+  if (!resource.IsRefCounting() || resource.hash_code() != hash) return nullptr;
+  return static_cast<tensorflow::Var*>(resource.resource().get());
+}
+
 bool GatherFromVariable(Operands operands, const SmallOp& op, Value* result) {
-  const Tensor& handle = *operands[0].value->tensor();
-  if (handle.dtype() != tensorflow::DT_RESOURCE || handle.dims() != 0) return false;
-  const auto& resource = handle.scalar<tensorflow::ResourceHandle>()();
-  if (!resource.IsRefCounting()) return false;
-  const auto variable = resource.GetResource<tensorflow::Var>();
-  if (!variable.ok()) return false;
-  tensorflow::tf_shared_lock lock(*(*variable)->mu());
+  tensorflow::Var* const variable = VariableOf(*operands[0].value->tensor());
+  if (variable == nullptr) return false;
+  tensorflow::tf_shared_lock lock(*variable->mu());
   // The kernel's first call puts the variable into copy-on-read mode, with a buffer of its own.
   // From then on the rows of the buffer may be read here.
-  return (*variable)->is_initialized && (*variable)->copy_on_read_mode.load() &&
-         (*variable)->tensor()->dtype() == op.dtype &&
-         CopyRow(*(*variable)->tensor(), *operands[1].value, op, result);
+  return variable->is_initialized && variable->copy_on_read_mode.load() &&
+         variable->tensor()->dtype() == op.dtype &&
+         CopyRow(*variable->tensor(), *operands[1].value, op, result);
 }
 
 // ---- AddSlices
@@ -217,7 +223,7 @@ bool AddSlices(Operands operands, const SmallOp& op, Value* result) {
     if (!SliceAdder::Add(terms, cpu::OnThisThread, sum).ok()) return false;
   }
   SliceAdder::CountInPlace();
-  result->Set(*sum);
+  result->Assign(operands[0].value, /*last=*/true);
   return true;
 }
 

@@ -168,6 +168,12 @@ TEST_F(SmallIndexingTest, ARowIsGathered) {
   for (const int index : {-1, 3}) EXPECT_FALSE(Call({x, Tensor(index), Tensor(0)})) << index;
 }
 
+// A resource that is no variable.
+class Other : public tensorflow::ResourceBase {
+ public:
+  std::string DebugString() const override { return "Other"; }
+};
+
 TEST_F(SmallIndexingTest, ARowOfAVariableIsGatheredOnceTheKernelHasPreparedIt) {
   NodeDef& node = Node("ResourceGather", {DT_RESOURCE, DT_INT32});
   Set(node, "dtype", DT_FLOAT);
@@ -187,6 +193,9 @@ TEST_F(SmallIndexingTest, ARowOfAVariableIsGatheredOnceTheKernelHasPreparedIt) {
   variable->is_initialized = false;
   EXPECT_FALSE(Call({handle, Tensor(1)}));
   EXPECT_FALSE(Call({Tensor(DT_RESOURCE, {}), Tensor(1)})) << "no variable";
+  handle.scalar<tensorflow::ResourceHandle>()() =
+      tensorflow::ResourceHandle::MakeRefCountingHandle(new Other, "CPU:0", {}, {});
+  EXPECT_FALSE(Call({handle, Tensor(1)})) << "another resource";
 }
 
 // AddSlices of x, which has three numbers, and of the gradient of x[1].

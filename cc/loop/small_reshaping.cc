@@ -60,17 +60,6 @@ bool ReadShape(const Tensor& sizes, int64_t elements, TensorShape* shape) {
   return elements % known == 0;
 }
 
-bool Reshape(Operands operands, const SmallOp&, Value* result) {
-  const Tensor& sizes = *operands[1].value->tensor();
-  if (sizes.dims() != 1 || sizes.NumElements() >= TensorShape::MaxDimensions()) return false;
-  const Tensor& input = *operands[0].value->tensor();
-  TensorShape shape;
-  const bool known = sizes.dtype() == tensorflow::DT_INT32
-                         ? ReadShape<int32_t>(sizes, input.NumElements(), &shape)
-                         : ReadShape<int64_t>(sizes, input.NumElements(), &shape);
-  return known && SetReshaped(input, shape, result);
-}
-
 // Removes the dimensions in op.axes, or all of size one if there are none. Here and in ExpandDims,
 // variants are left to the kernel, which reports an error.
 bool Squeeze(Operands operands, const SmallOp& op, Value* result) {
@@ -98,7 +87,12 @@ bool VectorOf(Operands numbers, const SmallOp& op, Value* result) {
     if (!numbers[i].value->Get(&values[i])) return false;
   }
   const auto count = static_cast<int64_t>(numbers.size());
-  Tensor target = MakeSmallTensor(op, tensorflow::DataTypeToEnum<T>::value, TensorShape({count}));
+  constexpr DataType kType = tensorflow::DataTypeToEnum<T>::value;
+  if (Tensor* const before = result->IndexToReuse(kType, count)) {
+    std::copy_n(values, count, static_cast<T*>(before->data()));
+    return true;
+  }
+  Tensor target = MakeSmallTensor(op, kType, TensorShape({count}));
   if (!target.IsInitialized()) return false;
   std::copy_n(values, count, static_cast<T*>(target.data()));
   result->Set(std::move(target));
@@ -114,6 +108,20 @@ bool VectorOfIntegers(Operands numbers, const SmallOp& op, Value* result) {
     default:
       return false;
   }
+}
+
+bool Reshape(Operands operands, const SmallOp& op, Value* result) {
+  const Tensor& sizes = *operands[1].value->tensor();
+  if (sizes.dims() != 1 || sizes.NumElements() >= TensorShape::MaxDimensions()) return false;
+  const bool scalar = operands[0].value->is_scalar();
+  const int64_t elements = scalar ? 1 : operands[0].value->tensor()->NumElements();
+  TensorShape shape;
+  const bool known = sizes.dtype() == tensorflow::DT_INT32
+                         ? ReadShape<int32_t>(sizes, elements, &shape)
+                         : ReadShape<int64_t>(sizes, elements, &shape);
+  if (!known) return false;
+  if (scalar && shape.dims() == 1 && VectorOfIntegers(operands.first(1), op, result)) return true;
+  return SetReshaped(*operands[0].value->tensor(), shape, result);
 }
 
 bool ExpandDims(Operands operands, const SmallOp& op, Value* result) {

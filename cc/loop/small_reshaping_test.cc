@@ -111,6 +111,38 @@ TEST_F(SmallReshapingTest, AnIntegerBecomesAVectorOfOne) {
   EXPECT_FALSE(Call({Tensor(7), Tensor(1)})) << "out of range";
 }
 
+TEST_F(SmallReshapingTest, AnIntegerIsReshapedToAVectorOfOne) {
+  NodeDef& node = Node("Reshape", 2, {0, 1});
+  Set(node, "T", DT_INT32);
+  Set(node, "Tshape", DT_INT32);
+  for (const int size : {1, -1}) {
+    ASSERT_TRUE(Call({Tensor(7), Ints({size})}));
+    EXPECT_EQ(result().shape(), TensorShape({1}));
+    EXPECT_EQ(ValuesOf<int32_t>(result()), std::vector<int32_t>{7});
+  }
+  EXPECT_FALSE(Call({Tensor(7), Ints({2})}));
+}
+
+TEST_F(SmallReshapingTest, TheBufferOfAnIndexIsUsedAgainUnlessSomethingSharesIt) {
+  Set(Node("ExpandDims", 2, {0, 1}), "T", DT_INT32);
+  const SmallOp op = SmallOpOf(*this);
+  Value axis = Of(Tensor(0)), index;
+  const auto set = [&](int32_t to) {
+    Value number = Number(to);
+    ASSERT_TRUE(tensor_array_grad::Call(op, {{&number, true}, {&axis, false}}, &index));
+  };
+  set(1);
+  const void* const buffer = index.tensor()->data();
+  index.ReleaseTensor();
+  set(2);
+  EXPECT_EQ(index.tensor()->data(), buffer);
+  EXPECT_EQ(ValuesOf<int32_t>(*index.tensor()), std::vector<int32_t>{2});
+  const Tensor held = *index.tensor();
+  set(3);
+  EXPECT_EQ(ValuesOf<int32_t>(held), std::vector<int32_t>{2});
+  EXPECT_EQ(ValuesOf<int32_t>(*index.tensor()), std::vector<int32_t>{3});
+}
+
 TEST_F(SmallReshapingTest, IntegersArePacked) {
   NodeDef& node = Node("Pack", 2, {0, 1});
   Set(node, "N", 2);

@@ -101,10 +101,21 @@ class Value {
     state_ = kTensor;
   }
 
-  // Empties the value after its last read. A number keeps its buffer for reuse, unless the reader's
-  // result shares it: the result must then hold the only reference, as on stock.
+  // Empties the value after its last read. The buffer of a number or of an index (IndexToReuse) is
+  // kept for the next iteration, unless the reader's result shares it: the result must then hold
+  // the only reference, as on stock.
   void ReleaseTensor() {
-    if (state_ == kTensor || (state_ == kBoth && !tensor_.RefCountIsOne())) Release();
+    const bool stays = state_ == kTensor ? IsIndex() : state_ == kScalar || tensor_.RefCountIsOne();
+    if (!stays) Release();
+  }
+
+  // The tensor of an index that this value was, whose elements may be overwritten: a vector of
+  // `count` integers of `dtype`. Null if the value was something else. Setting the value to an
+  // index in each iteration then costs no allocation.
+  tensorflow::Tensor* IndexToReuse(tensorflow::DataType dtype, int64_t count) {
+    const bool fits =
+        state_ == kTensor && tensor_.dtype() == dtype && IsIndex() && tensor_.dim_size(0) == count;
+    return fits ? &tensor_ : nullptr;
   }
 
   // Makes this value the same number as `from`, without its buffer. Requires: from.is_number().
@@ -143,6 +154,13 @@ class Value {
   }
 
   enum State : uint8_t { kTensor, kScalar, kBoth };
+
+  // Whether the tensor is a short vector of integers and no other tensor shares its buffer.
+  bool IsIndex() const {
+    constexpr int64_t kMostDims = 8;
+    return (tensor_.dtype() == tensorflow::DT_INT32 || tensor_.dtype() == tensorflow::DT_INT64) &&
+           tensor_.dims() == 1 && tensor_.dim_size(0) <= kMostDims && tensor_.RefCountIsOne();
+  }
 
   // Whether a copy of this number must share its buffer.
   bool SharesBuffer(bool last) const {

@@ -191,6 +191,41 @@ TEST(ValueTest, ReleaseTensorKeepsTheBufferOfANumberOnly) {
   EXPECT_EQ(number.tensor()->data(), buffer);
 }
 
+TEST(ValueTest, ReleaseTensorKeepsTheBufferOfAnIndexForTheNextOne) {
+  Value index = OfTensor(TensorOf<int32_t>({2}, {1, 2}));
+  const void* const buffer = index.tensor()->data();
+  index.HeldTensor();
+  index.LastTensor();
+  index.ReleaseTensor();
+  ASSERT_NE(index.IndexToReuse(DT_INT32, 2), nullptr);
+  EXPECT_EQ(index.IndexToReuse(DT_INT32, 2)->data(), buffer);
+  EXPECT_EQ(index.IndexToReuse(DT_INT32, 1), nullptr);
+  EXPECT_EQ(index.IndexToReuse(tensorflow::DT_INT64, 2), nullptr);
+}
+
+TEST(ValueTest, ReleaseTensorLetsGoOfAnIndexThatAResultHas) {
+  Value index = OfTensor(TensorOf<int32_t>({2}, {1, 2}));
+  const Tensor result = *index.LastTensor();
+  EXPECT_EQ(index.IndexToReuse(DT_INT32, 2), nullptr);
+  index.ReleaseTensor();
+  EXPECT_TRUE(result.RefCountIsOne());
+  EXPECT_EQ(index.IndexToReuse(DT_INT32, 2), nullptr);
+}
+
+TEST(ValueTest, OnlyAShortVectorOfIntegersIsAnIndex) {
+  const auto stays = [](Tensor tensor) {
+    Value value = OfTensor(std::move(tensor));
+    value.ReleaseTensor();
+    return value.tensor()->NumElements() > 0;
+  };
+  EXPECT_TRUE(stays(Tensor(DT_INT32, {8})));
+  EXPECT_TRUE(stays(Tensor(tensorflow::DT_INT64, {1})));
+  EXPECT_FALSE(stays(Tensor(DT_INT32, {9})));
+  EXPECT_FALSE(stays(Tensor(DT_INT32, {1, 2})));
+  EXPECT_FALSE(stays(Tensor(int32_t{7})));
+  EXPECT_FALSE(stays(Tensor(DT_FLOAT, {2})));
+}
+
 TEST(ValueTest, AssignFromTheLastReaderMovesTheTensor) {
   Value from = OfTensor(Vec({1, 2}));
   from.HeldTensor();

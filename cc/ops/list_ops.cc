@@ -155,12 +155,15 @@ REGISTER_OP("TensorArrayGrad>PackAccumulators")
     .Input("lists: k * variant")
     .Output("accumulators: variant")
     .Attr("k: int >= 1")
+    .Attr("kept: int >= 0")
     .SetShapeFn(AccumulatorsShape)
     .Doc(R"doc(
 Packs empty lists that will grow and shrink together into one stack of values.
 
 lists: Empty TensorLists; each keeps its dtype, element shape and bound.
 accumulators: The stack, which only PushAccumulators and PopAccumulators read.
+kept: The values of the first `kept` lists are kept; those of the others are only checked, since
+  nothing reads them.
 )doc");
 
 REGISTER_OP("TensorArrayGrad>PushAccumulators")
@@ -181,14 +184,14 @@ REGISTER_OP("TensorArrayGrad>PopAccumulators")
     .Input("accumulators: variant")
     .Output("output_accumulators: variant")
     .Output("values: T")
-    .Attr("T: list(type) >= 1")
+    .Attr("T: list(type) >= 0")
     .SetShapeFn(PopAccumulatorsShape)
     .Doc(R"doc(
 Removes the last element of each list: `TensorListPopBack` of all of them, errors included.
 
 accumulators: The output of PushAccumulators or PopAccumulators.
 output_accumulators: The shorter lists; the input does not change.
-values: The last element of each list, in the order in which the lists were packed.
+values: The last element of each list that is kept, in the order in which the lists were packed.
 )doc");
 
 }  // namespace tensor_array_grad
