@@ -77,8 +77,10 @@ MAY_IMPORT = {
     "raw_ops": {"_loader", "drop_in"},
     "status": {"_loader", "_version", "gradients_list"},
     "_command": set(),
-    "__init__": {"_command", "_loader", "_version", "drop_in", "raw_ops", "status"},
-    "__main__": {"_command", "_loader", "_version", "drop_in", "status"},
+    "_report": {"status"},
+    "_compare": {"_command", "_report"},
+    "__init__": {"_command", "_loader", "_report", "_version", "drop_in", "raw_ops", "status"},
+    "__main__": {"_command", "_compare", "_loader", "_version", "drop_in", "status"},
 }
 SPELLINGS = {
     r"\bStatus::OK\(\)": "absl::OkStatus()",

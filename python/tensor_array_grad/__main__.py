@@ -3,7 +3,8 @@
 The runner sets TENSOR_ARRAY_GRAD=on and replaces its process by the same interpreter with the
 arguments that follow, which can be anything that `python` takes. So the script has its own
 `__main__`, flags, exit and child processes, and the library is enabled in the child processes too.
-Without arguments it prints the status, and exits with 1 if something is wrong.
+Without arguments it prints the status, and exits with 1 if something is wrong. With `compare` in
+front of the script, it runs the script on stock and with the library, and prints the differences.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import re
 import site
 import sys
 
-from tensor_array_grad import _command
+from tensor_array_grad import _command, _compare
 from tensor_array_grad._version import __version__
 
 _USAGE = (
     "usage: python -m tensor_array_grad [option of python] ... "
     "[script.py | -m module | -c code | -] [argument] ...\n"
+    "       python -m tensor_array_grad compare [--runs N] [--json] script.py [argument] ...\n"
     "       python -m tensor_array_grad [--help | --version]"
 )
 # A group of flags, the last of which may take a value: `-u`, `-Im`, `-X`, `-Werror`. Not `-` alone.
@@ -43,6 +45,8 @@ def main(arguments: list[str]) -> int:
         return 0
     if arguments in (["-V"], ["--version"]):
         return _print_version()
+    if arguments[:1] == ["compare"]:
+        return _compare.main(arguments[1:])
     if not arguments:
         return _print_status()
     if os.environ.get("TENSOR_ARRAY_GRAD", "").lower() in ("off", "0", "false"):
