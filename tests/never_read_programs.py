@@ -54,6 +54,36 @@ def pushed_beside_a_gradient(bound: int, sizes: list[int]) -> tuple[int, list[fl
     return int(iterations), gradient.numpy().tolist()
 
 
+def summed_beside_a_push() -> list[str]:
+    """Runs a loop in the executor that sums three terms, one of which it pushes for no reader.
+
+    A tensor that is pushed for the gradient of w, which is not asked for, is the first term of an
+    AddN. AddN begins with a term whose buffer no other tensor shares.
+
+    Returns:
+      The bytes of the sum of the last iteration but one, each that 60 calls gave.
+    """
+
+    @tf.function
+    def function(x: tf.Tensor, terms: tf.Tensor, w: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        with tf.GradientTape() as tape:
+            tape.watch([x, w])
+            h, before, total = x, x, tf.zeros_like(x)
+            for _ in tf.range(4):
+                before = h
+                pushed = tf.sin(h) * 1.3
+                total += tf.stop_gradient(pushed) * w
+                small = tf.stop_gradient(tf.cos(pushed + 1.0)) * 0.1
+                # A stateful op leaves the loop to the executor.
+                h = tf.add_n([pushed, terms, small]) + 0.0 * tf.random.uniform([])
+            y = tf.reduce_sum(total) + tf.reduce_sum(h)
+        return before, tape.gradient(y, x)
+
+    x, terms = tf.unstack(tf.random.stateless_normal([2, 8], [3, 4]))
+    calls = (function(x, terms * 9.0, terms) for _ in range(60))
+    return sorted({before.numpy().tobytes().hex() for before, _ in calls})
+
+
 def _list_of_pairs(bound: int) -> tf.Tensor:
     return tf.raw_ops.EmptyTensorList(
         element_shape=[2], max_num_elements=bound, element_dtype=tf.float32

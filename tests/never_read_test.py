@@ -42,3 +42,10 @@ def test_a_push_that_the_list_refuses_raises_stocks_error(
         assert error.kind == "InvalidArgumentError"
         assert message in error.message
         assert "TensorListPushBack" in error.message
+
+
+def test_a_push_for_no_reader_does_not_change_the_order_of_a_sum(ours, stocks):
+    program = "tests.never_read_programs:summed_beside_a_push"
+    want = stocks.call(program)
+    assert len(want) == 1
+    assert ours.call(program) == want

@@ -19,7 +19,23 @@ constexpr char kPack[] = "TensorArrayGrad>PackAccumulators";
 constexpr char kPush[] = "TensorArrayGrad>PushAccumulators";
 constexpr char kPop[] = "TensorArrayGrad>PopAccumulators";
 
-// The accumulators of one forward and one backward loop, and the rows in which they are packed.
+// Whether the rounding of a result may depend on which other tensors share a buffer. AddN of three
+// or more terms begins with a term whose buffer no other tensor shares; a function may contain one.
+bool SharingChangesSums(const Graph& graph) {
+  const auto calls_functions = [](const Node& node) {
+    return std::any_of(node.attrs().begin(), node.attrs().end(), [](const auto& attr) {
+      return attr.second.has_func() || attr.second.list().func_size() > 0;
+    });
+  };
+  for (const Node* node : graph.op_nodes()) {
+    if (node->type_string() == "AddN" && node->num_inputs() > 2) return true;
+    if (calls_functions(*node)) return true;
+  }
+  return false;
+}
+
+// Accumulators of one forward loop, and the rows in which they are packed: those that one backward
+// loop pops, or only such as are never read.
 struct Pack {
   std::vector<Accumulator> all;
   std::vector<int> column;     // for each: the index of its value in a row
@@ -27,15 +43,22 @@ struct Pack {
   std::vector<Source> values;  // by column
   std::vector<DataType> kept;  // the types of the columns that are kept, which come first
 
-  explicit Pack(std::vector<Accumulator> accumulators) : all(std::move(accumulators)) {
-    // The variables of the first accumulator stay. If a backward variable has an Exit, nodes may
-    // wait for it, so such an accumulator comes first.
-    std::stable_partition(all.begin(), all.end(),
-                          [](const Accumulator& one) { return one.popped.exit != nullptr; });
+  // `keep_floats`: also keep the floating-point values that nothing reads, since a sum that reads
+  // one of them may round in another way if the list no longer shares its buffer.
+  Pack(std::vector<Accumulator> accumulators, bool keep_floats)
+      : all(std::move(accumulators)), keep_floats_(keep_floats) {
+    // The variables of the first accumulator stay. Nodes may wait for their Exits, so accumulators
+    // that have one come first.
+    const auto rank = [](const Accumulator& one) {
+      const LoopVariable& last = one.never_read() ? one.pushed : one.popped;
+      return std::pair(one.never_read(), last.exit == nullptr);
+    };
+    std::stable_sort(all.begin(), all.end(),
+                     [&](const Accumulator& a, const Accumulator& b) { return rank(a) < rank(b); });
     column.resize(all.size());
-    AssignColumns(/*read=*/true);
+    AssignColumns(/*keep=*/true);
     for (const Source& value : values) kept.push_back(value.node->output_type(value.slot));
-    AssignColumns(/*read=*/false);
+    AssignColumns(/*keep=*/false);
   }
 
   bool is_kept(size_t accumulator) const {
@@ -43,12 +66,17 @@ struct Pack {
   }
 
  private:
-  // For the accumulators whose popped values are read, or for the others.
-  void AssignColumns(bool read) {
+  // For the accumulators whose values are kept, or for the others.
+  void AssignColumns(bool keep) {
     for (size_t i = 0; i < all.size(); ++i) {
-      const bool is_read = !all[i].never_read() && IsRead({all[i].pop, 1});
-      if (is_read == read) column[i] = ColumnOf(all[i]);
+      if (HasToBeKept(all[i]) == keep) column[i] = ColumnOf(all[i]);
     }
+  }
+
+  bool HasToBeKept(const Accumulator& one) const {
+    if (!one.never_read() && IsRead({one.pop, 1})) return true;
+    const Source value = one.value();
+    return keep_floats_ && !tensorflow::DataTypeIsInteger(value.node->output_type(value.slot));
   }
 
   // Adds a column unless there is one for this list and value.
@@ -62,6 +90,8 @@ struct Pack {
     }
     return static_cast<int>(at);
   }
+
+  const bool keep_floats_;
 };
 
 absl::StatusOr<NodeDef> Finalized(tensorflow::NodeDefBuilder builder) {
@@ -158,15 +188,17 @@ absl::Status Fuse(const Pack& pack, Graph* graph, std::vector<Rewrite>* done) {
 
 absl::Status AccumulatorRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
   LoopAccumulators found = AccumulatorsOf(*node);
+  if (found.never_read.empty() && found.by_reader.empty()) return absl::OkStatus();
+  const bool keep_floats = SharingChangesSums(*graph);
   for (auto& [reader, all] : found.by_reader) {
     // The lists that are never read join the first pack.
     for (Accumulator& pushed : found.never_read) all.push_back(std::move(pushed));
     found.never_read.clear();
-    const absl::Status fused = Fuse(Pack(std::move(all)), graph, done);
+    const absl::Status fused = Fuse(Pack(std::move(all), keep_floats), graph, done);
     if (!fused.ok()) return fused;
   }
   if (found.never_read.empty()) return absl::OkStatus();
-  return Fuse(Pack(std::move(found.never_read)), graph, done);
+  return Fuse(Pack(std::move(found.never_read), keep_floats), graph, done);
 }
 
 }  // namespace tensor_array_grad

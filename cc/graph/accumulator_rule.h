@@ -7,7 +7,7 @@
 
 namespace tensor_array_grad {
 
-// Packs the lists that a forward loop fills for its backward loop into one stack of values.
+// Packs the lists that a loop fills, mostly for its backward loop, into one stack of values.
 //
 // while_v2 keeps each intermediate that a gradient needs in a list of its own: a variable of the
 // forward loop, to which every iteration pushes, and a variable of the backward loop, from which
@@ -25,7 +25,8 @@ namespace tensor_array_grad {
 // A list that is never read is packed too, but the stack does not keep its values. Removing it
 // would lose the error of a list that rejects an element, for its shape or for being one too many;
 // PushAccumulators raises that error as TensorListPushBack does. The same holds for a list whose
-// popped values nothing reads.
+// popped values nothing reads. Only values whose buffer must stay shared are kept nevertheless:
+// floats, if the graph has an AddN of three or more terms, whose rounding depends on sharing.
 //
 // The rule applies only if no other node reads a list between its EmptyTensorList and its last pop,
 // if all nodes are on one device that has the kernels, and if the pops have no control inputs and

@@ -148,6 +148,41 @@ TEST_F(AccumulatorRuleTest, ListsOfWhichNoneIsReadArePackedWithoutAPop) {
   EXPECT_EQ(CountOf("Switch"), 1);
 }
 
+TEST_F(AccumulatorRuleTest, TheStackOfListsThatAreNeverReadKeepsAnExitThatNodesWaitFor) {
+  AddPushed("a", "x");
+  AddPushed("b", "y");
+  Add("ended", "NoOp", {"^b_exit"});
+  graph()->RemoveNode(Find("a_exit"));
+  EXPECT_EQ(Apply(), 2);
+  EXPECT_THAT(InputsOf("ended"), ElementsAre("^b_exit"));
+  EXPECT_THAT(InputsOf("b_push"), ElementsAre("b_f_gate", "y", "x"));
+}
+
+TEST_F(AccumulatorRuleTest, FloatsAreKeptIfASumDependsOnWhoSharesABuffer) {
+  for (const int terms : {2, 3}) {
+    Reset();
+    Set(AddTyped("sum", "AddN", std::vector<std::string>(terms, "x"), DT_FLOAT), "N", terms);
+    AddPushed("never", "x");
+    AddPushed("index", "bound", DT_INT32);
+    EXPECT_EQ(Apply(), 2);
+    EXPECT_THAT(InputsOf("never_push"), ElementsAre("never_f_gate", "x", "bound"));
+    EXPECT_EQ(Kept("never"), terms == 3 ? 1 : 0);
+  }
+}
+
+TEST_F(AccumulatorRuleTest, FloatsAreKeptIfAFunctionMayContainSuchASum) {
+  NodeDef& call = Add("call", "PartitionedCall", {"x"});
+  Set(call, "Tin", std::vector<DataType>{DT_FLOAT});
+  Set(call, "Tout", std::vector<DataType>{DT_FLOAT});
+  tensorflow::NameAttrList function;
+  function.set_name("f");
+  Set(call, "f", function);
+  AddAccumulator("a", "x");
+  graph()->RemoveNode(Find("use_a"));
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(Kept("a"), 1);
+}
+
 TEST_F(AccumulatorRuleTest, AListWhosePoppedValuesNothingReadsIsNotKept) {
   AddAccumulator("a", "x");
   AddAccumulator("b", "y");

@@ -88,8 +88,8 @@ void Accumulators::Push(AccumulatorRow::Values row) {
 }
 
 AccumulatorRow::Values Accumulators::Pop() {
+  if (kept() == 0) return --size_, AccumulatorRow::Values();
   AccumulatorRow* const last = top_;
-  if (last == nullptr) return --size_, AccumulatorRow::Values();
   const absl::Span<const Tensor> held = last->values();
   // First, because this may throw: nothing has changed yet.
   AccumulatorRow::Values values =

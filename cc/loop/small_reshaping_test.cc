@@ -120,6 +120,9 @@ TEST_F(SmallReshapingTest, AnIntegerIsReshapedToAVectorOfOne) {
     EXPECT_EQ(result().shape(), TensorShape({1}));
     EXPECT_EQ(ValuesOf<int32_t>(result()), std::vector<int32_t>{7});
   }
+  const Tensor number(7);
+  ASSERT_TRUE(Call({number, Ints({1})}));
+  EXPECT_FALSE(result().SharesBufferWith(number));  // its buffer is that of the next index
   EXPECT_FALSE(Call({Tensor(7), Ints({2})}));
 }
 
