@@ -5,6 +5,7 @@ A push to such a list may fail, and its error must not be lost.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 
 import tensorflow as tf
@@ -55,33 +56,34 @@ def pushed_beside_a_gradient(bound: int, sizes: list[int]) -> tuple[int, list[fl
 
 
 def summed_beside_a_push() -> list[str]:
-    """Runs a loop in the executor that sums three terms, one of which it pushes for no reader.
+    """Runs a loop in the executor that sums three terms, of which it pushes the first, a.
 
-    A tensor that is pushed for the gradient of w, which is not asked for, is the first term of an
-    AddN. AddN begins with a term whose buffer no other tensor shares.
+    The push is for the gradient of w, which is not asked for. AddN begins with a term whose buffer
+    no other tensor shares, and the list shares that of a.
 
     Returns:
-      The bytes of the sum of the last iteration but one, each that 60 calls gave.
+      Hashes of the sum of the last iteration but one: all that 100 calls gave.
     """
 
     @tf.function
-    def function(x: tf.Tensor, terms: tf.Tensor, w: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    def function(x: tf.Tensor, b: tf.Tensor, w: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         with tf.GradientTape() as tape:
             tape.watch([x, w])
-            h, before, total = x, x, tf.zeros_like(x)
+            h = x
+            before = x
+            added = tf.zeros_like(x)
             for _ in tf.range(4):
                 before = h
-                pushed = tf.sin(h) * 1.3
-                total += tf.stop_gradient(pushed) * w
-                small = tf.stop_gradient(tf.cos(pushed + 1.0)) * 0.1
-                # A stateful op leaves the loop to the executor.
-                h = tf.add_n([pushed, terms, small]) + 0.0 * tf.random.uniform([])
-            y = tf.reduce_sum(total) + tf.reduce_sum(h)
+                a = tf.sin(h) * 1.3
+                r = tf.random.uniform([])  # leaves the loop to the executor
+                added += tf.stop_gradient(a) * w
+                h = tf.add_n([a, b, tf.stop_gradient(tf.cos(a + 1.0)) * 0.1]) + 0.0 * r
+            y = tf.reduce_sum(added) + tf.reduce_sum(h)
         return before, tape.gradient(y, x)
 
-    x, terms = tf.unstack(tf.random.stateless_normal([2, 8], [3, 4]))
-    calls = (function(x, terms * 9.0, terms) for _ in range(60))
-    return sorted({before.numpy().tobytes().hex() for before, _ in calls})
+    x, b = tf.unstack(tf.random.stateless_normal([2, 500], [3, 4]) * [[1.0], [9.0]])
+    befores = (function(x, b, b)[0] for _ in range(100))
+    return sorted({hashlib.sha256(before.numpy()).hexdigest() for before in befores})
 
 
 def _list_of_pairs(bound: int) -> tf.Tensor:
