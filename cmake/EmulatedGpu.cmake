@@ -30,7 +30,8 @@ add_custom_command(OUTPUT ${_copied}
 add_custom_target(emulated_gpu ALL DEPENDS ${_copied} ops_with_fake_gpu)
 
 # The files that say most about a device; all of them take too long for every build.
-set(_tests gpu_test gpu_programs_test access_test bulk_test grad_test lifecycle_test modes_test)
+set(_tests gpu/gpu_test gpu/gpu_programs_test v3/access_test v3/bulk_test v3/grad_test
+  v3/lifecycle_test support/modes_test)
 list(TRANSFORM _tests REPLACE "(.+)" "tests/\\1.py")
 add_test(NAME emulated_gpu_test
   COMMAND ${Python_EXECUTABLE} -m pytest -q -n 2 -p no:cacheprovider ${_tests}

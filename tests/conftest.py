@@ -1,6 +1,6 @@
 """Fixtures for all test files: devices, modes, counted events, and processes that run programs.
 
-The import of `tests.gpus` enables the library.
+The import of `tests.support.gpus` enables the library.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 from tensor_array_grad import _loader
-from tests import modes, stock
-from tests.gpus import GPUS, why_not
+from tests.support import kernel_runner, modes
+from tests.support.gpus import GPUS, why_not
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -73,14 +73,14 @@ def counted() -> Iterator[Counted]:
 
 
 @pytest.fixture(scope="session", params=["CPU", "GPU"] if GPUS else None)
-def ours(request: pytest.FixtureRequest) -> Iterator[stock.Runner]:
+def ours(request: pytest.FixtureRequest) -> Iterator[kernel_runner.Runner]:
     """Child processes that run programs on this library's kernels, on each device."""
-    with stock.Runner("enable", gpu=getattr(request, "param", "CPU") == "GPU") as runner:
+    with kernel_runner.Runner("enable", gpu=getattr(request, "param", "CPU") == "GPU") as runner:
         yield runner
 
 
 @pytest.fixture(scope="session")
-def stocks() -> Iterator[stock.Runner]:
+def stocks() -> Iterator[kernel_runner.Runner]:
     """Child processes that run programs on TensorFlow's own kernels."""
-    with stock.Runner() as runner:
+    with kernel_runner.Runner() as runner:
         yield runner

@@ -69,5 +69,5 @@ cmake -G Ninja -B "$work/build" -DPython_EXECUTABLE="$python" -DTAG_CUDA=ON \
   -DTAG_CUDA_NVCC="$nvcc" | grep -E "CUDA|TensorFlow"
 cmake --build "$work/build"
 ctest --test-dir "$work/build" --output-on-failure -R 'gpu|device_code|api_test|array_gradient'
-PATH="$(dirname "$nvcc"):$PATH" "$python" -m pytest -q --noconftest tests/device_code_test.py
+PATH="$(dirname "$nvcc"):$PATH" "$python" -m pytest -q --noconftest tests/gpu/device_code_test.py
 echo "CUDA 12: compiled, loaded into TensorFlow, tested as far as it can be without a GPU"

@@ -71,9 +71,9 @@ if command -v compute-sanitizer > /dev/null; then
 else
   printf '\n==== compute-sanitizer: not found, skipped\n'
 fi
-step "Python tests on the GPU" pytest -q tests/gpu_test.py tests/gpu_programs_test.py \
-  tests/lifecycle_test.py tests/access_test.py tests/bulk_test.py tests/grad_test.py \
-  tests/gradient_test.py tests/list_gradient_test.py tests/pass_test.py tests/loop_pass_test.py
+step "Python tests on the GPU" pytest -q tests/gpu/gpu_{,programs_}test.py \
+  tests/v3/{lifecycle,access,bulk,grad,gradient}_test.py tests/lists/list_gradient_test.py \
+  tests/loops/{pass,loop_pass}_test.py
 step "benchmark of the device code alone" "$work/build/device_code_benchmark"
 step "benchmark" python -m benchmarks.gpu
 

@@ -32,7 +32,8 @@ build() {
 
 export TSAN_OPTIONS="suppressions=$PWD/cmake/tsan.supp halt_on_error=1"
 # The leak check is off, because it would report memory that TensorFlow and Python never free;
-# tests/leak_test.py tests for leaks. Allocations may return null, because tests make them fail.
+# tests/robustness/leak_test.py tests for leaks. Allocations may return null, because tests make
+# them fail.
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
@@ -55,7 +56,7 @@ preload=$(for name in libasan.so libubsan.so libstdc++.so; do g++ -print-file-na
 in_python() {
   LD_PRELOAD="${preload//$'\n'/ }" PYTHONPATH="$site:$PWD" TF_CPP_MIN_LOG_LEVEL=2 "$python" -m "$@"
 }
-in_python pytest -q -p no:cacheprovider tests/crash_test.py tests/list_crash_test.py \
-  tests/hostile_test.py tests/pass_test.py tests/loop_pass_test.py tests/slice_sum_test.py
-in_python tests.fuzz --programs 600 --no-stock
+in_python pytest -q -p no:cacheprovider \
+  tests/robustness/{crash,list_crash,hostile}_test.py tests/loops/{pass,loop_pass,slice_sum}_test.py
+in_python tests.support.fuzz --programs 600 --no-stock
 echo "sanitizers: nothing found"

@@ -1,6 +1,7 @@
 """All private names of TensorFlow that this package uses.
 
-tests/drop_in_test.py has a test for each name, which fails if a release of TensorFlow moves it.
+tests/package/drop_in_test.py has a test for each name, which fails if a release of TensorFlow
+moves it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,277 @@
+"""Runs the random programs of `random_loops` in this process, with or without the library."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import linecache
+import re
+import unittest.mock
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.ops import control_flow_ops, while_v2
+
+from tests.loops.random_loops import LoopProgram, Ran, random_loop
+
+# Prefix of the counters that show whether loops ran in one kernel. No others are returned.
+_COUNTED = "loops."
+
+
+def run_seed(seed: int, hand_back: int | None = None, in_sequence: bool = False) -> Ran:
+    """Runs the program of that number.
+
+    Args:
+      seed: The number.
+      hand_back: The number of iterations after which each loop is handed back to the stock loop; -1
+        to let the library decide, None to keep the current setting.
+      in_sequence: Whether each iteration of a loop begins only after the previous one has ended.
+
+    Returns:
+      Its results, or its error.
+    """
+    if hand_back is not None:
+        from tensor_array_grad import _loader
+
+        _loader.bind().set_hand_back_after(hand_back)
+    before = _counters()
+    with loops_in_sequence() if in_sequence else contextlib.nullcontext():
+        ran = run_program(random_loop(seed))
+    now = _counters()
+    ran.counters = {name: count - before.get(name, 0) for name, count in now.items()}
+    return ran
+
+
+@contextlib.contextmanager
+def loops_in_sequence() -> Iterator[None]:
+    """Inside the context, loops are built with `parallel_iterations=1`, whatever they ask for."""
+    with contextlib.ExitStack() as stack:
+        for place, name in ((while_v2, "while_loop"), (control_flow_ops, "WhileContext")):
+            build = functools.partial(_with_one_iteration, getattr(place, name))
+            stack.enter_context(unittest.mock.patch.object(place, name, build))
+        yield
+
+
+def _with_one_iteration(build: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    bound = inspect.signature(build).bind(*args, **kwargs)
+    bound.arguments["parallel_iterations"] = 1
+    return build(*bound.args, **bound.kwargs)
+
+
+def _counters() -> dict[str, int]:
+    from tensor_array_grad import _loader
+
+    if not _loader.is_loaded():
+        return {}
+    return {k: v for k, v in _loader.bind().counters().items() if k.startswith(_COUNTED)}
+
+
+def can_hand_back() -> bool:
+    """Whether this process, a child, has loaded a library with the setting of `run_seed`."""
+    from tensor_array_grad import _loader
+
+    return _loader.is_loaded() and hasattr(_loader.bind(), "set_hand_back_after")
+
+
+def run_program(program: LoopProgram) -> Ran:
+    """Builds and runs a program. The result contains an error if one was raised."""
+    ran = Ran()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            module = _compiled(program)
+            run = _in_session if program.mode.startswith("session") else _in_function
+            run(program, module, ran)
+        except tf.errors.OpError as error:
+            ran.error = (type(error).__name__, first_line(error.message))
+        except Exception as error:
+            ran.unbuilt = f"{type(error).__name__}: {first_line(str(error))}"
+    return ran
+
+
+_NOISE = re.compile(r"^(Graph execution error:|Detected at node|\s+File \"|<stack traces|$)")
+_SOURCE = re.compile(r"^  ( |File)")  # a line of a traceback
+
+
+def first_line(message: str) -> str:
+    """The first line that says what is wrong, without names of nodes and numbers of functions."""
+    for line in message.splitlines():
+        if _NOISE.match(line) or _SOURCE.match(line):
+            continue
+        line = re.sub(r"\{\{[^}]*\}\}|\[Op:[^\]]*\]|__\w+_\d+", "", line)
+        return re.sub(r"\s+", " ", line).strip()
+    return ""
+
+
+def _compiled(program: LoopProgram) -> dict[str, Any]:
+    # AutoGraph asks `linecache` for the source.
+    file = f"<random loop {program.seed}>"
+    linecache.cache[file] = (len(program.text), None, program.text.splitlines(True), file)
+    module: dict[str, Any] = {"__name__": f"random_loop_{program.seed}"}
+    exec(compile(program.text, file, "exec"), module)
+    return module
+
+
+def _inputs(seed: int) -> list[np.ndarray]:
+    rng = np.random.default_rng([seed, 1])
+    return [rng.normal(size=(3, 2)) * scale for scale in (1.0, 0.5)]
+
+
+def loss_of(outputs: list[Any]) -> Any:
+    """The sum of everything that has a gradient."""
+    total = tf.zeros([], tf.float64)
+    for output in outputs:
+        if output.dtype.is_complex:
+            output = tf.math.real(output) + tf.math.imag(output)
+        if output.dtype.is_floating:
+            total += tf.reduce_sum(tf.cast(output, tf.float64))
+    return total
+
+
+# ---- tf.function
+
+
+def _in_function(program: LoopProgram, module: dict[str, Any], ran: Ran) -> None:
+    v = [tf.Variable(value, dtype=tf.float64) for value in module["VARIABLES"]]
+    traced = tf.function(module["program"], autograph=program.style == "autograph")
+    compute = _GRADIENTS[program.mode](traced, v)
+    for array in _inputs(program.seed):
+        outputs, gradients = compute(tf.constant(array))
+        ran.values += [_numpy(output) for output in outputs]
+        ran.gradients += [_numpy(gradient) for gradient in gradients]
+    ran.effects = [variable.numpy() for variable in v]
+
+
+Traced = Callable[[Any, list[Any]], list[Any]]
+Compute = Callable[[Any], tuple[list[Any], list[Any]]]  # x -> results, gradients
+
+
+def _in_one(compute: Compute) -> Compute:
+    return tf.function(compute, autograph=False)
+
+
+def _no_gradient(traced: Traced, v: list[Any]) -> Compute:
+    return lambda x: (traced(x, v), [])
+
+
+def _tape(traced: Traced, v: list[Any]) -> Compute:
+    def compute(x: Any) -> tuple[list[Any], list[Any]]:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            outputs = traced(x, v)
+            loss = loss_of(outputs)
+        return outputs, tape.gradient(loss, [x, v[0]], unconnected_gradients="zero")
+
+    return compute
+
+
+def _tape_inside(traced: Traced, v: list[Any]) -> Compute:
+    return _in_one(_tape(traced, v))
+
+
+def _symbolic(traced: Traced, v: list[Any]) -> Compute:
+    def compute(x: Any) -> tuple[list[Any], list[Any]]:
+        outputs = traced(x, v)
+        return outputs, tf.gradients(loss_of(outputs), [x], unconnected_gradients="zero")
+
+    return _in_one(compute)
+
+
+def _second_order(traced: Traced, v: list[Any]) -> Compute:
+    """The gradient of the sum of the squares of the gradient."""
+    first_order = _tape(traced, v)
+
+    def compute(x: Any) -> tuple[list[Any], list[Any]]:
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            outputs, (first, _) = first_order(x)
+            squares = tf.reduce_sum(first * first)
+        return outputs, [first, outer.gradient(squares, x, unconnected_gradients="zero")]
+
+    return _in_one(compute)
+
+
+def _hessian_vector(traced: Traced, v: list[Any]) -> Compute:
+    """The Hessian times a vector, with the outer tape outside of the function."""
+    first_order = _tape_inside(traced, v)
+    direction = tf.cos(tf.range(6.0, dtype=tf.float64))
+
+    def compute(x: Any) -> tuple[list[Any], list[Any]]:
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            outputs, (first, _) = first_order(x)
+            along = tf.reduce_sum(tf.reshape(first, [-1]) * direction)
+        return outputs, [first, outer.gradient(along, x, unconnected_gradients="zero")]
+
+    return compute
+
+
+def _jacobian(traced: Traced, v: list[Any]) -> Compute:
+    def compute(x: Any) -> tuple[list[Any], list[Any]]:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            outputs = traced(x, v)
+            parts = tf.stack([loss_of([output]) for output in outputs[:2]])
+        # Without pfor: one gradient for each row, in a loop.
+        jacobian = functools.partial(tape.jacobian, unconnected_gradients="zero")
+        return outputs, [jacobian(parts, x, experimental_use_pfor=False)]
+
+    return _in_one(compute)
+
+
+_GRADIENTS: dict[str, Callable[[Traced, list[Any]], Compute]] = {
+    "value": _no_gradient,
+    "tape_outside": _tape,
+    "tape_inside": _tape_inside,
+    "gradients": _symbolic,
+    "second_order": _second_order,
+    "hessian_vector": _hessian_vector,
+    "jacobian": _jacobian,
+}
+
+
+# ---- Session
+
+
+@contextlib.contextmanager
+def _control_flow(v2: bool) -> Iterator[None]:
+    enabled = tf.compat.v1.control_flow_v2_enabled()
+    switch = {
+        True: tf.compat.v1.enable_control_flow_v2,
+        False: tf.compat.v1.disable_control_flow_v2,
+    }
+    switch[v2]()
+    try:
+        yield
+    finally:
+        switch[enabled]()
+
+
+def _in_session(program: LoopProgram, module: dict[str, Any], ran: Ran) -> None:
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph, _control_flow(program.mode == "session_v2"):
+        x = v1.placeholder(tf.float64, [3, 2])
+        v = [
+            v1.get_variable(f"v{k}", initializer=np.float64(value), use_resource=True)
+            for k, value in enumerate(module["VARIABLES"])
+        ]
+        outputs = module["program"](x, v)
+        gradients = []
+        if program.gradient:
+            found = tf.gradients(loss_of(outputs), [x, v[0]], unconnected_gradients="zero")
+            gradients = [tf.convert_to_tensor(gradient) for gradient in found]
+        with v1.Session(graph=graph) as session:
+            session.run([variable.initializer for variable in v])
+            for array in _inputs(program.seed):
+                got = session.run([outputs, gradients], {x: array})
+                ran.values += [_numpy(value) for value in got[0]]
+                ran.gradients += [_numpy(value) for value in got[1]]
+            ran.effects = [np.asarray(value) for value in session.run(v)]
+
+
+def _numpy(value: Any) -> np.ndarray:
+    return np.asarray(value.numpy() if hasattr(value, "numpy") else value)

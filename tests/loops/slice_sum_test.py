@@ -1,0 +1,87 @@
+"""Gradients of indexing in loops have stock's values, and their cost is that of the rows read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.loops import slice_programs
+
+RUN = "tests.loops.slice_programs:gradients_of_all"
+COUNT = "tests.loops.slice_programs:counted"
+# The programs that read a number of rows that does not depend on the size of x.
+LINEAR = [
+    "index",
+    "index_from_the_end",
+    "range",
+    "new_axis_and_ellipsis",
+    "number",
+    "slice",
+    "gather",
+    "gather_repeated",
+    "gather_matrix",
+    "gather_nd",
+    "gather_nd_numbers",
+    "two",
+    "overlapping",
+    "in_a_branch",
+    "in_a_branch_alone",
+    "in_nested_branches",
+    "in_a_case",
+    "two_in_a_branch",
+    "in_a_branch_and_outside",
+    "gathered_in_a_branch",
+    "gathered_in_the_other_branch",
+    "through_a_function",
+]
+
+MOST_ROWS = 3  # that one iteration of these programs adds to a gradient
+
+
+@pytest.mark.parametrize(
+    ("dtype", "mode"),
+    [("float32", mode) for mode in slice_programs.MODES]
+    + [(dtype, "inside") for dtype in slice_programs.DTYPES if dtype != "float32"],
+)
+def test_gradients_equal_those_of_stock(ours, stocks, dtype, mode):
+    ours.start_call(RUN, dtype, mode)
+    stocks.start_call(RUN, dtype, mode)
+    got, want = ours.finish_call(300), stocks.finish_call(300)
+    assert isinstance(got, dict), got
+    for name, wanted in want.items():
+        for one, other in zip(got[name], wanted, strict=True):
+            assert one.dtype == other.dtype
+            # Zeros may differ in sign: the library adds no zeros outside of a slice.
+            np.testing.assert_array_equal(one, other, err_msg=name)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_at_most_one_tensor_is_copied_per_loop(ours, name):
+    steps = 200
+    once, twice = (ours.call(COUNT, name, n, timeout=120) for n in (steps, 2 * steps))
+    row = slice_programs.WIDTH * 4
+    for counts, n in ((once, steps), (twice, 2 * steps)):
+        assert counts["slice_sums.in_place"] >= n - 1
+        assert counts["slice_sums.copied_bytes"] <= (n + 2) * row
+        assert counts["slice_sums.rows"] <= MOST_ROWS * n
+
+
+@pytest.mark.parametrize("name", ["index", "two", "gather_repeated", "in_a_branch"])
+def test_calls_from_several_threads_share_no_sum(ours, name):
+    run = "tests.loops.slice_programs:from_several_threads"
+    steps, threads = 60, 6
+    calls, added_in_place = ours.call(run, name, steps, threads, timeout=120)
+    assert len(calls) == 5 * threads
+    assert added_in_place >= steps * len(calls)
+    for together, alone in calls:
+        for one, other in zip(together, alone, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_the_gradient_of_lookups_in_a_table_takes_linear_time(ours, stocks):
+    run, steps = "tests.loops.slice_programs:looked_up", 200
+    got, counts = ours.call(run, [0, 3, 0], steps, timeout=120)
+    want, _ = stocks.call(run, [0, 3, 0], steps, timeout=120)
+    np.testing.assert_array_equal(got, want)
+    assert counts["slice_sums.in_place"] >= steps - 1
+    assert counts["slice_sums.copied_bytes"] <= got.nbytes

@@ -1,0 +1,55 @@
+"""The build backend requires a TensorFlow only if the target environment has none."""
+
+from __future__ import annotations
+
+import ast
+import os
+import pathlib
+import runpy
+import subprocess
+import sys
+import venv
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VERSION_FILE = ROOT / "python" / "tensor_array_grad" / "_version.py"
+
+pytestmark = pytest.mark.skipif(
+    not VERSION_FILE.exists(), reason="the tests lie outside a checkout"
+)
+setuptools = pytest.importorskip("setuptools")
+
+
+def tensorflow(python: pathlib.Path, *path: pathlib.Path) -> list[str]:
+    """The TensorFlow that the backend requires if `python` runs it with `path` to import from."""
+    done = subprocess.run(
+        [str(python), "-c", "import backend; print(backend._tensorflow())"],
+        cwd=ROOT,
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, [ROOT / "pep517", *path]))),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    requirements: list[str] = ast.literal_eval(done.stdout.splitlines()[-1])
+    return requirements
+
+
+def test_no_tensorflow_is_required_if_one_is_installed() -> None:
+    assert tensorflow(pathlib.Path(sys.executable)) == []
+
+
+def test_the_default_tensorflow_is_required_in_an_environment_without_one(
+    tmp_path: pathlib.Path,
+) -> None:
+    venv.create(tmp_path / "venv", symlinks=True)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    packages = pathlib.Path(setuptools.__file__).parent.parent
+    for name in ("setuptools", "_distutils_hack", "pkg_resources"):
+        if (packages / name).exists():
+            (tools / name).symlink_to(packages / name)
+    bare = tensorflow(tmp_path / "venv" / "bin" / "python", tools)
+    default = runpy.run_path(str(VERSION_FILE))["TENSORFLOW_DEFAULT"]
+    assert bare == [f"tensorflow-cpu=={default}.*"]

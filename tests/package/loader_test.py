@@ -1,0 +1,305 @@
+"""The loader: which libraries it refuses, with which messages, before it opens them."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+import tensorflow as tf
+
+import tensor_array_grad
+from tensor_array_grad import _loader
+from tests.support import child
+
+BUILT = _loader.BuildInfo("0.1.0", "2.19.1", "tensorflow-cpu", 1)
+
+
+@pytest.mark.parametrize("running", ["2.19.0", "2.19.1", "2.19.7", "2.19.0rc1", "2.19.1+local"])
+def test_any_patch_release_of_the_minor_version_fits(running):
+    _loader.check_fit(BUILT, running, 1, "lib.so")
+
+
+@pytest.mark.parametrize("running", ["2.18.1", "2.20.0", "2.190.0", "3.19.1", "2.2"])
+def test_another_minor_version_is_refused_naming_both_and_the_command(running):
+    with pytest.raises(tensor_array_grad.LoadError) as raised:
+        _loader.check_fit(BUILT, running, 1, "/some/lib.so")
+    message = str(raised.value)
+    assert f"TensorFlow {running}" in message
+    assert "TensorFlow 2.19.1" in message
+    assert "/some/lib.so" in message
+    assert "pip install 'tensorflow-cpu==2.19.*'" in message
+
+
+def test_another_abi_is_refused_naming_both():
+    with pytest.raises(
+        tensor_array_grad.LoadError, match=r"ABI 1\) and .* 2\.19\.1 \(C\+\+11 ABI 0"
+    ):
+        _loader.check_fit(BUILT, "2.19.1", 0, "lib.so")
+
+
+def test_an_invalid_version_is_refused_with_its_cause():
+    with pytest.raises(tensor_array_grad.LoadError, match="into TensorFlow who knows") as raised:
+        _loader.check_fit(BUILT, "who knows", 1, "lib.so")
+    assert isinstance(raised.value.__cause__, ValueError)
+
+
+def test_a_missing_record_is_a_load_error_that_keeps_its_cause(tmp_path):
+    with pytest.raises(
+        tensor_array_grad.LoadError, match=r"build_info\.json does not say"
+    ) as raised:
+        _loader.read_build_info(tmp_path)
+    assert isinstance(raised.value.__cause__, FileNotFoundError)
+
+
+@pytest.mark.parametrize("text", ["", "[1]", '{"version": "1"}', "not json"])
+def test_a_broken_record_is_a_load_error(tmp_path, text):
+    (tmp_path / "build_info.json").write_text(text)
+    with pytest.raises(tensor_array_grad.LoadError, match=r"build_info\.json does not say"):
+        _loader.read_build_info(tmp_path)
+
+
+def test_the_record_names_the_tensorflow_that_is_running():
+    built = _loader.read_build_info()
+    assert built.version == tensor_array_grad.__version__
+    assert built.tensorflow.split(".")[:2] == tf.__version__.split(".")[:2]
+    assert built.cxx11_abi == tf.sysconfig.CXX11_ABI_FLAG
+    facts = _loader.bind().build_facts()
+    assert facts["tensorflow_version"] == built.tensorflow
+    assert facts["cxx11_abi"] == str(built.cxx11_abi)
+
+
+def test_loaded_copies_are_found_in_the_memory_map_once_each():
+    maps = (
+        "7f00-7f01 r-xp 00000000 08:01 12 /a b/libtensor_array_grad.so\n"
+        "7f01-7f02 r--p 00000000 08:01 12 /a b/libtensor_array_grad.so\n"
+        "7f03-7f04 r-xp 00000000 08:01 13 /c/libtensor_array_grad.so\n"
+        "7f05-7f06 r-xp 00000000 08:01 14 /c/notlibtensor_array_grad.so\n"
+        "7f07-7f08 rw-p 00000000 00:00 0\n"
+    )
+    assert _loader.mapped_libraries(maps) == [
+        "/a b/libtensor_array_grad.so",
+        "/c/libtensor_array_grad.so",
+    ]
+
+
+def test_the_library_is_in_the_package_and_is_loaded():
+    path = pathlib.Path(tensor_array_grad.library_path())
+    assert path.is_absolute()
+    assert path.exists()
+    assert _loader.is_loaded()
+    assert _loader.mapped_libraries() == [str(path)]
+
+
+def output_of(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="readelf is not installed")
+def test_the_op_library_needs_the_framework_library_and_no_other_of_tensorflow():
+    lines = output_of("readelf", "-d", tensor_array_grad.library_path())
+    needed = [line.split("[")[1].rstrip("]") for line in lines if "NEEDED" in line]
+    assert [name for name in needed if "tensor" in name] == ["libtensorflow_framework.so.2"]
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="nm is not installed")
+def test_the_op_library_exports_what_bindings_and_cpp_programs_call_and_nothing_else():
+    lines = output_of("nm", "-DC", "--defined-only", tensor_array_grad.library_path())
+    names = [line.split(maxsplit=2)[2] for line in lines]
+    bindings = "tensor_array_grad::introspection::"
+    others = sorted(n for n in names if not n.startswith(bindings))
+    assert len(names) > len(others)
+    # The symbols that the loader of the C++ API looks up.
+    assert others == ["tensor_array_grad_activation", "tensor_array_grad_counters"]
+
+
+def test_another_version_is_refused_before_the_library_is_opened(tmp_path):
+    package = child.copy_package(tmp_path)
+    record = json.loads((package / "build_info.json").read_text())
+    (package / "build_info.json").write_text(json.dumps({**record, "tensorflow": "2.7.0"}))
+    child.code(
+        """
+        import tensor_array_grad
+        from tensor_array_grad import _loader
+        try:
+            tensor_array_grad.enable()
+        except tensor_array_grad.LoadError as error:
+            assert "was built for TensorFlow 2.7.0" in str(error), error
+        else:
+            raise AssertionError("not refused")
+        assert not _loader.mapped_libraries(), _loader.mapped_libraries()
+        assert not tensor_array_grad.is_enabled()
+        status = tensor_array_grad.status()
+        assert len(status.problems) == 1 and "2.7.0" in status.problems[0], status.problems
+        """,
+        PYTHONPATH=str(tmp_path),
+    )
+
+
+def test_a_damaged_library_is_a_load_error_with_its_cause(tmp_path):
+    package = child.copy_package(tmp_path)
+    (package / "libtensor_array_grad.so").write_bytes(b"not a library")
+    child.code(
+        """
+        import tensor_array_grad, tensorflow as tf
+        try:
+            tensor_array_grad.enable()
+        except tensor_array_grad.LoadError as error:
+            assert "could not be loaded into TensorFlow " + tf.__version__ in str(error), error
+            assert error.__cause__ is not None
+        else:
+            raise AssertionError("not refused")
+        """,
+        PYTHONPATH=str(tmp_path),
+    )
+
+
+USE = """
+    def check_that_arrays_work():
+        handle, flow = tf.raw_ops.TensorArrayV3(size=1, dtype=tf.float32)
+        flow = tf.raw_ops.TensorArrayWriteV3(handle=handle, index=0, value=5.0, flow_in=flow)
+        assert tf.raw_ops.TensorArrayReadV3(
+            handle=handle, index=0, flow_in=flow, dtype=tf.float32).numpy() == 5.0
+"""
+
+
+@pytest.mark.parametrize("name", ["libtensor_array_grad.so", "renamed.so"])
+def test_enable_refuses_when_another_copy_came_first(tmp_path, name):
+    copy = shutil.copy(tensor_array_grad.library_path(), tmp_path / name)
+    child.code(
+        USE
+        + """
+    import sys, tensorflow as tf, tensor_array_grad
+    tf.load_op_library(sys.argv[1])
+    try:
+        tensor_array_grad.enable()
+    except tensor_array_grad.LoadError as error:
+        assert "second copy" in str(error) and sys.argv[1] in str(error), error
+    else:
+        raise AssertionError("not refused")
+    check_that_arrays_work()
+    """,
+        str(copy),
+    )
+
+
+def test_a_second_copy_that_is_loaded_later_replaces_nothing(tmp_path):
+    copy = shutil.copy(tensor_array_grad.library_path(), tmp_path / "second.so")
+    done = child.code(
+        USE
+        + """
+    import sys, tensorflow as tf, tensor_array_grad
+    tensor_array_grad.enable()
+    before = tensor_array_grad.status().kernels
+    tf.load_op_library(sys.argv[1])
+    assert tensor_array_grad.status().kernels == before
+    check_that_arrays_work()
+    assert tensor_array_grad.status().counters["kernels.TensorArrayReadV3"] == 1
+    """,
+        str(copy),
+    )
+    assert "already replaced TensorArrayV3 on " in done.stderr
+
+
+def test_a_switch_before_enable_loads_nothing_and_is_kept_by_enable():
+    child.code(
+        USE
+        + """
+    import tensorflow as tf, tensor_array_grad
+    for switch in (tensor_array_grad.graph_pass, tensor_array_grad.loops_in_one_kernel):
+        switch(True)
+        switch(False)
+        with switch(True):
+            pass
+    status = tensor_array_grad.status()
+    assert not status.loaded and not tensor_array_grad.is_enabled()
+    tensor_array_grad.enable()
+    status = tensor_array_grad.status()
+    assert status.active and not status.graph_pass and not status.loops_in_one_kernel
+    check_that_arrays_work()
+    """
+    )
+
+
+def test_a_with_block_around_enable_restores_the_initial_setting_of_the_library():
+    child.code(
+        USE
+        + """
+    import tensor_array_grad
+    with tensor_array_grad.graph_pass(False), tensor_array_grad.loops_in_one_kernel(True):
+        tensor_array_grad.enable()
+        status = tensor_array_grad.status()
+        assert not status.graph_pass and status.loops_in_one_kernel
+    status = tensor_array_grad.status()
+    assert status.graph_pass and not status.loops_in_one_kernel
+    """,
+        TENSOR_ARRAY_GRAD_LOOPS="off",
+    )
+
+
+def test_the_gradient_of_a_gather_is_right_if_a_switch_was_set_before_enable():
+    child.code(
+        USE
+        + """
+    import tensorflow as tf, tensor_array_grad
+    tensor_array_grad.graph_pass(True)
+    tensor_array_grad.enable()
+
+    @tf.function
+    def gathered(x):
+        return tf.TensorArray(tf.float32, 3).unstack(x).gather([0, 0, 2])
+
+    x = tf.Variable([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(gathered(x) * [1.0, 10.0, 100.0])
+    assert tape.gradient(y, x).numpy().tolist() == [11.0, 0.0, 100.0]
+    """
+    )
+
+
+def test_load_op_library_alone_replaces_kernels_and_reports_what_is_missing():
+    child.code(
+        USE
+        + """
+    import tensorflow as tf, tensor_array_grad
+    assert not tensor_array_grad.is_enabled()
+    tf.load_op_library(tensor_array_grad.library_path())
+    assert not tensor_array_grad.is_enabled()
+    status = tensor_array_grad.status()
+    assert status.active and not status.gradient_functions
+    assert status.problems == (
+        "kernels are replaced and gradient functions are not: call tensor_array_grad.enable(), "
+        "which tf.load_op_library does not stand in for",
+    ), status.problems
+    check_that_arrays_work()
+    assert tensor_array_grad.status().counters["kernels.TensorArrayReadV3"] == 1
+    tensor_array_grad.enable()
+    assert tensor_array_grad.is_enabled() and not tensor_array_grad.status().problems
+    check_that_arrays_work()
+    assert tensor_array_grad.status().counters["kernels.TensorArrayReadV3"] == 2
+    """
+    )
+
+
+def test_no_way_of_loading_replaces_kernels_if_the_environment_says_off():
+    done = child.code(
+        USE
+        + """
+    import tensorflow as tf, tensor_array_grad
+    tensor_array_grad.enable()
+    tensor_array_grad.enable()
+    assert not tensor_array_grad.is_enabled() and not tensor_array_grad.status().loaded
+    tf.load_op_library(tensor_array_grad.library_path())
+    assert not tensor_array_grad.is_enabled()
+    status = tensor_array_grad.status()
+    assert status.loaded and not status.problems, status.problems
+    assert all(kernel.priority == 0 for kernel in status.kernels)
+    check_that_arrays_work()
+    assert "kernels.TensorArrayReadV3" not in status.counters
+    """,
+        TENSOR_ARRAY_GRAD="off",
+    )
+    said = "tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=off in the environment"
+    assert done.stderr.count(said) == 2  # once by enable(), once by the library itself

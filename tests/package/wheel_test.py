@@ -1,0 +1,182 @@
+"""The wheel, installed with pip: what its .pth file does, and that uninstalling leaves nothing.
+
+Nothing is compiled: the build uses a `cmake` that copies the library of this process.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+
+import pytest
+
+from tests.support import child
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILT = ("libtensor_array_grad.so", "build_info.json", "_bind.*.so")
+
+pytestmark = [
+    pytest.mark.skipif(not (ROOT / "setup.py").exists(), reason="the tests lie outside a checkout"),
+    pytest.mark.skipif(
+        not all(map(importlib.util.find_spec, ("pip", "setuptools", "wheel", "pybind11"))),
+        reason="nothing to build a wheel with",
+    ),
+]
+
+
+def run(*command, **environment) -> subprocess.CompletedProcess[str]:
+    inherited = {
+        k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "TENSOR_ARRAY_GRAD")
+    }
+    return subprocess.run(
+        [str(part) for part in command],
+        env=inherited | {"TF_CPP_MIN_LOG_LEVEL": "1"} | environment,
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def checked(*command, **environment) -> str:
+    done = run(*command, **environment)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+class Environment:
+    """A fresh virtual environment that sees the packages of this process, but not this package."""
+
+    def __init__(self, folder: pathlib.Path):
+        venv.create(folder, symlinks=True)
+        self.python = folder / "bin" / "python"
+        (self.packages,) = folder.glob("lib/python*/site-packages")
+        (self.packages / "outer.pth").write_text(sysconfig.get_path("purelib") + "\n")
+        self.before = self.contents()
+
+    def contents(self) -> set[str]:
+        files = (path.relative_to(self.packages) for path in self.packages.rglob("*"))
+        return {str(file) for file in files if "__pycache__" not in file.parts}
+
+    def pip(self, *arguments) -> str:
+        return checked(self.python, "-m", "pip", *arguments)
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory) -> pathlib.Path:
+    """A copy of the files that a build reads, because pip leaves files in the folder it builds."""
+    folder = tmp_path_factory.mktemp("sources")
+    for name in ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    unbuilt = shutil.ignore_patterns("__pycache__", "*.egg-info", *BUILT)
+    for name in ("pep517", "cmake", "python"):
+        shutil.copytree(ROOT / name, folder / name, ignore=unbuilt)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cmake(tmp_path_factory) -> dict[str, str]:
+    """Environment in which a build finds a `cmake` that copies the library of this process."""
+    folder = tmp_path_factory.mktemp("tools")
+    files = [str(file) for pattern in BUILT for file in child.PACKAGE.glob(pattern)]
+    (folder / "cmake").write_text(
+        f"#!{sys.executable}\n"
+        "import pathlib, shutil, sys\n"
+        "if sys.argv[1] == '--install':\n"
+        "    prefix = pathlib.Path(sys.argv[sys.argv.index('--prefix') + 1], 'tensor_array_grad')\n"
+        "    prefix.mkdir(exist_ok=True)\n"
+        f"    for file in {files}: shutil.copy(file, prefix)\n"
+    )
+    (folder / "cmake").chmod(0o755)
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+@pytest.fixture(scope="module")
+def wheel(sources, cmake, tmp_path_factory) -> pathlib.Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = ("-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder)
+    checked(sys.executable, *build, sources, **cmake)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+STATE = """
+import sys
+import tensorflow
+package = sys.modules.get("tensor_array_grad")
+print(package.is_enabled() if package else "stock", package and package.__file__)
+"""
+
+
+def test_the_wheel_holds_the_pth_file_where_an_interpreter_reads_it(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "tensor_array_grad.pth" in names
+    assert "_tensor_array_grad_startup.py" in names
+    assert "tensor_array_grad/_site/sitecustomize.py" in names
+
+
+def test_the_variable_enables_an_installed_wheel_and_uninstalling_leaves_nothing(wheel, tmp_path):
+    environment = Environment(tmp_path / "venv")
+    environment.pip("install", "-q", "--no-deps", "--ignore-installed", wheel)
+    init = environment.packages / "tensor_array_grad" / "__init__.py"
+    python = environment.python
+    assert checked(python, "-c", STATE, TENSOR_ARRAY_GRAD="on") == f"True {init}\n"
+    assert checked(python, "-I", "-c", STATE, TENSOR_ARRAY_GRAD="on") == f"True {init}\n"
+    assert checked(python, "-c", STATE) == "stock None\n"
+    assert checked(python, "-c", STATE, TENSOR_ARRAY_GRAD="off") == "stock None\n"
+
+    runner = (python, "-m", "tensor_array_grad")
+    assert checked(*runner, "-I", "-c", STATE) == f"True {init}\n"
+    code = "import os; print(os.environ['TENSOR_ARRAY_GRAD'], os.environ.get('PYTHONPATH'))"
+    assert checked(*runner, "-c", code) == "on None\n"
+    assert run(*runner, "-S", "-c", "").returncode == 1
+
+    environment.pip("uninstall", "-q", "-y", "tensor_array_grad")
+    assert environment.contents() == environment.before
+    assert checked(python, "-c", STATE, TENSOR_ARRAY_GRAD="on") == "stock None\n"
+
+
+def test_without_the_variable_nothing_is_imported_when_python_starts(wheel, tmp_path):
+    environment = Environment(tmp_path / "venv")
+    code = "import sys; print(sorted(sys.modules), sys.meta_path)"
+    before = checked(environment.python, "-c", code)
+    environment.pip("install", "-q", "--no-deps", wheel)
+    assert checked(environment.python, "-c", code) == before
+
+
+def test_an_editable_install_has_the_pth_file(sources, cmake, tmp_path):
+    environment = Environment(tmp_path / "venv")
+    editable = ("install", "-q", "--no-deps", "--no-build-isolation", "-e", sources)
+    checked(environment.python, "-m", "pip", *editable, **cmake)
+    init = sources / "python" / "tensor_array_grad" / "__init__.py"
+    python = environment.python
+    assert checked(python, "-c", STATE, TENSOR_ARRAY_GRAD="on") == f"True {init}\n"
+    assert checked(python, "-m", "tensor_array_grad", "-c", STATE) == f"True {init}\n"
+    environment.pip("uninstall", "-q", "-y", "tensor_array_grad")
+    assert environment.contents() == environment.before
+
+
+def test_a_source_distribution_holds_the_pth_file(sources, tmp_path):
+    code = "import backend, sys; print(backend.build_sdist(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        cwd=sources,
+        env=dict(os.environ, PYTHONPATH=str(sources / "pep517")),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (archive,) = tmp_path.glob("*.tar.gz")
+    shutil.unpack_archive(archive, tmp_path)
+    (unpacked,) = tmp_path.glob("tensor_array_grad-*/")
+    assert (unpacked / "python" / "tensor_array_grad.pth").exists()
+    assert (unpacked / "python" / "_tensor_array_grad_startup.py").exists()
+    assert (unpacked / "python" / "tensor_array_grad" / "_site" / "sitecustomize.py").exists()
