@@ -210,6 +210,12 @@ TEST(AccumulatorsTest, EveryValueIsCopiedToAnotherDevice) {
   EXPECT_THAT(Drained(all), ElementsAre(20, 10, 0));
   all.Push(Row(-1));
   EXPECT_FALSE(CopyToDevice(all, &copied).ok());
+  Accumulators one({{DT_INT32, {}, -1}, {DT_FLOAT, {}, -1}}, /*kept=*/1);
+  one.Push({Tensor(4)});
+  ASSERT_TRUE(CopyToDevice(one, &copied).ok());
+  one = *copied.get<Accumulators>();
+  EXPECT_EQ(one.kept(), 1u);
+  EXPECT_EQ(one.Pop()[0].scalar<int>()(), 5);
   Accumulators counting({{DT_FLOAT, {}, -1}}, /*kept=*/0);
   counting.Push({});
   ASSERT_TRUE(CopyToDevice(counting, &copied).ok());
