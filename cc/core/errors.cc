@@ -195,5 +195,12 @@ absl::Status OtherPrefix(Name array, const TensorShape& have, const TensorShape&
   return Invalid(array, "the gradient array was made with shape_to_prepend ", have.DebugString(),
                  " and cannot be had with ", got.DebugString(), ". Use another source.");
 }
+absl::Status SourceOfTwoCalculations(Name array, absl::string_view source) {
+  return Invalid(array, "Cannot make a gradient array of this gradient array with source \"",
+                 source,
+                 "\": TensorFlow's gradient functions use two sources for one second derivative, "
+                 "and half of it would be lost. Call tensor_array_grad.enable() before the graph "
+                 "is built.");
+}
 
 }  // namespace tensor_array_grad::errors

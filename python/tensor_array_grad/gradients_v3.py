@@ -8,7 +8,10 @@ takes it from the name of the incoming gradient, up to the *last* component that
 and others "gradients_1/gradients", so half of the sum goes into an array that no op reads.
 
 The functions here take the name scope of the `tf.gradients` call as the source. All ops of the call
-share it.
+share it. If several components of the scope start with "gradients", because the user named a scope
+so, the components are joined: the kernel of TensorArrayGradV3 refuses to make a gradient array of a
+gradient array for a source of several such components, which is how it notices that a graph was
+built with TensorFlow's gradient functions.
 """
 
 from __future__ import annotations
@@ -61,6 +64,8 @@ def _in_calculation(op: tf.Operation, grad: Any) -> Any:
     scope = calculation_scope(op.graph.get_name_scope(), op.name)
     if scope is None or not scope.split("/")[-1].startswith("gradients"):
         return grad  # not from tf.gradients, or the user named the scope: keep stock's source
+    if sum(part.startswith("gradients") for part in scope.split("/")) > 1:
+        scope = "gradients." + scope.replace("/", ".")
     if stock_source(grad.name) == scope:
         return grad
     with tf.name_scope(scope + "/"):

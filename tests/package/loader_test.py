@@ -303,3 +303,29 @@ def test_no_way_of_loading_replaces_kernels_if_the_environment_says_off():
     )
     said = "tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=off in the environment"
     assert done.stderr.count(said) == 2  # once by enable(), once by the library itself
+
+
+def test_a_second_derivative_without_the_gradient_functions_is_an_error_and_not_zero():
+    child.code("""
+    import tensorflow as tf, tensor_array_grad
+    tf.load_op_library(tensor_array_grad.library_path())
+    tf.compat.v1.disable_control_flow_v2()
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.constant([2.0])
+        array = tf.TensorArray(tf.float32, 1, tensor_array_name="squares").unstack(x)
+        slope = tf.gradients(array.read(0) ** 3, x)
+        curve = tf.gradients(slope, x)
+        assert session.run(slope)[0].tolist() == [12.0]
+        try:
+            got = session.run(curve)
+        except tf.errors.InvalidArgumentError as error:
+            said = (
+                "TensorArray squares_1@gradients: Cannot make a gradient array of this gradient "
+                'array with source "gradients_1/gradients": TensorFlow\\'s gradient functions use '
+                "two sources for one second derivative, and half of it would be lost. Call "
+                "tensor_array_grad.enable() before the graph is built."
+            )
+            assert said in error.message, error.message
+        else:
+            raise AssertionError(f"no error, but {got}")
+    """)

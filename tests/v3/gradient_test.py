@@ -190,6 +190,25 @@ def test_the_gradient_of_the_gradient_is_the_hessian_vector_product(program, n):
     assert n == 0 or np.abs(exact).max() > 1e-2
 
 
+@pytest.mark.parametrize("program", STRAIGHT)
+def test_scopes_that_are_called_gradients_do_not_matter(program):
+    rng = np.random.default_rng(0)
+    x, v = rng.normal(size=(2, 7, WIDTH))
+    products = []
+    for scopes in ["plain", "gradients_penalty/gradients"], ["a/gradients", "a/gradients"]:
+        with tf.Graph().as_default(), modes.tf1_control_flow():
+            at = tf.constant(x)
+            with tf.name_scope(scopes[0]):
+                (slope,) = tf.gradients(weighted_loss(program(at)), [at])
+            with tf.name_scope(scopes[1]):
+                (product,) = tf.gradients(tf.reduce_sum(slope * v), [at])
+            with tf.compat.v1.Session() as session:
+                products.append(session.run(product))
+    exact, _ = hessian_vector_products(program, x, v)
+    for product in products:
+        np.testing.assert_allclose(product, exact, rtol=1e-12)
+
+
 def test_the_second_derivative_of_a_linear_use_is_zero():
     x, v = np.random.default_rng(0).normal(size=(2, 4, WIDTH))
     with tf.Graph().as_default(), modes.tf1_control_flow():
