@@ -75,6 +75,11 @@ class Bazel:
         return sorted(str(file.relative_to(self._root)) for file in files)
 
 
+def includes(path: pathlib.Path) -> list[str]:
+    """All headers that a C++ file includes."""
+    return re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', path.read_text(), re.MULTILINE)
+
+
 def _cmake(root: pathlib.Path) -> str:
     """The text of all CMake files, without comments."""
     files = [root / "CMakeLists.txt", *sorted((root / "cmake").glob("*.cmake"))]
@@ -146,9 +151,8 @@ def check_bazel_dependences(root: pathlib.Path) -> Iterator[str]:
             if not (root / file).exists():
                 yield f"BUILD: {name} has {file}, which does not exist"
                 continue
-            text = (root / file).read_text()
-            included = re.findall(r'^\s*#\s*include "(cc/[^"]+)"', text, re.MULTILINE)
-            for header in sorted(set(included) - available):
+            own = {header for header in includes(root / file) if header.startswith("cc/")}
+            for header in sorted(own - available):
                 yield f"{file}: includes {header}, which is in no dependency of {name} in BUILD"
 
 

@@ -22,14 +22,14 @@ constexpr char kPop[] = "TensorArrayGrad>PopAccumulators";
 // Whether the rounding of a result may depend on which other tensors share a buffer. AddN of three
 // or more terms begins with a term whose buffer no other tensor shares; a function may contain one.
 bool SharingChangesSums(const Graph& graph) {
-  const auto calls_functions = [](const Node& node) {
+  const auto names_function = [](const Node& node) {
     return std::any_of(node.attrs().begin(), node.attrs().end(), [](const auto& attr) {
       return attr.second.has_func() || attr.second.list().func_size() > 0;
     });
   };
   for (const Node* node : graph.op_nodes()) {
     if (node->type_string() == "AddN" && node->num_inputs() > 2) return true;
-    if (calls_functions(*node)) return true;
+    if (IsFunctionCall(*node) || names_function(*node)) return true;
   }
   return false;
 }

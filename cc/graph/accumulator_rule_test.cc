@@ -183,6 +183,18 @@ TEST_F(AccumulatorRuleTest, FloatsAreKeptIfAFunctionMayContainSuchASum) {
   EXPECT_EQ(Kept("a"), 1);
 }
 
+TEST_F(AccumulatorRuleTest, FloatsAreKeptIfAnOpIsAFunctionThatMayContainSuchASum) {
+  tensorflow::OpDef& function = *library().add_function()->mutable_signature();
+  function.set_name("f");
+  function.add_input_arg()->set_name("x");
+  function.mutable_input_arg(0)->set_type(DT_FLOAT);
+  Add("call", "f", {"x"});
+  AddAccumulator("a", "x");
+  graph()->RemoveNode(Find("use_a"));
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(Kept("a"), 1);
+}
+
 TEST_F(AccumulatorRuleTest, AListWhosePoppedValuesNothingReadsIsNotKept) {
   AddAccumulator("a", "x");
   AddAccumulator("b", "y");

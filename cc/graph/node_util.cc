@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/util/device_name_utils.h"
@@ -101,6 +102,10 @@ absl::StatusOr<Node*> AddReplacement(NodeDef def, absl::Span<const Source> input
     }
   }
   return added;
+}
+
+bool IsFunctionCall(const Node& node) {
+  return tensorflow::OpRegistry::Global()->LookUp(node.type_string()) == nullptr;
 }
 
 bool IsRead(Source source) {

@@ -71,6 +71,9 @@ absl::StatusOr<tensorflow::Node*> AddReplacement(tensorflow::NodeDef def,
 // Whether a node other than the sink has an edge, data or control, from `node`.
 bool IsUsed(const tensorflow::Node& node);
 
+// Whether the op of `node` is the name of a function.
+bool IsFunctionCall(const tensorflow::Node& node);
+
 // Whether a node reads this output.
 bool IsRead(Source source);
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "tensorflow/core/framework/op.h"
+#include "cc/graph/node_util.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
@@ -106,10 +106,6 @@ bool HasRefs(const Node& node) {
   const auto is_ref = [](tensorflow::DataType type) { return tensorflow::IsRefType(type); };
   return std::any_of(node.input_types().begin(), node.input_types().end(), is_ref) ||
          std::any_of(node.output_types().begin(), node.output_types().end(), is_ref);
-}
-
-bool IsFunctionCall(const Node& node) {
-  return tensorflow::OpRegistry::Global()->LookUp(node.type_string()) == nullptr;
 }
 
 }  // namespace

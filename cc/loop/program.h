@@ -19,8 +19,9 @@ namespace tensor_array_grad {
 // costs one test of its guards.
 //
 // A register is emptied at the last read of its value, so that memory is freed as early as in the
-// executor and a kernel may work in place on a buffer that nothing else reads. Which read is the
-// last one depends on the branches taken. In
+// executor and a kernel may work in place on a buffer that nothing else reads. Only the small
+// buffer of a number or of an index stays for the next iteration (Value::ReleaseTensor). Which read
+// is the last one depends on the branches taken. In
 //
 //     if p: a = SetItem(list, i, x)   else: a = list
 //

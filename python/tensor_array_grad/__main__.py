@@ -16,7 +16,7 @@ import re
 import site
 import sys
 
-from tensor_array_grad import _command, _compare
+from tensor_array_grad import _command
 from tensor_array_grad._version import __version__
 
 _USAGE = (
@@ -46,6 +46,8 @@ def main(arguments: list[str]) -> int:
     if arguments in (["-V"], ["--version"]):
         return _print_version()
     if arguments[:1] == ["compare"]:
+        from tensor_array_grad import _compare  # here, because running a script needs none of it
+
         return _compare.main(arguments[1:])
     if not arguments:
         return _print_status()

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from tensor_array_grad import _loader, gradients_list
+from tensor_array_grad._counters import with_prefix
 from tensor_array_grad._version import __version__
 
 _LISTED = 10  # number of arrays that are printed by name; the total is printed too
@@ -77,22 +78,12 @@ class Status:
     @property
     def rules(self) -> dict[str, int]:
         """How often each rewrite of the graph pass was applied, by its name."""
-        prefix = "graph."
-        return {
-            name.removeprefix(prefix): count
-            for name, count in self.counters.items()
-            if name.startswith(prefix)
-        }
+        return with_prefix(self.counters, "graph.")
 
     @property
     def loops_left(self) -> dict[str, int]:
         """How many loops were left to TensorFlow's executor, by reason."""
-        prefix = "loops.left."
-        return {
-            name.removeprefix(prefix): count
-            for name, count in self.counters.items()
-            if name.startswith(prefix)
-        }
+        return with_prefix(self.counters, "loops.left.")
 
     def __str__(self) -> str:
         lines = [
