@@ -195,12 +195,12 @@ absl::Status OtherPrefix(Name array, const TensorShape& have, const TensorShape&
   return Invalid(array, "the gradient array was made with shape_to_prepend ", have.DebugString(),
                  " and cannot be had with ", got.DebugString(), ". Use another source.");
 }
-absl::Status SourceOfTwoCalculations(Name array, absl::string_view source) {
-  return Invalid(array, "Cannot make a gradient array of this gradient array with source \"",
-                 source,
-                 "\": TensorFlow's gradient functions use two sources for one second derivative, "
-                 "and half of it would be lost. Call tensor_array_grad.enable() before the graph "
-                 "is built.");
+absl::Status OneOfSeveralSources(Name array, absl::string_view source) {
+  return Invalid(
+      array, "Cannot make a gradient array of this gradient array with source \"", source,
+      "\": TensorFlow's gradient functions use several sources for one second derivative, "
+      "and a part of it would be lost. Call tensor_array_grad.enable() before the graph "
+      "is built. If you call the op yourself, use a source without \"gradients\".");
 }
 
 }  // namespace tensor_array_grad::errors

@@ -73,7 +73,7 @@ absl::Status JoinedShape(Name array, const tensorflow::TensorShape& prefix,
 absl::Status OrderTooHigh(Name array, int most);
 absl::Status OtherPrefix(Name array, const tensorflow::TensorShape& have,
                          const tensorflow::TensorShape& got);
-absl::Status SourceOfTwoCalculations(Name array, absl::string_view source);
+absl::Status OneOfSeveralSources(Name array, absl::string_view source);
 
 }  // namespace tensor_array_grad::errors
 

@@ -1,5 +1,9 @@
 // TensorArrayGradV3 and TensorArrayGradWithShape.
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -17,15 +21,16 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Whether TensorFlow's gradient functions made `source` for an op that an earlier tf.gradients call
-// added: "gradients_1/gradients". They use "gradients_1" for other ops of the same calculation, so
-// the gradients of one array end up in two. The functions of `enable()` use one source.
-bool NamesTwoCalculations(absl::string_view source) {
-  int calculations = 0;
-  for (const absl::string_view part : absl::StrSplit(source, '/')) {
-    if (absl::StartsWith(part, "gradients")) ++calculations;
-  }
-  return calculations > 1;
+// Whether TensorFlow's gradient functions made `source`, without those of `enable()`. They use
+// several sources for one second derivative, such as "gradients_1" and "gradients_1/gradients", so
+// that a part of it ends up in an array that no op reads. Stock refuses gradient arrays of gradient
+// arrays.
+bool MayBeOneOfSeveral(absl::string_view source) {
+  constexpr absl::string_view kMark = "gradients.one_source";  // python: gradients_v3.MARK
+  const std::vector<absl::string_view> parts = absl::StrSplit(source, '/');
+  return parts.back() != kMark && std::any_of(parts.begin(), parts.end(), [](auto part) {
+           return absl::StartsWith(part, "gradients");
+         });
 }
 
 // Finds, or makes once per `source`, the array that sums the gradients of `handle`.
@@ -33,14 +38,14 @@ class GradOp : public OpKernel {
  public:
   explicit GradOp(OpKernelConstruction* ctx) : OpKernel(ctx), flow_(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("source", &source_));
-    names_two_calculations_ = NamesTwoCalculations(source_);
+    may_be_one_of_several_ = MayBeOneOfSeveral(source_);
   }
 
   void Compute(OpKernelContext* ctx) override {
     ArrayRef forward;
     OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &forward));
-    OP_REQUIRES(ctx, !names_two_calculations_ || !forward->store().accumulates(),
-                errors::SourceOfTwoCalculations(forward->store().name(), source_));
+    OP_REQUIRES(ctx, !may_be_one_of_several_ || !forward->store().accumulates(),
+                errors::OneOfSeveralSources(forward->store().name(), source_));
     TensorShape prefix;
     OP_REQUIRES_OK(ctx, GetPrefix(ctx, &prefix));
     Tensor handle;
@@ -60,7 +65,7 @@ class GradOp : public OpKernel {
 
  private:
   std::string source_;
-  bool names_two_calculations_ = false;
+  bool may_be_one_of_several_ = false;
   FirstFlow flow_;
 };
 

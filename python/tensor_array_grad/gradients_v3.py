@@ -7,11 +7,10 @@ takes it from the name of the incoming gradient, up to the *last* component that
 `gradients_1/gradients/mul_grad/...`. Some ops of one calculation then use the source "gradients_1"
 and others "gradients_1/gradients", so half of the sum goes into an array that no op reads.
 
-The functions here take the name scope of the `tf.gradients` call as the source. All ops of the call
-share it. If several components of the scope start with "gradients", because the user named a scope
-so, the components are joined: the kernel of TensorArrayGradV3 refuses to make a gradient array of a
-gradient array for a source of several such components, which is how it notices that a graph was
-built with TensorFlow's gradient functions.
+The functions here give all ops of a calculation one source: the name scope of the `tf.gradients`
+call, with `MARK` as the last component. A source of TensorFlow's functions lacks this mark, and the
+kernel of TensorArrayGradV3 refuses to make a gradient array of a gradient array for it. So a graph
+that was built without the functions here raises an error, as on stock, and loses no part of a sum.
 """
 
 from __future__ import annotations
@@ -33,6 +32,10 @@ OPS = (
     "TensorArraySplitV3",
 )
 
+#: The last component of each source. It starts with "gradients", because TensorFlow's functions
+#: take the source from a name up to such a component. cc/kernels/grad_kernels.cc has it too.
+MARK = "gradients.one_source"
+
 
 def calculation_scope(scope: str, op_name: str) -> str | None:
     """The name scope of the `tf.gradients` call that is computing the gradient of an op.
@@ -50,26 +53,15 @@ def calculation_scope(scope: str, op_name: str) -> str | None:
     return match[1] if match else None
 
 
-def stock_source(name: str) -> str:
-    """The source that stock's gradient functions take from the name of a gradient."""
-    parts = name.split("/")
-    last = max((i for i, part in enumerate(parts) if part.startswith("gradients")), default=-1)
-    return "/".join(parts[: last + 1])
-
-
-def _in_calculation(op: tf.Operation, grad: Any) -> Any:
-    """`grad` under a name from which stock's functions derive the scope of this calculation."""
-    if grad is None:
-        return None
-    scope = calculation_scope(op.graph.get_name_scope(), op.name)
-    if scope is None or not scope.split("/")[-1].startswith("gradients"):
-        return grad  # not from tf.gradients, or the user named the scope: keep stock's source
-    if sum(part.startswith("gradients") for part in scope.split("/")) > 1:
-        scope = "gradients." + scope.replace("/", ".")
-    if stock_source(grad.name) == scope:
+def _in_calculation(op: Any, grad: Any) -> Any:
+    """`grad` under a name from which stock's functions derive the source of this calculation."""
+    if grad is None or not isinstance(op, tf.Operation):  # a tape passes another object
         return grad
-    with tf.name_scope(scope + "/"):
-        return tf.identity(tf.convert_to_tensor(grad), name="source")
+    scope = calculation_scope(op.graph.get_name_scope(), op.name)
+    if scope is None:
+        return grad  # not from tf.gradients: keep stock's source
+    with tf.name_scope(f"{scope}/{MARK}/"):
+        return tf.identity(tf.convert_to_tensor(grad), name="gradient")
 
 
 def _with_one_source(stock: _tf_private.GradientFunction) -> _tf_private.GradientFunction:

@@ -305,27 +305,44 @@ def test_no_way_of_loading_replaces_kernels_if_the_environment_says_off():
     assert done.stderr.count(said) == 2  # once by enable(), once by the library itself
 
 
-def test_a_second_derivative_without_the_gradient_functions_is_an_error_and_not_zero():
-    child.code("""
+REFUSED = (
+    "TensorArray numbers_1@gradients: Cannot make a gradient array of this gradient array with "
+    'source "{source}": TensorFlow\'s gradient functions use several sources for one second '
+    "derivative, and a part of it would be lost. Call tensor_array_grad.enable() before the graph "
+    'is built. If you call the op yourself, use a source without "gradients".'
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "source"),
+    [
+        ("array.unstack([a, b]).stack()", "gradients_1/gradients"),
+        ("array.write(0, a).write(1, b).stack()", "gradients_1"),  # the other source is elsewhere
+    ],
+)
+def test_a_second_derivative_without_the_gradient_functions_is_an_error_and_not_zero(
+    values, source
+):
+    child.code(
+        """
+    import sys
     import tensorflow as tf, tensor_array_grad
     tf.load_op_library(tensor_array_grad.library_path())
     tf.compat.v1.disable_control_flow_v2()
+    values, refused = sys.argv[1:]
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        x = tf.constant([2.0])
-        array = tf.TensorArray(tf.float32, 1, tensor_array_name="squares").unstack(x)
-        slope = tf.gradients(array.read(0) ** 3, x)
-        curve = tf.gradients(slope, x)
-        assert session.run(slope)[0].tolist() == [12.0]
+        a, b = tf.constant(2.0), tf.constant(3.0)
+        array = tf.TensorArray(tf.float32, 2, tensor_array_name="numbers")
+        slopes = tf.gradients(eval(values) ** 3, [a, b])
+        curves = tf.gradients(slopes, [a, b])
+        assert session.run(slopes) == [12.0, 27.0]
         try:
-            got = session.run(curve)
+            got = session.run(curves)
         except tf.errors.InvalidArgumentError as error:
-            said = (
-                "TensorArray squares_1@gradients: Cannot make a gradient array of this gradient "
-                'array with source "gradients_1/gradients": TensorFlow\\'s gradient functions use '
-                "two sources for one second derivative, and half of it would be lost. Call "
-                "tensor_array_grad.enable() before the graph is built."
-            )
-            assert said in error.message, error.message
+            assert refused in error.message, error.message
         else:
             raise AssertionError(f"no error, but {got}")
-    """)
+    """,
+        values,
+        REFUSED.format(source=source),
+    )

@@ -190,23 +190,67 @@ def test_the_gradient_of_the_gradient_is_the_hessian_vector_product(program, n):
     assert n == 0 or np.abs(exact).max() > 1e-2
 
 
-@pytest.mark.parametrize("program", STRAIGHT)
-def test_scopes_that_are_called_gradients_do_not_matter(program):
+SCOPES = {  # of the first and of the second tf.gradients call, and the names of the calls
+    "gradients in front": (("plain", None), ("gradients_penalty/gradients", None)),
+    "gradients in both": (("a/gradients", None), ("a/gradients", None)),
+    "names of the calls": (("plain", "first"), ("gradients_penalty", "second")),
+    "one scope": (("gradients_penalty", "first"), ("gradients_penalty", "second")),
+    "a dot for a slash": (("gradients_a/b.c", None), ("gradients_a/b/c", None)),
+}
+
+
+@pytest.mark.parametrize("scopes", SCOPES.values(), ids=list(SCOPES))
+@pytest.mark.parametrize("program", [gather_and_read_and_stack, write_each_and_concat])
+def test_the_names_of_scopes_and_calls_do_not_matter(program, scopes):
     rng = np.random.default_rng(0)
     x, v = rng.normal(size=(2, 7, WIDTH))
-    products = []
-    for scopes in ["plain", "gradients_penalty/gradients"], ["a/gradients", "a/gradients"]:
-        with tf.Graph().as_default(), modes.tf1_control_flow():
-            at = tf.constant(x)
-            with tf.name_scope(scopes[0]):
-                (slope,) = tf.gradients(weighted_loss(program(at)), [at])
-            with tf.name_scope(scopes[1]):
-                (product,) = tf.gradients(tf.reduce_sum(slope * v), [at])
-            with tf.compat.v1.Session() as session:
-                products.append(session.run(product))
+    with tf.Graph().as_default(), modes.tf1_control_flow():
+        at = tf.constant(x)
+        of = weighted_loss(program(at))
+        for scope, name in scopes:
+            with tf.name_scope(scope):
+                (found,) = tf.gradients(of, [at], name=name or "gradients")
+            of = tf.reduce_sum(found * v)
+        with tf.compat.v1.Session() as session:
+            product = session.run(found)
     exact, _ = hessian_vector_products(program, x, v)
-    for product in products:
-        np.testing.assert_allclose(product, exact, rtol=1e-12)
+    np.testing.assert_allclose(product, exact, rtol=1e-12)
+
+
+def test_the_second_derivative_in_elements_that_were_written_one_by_one():
+    with tf.Graph().as_default(), modes.tf1_control_flow():
+        a, b = tf.constant(2.0), tf.constant(3.0)
+        y = tf.TensorArray(tf.float32, 2).write(0, a).write(1, b).stack()
+        slopes = tf.gradients(y**3, [a, b])
+        curves = tf.gradients(slopes, [a, b])
+        with tf.compat.v1.Session() as session:
+            assert session.run([slopes, curves]) == [[12.0, 27.0], [12.0, 18.0]]
+
+
+def test_the_second_derivative_in_a_tensor_and_then_in_the_input_of_the_array():
+    with tf.Graph().as_default(), modes.tf1_control_flow():
+        x = tf.constant([2.0])
+        y = tf.TensorArray(tf.float32, 1).unstack(x).read(0)
+        curve = tf.gradients(tf.gradients(y**3, y), x)
+        with tf.compat.v1.Session() as session:
+            assert session.run(curve)[0].tolist() == [12.0]  # stock: 0
+
+
+def test_gradients_that_a_tape_computes_in_a_graph():
+    def cubes(a):
+        return tf.reduce_sum(tf.TensorArray(tf.float32, 2).unstack(a).stack() ** 3)
+
+    with tf.Graph().as_default(), modes.tf1_control_flow():
+        a = tf.constant([2.0, 3.0])
+        (recomputed,) = tf.gradients(tf.recompute_grad(cubes)(a), a)
+        with tf.name_scope("gradients"), tf.GradientTape() as tape:
+            tape.watch(a)
+            loss = cubes(a)
+        with tf.name_scope("gradients"):
+            taped = tape.gradient(loss, a)
+        with tf.compat.v1.Session() as session:
+            slopes = session.run([recomputed, taped])
+    np.testing.assert_array_equal(slopes, [[12.0, 27.0]] * 2)
 
 
 def test_the_second_derivative_of_a_linear_use_is_zero():
