@@ -1,11 +1,8 @@
 // TensorArrayGradV3 and TensorArrayGradWithShape.
 
-#include <algorithm>
 #include <string>
-#include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "cc/core/errors.h"
 #include "cc/kernels/kernel_util.h"
@@ -26,11 +23,9 @@ using tensorflow::TensorShape;
 // that a part of it ends up in an array that no op reads. Stock refuses gradient arrays of gradient
 // arrays.
 bool MayBeOneOfSeveral(absl::string_view source) {
-  constexpr absl::string_view kMark = "gradients.one_source";  // python: gradients_v3.MARK
-  const std::vector<absl::string_view> parts = absl::StrSplit(source, '/');
-  return parts.back() != kMark && std::any_of(parts.begin(), parts.end(), [](auto part) {
-           return absl::StartsWith(part, "gradients");
-         });
+  constexpr absl::string_view kMark = "gradients.one_source";           // MARK in gradients_v3.py
+  const absl::string_view last = source.substr(source.rfind('/') + 1);  // all, if there is no '/'
+  return absl::StartsWith(last, "gradients") && last != kMark;
 }
 
 // Finds, or makes once per `source`, the array that sums the gradients of `handle`.

@@ -309,7 +309,7 @@ REFUSED = (
     "TensorArray numbers_1@gradients: Cannot make a gradient array of this gradient array with "
     'source "{source}": TensorFlow\'s gradient functions use several sources for one second '
     "derivative, and a part of it would be lost. Call tensor_array_grad.enable() before the graph "
-    'is built. If you call the op yourself, use a source without "gradients".'
+    "is built. If you call the op yourself, use a source with another last component."
 )
 
 
