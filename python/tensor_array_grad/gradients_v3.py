@@ -7,10 +7,15 @@ takes it from the name of the incoming gradient, up to the *last* component that
 `gradients_1/gradients/mul_grad/...`. Some ops of one calculation then use the source "gradients_1"
 and others "gradients_1/gradients", so half of the sum goes into an array that no op reads.
 
-The functions here give all ops of a calculation one source: the name scope of the `tf.gradients`
-call, with `MARK` as the last component. A source of TensorFlow's functions lacks this mark, and the
-kernel of TensorArrayGradV3 refuses to make a gradient array of a gradient array for it. So a graph
-that was built without the functions here raises an error, as on stock, and loses no part of a sum.
+The functions here give all ops of a calculation that differentiate the same array one source, the
+name scope of the `tf.gradients` call. It is also stock's source in first derivatives, so a gradient
+function of the user that calls TensorFlow's own adds to the same gradient array.
+
+If the array is a gradient array itself, the last component of the source is `MARK`. A source of
+TensorFlow's functions lacks it, and the kernel of TensorArrayGradV3 refuses to make a gradient
+array of a gradient array for it. So a graph that was built without the functions here raises an
+error, as on stock, and loses no part of a sum. A scope that does not end in "gradients..." gets the
+mark too, because TensorFlow's functions would leave out its last component.
 """
 
 from __future__ import annotations
@@ -32,9 +37,13 @@ OPS = (
     "TensorArraySplitV3",
 )
 
-#: The last component of each source. It starts with "gradients", because TensorFlow's functions
-#: take the source from a name up to such a component. cc/kernels/grad_kernels.cc has it too.
+#: The last component of the sources for gradient arrays of gradient arrays. It starts with
+#: "gradients", because TensorFlow's functions take the source from a name up to such a component.
+#: cc/kernels/grad_kernels.cc has it too.
 MARK = "gradients.one_source"
+
+_GRADIENT_ARRAYS = ("TensorArrayGradV3", "TensorArrayGradWithShape")
+_PASSES_ON = ("Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch")
 
 
 def calculation_scope(scope: str, op_name: str) -> str | None:
@@ -53,14 +62,33 @@ def calculation_scope(scope: str, op_name: str) -> str | None:
     return match[1] if match else None
 
 
+def stock_source(name: str) -> str:
+    """The source that stock's gradient functions take from the name of a gradient."""
+    parts = name.split("/")
+    last = max((i for i, part in enumerate(parts) if part.startswith("gradients")), default=-1)
+    return "/".join(parts[: last + 1])
+
+
+def _is_gradient_array(handle: tf.Tensor) -> bool:
+    """Whether the op that made `handle`, seen through control flow, makes gradient arrays."""
+    op = handle.op
+    while op.type in _PASSES_ON:
+        op = op.inputs[0].op
+    return op.type in _GRADIENT_ARRAYS
+
+
 def _in_calculation(op: Any, grad: Any) -> Any:
     """`grad` under a name from which stock's functions derive the source of this calculation."""
     if grad is None or not isinstance(op, tf.Operation):  # a tape passes another object
         return grad
-    scope = calculation_scope(op.graph.get_name_scope(), op.name)
-    if scope is None:
+    source = calculation_scope(op.graph.get_name_scope(), op.name)
+    if source is None:
         return grad  # not from tf.gradients: keep stock's source
-    with tf.name_scope(f"{scope}/{MARK}/"):
+    if not source.split("/")[-1].startswith("gradients") or _is_gradient_array(op.inputs[0]):
+        source = f"{source}/{MARK}"
+    if stock_source(grad.name) == source:
+        return grad
+    with tf.name_scope(f"{source}/"):
         return tf.identity(tf.convert_to_tensor(grad), name="gradient")
 
 

@@ -253,6 +253,20 @@ def test_gradients_that_a_tape_computes_in_a_graph():
     np.testing.assert_array_equal(slopes, [[12.0, 27.0]] * 2)
 
 
+def test_gradients_that_call_tensorflows_own_functions_add_to_the_same_array():
+    def square(flow):
+        array = tf.TensorArray(tf.float32, handle=handle, flow=flow)
+        return array.read(0) ** 2
+
+    with tf.Graph().as_default(), modes.tf1_control_flow():
+        x = tf.constant([3.0])
+        array = tf.TensorArray(tf.float32, 1, clear_after_read=False).unstack(x)
+        handle = array.handle
+        (recomputed,) = tf.gradients(tf.recompute_grad(square)(array.flow), x)
+        with tf.compat.v1.Session() as session:
+            assert session.run(recomputed).tolist() == [6.0]
+
+
 def test_the_second_derivative_of_a_linear_use_is_zero():
     x, v = np.random.default_rng(0).normal(size=(2, 4, WIDTH))
     with tf.Graph().as_default(), modes.tf1_control_flow():
