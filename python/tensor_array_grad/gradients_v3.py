@@ -13,9 +13,9 @@ function of the user that calls TensorFlow's own adds to the same gradient array
 
 If the array is a gradient array itself, the last component of the source is `MARK`. A source of
 TensorFlow's functions lacks it, and the kernel of TensorArrayGradV3 refuses to make a gradient
-array of a gradient array for it. So a graph that was built without the functions here raises an
-error, as on stock, and loses no part of a sum. A scope that does not end in "gradients..." gets the
-mark too, because TensorFlow's functions would leave out its last component.
+array of a gradient array for it, as stock's kernel refuses to make any. A scope whose last
+component does not start with "gradients" gets the mark too, because TensorFlow's functions would
+leave out this component.
 """
 
 from __future__ import annotations
