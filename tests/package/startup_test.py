@@ -143,7 +143,11 @@ def test_a_loader_that_cannot_be_changed_loads_tensorflow_with_a_warning(loader)
 
 
 def test_threads_that_import_both_at_once_find_the_library_enabled():
+    # The first line is there because CPython 3.11 may wait for ever if two threads import the same
+    # module of its library: so it does, without this library, if one thread imports TensorFlow 2.16
+    # (whose `import distutils` setuptools answers) and another one `re`.
     code = """
+import dataclasses, importlib.resources, json, logging
 import importlib, threading
 names = ["tensorflow", "tensor_array_grad", "tensorflow", "tensor_array_grad.raw_ops"]
 start = threading.Barrier(len(names))
