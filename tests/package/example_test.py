@@ -1,40 +1,91 @@
-"""The examples, as a user would run them: on stock, and through the runner of the library."""
+"""The examples at small size, as `compare` runs them: on stock, and with the library."""
 
 from __future__ import annotations
 
-import os
+import importlib.util
+import json
 import pathlib
 import re
 import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.support import child
+
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+DISTRIBUTED = str(EXAMPLES / "distributed.py")
+LIBRARY = ("-m", "tensor_array_grad")
+
+TFP = ("tensorflow_probability", "tf_keras")
+
+# The packages that an example needs beside those of the tests; its loops in one kernel, summed over
+# its processes; and how many gradients of slices are summed in place.
+EXPECTED: dict[str, tuple[tuple[str, ...], int, int]] = {
+    "indexing": ((), 2, 1),
+    "crf_tagger": ((), 2, 4),
+    "lstm_fit": ((), 2, 0),
+    "saved_model": ((), 2, 0),
+    "distributed": ((), 4, 0),
+    "hidden_markov": (TFP, 2, 1),
+    "kalman_smoother": (TFP, 2, 0),
+    "nuts": (TFP, 1, 0),
+}
 
 pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the tests lie outside a checkout")
 
 
-def _run(*command: str) -> tuple[list[str], bool]:
-    """The losses that an example prints, and whether the library rewrote its sums of slices."""
-    done = subprocess.run(
-        [sys.executable, *command],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-        env=os.environ | {"TENSOR_ARRAY_GRAD_LOG": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    return re.findall(r"loss ([\d.]+)", done.stdout), "slice_sum 1" in done.stderr
+def test_all_examples_are_tested():
+    names = {path.stem for path in EXAMPLES.glob("*.py")}
+    assert names == {*EXPECTED, "timing"}
 
 
-def test_indexing_trains_alike_on_stock_and_with_the_library():
-    command = (str(EXAMPLES / "indexing.py"), "--batch", "2", "--lengths", "5", "9")
-    (stocks, stock_rewritten), (ours, rewritten) = (
-        _run(*command),
-        _run("-m", "tensor_array_grad", *command),
-    )
-    assert (stock_rewritten, rewritten) == (False, True)
-    assert len(ours) == 2
-    assert ours == stocks
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    done = child.python(*arguments, "--steps", "9", **environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_an_example_prints_the_same_on_stock_and_with_the_library(name):
+    needs, loops, slice_sums = EXPECTED[name]
+    missing = [package for package in needs if importlib.util.find_spec(package) is None]
+    if missing:
+        pytest.skip(f"pip install {' '.join(missing)}")
+    command = (*LIBRARY, "compare", "--runs", "1", "--json")
+    found = json.loads(run(*command, str(EXAMPLES / f"{name}.py")).stdout)
+    assert found["output"] == "the same in all runs"
+    assert found["loops_in_one_kernel"] == loops
+    assert found["rewrites"]["slice_sum"] == slice_sums
+
+
+@pytest.fixture(scope="module")
+def losses() -> str:
+    """What examples/distributed.py prints on stock TensorFlow, with either strategy."""
+    return run(DISTRIBUTED).stdout
+
+
+def test_workers_of_a_parameter_server_have_the_library(losses):
+    done = run(*LIBRARY, DISTRIBUTED, "--strategy", "parameter_server", TENSOR_ARRAY_GRAD_LOG="1")
+    assert done.stdout == losses
+    # The workers are ended from outside, so they do not report to `compare`.
+    loops = re.findall(r"loop (.*): runs in one kernel", done.stderr)
+    assert set(loops) == {"while", "gradient_tape/while/while_grad"}
+
+
+@pytest.mark.parametrize("with_library", [0, 1])
+def test_losses_are_those_of_stock_if_one_worker_has_the_library(losses, with_library):
+    addresses = child.free_addresses(2)
+
+    def worker(index: int) -> subprocess.CompletedProcess[str]:
+        task = {"type": "worker", "index": index}
+        config = json.dumps({"cluster": {"worker": addresses}, "task": task})
+        command = LIBRARY if index == with_library else ()
+        return run(*command, DISTRIBUTED, TF_CONFIG=config, TENSOR_ARRAY_GRAD_LOG="1")
+
+    with ThreadPoolExecutor() as pool:
+        workers = list(pool.map(worker, range(2)))
+    assert workers[0].stdout == losses
+    assert losses.count("loss") == 5
+    runs = [done.stderr.count("runs in one kernel") for done in workers]
+    assert runs == [2 * (index == with_library) for index in range(2)]

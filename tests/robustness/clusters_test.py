@@ -7,14 +7,13 @@ second, in both, and in none: two stock processes must give the same result.
 from __future__ import annotations
 
 import contextlib
-import socket
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.robustness import clusters
-from tests.support import kernel_runner
+from tests.support import child, kernel_runner
 
 _STEPS = [0.0, 3.9375, 8.75, 11.25, 14.0, 15.0, 12.0]
 _INDEXED = [0.015625, 0.0625, 0.3125, 0.75, 2.25, 5.0, 13.0]
@@ -54,14 +53,6 @@ def _serving(runner: kernel_runner.Runner, function: str, *args: object) -> Iter
         yield runner.finish_call(120.0)
     finally:
         runner.restart()
-
-
-def _free_addresses(count: int) -> list[str]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
 
 
 @pytest.mark.parametrize("name", list(clusters.LISTS))
@@ -118,7 +109,7 @@ def test_a_program_of_two_processes_has_stocks_result(pair, program, want):
 @pytest.mark.parametrize("array", [0, 1])
 def test_a_session_of_two_tasks_reads_an_array_of_either(pair, array):
     here, there = pair
-    addresses = _free_addresses(2)
+    addresses = child.free_addresses(2)
     with _serving(there, "serve_task", addresses, 1):
         assert _call(here, "array_across_tasks", addresses, array) == [53.90625, 7.0]
 

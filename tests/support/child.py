@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import textwrap
@@ -46,3 +48,12 @@ def copy_package(folder: pathlib.Path) -> pathlib.Path:
     return shutil.copytree(
         PACKAGE, folder / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__", "demo")
     )
+
+
+def free_addresses(count: int) -> list[str]:
+    """Addresses of this machine at which no process listens."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]

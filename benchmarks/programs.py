@@ -1,0 +1,43 @@
+"""The programs of `examples/` at real size: `python -m benchmarks.programs [--quick] [case ...]`.
+
+Each is measured at n and 2n. A call is a training step, or what else the program repeats.
+`pip install '.[examples]'` installs the packages that they use.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+import sys
+from collections.abc import Callable
+
+from benchmarks import harness
+from benchmarks.case import Case, Prepared, timed
+
+_EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
+
+
+def _case(name: str, what: str, n: int) -> Case:
+    def build(steps: int) -> Prepared:
+        # Imported here, in the forked child: the examples switch TensorFlow's behaviour.
+        sys.path.insert(0, str(_EXAMPLES))
+        program: Callable[[int], Callable[[], object]] = importlib.import_module(name).program
+        call = program(steps)
+        return Prepared(run=timed(call), result=call)
+
+    return Case(name, what, (n, 2 * n), build)
+
+
+CASES = (
+    _case("indexing", "recurrent cell over x[:, i], a training step", 3_200),
+    _case("hidden_markov", "TFP HiddenMarkovModel, a training step", 2_000),
+    _case("crf_tagger", "conditional random field, a training step", 2_000),
+    _case("kalman_smoother", "TFP state space model, forward only", 1_100),
+    _case("nuts", "TFP NUTS, n samples", 200),
+    _case("lstm_fit", "Keras model.fit, 128 units, 4 batches of 32", 200),
+    _case("saved_model", "TF1 graph with its gradient, from a SavedModel", 3_200),
+)
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main("benchmarks.programs", CASES))

@@ -1,0 +1,86 @@
+"""Trains a tagger: a linear layer and a linear-chain conditional random field (CRF).
+
+    python examples/crf_tagger.py                            # on stock TensorFlow
+    python -m tensor_array_grad examples/crf_tagger.py       # with the library
+
+The forward algorithm, which sums over all sequences of tags, is a loop that indexes its input:
+`emissions[:, i]`.
+"""
+
+import argparse
+from collections.abc import Callable
+
+import tensorflow as tf
+from timing import timed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--steps", type=int, default=2000, help="words of a sequence")
+    parser.add_argument("--batch", type=int, default=4, help="sequences")
+    parser.add_argument("--tags", type=int, default=5)
+    args = parser.parse_args()
+    loss = timed(f"{args.steps} steps", program(args.steps, args.batch, args.tags))
+    print(f"loss {loss:.6f}")
+
+
+def program(steps: int, batch: int = 4, tags: int = 5) -> Callable[[], float]:
+    """Prepares the training on random sentences, of words that are vectors of 16 numbers.
+
+    Args:
+      steps: Words of a sentence.
+      batch: Number of sentences.
+      tags: Number of different tags.
+
+    Returns:
+      A function that trains for one step and returns the mean negative log-likelihood of a word
+      before it.
+    """
+    words = tf.random.stateless_normal([batch, steps, 16], [1, 2])
+    # The right tag of a word depends on the word and on the one before.
+    hidden = tf.matmul(words, tf.random.stateless_normal([16, tags], [3, 4]))
+    right = tf.argmax(hidden + tf.roll(hidden, 1, axis=1), axis=2)
+    weights = tf.Variable(tf.random.stateless_normal([16, tags], [5, 6], stddev=0.1))
+    transitions = tf.Variable(tf.zeros([tags, tags]))
+
+    @tf.function
+    def train() -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            emissions = tf.matmul(words, weights)
+            score = path_score(emissions, transitions, right)
+            loss = tf.reduce_mean(log_partition(emissions, transitions) - score) / steps
+        for variable, gradient in zip(
+            [weights, transitions], tape.gradient(loss, [weights, transitions]), strict=True
+        ):
+            variable.assign_sub(gradient)
+        return loss
+
+    return lambda: float(train())
+
+
+def path_score(emissions: tf.Tensor, transitions: tf.Tensor, tags: tf.Tensor) -> tf.Tensor:
+    """The unnormalised log-probability of a sequence of tags.
+
+    Args:
+      emissions: [batch, steps, tags], the score of each tag for each word.
+      transitions: [tags, tags], the score of going from one tag to another.
+      tags: [batch, steps], integers.
+
+    Returns:
+      [batch].
+    """
+    emitted = tf.gather(emissions, tags, batch_dims=2)
+    passed = tf.gather_nd(transitions, tf.stack([tags[:, :-1], tags[:, 1:]], axis=2))
+    return tf.reduce_sum(emitted, axis=1) + tf.reduce_sum(passed, axis=1)
+
+
+def log_partition(emissions: tf.Tensor, transitions: tf.Tensor) -> tf.Tensor:
+    """The logarithm of the sum of exp(path_score) over all sequences of tags, [batch]."""
+    alpha = emissions[:, 0]
+    for i in tf.range(1, emissions.shape[1]):
+        alpha = emissions[:, i] + tf.reduce_logsumexp(alpha[:, :, tf.newaxis] + transitions, axis=1)
+    return tf.reduce_logsumexp(alpha, axis=1)
+
+
+if __name__ == "__main__":
+    main()
