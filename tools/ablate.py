@@ -35,11 +35,11 @@ from benchmarks.case import Case
 from benchmarks.harness import Plan, Server
 
 RULES = (
-    "accumulate",
+    "accumulate_into_list",
     "slice_sum",
     "conditional",
     "recompute",
-    "accumulators",
+    "loop_stack",
 )
 LOOPS_VARIABLE = "TENSOR_ARRAY_GRAD_LOOPS"
 RULES_VARIABLE = "TENSOR_ARRAY_GRAD_RULES"

@@ -9,7 +9,7 @@
 #include "cc/kernels/registration.h"
 #include "cc/loop/interpreter.h"
 #include "cc/loop/loop_pass.h"
-#include "cc/resource/living_arrays.h"
+#include "cc/resource/array_registry.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad::introspection {
@@ -33,9 +33,9 @@ Decision ActivationDecision() {
 
 std::map<std::string, int64_t> Counters() { return ReadCounters(); }
 
-std::vector<Array> LivingArrays() {
+std::vector<Array> ExistingArrays() {
   std::vector<Array> arrays;
-  for (const LivingArray& array : tensor_array_grad::LivingArrays()) {
+  for (const ArrayDescription& array : tensor_array_grad::ExistingArrays()) {
     arrays.push_back({array.name, tensorflow::DataTypeString(array.dtype), array.size, array.bytes,
                       array.is_gradient, array.gradients});
   }
@@ -67,7 +67,7 @@ std::map<std::string, std::vector<std::string>> Families() {
 
 std::vector<std::string> MissingKernels() {
   const Built built = ThisBuild();
-  return Holes(KernelsOfFamilies(), built.kernels, built.gpu_kernels);
+  return UncoveredKernels(KernelsOfFamilies(), built.kernels, built.gpu_kernels);
 }
 
 bool GraphPassEnabled() { return IsGraphPassEnabled(); }

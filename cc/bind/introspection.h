@@ -15,7 +15,7 @@ namespace tensor_array_grad::introspection {
 
 struct Decision {
   bool active = false;
-  std::string cause;  // "", off, version, second copy, gpu, hole
+  std::string cause;  // "", off, version, second copy, gpu, missing kernel
   std::string reason;
 };
 
@@ -42,7 +42,7 @@ TAG_EXPORT Decision ActivationDecision();
 TAG_EXPORT std::map<std::string, int64_t> Counters();
 
 // The arrays of this process, forward and gradient. O(arrays); takes the lock of each array.
-TAG_EXPORT std::vector<Array> LivingArrays();
+TAG_EXPORT std::vector<Array> ExistingArrays();
 
 // Facts of the build: library (the path it was loaded from), tensorflow_version, cxx11_abi,
 // compiler, gpu_kernels (yes or no).

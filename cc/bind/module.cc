@@ -7,7 +7,7 @@ namespace py = pybind11;
 namespace tag = tensor_array_grad::introspection;
 
 PYBIND11_MODULE(_bind, m) {
-  m.doc() = "Counters, switches and living arrays of the loaded op library; never tensors.";
+  m.doc() = "counters, switches and existing arrays of the loaded op library; never tensors.";
 
   py::class_<tag::Decision>(m, "Decision")
       .def_readonly("active", &tag::Decision::active)
@@ -30,7 +30,7 @@ PYBIND11_MODULE(_bind, m) {
   using Unlocked = py::call_guard<py::gil_scoped_release>;
   m.def("activation", &tag::ActivationDecision);
   m.def("counters", &tag::Counters);
-  m.def("living_arrays", &tag::LivingArrays, Unlocked());
+  m.def("existing_arrays", &tag::ExistingArrays, Unlocked());
   m.def("build_facts", &tag::BuildFacts);
   m.def("kernels", &tag::Kernels);
   m.def("families", &tag::Families);

@@ -24,7 +24,9 @@ namespace {
 constexpr int kThreads = 256;     // per block
 constexpr int kVectorBytes = 16;  // the widest load and store
 
-Error Told(cudaError_t error) { return error == cudaSuccess ? nullptr : cudaGetErrorString(error); }
+Error ToError(cudaError_t error) {
+  return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
+}
 
 // "13.0" of 13000.
 std::string VersionName(int version) {
@@ -61,14 +63,14 @@ template <auto kKernel, typename... Args>
 Error Launch(int64_t units, int64_t units_each, Stream stream, const Args&... args) {
   int64_t resident = 0;
   const cudaError_t error = ResidentBlocks<kKernel>(&resident);
-  if (error != cudaSuccess) return Told(error);
+  if (error != cudaSuccess) return ToError(error);
   const int64_t needed = (units + units_each - 1) / units_each;
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(std::min(needed, resident)));
   config.blockDim = dim3(kThreads);
   config.stream = static_cast<cudaStream_t>(stream);
   ++launched;
-  return Told(cudaLaunchKernelEx(&config, kKernel, args...));
+  return ToError(cudaLaunchKernelEx(&config, kKernel, args...));
 }
 
 // ---- adding
@@ -186,7 +188,7 @@ Error CopyToDevice(const void* from, void* to, int64_t bytes, Stream stream) {
         cudaMemcpyAsync(static_cast<char*>(to) + at, static_cast<const char*>(from) + at,
                         std::min(kTakenAtOnce, bytes - at), cudaMemcpyHostToDevice,
                         static_cast<cudaStream_t>(stream));
-    if (error != cudaSuccess) return Told(error);
+    if (error != cudaSuccess) return ToError(error);
   }
   return nullptr;
 }
@@ -282,7 +284,7 @@ Error Add(Number number, const void* left, const void* right, void* out, int64_t
 Error Zero(void* out, int64_t bytes, Stream stream) {
   if (bytes == 0) return nullptr;
   ++launched;
-  return Told(cudaMemsetAsync(out, 0, bytes, static_cast<cudaStream_t>(stream)));
+  return ToError(cudaMemsetAsync(out, 0, bytes, static_cast<cudaStream_t>(stream)));
 }
 
 Error Pack(const Run* runs, int64_t count, void* table, void* out, int64_t bytes, Stream stream) {

@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "cc/graph/iteration_liveness.h"
 #include "cc/graph/list_sum.h"
 #include "cc/graph/loop_variable.h"
-#include "cc/graph/step_liveness.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
@@ -39,7 +39,7 @@ bool AreZerosOfOtherBranch(const Node& zeros, Source like, const Branch& reads) 
 
 // Matches `merge` of the one-element list `one` from one branch and `zeros` from the other.
 std::optional<Addend> MatchBranches(Node* merge, Addend one, Node* zeros, const Node& add,
-                                    const StepLiveness& liveness) {
+                                    const IterationLiveness& liveness) {
   const Source like = one.inputs.back();
   const Branch reads = BranchOf(like);
   if (one.op.op() != kAccumulateLike || reads.predicate.node == nullptr ||
@@ -68,7 +68,8 @@ std::optional<Addend> MatchBranches(Node* merge, Addend one, Node* zeros, const 
   return one;
 }
 
-std::optional<Addend> MatchConditional(const Node& add, int operand, const StepLiveness& liveness) {
+std::optional<Addend> MatchConditional(const Node& add, int operand,
+                                       const IterationLiveness& liveness) {
   Node* const merge = InputOf(add, operand).node;
   if (merge->type_string() != "Merge" || merge->num_inputs() != 2 || !HasOneConsumer(*merge) ||
       !WaitsForNothing(*merge)) {
@@ -85,7 +86,7 @@ std::optional<Addend> MatchConditional(const Node& add, int operand, const StepL
 
 absl::Status ConditionalRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
   if (!CarriesList(LoopVariablesOf(*node), *graph)) return absl::OkStatus();
-  const StepLiveness liveness(*node);
+  const IterationLiveness liveness(*node);
   std::vector<Node*> sums;
   for (Node* candidate : liveness.nodes()) {
     if (candidate->type_string() == "AddN" && candidate->output_type(0) == tensorflow::DT_VARIANT) {

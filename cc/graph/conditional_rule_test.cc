@@ -37,10 +37,10 @@ class ConditionalRuleTest : public testing::Test, protected LoopUnderTest {
     AddInvariant("x", DT_FLOAT);
     AddInvariant("list", DT_VARIANT);
     AddVariable("sums", DT_VARIANT, "sum");
-    AddConditional("p_gate:1");
-    AddUnary("list_in", "Switch", DT_VARIANT, {"list_gate:1", "p_gate:1"});
-    AddUnary("x_in", "Switch", DT_FLOAT, {"x_gate:1", "p_gate:1"});
-    AddUnary("i_in", "Switch", DT_INT32, {"i_gate:1", "p_gate:1"});
+    AddConditional("p_switch:1");
+    AddUnary("list_in", "Switch", DT_VARIANT, {"list_switch:1", "p_switch:1"});
+    AddUnary("x_in", "Switch", DT_FLOAT, {"x_switch:1", "p_switch:1"});
+    AddUnary("i_in", "Switch", DT_INT32, {"i_switch:1", "p_switch:1"});
     const std::string side = absl::StrCat(":", reads), other = absl::StrCat(":", 1 - reads);
     const std::string pivot = reads == 1 ? "^pivot_t" : "^pivot_f";
     Set(Add("shape", "TensorListElementShape", {"list_in" + side, pivot}), "shape_type", DT_INT32);
@@ -53,7 +53,7 @@ class ConditionalRuleTest : public testing::Test, protected LoopUnderTest {
     AddUnary("zeros", "ZerosLike", DT_VARIANT,
              {"list_in" + other, reads == 1 ? "^pivot_f" : "^pivot_t"});
     Set(AddUnary("merged", "Merge", DT_VARIANT, {"set", "zeros"}), "N", 2);
-    Set(AddUnary("sum", "AddN", DT_VARIANT, {"merged", "sums_gate:1"}), "N", 2);
+    Set(AddUnary("sum", "AddN", DT_VARIANT, {"merged", "sums_switch:1"}), "N", 2);
   }
 
   int Apply() {
@@ -78,7 +78,8 @@ TEST_F(ConditionalRuleTest, AReadInABranchBecomesOneOp) {
     EXPECT_EQ(Apply(), 1);
     const std::string sum = InputsOf("sums_next")[0];
     EXPECT_EQ(Find(sum)->type_string(), kAccumulateIf);
-    EXPECT_THAT(InputsOf(sum), ElementsAre("sums_gate", "i_gate", "x_gate", "list_gate", "p_gate"));
+    EXPECT_THAT(InputsOf(sum),
+                ElementsAre("sums_switch", "i_switch", "x_switch", "list_switch", "p_switch"));
     bool wanted = side == 0;
     EXPECT_TRUE(GetNodeAttr(Find(sum)->attrs(), "wanted", &wanted).ok());
     EXPECT_EQ(wanted, side == 1);
@@ -104,15 +105,15 @@ TEST_F(ConditionalRuleTest, WhatTheBranchNeedsBesidesStays) {
 
 TEST_F(ConditionalRuleTest, OtherOperandsAreSummedFirst) {
   AddInvariant("more", DT_VARIANT);
-  Named("sum").add_input("more_gate:1");
+  Named("sum").add_input("more_switch:1");
   Set(Named("sum"), "N", 3);
   EXPECT_EQ(Apply(), 1);
   const std::string sum = InputsOf("sums_next")[0];
-  EXPECT_THAT(InputsOf(InputsOf(sum)[0]), ElementsAre("sums_gate", "more_gate"));
+  EXPECT_THAT(InputsOf(InputsOf(sum)[0]), ElementsAre("sums_switch", "more_switch"));
 }
 
 TEST_F(ConditionalRuleTest, WhatTheSumWaitsForIsStillWaitedFor) {
-  AddSum("effect", {"i_gate:1"});
+  AddSum("effect", {"i_switch:1"});
   Named("sum").add_input("^effect");
   EXPECT_EQ(Apply(), 1);
   EXPECT_EQ(InputsOf(InputsOf("sums_next")[0]).back(), "^effect");
@@ -130,7 +131,7 @@ TEST_F(ConditionalRuleTest, AnItemThatIsComputedInTheBranchStays) {
 TEST_F(ConditionalRuleTest, AnItemThatMayBeDeadWhereThePredicateIsNotStays) {
   ExpectKept([&] {
     AddInvariant("q", DT_BOOL);
-    AddUnary("outer", "Switch", DT_FLOAT, {"x_gate:1", "q_gate:1"});
+    AddUnary("outer", "Switch", DT_FLOAT, {"x_switch:1", "q_switch:1"});
     Named("x_in").set_input(0, "outer:1");
   });
 }
@@ -147,8 +148,8 @@ TEST_F(ConditionalRuleTest, ANodeThatIsReadOrWaitedForElsewhereStays) {
 TEST_F(ConditionalRuleTest, APivotThatMayBeDeadInItsBranchIsNone) {
   ExpectKept([&] {
     AddInvariant("q", DT_BOOL);
-    AddUnary("outer", "Switch", DT_BOOL, {"p_gate:1", "q_gate:1"});
-    AddUnary("odd", "Switch", DT_BOOL, {"outer:1", "p_gate:1"});
+    AddUnary("outer", "Switch", DT_BOOL, {"p_switch:1", "q_switch:1"});
+    AddUnary("odd", "Switch", DT_BOOL, {"outer:1", "p_switch:1"});
     AddUnary("odd_pivot", "Identity", DT_BOOL, {"odd:1"});
     Named("set").add_input("^odd_pivot");
   });
@@ -158,7 +159,7 @@ TEST_F(ConditionalRuleTest, ANodeThatWaitsForMoreThanItsBranchStays) {
   for (const char* node : {"shape", "length", "reserve", "set", "zeros", "merged"}) {
     SCOPED_TRACE(node);
     ExpectKept([&] {
-      AddSum("effect", {"i_gate:1"});
+      AddSum("effect", {"i_switch:1"});
       Named(node).add_input("^effect");
     });
   }
@@ -167,11 +168,11 @@ TEST_F(ConditionalRuleTest, ANodeThatWaitsForMoreThanItsBranchStays) {
 TEST_F(ConditionalRuleTest, AnotherPredicateOrListStays) {
   ExpectKept([&] {
     AddInvariant("q", DT_BOOL);
-    Named("i_in").set_input(1, "q_gate:1");
+    Named("i_in").set_input(1, "q_switch:1");
   });
   ExpectKept([&] {
     AddInvariant("other", DT_VARIANT);
-    AddUnary("other_in", "Switch", DT_VARIANT, {"other_gate:1", "p_gate:1"});
+    AddUnary("other_in", "Switch", DT_VARIANT, {"other_switch:1", "p_switch:1"});
     Named("zeros").set_input(0, "other_in");
   });
   ExpectKept([&] { Named("zeros").set_input(0, "list_in:1"); });
@@ -179,7 +180,7 @@ TEST_F(ConditionalRuleTest, AnotherPredicateOrListStays) {
 
 TEST_F(ConditionalRuleTest, AListThatIsNotLikeAnotherStays) {
   ExpectKept([&] {
-    AddUnary("n", "Switch", DT_INT32, {"i_gate:1", "p_gate:1"});
+    AddUnary("n", "Switch", DT_INT32, {"i_switch:1", "p_switch:1"});
     Named("reserve").set_input(1, "n:1");
   });
 }

@@ -14,9 +14,9 @@
 #include "absl/strings/string_view.h"
 #include "cc/core/counters.h"
 #include "cc/core/log.h"
-#include "cc/graph/accumulate_rule.h"
-#include "cc/graph/accumulator_rule.h"
+#include "cc/graph/accumulate_into_list_rule.h"
 #include "cc/graph/conditional_rule.h"
+#include "cc/graph/loop_stack_rule.h"
 #include "cc/graph/recompute_rule.h"
 #include "cc/graph/rewrite_log.h"
 #include "cc/graph/rule.h"
@@ -53,11 +53,11 @@ bool IsAllowed(absl::string_view name) {
 // In the order in which they run.
 std::vector<std::unique_ptr<Rule>> AllRules() {
   std::vector<std::unique_ptr<Rule>> all;
-  all.push_back(std::make_unique<AccumulateRule>());
+  all.push_back(std::make_unique<AccumulateIntoListRule>());
   all.push_back(std::make_unique<SliceSumRule>());
   all.push_back(std::make_unique<ConditionalRule>());
   all.push_back(std::make_unique<RecomputeRule>());
-  all.push_back(std::make_unique<AccumulatorRule>());
+  all.push_back(std::make_unique<LoopStackRule>());
   all.erase(std::remove_if(all.begin(), all.end(),
                            [](const auto& rule) { return !IsAllowed(rule->name()); }),
             all.end());

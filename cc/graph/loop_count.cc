@@ -69,7 +69,7 @@ std::optional<LoopCount> LoopCountOf(const LoopVariable& variable, const Node& l
   const bool down = sum->type_string() == "Sub";
   if (!down && sum->type_string() != "AddV2") return std::nullopt;
   if (!WaitsForBodyAlone(*sum, loop_cond)) return std::nullopt;
-  const Source now{variable.gate, 1};
+  const Source now{variable.switch_node, 1};
   for (int i = 0; i < (down ? 1 : 2); ++i) {
     if (!(PastBodyIdentities(InputOf(*sum, i), loop_cond) == now)) continue;
     const Source step = PastBodyIdentities(InputOf(*sum, 1 - i), loop_cond);
@@ -117,14 +117,14 @@ std::optional<std::vector<int64_t>> IntegersOf(Source source) {
   return IntegersIn(*value);
 }
 
-bool CountsSteps(const LoopCount& count) {
+bool CountsIterations(const LoopCount& count) {
   return IntegerOf(count.variable.initial()) == 0 && count.GrowsBy(1);
 }
 
 bool StopsAt(const Node& loop_cond, absl::FunctionRef<bool(Source)> is_limit) {
   const std::vector<const Node*> conditions = ConditionsOf(loop_cond);
   for (const LoopCount& count : LoopCountsOf(loop_cond)) {
-    if (!CountsSteps(count)) continue;
+    if (!CountsIterations(count)) continue;
     for (const Node* condition : conditions) {
       if (condition->type_string() == "Less" &&
           PastIdentities(InputOf(*condition, 0)) == Source{count.variable.merge, 0} &&

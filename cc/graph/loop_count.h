@@ -26,7 +26,7 @@ struct LoopCount {
   bool GrowsBy(int n) const;
 
   // Its value in the body.
-  Source now() const { return {variable.gate, 1}; }
+  Source now() const { return {variable.switch_node, 1}; }
 };
 
 // The count that `variable` of the loop of `loop_cond` is; nothing if it is none.
@@ -47,7 +47,7 @@ std::optional<int64_t> IntegerOf(Source source);
 std::optional<std::vector<int64_t>> IntegersOf(Source source);
 
 // Whether `count` is the number of iterations done so far: it begins with 0 and grows by 1.
-bool CountsSteps(const LoopCount& count);
+bool CountsIterations(const LoopCount& count);
 
 // Whether the loop continues only while the number of iterations done so far is below a limit for
 // whose Origin `is_limit` is true.

@@ -28,13 +28,13 @@ void AddReached(const Edge* edge, NodeIds* reached) {
 
 }  // namespace
 
-std::optional<LoopVariable> LoopVariableOf(Node* gate) {
-  if (gate == nullptr || gate->type_string() != "Switch") return std::nullopt;
-  Node* const condition = InputOf(*gate, 1).node;
-  Node* const merge = InputOf(*gate, 0).node;
+std::optional<LoopVariable> LoopVariableOf(Node* switch_node) {
+  if (switch_node == nullptr || switch_node->type_string() != "Switch") return std::nullopt;
+  Node* const condition = InputOf(*switch_node, 1).node;
+  Node* const merge = InputOf(*switch_node, 0).node;
   if (condition == nullptr || !condition->IsLoopCond()) return std::nullopt;
   if (merge == nullptr || !merge->IsMerge() || merge->num_inputs() != 2) return std::nullopt;
-  LoopVariable found{nullptr, merge, gate, nullptr, nullptr};
+  LoopVariable found{nullptr, merge, switch_node, nullptr, nullptr};
   for (int i = 0; i < 2; ++i) {
     Node* const input = InputOf(*merge, i).node;
     if (input == nullptr) return std::nullopt;
@@ -42,7 +42,7 @@ std::optional<LoopVariable> LoopVariableOf(Node* gate) {
     if (input->IsNextIteration()) found.next = input;
   }
   if (found.enter == nullptr || found.next == nullptr) return std::nullopt;
-  for (const Edge* edge : gate->out_edges()) {
+  for (const Edge* edge : switch_node->out_edges()) {
     if (edge->src_output() != 0) continue;
     if (!edge->dst()->IsExit() || found.exit != nullptr) return std::nullopt;
     found.exit = edge->dst();
@@ -52,19 +52,20 @@ std::optional<LoopVariable> LoopVariableOf(Node* gate) {
 
 std::optional<Source> FromOutside(Source value) {
   if (IsConstantEnter(*value.node)) return InputOf(*value.node, 0);
-  Node* gate = value.node;
-  if (gate->IsMerge() && value.slot == 0) {
+  Node* switch_node = value.node;
+  if (switch_node->IsMerge() && value.slot == 0) {
     for (const Edge* edge : value.node->out_edges()) {
-      if (edge->dst()->IsSwitch() && edge->dst_input() == 0) gate = edge->dst();
+      if (edge->dst()->IsSwitch() && edge->dst_input() == 0) switch_node = edge->dst();
     }
   } else if (value.slot != 1) {
     return std::nullopt;
   }
-  const auto variable = LoopVariableOf(gate);
-  if (!variable || (value.node != gate && value.node != variable->merge)) return std::nullopt;
+  const auto variable = LoopVariableOf(switch_node);
+  if (!variable || (value.node != switch_node && value.node != variable->merge))
+    return std::nullopt;
   Source update = variable->update();
   while (update.node->IsIdentity()) update = InputOf(*update.node, 0);
-  if (!(update == Source{gate, 1})) return std::nullopt;
+  if (!(update == Source{switch_node, 1})) return std::nullopt;
   return variable->initial();
 }
 
@@ -95,15 +96,15 @@ bool CarriesList(const std::vector<LoopVariable>& variables, const Graph& graph)
   return false;
 }
 
-bool IsBodyGate(const Node& node, const Node& loop_cond) {
+bool IsBodyPivot(const Node& node, const Node& loop_cond) {
   if (!node.IsIdentity() || node.in_edges().size() != 1) return false;
-  const Source gate = InputOf(node, 0);
-  return gate.node != nullptr && gate.node->IsSwitch() && gate.slot == 1 &&
-         InputOf(*gate.node, 1).node == &loop_cond;
+  const Source switch_node = InputOf(node, 0);
+  return switch_node.node != nullptr && switch_node.node->IsSwitch() && switch_node.slot == 1 &&
+         InputOf(*switch_node.node, 1).node == &loop_cond;
 }
 
 bool WaitsForBodyAlone(const Node& node, const Node& loop_cond) {
-  return WaitsOnlyFor(node, [&](const Node& other) { return IsBodyGate(other, loop_cond); });
+  return WaitsOnlyFor(node, [&](const Node& other) { return IsBodyPivot(other, loop_cond); });
 }
 
 void AnchorConstant(Node* enter, Node* next, Graph* graph) { graph->AddControlEdge(enter, next); }
@@ -116,26 +117,26 @@ void RemoveOrAnchorConstant(Node* enter, Node* next, Graph* graph) {
   }
 }
 
-bool HasRingOfItsOwn(const LoopVariable& variable) {
+bool FeedsOnlyItself(const LoopVariable& variable) {
   return HasOneConsumer(*variable.enter) && HasOneConsumer(*variable.next);
 }
 
 bool IsOnOneDevice(const LoopVariable& variable) {
-  for (const Node* node : {variable.merge, variable.gate, variable.next, variable.exit}) {
+  for (const Node* node : {variable.merge, variable.switch_node, variable.next, variable.exit}) {
     if (node != nullptr && !OnSameDevice(*node, *variable.enter)) return false;
   }
   return true;
 }
 
-StepNodes::StepNodes(const std::vector<LoopVariable>& variables) {
+IterationNodes::IterationNodes(const std::vector<LoopVariable>& variables) {
   for (const LoopVariable& variable : variables) {
-    body.insert(variable.gate->id());
+    body.insert(variable.switch_node->id());
     whole.insert(variable.merge->id());
-    for (const Edge* edge : variable.gate->out_edges()) {
+    for (const Edge* edge : variable.switch_node->out_edges()) {
       if (edge->src_output() == 1) AddReached(edge, &body);
     }
     for (const Edge* edge : variable.merge->out_edges()) {
-      if (edge->dst() != variable.gate) AddReached(edge, &whole);
+      if (edge->dst() != variable.switch_node) AddReached(edge, &whole);
     }
   }
   whole.insert(body.begin(), body.end());

@@ -20,7 +20,7 @@ namespace tensor_array_grad {
 struct LoopVariable {
   tensorflow::Node* enter;
   tensorflow::Node* merge;
-  tensorflow::Node* gate;  // the Switch
+  tensorflow::Node* switch_node;
   tensorflow::Node* next;  // the NextIteration
   tensorflow::Node* exit;  // null if there is none
 
@@ -28,8 +28,9 @@ struct LoopVariable {
   Source update() const { return InputOf(*next, 0); }  // its value in the next iteration
 };
 
-// The variable whose Switch is `gate`; nothing if `gate` is null or is not such a Switch.
-std::optional<LoopVariable> LoopVariableOf(tensorflow::Node* gate);
+// The variable whose Switch is `switch_node`; nothing if `switch_node` is null or is not such a
+// Switch.
+std::optional<LoopVariable> LoopVariableOf(tensorflow::Node* switch_node);
 
 // All variables of the loop of `loop_cond`, a LoopCond, in the order in which their nodes were
 // made: a loop counter comes first.
@@ -46,7 +47,7 @@ bool CarriesList(const std::vector<LoopVariable>& variables, const tensorflow::G
 // Whether `node` is a pivot of the loop's body: an Identity whose only input is output 1 of a
 // Switch by `loop_cond`. It runs once in each iteration whose condition is true, and so does a node
 // that waits for it and for nothing else.
-bool IsBodyGate(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
+bool IsBodyPivot(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
 
 // Whether `node` has no control inputs but pivots of the loop's body.
 bool WaitsForBodyAlone(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
@@ -67,7 +68,7 @@ void RemoveOrAnchorConstant(tensorflow::Node* enter, tensorflow::Node* next,
 
 // Whether the Enter and the NextIteration feed only this variable's Merge. They may feed several
 // Merges after an optimizer merged equal nodes.
-bool HasRingOfItsOwn(const LoopVariable& variable);
+bool FeedsOnlyItself(const LoopVariable& variable);
 
 // Whether all nodes of the variable are on one device.
 bool IsOnOneDevice(const LoopVariable& variable);
@@ -78,11 +79,11 @@ using NodeIds = std::unordered_set<int>;
 // The nodes of a loop that depend on a variable of the loop, not on its constants alone. In the
 // last iteration, whose condition is false, the nodes of the body are dead and those of the
 // condition are live.
-struct StepNodes {
+struct IterationNodes {
   NodeIds whole;  // condition and body
   NodeIds body;
 
-  explicit StepNodes(const std::vector<LoopVariable>& variables);
+  explicit IterationNodes(const std::vector<LoopVariable>& variables);
 };
 
 // Whether an in-edge of `node` comes from one of `nodes` that is not in `except`. Control edges

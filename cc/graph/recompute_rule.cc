@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "cc/graph/accumulator.h"
 #include "cc/graph/loop_count.h"
 #include "cc/graph/loop_variable.h"
 #include "cc/graph/node_util.h"
-#include "cc/graph/step_value.h"
+#include "cc/graph/pushed_list.h"
+#include "cc/graph/recomputable_value.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -18,8 +18,8 @@ using tensorflow::Node;
 using tensorflow::NodeDef;
 
 // Merge, Switch, push or pop, and NextIteration, in the forward and in the backward loop: what all
-// accumulators that are packed into one take. Each accumulator adds about one node.
-constexpr int kNodesOfRing = 8;
+// lists that are packed into one take. Each list adds about one node.
+constexpr int kNodesPerList = 8;
 
 // Whether the bound of the list never makes it reject an element that `forward` pushes.
 bool HasRoom(const Node& list, const Node& forward) {
@@ -31,7 +31,7 @@ bool HasRoom(const Node& list, const Node& forward) {
 }
 
 // Whether the element shape of the list never makes it reject an element of `shape`.
-bool Takes(const Node& list, const StepValues::Shape& shape) {
+bool Takes(const Node& list, const RecomputableValues::Shape& shape) {
   const Source asked = InputOf(list, 0);
   if (IntegerOf(asked) == -1) return true;
   const auto sizes = IntegersOf(asked);
@@ -42,17 +42,18 @@ bool Takes(const Node& list, const StepValues::Shape& shape) {
 
 // Whether nodes that wait for the backward loop by the Exit of this variable, if there are any, can
 // wait for the Exit of its count.
-bool CanHandOver(const Accumulator& accumulator, const LoopPair& loops) {
-  const Node* const exit = accumulator.popped.exit;
+bool CanHandOver(const PushedList& list, const LoopPair& loops) {
+  const Node* const exit = list.popped.exit;
   return exit == nullptr || !IsWaitedFor(*exit) || loops.back.variable.exit != nullptr;
 }
 
-bool CanGo(const Accumulator& accumulator, const LoopPair& loops, StepValues* values) {
-  const auto shape = values->ShapeOf(accumulator.value());
-  const Node& list = *accumulator.pushed.initial().node;
-  return shape && WaitsForBodyAlone(*accumulator.push, loops.forward()) &&
-         OnSameDevice(*accumulator.pop, *loops.back.sum) && Takes(list, *shape) &&
-         HasRoom(list, loops.forward()) && CanHandOver(accumulator, loops);
+// Whether `list` can be replaced by a recomputed value.
+bool CanReplace(const PushedList& list, const LoopPair& loops, RecomputableValues* values) {
+  const auto shape = values->ShapeOf(list.value());
+  const Node& empty = *list.pushed.initial().node;
+  return shape && WaitsForBodyAlone(*list.push, loops.forward()) &&
+         OnSameDevice(*list.pop, *loops.back.sum) && Takes(empty, *shape) &&
+         HasRoom(empty, loops.forward()) && CanHandOver(list, loops);
 }
 
 bool HasKernels(const LoopPair& loops) {
@@ -65,23 +66,24 @@ bool HasKernels(const LoopPair& loops) {
   return true;
 }
 
-// The accumulators of one backward loop that the rule replaces (recompute_rule.h says why).
-std::vector<Accumulator> Choose(const std::vector<Accumulator>& all, const LoopPair& loops) {
-  StepValues values(loops);
-  std::vector<Accumulator> once, each_step;
-  for (const Accumulator& one : all) {
-    if (!CanGo(one, loops, &values)) continue;
-    if (AsksAList(*one.value().node)) {
+// The lists popped by one backward loop that the rule replaces (recompute_rule.h says why).
+std::vector<PushedList> Choose(const std::vector<PushedList>& all, const LoopPair& loops) {
+  RecomputableValues values(loops);
+  std::vector<PushedList> once, per_iteration;
+  for (const PushedList& one : all) {
+    if (!CanReplace(one, loops, &values)) continue;
+    if (ReadsListMetadata(*one.value().node)) {
       once.push_back(one);
     } else if (values.FollowsFromCount(one.value())) {
-      each_step.push_back(one);
+      per_iteration.push_back(one);
     }
   }
-  std::vector<Source> again;
-  for (const Accumulator& one : each_step) again.push_back(one.value());
-  const int saved = kNodesOfRing + static_cast<int>(each_step.size());
-  if (once.size() + each_step.size() == all.size() && values.StepNodesOf(again) < saved) {
-    once.insert(once.end(), each_step.begin(), each_step.end());
+  std::vector<Source> from_count;
+  for (const PushedList& one : per_iteration) from_count.push_back(one.value());
+  const int saved = kNodesPerList + static_cast<int>(per_iteration.size());
+  if (once.size() + per_iteration.size() == all.size() &&
+      values.NodesPerIteration(from_count) < saved) {
+    once.insert(once.end(), per_iteration.begin(), per_iteration.end());
   }
   return once;
 }
@@ -90,7 +92,7 @@ std::vector<Accumulator> Choose(const std::vector<Accumulator>& all, const LoopP
 // it reads a loop constant instead: each also reads or waits for another node of the body. That is
 // not enough for a Merge, which runs if any of its inputs is live, nor for a NextIteration, which
 // would start another iteration without end.
-bool RunInStepsAnyway(const Node& pop, const NodeIds& body, const NodeIds& pops) {
+bool RunsInTakenIterationsAnyway(const Node& pop, const NodeIds& body, const NodeIds& pops) {
   return std::all_of(pop.out_edges().begin(), pop.out_edges().end(), [&](const Edge* edge) {
     const Node& reader = *edge->dst();
     if (edge->src_output() != 1) return true;
@@ -98,18 +100,18 @@ bool RunInStepsAnyway(const Node& pop, const NodeIds& body, const NodeIds& pops)
   });
 }
 
-// Replaces accumulators of one backward loop by recomputed values.
+// Replaces lists popped by one backward loop by recomputed values.
 class Replacement {
  public:
-  Replacement(std::vector<Accumulator> gone, const LoopPair& loops, Graph* graph)
-      : gone_(std::move(gone)), loops_(loops), graph_(graph), builder_(loops, graph) {
-    body_ = StepNodes(LoopVariablesOf(loops.backward())).body;
-    for (const Accumulator& one : gone_) pops_.insert(one.pop->id());
+  Replacement(std::vector<PushedList> replaced, const LoopPair& loops, Graph* graph)
+      : replaced_(std::move(replaced)), loops_(loops), graph_(graph), builder_(loops, graph) {
+    body_ = IterationNodes(LoopVariablesOf(loops.backward())).body;
+    for (const PushedList& one : replaced_) pops_.insert(one.pop->id());
   }
 
   absl::Status Apply(std::vector<Rewrite>* done) {
     std::vector<Node*> values;
-    for (const Accumulator& one : gone_) {
+    for (const PushedList& one : replaced_) {
       values.push_back(one.value().node);
       const auto instead = InsteadOf(one);
       if (!instead.ok()) return instead.status();
@@ -118,31 +120,31 @@ class Replacement {
       if (!moved.ok()) return moved;
       HandOver(one.pushed, loops_.ahead.variable, graph_);
       HandOver(one.popped, loops_.back.variable, graph_);
-      RemoveAccumulator(one, graph_);
+      RemovePushedList(one, graph_);
     }
     RemoveUnusedValues(values, loops_.ahead.variable.next, graph_);
     return absl::OkStatus();
   }
 
  private:
-  absl::StatusOr<Source> InsteadOf(const Accumulator& accumulator) {
-    const auto again = builder_.Again(accumulator.value());
-    if (!again.ok() || !IsConstantEnter(*again->node)) return again;
-    if (RunInStepsAnyway(*accumulator.pop, body_, pops_)) return again;
-    return builder_.InStepsTaken(*again);
+  absl::StatusOr<Source> InsteadOf(const PushedList& list) {
+    const auto recomputed = builder_.Recompute(list.value());
+    if (!recomputed.ok() || !IsConstantEnter(*recomputed->node)) return recomputed;
+    if (RunsInTakenIterationsAnyway(*list.pop, body_, pops_)) return recomputed;
+    return builder_.LiveInTakenIterations(*recomputed);
   }
 
-  const std::vector<Accumulator> gone_;
+  const std::vector<PushedList> replaced_;
   const LoopPair& loops_;
   Graph* const graph_;
-  StepValueBuilder builder_;
+  ValueRecomputer builder_;
   NodeIds body_, pops_;
 };
 
-// Replaces those of `all`, the accumulators of one backward loop, that Choose selects.
-absl::Status ReplaceSome(const std::vector<Accumulator>& all, const Node& forward, Graph* graph,
+// Replaces those of `all`, the lists that one backward loop pops, that Choose selects.
+absl::Status ReplaceSome(const std::vector<PushedList>& all, const Node& forward, Graph* graph,
                          std::vector<Rewrite>* done) {
-  const Node& backward = *InputOf(*all.front().popped.gate, 1).node;
+  const Node& backward = *InputOf(*all.front().popped.switch_node, 1).node;
   const auto loops = LoopPair::Of(forward, backward);
   if (!loops || !HasKernels(*loops)) return absl::OkStatus();
   return Replacement(Choose(all, *loops), *loops, graph).Apply(done);
@@ -151,7 +153,7 @@ absl::Status ReplaceSome(const std::vector<Accumulator>& all, const Node& forwar
 }  // namespace
 
 absl::Status RecomputeRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
-  for (const auto& [reader, all] : AccumulatorsOf(*node).by_reader) {
+  for (const auto& [reader, all] : PushedListsOf(*node).by_reader) {
     const absl::Status replaced = ReplaceSome(all, *node, graph, done);
     if (!replaced.ok()) return replaced;
   }

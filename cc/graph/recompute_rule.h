@@ -17,11 +17,11 @@ namespace tensor_array_grad {
 // where `iterations` counts the backward iterations done so far. The index of x[:, i], Pack(0, i),
 // also follows from i.
 //
-// What the rule replaces depends on the cost. An accumulator takes eight nodes per iteration; all
-// accumulators that AccumulatorRule packs into one take eight and about one more each. A value that
+// What the rule replaces depends on the cost. A list takes eight nodes per iteration; all
+// lists that LoopStackRule packs into one take eight and about one more each. A value that
 // is the same in all iterations (length and element shape of a list that is only read) is computed
 // once, before the loop, so it is always replaced. The other values are replaced only if no
-// accumulator remains and if recomputing takes fewer nodes.
+// list remains and if recomputing takes fewer nodes.
 //
 // A constant of a loop is live in the last iteration too, whose condition is false. A reader that
 // would then run in that iteration reads the constant through an Identity that waits for the body.

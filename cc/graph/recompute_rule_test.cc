@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "cc/testing/accumulators_under_test.h"
+#include "cc/testing/loop_stack_under_test.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -35,7 +35,7 @@ Tensor Vector(std::vector<int32_t> values) {
 
 // A forward loop that counts i up while it is below a limit, and a backward loop that counts k up
 // for as many iterations. Lists have scalar elements and no bound, unless a test changes that.
-class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest {
+class RecomputeRuleTest : public testing::Test, protected LoopStackUnderTest {
  protected:
   RecomputeRuleTest() { Reset(); }
 
@@ -56,11 +56,11 @@ class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest 
   // A variable of `loop` that begins with 0 and grows by 1.
   void AddCount(const std::string& loop, const std::string& name) {
     AddScalar(name + "_0", 0);
-    AddRing(loop, name, name + "_0", name + "_plus", DT_INT32);
-    AddTyped(name + "_body", "Identity", {name + "_gate:1"}, DT_INT32);
+    AddLoopVariable(loop, name, name + "_0", name + "_plus", DT_INT32);
+    AddTyped(name + "_body", "Identity", {name + "_switch:1"}, DT_INT32);
     AddScalar(name + "_1", 1, {"^" + name + "_body"});
-    AddTyped(name + "_plus", "AddV2", {name + "_gate:1", name + "_1"}, DT_INT32);
-    AddTyped(name + "_exit", "Exit", {name + "_gate"}, DT_INT32);
+    AddTyped(name + "_plus", "AddV2", {name + "_switch:1", name + "_1"}, DT_INT32);
+    AddTyped(name + "_exit", "Exit", {name + "_switch"}, DT_INT32);
   }
 
   // `loop` continues while `count` is below `limit`.
@@ -73,7 +73,7 @@ class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest 
   void AddIsEven(const std::string& name) {
     AddScalar(name + "_two", 2, {"^i_body"});
     AddScalar(name + "_zero", 0, {"^i_body"});
-    AddTyped(name + "_mod", "FloorMod", {"i_gate:1", name + "_two"}, DT_INT32);
+    AddTyped(name + "_mod", "FloorMod", {"i_switch:1", name + "_two"}, DT_INT32);
     AddTyped(name, "Equal", {name + "_mod", name + "_zero"}, DT_INT32);
   }
 
@@ -92,16 +92,16 @@ class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest 
     Add(name, "TensorListLength", {name + "_list_in"});
   }
 
-  // Makes the reader of accumulator `name` also read a variable of the backward loop.
+  // Makes the reader of pushed list `name` also read a variable of the backward loop.
   void ReadInSteps(const std::string& name) {
     Named("use_" + name).set_op("AddV2");
-    Named("use_" + name).add_input("k_gate:1");
+    Named("use_" + name).add_input("k_switch:1");
   }
 
-  // An accumulator of a value that cannot be recomputed.
+  // A pushed list of a value that cannot be recomputed.
   void AddUnknown() {
     Placeholder("x", DT_INT32);
-    AddAccumulator("unknown", "x", DT_INT32);
+    AddPushedList("unknown", "x", DT_INT32);
   }
 
   int Apply() {
@@ -121,7 +121,7 @@ class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest 
     EXPECT_TRUE(node->input_edge(index, &edge).ok());
     return edge->src();
   }
-  // The node that replaces the pop of accumulator `name`.
+  // The node that replaces the pop of pushed list `name`.
   Node* Instead(const std::string& name) { return Input(Find("use_" + name)); }
 
   // Expects that `node` is `end`, a final value, less the number of backward iterations.
@@ -133,11 +133,11 @@ class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest 
     EXPECT_EQ(node->assigned_device_name(), kCpu0);
   }
 
-  // Expects that the rule keeps an accumulator of `value` after `change`.
-  void ExpectKept(const std::function<void()>& change, const std::string& value = "i_gate:1",
+  // Expects that the rule keeps a pushed list of `value` after `change`.
+  void ExpectKept(const std::function<void()>& change, const std::string& value = "i_switch:1",
                   DataType type = DT_INT32) {
     Reset();
-    AddAccumulator("a", value, type);
+    AddPushedList("a", value, type);
     change();
     const int nodes = graph()->num_op_nodes();
     EXPECT_EQ(Apply(), 0);
@@ -147,7 +147,7 @@ class RecomputeRuleTest : public testing::Test, protected AccumulatorsUnderTest 
 };
 
 TEST_F(RecomputeRuleTest, ACountIsCountedBack) {
-  AddAccumulator("a", "i_gate:1", DT_INT32);
+  AddPushedList("a", "i_switch:1", DT_INT32);
   EXPECT_EQ(Apply(), 1);
   EXPECT_EQ(Lists(), 0);
   ExpectCountsBack(Instead("a"));
@@ -160,8 +160,8 @@ TEST_F(RecomputeRuleTest, ACountIsCountedBack) {
 
 TEST_F(RecomputeRuleTest, WhatFollowsFromTheCountIsComputedAgain) {
   AddIsEven("even");
-  AddAccumulator("a", "even", DT_BOOL);
-  Set(Add("chooser", "Switch", {"i_gate:1", "even"}), "T", DT_INT32);
+  AddPushedList("a", "even", DT_BOOL);
+  Set(Add("chooser", "Switch", {"i_switch:1", "even"}), "T", DT_INT32);
   EXPECT_EQ(Apply(), 1);
   EXPECT_EQ(Lists(), 0);
   const Node* const equal = Instead("a");
@@ -182,10 +182,10 @@ TEST_F(RecomputeRuleTest, AnIndexThatIsMadeOfTheCountIsComputedAgain) {
     SCOPED_TRACE(op);
     Reset();
     AddScalar("zero", 0, {"^i_plus"});
-    AddTyped("index", op, {"i_gate:1", "zero"}, DT_INT32);
+    AddTyped("index", op, {"i_switch:1", "zero"}, DT_INT32);
     if (*op == 'P') Set(Named("index"), "N", 2);
     Set(Named("shape"), "value", Vector({*op == 'P' ? 2 : 1}));
-    AddAccumulator("a", "index", DT_INT32);
+    AddPushedList("a", "index", DT_INT32);
     EXPECT_EQ(Apply(), 1);
     EXPECT_EQ(Lists(), 0);
     const Node* const index = Instead("a");
@@ -198,13 +198,13 @@ TEST_F(RecomputeRuleTest, AnIndexThatIsMadeOfTheCountIsComputedAgain) {
 
 TEST_F(RecomputeRuleTest, AnIndexThatIsRefusedOrFailsOrIsComputedWithStays) {
   const auto add = [&](const char* op, const char* second, std::vector<int32_t> shape) {
-    AddTyped("index", op, {"i_gate:1", second}, DT_INT32);
+    AddTyped("index", op, {"i_switch:1", second}, DT_INT32);
     if (*op == 'P') Set(Named("index"), "N", 2);
     Set(Named("shape"), "value", Vector(std::move(shape)));
   };
   ExpectKept([&] { add("Pack", "i_plus", {}); }, "index");
   ExpectKept([&] { add("Pack", "i_plus", {3}); }, "index");
-  ExpectKept([&] { add("ExpandDims", "i_gate:1", {1}); }, "index");
+  ExpectKept([&] { add("ExpandDims", "i_switch:1", {1}); }, "index");
   ExpectKept([&] { AddScalar("axis", 1), add("ExpandDims", "axis", {1}); }, "index");
   const auto add_sum = [&] { AddTyped("sum", "AddV2", {"index", "index"}, DT_INT32); };
   ExpectKept([&] { add("Pack", "i_plus", {2}), add_sum(); }, "sum");
@@ -212,9 +212,9 @@ TEST_F(RecomputeRuleTest, AnIndexThatIsRefusedOrFailsOrIsComputedWithStays) {
 
 TEST_F(RecomputeRuleTest, WhatSeveralAreMadeOfIsComputedOnce) {
   AddIsEven("even");
-  AddAccumulator("a", "i_gate:1", DT_INT32);
-  AddAccumulator("b", "even", DT_BOOL);
-  AddAccumulator("c", "even_mod", DT_INT32);
+  AddPushedList("a", "i_switch:1", DT_INT32);
+  AddPushedList("b", "even", DT_BOOL);
+  AddPushedList("c", "even_mod", DT_INT32);
   EXPECT_EQ(Apply(), 3);
   EXPECT_EQ(CountOf("Sub"), 1);
   EXPECT_EQ(Input(Instead("b")), Instead("c"));
@@ -224,7 +224,7 @@ TEST_F(RecomputeRuleTest, WhatSeveralAreMadeOfIsComputedOnce) {
 TEST_F(RecomputeRuleTest, WhatTheForwardLoopComputedForItAloneGoes) {
   AddIsEven("even");
   Add("both", "LogicalAnd", {"even", "even"});
-  AddAccumulator("a", "both", DT_BOOL);
+  AddPushedList("a", "both", DT_BOOL);
   EXPECT_EQ(Apply(), 1);
   for (const char* node : {"even", "even_mod", "even_two", "even_zero", "both"}) {
     EXPECT_EQ(Find(node), nullptr) << node;
@@ -235,7 +235,7 @@ TEST_F(RecomputeRuleTest, WhatTheForwardLoopComputedForItAloneGoes) {
 TEST_F(RecomputeRuleTest, ACountThatBeginsElsewhereEndsElsewhere) {
   AddCount("f", "j");
   Set(Named("j_0"), "value", Tensor(int32_t{7}));
-  AddAccumulator("a", "j_gate:1", DT_INT32);
+  AddPushedList("a", "j_switch:1", DT_INT32);
   EXPECT_EQ(Apply(), 1);
   ExpectCountsBack(Instead("a"), "j_exit");
   // The NextIteration waits for the new constant: see AnchorConstant.
@@ -252,7 +252,7 @@ TEST_F(RecomputeRuleTest, ACountThatFallsIsCountedUp) {
     } else {
       Set(Named("j_1"), "value", Tensor(int32_t{-1}));
     }
-    AddAccumulator("a", "j_gate:1", DT_INT32);
+    AddPushedList("a", "j_switch:1", DT_INT32);
     EXPECT_EQ(Apply(), 1);
     const Node* const sum = Instead("a");
     EXPECT_EQ(sum->type_string(), "AddV2");
@@ -263,28 +263,28 @@ TEST_F(RecomputeRuleTest, ACountThatFallsIsCountedUp) {
 
 TEST_F(RecomputeRuleTest, ACountWithoutAnExitGetsOne) {
   AddCount("f", "j");
-  AddAccumulator("a", "j_gate:1", DT_INT32);
+  AddPushedList("a", "j_switch:1", DT_INT32);
   graph()->RemoveNode(Find("j_exit"));
   EXPECT_EQ(Apply(), 1);
   const Node* const exit = Input(Input(Instead("a")));
   EXPECT_EQ(exit->type_string(), "Exit");
-  EXPECT_THAT(InputsOf(exit->name()), ElementsAre("j_gate"));
+  EXPECT_THAT(InputsOf(exit->name()), ElementsAre("j_switch"));
 }
 
 TEST_F(RecomputeRuleTest, IdentitiesAreReadPast) {
-  AddTyped("i_in", "Identity", {"i_gate:1"}, DT_INT32);
+  AddTyped("i_in", "Identity", {"i_switch:1"}, DT_INT32);
   AddTyped("i_out", "Identity", {"i_exit"}, DT_INT32);
   Named("steps").set_input(0, "i_out");
   AddTyped("goes_on", "Identity", {"b_less"}, DT_BOOL);
   Named("b_cond").set_input(0, "goes_on");
-  AddAccumulator("a", "i_in", DT_INT32);
+  AddPushedList("a", "i_in", DT_INT32);
   EXPECT_EQ(Apply(), 1);
   ExpectCountsBack(Instead("a"));
 }
 
 TEST_F(RecomputeRuleTest, WhatAConstantListSaysIsAskedBeforeTheLoop) {
   AddLength("length");
-  AddAccumulator("a", "length", DT_INT32);
+  AddPushedList("a", "length", DT_INT32);
   ReadInSteps("a");
   EXPECT_EQ(Apply(), 1);
   const Node* const enter = Instead("a");
@@ -300,7 +300,7 @@ TEST_F(RecomputeRuleTest, AConstantThatNobodyReadsAnyMoreAndThatWaitsHoldsUpTheS
   AddLength("length");
   Add("before", "NoOp");
   Named("length_list_in").add_input("^before");
-  AddAccumulator("a", "length", DT_INT32);
+  AddPushedList("a", "length", DT_INT32);
   EXPECT_EQ(Apply(), 1);
   EXPECT_THAT(InputsOf("i_next"), UnorderedElementsAre("i_plus", "^length_list_in"));
 }
@@ -309,7 +309,7 @@ TEST_F(RecomputeRuleTest, SoIsTheShapeOfItsElements) {
   Set(Named("shape"), "value", Vector({1}));
   AddConstantList("list");
   Set(Add("sizes", "TensorListElementShape", {"list_in"}), "shape_type", DT_INT32);
-  AddAccumulator("a", "sizes", DT_INT32);
+  AddPushedList("a", "sizes", DT_INT32);
   ReadInSteps("a");
   EXPECT_EQ(Apply(), 1);
   EXPECT_EQ(Input(Instead("a"))->type_string(), "TensorListElementShape");
@@ -317,9 +317,9 @@ TEST_F(RecomputeRuleTest, SoIsTheShapeOfItsElements) {
 
 TEST_F(RecomputeRuleTest, OfAListThatStaysWithOthersOnlyConstantsGo) {
   AddLength("length");
-  AddAccumulator("a", "length", DT_INT32);
+  AddPushedList("a", "length", DT_INT32);
   ReadInSteps("a");
-  AddAccumulator("b", "i_gate:1", DT_INT32);
+  AddPushedList("b", "i_switch:1", DT_INT32);
   AddUnknown();
   EXPECT_EQ(Apply(), 1);
   EXPECT_EQ(Instead("a")->type_string(), "Enter");
@@ -332,7 +332,7 @@ TEST_F(RecomputeRuleTest, WhoWouldRunInNoStepReadsAConstantBehindAWait) {
   const auto expect_wait = [&](const std::function<void()>& change) {
     Reset();
     AddLength("length");
-    AddAccumulator("a", "length", DT_INT32);
+    AddPushedList("a", "length", DT_INT32);
     change();
     EXPECT_EQ(Apply(), 1);
     const Node* const taken = Instead("a");
@@ -347,20 +347,20 @@ TEST_F(RecomputeRuleTest, WhoWouldRunInNoStepReadsAConstantBehindAWait) {
     AddTyped("other_reader", "Identity", {"a_pop:1"}, DT_INT32);
   });
   expect_wait([&] {  // a variable whose next value it is
-    AddRing("b", "h", "i_exit", "a_pop:1", DT_INT32);
+    AddLoopVariable("b", "h", "i_exit", "a_pop:1", DT_INT32);
     ReadInSteps("a");
   });
   expect_wait([&] {
-    Set(AddTyped("merged", "Merge", {"a_pop:1", "k_gate:1"}, DT_INT32), "N", 2);
+    Set(AddTyped("merged", "Merge", {"a_pop:1", "k_switch:1"}, DT_INT32), "N", 2);
     ReadInSteps("a");
   });
 }
 
 TEST_F(RecomputeRuleTest, ConstantsDoNotHoldUpEachOthersReaders) {
   AddLength("length");
-  AddAccumulator("a", "length", DT_INT32);
+  AddPushedList("a", "length", DT_INT32);
   AddLength("other_length");
-  AddAccumulator("b", "other_length", DT_INT32);
+  AddPushedList("b", "other_length", DT_INT32);
   Named("use_a").set_op("AddV2");
   Named("use_a").add_input("b_pop:1");
   ReadInSteps("b");
@@ -371,8 +371,8 @@ TEST_F(RecomputeRuleTest, ConstantsDoNotHoldUpEachOthersReaders) {
 
 TEST_F(RecomputeRuleTest, ASwitchByWhatChangesReadsAConstantItself) {
   AddLength("length");
-  AddAccumulator("a", "length", DT_INT32);
-  AddTyped("even", "Equal", {"k_gate:1", "k_1"}, DT_INT32);
+  AddPushedList("a", "length", DT_INT32);
+  AddTyped("even", "Equal", {"k_switch:1", "k_1"}, DT_INT32);
   Named("use_a").set_op("Switch");
   Named("use_a").add_input("even");
   EXPECT_EQ(Apply(), 1);
@@ -382,8 +382,8 @@ TEST_F(RecomputeRuleTest, ASwitchByWhatChangesReadsAConstantItself) {
 TEST_F(RecomputeRuleTest, ValuesOutsideOfTheLoopAreBroughtIntoTheOther) {
   AddScalar("three", 3);
   AddConstantEnter("f", "three_in", "three");
-  AddTyped("times", "Mul", {"three_in", "i_gate:1"}, DT_INT32);
-  AddAccumulator("a", "times", DT_INT32);
+  AddTyped("times", "Mul", {"three_in", "i_switch:1"}, DT_INT32);
+  AddPushedList("a", "times", DT_INT32);
   EXPECT_EQ(Apply(), 1);
   const Node* const mul = Instead("a");
   EXPECT_EQ(mul->type_string(), "Mul");
@@ -396,7 +396,7 @@ TEST_F(RecomputeRuleTest, AListMayHaveABoundThatTheLoopHasToo) {
   for (const bool constant : {true, false}) {
     SCOPED_TRACE(constant);
     Reset();
-    AddAccumulator("a", "i_gate:1", DT_INT32);
+    AddPushedList("a", "i_switch:1", DT_INT32);
     if (constant) {
       Set(Named("bound"), "value", Tensor(int32_t{9}));
       AddScalar("nine", 9);
@@ -409,7 +409,7 @@ TEST_F(RecomputeRuleTest, AListMayHaveABoundThatTheLoopHasToo) {
 }
 
 TEST_F(RecomputeRuleTest, TheBoundMayBeOneOfSeveralConditions) {
-  AddAccumulator("a", "i_gate:1", DT_INT32);
+  AddPushedList("a", "i_switch:1", DT_INT32);
   Named("a").set_input(1, "limit");
   Placeholder("goes_on", DT_BOOL);
   Add("f_and", "LogicalAnd", {"goes_on", "f_less"});
@@ -418,14 +418,14 @@ TEST_F(RecomputeRuleTest, TheBoundMayBeOneOfSeveralConditions) {
 }
 
 TEST_F(RecomputeRuleTest, TheListMayTakeAnyShape) {
-  AddAccumulator("a", "i_gate:1", DT_INT32);
+  AddPushedList("a", "i_switch:1", DT_INT32);
   Named("a").set_input(0, "any");
   EXPECT_EQ(Apply(), 1);
 }
 
 TEST_F(RecomputeRuleTest, WhoWaitsForTheListWaitsForTheCount) {
-  AddAccumulator("a", "i_gate:1", DT_INT32);
-  AddTyped("a_b_exit", "Exit", {"a_b_gate"});
+  AddPushedList("a", "i_switch:1", DT_INT32);
+  AddTyped("a_b_exit", "Exit", {"a_b_switch"});
   Add("before", "NoOp");
   Named("a_f_next").add_input("^before");
   Named("a_b_next").add_input("^before");
@@ -440,11 +440,11 @@ TEST_F(RecomputeRuleTest, WhoWaitsForTheListWaitsForTheCount) {
 
 TEST_F(RecomputeRuleTest, WhatDoesNotFollowFromTheCountStays) {
   ExpectKept([&] { Placeholder("x", DT_INT32); }, "x");
-  ExpectKept([&] { AddRing("f", "x", "limit", "x_gate:1", DT_INT32); }, "x_gate:1");
-  ExpectKept([&] { AddTyped("x", "Mul", {"i_gate:1", "f_limit"}, DT_INT32); }, "x");
+  ExpectKept([&] { AddLoopVariable("f", "x", "limit", "x_switch:1", DT_INT32); }, "x_switch:1");
+  ExpectKept([&] { AddTyped("x", "Mul", {"i_switch:1", "f_limit"}, DT_INT32); }, "x");
   ExpectKept(
       [&] {
-        Set(Add("x", "RandomUniformInt", {"shape", "k_0", "i_gate:1"}), "T", DT_INT32),
+        Set(Add("x", "RandomUniformInt", {"shape", "k_0", "i_switch:1"}), "T", DT_INT32),
             Set(Named("x"), "Tout", DT_INT32);
       },
       "x");
@@ -465,7 +465,7 @@ TEST_F(RecomputeRuleTest, AListThatTheLoopChangesIsAskedInTheLoop) {
   ExpectKept(
       [&] {
         AddOther();
-        Add("length", "TensorListLength", {"other_gate:1"});
+        Add("length", "TensorListLength", {"other_switch:1"});
       },
       "length");
   ExpectKept(
@@ -482,38 +482,38 @@ TEST_F(RecomputeRuleTest, ACountThatGrowsOtherwiseStays) {
   ExpectKept([&] {
     AddCount("f", "j");
     Set(Named("j_1"), "value", Tensor(int32_t{2}));
-    Named("a_push").set_input(1, "j_gate:1");
+    Named("a_push").set_input(1, "j_switch:1");
   });
   ExpectKept([&] {
     AddCount("f", "j");
-    Named("j_plus").set_input(1, "i_gate:1");
-    Named("a_push").set_input(1, "j_gate:1");
+    Named("j_plus").set_input(1, "i_switch:1");
+    Named("a_push").set_input(1, "j_switch:1");
   });
   ExpectKept([&] {
     AddCount("f", "j");
     Named("j_plus").set_op("Sub");
     Named("j_plus").set_input(0, "j_1");
-    Named("j_plus").set_input(1, "j_gate:1");
-    Named("a_push").set_input(1, "j_gate:1");
+    Named("j_plus").set_input(1, "j_switch:1");
+    Named("a_push").set_input(1, "j_switch:1");
   });
   ExpectKept([&] {
     AddCount("f", "j");
     Named("j_enter").set_input(0, "limit");
-    Named("a_push").set_input(1, "j_gate:1");
+    Named("a_push").set_input(1, "j_switch:1");
   });
 }
 
 TEST_F(RecomputeRuleTest, ACountOfAnotherTypeStays) {
   ExpectKept([&] {
     AddCount("f", "j");
-    for (const char* node : {"enter", "merge", "gate", "body", "next", "exit", "plus"}) {
+    for (const char* node : {"enter", "merge", "pivot", "body", "next", "exit", "plus"}) {
       Set(Named(std::string("j_") + node), "T", DT_INT64);
     }
     for (const char* node : {"j_0", "j_1"}) {
       Set(Named(node), "dtype", DT_INT64);
       Set(Named(node), "value", Tensor(static_cast<int64_t>(node[2] - '0')));
     }
-    Named("a_push").set_input(1, "j_gate:1");
+    Named("a_push").set_input(1, "j_switch:1");
     for (const char* node : {"a", "a_push", "a_pop"}) {
       Set(Named(node), "element_dtype", DT_INT64);
     }
@@ -524,14 +524,14 @@ TEST_F(RecomputeRuleTest, ACountOfAnotherTypeStays) {
 TEST_F(RecomputeRuleTest, WhatMayFailStays) {
   // The iteration that fails may be one that the backward loop does not reach.
   for (const char* op : {"FloorMod", "FloorDiv"}) {
-    ExpectKept([&] { AddTyped("x", op, {"i_1", "i_gate:1"}, DT_INT32); }, "x");
-    ExpectKept([&] { AddTyped("x", op, {"i_gate:1", "zero"}, DT_INT32), AddScalar("zero", 0); },
+    ExpectKept([&] { AddTyped("x", op, {"i_1", "i_switch:1"}, DT_INT32); }, "x");
+    ExpectKept([&] { AddTyped("x", op, {"i_switch:1", "zero"}, DT_INT32), AddScalar("zero", 0); },
                "x");
   }
 }
 
 TEST_F(RecomputeRuleTest, WhatWaitsForAnotherNodeThanOneThatIsComputedTooStays) {
-  const auto add_effect = [&] { AddTyped("effect", "Square", {"i_gate:1"}, DT_INT32); };
+  const auto add_effect = [&] { AddTyped("effect", "Square", {"i_switch:1"}, DT_INT32); };
   ExpectKept([&] { add_effect(), Named("a_push").add_input("^effect"); });
   for (const char* node : {"even", "even_mod", "even_two"}) {
     SCOPED_TRACE(node);
@@ -608,26 +608,26 @@ TEST_F(RecomputeRuleTest, AListThatMayRefuseAShapeStays) {
 TEST_F(RecomputeRuleTest, WhatWouldTakeMoreNodesThanTheListStays) {
   for (const int length : {7, 8, 40}) {
     Reset();
-    std::string value = "i_gate:1";
+    std::string value = "i_switch:1";
     for (int n = 0; n < length; ++n) {
       const std::string next = absl::StrCat("sum", n);
       AddTyped(next, "Mul", {value, value}, DT_INT32);
       value = next;
     }
-    AddAccumulator("a", value, DT_INT32);
+    AddPushedList("a", value, DT_INT32);
     EXPECT_EQ(Apply(), length == 7 ? 1 : 0) << length;
   }
 }
 
 TEST_F(RecomputeRuleTest, EachListMoreMayTakeANodeMore) {
-  std::string value = "i_gate:1";
+  std::string value = "i_switch:1";
   for (int n = 0; n < 8; ++n) {
     const std::string next = absl::StrCat("sum", n);
     AddTyped(next, "Mul", {value, value}, DT_INT32);
     value = next;
   }
-  AddAccumulator("a", value, DT_INT32);
-  AddAccumulator("b", "i_gate:1", DT_INT32);
+  AddPushedList("a", value, DT_INT32);
+  AddPushedList("b", "i_switch:1", DT_INT32);
   EXPECT_EQ(Apply(), 2);
 }
 
@@ -637,15 +637,15 @@ TEST_F(RecomputeRuleTest, AListNextToOneThatStaysStays) {
 
 TEST_F(RecomputeRuleTest, AListThatSomebodyWaitsForStaysWhereTheCountHasNoExit) {
   ExpectKept([&] {
-    AddTyped("a_b_exit", "Exit", {"a_b_gate"});
+    AddTyped("a_b_exit", "Exit", {"a_b_switch"});
     Add("after", "NoOp", {"^a_b_exit"});
     graph()->RemoveNode(Find("k_exit"));
   });
 }
 
 TEST_F(RecomputeRuleTest, NodesOnAnotherDeviceStay) {
-  for (const char* node : {"i_enter", "i_merge", "i_gate", "i_next", "i_plus", "i_exit", "k_enter",
-                           "k_merge", "k_gate", "k_next", "k_plus", "k_exit"}) {
+  for (const char* node : {"i_enter", "i_merge", "i_switch", "i_next", "i_plus", "i_exit",
+                           "k_enter", "k_merge", "k_switch", "k_next", "k_plus", "k_exit"}) {
     SCOPED_TRACE(node);
     ExpectKept([&] { Named(node).set_device(kCpu1); });
   }
@@ -659,8 +659,9 @@ TEST_F(RecomputeRuleTest, NodesOnAnotherDeviceStay) {
         "even", DT_BOOL);
   }
   ExpectKept([&] {
-    for (const char* node : {"a", "a_f_enter", "a_f_merge", "a_f_gate", "a_f_next", "a_push",
-                             "a_exit", "a_b_enter", "a_b_merge", "a_b_gate", "a_b_next", "a_pop"}) {
+    for (const char* node :
+         {"a", "a_f_enter", "a_f_merge", "a_f_switch", "a_f_next", "a_push", "a_exit", "a_b_enter",
+          "a_b_merge", "a_b_switch", "a_b_next", "a_pop"}) {
       Named(node).set_device(kCpu1);
     }
   });
@@ -670,7 +671,7 @@ TEST_F(RecomputeRuleTest, NodesOnAnotherDeviceStay) {
         [&] {
           AddScalar("three", 3);
           AddConstantEnter("f", "three_in", "three");
-          AddTyped("times", "Mul", {"three_in", "i_gate:1"}, DT_INT32);
+          AddTyped("times", "Mul", {"three_in", "i_switch:1"}, DT_INT32);
           Named(node).set_device(kCpu1);
         },
         "times");

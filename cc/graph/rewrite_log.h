@@ -14,8 +14,8 @@ namespace tensor_array_grad {
 using Rewrites = std::vector<std::pair<std::string, std::vector<Rewrite>>>;
 
 // One line per loop of the rewritten `graph` with the number of rewrites of each rule, ordered by
-// the names of the loops: "loop while: accumulate 2, accumulators 3". A rewrite counts for the loop
-// that has the new node; rewrites outside of loops share a line.
+// the names of the loops: "loop while: accumulate_into_list 2, loop_stack 3". A rewrite counts for
+// the loop that has the new node; rewrites outside of loops share a line.
 std::vector<std::string> SummaryPerLoop(const tensorflow::Graph& graph, const Rewrites& rewrites);
 
 // One line per rewrite, with the names of the nodes: "accumulate: a, b -> c".

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cc/testing/accumulators_under_test.h"
+#include "cc/testing/loop_stack_under_test.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -12,12 +12,12 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 const Rewrites kRewrites = {
-    {"accumulate", {{"x", "a_push"}, {"y, z", "a"}, {"z", "a_pop"}}},
+    {"accumulate_into_list", {{"x", "a_push"}, {"y, z", "a"}, {"z", "a_pop"}}},
     {"slice_sum", {}},
-    {"accumulators", {{"b_push", "a_push"}, {"c_push", "a_push"}}},
+    {"loop_stack", {{"b_push", "a_push"}, {"c_push", "a_push"}}},
 };
 
-class RewriteLogTest : public testing::Test, protected AccumulatorsUnderTest {
+class RewriteLogTest : public testing::Test, protected LoopStackUnderTest {
  protected:
   RewriteLogTest() {
     Placeholder("goes_on", tensorflow::DT_BOOL);
@@ -30,26 +30,26 @@ class RewriteLogTest : public testing::Test, protected AccumulatorsUnderTest {
     Placeholder("value", tensorflow::DT_FLOAT);
     AddConstantEnter("f", "x", "value", tensorflow::DT_FLOAT);
     AddConstantEnter("b", "any", "minus_one");
-    AddAccumulator("a", "x");
+    AddPushedList("a", "x");
   }
 };
 
 TEST_F(RewriteLogTest, ALoopsLineCountsTheRewritesOfEachRule) {
   EXPECT_THAT(SummaryPerLoop(*graph(), kRewrites),
               ElementsAre("outside of loops: accumulate 1", "loop b: accumulate 1",
-                          "loop f: accumulate 1, accumulators 2"));
+                          "loop f: accumulate_into_list 1, loop_stack 2"));
 }
 
 TEST_F(RewriteLogTest, NothingDoneIsNoLine) {
-  EXPECT_THAT(SummaryPerLoop(*graph(), {{"accumulate", {}}}), IsEmpty());
-  EXPECT_THAT(LinePerRewrite({{"accumulate", {}}}), IsEmpty());
+  EXPECT_THAT(SummaryPerLoop(*graph(), {{"accumulate_into_list", {}}}), IsEmpty());
+  EXPECT_THAT(LinePerRewrite({{"accumulate_into_list", {}}}), IsEmpty());
 }
 
 TEST_F(RewriteLogTest, EachRewriteNamesItsNodes) {
   EXPECT_THAT(
       LinePerRewrite(kRewrites),
       ElementsAre("accumulate: x -> a_push", "accumulate: y, z -> a", "accumulate: z -> a_pop",
-                  "accumulators: b_push -> a_push", "accumulators: c_push -> a_push"));
+                  "loop_stack: b_push -> a_push", "loop_stack: c_push -> a_push"));
 }
 
 }  // namespace

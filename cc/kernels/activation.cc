@@ -110,7 +110,7 @@ std::string GpuRefusal(const Surroundings& around, const Built& built) {
 bool IsStockOp(const std::string& op) { return op.find('>') == std::string::npos; }
 
 // A kernel that another copy of the library has registered; null if there is none.
-const RegisteredKernel* Rival(const std::vector<RegisteredKernel>& kernels) {
+const RegisteredKernel* OtherCopy(const std::vector<RegisteredKernel>& kernels) {
   for (const RegisteredKernel& kernel : kernels) {
     if (kernel.priority > 0 && kernel.label.empty()) return &kernel;
   }
@@ -162,19 +162,19 @@ std::vector<RegisteredKernel> KernelsOfFamilies() {
   return kernels;
 }
 
-std::vector<std::string> Holes(const std::vector<RegisteredKernel>& stock,
-                               const std::vector<RegisteredKernel>& ours, bool gpu) {
-  std::vector<std::string> holes;
+std::vector<std::string> UncoveredKernels(const std::vector<RegisteredKernel>& stock,
+                                          const std::vector<RegisteredKernel>& ours, bool gpu) {
+  std::vector<std::string> uncovered;
   for (const RegisteredKernel& kernel : stock) {
     const std::string device = ServesGpu(kernel) ? "GPU" : kernel.device;
     if (kernel.priority > 0 || !(device == "CPU" || (gpu && device == "GPU"))) continue;
     const bool replaced = std::any_of(
         ours.begin(), ours.end(),
         [&](const RegisteredKernel& candidate) { return Replaces(candidate, kernel, device); });
-    const std::string hole = absl::StrCat(kernel.op, " on ", device);
-    if (!replaced && !Has(holes, hole)) holes.push_back(hole);
+    const std::string name = absl::StrCat(kernel.op, " on ", device);
+    if (!replaced && !Has(uncovered, name)) uncovered.push_back(name);
   }
-  return holes;
+  return uncovered;
 }
 
 Activation Decide(const Surroundings& around, const Built& built) {
@@ -188,17 +188,18 @@ Activation Decide(const Surroundings& around, const Built& built) {
             absl::StrCat("built for TensorFlow ", built.version, " but ", around.running_version,
                          " is running: stock kernels are kept")};
   }
-  if (const RegisteredKernel* rival = Rival(around.kernels)) {
+  if (const RegisteredKernel* other = OtherCopy(around.kernels)) {
     return {false, "second copy",
-            absl::StrCat("another library has already replaced ", rival->op, " on ", rival->device,
+            absl::StrCat("another library has already replaced ", other->op, " on ", other->device,
                          " (a second copy of tensor_array_grad?): this copy replaces nothing")};
   }
   const std::string gpu_refusal = GpuRefusal(around, built);
   if (!gpu_refusal.empty()) return {false, "gpu", gpu_refusal};
-  const std::vector<std::string> holes = Holes(around.kernels, built.kernels, around.gpu_visible);
-  if (!holes.empty()) {
-    return {false, "hole",
-            absl::StrCat("this build lacks kernels for ", absl::StrJoin(holes, ", "),
+  const std::vector<std::string> uncovered =
+      UncoveredKernels(around.kernels, built.kernels, around.gpu_visible);
+  if (!uncovered.empty()) {
+    return {false, "missing kernel",
+            absl::StrCat("this build lacks kernels for ", absl::StrJoin(uncovered, ", "),
                          ": all ops of a family are replaced or none")};
   }
   const auto replaced =

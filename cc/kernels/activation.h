@@ -10,7 +10,7 @@ namespace tensor_array_grad {
 // not.
 struct Activation {
   bool active = false;
-  std::string cause;   // of a refusal, for programs: off, version, second copy, gpu, hole
+  std::string cause;   // of a refusal, for programs: off, version, second copy, gpu, missing kernel
   std::string reason;  // for users
 };
 
@@ -61,10 +61,10 @@ struct Built {
 Activation Decide(const Surroundings& around, const Built& built);
 
 // The ops for which stock has a kernel for some dtype and `ours` has none, as "op on device". A
-// stock kernel left in a family would get this library's arrays, so any hole is a reason to replace
-// nothing. Looks at GPUs too if `gpu`; a kernel of stock's for DEFAULT serves a GPU as well.
-std::vector<std::string> Holes(const std::vector<RegisteredKernel>& stock,
-                               const std::vector<RegisteredKernel>& ours, bool gpu);
+// stock kernel left in a family would get this library's arrays, so nothing is replaced if there is
+// any. Looks at GPUs too if `gpu`; a kernel of stock's for DEFAULT serves a GPU as well.
+std::vector<std::string> UncoveredKernels(const std::vector<RegisteredKernel>& stock,
+                                          const std::vector<RegisteredKernel>& ours, bool gpu);
 
 // This copy of the library: how it was built, and the decision made once while it was loaded.
 Built ThisBuild();

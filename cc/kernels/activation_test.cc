@@ -143,32 +143,35 @@ TEST(ActivationTest, AnOpWithoutOurKernelIsAHoleNamedOnce) {
   };
   const RegisteredKernel read = {"TensorArrayReadV3", "CPU", {}, 1, ""};
   const RegisteredKernel write = {"TensorArrayWriteV3", "CPU", {}, 1, ""};
-  EXPECT_THAT(Holes(stock, {read}, /*gpu=*/false), ElementsAre("TensorArrayWriteV3 on CPU"));
-  EXPECT_THAT(Holes(stock, {read}, /*gpu=*/true),
+  EXPECT_THAT(UncoveredKernels(stock, {read}, /*gpu=*/false),
+              ElementsAre("TensorArrayWriteV3 on CPU"));
+  EXPECT_THAT(UncoveredKernels(stock, {read}, /*gpu=*/true),
               ElementsAre("TensorArrayWriteV3 on CPU", "TensorArrayWriteV3 on GPU"));
-  EXPECT_THAT(Holes(stock, {read, write}, /*gpu=*/false), IsEmpty());
+  EXPECT_THAT(UncoveredKernels(stock, {read, write}, /*gpu=*/false), IsEmpty());
 }
 
 TEST(ActivationTest, ADtypeThatOnlyStockHasOnAGpuIsAHole) {
   const RegisteredKernel ours = {"TensorListStack", "GPU", {"float", "int32"}, 1, ""};
-  const auto holes = [&ours](const std::string& device, const std::vector<std::string>& types) {
-    return Holes({{"TensorListStack", device, types, 0, ""}}, {ours}, /*gpu=*/true);
+  const auto uncovered = [&ours](const std::string& device, const std::vector<std::string>& types) {
+    return UncoveredKernels({{"TensorListStack", device, types, 0, ""}}, {ours}, /*gpu=*/true);
   };
-  EXPECT_THAT(holes("GPU", {"float"}), IsEmpty());
-  EXPECT_THAT(holes("GPU", {"float", "int32"}), IsEmpty());
-  EXPECT_THAT(holes("GPU", {"half"}), ElementsAre("TensorListStack on GPU"));
-  EXPECT_THAT(holes("GPU", {}), ElementsAre("TensorListStack on GPU"));  // all dtypes
+  EXPECT_THAT(uncovered("GPU", {"float"}), IsEmpty());
+  EXPECT_THAT(uncovered("GPU", {"float", "int32"}), IsEmpty());
+  EXPECT_THAT(uncovered("GPU", {"half"}), ElementsAre("TensorListStack on GPU"));
+  EXPECT_THAT(uncovered("GPU", {}), ElementsAre("TensorListStack on GPU"));  // all dtypes
 }
 
 TEST(ActivationTest, AKernelForAnyDeviceServesAGpuToo) {
   const std::vector<RegisteredKernel> stock = {{"TensorListLength", "DEFAULT", {}, 0, ""}};
-  EXPECT_THAT(Holes(stock, {}, /*gpu=*/true), ElementsAre("TensorListLength on GPU"));
-  EXPECT_THAT(Holes(stock, {{"TensorListLength", "GPU", {}, 1, ""}}, /*gpu=*/true), IsEmpty());
-  EXPECT_THAT(Holes(stock, {}, /*gpu=*/false), IsEmpty());
+  EXPECT_THAT(UncoveredKernels(stock, {}, /*gpu=*/true), ElementsAre("TensorListLength on GPU"));
+  EXPECT_THAT(UncoveredKernels(stock, {{"TensorListLength", "GPU", {}, 1, ""}}, /*gpu=*/true),
+              IsEmpty());
+  EXPECT_THAT(UncoveredKernels(stock, {}, /*gpu=*/false), IsEmpty());
 }
 
 TEST(ActivationTest, ThisBuildHasNoHole) {
-  EXPECT_THAT(Holes(KernelsOfFamilies(), ThisBuild().kernels, ThisBuild().gpu_kernels), IsEmpty());
+  EXPECT_THAT(UncoveredKernels(KernelsOfFamilies(), ThisBuild().kernels, ThisBuild().gpu_kernels),
+              IsEmpty());
 }
 
 TEST(ActivationTest, AFamilyWithAHoleIsLeftToStock) {
@@ -176,12 +179,12 @@ TEST(ActivationTest, AFamilyWithAHoleIsLeftToStock) {
   around.kernels.push_back({"TensorArrayCloseV3", "CPU", {}, 0, ""});
   const Activation activation = Decide(around, ForVersion("2.21.0"));
   EXPECT_FALSE(activation.active);
-  EXPECT_EQ(activation.cause, "hole");
+  EXPECT_EQ(activation.cause, "missing kernel");
   EXPECT_THAT(activation.reason, HasSubstr("lacks kernels for TensorArrayCloseV3 on CPU"));
 }
 
 TEST(ActivationTest, KernelsOfOursAreNoReasonForAHole) {
-  EXPECT_THAT(Holes({{"TensorArrayReadV3", "CPU", {}, 1, ""}}, {}, false), IsEmpty());
+  EXPECT_THAT(UncoveredKernels({{"TensorArrayReadV3", "CPU", {}, 1, ""}}, {}, false), IsEmpty());
 }
 
 TEST(ActivationTest, NoOpIsInTwoFamilies) {

@@ -176,13 +176,13 @@ class ConcatOp : public ListKernel {
       *length = shape.dim_size(0);
       return absl::OkStatus();
     }
-    const bool told = ctx->num_inputs() > kLeadingDims;
-    const int64_t known = told ? ctx->input(kLeadingDims).NumElements() : 0;
+    const bool has_lengths = ctx->num_inputs() > kLeadingDims;
+    const int64_t known = has_lengths ? ctx->input(kLeadingDims).NumElements() : 0;
     if (i >= known && first != -1) {
       *length = first;
       return absl::OkStatus();
     }
-    if (!told) {
+    if (!has_lengths) {
       return InvalidList(
           "Concating lists with uninitialized tensors is not supported in this version of "
           "TensorListConcat. Consider updating your GraphDef to run the newer version.");

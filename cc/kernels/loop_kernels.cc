@@ -52,7 +52,7 @@ class RunLoopOp : public tensorflow::OpKernel {
       loop_ = *std::move(made);
       prepared.Add();
     } else {
-      CountLeft(name(), made.status());
+      CountRejected(name(), made.status());
     }
   }
 

@@ -106,8 +106,8 @@ KernelTable AllKernels() {
   KernelTable all;
   for (const auto& table :
        {LifecycleKernels, GradKernels, AccessKernels, GatherScatterKernels, ConcatSplitKernels,
-        ListAccessKernels, AccumulatorKernels, ListBulkKernels, ListScatterKernels,
-        ListConcatKernels, LoopKernels, SliceSumKernels}) {
+        ListAccessKernels, LoopStackKernels, ListBulkKernels, ListScatterKernels, ListConcatKernels,
+        LoopKernels, SliceSumKernels}) {
     const KernelTable rows = table();
     all.insert(all.end(), rows.begin(), rows.end());
   }

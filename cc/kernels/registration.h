@@ -80,7 +80,7 @@ KernelTable AccessKernels();         // Write, Read
 KernelTable GatherScatterKernels();  // Gather, Scatter
 KernelTable ConcatSplitKernels();    // Concat, Split
 KernelTable ListAccessKernels();     // TensorList ops that touch one element, ListAccumulate
-KernelTable AccumulatorKernels();    // stacks of values: pack, push and pop
+KernelTable LoopStackKernels();      // stacks of values: pack, push and pop
 KernelTable ListBulkKernels();       // TensorList ops that read many elements or change many lists
 KernelTable ListScatterKernels();    // TensorList ops that cut a tensor into elements
 KernelTable ListConcatKernels();     // TensorListConcat, ConcatV2, Split

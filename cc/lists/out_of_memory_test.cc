@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "cc/lists/accumulators.h"
 #include "cc/lists/list_codec.h"
 #include "cc/lists/list_variant.h"
+#include "cc/lists/loop_stack.h"
 #include "cc/lists/persistent_list.h"
 #include "cc/testing/failing_memory.h"
 #include "cc/testing/matchers.h"
@@ -297,34 +297,34 @@ TEST(OutOfMemoryTest, NestedListsAreFreedWithoutMemory) {
   }
 }
 
-// ---- accumulators -------------------------------------------------------------------------------
+// ---- loop stacks
+// ----------------------------------------------------------------------------------
 
 constexpr int kLists = 9;  // more than a row keeps without an allocation
 
-Accumulators Empty() {
-  return Accumulators(
-      std::vector<ListSpec>(kLists, {tensorflow::DT_INT64, PartialTensorShape(), -1}));
+LoopStack Empty() {
+  return LoopStack(std::vector<ListSpec>(kLists, {tensorflow::DT_INT64, PartialTensorShape(), -1}));
 }
 
-AccumulatorRow::Values RowOf(int64_t first) {
-  AccumulatorRow::Values row;
+LoopStackRow::Values RowOf(int64_t first) {
+  LoopStackRow::Values row;
   for (int64_t i = 0; i < kLists; ++i) row.push_back(Scalar(first + i));
   return row;
 }
 
-void ExpectRows(Accumulators accumulators, std::vector<int64_t> firsts) {
-  ASSERT_EQ(accumulators.size(), static_cast<int64_t>(firsts.size()));
+void ExpectRows(LoopStack stack, std::vector<int64_t> firsts) {
+  ASSERT_EQ(stack.size(), static_cast<int64_t>(firsts.size()));
   for (; !firsts.empty(); firsts.pop_back()) {
-    const AccumulatorRow::Values row = accumulators.Pop();
+    const LoopStackRow::Values row = stack.Pop();
     for (int i = 0; i < kLists; ++i) EXPECT_EQ(ValueOf(row[i]), firsts.back() + i);
   }
 }
 
 TEST(OutOfMemoryTest, RowIsPushedOrNot) {
   AtEachAllocation([](FailingMemory& memory) {
-    Accumulators mine = Empty();
+    LoopStack mine = Empty();
     mine.Push(RowOf(10));
-    const Accumulators copy = mine;
+    const LoopStack copy = mine;
     memory.RunAndRepeat(
         [&] {
           mine.Push(RowOf(20));
@@ -339,11 +339,11 @@ TEST(OutOfMemoryTest, RowIsPushedOrNot) {
 TEST(OutOfMemoryTest, RowIsPoppedOrStays) {
   for (const bool shared : {false, true}) {
     AtEachAllocation([&](FailingMemory& memory) {
-      Accumulators mine = Empty();
+      LoopStack mine = Empty();
       mine.Push(RowOf(10));
       mine.Push(RowOf(20));
-      const Accumulators copy = shared ? mine : Empty();
-      AccumulatorRow::Values row;
+      const LoopStack copy = shared ? mine : Empty();
+      LoopStackRow::Values row;
       memory.RunAndRepeat(
           [&] {
             row = mine.Pop();
@@ -358,19 +358,19 @@ TEST(OutOfMemoryTest, RowIsPoppedOrStays) {
 }
 
 TEST(OutOfMemoryTest, AccumulatorsAreCopiedAndDecodedOrUnchanged) {
-  Accumulators from = Empty();
+  LoopStack from = Empty();
   from.Push(RowOf(10));
   from.Push(RowOf(20));
   VariantTensorData data;
   from.Encode(&data);
   AtEachAllocation([&](FailingMemory& memory) {
-    Accumulators to = Empty();
-    memory.RunAndRepeat([&] { return Accumulators::Copy(from, Negate, &to); },
+    LoopStack to = Empty();
+    memory.RunAndRepeat([&] { return LoopStack::Copy(from, Negate, &to); },
                         [&] { ExpectRows(to, {}); });
     EXPECT_EQ(ValueOf(to.Pop()[0]), -20);
   });
   AtEachAllocation([&](FailingMemory& memory) {
-    Accumulators to = Empty();
+    LoopStack to = Empty();
     memory.RunAndRepeat(
         [&] { return to.Decode(data) ? absl::OkStatus() : absl::InternalError("was not decoded"); },
         [&] { ExpectRows(to, {}); });

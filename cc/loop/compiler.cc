@@ -86,14 +86,12 @@ class FrameCompiler {
     code_ = code;
     TF_RETURN_IF_ERROR(CheckShape());
     absl::StatusOr<std::vector<Item>> order = OrderOf(frame_);
-    if (!order.ok()) {
-      return absl::FailedPreconditionError(absl::StrCat("odd frame: ", order.status().message()));
-    }
+    if (!order.ok()) return Rejected("unsupported frame", order.status().message());
     liveness_ = std::make_unique<const Liveness>(frame_, *order);
     const Source cond{loop_cond_, 0};
     taken_ = liveness_->Find(cond, 1);
     not_taken_ = liveness_->Find(cond, 0);
-    if (taken_ < 0) return Left("odd frame", *loop_cond_);
+    if (taken_ < 0) return Rejected("unsupported frame", *loop_cond_);
     flags_.assign(liveness_->size(), -1);
     FindCondition();
     // The condition is compiled before the body because it runs first: if both need the same
@@ -113,12 +111,11 @@ class FrameCompiler {
 
   absl::Status CheckShape() {
     if (frame_.loop_conds.size() != 1) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("odd frame: ", frame_.loop_conds.size(), " LoopConds"));
+      return Rejected("unsupported frame", absl::StrCat(frame_.loop_conds.size(), " LoopConds"));
     }
     loop_cond_ = frame_.loop_conds.front();
     for (const Node* enter : frame_.enters) TF_RETURN_IF_ERROR(AddEnter(*enter));
-    if (code_->variables.empty()) return absl::FailedPreconditionError("odd frame: no variable");
+    if (code_->variables.empty()) return Rejected("unsupported frame", "no variable");
     return absl::OkStatus();
   }
 
@@ -126,13 +123,13 @@ class FrameCompiler {
   // readers but a Merge.
   absl::Status AddEnter(const Node& enter) {
     if (IsRefType(enter.input_type(0)) || IsRefType(enter.output_type(0))) {
-      return Left("ref type", enter);
+      return Rejected("ref type", enter);
     }
     const int argument = EnterRegister(enter);
     if (IsConstantEnter(enter)) {
       shared_.registers_[{&enter, 0}] = argument;
       for (const Edge* edge : enter.out_edges()) {
-        if (edge->dst()->IsMerge()) return Left("odd frame", enter);
+        if (edge->dst()->IsMerge()) return Rejected("unsupported frame", enter);
       }
       return absl::OkStatus();
     }
@@ -140,7 +137,7 @@ class FrameCompiler {
     for (const Edge* edge : enter.out_edges()) {
       if (edge->dst()->IsSink()) continue;
       if (edge->IsControlEdge() || !edge->dst()->IsMerge() || merge != nullptr) {
-        return Left("odd frame", enter);
+        return Rejected("unsupported frame", enter);
       }
       merge = edge->dst();
     }
@@ -149,7 +146,7 @@ class FrameCompiler {
       return absl::OkStatus();
     }
     const Source back = BackInput(*merge);
-    if (back.node == nullptr) return Left("odd frame", *merge);
+    if (back.node == nullptr) return Rejected("unsupported frame", *merge);
     const int reg = outermost_ ? argument : shared_.NewRegister();
     shared_.registers_[{merge, 0}] = reg;
     code_->variables.push_back(reg);
@@ -210,18 +207,18 @@ class FrameCompiler {
     if (node.IsExit()) return AddExit(node);
     if (node.IsNextIteration()) {
       if (Inside(when).empty()) return absl::OkStatus();
-      return Left("a variable may be dead", node);
+      return Rejected("a variable may be dead", node);
     }
     if (node.IsMerge() && merges_.count(&node) != 0) return absl::OkStatus();
     if (Has(when, not_taken_)) {
-      return outermost_ ? absl::OkStatus() : Left("odd frame", node);
+      return outermost_ ? absl::OkStatus() : Rejected("unsupported frame", node);
     }
     if (in_condition) {
-      if (Has(when, taken_)) return Left("odd frame", node);
+      if (Has(when, taken_)) return Rejected("unsupported frame", node);
       if (outermost_) TF_RETURN_IF_ERROR(CheckCondition(node));
     } else if (!Has(when, taken_) && !outermost_ && node.op_def().is_stateful()) {
       // The executor also runs it once more, when LoopCond is false.
-      return Left("side effects outside of the body", node);
+      return Rejected("side effects outside of the body", node);
     }
     current_ = in_condition ? &code_->condition : &code_->body;
     const size_t before = current_->size();
@@ -270,9 +267,9 @@ class FrameCompiler {
     const tensorflow::TensorProto* proto;
     ConstantRegister constant;
     TF_RETURN_IF_ERROR(GetNodeAttr(node.attrs(), "value", &proto));
-    if (!constant.value.FromProto(*proto)) return Left("a constant cannot be read", node);
+    if (!constant.value.FromProto(*proto)) return Rejected("a constant cannot be read", node);
     shared_.constant_bytes_ += static_cast<int64_t>(constant.value.TotalBytes());
-    if (shared_.constant_bytes_ > kMostConstantBytes) return Left("large constants", node);
+    if (shared_.constant_bytes_ > kMostConstantBytes) return Rejected("large constants", node);
     constant.reg = shared_.NewRegister({&node, 0});
     shared_.program_.constants.push_back(std::move(constant));
     return absl::OkStatus();
@@ -306,7 +303,7 @@ class FrameCompiler {
     merge.node = shared_.NodeIndex(&node);
     for (int i = 0; i < node.num_inputs(); ++i) {
       const Source input = InputOf(node, i);
-      if (Has(liveness_->Of(input), not_taken_)) return Left("odd frame", node);
+      if (Has(liveness_->Of(input), not_taken_)) return Rejected("unsupported frame", node);
       merge.alternatives.push_back({FlagsOf(liveness_->Of(input)), {shared_.RegisterOf(input)}});
     }
     merge.outputs = {Output(node, 0), Output(node, 1)};
@@ -346,16 +343,16 @@ class FrameCompiler {
     const Conditions when = liveness_->OfLoop(loop);
     if (Has(when, not_taken_)) {
       if (outermost_) return absl::OkStatus();
-      return absl::FailedPreconditionError(
-          absl::StrCat("odd frame: '", loop.name, "' is entered where '", frame_.name, "' ends"));
+      return Rejected("unsupported frame",
+                      absl::StrCat("'", loop.name, "' is entered where '", frame_.name, "' ends"));
     }
     const bool in_condition = loops_in_condition_.count(&loop) != 0;
     if (in_condition && outermost_) {
       TF_RETURN_IF_ERROR(CheckConditionLoop(loop));
     }
     if (!in_condition && !Has(when, taken_) && !outermost_) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("odd frame: '", loop.name, "' runs in iterations that are not taken"));
+      return Rejected("unsupported frame",
+                      absl::StrCat("'", loop.name, "' runs in iterations that are not taken"));
     }
     Instruction run;
     run.action = Instruction::kLoop;
@@ -394,7 +391,7 @@ class FrameCompiler {
                              CopiedFrom(InputOf(*from.node, 1)).node == loop_cond_ &&
                              merges_.count(CopiedFrom(InputOf(*from.node, 0)).node) != 0;
     const Conditions& when = liveness_->OfNode(exit);
-    if (!of_variable || !WithoutEdge(when).empty()) return Left("odd frame", exit);
+    if (!of_variable || !WithoutEdge(when).empty()) return Rejected("unsupported frame", exit);
     return PassOn(exit, 0, InputOf(exit, 0));
   }
 
@@ -492,7 +489,7 @@ absl::StatusOr<Program> Compile(const Frame& frame) {
   try {
     return Compiler().Compile(frame);
   } catch (const std::out_of_range&) {  // a node reads what no node of a valid frame computes
-    return absl::FailedPreconditionError(absl::StrCat("odd frame: '", frame.name, "'"));
+    return Rejected("unsupported frame", absl::StrCat("'", frame.name, "'"));
   }
 }
 

@@ -72,7 +72,7 @@ bool MayHaveItsSideEffects(const std::string& op) {
 }
 
 // Those of them that may run once more without being noticed.
-bool OnlyLooks(const std::string& op) {
+bool MayRunAgain(const std::string& op) {
   static const auto* const ops = new Ops{"Assert",
                                          "CheckNumerics",
                                          "CheckNumericsV2",
@@ -110,30 +110,33 @@ bool HasRefs(const Node& node) {
 
 }  // namespace
 
-absl::Status Left(absl::string_view reason, const Node& node) {
-  return absl::FailedPreconditionError(
-      absl::StrCat(reason, ": ", node.name(), " (", node.type_string(), ")"));
+absl::Status Rejected(absl::string_view reason, absl::string_view detail) {
+  return absl::FailedPreconditionError(absl::StrCat(reason, ": ", detail));
 }
 
-absl::string_view ReasonOf(const absl::Status& left) {
-  return left.message().substr(0, left.message().find(':'));
+absl::Status Rejected(absl::string_view reason, const Node& node) {
+  return Rejected(reason, absl::StrCat(node.name(), " (", node.type_string(), ")"));
+}
+
+absl::string_view ReasonOf(const absl::Status& rejected) {
+  return rejected.message().substr(0, rejected.message().find(':'));
 }
 
 absl::Status CheckNode(const Node& node) {
   const std::string& op = node.type_string();
-  if (node.IsSend() || node.IsRecv()) return Left("another device takes part", node);
-  if (HasRefs(node)) return Left("ref type", node);
-  if (EndsLater(op) || IsFunctionCall(node)) return Left("asynchronous kernel", node);
-  if (absl::StartsWith(op, "Inplace")) return Left("writes its input", node);
+  if (node.IsSend() || node.IsRecv()) return Rejected("another device takes part", node);
+  if (HasRefs(node)) return Rejected("ref type", node);
+  if (EndsLater(op) || IsFunctionCall(node)) return Rejected("asynchronous kernel", node);
+  if (absl::StartsWith(op, "Inplace")) return Rejected("writes its input", node);
   if (node.op_def().is_stateful() && !MayHaveItsSideEffects(op)) {
-    return Left("private state or unknown side effects", node);
+    return Rejected("private state or unknown side effects", node);
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckCondition(const Node& node) {
-  if (!node.op_def().is_stateful() || OnlyLooks(node.type_string())) return absl::OkStatus();
-  return Left("condition with side effects", node);
+  if (!node.op_def().is_stateful() || MayRunAgain(node.type_string())) return absl::OkStatus();
+  return Rejected("condition with side effects", node);
 }
 
 }  // namespace tensor_array_grad

@@ -7,12 +7,13 @@
 
 namespace tensor_array_grad {
 
-// Returns a FailedPrecondition error "reason: detail" that names `node`. It means that the loop is
-// left to TensorFlow's executor.
-absl::Status Left(absl::string_view reason, const tensorflow::Node& node);
+// Returns a FailedPrecondition error "reason: detail". It means that the loop is left to
+// TensorFlow's executor. The second form names `node` as the detail.
+absl::Status Rejected(absl::string_view reason, absl::string_view detail);
+absl::Status Rejected(absl::string_view reason, const tensorflow::Node& node);
 
 // Returns the reason in such an error: the text before the colon.
-absl::string_view ReasonOf(const absl::Status& left);
+absl::string_view ReasonOf(const absl::Status& rejected);
 
 // OK if a loop that runs in one kernel can call a kernel of `node`. The node works on values of
 // this device only, finishes before Compute returns and does not wait for other ops. It keeps no

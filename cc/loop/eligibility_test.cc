@@ -223,58 +223,58 @@ TEST_F(LeftTest, InnerLoopWhoseInputsMayBeDeadApart) {
 TEST_F(LeftTest, FrameWithoutLoopCond) {
   AddConstantOf("straight", "enters", DT_INT32, "x0");
   AddUnary("leaves", "Exit", DT_INT32, {"enters"});
-  EXPECT_EQ(Compile(FrameNamed("straight")).status().message(), "odd frame: 0 LoopConds");
+  EXPECT_EQ(Compile(FrameNamed("straight")).status().message(), "unsupported frame: 0 LoopConds");
 }
 
 TEST_F(LeftTest, FrameWithoutVariable) {
   AddConstantOf("still", "enters", DT_BOOL, "p0");
   Add("still_cond", "LoopCond", {"enters"});
-  EXPECT_EQ(Compile(FrameNamed("still")).status().message(), "odd frame: no variable");
+  EXPECT_EQ(Compile(FrameNamed("still")).status().message(), "unsupported frame: no variable");
 }
 
 TEST_F(LeftTest, EnterOfAVariableThatTwoNodesRead) {
   AddUnary("reader", "Neg", DT_INT32, {"i_enter"});
-  ExpectLeft("odd frame: i_enter (Enter)");
+  ExpectLeft("unsupported frame: i_enter (Enter)");
 }
 
 TEST_F(LeftTest, EnterOfAVariableThatANodeWaitsFor) {
   AddConst("waiter", {"^i_enter"});
-  ExpectLeft("odd frame: i_enter (Enter)");
+  ExpectLeft("unsupported frame: i_enter (Enter)");
 }
 
 TEST_F(LeftTest, EnterOfAConstantThatAMergeReads) {
   AddMerge("reader", DT_INT32, {"i_limit"});
-  ExpectLeft("odd frame: i_limit (Enter)");
+  ExpectLeft("unsupported frame: i_limit (Enter)");
 }
 
 TEST_F(LeftTest, NumberOfALoopsMergeIsRead) {
   AddUnary("reader", "Neg", DT_INT32, {"i_merge:1"});
-  ExpectLeft("odd frame: i_merge (Merge)");
+  ExpectLeft("unsupported frame: i_merge (Merge)");
 }
 
 TEST_F(LeftTest, LoopCondThatNoSwitchReads) {
   AddUnary("other", "Neg", DT_BOOL, {"i_cond"});
   Named("i_switch").set_input(1, "other");
-  ExpectLeft("odd frame: i_cond (LoopCond)");
+  ExpectLeft("unsupported frame: i_cond (LoopCond)");
 }
 
 TEST_F(LeftTest, LoopInsideWhoseConstantComesFromItsOwnExit) {
   AddCounter("j", "i_switch:1", "i_limit", "late");
   AddUnary("late", "Neg", DT_INT32, {"j_exit"});
-  ExpectLeft("odd frame: nodes of frame 'i' wait for each other");
+  ExpectLeft("unsupported frame: nodes of frame 'i' wait for each other");
 }
 
 TEST_F(LeftTest, ValueOfTheIterationThatIsNotTakenIsMergedIntoTheBody) {
   AddUnary("last", "Neg", DT_INT32, {"i_switch"});
   AddMerge("merged", DT_INT32, {"last", "i_plus"});
-  ExpectLeft("odd frame: merged (Merge)");
+  ExpectLeft("unsupported frame: merged (Merge)");
 }
 
 TEST_F(LeftTest, NodeBeforeTheExitOfAnInnerLoop) {
   AddInner("j", "i_switch:1");
   AddUnary("last", "Neg", DT_INT32, {"j_switch"});
   Named("j_exit").set_input(0, "last");
-  ExpectLeft("odd frame: last (Neg)");
+  ExpectLeft("unsupported frame: last (Neg)");
 }
 
 TEST_F(LeftTest, NodeBeforeTheExitOfTheOutermostLoopIsTheStockLoops) {
@@ -286,19 +286,19 @@ TEST_F(LeftTest, NodeBeforeTheExitOfTheOutermostLoopIsTheStockLoops) {
 TEST_F(LeftTest, ExitOfAnInnerLoopFromItsBody) {
   AddInner("j", "i_switch:1");
   Named("j_exit").set_input(0, "j_switch:1");
-  ExpectLeft("odd frame: j_exit (Exit)");
+  ExpectLeft("unsupported frame: j_exit (Exit)");
 }
 
 TEST_F(LeftTest, LoopThatIsEnteredWhereAnInnerLoopEnds) {
   AddInner("j", "i_switch:1");
   AddCounter("k", "j_switch", "j_limit", "j_one");
-  ExpectLeft("odd frame: 'k' is entered where 'j' ends");
+  ExpectLeft("unsupported frame: 'k' is entered where 'j' ends");
 }
 
 TEST_F(LeftTest, LoopThatRunsInIterationsOfAnInnerLoopThatAreNotTaken) {
   AddInner("j", "i_switch:1");
   AddCounter("k", "j_merge", "j_limit", "j_one");
-  ExpectLeft("odd frame: 'k' runs in iterations that are not taken");
+  ExpectLeft("unsupported frame: 'k' runs in iterations that are not taken");
 }
 
 // ---- constants
@@ -339,7 +339,7 @@ TEST_F(LeftTest, ConstantThatCannotBeRead) {
 }
 
 TEST_F(LeftTest, ReasonIsTheTextBeforeTheColon) {
-  EXPECT_EQ(ReasonOf(Left("ref type", *Find("i_plus"))), "ref type");
+  EXPECT_EQ(ReasonOf(Rejected("ref type", *Find("i_plus"))), "ref type");
   EXPECT_EQ(ReasonOf(absl::FailedPreconditionError("no colon")), "no colon");
 }
 

@@ -39,7 +39,8 @@ absl::Status MakeKernel(const Node& node, OpKernelConstruction* ctx, NodeKernel*
         absl::StrCat("no kernel: ", node.name(), ": ", status.message()));
   }
   made->kernel.reset(kernel);
-  if (kernel->AsAsync() != nullptr && !EndsInline(node)) return Left("asynchronous kernel", node);
+  if (kernel->AsAsync() != nullptr && !EndsInline(node))
+    return Rejected("asynchronous kernel", node);
   made->small = SmallOpFor(node, device->GetAllocator(tensorflow::AllocatorAttributes()));
   made->outputs_required = std::make_unique<bool[]>(std::max(1, node.num_outputs()));
   for (const Edge* edge : node.out_edges()) {
@@ -73,7 +74,7 @@ absl::Status NumberArguments(const Frame& frame, Executable* executable) {
     int index;
     TF_RETURN_IF_ERROR(GetNodeAttr(InputOf(*frame.enters[i], 0).node->attrs(), "index", &index));
     if (index < 0 || index >= static_cast<int>(registers.size())) {
-      return absl::FailedPreconditionError(absl::StrCat("odd frame: argument ", index));
+      return Rejected("unsupported frame", absl::StrCat("argument ", index));
     }
     executable->register_of_arg[index] = registers[i];
   }
@@ -86,7 +87,7 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
                                                     OpKernelConstruction* ctx) {
   tensorflow::GraphDef def;
   if (!def.ParseFromString(frame)) {
-    return absl::FailedPreconditionError("odd frame: the attribute is no GraphDef");
+    return Rejected("unsupported frame", "the attribute is no GraphDef");
   }
   auto executable = std::make_unique<Executable>();
   executable->graph = std::make_unique<Graph>(tensorflow::OpRegistry::Global());
@@ -98,7 +99,7 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
   absl::StatusOr<FrameTree> tree = FrameTree::Of(*executable->graph);
   if (!tree.ok()) return tree.status();
   if (tree->root().children.size() != 1) {
-    return absl::FailedPreconditionError("odd frame: not one outermost loop");
+    return Rejected("unsupported frame", "not one outermost loop");
   }
   const Frame& loop = *tree->root().children.front();
   absl::StatusOr<Program> program = Compile(loop);

@@ -87,14 +87,15 @@ TEST_F(ExecutableTest, StackEndsInlineOnACpu) {
 }
 
 TEST_F(ExecutableTest, AttributeThatIsNoGraphIsLeft) {
-  EXPECT_THAT(
-      runner_.PrepareFrame("no graph").status(),
-      Fails(absl::StatusCode::kFailedPrecondition, "odd frame: the attribute is no GraphDef"));
+  EXPECT_THAT(runner_.PrepareFrame("no graph").status(),
+              Fails(absl::StatusCode::kFailedPrecondition,
+                    "unsupported frame: the attribute is no GraphDef"));
 }
 
 TEST_F(ExecutableTest, GraphWithoutLoopIsLeft) {
-  EXPECT_THAT(runner_.PrepareFrame("").status(),
-              Fails(absl::StatusCode::kFailedPrecondition, "odd frame: not one outermost loop"));
+  EXPECT_THAT(
+      runner_.PrepareFrame("").status(),
+      Fails(absl::StatusCode::kFailedPrecondition, "unsupported frame: not one outermost loop"));
 }
 
 }  // namespace

@@ -31,8 +31,8 @@ bool MakesListVersion(const Node& node) {
                                           "TensorArrayGrad>ListAccumulate",
                                           "TensorArrayGrad>ListAccumulateLike",
                                           "TensorArrayGrad>ListAccumulateIf",
-                                          "TensorArrayGrad>PushAccumulators",
-                                          "TensorArrayGrad>PopAccumulators"};
+                                          "TensorArrayGrad>PushLoopStack",
+                                          "TensorArrayGrad>PopLoopStack"};
   return ops->count(node.type_string()) != 0;
 }
 

@@ -82,7 +82,7 @@ class TaskBuilder {
 std::vector<Task> TasksOf(const LoopCode& code) { return TaskBuilder(code).Build(); }
 
 bool MightWin(double ns, double nodes, int threads) {
-  return threads > 1 && ns / threads + nodes * kNodeNs < kWin * ns;
+  return threads > 1 && ns / threads + nodes * kNodeNs < kHandBackRatio * ns;
 }
 
 double ExecutorNs(const IterationCost& cost) {
@@ -113,7 +113,7 @@ double ExecutorNs(const IterationCost& cost) {
 bool ExecutorWins(const IterationCost& cost) {
   double here = 0;
   for (const Task& task : cost.tasks) here += task.ns;
-  return cost.threads > 1 && ExecutorNs(cost) < kWin * here;
+  return cost.threads > 1 && ExecutorNs(cost) < kHandBackRatio * here;
 }
 
 bool Pace::LookNow(int64_t iteration, double nodes_so_far, const LoopCode& code,

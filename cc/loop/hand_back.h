@@ -39,7 +39,7 @@ inline constexpr double kNodeNs = 250;
 // with two threads: the executor's time divided by the time in one kernel and, in parentheses, the
 // estimate divided by the same: 64 x 64 determinants 0.88 (0.92), LSTM of 128 units with a gradient
 // at batch 8 1.14 (0.94) and at batch 32 0.94 (0.76), GRU of 64 units 1.26 (1.5).
-inline constexpr double kWin = 0.93;
+inline constexpr double kHandBackRatio = 0.93;
 
 // One instruction of an iteration.
 struct Task {

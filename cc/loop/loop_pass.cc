@@ -93,11 +93,12 @@ void RewriteLoops(Graph* graph) {
   if (!HasLoop(*graph)) return;
   const absl::StatusOr<FrameTree> tree = FrameTree::Of(*graph);
   if (!tree.ok()) {
-    CountLeft("(all)",
-              absl::FailedPreconditionError(absl::StrCat("odd frame: ", tree.status().message())));
+    CountRejected("(all)", Rejected("unsupported frame", tree.status().message()));
     return;
   }
-  const auto left = [](const Frame& loop, const absl::Status& why) { CountLeft(loop.name, why); };
+  const auto left = [](const Frame& loop, const absl::Status& why) {
+    CountRejected(loop.name, why);
+  };
   for (const Frame* loop : FindLoops(tree->root(), left)) {
     const absl::Status status = InsertRunLoop(*loop, graph);
     if (!status.ok()) {
@@ -118,7 +119,7 @@ REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_PARTITIONING, k
 void SetLoopsEnabled(bool enabled) { Enabled().store(enabled, std::memory_order_relaxed); }
 bool AreLoopsEnabled() { return Enabled().load(std::memory_order_relaxed); }
 
-void CountLeft(absl::string_view loop, const absl::Status& why) {
+void CountRejected(absl::string_view loop, const absl::Status& why) {
   static auto* const mu = new absl::Mutex;
   static auto* const counters = new std::map<std::string, std::unique_ptr<Counter>>;
   const std::string reason(ReasonOf(why));
@@ -139,7 +140,8 @@ absl::Status LoopPass::Run(const GraphOptimizationPassOptions& options) {
     try {
       RewriteLoops(graph.get());
     } catch (const std::exception& error) {
-      CountLeft("(all)", absl::FailedPreconditionError(absl::StrCat("failure: ", error.what())));
+      CountRejected("(all)",
+                    absl::FailedPreconditionError(absl::StrCat("failure: ", error.what())));
     }
   }
   return absl::OkStatus();

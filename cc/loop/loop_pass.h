@@ -15,7 +15,7 @@ void SetLoopsEnabled(bool enabled);
 bool AreLoopsEnabled();
 
 // Counts a loop that is left to TensorFlow's executor, as `loops.left.<reason>`, and logs it.
-void CountLeft(absl::string_view loop, const absl::Status& why);
+void CountRejected(absl::string_view loop, const absl::Status& why);
 
 // Puts a RunLoop op in front of each while loop that can run in one kernel.
 //

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "cc/graph/node_util.h"
 #include "cc/loop/compiler.h"
+#include "cc/loop/eligibility.h"
 #include "cc/loop/liveness.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -55,7 +56,7 @@ class Finder {
 
  private:
   static absl::Status OddFrame(const absl::Status& status) {
-    return absl::FailedPreconditionError(absl::StrCat("odd frame: ", status.message()));
+    return Rejected("unsupported frame", status.message());
   }
 
   static absl::Status Check(const Frame& loop, const Liveness& around) {

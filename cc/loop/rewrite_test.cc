@@ -150,8 +150,8 @@ TEST_F(RewriteTest, LoopsOfAFrameThatCannotBeOrderedAreLeft) {
   AddCounter("j", "zero", "ten", "late");
   AddUnary("late", "Neg", DT_INT32, {"j_exit"});
   EXPECT_THAT(Found(), IsEmpty());
-  EXPECT_EQ(left_["i"], "odd frame: nodes of frame '' wait for each other");
-  EXPECT_EQ(left_["j"], "odd frame: nodes of frame '' wait for each other");
+  EXPECT_EQ(left_["i"], "unsupported frame: nodes of frame '' wait for each other");
+  EXPECT_EQ(left_["j"], "unsupported frame: nodes of frame '' wait for each other");
 }
 
 // ---- InsertRunLoop

@@ -49,7 +49,7 @@ struct SmallOp {
   std::vector<int32_t> axes;                            // of Squeeze and Pack
   SliceMasks masks;                                     // of StridedSlice
   std::shared_ptr<const SliceAdder> adder;              // of AddSlices
-  tensorflow::DataTypeVector dtypes;                    // of the values of PopAccumulators
+  tensorflow::DataTypeVector dtypes;                    // of the values of PopLoopStack
 };
 
 // The most operands, and the most results, of one op.

@@ -1,10 +1,10 @@
 #include "cc/loop/small_ops.h"
 
 #include "cc/core/pooled_tensor.h"
-#include "cc/loop/small_accumulators.h"
 #include "cc/loop/small_choice.h"
 #include "cc/loop/small_indexing.h"
 #include "cc/loop/small_lists.h"
+#include "cc/loop/small_loop_stacks.h"
 #include "cc/loop/small_math.h"
 #include "cc/loop/small_reshaping.h"
 
@@ -24,7 +24,7 @@ SmallOp SmallOpFor(const tensorflow::Node& node, tensorflow::Allocator* allocato
   SmallOp op = SmallIndexingFor(node);
   if (!op.exists()) op = SmallReshapingFor(node);
   if (!op.exists()) op = SmallListsFor(node);
-  if (!op.exists()) op = SmallAccumulatorsFor(node);
+  if (!op.exists()) op = SmallLoopStacksFor(node);
   if (!op.exists()) op.run = SmallChoiceFor(node);
   if (!op.exists()) op.run = SmallMathFor(node);
   op.allocator = allocator;

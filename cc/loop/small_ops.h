@@ -7,7 +7,7 @@
 namespace tensor_array_grad {
 
 // Returns the small op for `node`: the first that small_indexing.h, small_reshaping.h,
-// small_lists.h, small_accumulators.h, small_choice.h and small_math.h have. The result does not
+// small_lists.h, small_loop_stacks.h, small_choice.h and small_math.h have. The result does not
 // exist if none of them has one. `allocator` is for tensors that are too large for the block pool.
 SmallOp SmallOpFor(const tensorflow::Node& node, tensorflow::Allocator* allocator);
 

@@ -51,7 +51,7 @@ absl::Status ListAccumulateLikeShape(InferenceContext* c) { return AccumulatedLi
 // The ops on a stack of values. TensorFlow's shape inference cannot describe what a variant of
 // several lists holds, so only the scalars are inferred.
 
-absl::Status AccumulatorsShape(InferenceContext* c) {
+absl::Status LoopStackShape(InferenceContext* c) {
   ShapeHandle unused;
   for (int i = 0; i < c->num_inputs(); ++i) {
     TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 0, &unused));
@@ -60,15 +60,15 @@ absl::Status AccumulatorsShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-absl::Status PushAccumulatorsShape(InferenceContext* c) {
+absl::Status PushLoopStackShape(InferenceContext* c) {
   ShapeHandle unused;
   TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 0, &unused));
   c->set_output(0, c->Scalar());
   return absl::OkStatus();
 }
 
-absl::Status PopAccumulatorsShape(InferenceContext* c) {
-  TF_RETURN_IF_ERROR(PushAccumulatorsShape(c));
+absl::Status PopLoopStackShape(InferenceContext* c) {
+  TF_RETURN_IF_ERROR(PushLoopStackShape(c));
   for (int i = 1; i < c->num_outputs(); ++i) c->set_output(i, c->UnknownShape());
   return absl::OkStatus();
 }
@@ -151,46 +151,46 @@ element_dtype: Type of the elements.
 wanted: The branch that reads the element.
 )doc");
 
-REGISTER_OP("TensorArrayGrad>PackAccumulators")
+REGISTER_OP("TensorArrayGrad>NewLoopStack")
     .Input("lists: k * variant")
-    .Output("accumulators: variant")
+    .Output("loop_stack: variant")
     .Attr("k: int >= 1")
     .Attr("kept: int >= 0")
-    .SetShapeFn(AccumulatorsShape)
+    .SetShapeFn(LoopStackShape)
     .Doc(R"doc(
 Packs empty lists that will grow and shrink together into one stack of values.
 
 lists: Empty TensorLists; each keeps its dtype, element shape and bound.
-accumulators: The stack, which only PushAccumulators and PopAccumulators read.
+loop_stack: The stack, which only PushLoopStack and PopLoopStack read.
 kept: The values of the first `kept` lists are kept; those of the others are only checked, since
   nothing reads them.
 )doc");
 
-REGISTER_OP("TensorArrayGrad>PushAccumulators")
-    .Input("accumulators: variant")
+REGISTER_OP("TensorArrayGrad>PushLoopStack")
+    .Input("loop_stack: variant")
     .Input("values: T")
-    .Output("output_accumulators: variant")
+    .Output("output_loop_stack: variant")
     .Attr("T: list(type) >= 1")
-    .SetShapeFn(PushAccumulatorsShape)
+    .SetShapeFn(PushLoopStackShape)
     .Doc(R"doc(
 Appends one element to each list: `TensorListPushBack` of all of them, errors included.
 
-accumulators: The output of PackAccumulators, PushAccumulators or PopAccumulators.
+loop_stack: The output of NewLoopStack, PushLoopStack or PopLoopStack.
 values: An element for each list, in the order in which the lists were packed.
-output_accumulators: The longer lists; the input does not change.
+output_loop_stack: The longer lists; the input does not change.
 )doc");
 
-REGISTER_OP("TensorArrayGrad>PopAccumulators")
-    .Input("accumulators: variant")
-    .Output("output_accumulators: variant")
+REGISTER_OP("TensorArrayGrad>PopLoopStack")
+    .Input("loop_stack: variant")
+    .Output("output_loop_stack: variant")
     .Output("values: T")
     .Attr("T: list(type) >= 0")
-    .SetShapeFn(PopAccumulatorsShape)
+    .SetShapeFn(PopLoopStackShape)
     .Doc(R"doc(
 Removes the last element of each list: `TensorListPopBack` of all of them, errors included.
 
-accumulators: The output of PushAccumulators or PopAccumulators.
-output_accumulators: The shorter lists; the input does not change.
+loop_stack: The output of PushLoopStack or PopLoopStack.
+output_loop_stack: The shorter lists; the input does not change.
 values: The last element of each list that is kept, in the order in which the lists were packed.
 )doc");
 

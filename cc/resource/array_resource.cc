@@ -19,14 +19,15 @@ using tensorflow::TensorShape;
 namespace {
 
 // All existing arrays, oldest first. An array is removed before any of its members is destroyed.
-struct Living {
+struct ArrayRegistry {
   Mutex mu;
   std::list<const ArrayResource*> arrays ABSL_GUARDED_BY(mu);
 };
 
-Living& TheLiving() {
-  static auto* living = new Living;  // never destroyed: arrays may outlive static destruction
-  return *living;
+ArrayRegistry& Registry() {
+  // Never destroyed, because arrays may outlive static destruction.
+  static auto* registry = new ArrayRegistry;
+  return *registry;
 }
 
 // An array's entry in a resource manager, which owns the entry and not the array.
@@ -65,17 +66,17 @@ Tensor HandleOf(ArrayResource* array, const Place& place) {
 
 ArrayResource::ArrayResource(Place place, std::string name, ArrayOptions options)
     : place_(std::move(place)), name_(std::move(name)), store_(std::move(options)) {
-  Living& living = TheLiving();
-  MutexLock lock(&living.mu);
-  living_ = living.arrays.insert(living.arrays.end(), this);
+  ArrayRegistry& registry = Registry();
+  MutexLock lock(&registry.mu);
+  in_registry_ = registry.arrays.insert(registry.arrays.end(), this);
 }
 
 ArrayResource::~ArrayResource() {
   Unlist();
   {
-    Living& living = TheLiving();
-    MutexLock lock(&living.mu);
-    living.arrays.erase(living_);
+    ArrayRegistry& registry = Registry();
+    MutexLock lock(&registry.mu);
+    registry.arrays.erase(in_registry_);
   }
   for (auto& [source, grad] : grads_) Release(std::move(grad.handle));
 }
@@ -167,8 +168,8 @@ absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const Ten
   return absl::OkStatus();
 }
 
-LivingArray ArrayResource::Describe() const {
-  LivingArray array;
+ArrayDescription ArrayResource::Describe() const {
+  ArrayDescription array;
   array.name = name_;
   array.dtype = store_.dtype();
   array.size = store_.size();
@@ -184,12 +185,12 @@ std::string ArrayResource::DebugString() const {
                       tensorflow::DataTypeString(store_.dtype()));
 }
 
-std::vector<LivingArray> LivingArrays() {
-  Living& living = TheLiving();
-  MutexLock lock(&living.mu);
-  std::vector<LivingArray> arrays;
-  arrays.reserve(living.arrays.size());
-  for (const ArrayResource* array : living.arrays) arrays.push_back(array->Describe());
+std::vector<ArrayDescription> ExistingArrays() {
+  ArrayRegistry& registry = Registry();
+  MutexLock lock(&registry.mu);
+  std::vector<ArrayDescription> arrays;
+  arrays.reserve(registry.arrays.size());
+  for (const ArrayResource* array : registry.arrays) arrays.push_back(array->Describe());
   return arrays;
 }
 

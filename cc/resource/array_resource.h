@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "cc/core/array_store.h"
 #include "cc/core/mutex.h"
-#include "cc/resource/living_arrays.h"
+#include "cc/resource/array_registry.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/tensor.h"
 
@@ -72,7 +72,7 @@ class ArrayResource : public tensorflow::ResourceBase {
 
   ArrayStore& store() { return store_; }
   const std::string& name() const { return name_; }
-  LivingArray Describe() const ABSL_LOCKS_EXCLUDED(grads_mu_);
+  ArrayDescription Describe() const ABSL_LOCKS_EXCLUDED(grads_mu_);
 
   std::string DebugString() const override;
   int64_t MemoryUsed() const override { return store_.TotalBytes(); }
@@ -94,7 +94,7 @@ class ArrayResource : public tensorflow::ResourceBase {
   const std::string name_;
   ArrayStore store_;
   std::atomic<bool> listed_{false};
-  std::list<const ArrayResource*>::iterator living_;
+  std::list<const ArrayResource*>::iterator in_registry_;
   mutable Mutex grads_mu_;
   std::map<std::string, Grad, std::less<>> grads_ ABSL_GUARDED_BY(grads_mu_);  // by source
 };

@@ -51,27 +51,27 @@ struct Holder : public tensorflow::ResourceBase {
 };
 
 TEST_F(ArrayResourceTest, ArraysWhoseLastHandlesAreInTheirOwnContainerDieWithIt) {
-  const size_t before = LivingArrays().size();
+  const size_t before = ExistingArrays().size();
   for (int i = 0; i < 200; ++i) {
     ASSERT_OK(manager_.Create("step", std::to_string(i), new Holder(Make())));
   }
-  EXPECT_EQ(LivingArrays().size(), before + 200);
+  EXPECT_EQ(ExistingArrays().size(), before + 200);
   EXPECT_OK(manager_.Cleanup("step"));
-  EXPECT_EQ(LivingArrays().size(), before);
+  EXPECT_EQ(ExistingArrays().size(), before);
 }
 
 TEST_F(ArrayResourceTest, AnArrayDiesWithItsLastHandleAndIsListedNoMore) {
-  const size_t before = LivingArrays().size();
+  const size_t before = ExistingArrays().size();
   std::string name;
   {
     const Tensor handle = Make();
     const Tensor copy = handle;
     name = HandleIn(handle).name();
     EXPECT_TRUE(Listed(name));
-    EXPECT_EQ(LivingArrays().size(), before + 1);
+    EXPECT_EQ(ExistingArrays().size(), before + 1);
   }
   EXPECT_FALSE(Listed(name));
-  EXPECT_EQ(LivingArrays().size(), before);
+  EXPECT_EQ(ExistingArrays().size(), before);
 }
 
 TEST_F(ArrayResourceTest, AHandlePrintsAsStocksDoes) {
@@ -93,15 +93,15 @@ TEST_F(ArrayResourceTest, OneSourceHasOneArrayAndEachItsOwn) {
 }
 
 TEST_F(ArrayResourceTest, AGradientLivesAsLongAsItsForwardArrayOrItsHandle) {
-  const size_t before = LivingArrays().size();
+  const size_t before = ExistingArrays().size();
   Tensor grad;
   {
     const Tensor forward = Make();
     Grad(forward, "kept by the forward array");
-    EXPECT_EQ(LivingArrays().size(), before + 2);
+    EXPECT_EQ(ExistingArrays().size(), before + 2);
     grad = Grad(forward, "kept by its handle");
   }
-  EXPECT_EQ(LivingArrays().size(), before + 1);
+  EXPECT_EQ(ExistingArrays().size(), before + 1);
   EXPECT_EQ(ArrayOf(grad).store().size(), 3);
 }
 
@@ -163,7 +163,7 @@ TEST_F(ArrayResourceTest, TheLivingArraysTellWhatTheyHold) {
   const Tensor grad = Grad(forward, "g");
   FakeElementOps ops;
   ASSERT_OK(ArrayOf(forward).store().Write(0, Vec({1, 2}), false, ops));
-  const LivingArray described = ArrayOf(forward).Describe();
+  const ArrayDescription described = ArrayOf(forward).Describe();
   EXPECT_EQ(described.size, 2);
   EXPECT_GE(described.bytes, 8);
   EXPECT_FALSE(described.is_gradient);

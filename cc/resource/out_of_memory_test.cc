@@ -29,7 +29,7 @@ Tensor Make(const Place& place) {
 }
 
 TEST(OutOfMemoryTest, ArrayIsMadeOrNoneIsAlive) {
-  const size_t before = LivingArrays().size();
+  const size_t before = ExistingArrays().size();
   AtEachAllocation([&](FailingMemory& memory) {
     Tensor handle;
     memory.RunAndRepeat(
@@ -37,26 +37,26 @@ TEST(OutOfMemoryTest, ArrayIsMadeOrNoneIsAlive) {
           handle = Make(NoManager());
           return absl::OkStatus();
         },
-        [&] { EXPECT_EQ(LivingArrays().size(), before); });
+        [&] { EXPECT_EQ(ExistingArrays().size(), before); });
     EXPECT_EQ(ArrayOf(handle).store().size(), 2);
-    EXPECT_EQ(LivingArrays().size(), before + 1);
+    EXPECT_EQ(ExistingArrays().size(), before + 1);
   });
-  EXPECT_EQ(LivingArrays().size(), before);
+  EXPECT_EQ(ExistingArrays().size(), before);
 }
 
 TEST(OutOfMemoryTest, GradientArrayIsMadeOnceOrNoneIsAlive) {
-  const size_t before = LivingArrays().size();
+  const size_t before = ExistingArrays().size();
   AtEachAllocation([&](FailingMemory& memory) {
     const Tensor forward = Make(NoManager());
     Tensor grad;
     const auto find = [&] {
       return ArrayOf(forward).FindOrCreateGrad("a source with a long name", {}, &grad);
     };
-    memory.RunAndRepeat(find, [&] { EXPECT_EQ(LivingArrays().size(), before + 1); });
+    memory.RunAndRepeat(find, [&] { EXPECT_EQ(ExistingArrays().size(), before + 1); });
     const ArrayResource* const made = &ArrayOf(grad);
     EXPECT_OK(find());
     EXPECT_EQ(&ArrayOf(grad), made);
-    EXPECT_EQ(LivingArrays().size(), before + 2);
+    EXPECT_EQ(ExistingArrays().size(), before + 2);
   });
 }
 
@@ -73,7 +73,7 @@ TEST(OutOfMemoryTest, ClosedGradientArrayIsReplacedOrStays) {
 }
 
 TEST(OutOfMemoryTest, ArrayIsMadeAndFreedAlsoWhereItCannotBeListed) {
-  const size_t before = LivingArrays().size();
+  const size_t before = ExistingArrays().size();
   tensorflow::ResourceMgr manager;
   const Place place = {&manager, "/device:CPU:0", "step"};
   const auto scene = [&](FailingMemory& memory) {
@@ -82,17 +82,17 @@ TEST(OutOfMemoryTest, ArrayIsMadeAndFreedAlsoWhereItCannotBeListed) {
       handle = Make(place);
       return absl::OkStatus();
     };
-    memory.RunAndRepeat(make, [&] { EXPECT_EQ(LivingArrays().size(), before); });
+    memory.RunAndRepeat(make, [&] { EXPECT_EQ(ExistingArrays().size(), before); });
     EXPECT_EQ(ArrayOf(handle).store().size(), 2);
-    EXPECT_EQ(LivingArrays().size(), before + 1);
+    EXPECT_EQ(ExistingArrays().size(), before + 1);
   };
   AtEachAllocation(scene, FailingMemory::kOurCode);
-  EXPECT_EQ(LivingArrays().size(), before);
+  EXPECT_EQ(ExistingArrays().size(), before);
 }
 
 // A destructor frees an array, so it cannot report an error.
 TEST(OutOfMemoryTest, ListedArrayIsFreedWithoutMemory) {
-  const size_t before = LivingArrays().size();
+  const size_t before = ExistingArrays().size();
   tensorflow::ResourceMgr manager;
   Tensor handle = Make({&manager, "/device:CPU:0", "step"});
   FailingMemory none(FailingMemory::kAllFrom, 0);
@@ -100,7 +100,7 @@ TEST(OutOfMemoryTest, ListedArrayIsFreedWithoutMemory) {
     handle = Tensor();
     return absl::OkStatus();
   }));
-  EXPECT_EQ(LivingArrays().size(), before);
+  EXPECT_EQ(ExistingArrays().size(), before);
 }
 
 }  // namespace

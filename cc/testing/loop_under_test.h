@@ -12,15 +12,15 @@ namespace tensor_array_grad {
 // A lowered while loop, built variable by variable. Test-only.
 class LoopUnderTest : public GraphUnderTest {
  public:
-  // A loop over the int32 `i` while i < limit; `gate` is the body's pivot, `i_plus` the next i.
+  // A loop over the int32 `i` while i < limit; `pivot` is the body's pivot, `i_plus` the next i.
   void AddLoop() {
     AddVariable("i", tensorflow::DT_INT32, "i_plus");
     AddConst("limit", {"^i_merge"});
     Set(Add("less", "Less", {"i_merge", "limit"}), "T", tensorflow::DT_INT32);
     Add("cond", "LoopCond", {"less"});
-    AddUnary("gate", "Identity", tensorflow::DT_INT32, {"i_gate:1"});
-    AddConst("one", {"^gate"});
-    AddSum("i_plus", {"i_gate:1", "one"});
+    AddUnary("pivot", "Identity", tensorflow::DT_INT32, {"i_switch:1"});
+    AddConst("one", {"^pivot"});
+    AddSum("i_plus", {"i_switch:1", "one"});
   }
 
   // Adds the nodes of a variable of the loop, called `name`_enter and so on.
@@ -30,14 +30,14 @@ class LoopUnderTest : public GraphUnderTest {
     tensorflow::NodeDef& merge =
         AddUnary(name + "_merge", "Merge", type, {name + "_enter", name + "_next"});
     Set(merge, "N", 2);
-    AddUnary(name + "_gate", "Switch", type, {name + "_merge", "cond"});
-    AddUnary(name + "_next", "NextIteration", type, {update, "^gate"});
-    AddUnary(name + "_exit", "Exit", type, {name + "_gate"});
+    AddUnary(name + "_switch", "Switch", type, {name + "_merge", "cond"});
+    AddUnary(name + "_next", "NextIteration", type, {update, "^pivot"});
+    AddUnary(name + "_exit", "Exit", type, {name + "_switch"});
   }
 
   // A variable that never changes.
   void AddInvariant(const std::string& name, tensorflow::DataType type) {
-    AddVariable(name, type, name + "_gate:1");
+    AddVariable(name, type, name + "_switch:1");
   }
 
   // A conditional by `predicate`: a Switch of the predicate, and the pivots pivot_t and pivot_f.

@@ -34,7 +34,7 @@ def install() -> None:
     """Registers the functions for this process. A second call does nothing."""
     if _stock:
         return
-    for op_type, mend in MENDED.items():
+    for op_type, mend in CORRECTED.items():
         found = _tf_private.gradient_function(op_type)
         if found is None:
             raise LookupError(f"{op_type} is registered as not differentiable")
@@ -131,7 +131,7 @@ def _keep_where(rows: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
 
 
 # The ops whose gradient functions are replaced.
-MENDED: dict[str, _tf_private.GradientFunction] = {
+CORRECTED: dict[str, _tf_private.GradientFunction] = {
     "TensorListGather": _gather_grad,
     "TensorListScatter": functools.partial(_scatter_grad, row_input=0),
     "TensorListScatterV2": functools.partial(_scatter_grad, row_input=0),

@@ -207,5 +207,5 @@ def _arrays(bind: Any) -> tuple[Array, ...]:
         return ()
     return tuple(
         Array(a.name, a.dtype, a.size, a.bytes, a.is_gradient, dict(a.gradients))
-        for a in bind.living_arrays()
+        for a in bind.existing_arrays()
     )

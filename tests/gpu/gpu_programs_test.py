@@ -198,8 +198,8 @@ def value_and_gradient(
 @pytest.mark.parametrize(
     ("program", "ops"),
     [
-        (recurrence, ["ListAccumulate", "PushAccumulators", "PopAccumulators"]),
-        (reads, ["ListAccumulateIf", "PushAccumulators", "PopAccumulators"]),
+        (recurrence, ["ListAccumulate", "PushLoopStack", "PopLoopStack"]),
+        (reads, ["ListAccumulateIf", "PushLoopStack", "PopLoopStack"]),
     ],
 )
 def test_values_and_gradients_with_ops_of_the_graph_pass_equal_those_without(
@@ -213,7 +213,7 @@ def test_values_and_gradients_with_ops_of_the_graph_pass_equal_those_without(
     x = tf.constant(np.random.default_rng(3).normal(size=(6, *shape)), dtype)
     with tensor_array_grad.loops_in_one_kernel(False):  # it pushes and pops rows itself
         got = value_and_gradient(device, program, x)
-    assert counted[f"kernels.{OURS}PackAccumulators"] == 1  # of constants, so folded on the CPU
+    assert counted[f"kernels.{OURS}NewLoopStack"] == 1  # of constants, so folded on the CPU
     for op in ops:
         assert counted[f"kernels.{OURS}{op}"] > 0, op
         if IS_EMULATED and "GPU" in device:
@@ -225,7 +225,7 @@ def test_values_and_gradients_with_ops_of_the_graph_pass_equal_those_without(
 
 
 @with_shapes
-def test_pop_accumulators_returns_what_was_pushed(device: str, shape: tuple[int, ...]) -> None:
+def test_pop_loop_stack_returns_what_was_pushed(device: str, shape: tuple[int, ...]) -> None:
     ops = _loader.ops()
     x, y = values(3, shape), values(3, (2,), "half")
     lists = [
@@ -233,19 +233,19 @@ def test_pop_accumulators_returns_what_was_pushed(device: str, shape: tuple[int,
         raw.EmptyTensorList(element_shape=-1, max_num_elements=-1, element_dtype=tf.half),
     ]
     never_read = raw.EmptyTensorList(element_shape=-1, max_num_elements=3, element_dtype=tf.half)
-    both = ops.tensor_array_grad_pack_accumulators(lists=[*lists, never_read], kept=2)
+    both = ops.tensor_array_grad_new_loop_stack(lists=[*lists, never_read], kept=2)
     for row in range(3):
         pushed = [tf.constant(x[row]), tf.constant(y[row]), tf.constant(y[row, 0])]
-        both = ops.tensor_array_grad_push_accumulators(accumulators=both, values=pushed)
+        both = ops.tensor_array_grad_push_loop_stack(loop_stack=both, values=pushed)
     with tf.device("/CPU:0"):  # copies the variant and its elements to the host
-        _, popped = ops.tensor_array_grad_pop_accumulators(
-            accumulators=tf.identity(both), T=[tf.float32, tf.half]
+        _, popped = ops.tensor_array_grad_pop_loop_stack(
+            loop_stack=tf.identity(both), T=[tf.float32, tf.half]
         )
         assert "CPU" in popped[0].device
         np.testing.assert_array_equal(popped[0].numpy(), x[2])
     for row in (2, 1, 0):
-        both, popped = ops.tensor_array_grad_pop_accumulators(
-            accumulators=both, T=[tf.float32, tf.half]
+        both, popped = ops.tensor_array_grad_pop_loop_stack(
+            loop_stack=both, T=[tf.float32, tf.half]
         )
         np.testing.assert_array_equal(here(popped[0]), x[row])
         np.testing.assert_array_equal(here(popped[1]), y[row])

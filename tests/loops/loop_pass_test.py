@@ -21,15 +21,15 @@ tensor_array_grad.enable()
 
 
 RULES = (
-    "accumulate",
+    "accumulate_into_list",
     "slice_sum",
     "conditional",
     "recompute",
-    "accumulators",
+    "loop_stack",
 )
 # How many rewrites each rule makes in a program's graph.
 REWRITES = {
-    "accumulate": {loops.read_loop: 1, loops.recurrence: 2, loops.scanned: 2},
+    "accumulate_into_list": {loops.read_loop: 1, loops.recurrence: 2, loops.scanned: 2},
     "slice_sum": {loops.read_loop: 1, loops.recurrence: 3, loops.scanned: 0},
     "conditional": {loops.reads_if_not: 1, loops.reads_out_of_bounds_in_no_branch: 1},
     "recompute": {
@@ -41,7 +41,7 @@ REWRITES = {
         loops.mapped: 2,
         loops.recurrence: 0,
     },
-    "accumulators": {loops.recurrence: 11, loops.an_early_end: 6, loops.scanned: 2},
+    "loop_stack": {loops.recurrence: 11, loops.an_early_end: 6, loops.scanned: 2},
 }
 
 
@@ -126,8 +126,8 @@ def test_values_that_follow_from_the_number_of_the_iteration_are_not_kept(counte
     for op in (
         "TensorListPushBack",
         "TensorListPopBack",
-        "TensorArrayGrad>PushAccumulators",
-        "TensorArrayGrad>PopAccumulators",
+        "TensorArrayGrad>PushLoopStack",
+        "TensorArrayGrad>PopLoopStack",
     ):
         assert counted[f"kernels.{op}"] == 0, op
 

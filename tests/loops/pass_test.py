@@ -18,8 +18,8 @@ from tests.loops.loop_programs import N, read_loop, recurrence
 
 tensor_array_grad.enable()
 
-REWRITES = "graph.accumulate"
-PACKED = "graph.accumulators"
+REWRITES = "graph.accumulate_into_list"
+PACKED = "graph.loop_stack"
 
 
 def reads_unrolled(x):
@@ -75,7 +75,7 @@ def test_lists_that_a_loop_keeps_for_its_gradient_become_one_stack(counted):
         gradient_of(recurrence)
     assert counted[PACKED] == 11
     steps = N - 2
-    for op in ("PushAccumulators", "PopAccumulators"):
+    for op in ("PushLoopStack", "PopLoopStack"):
         assert counted[f"kernels.TensorArrayGrad>{op}"] == steps
     assert counted["kernels.TensorListPushBack"] == counted["kernels.TensorListPopBack"] == 0
 
@@ -308,8 +308,8 @@ def test_rewrites_are_logged_on_demand(level, lines):
         check=True,
     )
     logged = re.findall("^tensor_array_grad: (.*)$", ran.stderr, re.MULTILINE)
-    by_node = [line for line in logged if line.startswith("accumulate: ")]
+    by_node = [line for line in logged if line.startswith("accumulate_into_list: ")]
     assert len(by_node) == lines
     assert all("TensorListSetItem" in line and " -> " in line for line in by_node)
     summary = [line for line in logged if line not in by_node]
-    assert summary == ([] if level == "0" else ["outside of loops: accumulate 2"])
+    assert summary == ([] if level == "0" else ["outside of loops: accumulate_into_list 2"])

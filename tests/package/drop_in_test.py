@@ -86,7 +86,7 @@ def refuse(monkeypatch, cause, reason):
 
 
 def test_a_refusal_that_the_user_has_not_chosen_is_an_error(monkeypatch):
-    refuse(monkeypatch, "hole", "this build lacks kernels for X on CPU")
+    refuse(monkeypatch, "missing kernel", "this build lacks kernels for X on CPU")
     with pytest.raises(tensor_array_grad.LoadError, match="lacks kernels for X on CPU"):
         drop_in.enable()
 

@@ -90,7 +90,7 @@ def test_kinds_of_devices_that_the_machine_lacks_are_marked():
 
 
 def test_rules_are_those_of_the_graph_pass_and_nothing_else():
-    names = {"accumulate", "slice_sum", "conditional", "recompute", "accumulators"}
+    names = {"accumulate_into_list", "slice_sum", "conditional", "recompute", "loop_stack"}
     assert set(tensor_array_grad.status().rules) == names
 
 
@@ -113,11 +113,11 @@ def test_rewrites_are_counted_under_their_rule():
     np.testing.assert_array_equal(gradient(tf.ones([2])), [2.0, 1.0])
     after = tensor_array_grad.status().rules
     assert {name: after[name] - before[name] for name in after} == {
-        "accumulate": 2,
+        "accumulate_into_list": 2,
         "slice_sum": 0,
         "conditional": 0,
         "recompute": 0,
-        "accumulators": 0,
+        "loop_stack": 0,
     }
 
 

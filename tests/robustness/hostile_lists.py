@@ -494,17 +494,17 @@ works(
 
 def _packed(*lists: tf.Tensor, kept: int | None = None) -> tf.Tensor:
     kept = len(lists) if kept is None else kept
-    return _loader.ops().tensor_array_grad_pack_accumulators(lists=list(lists), kept=kept)
+    return _loader.ops().tensor_array_grad_new_loop_stack(lists=list(lists), kept=kept)
 
 
-def _pushed(accumulators: tf.Tensor, *values: Any) -> tf.Tensor:
-    return _loader.ops().tensor_array_grad_push_accumulators(
-        accumulators=accumulators, values=[tf.convert_to_tensor(value) for value in values]
+def _pushed(stack: tf.Tensor, *values: Any) -> tf.Tensor:
+    return _loader.ops().tensor_array_grad_push_loop_stack(
+        loop_stack=stack, values=[tf.convert_to_tensor(value) for value in values]
     )
 
 
-def _popped(accumulators: tf.Tensor, *types: tf.DType) -> Any:
-    return _loader.ops().tensor_array_grad_pop_accumulators(accumulators=accumulators, T=types)
+def _popped(stack: tf.Tensor, *types: tf.DType) -> Any:
+    return _loader.ops().tensor_array_grad_pop_loop_stack(loop_stack=stack, T=types)
 
 
 def _two() -> tf.Tensor:
@@ -516,11 +516,11 @@ def _one_kept() -> tf.Tensor:
 
 
 def _pushed_to_one_kept() -> list[Any]:
-    accumulators, values = _popped(_pushed(_one_kept(), 1.0, [1.0, 1.0]), f32)
+    stack, values = _popped(_pushed(_one_kept(), 1.0, [1.0, 1.0]), f32)
     return [
         len(values),
         float(values[0]),
-        len(_popped(_pushed(accumulators, 2.0, [0.0, 0.0]), f32)),
+        len(_popped(_pushed(stack, 2.0, [0.0, 0.0]), f32)),
     ]
 
 
@@ -536,11 +536,13 @@ case("packing a list that is not empty", lambda: _packed(empty(), reserve(3)), "
 case("packing what is no list", lambda: _packed(blank(tf.variant)), "not a list")
 case("keeping more lists than there are", lambda: _packed(empty(), kept=2), "1 lists .* but 2 are")
 case("keeping less than nothing", lambda: _packed(empty(), kept=-1), "at least|Attr")
-case("pushing to a list", lambda: _pushed(empty(), 1.0), "no accumulators")
-case("popping from a list", lambda: _popped(push(empty(), tf.constant(1.0)), f32), "no accum")
-case("pushing to nothing", lambda: _pushed(blank(tf.variant), 1.0), "no accumulators")
+case("pushing to a list", lambda: _pushed(empty(), 1.0), "not a loop stack")
+case(
+    "popping from a list", lambda: _popped(push(empty(), tf.constant(1.0)), f32), "not a loop stack"
+)
+case("pushing to nothing", lambda: _pushed(blank(tf.variant), 1.0), "not a loop stack")
 case("pushing to two", lambda: _pushed(tf.stack([_two(), _two()]), 1.0), "scalar|rank")
-case("pushing too few", lambda: _pushed(_two(), 1.0), "2 accumulators, but the op has 1")
+case("pushing too few", lambda: _pushed(_two(), 1.0), "2 lists in the loop stack, but the op has 1")
 case("pushing too many", lambda: _pushed(_two(), 1.0, [1.0, 1.0], 1.0), "has 3 values")
 case("pushing another shape", lambda: _pushed(_two(), 1.0, [1.0]), "incompatible shape")
 case("pushing another dtype", lambda: _pushed(_two(), 1, [1.0, 1.0]), "Invalid data types")
@@ -562,7 +564,7 @@ case(
 case(
     "popping from a list that is not kept",
     lambda: _popped(_pushed(_one_kept(), 1.0, [1.0, 1.0]), f32, f32),
-    "1 accumulators, but the op has 2",
+    "1 lists in the loop stack, but the op has 2",
 )
 case(
     "popping once too often from a stack that keeps nothing",
@@ -570,8 +572,8 @@ case(
     "empty list",
 )
 works("a stack that keeps one of two lists", _pushed_to_one_kept, [1, 1.0, 2])
-case("popping from empty accumulators", lambda: _popped(_two(), f32, f32), "empty list")
-case("popping too few", lambda: _popped(_two(), f32), "2 accumulators, but the op has 1")
+case("popping from an empty loop stack", lambda: _popped(_two(), f32, f32), "empty list")
+case("popping too few", lambda: _popped(_two(), f32), "2 lists in the loop stack, but the op has 1")
 case("popping another dtype", lambda: _popped(_two(), f32, tf.int32), "Invalid data types")
-case("stacking accumulators", lambda: stack(_two()), "not a list")
-works("an old version of accumulators", _an_old_version, [2.0, 1.0, 2.0])
+case("stacking a loop stack", lambda: stack(_two()), "not a list")
+works("an old version of a loop stack", _an_old_version, [2.0, 1.0, 2.0])

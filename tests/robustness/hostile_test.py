@@ -42,8 +42,10 @@ def words(message: str) -> str:
     """`message` without the parts that differ between runs.
 
     These are the names of nodes that TensorFlow adds, addresses, hashes, and the proto with which
-    it may end: protobuf varies the spaces in it on purpose.
+    it may end: protobuf varies the spaces in it on purpose. The CPU's allocator has another name on
+    machines for which TensorFlow enables oneDNN.
     """
+    message = message.replace("by allocator mklcpu", "by allocator cpu")
     message = re.sub(r"0x[0-9a-f]{6,}|(?<=_)[0-9a-f]{16}\b", "..", message)
     message = re.sub(r"^(\{\{function_node [^}]*\}\} )+", "", message)
     message = re.sub(r" \[Op:[^]]*\]( name: .*)?$", "", message, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-#include "cc/graph/step_liveness.h"
+#include "cc/graph/iteration_liveness.h"
 
 #include <algorithm>
 #include <iterator>
@@ -59,7 +59,7 @@ Branch BranchOfPivot(const Node& node) {
 
 Source BeforeSwitch(Source source) { return InputOf(*source.node, 0); }
 
-StepLiveness::StepLiveness(const Node& loop_cond) {
+IterationLiveness::IterationLiveness(const Node& loop_cond) {
   const std::vector<LoopVariable> variables = LoopVariablesOf(loop_cond);
   CollectNodes(variables);
   for (const LoopVariable& variable : variables) conditions_[variable.merge->id()] = {};
@@ -68,7 +68,7 @@ StepLiveness::StepLiveness(const Node& loop_cond) {
 
 // Visits nodes forward from the variables in topological order: first counts the edges by which
 // each node is reached, then lists a node when all of these have been followed.
-void StepLiveness::CollectNodes(const std::vector<LoopVariable>& variables) {
+void IterationLiveness::CollectNodes(const std::vector<LoopVariable>& variables) {
   NodeIds borders;
   std::vector<Node*> reached;
   for (const LoopVariable& variable : variables) {
@@ -101,7 +101,7 @@ void StepLiveness::CollectNodes(const std::vector<LoopVariable>& variables) {
   }
 }
 
-Conditions StepLiveness::Of(Source source) const {
+Conditions IterationLiveness::Of(Source source) const {
   const auto found = conditions_.find(source.node->id());
   if (found == conditions_.end()) {
     // From outside of the iteration only loop constants come, which are live in all iterations.
@@ -116,7 +116,7 @@ Conditions StepLiveness::Of(Source source) const {
   return source.node->IsSwitch() ? Conditions{Condition(source, kAlive)} : found->second;
 }
 
-Conditions StepLiveness::OfMerge(Node& merge) const {
+Conditions IterationLiveness::OfMerge(Node& merge) const {
   if (merge.num_inputs() == 2) {
     const Conditions a = Of(InputOf(merge, 0)), b = Of(InputOf(merge, 1));
     const Conditions only_a = Without(a, b);
@@ -125,7 +125,7 @@ Conditions StepLiveness::OfMerge(Node& merge) const {
   return {Condition({&merge, 0}, kAlive)};
 }
 
-Conditions StepLiveness::OfNode(Node& node) const {
+Conditions IterationLiveness::OfNode(Node& node) const {
   // A Merge waits for control inputs too, but a dead one does not make it dead.
   if (node.IsMerge()) return OfMerge(node);
   Conditions all;
@@ -141,17 +141,17 @@ Conditions StepLiveness::OfNode(Node& node) const {
   return all;
 }
 
-bool StepLiveness::FollowsFrom(Source source, const std::vector<Source>& others) const {
+bool IterationLiveness::FollowsFrom(Source source, const std::vector<Source>& others) const {
   Conditions given;
   for (const Source& other : others) given = Union(given, Of(other));
   return IsSubset(Of(source), given);
 }
 
-bool StepLiveness::IsBroughtInto(const Branch& branch, Source source) const {
+bool IterationLiveness::IsBroughtInto(const Branch& branch, Source source) const {
   return BranchOf(source) == branch && FollowsFrom(BeforeSwitch(source), {branch.predicate});
 }
 
-bool StepLiveness::WaitsForBranchAlone(const Node& node, const Branch& branch) const {
+bool IterationLiveness::WaitsForBranchAlone(const Node& node, const Branch& branch) const {
   return WaitsOnlyFor(node, [&](const Node& other) {
     return BranchOfPivot(other) == branch && IsBroughtInto(branch, InputOf(other, 0));
   });

@@ -1,4 +1,4 @@
-#include "cc/graph/accumulate_rule.h"
+#include "cc/graph/accumulate_into_list_rule.h"
 
 #include <map>
 #include <utility>
@@ -8,8 +8,8 @@
 
 namespace tensor_array_grad {
 
-absl::Status AccumulateRule::Apply(tensorflow::Node* node, tensorflow::Graph* graph,
-                                   std::vector<Rewrite>* done) const {
+absl::Status AccumulateIntoListRule::Apply(tensorflow::Node* node, tensorflow::Graph* graph,
+                                           std::vector<Rewrite>* done) const {
   if (node->num_outputs() != 1 || node->output_type(0) != tensorflow::DT_VARIANT) {
     return absl::OkStatus();
   }

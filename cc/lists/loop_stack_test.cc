@@ -1,4 +1,4 @@
-#include "cc/lists/accumulators.h"
+#include "cc/lists/loop_stack.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,34 +20,34 @@ using tensorflow::Tensor;
 using tensorflow::Variant;
 using testing::ElementsAre;
 
-Accumulators Two() { return Accumulators({{DT_FLOAT, {}, -1}, {DT_INT32, {}, -1}}); }
+LoopStack Two() { return LoopStack({{DT_FLOAT, {}, -1}, {DT_INT32, {}, -1}}); }
 
-AccumulatorRow::Values Row(int i) { return {Tensor(static_cast<float>(i)), Tensor(10 * i)}; }
+LoopStackRow::Values Row(int i) { return {Tensor(static_cast<float>(i)), Tensor(10 * i)}; }
 
 // Pops all rows and returns the values of the second list.
-std::vector<int> Drained(Accumulators all) {
+std::vector<int> Drained(LoopStack all) {
   std::vector<int> values;
   while (all.size() > 0) values.push_back(all.Pop()[1].scalar<int>()());
   return values;
 }
 
-TEST(AccumulatorsTest, WhatWasPushedLastIsPoppedFirst) {
-  Accumulators all = Two();
+TEST(LoopStackTest, WhatWasPushedLastIsPoppedFirst) {
+  LoopStack all = Two();
   for (int i = 0; i < 3; ++i) all.Push(Row(i));
   EXPECT_EQ(all.size(), 3);
-  const AccumulatorRow::Values last = all.Pop();
+  const LoopStackRow::Values last = all.Pop();
   ASSERT_EQ(last.size(), 2u);
   EXPECT_EQ(last[0].scalar<float>()(), 2);
   EXPECT_EQ(last[1].scalar<int>()(), 20);
   EXPECT_THAT(Drained(all), ElementsAre(10, 0));
 }
 
-TEST(AccumulatorsTest, AVersionKeepsItsRowsWhateverBecomesOfTheOthers) {
-  Accumulators all = Two();
+TEST(LoopStackTest, AVersionKeepsItsRowsWhateverBecomesOfTheOthers) {
+  LoopStack all = Two();
   for (int i = 0; i < 3; ++i) all.Push(Row(i));
-  Accumulators shorter = all;
+  LoopStack shorter = all;
   shorter.Pop();
-  Accumulators forked = shorter;
+  LoopStack forked = shorter;
   forked.Push(Row(7));
   shorter.Pop();
   EXPECT_THAT(Drained(all), ElementsAre(20, 10, 0));
@@ -58,59 +58,59 @@ TEST(AccumulatorsTest, AVersionKeepsItsRowsWhateverBecomesOfTheOthers) {
   EXPECT_THAT(Drained(forked), ElementsAre(20, 10, 0));
 }
 
-TEST(AccumulatorsTest, ARowThatOneVersionHoldsGivesItsTensorsAway) {
-  Accumulators all = Two();
+TEST(LoopStackTest, ARowThatOneVersionHoldsGivesItsTensorsAway) {
+  LoopStack all = Two();
   all.Push(Row(1));
   EXPECT_TRUE(all.Pop()[0].RefCountIsOne());
   all.Push(Row(1));
-  const Accumulators other = all;
+  const LoopStack other = all;
   EXPECT_FALSE(all.Pop()[0].RefCountIsOne());
   EXPECT_THAT(Drained(other), ElementsAre(10));
 }
 
-TEST(AccumulatorsTest, OnlyTheValuesOfListsThatAreKeptArePushed) {
-  Accumulators all({{DT_INT32, {}, -1}, {DT_FLOAT, {}, -1}}, /*kept=*/1);
+TEST(LoopStackTest, OnlyTheValuesOfListsThatAreKeptArePushed) {
+  LoopStack all({{DT_INT32, {}, -1}, {DT_FLOAT, {}, -1}}, /*kept=*/1);
   EXPECT_EQ(all.specs().size(), 2u);
   EXPECT_EQ(all.kept(), 1u);
   for (int i = 0; i < 3; ++i) all.Push({Tensor(i)});
-  const AccumulatorRow::Values last = all.Pop();
+  const LoopStackRow::Values last = all.Pop();
   ASSERT_EQ(last.size(), 1u);
   EXPECT_EQ(last[0].scalar<int>()(), 2);
   EXPECT_EQ(all.size(), 2);
 }
 
-TEST(AccumulatorsTest, AStackThatKeepsNothingCountsItsRows) {
-  Accumulators all({{DT_FLOAT, {}, -1}}, /*kept=*/0);
+TEST(LoopStackTest, AStackThatKeepsNothingCountsItsRows) {
+  LoopStack all({{DT_FLOAT, {}, -1}}, /*kept=*/0);
   for (int i = 0; i < 3; ++i) all.Push({});
-  const Accumulators before = all;
+  const LoopStack before = all;
   EXPECT_TRUE(all.Pop().empty());
   EXPECT_EQ(all.size(), 2);
   EXPECT_EQ(before.size(), 3);
 }
 
-TEST(AccumulatorsTest, AMillionRowsAreFreedWithoutAStack) {
-  Accumulators all = Two();
+TEST(LoopStackTest, AMillionRowsAreFreedWithoutAStack) {
+  LoopStack all = Two();
   for (int i = 0; i < 1'000'000; ++i) all.Push(Row(i));
-  Accumulators half = all;
+  LoopStack half = all;
   for (int i = 0; i < 500'000; ++i) half.Pop();
   all = Two();
   EXPECT_EQ(half.size(), 500'000);
 }
 
-TEST(AccumulatorsTest, AccumulatorsInAccumulatorsAreFreedWithoutAStack) {
-  Accumulators inner({{DT_VARIANT, {}, -1}});
+TEST(LoopStackTest, AccumulatorsInAccumulatorsAreFreedWithoutAStack) {
+  LoopStack inner({{DT_VARIANT, {}, -1}});
   for (int depth = 0; depth < 200'000; ++depth) {
     Tensor holder(DT_VARIANT, {});
     holder.scalar<Variant>()() = inner;
-    Accumulators outer({{DT_VARIANT, {}, -1}});
+    LoopStack outer({{DT_VARIANT, {}, -1}});
     outer.Push({holder});
     inner = outer;
   }
   EXPECT_EQ(inner.size(), 1);
 }
 
-TEST(AccumulatorsTest, ThreadsMayPopVersionsOfOne) {
-  Accumulators all = Two();
+TEST(LoopStackTest, ThreadsMayPopVersionsOfOne) {
+  LoopStack all = Two();
   for (int i = 0; i < 1'000; ++i) all.Push(Row(i));
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -122,13 +122,13 @@ TEST(AccumulatorsTest, ThreadsMayPopVersionsOfOne) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(AccumulatorsTest, AreEncodedAndDecoded) {
-  Accumulators all({{DT_FLOAT, tensorflow::PartialTensorShape({-1, 2}), 7}, {DT_INT32, {}, -1}});
+TEST(LoopStackTest, AreEncodedAndDecoded) {
+  LoopStack all({{DT_FLOAT, tensorflow::PartialTensorShape({-1, 2}), 7}, {DT_INT32, {}, -1}});
   for (int i = 0; i < 3; ++i) all.Push(Row(i));
   tensorflow::VariantTensorData data;
   all.Encode(&data);
-  EXPECT_EQ(data.type_name(), Accumulators::kTypeName);
-  Accumulators read;
+  EXPECT_EQ(data.type_name(), LoopStack::kTypeName);
+  LoopStack read;
   ASSERT_TRUE(read.Decode(data));
   EXPECT_EQ(read.size(), 3);
   ASSERT_EQ(read.specs().size(), 2u);
@@ -138,20 +138,20 @@ TEST(AccumulatorsTest, AreEncodedAndDecoded) {
   EXPECT_THAT(Drained(read), ElementsAre(20, 10, 0));
 }
 
-TEST(AccumulatorsTest, ListsThatAreNotKeptAreEncodedAndDecoded) {
+TEST(LoopStackTest, ListsThatAreNotKeptAreEncodedAndDecoded) {
   for (const size_t kept : {0, 1}) {
-    Accumulators all({{DT_INT32, {}, -1}, {DT_FLOAT, {}, 7}}, kept);
-    for (int i = 0; i < 3; ++i) all.Push(AccumulatorRow::Values(kept, Tensor(i)));
+    LoopStack all({{DT_INT32, {}, -1}, {DT_FLOAT, {}, 7}}, kept);
+    for (int i = 0; i < 3; ++i) all.Push(LoopStackRow::Values(kept, Tensor(i)));
     tensorflow::VariantTensorData data;
     all.Encode(&data);
     EXPECT_EQ(data.tensors_size(), 2 + 3 * static_cast<int>(kept));
-    Accumulators read;
+    LoopStack read;
     ASSERT_TRUE(read.Decode(data));
     EXPECT_EQ(read.size(), 3);
     EXPECT_EQ(read.kept(), kept);
     ASSERT_EQ(read.specs().size(), 2u);
     EXPECT_EQ(read.specs()[1].max_num_elements, 7);
-    const AccumulatorRow::Values last = read.Pop();
+    const LoopStackRow::Values last = read.Pop();
     ASSERT_EQ(last.size(), kept);
     if (kept == 1) {
       EXPECT_EQ(last[0].scalar<int>()(), 2);
@@ -159,8 +159,8 @@ TEST(AccumulatorsTest, ListsThatAreNotKeptAreEncodedAndDecoded) {
   }
 }
 
-TEST(AccumulatorsTest, MoreRowsThanAListCanHaveAreNotDecoded) {
-  Accumulators all({{DT_FLOAT, {}, -1}}, /*kept=*/0), read;
+TEST(LoopStackTest, MoreRowsThanAListCanHaveAreNotDecoded) {
+  LoopStack all({{DT_FLOAT, {}, -1}}, /*kept=*/0), read;
   tensorflow::VariantTensorData data;
   all.Encode(&data);
   for (const auto& [size, good] : {std::pair("\177", true),
@@ -174,21 +174,21 @@ TEST(AccumulatorsTest, MoreRowsThanAListCanHaveAreNotDecoded) {
 // As libtensorflow_cc registers it, which the C++ tests do not link.
 REGISTER_UNARY_VARIANT_DECODE_FUNCTION(tensorflow::TensorList, "tensorflow::TensorList");
 
-TEST(AccumulatorsTest, AConstantOfThemCanBeMade) {
+TEST(LoopStackTest, AConstantOfThemCanBeMade) {
   DecodeListsAsOurs();  // the specs are written as lists
   Tensor holder(DT_VARIANT, {}), parsed;
   holder.scalar<Variant>()() = Two();
   tensorflow::TensorProto proto;
   holder.AsProtoTensorContent(&proto);
   ASSERT_TRUE(parsed.FromProto(proto));
-  const auto* const read = parsed.scalar<Variant>()().get<Accumulators>();
+  const auto* const read = parsed.scalar<Variant>()().get<LoopStack>();
   ASSERT_NE(read, nullptr);
   EXPECT_EQ(read->specs().size(), 2u);
   EXPECT_EQ(read->size(), 0);
 }
 
 // Copies `from` as TensorFlow does between devices; each value becomes one more, -1 is an error.
-absl::Status CopyToDevice(const Accumulators& from, Variant* to) {
+absl::Status CopyToDevice(const LoopStack& from, Variant* to) {
   auto add_one = [](const Tensor& value, Tensor* out) {
     if (value.dtype() == DT_FLOAT) return *out = value, absl::OkStatus();
     const int number = value.scalar<int>()();
@@ -198,38 +198,38 @@ absl::Status CopyToDevice(const Accumulators& from, Variant* to) {
   return tensorflow::VariantDeviceCopy(tensorflow::HOST_TO_DEVICE, Variant(from), to, add_one);
 }
 
-TEST(AccumulatorsTest, EveryValueIsCopiedToAnotherDevice) {
-  Accumulators all = Two();
+TEST(LoopStackTest, EveryValueIsCopiedToAnotherDevice) {
+  LoopStack all = Two();
   Variant copied;
   ASSERT_TRUE(CopyToDevice(all, &copied).ok());
-  EXPECT_EQ(copied.get<Accumulators>()->size(), 0);
-  EXPECT_EQ(copied.get<Accumulators>()->specs().size(), 2u);
+  EXPECT_EQ(copied.get<LoopStack>()->size(), 0);
+  EXPECT_EQ(copied.get<LoopStack>()->specs().size(), 2u);
   for (int i = 0; i < 3; ++i) all.Push(Row(i));
   ASSERT_TRUE(CopyToDevice(all, &copied).ok());
-  EXPECT_THAT(Drained(*copied.get<Accumulators>()), ElementsAre(21, 11, 1));
+  EXPECT_THAT(Drained(*copied.get<LoopStack>()), ElementsAre(21, 11, 1));
   EXPECT_THAT(Drained(all), ElementsAre(20, 10, 0));
   all.Push(Row(-1));
   EXPECT_FALSE(CopyToDevice(all, &copied).ok());
-  Accumulators one({{DT_INT32, {}, -1}, {DT_FLOAT, {}, -1}}, /*kept=*/1);
+  LoopStack one({{DT_INT32, {}, -1}, {DT_FLOAT, {}, -1}}, /*kept=*/1);
   one.Push({Tensor(4)});
   ASSERT_TRUE(CopyToDevice(one, &copied).ok());
-  one = *copied.get<Accumulators>();
+  one = *copied.get<LoopStack>();
   EXPECT_EQ(one.kept(), 1u);
   EXPECT_EQ(one.Pop()[0].scalar<int>()(), 5);
-  Accumulators counting({{DT_FLOAT, {}, -1}}, /*kept=*/0);
+  LoopStack counting({{DT_FLOAT, {}, -1}}, /*kept=*/0);
   counting.Push({});
   ASSERT_TRUE(CopyToDevice(counting, &copied).ok());
-  EXPECT_EQ(copied.get<Accumulators>()->size(), 1);
+  EXPECT_EQ(copied.get<LoopStack>()->size(), 1);
 }
 
-TEST(AccumulatorsTest, WhatNoEncodeWroteIsRefused) {
-  Accumulators all = Two();
+TEST(LoopStackTest, WhatNoEncodeWroteIsRefused) {
+  LoopStack all = Two();
   all.Push(Row(1));
   const auto refuses = [&](auto spoil) {
     tensorflow::VariantTensorData data;
     all.Encode(&data);
     spoil(&data);
-    Accumulators read = all;
+    LoopStack read = all;
     const bool refused = !read.Decode(data);
     EXPECT_THAT(Drained(read), ElementsAre(10));
     return refused;

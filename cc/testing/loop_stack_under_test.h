@@ -1,5 +1,5 @@
-#ifndef CC_TESTING_ACCUMULATORS_UNDER_TEST_H_
-#define CC_TESTING_ACCUMULATORS_UNDER_TEST_H_
+#ifndef CC_TESTING_LOOP_STACK_UNDER_TEST_H_
+#define CC_TESTING_LOOP_STACK_UNDER_TEST_H_
 
 #include <string>
 #include <utility>
@@ -10,10 +10,10 @@
 
 namespace tensor_array_grad {
 
-// A forward loop f and a backward loop b, with accumulators between them, as while_v2 makes them.
+// A forward loop f and a backward loop b, with pushed lists between them, as while_v2 makes them.
 // The test adds their LoopConds, called f_cond and b_cond, and the inputs of lists, "shape",
 // "bound" and "any". Test-only.
-class AccumulatorsUnderTest : public GraphUnderTest {
+class LoopStackUnderTest : public GraphUnderTest {
  public:
   tensorflow::NodeDef& AddScalar(const std::string& name, int32_t value,
                                  std::vector<std::string> waits = {}) {
@@ -41,11 +41,12 @@ class AccumulatorsUnderTest : public GraphUnderTest {
 
   // Adds the nodes of variable `name` of `loop`, whose next value is the first output of node
   // `step`.
-  void AddRing(const std::string& loop, const std::string& name, const std::string& initial,
-               const std::string& step, tensorflow::DataType type = tensorflow::DT_VARIANT) {
+  void AddLoopVariable(const std::string& loop, const std::string& name, const std::string& initial,
+                       const std::string& step,
+                       tensorflow::DataType type = tensorflow::DT_VARIANT) {
     Set(AddTyped(name + "_enter", "Enter", {initial}, type), "frame_name", loop);
     Set(AddTyped(name + "_merge", "Merge", {name + "_enter", name + "_next"}, type), "N", 2);
-    AddTyped(name + "_gate", "Switch", {name + "_merge", loop + "_cond"}, type);
+    AddTyped(name + "_switch", "Switch", {name + "_merge", loop + "_cond"}, type);
     AddTyped(name + "_next", "NextIteration", {step}, type);
   }
 
@@ -66,33 +67,33 @@ class AccumulatorsUnderTest : public GraphUnderTest {
     return node;
   }
 
-  // Adds the forward part of accumulator `name`, to which `value` is pushed.
+  // Adds the forward part of pushed list `name`, to which `value` is pushed.
   void AddPushed(const std::string& name, const std::string& value,
                  tensorflow::DataType type = tensorflow::DT_FLOAT) {
     AddEmpty(name, type);
-    AddRing("f", name + "_f", name, name + "_push");
-    AddOfList(name + "_push", "TensorListPushBack", {name + "_f_gate:1", value}, type);
-    AddTyped(name + "_exit", "Exit", {name + "_f_gate"});
+    AddLoopVariable("f", name + "_f", name, name + "_push");
+    AddOfList(name + "_push", "TensorListPushBack", {name + "_f_switch:1", value}, type);
+    AddTyped(name + "_exit", "Exit", {name + "_f_switch"});
   }
 
-  // Adds a variable of the forward loop that is no accumulator.
+  // Adds a variable of the forward loop that is no pushed list.
   void AddOther() {
     Placeholder("other", tensorflow::DT_VARIANT);
-    AddRing("f", "other", "other", "other_step");
-    AddTyped("other_step", "Identity", {"other_gate:1"});
-    AddTyped("other_exit", "Exit", {"other_gate"});
+    AddLoopVariable("f", "other", "other", "other_step");
+    AddTyped("other_step", "Identity", {"other_switch:1"});
+    AddTyped("other_exit", "Exit", {"other_switch"});
   }
 
-  // Adds both parts of an accumulator; "use_<name>" reads the popped value.
-  void AddAccumulator(const std::string& name, const std::string& value,
-                      tensorflow::DataType type = tensorflow::DT_FLOAT) {
+  // Adds both parts of a pushed list; "use_<name>" reads the popped value.
+  void AddPushedList(const std::string& name, const std::string& value,
+                     tensorflow::DataType type = tensorflow::DT_FLOAT) {
     AddPushed(name, value, type);
-    AddRing("b", name + "_b", name + "_exit", name + "_pop");
-    AddOfList(name + "_pop", "TensorListPopBack", {name + "_b_gate:1", "any"}, type);
+    AddLoopVariable("b", name + "_b", name + "_exit", name + "_pop");
+    AddOfList(name + "_pop", "TensorListPopBack", {name + "_b_switch:1", "any"}, type);
     AddTyped("use_" + name, "Identity", {name + "_pop:1"}, type);
   }
 };
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_TESTING_ACCUMULATORS_UNDER_TEST_H_
+#endif  // CC_TESTING_LOOP_STACK_UNDER_TEST_H_

@@ -1,5 +1,5 @@
-#ifndef CC_GRAPH_ACCUMULATE_RULE_H_
-#define CC_GRAPH_ACCUMULATE_RULE_H_
+#ifndef CC_GRAPH_ACCUMULATE_INTO_LIST_RULE_H_
+#define CC_GRAPH_ACCUMULATE_INTO_LIST_RULE_H_
 
 #include <vector>
 
@@ -24,9 +24,9 @@ namespace tensor_array_grad {
 // length and element shape of `a` are known only at run time, so the new op gets those of the
 // removed list and makes the checks that AddN makes. Operands that are not one-element lists are
 // summed first, so a sum of three or more operands may be rounded differently.
-class AccumulateRule : public Rule {
+class AccumulateIntoListRule : public Rule {
  public:
-  const char* name() const override { return "accumulate"; }
+  const char* name() const override { return "accumulate_into_list"; }
   const char* op() const override { return "AddN"; }
   absl::Status Apply(tensorflow::Node* node, tensorflow::Graph* graph,
                      std::vector<Rewrite>* done) const override;
@@ -34,4 +34,4 @@ class AccumulateRule : public Rule {
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_GRAPH_ACCUMULATE_RULE_H_
+#endif  // CC_GRAPH_ACCUMULATE_INTO_LIST_RULE_H_

@@ -1,11 +1,11 @@
-#include "cc/graph/accumulator_rule.h"
+#include "cc/graph/loop_stack_rule.h"
 
 #include <algorithm>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "cc/graph/accumulator.h"
 #include "cc/graph/node_util.h"
+#include "cc/graph/pushed_list.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -15,9 +15,9 @@ using tensorflow::Graph;
 using tensorflow::Node;
 using tensorflow::NodeDef;
 
-constexpr char kPack[] = "TensorArrayGrad>PackAccumulators";
-constexpr char kPush[] = "TensorArrayGrad>PushAccumulators";
-constexpr char kPop[] = "TensorArrayGrad>PopAccumulators";
+constexpr char kPack[] = "TensorArrayGrad>NewLoopStack";
+constexpr char kPush[] = "TensorArrayGrad>PushLoopStack";
+constexpr char kPop[] = "TensorArrayGrad>PopLoopStack";
 
 // Whether the rounding of a result may depend on which other tensors share a buffer. AddN of three
 // or more terms begins with a term whose buffer no other tensor shares; a function may contain one.
@@ -34,10 +34,10 @@ bool SharingChangesSums(const Graph& graph) {
   return false;
 }
 
-// Accumulators of one forward loop, and the rows in which they are packed: those that one backward
+// LoopStack of one forward loop, and the rows in which they are packed: those that one backward
 // loop pops, or only such as are never read.
 struct Pack {
-  std::vector<Accumulator> all;
+  std::vector<PushedList> all;
   std::vector<int> column;     // for each: the index of its value in a row
   std::vector<Source> lists;   // by column
   std::vector<Source> values;  // by column
@@ -45,42 +45,40 @@ struct Pack {
 
   // `keep_floats`: also keep the floating-point values that nothing reads, since a sum that reads
   // one of them may round in another way if the list no longer shares its buffer.
-  Pack(std::vector<Accumulator> accumulators, bool keep_floats)
-      : all(std::move(accumulators)), keep_floats_(keep_floats) {
-    // The variables of the first accumulator stay. Nodes may wait for their Exits, so accumulators
+  Pack(std::vector<PushedList> lists_to_pack, bool keep_floats)
+      : all(std::move(lists_to_pack)), keep_floats_(keep_floats) {
+    // The variables of the first list stay. Nodes may wait for their Exits, so lists
     // that have one come first.
-    const auto rank = [](const Accumulator& one) {
+    const auto rank = [](const PushedList& one) {
       const LoopVariable& last = one.never_read() ? one.pushed : one.popped;
       return std::pair(one.never_read(), last.exit == nullptr);
     };
     std::stable_sort(all.begin(), all.end(),
-                     [&](const Accumulator& a, const Accumulator& b) { return rank(a) < rank(b); });
+                     [&](const PushedList& a, const PushedList& b) { return rank(a) < rank(b); });
     column.resize(all.size());
     AssignColumns(/*keep=*/true);
     for (const Source& value : values) kept.push_back(value.node->output_type(value.slot));
     AssignColumns(/*keep=*/false);
   }
 
-  bool is_kept(size_t accumulator) const {
-    return static_cast<size_t>(column[accumulator]) < kept.size();
-  }
+  bool is_kept(size_t list) const { return static_cast<size_t>(column[list]) < kept.size(); }
 
  private:
-  // For the accumulators whose values are kept, or for the others.
+  // For the lists whose values are kept, or for the others.
   void AssignColumns(bool keep) {
     for (size_t i = 0; i < all.size(); ++i) {
       if (HasToBeKept(all[i]) == keep) column[i] = ColumnOf(all[i]);
     }
   }
 
-  bool HasToBeKept(const Accumulator& one) const {
+  bool HasToBeKept(const PushedList& one) const {
     if (!one.never_read() && IsRead({one.pop, 1})) return true;
     const Source value = one.value();
     return keep_floats_ && !tensorflow::DataTypeIsInteger(value.node->output_type(value.slot));
   }
 
   // Adds a column unless there is one for this list and value.
-  int ColumnOf(const Accumulator& one) {
+  int ColumnOf(const PushedList& one) {
     const Source list = one.pushed.initial(), value = one.value();
     size_t at = 0;
     while (at < values.size() && !(values[at] == value && lists[at] == list)) ++at;
@@ -126,10 +124,10 @@ absl::StatusOr<NodeDef> PopDef(const Pack& pack) {
   return Finalized(StartNode(first.name(), kPop, {InputOf(first, 0)}).Attr("T", pack.kept));
 }
 
-// Adds the ops of the forward loop. The first accumulator's variable then holds the packed stack.
+// Adds the ops of the forward loop. The first list's variable then holds the packed stack.
 absl::Status InsertPush(const Pack& pack, const NodeDef& pack_def, const NodeDef& push_def,
                         Graph* graph) {
-  const Accumulator& first = pack.all.front();
+  const PushedList& first = pack.all.front();
   auto packed = AddReplacement(pack_def, pack.lists, *pack.lists.front().node, {}, graph);
   if (!packed.ok()) return packed.status();
   absl::Status moved = graph->UpdateEdge(*packed, 0, first.pushed.enter, 0);
@@ -138,7 +136,7 @@ absl::Status InsertPush(const Pack& pack, const NodeDef& pack_def, const NodeDef
   std::vector<Source> inputs = {InputOf(*first.push, 0)};
   inputs.insert(inputs.end(), pack.values.begin(), pack.values.end());
   std::vector<Node*> pushes;
-  for (const Accumulator& one : pack.all) pushes.push_back(one.push);
+  for (const PushedList& one : pack.all) pushes.push_back(one.push);
   auto push = AddReplacement(push_def, inputs, *first.push, pushes, graph);
   if (!push.ok()) return push.status();
   return MoveOutput(first.push, 0, {*push, 0}, graph);
@@ -146,7 +144,7 @@ absl::Status InsertPush(const Pack& pack, const NodeDef& pack_def, const NodeDef
 
 // Adds the op of the backward loop.
 absl::Status InsertPop(const Pack& pack, const NodeDef& pop_def, Graph* graph) {
-  const Accumulator& first = pack.all.front();
+  const PushedList& first = pack.all.front();
   auto pop = AddReplacement(pop_def, {InputOf(*first.pop, 0)}, *first.pop, {}, graph);
   if (!pop.ok()) return pop.status();
   absl::Status moved = MoveOutput(first.pop, 0, {*pop, 0}, graph);
@@ -158,7 +156,7 @@ absl::Status InsertPop(const Pack& pack, const NodeDef& pop_def, Graph* graph) {
 }
 
 absl::Status Fuse(const Pack& pack, Graph* graph, std::vector<Rewrite>* done) {
-  const Accumulator& first = pack.all.front();
+  const PushedList& first = pack.all.front();
   // All checks come first; after them the graph changes.
   std::vector<absl::StatusOr<NodeDef>> defs{
       PackDef(pack, graph->NewName(absl::StrCat(first.push->name(), "/pack"))), PushDef(pack)};
@@ -166,7 +164,7 @@ absl::Status Fuse(const Pack& pack, Graph* graph, std::vector<Rewrite>* done) {
   for (const auto& def : defs) {
     if (!def.ok() || !HasKernelOnDeviceOf(*first.push, *def)) return absl::OkStatus();
   }
-  for (const Accumulator& one : pack.all) done->push_back({one.push->name(), first.push->name()});
+  for (const PushedList& one : pack.all) done->push_back({one.push->name(), first.push->name()});
   absl::Status inserted = InsertPush(pack, *defs[0], *defs[1], graph);
   if (inserted.ok() && !first.never_read()) inserted = InsertPop(pack, *defs[2], graph);
   if (!inserted.ok()) return inserted;
@@ -179,20 +177,20 @@ absl::Status Fuse(const Pack& pack, Graph* graph, std::vector<Rewrite>* done) {
   for (size_t i = 1; i < pack.all.size(); ++i) {
     HandOver(pack.all[i].pushed, first.pushed, graph);
     if (!pack.all[i].never_read()) HandOver(pack.all[i].popped, first.popped, graph);
-    RemoveAccumulator(pack.all[i], graph);
+    RemovePushedList(pack.all[i], graph);
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status AccumulatorRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
-  LoopAccumulators found = AccumulatorsOf(*node);
+absl::Status LoopStackRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
+  PushedLists found = PushedListsOf(*node);
   if (found.never_read.empty() && found.by_reader.empty()) return absl::OkStatus();
   const bool keep_floats = SharingChangesSums(*graph);
   for (auto& [reader, all] : found.by_reader) {
     // The lists that are never read join the first pack.
-    for (Accumulator& pushed : found.never_read) all.push_back(std::move(pushed));
+    for (PushedList& pushed : found.never_read) all.push_back(std::move(pushed));
     found.never_read.clear();
     const absl::Status fused = Fuse(Pack(std::move(all), keep_floats), graph, done);
     if (!fused.ok()) return fused;

@@ -1,4 +1,4 @@
-#include "cc/loop/small_accumulators.h"
+#include "cc/loop/small_loop_stacks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/lists/accumulators.h"
+#include "cc/lists/loop_stack.h"
 #include "cc/loop/small_ops.h"
 #include "cc/testing/graph_under_test.h"
 #include "cc/testing/matchers.h"
@@ -26,25 +26,25 @@ using tensorflow::TensorShape;
 using tensorflow::Variant;
 
 // Calls the small op of a push or a pop of rows that have a float vector and an int32 number.
-class SmallAccumulatorsTest : public testing::Test, protected GraphUnderTest {
+class SmallLoopStacksTest : public testing::Test, protected GraphUnderTest {
  protected:
-  SmallAccumulatorsTest() {
+  SmallLoopStacksTest() {
     Placeholder("rows", DT_VARIANT);
     Placeholder("x", DT_FLOAT);
     Placeholder("n", DT_INT32);
-    Set(Add("push", "TensorArrayGrad>PushAccumulators", {"rows", "x", "n"}), "T",
+    Set(Add("push", "TensorArrayGrad>PushLoopStack", {"rows", "x", "n"}), "T",
         std::vector<DataType>{DT_FLOAT, DT_INT32});
     SetPopped({DT_FLOAT});
     SetPopped({DT_FLOAT, DT_INT32});
-    rows_.Set(Holding(Accumulators({{DT_FLOAT, PartialTensorShape({2}), -1}, {DT_INT32, {}, 2}})));
+    rows_.Set(Holding(LoopStack({{DT_FLOAT, PartialTensorShape({2}), -1}, {DT_INT32, {}, 2}})));
   }
 
   void SetPopped(const std::vector<DataType>& types) {
-    Set(Add("pop" + std::to_string(types.size()), "TensorArrayGrad>PopAccumulators", {"rows"}), "T",
+    Set(Add("pop" + std::to_string(types.size()), "TensorArrayGrad>PopLoopStack", {"rows"}), "T",
         types);
   }
 
-  static Tensor Holding(Accumulators rows) {
+  static Tensor Holding(LoopStack rows) {
     Tensor tensor(DT_VARIANT, {});
     tensor.scalar<Variant>()() = std::move(rows);
     return tensor;
@@ -71,12 +71,12 @@ class SmallAccumulatorsTest : public testing::Test, protected GraphUnderTest {
     return done;
   }
 
-  int64_t size() { return rows_.tensor()->scalar<Variant>()().get<Accumulators>()->size(); }
+  int64_t size() { return rows_.tensor()->scalar<Variant>()().get<LoopStack>()->size(); }
 
   Value rows_;
 };
 
-TEST_F(SmallAccumulatorsTest, RowsArePoppedInReverse) {
+TEST_F(SmallLoopStacksTest, RowsArePoppedInReverse) {
   EXPECT_TRUE(Push(TensorOf<float>({2}, {1, 2}), 10));
   EXPECT_TRUE(Push(TensorOf<float>({2}, {3, 4}), 20));
   EXPECT_EQ(size(), 2);
@@ -89,7 +89,7 @@ TEST_F(SmallAccumulatorsTest, RowsArePoppedInReverse) {
   }
 }
 
-TEST_F(SmallAccumulatorsTest, AValueThatNothingReadsIsDropped) {
+TEST_F(SmallLoopStacksTest, AValueThatNothingReadsIsDropped) {
   EXPECT_TRUE(Push(TensorOf<float>({2}, {1, 2}), 10));
   Value n;
   ASSERT_TRUE(Pop(nullptr, &n));
@@ -97,7 +97,7 @@ TEST_F(SmallAccumulatorsTest, AValueThatNothingReadsIsDropped) {
   EXPECT_EQ(size(), 0);
 }
 
-TEST_F(SmallAccumulatorsTest, ARowSharesTheBufferOfAValue) {
+TEST_F(SmallLoopStacksTest, ARowSharesTheBufferOfAValue) {
   const Tensor value = TensorOf<float>({2}, {1, 2});
   EXPECT_TRUE(Push(value, 10));
   Value x, n;
@@ -105,8 +105,8 @@ TEST_F(SmallAccumulatorsTest, ARowSharesTheBufferOfAValue) {
   EXPECT_TRUE(x.tensor()->SharesBufferWith(value));
 }
 
-TEST_F(SmallAccumulatorsTest, AListThatIsNotKeptStillRefuses) {
-  rows_.Set(Holding(Accumulators({{DT_FLOAT, PartialTensorShape({2}), -1}, {DT_INT32, {}, 2}}, 1)));
+TEST_F(SmallLoopStacksTest, AListThatIsNotKeptStillRefuses) {
+  rows_.Set(Holding(LoopStack({{DT_FLOAT, PartialTensorShape({2}), -1}, {DT_INT32, {}, 2}}, 1)));
   const Tensor value = TensorOf<float>({2}, {1, 2});
   EXPECT_TRUE(Push(value, 10));
   EXPECT_TRUE(Push(value, 20));
@@ -118,7 +118,7 @@ TEST_F(SmallAccumulatorsTest, AListThatIsNotKeptStillRefuses) {
   EXPECT_EQ(size(), 1);
 }
 
-TEST_F(SmallAccumulatorsTest, WhatAListRefusesIsTheKernelsToReport) {
+TEST_F(SmallLoopStacksTest, WhatAListRefusesIsTheKernelsToReport) {
   EXPECT_FALSE(Push(TensorOf<float>({3}, {1, 2, 3}), 10));  // another shape
   EXPECT_FALSE(Push(TensorOf<int32_t>({2}, {1, 2}), 10));   // another dtype
   EXPECT_EQ(size(), 0);
@@ -127,7 +127,7 @@ TEST_F(SmallAccumulatorsTest, WhatAListRefusesIsTheKernelsToReport) {
   EXPECT_EQ(size(), 2);
 }
 
-TEST_F(SmallAccumulatorsTest, AnEmptyStackAndOtherTypesAreTheKernelsToReport) {
+TEST_F(SmallLoopStacksTest, AnEmptyStackAndOtherTypesAreTheKernelsToReport) {
   Value x, n;
   EXPECT_FALSE(Pop(&x, &n));
   EXPECT_TRUE(Push(TensorOf<float>({2}, {1, 2}), 10));
@@ -135,28 +135,28 @@ TEST_F(SmallAccumulatorsTest, AnEmptyStackAndOtherTypesAreTheKernelsToReport) {
   EXPECT_EQ(size(), 1);
 }
 
-TEST_F(SmallAccumulatorsTest, RowsThatSomethingElseHoldsAreLeftToTheKernel) {
+TEST_F(SmallLoopStacksTest, RowsThatSomethingElseHoldsAreLeftToTheKernel) {
   const Tensor held = *rows_.tensor();
   EXPECT_FALSE(Push(TensorOf<float>({2}, {1, 2}), 10));
-  EXPECT_EQ(held.scalar<Variant>()().get<Accumulators>()->size(), 0);
+  EXPECT_EQ(held.scalar<Variant>()().get<LoopStack>()->size(), 0);
 }
 
-TEST_F(SmallAccumulatorsTest, RowsThatAreReadAgainAreLeftToTheKernel) {
+TEST_F(SmallLoopStacksTest, RowsThatAreReadAgainAreLeftToTheKernel) {
   EXPECT_FALSE(Push(TensorOf<float>({2}, {1, 2}), 10, /*last=*/false));
   EXPECT_EQ(size(), 0);
 }
 
-TEST_F(SmallAccumulatorsTest, RowsPushedIntoThemselvesAreLeftToTheKernel) {
-  Set(Add("own", "TensorArrayGrad>PushAccumulators", {"rows", "rows"}), "T",
+TEST_F(SmallLoopStacksTest, RowsPushedIntoThemselvesAreLeftToTheKernel) {
+  Set(Add("own", "TensorArrayGrad>PushLoopStack", {"rows", "rows"}), "T",
       std::vector<DataType>{DT_VARIANT});
-  rows_.Set(Holding(Accumulators({{DT_VARIANT, {}, -1}})));
+  rows_.Set(Holding(LoopStack({{DT_VARIANT, {}, -1}})));
   const SmallOp op = SmallOpFor(*Find("own"), tensorflow::cpu_allocator());
   Value result;
   EXPECT_FALSE(op({{&rows_, true}, {&rows_, true}}, &result));
   EXPECT_EQ(size(), 0);
 }
 
-TEST_F(SmallAccumulatorsTest, OtherThingsThanRowsAreTheKernelsToReport) {
+TEST_F(SmallLoopStacksTest, OtherThingsThanRowsAreTheKernelsToReport) {
   Value x, n;
   rows_.SetScalar(int32_t{1});
   EXPECT_FALSE(Pop(&x, &n));

@@ -1,4 +1,4 @@
-#include "cc/lists/accumulators.h"
+#include "cc/lists/loop_stack.h"
 
 #include <limits>
 #include <memory>
@@ -18,24 +18,22 @@ using tensorflow::Variant;
 using tensorflow::VariantTensorData;
 namespace registration = tensorflow::variant_op_registry_fn_registration;
 
-static_assert(Variant::CanInlineType<Accumulators>(), "accumulators must need no allocation");
+static_assert(Variant::CanInlineType<LoopStack>(), "a loop stack must need no allocation");
 
-absl::Status DeviceCopy(const Accumulators& from, Accumulators* to,
-                        const Accumulators::CopyFunction& copy) {
-  return Accumulators::Copy(from, copy, to);
+absl::Status DeviceCopy(const LoopStack& from, LoopStack* to, const LoopStack::CopyFunction& copy) {
+  return LoopStack::Copy(from, copy, to);
 }
 
 // As in list_variant.cc: in a second copy of the library these are already registered.
 bool RegisterDecodeAndCopies() {
-  if (tensorflow::UnaryVariantOpRegistry::Global()->GetDecodeFn(Accumulators::kTypeName) !=
-      nullptr) {
+  if (tensorflow::UnaryVariantOpRegistry::Global()->GetDecodeFn(LoopStack::kTypeName) != nullptr) {
     return false;
   }
-  registration::UnaryVariantDecodeRegistration<Accumulators> decode(Accumulators::kTypeName);
+  registration::UnaryVariantDecodeRegistration<LoopStack> decode(LoopStack::kTypeName);
   for (auto direction :
        {tensorflow::HOST_TO_DEVICE, tensorflow::DEVICE_TO_HOST, tensorflow::DEVICE_TO_DEVICE}) {
-    registration::UnaryVariantDeviceCopyRegistration<Accumulators> copies(
-        direction, tensorflow::TypeIndex::Make<Accumulators>(), DeviceCopy);
+    registration::UnaryVariantDeviceCopyRegistration<LoopStack> copies(
+        direction, tensorflow::TypeIndex::Make<LoopStack>(), DeviceCopy);
   }
   return true;
 }
@@ -57,43 +55,43 @@ bool ReadSpec(const Tensor& tensor, ListSpec* spec) {
 
 }  // namespace
 
-AccumulatorRow* AccumulatorRow::New(absl::Span<Tensor> values, AccumulatorRow* below) {
+LoopStackRow* LoopStackRow::New(absl::Span<Tensor> values, LoopStackRow* below) {
   const int count = static_cast<int>(values.size());
-  auto* const row = new (AllocateBlock(sizeof(AccumulatorRow) + count * sizeof(Tensor)))
-      AccumulatorRow(count, below);
+  auto* const row =
+      new (AllocateBlock(sizeof(LoopStackRow) + count * sizeof(Tensor))) LoopStackRow(count, below);
   std::uninitialized_move(values.begin(), values.end(), row->places().begin());
   return row;
 }
 
-void AccumulatorRow::Unref() {
-  for (AccumulatorRow* row = this; row != nullptr && row->Drop();) {
-    AccumulatorRow* const below = row->below_;
+void LoopStackRow::Unref() {
+  for (LoopStackRow* row = this; row != nullptr && row->Drop();) {
+    LoopStackRow* const below = row->below_;
     row->Free();
     row = below;
   }
 }
 
-void AccumulatorRow::Free() {
+void LoopStackRow::Free() {
   for (Tensor& value : places()) {
     if (OwnsOthers(value.dtype())) Release(std::exchange(value, Tensor()));
     value.~Tensor();
   }
-  this->~AccumulatorRow();
+  this->~LoopStackRow();
   FreeBlock(this);
 }
 
-void Accumulators::Push(AccumulatorRow::Values row) {
-  if (kept() > 0) top_ = AccumulatorRow::New(absl::MakeSpan(row), top_);
+void LoopStack::Push(LoopStackRow::Values row) {
+  if (kept() > 0) top_ = LoopStackRow::New(absl::MakeSpan(row), top_);
   ++size_;
 }
 
-AccumulatorRow::Values Accumulators::Pop() {
-  if (kept() == 0) return --size_, AccumulatorRow::Values();
-  AccumulatorRow* const last = top_;
+LoopStackRow::Values LoopStack::Pop() {
+  if (kept() == 0) return --size_, LoopStackRow::Values();
+  LoopStackRow* const last = top_;
   const absl::Span<const Tensor> held = last->values();
   // First, because this may throw: nothing has changed yet.
-  AccumulatorRow::Values values =
-      last->IsUnique() ? last->Take() : AccumulatorRow::Values(held.begin(), held.end());
+  LoopStackRow::Values values =
+      last->IsUnique() ? last->Take() : LoopStackRow::Values(held.begin(), held.end());
   top_ = last->below();
   --size_;
   if (top_ != nullptr) top_->Ref();
@@ -101,16 +99,15 @@ AccumulatorRow::Values Accumulators::Pop() {
   return values;
 }
 
-absl::Status Accumulators::Copy(const Accumulators& from, const CopyFunction& copy,
-                                Accumulators* to) {
-  std::vector<const AccumulatorRow*> rows;
-  for (const AccumulatorRow* row = from.top_; row != nullptr; row = row->below()) {
+absl::Status LoopStack::Copy(const LoopStack& from, const CopyFunction& copy, LoopStack* to) {
+  std::vector<const LoopStackRow*> rows;
+  for (const LoopStackRow* row = from.top_; row != nullptr; row = row->below()) {
     rows.push_back(row);
   }
-  Accumulators copied;
+  LoopStack copied;
   copied.lists_ = from.lists_;
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
-    AccumulatorRow::Values values;
+    LoopStackRow::Values values;
     values.reserve((*row)->values().size());  // copies may be in progress: no value may move
     for (const Tensor& value : (*row)->values()) {
       values.emplace_back(value.dtype());
@@ -123,7 +120,7 @@ absl::Status Accumulators::Copy(const Accumulators& from, const CopyFunction& co
   return absl::OkStatus();
 }
 
-void Accumulators::Encode(VariantTensorData* data) const {
+void LoopStack::Encode(VariantTensorData* data) const {
   data->set_type_name(TypeName());
   std::string metadata;
   for (const uint64_t number : {kFormat, static_cast<uint64_t>(specs().size()),
@@ -136,12 +133,12 @@ void Accumulators::Encode(VariantTensorData* data) const {
     list.scalar<Variant>()() = ListVariant(spec, 0);
     *data->add_tensors() = std::move(list);
   }
-  for (const AccumulatorRow* row = top_; row != nullptr; row = row->below()) {
+  for (const LoopStackRow* row = top_; row != nullptr; row = row->below()) {
     for (const Tensor& value : row->values()) *data->add_tensors() = value;
   }
 }
 
-bool Accumulators::Decode(const VariantTensorData& data) {
+bool LoopStack::Decode(const VariantTensorData& data) {
   std::string metadata;
   data.get_metadata(&metadata);
   absl::string_view rest(metadata);
@@ -162,9 +159,9 @@ bool Accumulators::Decode(const VariantTensorData& data) {
   for (uint64_t i = 0; i < lists; ++i) {
     if (!ReadSpec(data.tensors(static_cast<int>(i)), &specs[i])) return false;
   }
-  Accumulators read(std::move(specs), kept);
+  LoopStack read(std::move(specs), kept);
   for (uint64_t row = rows; row > 0; --row) {
-    AccumulatorRow::Values values;
+    LoopStackRow::Values values;
     for (uint64_t i = 0; i < kept; ++i) {
       const Tensor& value = data.tensors(static_cast<int>(lists + (row - 1) * kept + i));
       if (value.dtype() != read.specs()[i].dtype) return false;

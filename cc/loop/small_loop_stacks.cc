@@ -1,9 +1,9 @@
-#include "cc/loop/small_accumulators.h"
+#include "cc/loop/small_loop_stacks.h"
 
 #include <string>
 #include <utility>
 
-#include "cc/lists/accumulators.h"
+#include "cc/lists/loop_stack.h"
 #include "cc/loop/small_variant.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
@@ -13,12 +13,12 @@ namespace {
 using tensorflow::Tensor;
 
 bool Push(Operands operands, const SmallOp&, Results results) {
-  const auto* const before = HeldBy<Accumulators>(operands[0]);
+  const auto* const before = HeldBy<LoopStack>(operands[0]);
   const Operands values = operands.subspan(1);
   if (before == nullptr || results[0] == nullptr || before->specs().size() != values.size()) {
     return false;
   }
-  AccumulatorRow::Values row;
+  LoopStackRow::Values row;
   for (size_t i = 0; i < values.size(); ++i) {
     const Tensor& value = *values[i].value->tensor();
     if (!before->specs()[i].Takes(value, before->size())) return false;
@@ -26,7 +26,7 @@ bool Push(Operands operands, const SmallOp&, Results results) {
   }
   // After the row is made: a value in it may be the stack itself, which then has a second
   // reference.
-  Accumulators* const rows = ChangeableIn<Accumulators>(operands[0]);
+  LoopStack* const rows = ChangeableIn<LoopStack>(operands[0]);
   if (rows == nullptr) return false;
   rows->Push(std::move(row));
   results[0]->Assign(operands[0].value, /*last=*/true);
@@ -34,7 +34,7 @@ bool Push(Operands operands, const SmallOp&, Results results) {
 }
 
 bool Pop(Operands operands, const SmallOp& op, Results results) {
-  Accumulators* const rows = ChangeableIn<Accumulators>(operands[0]);
+  LoopStack* const rows = ChangeableIn<LoopStack>(operands[0]);
   if (rows == nullptr || results[0] == nullptr || rows->size() == 0 ||
       rows->kept() != op.dtypes.size()) {
     return false;
@@ -42,7 +42,7 @@ bool Pop(Operands operands, const SmallOp& op, Results results) {
   for (size_t i = 0; i < op.dtypes.size(); ++i) {
     if (rows->specs()[i].dtype != op.dtypes[i]) return false;
   }
-  AccumulatorRow::Values row = rows->Pop();
+  LoopStackRow::Values row = rows->Pop();
   for (size_t i = 0; i < row.size(); ++i) {
     if (results[1 + i] != nullptr) results[1 + i]->Set(std::move(row[i]));
   }
@@ -52,11 +52,11 @@ bool Pop(Operands operands, const SmallOp& op, Results results) {
 
 }  // namespace
 
-SmallOp SmallAccumulatorsFor(const tensorflow::Node& node) {
+SmallOp SmallLoopStacksFor(const tensorflow::Node& node) {
   SmallOp op;
-  if (node.type_string() == "TensorArrayGrad>PushAccumulators") {
+  if (node.type_string() == "TensorArrayGrad>PushLoopStack") {
     op.run_many = Push;
-  } else if (node.type_string() == "TensorArrayGrad>PopAccumulators" &&
+  } else if (node.type_string() == "TensorArrayGrad>PopLoopStack" &&
              GetNodeAttr(node.attrs(), "T", &op.dtypes).ok()) {
     op.run_many = Pop;
   }

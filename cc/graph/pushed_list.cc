@@ -1,4 +1,4 @@
-#include "cc/graph/accumulator.h"
+#include "cc/graph/pushed_list.h"
 
 #include <algorithm>
 #include <optional>
@@ -34,38 +34,39 @@ Node* OnlyConsumer(Source from, std::vector<Node*>* links) {
 
 bool IsOf(const Node* node, const char* op) { return node != nullptr && node->type_string() == op; }
 
-// Whether `step`, the only consumer of the variable in the body, leads back to the variable through
-// Identity nodes alone, and no other node reads a node of the variable. Its Enter, Merge and Switch
-// must have no control inputs, and no node may wait for its Switch or for `step`.
-bool IsRing(const LoopVariable& variable, Node* step, std::vector<Node*>* links) {
-  for (const Node* node : {variable.enter, variable.merge, variable.gate}) {
+// Whether `consumer`, the only consumer of the variable in the body, leads back to the variable
+// through Identity nodes alone, and no other node reads a node of the variable. Its Enter, Merge
+// and Switch must have no control inputs, and no node may wait for its Switch or for `consumer`.
+bool IsPassedOnUnread(const LoopVariable& variable, Node* consumer, std::vector<Node*>* links) {
+  for (const Node* node : {variable.enter, variable.merge, variable.switch_node}) {
     if (!WaitsForNothing(*node)) return false;
   }
-  return !IsConstantEnter(*variable.enter) && HasRingOfItsOwn(variable) &&
-         HasOneConsumer(*variable.merge) && !IsWaitedFor(*variable.gate) && !IsWaitedFor(*step) &&
-         OnlyConsumer({step, 0}, links) == variable.next && OnSameDevice(*variable.gate, *step) &&
-         OnSameDevice(*variable.enter, *step);
+  return !IsConstantEnter(*variable.enter) && FeedsOnlyItself(variable) &&
+         HasOneConsumer(*variable.merge) && !IsWaitedFor(*variable.switch_node) &&
+         !IsWaitedFor(*consumer) && OnlyConsumer({consumer, 0}, links) == variable.next &&
+         OnSameDevice(*variable.switch_node, *consumer) && OnSameDevice(*variable.enter, *consumer);
 }
 
 // Whether a pop asks for no element shape (-1), so that what it outputs does not depend on that
 // input.
 bool AsksForNoShape(const Node& pop) { return IntegerOf(InputOf(pop, 1)) == -1; }
 
-bool MatchPush(const LoopVariable& variable, Accumulator* found) {
+bool MatchPush(const LoopVariable& variable, PushedList* found) {
   const Node* const list = variable.initial().node;
-  Node* const push = OnlyConsumer({variable.gate, 1}, &found->links);
+  Node* const push = OnlyConsumer({variable.switch_node, 1}, &found->links);
   if (!IsOf(list, "EmptyTensorList") || !IsOf(push, "TensorListPushBack")) return false;
-  if (!IsRing(variable, push, &found->links)) return false;
+  if (!IsPassedOnUnread(variable, push, &found->links)) return false;
   found->pushed = variable;
   found->push = push;
   return SameElementType(*list, *push) && OnSameDevice(*list, *push) &&
          tensorflow::DeviceNameUtils::IsSameAddressSpace(
-             push->assigned_device_name(), InputOf(*variable.gate, 1).node->assigned_device_name());
+             push->assigned_device_name(),
+             InputOf(*variable.switch_node, 1).node->assigned_device_name());
 }
 
 // Finds the loop that pops from the list of `found->pushed`. True if it was found, or if nothing
 // reads the list.
-bool MatchPop(Accumulator* found) {
+bool MatchPop(PushedList* found) {
   Node* const exit = found->pushed.exit;
   if (exit == nullptr) return true;
   if (!WaitsForNothing(*exit)) return false;
@@ -77,37 +78,39 @@ bool MatchPop(Accumulator* found) {
   const auto variable = LoopVariableOf(OnlyConsumer({merge, 0}, &found->links));
   if (!variable || variable->enter != enter) return false;
   if (variable->exit != nullptr && IsRead({variable->exit, 0})) return false;
-  Node* const pop = OnlyConsumer({variable->gate, 1}, &found->links);
-  if (!IsOf(pop, "TensorListPopBack") || !IsRing(*variable, pop, &found->links)) return false;
+  Node* const pop = OnlyConsumer({variable->switch_node, 1}, &found->links);
+  if (!IsOf(pop, "TensorListPopBack") || !IsPassedOnUnread(*variable, pop, &found->links))
+    return false;
   found->popped = *variable;
   found->pop = pop;
   return SameElementType(*found->push, *pop) && OnSameDevice(*found->push, *pop) &&
          AsksForNoShape(*pop) && WaitsForNothing(*pop);
 }
 
-std::optional<Accumulator> Match(const LoopVariable& variable) {
-  Accumulator found;
+std::optional<PushedList> Match(const LoopVariable& variable) {
+  PushedList found;
   if (!MatchPush(variable, &found) || !MatchPop(&found)) return std::nullopt;
   return found;
 }
 
-void RemoveRing(const LoopVariable& variable, Graph* graph) {
-  for (Node* node : {variable.enter, variable.merge, variable.gate, variable.next, variable.exit}) {
+void RemoveVariable(const LoopVariable& variable, Graph* graph) {
+  for (Node* node :
+       {variable.enter, variable.merge, variable.switch_node, variable.next, variable.exit}) {
     if (node != nullptr) graph->RemoveNode(node);
   }
 }
 
 }  // namespace
 
-LoopAccumulators AccumulatorsOf(const Node& loop_cond) {
-  LoopAccumulators found;
+PushedLists PushedListsOf(const Node& loop_cond) {
+  PushedLists found;
   for (const LoopVariable& variable : LoopVariablesOf(loop_cond)) {
     const auto one = Match(variable);
     if (!one) continue;
     if (one->never_read()) {
       found.never_read.push_back(*one);
     } else {
-      found.by_reader[InputOf(*one->popped.gate, 1).node->id()].push_back(*one);
+      found.by_reader[InputOf(*one->popped.switch_node, 1).node->id()].push_back(*one);
     }
   }
   return found;
@@ -120,18 +123,18 @@ void HandOver(const LoopVariable& from, const LoopVariable& to, Graph* graph) {
   if (from.exit != nullptr && to.exit != nullptr) MoveWaits(from.exit, to.exit, graph);
 }
 
-void RemoveAccumulator(const Accumulator& gone, Graph* graph) {
-  Node* const list = gone.pushed.initial().node;
-  Node* const shape = gone.never_read() ? nullptr : InputOf(*gone.pop, 1).node;
-  RemoveRing(gone.pushed, graph);
-  graph->RemoveNode(gone.push);
-  if (!gone.never_read()) {
-    RemoveRing(gone.popped, graph);
-    graph->RemoveNode(gone.pop);
+void RemovePushedList(const PushedList& list, Graph* graph) {
+  Node* const empty = list.pushed.initial().node;
+  Node* const shape = list.never_read() ? nullptr : InputOf(*list.pop, 1).node;
+  RemoveVariable(list.pushed, graph);
+  graph->RemoveNode(list.push);
+  if (!list.never_read()) {
+    RemoveVariable(list.popped, graph);
+    graph->RemoveNode(list.pop);
     RemoveIfUnused(shape, graph);
   }
-  for (Node* link : gone.links) graph->RemoveNode(link);
-  RemoveIfUnused(list, graph);
+  for (Node* link : list.links) graph->RemoveNode(link);
+  RemoveIfUnused(empty, graph);
 }
 
 }  // namespace tensor_array_grad

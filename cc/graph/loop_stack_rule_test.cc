@@ -1,9 +1,9 @@
-#include "cc/graph/accumulator_rule.h"
+#include "cc/graph/loop_stack_rule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cc/testing/accumulators_under_test.h"
+#include "cc/testing/loop_stack_under_test.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace tensor_array_grad {
@@ -19,19 +19,19 @@ using tensorflow::Tensor;
 using testing::ElementsAre;
 using testing::IsSupersetOf;
 
-constexpr char kPack[] = "TensorArrayGrad>PackAccumulators";
-constexpr char kPush[] = "TensorArrayGrad>PushAccumulators";
-constexpr char kPop[] = "TensorArrayGrad>PopAccumulators";
+constexpr char kPack[] = "TensorArrayGrad>NewLoopStack";
+constexpr char kPush[] = "TensorArrayGrad>PushLoopStack";
+constexpr char kPop[] = "TensorArrayGrad>PopLoopStack";
 
 // Stubs for the kernels that the rule looks up. CPU only, so that a GPU has none.
 REGISTER_KERNEL_BUILDER(Name(kPack).Device(tensorflow::DEVICE_CPU), NeverRun);
 REGISTER_KERNEL_BUILDER(Name(kPush).Device(tensorflow::DEVICE_CPU), NeverRun);
 REGISTER_KERNEL_BUILDER(Name(kPop).Device(tensorflow::DEVICE_CPU), NeverRun);
 
-// A forward loop f and a backward loop b, with accumulators between them, as while_v2 makes them.
-class AccumulatorRuleTest : public testing::Test, protected AccumulatorsUnderTest {
+// A forward loop f and a backward loop b, with pushed lists between them, as while_v2 makes them.
+class LoopStackRuleTest : public testing::Test, protected LoopStackUnderTest {
  protected:
-  AccumulatorRuleTest() { Reset(); }
+  LoopStackRuleTest() { Reset(); }
 
   void Reset() {
     Clear();
@@ -46,7 +46,7 @@ class AccumulatorRuleTest : public testing::Test, protected AccumulatorsUnderTes
 
   int Apply() {
     std::vector<Rewrite> done;
-    EXPECT_TRUE(AccumulatorRule().Apply(Find("f_cond"), graph().get(), &done).ok());
+    EXPECT_TRUE(LoopStackRule().Apply(Find("f_cond"), graph().get(), &done).ok());
     return static_cast<int>(done.size());
   }
 
@@ -57,7 +57,7 @@ class AccumulatorRuleTest : public testing::Test, protected AccumulatorsUnderTes
     return absl::StrCat(edge->src()->type_string(), ":", edge->src_output());
   }
 
-  // How many lists the stack keeps that the variable of accumulator `name` now holds.
+  // How many lists the stack keeps that the variable of pushed list `name` now holds.
   int Kept(const std::string& name) {
     int kept = -1;
     const Node* const pack = Find(InputsOf(name + "_f_enter")[0]);
@@ -73,10 +73,10 @@ class AccumulatorRuleTest : public testing::Test, protected AccumulatorsUnderTes
   }
 };
 
-TEST_F(AccumulatorRuleTest, SeveralBecomeOne) {
-  AddAccumulator("a", "x");
-  AddAccumulator("b", "y");
-  AddAccumulator("c", "z");
+TEST_F(LoopStackRuleTest, SeveralBecomeOne) {
+  AddPushedList("a", "x");
+  AddPushedList("b", "y");
+  AddPushedList("c", "z");
   EXPECT_EQ(Apply(), 3);
   EXPECT_EQ(CountOf("Switch"), 2);
   EXPECT_EQ(CountOf("Merge"), 2);
@@ -90,44 +90,44 @@ TEST_F(AccumulatorRuleTest, SeveralBecomeOne) {
   ASSERT_EQ(CountOf(kPack), 1);
   EXPECT_THAT(InputsOf(InputsOf("a_f_enter")[0]), ElementsAre("a", "b", "c"));
   EXPECT_EQ(Kept("a"), 3);
-  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "x", "y", "z"));
-  EXPECT_THAT(InputsOf("a_pop"), ElementsAre("a_b_gate"));
+  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_switch", "x", "y", "z"));
+  EXPECT_THAT(InputsOf("a_pop"), ElementsAre("a_b_switch"));
   EXPECT_THAT(InputsOf("a_f_next"), ElementsAre("a_push"));
   EXPECT_THAT(InputsOf("a_b_next"), ElementsAre("a_pop"));
   EXPECT_EQ(Find("a_push")->assigned_device_name(), kCpu0);
 }
 
-TEST_F(AccumulatorRuleTest, OneAloneBecomesRowsOfOneValue) {
-  AddAccumulator("a", "x");
+TEST_F(LoopStackRuleTest, OneAloneBecomesRowsOfOneValue) {
+  AddPushedList("a", "x");
   EXPECT_EQ(Apply(), 1);
   EXPECT_THAT(InputsOf(InputsOf("a_f_enter")[0]), ElementsAre("a"));
-  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "x"));
+  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_switch", "x"));
   EXPECT_EQ(UsedBy("use_a"), absl::StrCat(kPop, ":1"));
   EXPECT_EQ(CountOf("TensorListPushBack") + CountOf("TensorListPopBack"), 0);
 }
 
-TEST_F(AccumulatorRuleTest, AValuePushedToEqualListsIsKeptOnce) {
-  AddAccumulator("a", "x");
-  AddAccumulator("b", "x");
+TEST_F(LoopStackRuleTest, AValuePushedToEqualListsIsKeptOnce) {
+  AddPushedList("a", "x");
+  AddPushedList("b", "x");
   Named("b_f_enter").set_input(0, "a");
   EXPECT_EQ(Apply(), 2);
-  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "x"));
+  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_switch", "x"));
   EXPECT_EQ(UsedBy("use_a"), UsedBy("use_b"));
 }
 
-TEST_F(AccumulatorRuleTest, AValuePushedToDifferentListsIsKeptForEach) {
-  AddAccumulator("a", "x");
-  AddAccumulator("b", "x");  // begins as another list, whose bound may differ
+TEST_F(LoopStackRuleTest, AValuePushedToDifferentListsIsKeptForEach) {
+  AddPushedList("a", "x");
+  AddPushedList("b", "x");  // begins as another list, whose bound may differ
   EXPECT_EQ(Apply(), 2);
-  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "x", "x"));
+  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_switch", "x", "x"));
 }
 
-TEST_F(AccumulatorRuleTest, AListThatIsNeverReadIsPackedButNotKept) {
+TEST_F(LoopStackRuleTest, AListThatIsNeverReadIsPackedButNotKept) {
   AddPushed("never", "x");  // made first, but has no pop that the packed pop could replace
-  AddAccumulator("a", "y");
+  AddPushedList("a", "y");
   EXPECT_EQ(Apply(), 2);
   EXPECT_THAT(InputsOf(InputsOf("a_f_enter")[0]), ElementsAre("a", "never"));
-  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "y", "x"));
+  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_switch", "y", "x"));
   EXPECT_EQ(Kept("a"), 1);
   EXPECT_EQ(UsedBy("use_a"), absl::StrCat(kPop, ":1"));
   EXPECT_EQ(Find("a_pop")->num_outputs(), 2);
@@ -135,79 +135,79 @@ TEST_F(AccumulatorRuleTest, AListThatIsNeverReadIsPackedButNotKept) {
   EXPECT_EQ(CountOf("TensorListPushBack"), 0);
 }
 
-TEST_F(AccumulatorRuleTest, ListsOfWhichNoneIsReadArePackedWithoutAPop) {
+TEST_F(LoopStackRuleTest, ListsOfWhichNoneIsReadArePackedWithoutAPop) {
   AddPushed("a", "x");
   AddPushed("b", "y");
   Add("ended", "NoOp", {"^a_exit", "^b_exit"});
   EXPECT_EQ(Apply(), 2);
   EXPECT_THAT(InputsOf(InputsOf("a_f_enter")[0]), ElementsAre("a", "b"));
-  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "x", "y"));
+  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_switch", "x", "y"));
   EXPECT_EQ(Kept("a"), 0);
   EXPECT_THAT(InputsOf("ended"), ElementsAre("^a_exit"));
   EXPECT_EQ(CountOf("TensorListPushBack") + CountOf(kPop), 0);
   EXPECT_EQ(CountOf("Switch"), 1);
 }
 
-TEST_F(AccumulatorRuleTest, TheStackOfListsThatAreNeverReadKeepsAnExitThatNodesWaitFor) {
+TEST_F(LoopStackRuleTest, TheStackOfListsThatAreNeverReadKeepsAnExitThatNodesWaitFor) {
   AddPushed("a", "x");
   AddPushed("b", "y");
   Add("ended", "NoOp", {"^b_exit"});
   graph()->RemoveNode(Find("a_exit"));
   EXPECT_EQ(Apply(), 2);
   EXPECT_THAT(InputsOf("ended"), ElementsAre("^b_exit"));
-  EXPECT_THAT(InputsOf("b_push"), ElementsAre("b_f_gate", "y", "x"));
+  EXPECT_THAT(InputsOf("b_push"), ElementsAre("b_f_switch", "y", "x"));
 }
 
-TEST_F(AccumulatorRuleTest, FloatsAreKeptIfASumDependsOnWhoSharesABuffer) {
+TEST_F(LoopStackRuleTest, FloatsAreKeptIfASumDependsOnWhoSharesABuffer) {
   for (const int terms : {2, 3}) {
     Reset();
     Set(AddTyped("sum", "AddN", std::vector<std::string>(terms, "x"), DT_FLOAT), "N", terms);
     AddPushed("never", "x");
     AddPushed("index", "bound", DT_INT32);
     EXPECT_EQ(Apply(), 2);
-    EXPECT_THAT(InputsOf("never_push"), ElementsAre("never_f_gate", "x", "bound"));
+    EXPECT_THAT(InputsOf("never_push"), ElementsAre("never_f_switch", "x", "bound"));
     EXPECT_EQ(Kept("never"), terms == 3 ? 1 : 0);
   }
 }
 
-TEST_F(AccumulatorRuleTest, FloatsAreKeptIfAFunctionMayContainSuchASum) {
+TEST_F(LoopStackRuleTest, FloatsAreKeptIfAFunctionMayContainSuchASum) {
   NodeDef& call = Add("call", "PartitionedCall", {"x"});
   Set(call, "Tin", std::vector<DataType>{DT_FLOAT});
   Set(call, "Tout", std::vector<DataType>{DT_FLOAT});
   tensorflow::NameAttrList function;
   function.set_name("f");
   Set(call, "f", function);
-  AddAccumulator("a", "x");
+  AddPushedList("a", "x");
   graph()->RemoveNode(Find("use_a"));
   EXPECT_EQ(Apply(), 1);
   EXPECT_EQ(Kept("a"), 1);
 }
 
-TEST_F(AccumulatorRuleTest, FloatsAreKeptIfAnOpIsAFunctionThatMayContainSuchASum) {
+TEST_F(LoopStackRuleTest, FloatsAreKeptIfAnOpIsAFunctionThatMayContainSuchASum) {
   tensorflow::OpDef& function = *library().add_function()->mutable_signature();
   function.set_name("f");
   function.add_input_arg()->set_name("x");
   function.mutable_input_arg(0)->set_type(DT_FLOAT);
   Add("call", "f", {"x"});
-  AddAccumulator("a", "x");
+  AddPushedList("a", "x");
   graph()->RemoveNode(Find("use_a"));
   EXPECT_EQ(Apply(), 1);
   EXPECT_EQ(Kept("a"), 1);
 }
 
-TEST_F(AccumulatorRuleTest, AListWhosePoppedValuesNothingReadsIsNotKept) {
-  AddAccumulator("a", "x");
-  AddAccumulator("b", "y");
+TEST_F(LoopStackRuleTest, AListWhosePoppedValuesNothingReadsIsNotKept) {
+  AddPushedList("a", "x");
+  AddPushedList("b", "y");
   graph()->RemoveNode(Find("use_a"));
   EXPECT_EQ(Apply(), 2);
-  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "y", "x"));
+  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_switch", "y", "x"));
   EXPECT_EQ(Kept("a"), 1);
   EXPECT_EQ(UsedBy("use_b"), absl::StrCat(kPop, ":1"));
   EXPECT_EQ(Find("a_pop")->num_outputs(), 2);
 }
 
-TEST_F(AccumulatorRuleTest, PopsWhoseValuesNothingReadsStillCount) {
-  AddAccumulator("a", "x");
+TEST_F(LoopStackRuleTest, PopsWhoseValuesNothingReadsStillCount) {
+  AddPushedList("a", "x");
   graph()->RemoveNode(Find("use_a"));
   EXPECT_EQ(Apply(), 1);
   EXPECT_EQ(Kept("a"), 0);
@@ -216,31 +216,31 @@ TEST_F(AccumulatorRuleTest, PopsWhoseValuesNothingReadsStillCount) {
   EXPECT_THAT(InputsOf("a_b_next"), ElementsAre("a_pop"));
 }
 
-TEST_F(AccumulatorRuleTest, AValueThatOneOfTwoEqualListsIsReadForIsKept) {
-  AddAccumulator("a", "x");
+TEST_F(LoopStackRuleTest, AValueThatOneOfTwoEqualListsIsReadForIsKept) {
+  AddPushedList("a", "x");
   AddPushed("never", "x");
   Named("never_f_enter").set_input(0, "a");
   EXPECT_EQ(Apply(), 2);
-  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "x"));
+  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_switch", "x"));
   EXPECT_EQ(Kept("a"), 1);
 }
 
-TEST_F(AccumulatorRuleTest, AListThatIsNeverReadIsPackedOnce) {
+TEST_F(LoopStackRuleTest, AListThatIsNeverReadIsPackedOnce) {
   AddPushed("never", "x");
-  AddAccumulator("a", "y");
-  AddAccumulator("b", "z");
+  AddPushedList("a", "y");
+  AddPushedList("b", "z");
   Placeholder("other_goes_on", tensorflow::DT_BOOL);
   Add("other_cond", "LoopCond", {"other_goes_on"});
-  Named("b_b_gate").set_input(1, "other_cond");  // another backward loop
+  Named("b_b_switch").set_input(1, "other_cond");  // another backward loop
   EXPECT_EQ(Apply(), 3);
-  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "y", "x"));
-  EXPECT_THAT(InputsOf("b_push"), ElementsAre("b_f_gate", "z"));
+  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_switch", "y", "x"));
+  EXPECT_THAT(InputsOf("b_push"), ElementsAre("b_f_switch", "z"));
 }
 
-TEST_F(AccumulatorRuleTest, IdentitiesInTheRingGoToo) {
-  AddAccumulator("a", "x");
-  AddAccumulator("b", "y");
-  AddTyped("link", "Identity", {"b_f_gate:1"});
+TEST_F(LoopStackRuleTest, IdentitiesInTheRingGoToo) {
+  AddPushedList("a", "x");
+  AddPushedList("b", "y");
+  AddTyped("link", "Identity", {"b_f_switch:1"});
   Named("b_push").set_input(0, "link");
   AddTyped("back_link", "Identity", {"b_pop"});
   Named("b_b_next").set_input(0, "back_link");
@@ -249,9 +249,9 @@ TEST_F(AccumulatorRuleTest, IdentitiesInTheRingGoToo) {
   EXPECT_EQ(Find("back_link"), nullptr);
 }
 
-TEST_F(AccumulatorRuleTest, TheOneWaitsForAllThatTheManyWaitedFor) {
-  AddAccumulator("a", "x");
-  AddAccumulator("b", "y");
+TEST_F(LoopStackRuleTest, TheOneWaitsForAllThatTheManyWaitedFor) {
+  AddPushedList("a", "x");
+  AddPushedList("b", "y");
   for (const char* name : {"b_push", "b_f_next", "b_b_next"}) {
     Add(absl::StrCat("before_", name), "NoOp");
     Named(name).add_input(absl::StrCat("^before_", name));
@@ -262,10 +262,10 @@ TEST_F(AccumulatorRuleTest, TheOneWaitsForAllThatTheManyWaitedFor) {
   EXPECT_THAT(InputsOf("a_b_next"), IsSupersetOf({std::string("^before_b_b_next")}));
 }
 
-TEST_F(AccumulatorRuleTest, WhoWaitsForTheLoopToEndStillWaits) {
-  AddAccumulator("a", "x");
-  AddAccumulator("b", "y");
-  AddTyped("b_left", "Exit", {"b_b_gate"});
+TEST_F(LoopStackRuleTest, WhoWaitsForTheLoopToEndStillWaits) {
+  AddPushedList("a", "x");
+  AddPushedList("b", "y");
+  AddTyped("b_left", "Exit", {"b_b_switch"});
   Add("f_ended", "NoOp", {"^a_exit", "^b_exit"});
   Add("b_ended", "NoOp", {"^b_left"});
   EXPECT_EQ(Apply(), 2);
@@ -273,20 +273,20 @@ TEST_F(AccumulatorRuleTest, WhoWaitsForTheLoopToEndStillWaits) {
   EXPECT_THAT(InputsOf("b_ended"), ElementsAre("^b_left"));
 }
 
-TEST_F(AccumulatorRuleTest, ANodeThatWaitsForAListThatIsNeverReadWaitsForThePack) {
+TEST_F(LoopStackRuleTest, ANodeThatWaitsForAListThatIsNeverReadWaitsForThePack) {
   AddPushed("never", "x");
   Add("ended", "NoOp", {"^never_exit"});
   Add("before", "NoOp");
   Named("never_f_next").add_input("^before");
-  AddAccumulator("a", "y");
+  AddPushedList("a", "y");
   EXPECT_EQ(Apply(), 2);
   EXPECT_THAT(InputsOf("ended"), ElementsAre("^a_exit"));
   EXPECT_THAT(InputsOf("a_f_next"), ElementsAre("a_push", "^before"));
 }
 
-TEST_F(AccumulatorRuleTest, AShapeThatSomebodyElseReadsIsKeptForThem) {
-  AddAccumulator("a", "x");
-  AddAccumulator("b", "y");
+TEST_F(LoopStackRuleTest, AShapeThatSomebodyElseReadsIsKeptForThem) {
+  AddPushedList("a", "x");
+  AddPushedList("b", "y");
   AddTyped("reader", "Identity", {"any"}, DT_INT32);
   EXPECT_EQ(Apply(), 2);
   EXPECT_THAT(InputsOf("reader"), ElementsAre("any"));
@@ -294,24 +294,25 @@ TEST_F(AccumulatorRuleTest, AShapeThatSomebodyElseReadsIsKeptForThem) {
 
 // ---- near misses: the graph must not change -----------------------------------------------------
 
-TEST_F(AccumulatorRuleTest, AccumulatorsOfTwoBackwardLoopsStayApart) {
-  AddAccumulator("a", "x");
-  AddAccumulator("b", "y");
+TEST_F(LoopStackRuleTest, AccumulatorsOfTwoBackwardLoopsStayApart) {
+  AddPushedList("a", "x");
+  AddPushedList("b", "y");
   Placeholder("other_goes_on", tensorflow::DT_BOOL);
   Add("other_cond", "LoopCond", {"other_goes_on"});
-  Named("b_b_gate").set_input(1, "other_cond");
+  Named("b_b_switch").set_input(1, "other_cond");
   EXPECT_EQ(Apply(), 2);
-  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_gate", "x"));
-  EXPECT_THAT(InputsOf("b_push"), ElementsAre("b_f_gate", "y"));
+  EXPECT_THAT(InputsOf("a_push"), ElementsAre("a_f_switch", "x"));
+  EXPECT_THAT(InputsOf("b_push"), ElementsAre("b_f_switch", "y"));
   EXPECT_EQ(CountOf(kPop), 2);
 }
 
-TEST_F(AccumulatorRuleTest, ARingThatSomebodyElseReadsStays) {
-  for (const char* read : {"a_f_enter", "a_f_merge", "a_f_merge:1", "a_f_gate:1", "a_push",
-                           "a_exit", "a_f_next", "a_b_enter", "a_b_merge", "a_b_gate:1", "a_pop"}) {
+TEST_F(LoopStackRuleTest, ARingThatSomebodyElseReadsStays) {
+  for (const char* read :
+       {"a_f_enter", "a_f_merge", "a_f_merge:1", "a_f_switch:1", "a_push", "a_exit", "a_f_next",
+        "a_b_enter", "a_b_merge", "a_b_switch:1", "a_pop"}) {
     SCOPED_TRACE(read);
     Reset();
-    AddAccumulator("a", "x");
+    AddPushedList("a", "x");
     AddTyped("reader", "Identity", {read},
              std::string(read) == "a_f_merge:1" ? DT_INT32 : DT_VARIANT);
     AddTyped("reader_of_reader", "Identity", {"reader"},
@@ -320,88 +321,88 @@ TEST_F(AccumulatorRuleTest, ARingThatSomebodyElseReadsStays) {
   }
 }
 
-TEST_F(AccumulatorRuleTest, ARingThatSomebodyWaitsForStays) {
-  for (const char* node : {"a_f_enter", "a_f_merge", "a_f_gate", "a_push", "a_f_next", "a_b_enter",
-                           "a_b_merge", "a_b_gate", "a_pop", "a_b_next"}) {
+TEST_F(LoopStackRuleTest, ARingThatSomebodyWaitsForStays) {
+  for (const char* node : {"a_f_enter", "a_f_merge", "a_f_switch", "a_push", "a_f_next",
+                           "a_b_enter", "a_b_merge", "a_b_switch", "a_pop", "a_b_next"}) {
     SCOPED_TRACE(node);
     Reset();
-    AddAccumulator("a", "x");
+    AddPushedList("a", "x");
     Add("waiter", "NoOp", {absl::StrCat("^", node)});
     ExpectNothingChanges();
   }
 }
 
-TEST_F(AccumulatorRuleTest, ARingThatWaitsStays) {
-  for (const char* node : {"a_f_enter", "a_f_merge", "a_f_gate", "a_exit", "a_b_enter", "a_b_merge",
-                           "a_b_gate", "a_pop"}) {
+TEST_F(LoopStackRuleTest, ARingThatWaitsStays) {
+  for (const char* node : {"a_f_enter", "a_f_merge", "a_f_switch", "a_exit", "a_b_enter",
+                           "a_b_merge", "a_b_switch", "a_pop"}) {
     SCOPED_TRACE(node);
     Reset();
-    AddAccumulator("a", "x");
+    AddPushedList("a", "x");
     Add("before", "NoOp");
     Named(node).add_input("^before");
     ExpectNothingChanges();
   }
 }
 
-TEST_F(AccumulatorRuleTest, AListThatSomebodyReadsAfterThePopsStays) {
-  AddAccumulator("a", "x");
-  AddTyped("left", "Exit", {"a_b_gate"});
+TEST_F(LoopStackRuleTest, AListThatSomebodyReadsAfterThePopsStays) {
+  AddPushedList("a", "x");
+  AddTyped("left", "Exit", {"a_b_switch"});
   AddTyped("reader", "Identity", {"left"});
   ExpectNothingChanges();
 }
 
-TEST_F(AccumulatorRuleTest, AListThatDoesNotBeginEmptyStays) {
-  AddAccumulator("a", "x");
+TEST_F(LoopStackRuleTest, AListThatDoesNotBeginEmptyStays) {
+  AddPushedList("a", "x");
   Placeholder("begun", DT_VARIANT);
   Named("a_f_enter").set_input(0, "begun");
   ExpectNothingChanges();
 }
 
-TEST_F(AccumulatorRuleTest, AListThatIsPushedIntoAnotherStays) {
-  AddAccumulator("a", "x");
+TEST_F(LoopStackRuleTest, AListThatIsPushedIntoAnotherStays) {
+  AddPushedList("a", "x");
   Placeholder("other", DT_VARIANT);
   Named("a_push").set_input(0, "other");
-  Named("a_push").set_input(1, "a_f_gate:1");
+  Named("a_push").set_input(1, "a_f_switch:1");
   Set(Named("a_push"), "element_dtype", DT_VARIANT);
   ExpectNothingChanges();
 }
 
-TEST_F(AccumulatorRuleTest, APopThatAsksForAShapeStays) {
-  AddAccumulator("a", "x");
+TEST_F(LoopStackRuleTest, APopThatAsksForAShapeStays) {
+  AddPushedList("a", "x");
   AddScalar("three", 3);
   Named("a_pop").set_input(1, "three");
   ExpectNothingChanges();
   Reset();
-  AddAccumulator("a", "x");
+  AddPushedList("a", "x");
   Named("a_pop").set_input(1, "shape");  // its value is unknown
   ExpectNothingChanges();
 }
 
-TEST_F(AccumulatorRuleTest, APopOfAnotherTypeStays) {
-  AddAccumulator("a", "x");
+TEST_F(LoopStackRuleTest, APopOfAnotherTypeStays) {
+  AddPushedList("a", "x");
   Set(Named("a_pop"), "element_dtype", DT_INT32);
   Set(Named("use_a"), "T", DT_INT32);
   ExpectNothingChanges();
 }
 
-TEST_F(AccumulatorRuleTest, AConstantOfTheLoopStays) {
-  AddAccumulator("a", "x");
+TEST_F(LoopStackRuleTest, AConstantOfTheLoopStays) {
+  AddPushedList("a", "x");
   Set(Named("a_f_enter"), "is_constant", true);
   ExpectNothingChanges();
 }
 
-TEST_F(AccumulatorRuleTest, ListsOnAnotherDeviceStay) {
-  for (const char* moved : {"a", "a_push", "a_pop", "a_f_gate", "a_b_enter"}) {
+TEST_F(LoopStackRuleTest, ListsOnAnotherDeviceStay) {
+  for (const char* moved : {"a", "a_push", "a_pop", "a_f_switch", "a_b_enter"}) {
     SCOPED_TRACE(moved);
     Reset();
-    AddAccumulator("a", "x");
+    AddPushedList("a", "x");
     Named(moved).set_device(kCpu1);
     ExpectNothingChanges();
   }
 }
 
-TEST_F(AccumulatorRuleTest, ListsOfAnotherProcessStay) {
-  AddAccumulator("a", "x");
+TEST_F(LoopStackRuleTest, ListsOfAnotherProcessStay) {
+  AddPushedList("a", "x");
   for (Node* node : graph()->op_nodes()) {
     if (!node->IsLoopCond()) {
       node->set_assigned_device_name("/job:worker/replica:0/task:1/device:CPU:0");
@@ -410,8 +411,8 @@ TEST_F(AccumulatorRuleTest, ListsOfAnotherProcessStay) {
   ExpectNothingChanges();
 }
 
-TEST_F(AccumulatorRuleTest, ADeviceWithoutTheKernelsIsLeftAlone) {
-  AddAccumulator("a", "x");
+TEST_F(LoopStackRuleTest, ADeviceWithoutTheKernelsIsLeftAlone) {
+  AddPushedList("a", "x");
   for (Node* node : graph()->op_nodes()) node->set_assigned_device_name(kGpu0);
   ExpectNothingChanges();
 }

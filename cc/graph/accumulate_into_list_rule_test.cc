@@ -1,4 +1,4 @@
-#include "cc/graph/accumulate_rule.h"
+#include "cc/graph/accumulate_into_list_rule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,9 +25,9 @@ constexpr char kAccumulateLike[] = "TensorArrayGrad>ListAccumulateLike";
 REGISTER_KERNEL_BUILDER(Name(kAccumulate).Device(tensorflow::DEVICE_CPU), NeverRun);
 REGISTER_KERNEL_BUILDER(Name(kAccumulateLike).Device(tensorflow::DEVICE_CPU), NeverRun);
 
-class AccumulateRuleTest : public testing::Test, protected GraphUnderTest {
+class AccumulateIntoListRuleTest : public testing::Test, protected GraphUnderTest {
  protected:
-  AccumulateRuleTest() { Reset(); }
+  AccumulateIntoListRuleTest() { Reset(); }
 
   void Reset() {
     Clear();
@@ -74,12 +74,12 @@ class AccumulateRuleTest : public testing::Test, protected GraphUnderTest {
 
   int Apply() {
     std::vector<Rewrite> done;
-    EXPECT_TRUE(AccumulateRule().Apply(Find("sum"), graph().get(), &done).ok());
+    EXPECT_TRUE(AccumulateIntoListRule().Apply(Find("sum"), graph().get(), &done).ok());
     return static_cast<int>(done.size());
   }
 };
 
-TEST_F(AccumulateRuleTest, SumWithAOneElementListBecomesAnAccumulate) {
+TEST_F(AccumulateIntoListRuleTest, SumWithAOneElementListBecomesAnAccumulate) {
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
   EXPECT_EQ(Apply(), 1);
@@ -90,7 +90,7 @@ TEST_F(AccumulateRuleTest, SumWithAOneElementListBecomesAnAccumulate) {
   EXPECT_EQ(CountOf("AddN") + CountOf("TensorListSetItem") + CountOf("TensorListReserve"), 0);
 }
 
-TEST_F(AccumulateRuleTest, AListLikeAnotherIsAddedWithoutMeasuringThat) {
+TEST_F(AccumulateIntoListRuleTest, AListLikeAnotherIsAddedWithoutMeasuringThat) {
   AddOneElementList("");
   MakeLike("", "other_list", "other_list");
   AddSum({"list", "set"}, 2);
@@ -100,7 +100,7 @@ TEST_F(AccumulateRuleTest, AListLikeAnotherIsAddedWithoutMeasuringThat) {
   EXPECT_EQ(CountOf("TensorListElementShape") + CountOf("TensorListLength"), 0);
 }
 
-TEST_F(AccumulateRuleTest, AMeasureThatIsReadElsewhereStays) {
+TEST_F(AccumulateIntoListRuleTest, AMeasureThatIsReadElsewhereStays) {
   AddOneElementList("");
   MakeLike("", "other_list", "other_list");
   AddIdentity("reader", "length", DT_INT32);
@@ -111,7 +111,7 @@ TEST_F(AccumulateRuleTest, AMeasureThatIsReadElsewhereStays) {
   EXPECT_EQ(CountOf("TensorListElementShape"), 0);
 }
 
-TEST_F(AccumulateRuleTest, WhatAMeasureWaitsForIsStillWaitedFor) {
+TEST_F(AccumulateIntoListRuleTest, WhatAMeasureWaitsForIsStillWaitedFor) {
   AddOneElementList("");
   MakeLike("", "other_list", "other_list");
   Named("length").add_input("^n");
@@ -120,7 +120,7 @@ TEST_F(AccumulateRuleTest, WhatAMeasureWaitsForIsStillWaitedFor) {
   EXPECT_EQ(InputsOf(Result()->name()).back(), "^n");
 }
 
-TEST_F(AccumulateRuleTest, AListMeasuredByTwoListsIsAddedByItsMeasures) {
+TEST_F(AccumulateIntoListRuleTest, AListMeasuredByTwoListsIsAddedByItsMeasures) {
   AddOneElementList("");
   MakeLike("", "other_list", "list");
   AddSum({"list", "set"}, 2);
@@ -129,7 +129,7 @@ TEST_F(AccumulateRuleTest, AListMeasuredByTwoListsIsAddedByItsMeasures) {
   EXPECT_THAT(InputsOf(Result()->name()), ElementsAre("list", "i", "x", "size", "length"));
 }
 
-TEST_F(AccumulateRuleTest, AListMeasuredOnAnotherDeviceIsAddedByItsMeasures) {
+TEST_F(AccumulateIntoListRuleTest, AListMeasuredOnAnotherDeviceIsAddedByItsMeasures) {
   AddOneElementList("a_");
   MakeLike("a_", "other_list", "other_list");
   Named("a_length").set_device(kCpu1);
@@ -138,14 +138,14 @@ TEST_F(AccumulateRuleTest, AListMeasuredOnAnotherDeviceIsAddedByItsMeasures) {
   EXPECT_EQ(Result()->type_string(), kAccumulate);
 }
 
-TEST_F(AccumulateRuleTest, TheOneElementListMayComeFirst) {
+TEST_F(AccumulateIntoListRuleTest, TheOneElementListMayComeFirst) {
   AddOneElementList("");
   AddSum({"set", "list"}, 2);
   EXPECT_EQ(Apply(), 1);
   EXPECT_THAT(InputsOf(Result()->name()), ElementsAre("list", "i", "x", "shape", "n"));
 }
 
-TEST_F(AccumulateRuleTest, SeveralOneElementListsBecomeAChain) {
+TEST_F(AccumulateIntoListRuleTest, SeveralOneElementListsBecomeAChain) {
   AddOneElementList("a_");
   AddOneElementList("b_");
   AddSum({"a_set", "list", "b_set"}, 3);
@@ -158,7 +158,7 @@ TEST_F(AccumulateRuleTest, SeveralOneElementListsBecomeAChain) {
   EXPECT_EQ(CountOf("AddN"), 0);
 }
 
-TEST_F(AccumulateRuleTest, OtherListsAreSummedFirst) {
+TEST_F(AccumulateIntoListRuleTest, OtherListsAreSummedFirst) {
   AddOneElementList("");
   AddSum({"list", "set", "other_list"}, 3);
   EXPECT_EQ(Apply(), 1);
@@ -168,7 +168,7 @@ TEST_F(AccumulateRuleTest, OtherListsAreSummedFirst) {
   EXPECT_EQ(Find(sum)->num_inputs(), 2);
 }
 
-TEST_F(AccumulateRuleTest, ASumOfNothingButOneElementListsStartsFromTheFirst) {
+TEST_F(AccumulateIntoListRuleTest, ASumOfNothingButOneElementListsStartsFromTheFirst) {
   AddOneElementList("a_");
   AddOneElementList("b_");
   AddSum({"a_set", "b_set"}, 2);
@@ -177,7 +177,7 @@ TEST_F(AccumulateRuleTest, ASumOfNothingButOneElementListsStartsFromTheFirst) {
   EXPECT_EQ(CountOf("TensorListReserve"), 1);
 }
 
-TEST_F(AccumulateRuleTest, WhatTheReplacedNodesWaitedForIsStillWaitedFor) {
+TEST_F(AccumulateIntoListRuleTest, WhatTheReplacedNodesWaitedForIsStillWaitedFor) {
   for (const char* name : {"before_reserve", "before_set", "before_sum"}) Add(name, "NoOp");
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
@@ -193,14 +193,14 @@ TEST_F(AccumulateRuleTest, WhatTheReplacedNodesWaitedForIsStillWaitedFor) {
   EXPECT_THAT(InputsOf("after"), ElementsAre("^" + Result()->name()));
 }
 
-TEST_F(AccumulateRuleTest, TheResultHasTheNameOfTheSumSoThatErrorsFindItsLine) {
+TEST_F(AccumulateIntoListRuleTest, TheResultHasTheNameOfTheSumSoThatErrorsFindItsLine) {
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
   EXPECT_EQ(Apply(), 1);
   EXPECT_EQ(Result()->name(), "sum");
 }
 
-TEST_F(AccumulateRuleTest, AReserveThatSomebodyElseReadsIsKeptForThem) {
+TEST_F(AccumulateIntoListRuleTest, AReserveThatSomebodyElseReadsIsKeptForThem) {
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
   AddIdentity("reader", "reserve");
@@ -208,7 +208,7 @@ TEST_F(AccumulateRuleTest, AReserveThatSomebodyElseReadsIsKeptForThem) {
   EXPECT_THAT(InputsOf("reader"), ElementsAre("reserve"));
 }
 
-TEST_F(AccumulateRuleTest, AReserveThatSomebodyWaitsForIsKeptForThem) {
+TEST_F(AccumulateIntoListRuleTest, AReserveThatSomebodyWaitsForIsKeptForThem) {
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
   Add("waiter", "NoOp", {"^reserve"});
@@ -216,7 +216,7 @@ TEST_F(AccumulateRuleTest, AReserveThatSomebodyWaitsForIsKeptForThem) {
   EXPECT_THAT(InputsOf("waiter"), ElementsAre("^reserve"));
 }
 
-TEST_F(AccumulateRuleTest, AReserveOfSeveralListsGoesWithTheLastOfThem) {
+TEST_F(AccumulateIntoListRuleTest, AReserveOfSeveralListsGoesWithTheLastOfThem) {
   AddOneElementList("");
   Set(Add("second", "TensorListSetItem", {"reserve", "i", "x"}), "element_dtype", DT_FLOAT);
   AddSum({"list", "set", "second"}, 3);
@@ -226,7 +226,7 @@ TEST_F(AccumulateRuleTest, AReserveOfSeveralListsGoesWithTheLastOfThem) {
 
 // ---- near misses: the graph must not change -----------------------------------------------------
 
-TEST_F(AccumulateRuleTest, AListThatSomebodyElseReadsStays) {
+TEST_F(AccumulateIntoListRuleTest, AListThatSomebodyElseReadsStays) {
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
   AddIdentity("reader", "set");
@@ -234,13 +234,13 @@ TEST_F(AccumulateRuleTest, AListThatSomebodyElseReadsStays) {
   EXPECT_THAT(InputsOf("sum"), ElementsAre("list", "set"));
 }
 
-TEST_F(AccumulateRuleTest, AListAddedTwiceStays) {
+TEST_F(AccumulateIntoListRuleTest, AListAddedTwiceStays) {
   AddOneElementList("");
   AddSum({"list", "set", "set"}, 3);
   EXPECT_EQ(Apply(), 0);
 }
 
-TEST_F(AccumulateRuleTest, AListThatSomebodyWaitsForStays) {
+TEST_F(AccumulateIntoListRuleTest, AListThatSomebodyWaitsForStays) {
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
   Add("waiter", "NoOp", {"^set"});
@@ -248,21 +248,21 @@ TEST_F(AccumulateRuleTest, AListThatSomebodyWaitsForStays) {
   EXPECT_THAT(InputsOf("waiter"), ElementsAre("^set"));
 }
 
-TEST_F(AccumulateRuleTest, AWriteThatMayResizeStays) {
+TEST_F(AccumulateIntoListRuleTest, AWriteThatMayResizeStays) {
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
   Set(Named("set"), "resize_if_index_out_of_bounds", true);
   EXPECT_EQ(Apply(), 0);
 }
 
-TEST_F(AccumulateRuleTest, AReserveOfAnotherTypeStays) {
+TEST_F(AccumulateIntoListRuleTest, AReserveOfAnotherTypeStays) {
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
   Set(Named("reserve"), "element_dtype", DT_DOUBLE);
   EXPECT_EQ(Apply(), 0);
 }
 
-TEST_F(AccumulateRuleTest, AListOnAnotherDeviceStays) {
+TEST_F(AccumulateIntoListRuleTest, AListOnAnotherDeviceStays) {
   for (const char* moved : {"set", "reserve", "sum"}) {
     SCOPED_TRACE(moved);
     Reset();
@@ -273,28 +273,28 @@ TEST_F(AccumulateRuleTest, AListOnAnotherDeviceStays) {
   }
 }
 
-TEST_F(AccumulateRuleTest, ADeviceWithoutTheKernelIsLeftAlone) {
+TEST_F(AccumulateIntoListRuleTest, ADeviceWithoutTheKernelIsLeftAlone) {
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
   for (const char* moved : {"set", "reserve", "sum"}) Named(moved).set_device(kGpu0);
   EXPECT_EQ(Apply(), 0);
 }
 
-TEST_F(AccumulateRuleTest, NodesOfUnknownPlaceAreLeftAlone) {
+TEST_F(AccumulateIntoListRuleTest, NodesOfUnknownPlaceAreLeftAlone) {
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
   for (const char* name : {"set", "reserve", "sum"}) Find(name)->set_assigned_device_name("");
   EXPECT_EQ(Apply(), 0);
 }
 
-TEST_F(AccumulateRuleTest, AWriteIntoAnotherListStays) {
+TEST_F(AccumulateIntoListRuleTest, AWriteIntoAnotherListStays) {
   NodeDef& set = Add("set", "TensorListSetItem", {"other_list", "i", "x"});
   Set(set, "element_dtype", DT_FLOAT);
   AddSum({"list", "set"}, 2);
   EXPECT_EQ(Apply(), 0);
 }
 
-TEST_F(AccumulateRuleTest, ASumOfTensorsStays) {
+TEST_F(AccumulateIntoListRuleTest, ASumOfTensorsStays) {
   NodeDef& sum = Add("sum", "AddN", {"x", "x"});
   Set(sum, "N", 2);
   Set(sum, "T", DT_FLOAT);

@@ -1,5 +1,5 @@
-#ifndef CC_RESOURCE_LIVING_ARRAYS_H_
-#define CC_RESOURCE_LIVING_ARRAYS_H_
+#ifndef CC_RESOURCE_ARRAY_REGISTRY_H_
+#define CC_RESOURCE_ARRAY_REGISTRY_H_
 
 #include <cstdint>
 #include <map>
@@ -11,7 +11,7 @@
 namespace tensor_array_grad {
 
 // What `status()` shows of an array that still exists.
-struct LivingArray {
+struct ArrayDescription {
   std::string name;  // the resource name
   tensorflow::DataType dtype = tensorflow::DT_INVALID;
   int64_t size = 0;   // slots
@@ -22,8 +22,8 @@ struct LivingArray {
 
 // All arrays that exist in this process, oldest first. Thread-safe; other threads may have changed
 // the arrays by the time it returns.
-std::vector<LivingArray> LivingArrays();
+std::vector<ArrayDescription> ExistingArrays();
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_RESOURCE_LIVING_ARRAYS_H_
+#endif  // CC_RESOURCE_ARRAY_REGISTRY_H_

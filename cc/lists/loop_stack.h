@@ -1,5 +1,5 @@
-#ifndef CC_LISTS_ACCUMULATORS_H_
-#define CC_LISTS_ACCUMULATORS_H_
+#ifndef CC_LISTS_LOOP_STACK_H_
+#define CC_LISTS_LOOP_STACK_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -22,21 +22,21 @@ namespace tensor_array_grad {
 
 // One row of a stack of values: a tensor for each of several lists, and a reference to the row
 // below. Never changes while it has more than one reference.
-class AccumulatorRow final : public Shareable {
+class LoopStackRow final : public Shareable {
  public:
   using Values = absl::InlinedVector<tensorflow::Tensor, 8>;
 
   // Makes a row of `values`, which are moved from, above `below`, which may be null. The row takes
   // over the caller's reference to `below`. Throws std::bad_alloc, having taken nothing.
-  static AccumulatorRow* New(absl::Span<tensorflow::Tensor> values, AccumulatorRow* below);
+  static LoopStackRow* New(absl::Span<tensorflow::Tensor> values, LoopStackRow* below);
 
   // Drops a reference. Frees the rows below in a loop, not by recursion, since there is a row per
   // iteration of the forward loop.
   void Unref();
 
-  AccumulatorRow* below() const { return below_; }
+  LoopStackRow* below() const { return below_; }
   absl::Span<const tensorflow::Tensor> values() const {
-    return const_cast<AccumulatorRow*>(this)->places();
+    return const_cast<LoopStackRow*>(this)->places();
   }
   // Moves the values out. Requires: unique, and the caller drops the reference next.
   Values Take() {
@@ -45,8 +45,8 @@ class AccumulatorRow final : public Shareable {
   }
 
  private:
-  AccumulatorRow(int count, AccumulatorRow* below) : count_(count), below_(below) {}
-  ~AccumulatorRow() = default;
+  LoopStackRow(int count, LoopStackRow* below) : count_(count), below_(below) {}
+  ~LoopStackRow() = default;
 
   // The values are stored right after the row, in the same block.
   absl::Span<tensorflow::Tensor> places() {
@@ -55,9 +55,9 @@ class AccumulatorRow final : public Shareable {
   void Free();
 
   const int count_;
-  AccumulatorRow* const below_;
+  LoopStackRow* const below_;
 };
-static_assert(sizeof(AccumulatorRow) % alignof(tensorflow::Tensor) == 0,
+static_assert(sizeof(LoopStackRow) % alignof(tensorflow::Tensor) == 0,
               "the values are stored right behind the row");
 
 // A stack of values: several lists that grow and shrink together, by one element each. A forward
@@ -71,32 +71,31 @@ static_assert(sizeof(AccumulatorRow) % alignof(tensorflow::Tensor) == 0,
 // A value type. Versions of a stack share their rows, so copying is O(1). As thread-safe as a
 // ListVariant, and also stored in a Variant without an allocation. Only the ops that push and pop
 // read it.
-class Accumulators {
+class LoopStack {
  public:
-  static constexpr char kTypeName[] = "tensor_array_grad::Accumulators";
+  static constexpr char kTypeName[] = "tensor_array_grad::LoopStack";
 
-  Accumulators() : Accumulators(std::vector<ListSpec>()) {}  // variants must be so constructible
+  LoopStack() : LoopStack(std::vector<ListSpec>()) {}  // variants must be so constructible
   // Empty lists of these specs, of which the first `kept` are kept; without that number, all.
   // Requires: kept <= specs.size().
-  explicit Accumulators(std::vector<ListSpec> specs, std::optional<size_t> kept = std::nullopt) {
+  explicit LoopStack(std::vector<ListSpec> specs, std::optional<size_t> kept = std::nullopt) {
     const size_t all = specs.size();
     lists_ = std::make_shared<const Lists>(Lists{std::move(specs), kept.value_or(all)});
   }
-  Accumulators(const Accumulators& other)
-      : lists_(other.lists_), top_(other.top_), size_(other.size_) {
+  LoopStack(const LoopStack& other) : lists_(other.lists_), top_(other.top_), size_(other.size_) {
     if (top_ != nullptr) top_->Ref();
   }
-  Accumulators(Accumulators&& other) noexcept
+  LoopStack(LoopStack&& other) noexcept
       : lists_(std::move(other.lists_)),
         top_(std::exchange(other.top_, nullptr)),
         size_(std::exchange(other.size_, 0)) {}
-  Accumulators& operator=(Accumulators other) noexcept {
+  LoopStack& operator=(LoopStack other) noexcept {
     lists_.swap(other.lists_);
     std::swap(top_, other.top_);
     std::swap(size_, other.size_);
     return *this;
   }
-  ~Accumulators() {
+  ~LoopStack() {
     if (top_ != nullptr) top_->Unref();
   }
 
@@ -106,20 +105,20 @@ class Accumulators {
 
   // Pushes a row. Requires: a value for each list that is kept, of its dtype. Throws
   // std::bad_alloc, as Pop, Copy and Decode do; nothing has changed then.
-  void Push(AccumulatorRow::Values row);
+  void Push(LoopStackRow::Values row);
   // Removes the last row and returns it. Requires: size() > 0.
-  AccumulatorRow::Values Pop();
+  LoopStackRow::Values Pop();
 
   using CopyFunction =
       std::function<absl::Status(const tensorflow::Tensor& from, tensorflow::Tensor* to)>;
   // Sets `to` to `from` with every value copied to another device by `copy`, from the oldest row
   // on. A copy may end after `copy` has returned. On error `to` is unchanged. O(values).
-  static absl::Status Copy(const Accumulators& from, const CopyFunction& copy, Accumulators* to);
+  static absl::Status Copy(const LoopStack& from, const CopyFunction& copy, LoopStack* to);
 
   // Required of a type in a Variant. Encode has to work, because the runtime folds empty
-  // accumulators to constants and serialises those.
+  // loop stacks to constants and serialises those.
   std::string TypeName() const { return kTypeName; }
-  std::string DebugString() const { return "Accumulators"; }
+  std::string DebugString() const { return "LoopStack"; }
   void Encode(tensorflow::VariantTensorData* data) const;
   // False, with this unchanged, for data that Encode did not write.
   bool Decode(const tensorflow::VariantTensorData& data);
@@ -131,18 +130,18 @@ class Accumulators {
   };
 
   std::shared_ptr<const Lists> lists_;
-  AccumulatorRow* top_ = nullptr;  // null if no list is kept
+  LoopStackRow* top_ = nullptr;  // null if no list is kept
   int64_t size_ = 0;
 };
 
 }  // namespace tensor_array_grad
 
-// As for ListVariant: does not hash the type's name at every Variant::get<Accumulators>().
+// As for ListVariant: does not hash the type's name at every Variant::get<LoopStack>().
 template <>
-inline tensorflow::TypeIndex tensorflow::TypeIndex::Make<tensor_array_grad::Accumulators>() {
-  static const char* const name = typeid(tensor_array_grad::Accumulators).name();
+inline tensorflow::TypeIndex tensorflow::TypeIndex::Make<tensor_array_grad::LoopStack>() {
+  static const char* const name = typeid(tensor_array_grad::LoopStack).name();
   static const uint64_t hash = Hash64(name);
   return TypeIndex(hash, name);
 }
 
-#endif  // CC_LISTS_ACCUMULATORS_H_
+#endif  // CC_LISTS_LOOP_STACK_H_

@@ -1,4 +1,4 @@
-#include "cc/graph/step_value.h"
+#include "cc/graph/recomputable_value.h"
 
 #include <algorithm>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 using tensorflow::Edge;
 using tensorflow::Node;
 using tensorflow::NodeDef;
-using Shape = StepValues::Shape;
+using Shape = RecomputableValues::Shape;
 
 // Deeper expressions cost more than they could save.
 constexpr int kDeepest = 8;
@@ -46,7 +46,9 @@ Shape ShapeOfResult(const Node& node) {
   return {};
 }
 
-bool IsComputed(const Node& node) { return IsCheap(node) || AsksAList(node) || node.IsConstant(); }
+bool IsComputed(const Node& node) {
+  return IsCheap(node) || ReadsListMetadata(node) || node.IsConstant();
+}
 
 std::vector<Source> InputsOf(const Node& node) {
   std::vector<Source> inputs;
@@ -95,10 +97,10 @@ bool GoesByOne(const LoopCount& count) { return count.GrowsBy(1) || count.GrowsB
 // Whether `source` is the final value of a scalar count of a loop.
 bool IsScalarCountAtEnd(Source source) {
   if (!source.node->IsExit()) return false;
-  Node* const gate = InputOf(*source.node, 0).node;
-  const auto variable = LoopVariableOf(gate);
+  Node* const switch_node = InputOf(*source.node, 0).node;
+  const auto variable = LoopVariableOf(switch_node);
   if (!variable) return false;
-  const auto count = LoopCountOf(*variable, *InputOf(*gate, 1).node);
+  const auto count = LoopCountOf(*variable, *InputOf(*switch_node, 1).node);
   return count && IsScalar(*count);
 }
 
@@ -111,21 +113,21 @@ std::pair<int, int> KeyOf(Source source) { return {source.node->id(), source.slo
 
 }  // namespace
 
-bool AsksAList(const Node& node) {
+bool ReadsListMetadata(const Node& node) {
   return IsOf(node, "TensorListLength") || IsOf(node, "TensorListElementShape");
 }
 
 std::optional<LoopPair> LoopPair::Of(const Node& forward, const Node& backward) {
   const std::vector<LoopCount> ahead = LoopCountsOf(forward), back = LoopCountsOf(backward);
-  const auto behind = std::find_if(back.begin(), back.end(), CountsSteps);
+  const auto behind = std::find_if(back.begin(), back.end(), CountsIterations);
   if (behind == back.end() || !IsOnDeviceOf(*behind, *behind->sum)) return std::nullopt;
-  const auto steps = std::find_if(ahead.begin(), ahead.end(), [&](const LoopCount& count) {
+  const auto counter = std::find_if(ahead.begin(), ahead.end(), [&](const LoopCount& count) {
     const Source end{count.variable.exit, 0};
-    return CountsSteps(count) && IsOnDeviceOf(count, *behind->sum) &&
+    return CountsIterations(count) && IsOnDeviceOf(count, *behind->sum) &&
            StopsAt(backward, [&](Source limit) { return limit == end; });
   });
-  if (steps == ahead.end()) return std::nullopt;
-  LoopPair pair{*steps, *behind, {}};
+  if (counter == ahead.end()) return std::nullopt;
+  LoopPair pair{*counter, *behind, {}};
   for (const LoopCount& count : ahead) {
     if (IsScalar(count) && GoesByOne(count) && IsOnDeviceOf(count, *behind->sum) &&
         count.sum->output_type(0) == behind->sum->output_type(0)) {
@@ -137,18 +139,18 @@ std::optional<LoopPair> LoopPair::Of(const Node& forward, const Node& backward) 
 
 const LoopCount* LoopPair::CountAt(Source value) const {
   const auto found = std::find_if(counts.begin(), counts.end(), [&](const LoopCount& count) {
-    return value == Source{count.variable.gate, 1};
+    return value == Source{count.variable.switch_node, 1};
   });
   return found == counts.end() ? nullptr : &*found;
 }
 
-std::optional<Shape> StepValues::ShapeOf(Source value, int depth) {
+std::optional<Shape> RecomputableValues::ShapeOf(Source value, int depth) {
   const auto known = shapes_.find(KeyOf(value));
   if (known != shapes_.end()) return known->second;
   return shapes_[KeyOf(value)] = FindShape(value, depth);
 }
 
-std::optional<Shape> StepValues::FindShape(Source value, int depth) {
+std::optional<Shape> RecomputableValues::FindShape(Source value, int depth) {
   const Node& node = *value.node;
   if (depth > kDeepest || !OnSameDevice(node, *loops_.back.sum)) return std::nullopt;
   if (loops_.CountAt(value) != nullptr) return Shape{};
@@ -158,10 +160,10 @@ std::optional<Shape> StepValues::FindShape(Source value, int depth) {
     return scalar ? std::optional<Shape>(Shape{}) : std::nullopt;
   }
   for (const Edge* edge : node.in_edges()) {
-    if (edge->IsControlEdge() && !IsInAllSteps(edge->src(), depth)) return std::nullopt;
+    if (edge->IsControlEdge() && !IsLiveInEveryIteration(edge->src(), depth)) return std::nullopt;
   }
   if (IsScalarConstant(node)) return Shape{};
-  if (AsksAList(node)) return ShapeOfAnswer(node);
+  if (ReadsListMetadata(node)) return ShapeOfAnswer(node);
   if (!IsCheap(node)) return std::nullopt;
   for (const Source& input : InputsOf(node)) {
     if (ShapeOf(input, depth + 1) != Shape{}) return std::nullopt;
@@ -169,11 +171,11 @@ std::optional<Shape> StepValues::FindShape(Source value, int depth) {
   return ShapeOfResult(node);
 }
 
-bool StepValues::IsInAllSteps(Node* node, int depth) {
-  return IsBodyGate(*node, loops_.forward()) || ShapeOf({node, 0}, depth + 1);
+bool RecomputableValues::IsLiveInEveryIteration(Node* node, int depth) {
+  return IsBodyPivot(*node, loops_.forward()) || ShapeOf({node, 0}, depth + 1);
 }
 
-std::vector<Source> StepValues::PartsOf(const std::vector<Source>& values) const {
+std::vector<Source> RecomputableValues::PartsOf(const std::vector<Source>& values) const {
   std::vector<Source> parts, open = values;
   std::unordered_set<int> seen;
   while (!open.empty()) {
@@ -187,20 +189,20 @@ std::vector<Source> StepValues::PartsOf(const std::vector<Source>& values) const
   return parts;
 }
 
-bool StepValues::FollowsFromCount(Source value) const {
+bool RecomputableValues::FollowsFromCount(Source value) const {
   const std::vector<Source> parts = PartsOf({value});
   return std::any_of(parts.begin(), parts.end(),
                      [&](const Source& part) { return loops_.CountAt(part) != nullptr; });
 }
 
-int StepValues::StepNodesOf(const std::vector<Source>& values) const {
+int RecomputableValues::NodesPerIteration(const std::vector<Source>& values) const {
   const std::vector<Source> parts = PartsOf(values);
   return static_cast<int>(std::count_if(parts.begin(), parts.end(), [&](const Source& part) {
     return loops_.CountAt(part) != nullptr || (IsCheap(*part.node) && !part.node->IsIdentity());
   }));
 }
 
-absl::StatusOr<Source> StepValueBuilder::Again(Source value) {
+absl::StatusOr<Source> ValueRecomputer::Recompute(Source value) {
   const auto known = built_.find(KeyOf(value));
   if (known != built_.end()) return known->second;
   const absl::StatusOr<Source> built = Build(value);
@@ -208,27 +210,28 @@ absl::StatusOr<Source> StepValueBuilder::Again(Source value) {
   return built;
 }
 
-absl::StatusOr<Source> StepValueBuilder::InStepsTaken(Source constant) {
+absl::StatusOr<Source> ValueRecomputer::LiveInTakenIterations(Source constant) {
   const auto identity = Add(StartNode(NewName(*constant.node, "taken"), "Identity", {constant}),
                             {constant}, *constant.node);
   if (identity.ok()) graph_->AddControlEdge(loops_.back.sum, identity->node);
   return identity;
 }
 
-absl::StatusOr<Source> StepValueBuilder::Build(Source value) {
+absl::StatusOr<Source> ValueRecomputer::Build(Source value) {
   Node* const node = value.node;
   if (const LoopCount* const count = loops_.CountAt(value)) return CountBack(*count);
   if (const auto outside = FromOutside(value)) return BringIn(*outside);
-  if (node->IsIdentity()) return Again(InputOf(*node, 0));
-  if (AsksAList(*node)) {
-    const auto before = Copy(*node, {*ListOutside(*node)});  // NOLINT: AsksAList says it has one
+  if (node->IsIdentity()) return Recompute(InputOf(*node, 0));
+  if (ReadsListMetadata(*node)) {
+    const auto before =
+        Copy(*node, {*ListOutside(*node)});  // NOLINT: ReadsListMetadata says it has one
     return before.ok() ? BringIn(*before) : before;
   }
   std::vector<Source> inputs;
   for (const Source& input : InputsOf(*node)) {
-    const auto again = Again(input);
-    if (!again.ok()) return again;
-    inputs.push_back(*again);
+    const auto recomputed = Recompute(input);
+    if (!recomputed.ok()) return recomputed;
+    inputs.push_back(*recomputed);
   }
   const auto copy = Copy(*node, inputs);
   // A Const has no data input. This control edge puts it into the frame of the backward loop.
@@ -238,13 +241,13 @@ absl::StatusOr<Source> StepValueBuilder::Build(Source value) {
   return copy;
 }
 
-absl::StatusOr<Source> StepValueBuilder::CountBack(const LoopCount& count) {
+absl::StatusOr<Source> ValueRecomputer::CountBack(const LoopCount& count) {
   const LoopVariable& variable = count.variable;
   Source end{variable.exit, 0};
   if (end.node == nullptr) {
-    const Source gate{variable.gate, 0};
-    const auto added =
-        Add(StartNode(NewName(*gate.node, "exit"), "Exit", {gate}), {gate}, *gate.node);
+    const Source switch_node{variable.switch_node, 0};
+    const auto added = Add(StartNode(NewName(*switch_node.node, "exit"), "Exit", {switch_node}),
+                           {switch_node}, *switch_node.node);
     if (!added.ok()) return added;
     end = *added;
   }
@@ -252,17 +255,18 @@ absl::StatusOr<Source> StepValueBuilder::CountBack(const LoopCount& count) {
   if (!in_loop.ok()) return in_loop;
   const std::vector<Source> inputs{*in_loop, {loops_.back.sum, 0}};
   const char* const op = count.GrowsBy(1) ? "Sub" : "AddV2";
-  return Add(StartNode(NewName(*variable.gate, "again"), op, inputs), inputs, *count.sum);
+  return Add(StartNode(NewName(*variable.switch_node, "recomputed"), op, inputs), inputs,
+             *count.sum);
 }
 
-absl::StatusOr<Source> StepValueBuilder::Copy(const Node& node, const std::vector<Source>& inputs) {
+absl::StatusOr<Source> ValueRecomputer::Copy(const Node& node, const std::vector<Source>& inputs) {
   NodeDef def = node.def();
-  def.set_name(NewName(node, "again"));
+  def.set_name(NewName(node, "recomputed"));
   def.mutable_attr()->erase("_class");  // a constraint for the placer, which has run
   return Add(def, inputs, node);
 }
 
-absl::StatusOr<Source> StepValueBuilder::BringIn(Source outside) {
+absl::StatusOr<Source> ValueRecomputer::BringIn(Source outside) {
   const LoopVariable& back = loops_.back.variable;
   std::string frame, other;
   int parallel;
@@ -283,22 +287,22 @@ absl::StatusOr<Source> StepValueBuilder::BringIn(Source outside) {
   return enter;
 }
 
-absl::StatusOr<Source> StepValueBuilder::Add(tensorflow::NodeDefBuilder builder,
-                                             const std::vector<Source>& inputs, const Node& place) {
+absl::StatusOr<Source> ValueRecomputer::Add(tensorflow::NodeDefBuilder builder,
+                                            const std::vector<Source>& inputs, const Node& place) {
   NodeDef def;
   const absl::Status built = builder.Finalize(&def);
   if (!built.ok()) return built;
   return Add(def, inputs, place);
 }
 
-absl::StatusOr<Source> StepValueBuilder::Add(const NodeDef& def, const std::vector<Source>& inputs,
-                                             const Node& place) {
+absl::StatusOr<Source> ValueRecomputer::Add(const NodeDef& def, const std::vector<Source>& inputs,
+                                            const Node& place) {
   const auto added = AddReplacement(def, inputs, place, {}, graph_);
   if (!added.ok()) return added.status();
   return Source{*added, 0};
 }
 
-std::string StepValueBuilder::NewName(const Node& of, const char* what) const {
+std::string ValueRecomputer::NewName(const Node& of, const char* what) const {
   return graph_->NewName(absl::StrCat(of.name(), "/", what));
 }
 

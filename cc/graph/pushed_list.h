@@ -1,5 +1,5 @@
-#ifndef CC_GRAPH_ACCUMULATOR_H_
-#define CC_GRAPH_ACCUMULATOR_H_
+#ifndef CC_GRAPH_PUSHED_LIST_H_
+#define CC_GRAPH_PUSHED_LIST_H_
 
 #include <map>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace tensor_array_grad {
 
-// An accumulator: a list that a forward loop pushes to and, unless it is never read, the backward
+// A pushed list: a list that a forward loop pushes to and, unless it is never read, the backward
 // loop that pops from it. while_v2 makes one for each intermediate that the gradient of a loop
 // needs:
 //
@@ -20,7 +20,7 @@ namespace tensor_array_grad {
 // with one push per forward iteration and one pop per backward iteration. No other node reads the
 // list between the EmptyTensorList and the last pop. All nodes are on one device. The pops have no
 // control inputs and ask for no element shape: that input is -1.
-struct Accumulator {
+struct PushedList {
   LoopVariable pushed{};
   tensorflow::Node* push = nullptr;
   LoopVariable popped{};                 // unset if never read
@@ -31,24 +31,24 @@ struct Accumulator {
   Source value() const { return InputOf(*push, 1); }
 };
 
-// The accumulators of one forward loop, in the order in which their nodes were made.
-struct LoopAccumulators {
-  std::vector<Accumulator> never_read;
+// The pushed lists of one forward loop, in the order in which their nodes were made.
+struct PushedLists {
+  std::vector<PushedList> never_read;
   // By Node::id() of the LoopCond of the backward loop that pops.
-  std::map<int, std::vector<Accumulator>> by_reader;
+  std::map<int, std::vector<PushedList>> by_reader;
 };
 
-LoopAccumulators AccumulatorsOf(const tensorflow::Node& loop_cond);
+PushedLists PushedListsOf(const tensorflow::Node& loop_cond);
 
 // Passes the control edges of `from` on to `to`, a variable of the same loop. The NextIteration of
 // `to` also waits for what that of `from` waits for. If both variables have an Exit, nodes that
 // wait for the Exit of `from` wait for that of `to` instead.
 void HandOver(const LoopVariable& from, const LoopVariable& to, tensorflow::Graph* graph);
 
-// Removes the nodes of `gone`. The EmptyTensorList and the shape input of the pop are removed only
+// Removes the nodes of `list`. The EmptyTensorList and the shape input of the pop are removed only
 // if nothing else uses them. Requires: nothing reads what the pop outputs.
-void RemoveAccumulator(const Accumulator& gone, tensorflow::Graph* graph);
+void RemovePushedList(const PushedList& list, tensorflow::Graph* graph);
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_GRAPH_ACCUMULATOR_H_
+#endif  // CC_GRAPH_PUSHED_LIST_H_

@@ -1,5 +1,5 @@
-#ifndef CC_GRAPH_STEP_VALUE_H_
-#define CC_GRAPH_STEP_VALUE_H_
+#ifndef CC_GRAPH_RECOMPUTABLE_VALUE_H_
+#define CC_GRAPH_RECOMPUTABLE_VALUE_H_
 
 #include <cstdint>
 #include <map>
@@ -34,8 +34,8 @@ struct LoopPair {
                                     const tensorflow::Node& backward);
 
   // The LoopConds.
-  const tensorflow::Node& forward() const { return *InputOf(*ahead.variable.gate, 1).node; }
-  const tensorflow::Node& backward() const { return *InputOf(*back.variable.gate, 1).node; }
+  const tensorflow::Node& forward() const { return *InputOf(*ahead.variable.switch_node, 1).node; }
+  const tensorflow::Node& backward() const { return *InputOf(*back.variable.switch_node, 1).node; }
 
   // The one of `counts` whose value in the body is `value`; null if there is none.
   const LoopCount* CountAt(Source value) const;
@@ -47,12 +47,12 @@ struct LoopPair {
 // functions of scalars that have no state, never fail, and wait only for nodes that are live in
 // every iteration whose condition is true. The length and the element shape of a list that never
 // changes in the loop are such values too. The graph must not change while this is used.
-class StepValues {
+class RecomputableValues {
  public:
   using Shape = std::vector<int64_t>;
 
   // `loops` must outlive it.
-  explicit StepValues(const LoopPair& loops) : loops_(loops) {}
+  explicit RecomputableValues(const LoopPair& loops) : loops_(loops) {}
 
   // The shape of `value` if it is one of those; else nothing.
   std::optional<Shape> ShapeOf(Source value) { return ShapeOf(value, 0); }
@@ -63,7 +63,7 @@ class StepValues {
   bool FollowsFromCount(Source value) const;
 
   // How many nodes a backward iteration needs to recompute `values`, each one of those.
-  int StepNodesOf(const std::vector<Source>& values) const;
+  int NodesPerIteration(const std::vector<Source>& values) const;
 
  private:
   // `values` and the values that they are computed from in an iteration, each once.
@@ -71,26 +71,25 @@ class StepValues {
   std::optional<Shape> ShapeOf(Source value, int depth);
   std::optional<Shape> FindShape(Source value, int depth);
   // Whether `node` is live in every iteration whose condition is true.
-  bool IsInAllSteps(tensorflow::Node* node, int depth);
+  bool IsLiveInEveryIteration(tensorflow::Node* node, int depth);
 
   const LoopPair& loops_;
   std::map<std::pair<int, int>, std::optional<Shape>> shapes_;  // by Node::id() and slot
 };
 
 // Makes the backward loop recompute values of the forward loop, each once.
-class StepValueBuilder {
+class ValueRecomputer {
  public:
   // `loops` and `graph` must outlive it.
-  StepValueBuilder(const LoopPair& loops, tensorflow::Graph* graph)
-      : loops_(loops), graph_(graph) {}
+  ValueRecomputer(const LoopPair& loops, tensorflow::Graph* graph) : loops_(loops), graph_(graph) {}
 
   // Returns the output in the backward loop that recomputes `value`, a value of the forward loop.
-  // Adds nodes at the first call. Requires: StepValues has a shape for `value`.
-  absl::StatusOr<Source> Again(Source value);
+  // Adds nodes at the first call. Requires: RecomputableValues has a shape for `value`.
+  absl::StatusOr<Source> Recompute(Source value);
 
   // Returns a copy of `constant`, a constant of the backward loop, that is live only in iterations
   // whose condition is true.
-  absl::StatusOr<Source> InStepsTaken(Source constant);
+  absl::StatusOr<Source> LiveInTakenIterations(Source constant);
 
  private:
   absl::StatusOr<Source> Build(Source value);
@@ -109,15 +108,15 @@ class StepValueBuilder {
 };
 
 // Whether `node` reads the length of a list or the shape of its elements.
-bool AsksAList(const tensorflow::Node& node);
+bool ReadsListMetadata(const tensorflow::Node& node);
 
 // Removes those nodes of `values` that are not used, then the nodes that were only used to compute
-// them. Requires: StepValues has a shape for each, or it reads a list as above. A node may be
-// listed several times. A constant of the loop that loses readers but cannot be removed is anchored
-// at `next`, a NextIteration of the loop that stays (AnchorConstant).
+// them. Requires: RecomputableValues has a shape for each, or it reads a list as above. A node may
+// be listed several times. A constant of the loop that loses readers but cannot be removed is
+// anchored at `next`, a NextIteration of the loop that stays (AnchorConstant).
 void RemoveUnusedValues(const std::vector<tensorflow::Node*>& values, tensorflow::Node* next,
                         tensorflow::Graph* graph);
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_GRAPH_STEP_VALUE_H_
+#endif  // CC_GRAPH_RECOMPUTABLE_VALUE_H_

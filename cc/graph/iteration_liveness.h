@@ -1,5 +1,5 @@
-#ifndef CC_GRAPH_STEP_LIVENESS_H_
-#define CC_GRAPH_STEP_LIVENESS_H_
+#ifndef CC_GRAPH_ITERATION_LIVENESS_H_
+#define CC_GRAPH_ITERATION_LIVENESS_H_
 
 #include <cstdint>
 #include <unordered_map>
@@ -52,9 +52,9 @@ Source BeforeSwitch(Source source);
 // Branches and what is derived from them hold within one iteration of one loop. Of nodes of inner
 // loops nothing is known. All variables of the loop are assumed to be live together. The answers
 // describe the graph at construction; nodes may be removed afterwards.
-class StepLiveness {
+class IterationLiveness {
  public:
-  explicit StepLiveness(const tensorflow::Node& loop_cond);
+  explicit IterationLiveness(const tensorflow::Node& loop_cond);
 
   // The nodes of the condition and the body, each before those that it feeds.
   const std::vector<tensorflow::Node*>& nodes() const { return nodes_; }
@@ -85,4 +85,4 @@ class StepLiveness {
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_GRAPH_STEP_LIVENESS_H_
+#endif  // CC_GRAPH_ITERATION_LIVENESS_H_

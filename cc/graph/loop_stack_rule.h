@@ -1,5 +1,5 @@
-#ifndef CC_GRAPH_ACCUMULATOR_RULE_H_
-#define CC_GRAPH_ACCUMULATOR_RULE_H_
+#ifndef CC_GRAPH_LOOP_STACK_RULE_H_
+#define CC_GRAPH_LOOP_STACK_RULE_H_
 
 #include <vector>
 
@@ -14,9 +14,9 @@ namespace tensor_array_grad {
 // every iteration pops. That is eight nodes per iteration for each list. After this rule it is
 // eight nodes per iteration for all lists together:
 //
-//   EmptyTensorList a, b, ..            PackAccumulators(a, b, ..)
-//   forward:   TensorListPushBack(a, x), (b, y), ..   ->  PushAccumulators(all, x, y, ..)
-//   backward:  TensorListPopBack(a), (b), ..          ->  PopAccumulators(all)
+//   EmptyTensorList a, b, ..            NewLoopStack(a, b, ..)
+//   forward:   TensorListPushBack(a, x), (b, y), ..   ->  PushLoopStack(all, x, y, ..)
+//   backward:  TensorListPopBack(a), (b), ..          ->  PopLoopStack(all)
 //
 // A single list is packed too, because rows of the stack are cheaper than list elements. If the
 // same tensor is pushed to several lists that begin as the same EmptyTensorList, the stack holds it
@@ -24,7 +24,7 @@ namespace tensor_array_grad {
 //
 // A list that is never read is packed too, but the stack does not keep its values. Removing it
 // would lose the error of a list that rejects an element, for its shape or for being one too many;
-// PushAccumulators raises that error as TensorListPushBack does. The same holds for a list whose
+// PushLoopStack raises that error as TensorListPushBack does. The same holds for a list whose
 // popped values nothing reads. Only values whose buffer must stay shared are kept nevertheless:
 // floats, if the graph has an AddN of three or more terms, whose rounding depends on sharing.
 //
@@ -34,9 +34,9 @@ namespace tensor_array_grad {
 // This makes no cycle, since only a push depends on another push, through the loop's variable. The
 // elements of each list keep their order; the order of pushes to different lists cannot be
 // observed.
-class AccumulatorRule : public Rule {
+class LoopStackRule : public Rule {
  public:
-  const char* name() const override { return "accumulators"; }
+  const char* name() const override { return "loop_stack"; }
   const char* op() const override { return "LoopCond"; }  // of the forward loop
   absl::Status Apply(tensorflow::Node* node, tensorflow::Graph* graph,
                      std::vector<Rewrite>* done) const override;
@@ -44,4 +44,4 @@ class AccumulatorRule : public Rule {
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_GRAPH_ACCUMULATOR_RULE_H_
+#endif  // CC_GRAPH_LOOP_STACK_RULE_H_
