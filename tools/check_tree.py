@@ -29,7 +29,12 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "core": (),
     "device": ("cc/core/element_ops.h", "cc/core/counters.h", "cc/core/pooled_tensor.h"),
     "resource": ("cc/core/",),
-    "lists": ("cc/core/block_pool.h", "cc/core/counters.h", "cc/core/release.h"),
+    "lists": (
+        "cc/core/block_pool.h",
+        "cc/core/counters.h",
+        "cc/core/element_ops.h",
+        "cc/core/release.h",
+    ),
     "slices": ("cc/core/counters.h", "cc/core/pooled_tensor.h", "cc/device/functors.h"),
     "kernels": ("cc/resource/", "cc/device/", "cc/core/", "cc/lists/", "cc/loop/", "cc/slices/"),
     "ops": (),

@@ -32,10 +32,10 @@ bool Compatible(const PartialTensorShape& partial, const TensorShape& shape) {
 // buffer. On success `*exclusive` is true.
 absl::Status SumUp(const Tensor& value, bool value_exclusive, ElementOps& ops, Tensor* data,
                    bool* exclusive) {
-  if (*exclusive) return ops.AddInto(value, data);
+  if (*exclusive) return ops.Add(*data, value, data);
   Tensor sum = value;
   if (value_exclusive) {
-    TF_RETURN_IF_ERROR(ops.AddInto(*data, &sum));
+    TF_RETURN_IF_ERROR(ops.Add(sum, *data, &sum));
   } else {
     sum = Tensor();
     TF_RETURN_IF_ERROR(ops.Allocate(data->dtype(), data->shape(), &sum));

@@ -255,7 +255,7 @@ absl::Status ArrayStore::ComputeSums(WritePlan* plan, ElementOps& ops) const {
       TF_RETURN_IF_ERROR(ops.Add(first, *part++, &sum.fresh));
       sum.data = std::move(sum.fresh);
     }
-    for (; part != end; ++part) TF_RETURN_IF_ERROR(ops.AddInto(*part, &sum.data));
+    for (; part != end; ++part) TF_RETURN_IF_ERROR(ops.Add(sum.data, *part, &sum.data));
   }
   return absl::OkStatus();
 }

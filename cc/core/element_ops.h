@@ -38,17 +38,17 @@ class ElementOps {
   // Fills `out` with zeros. Requires: CanZero(out->dtype()).
   virtual absl::Status Zero(tensorflow::Tensor* out) = 0;
 
-  // Adds in place: *sum += addend. Requires: CanAdd(dtype), equal dtypes and shapes, and that
-  // nothing else reads or writes `sum`'s buffer.
-  virtual absl::Status AddInto(const tensorflow::Tensor& addend, tensorflow::Tensor* sum) = 0;
-
-  // *out = left + right. Requires the same of all three as AddInto.
+  // *out = left + right. `out` may be `left` or `right`. Requires: CanAdd(dtype), equal dtypes and
+  // shapes, and that nothing else reads or writes out's buffer.
   virtual absl::Status Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right,
                            tensorflow::Tensor* out) = 0;
 
   // Fills `out` with the pieces, one after the other, in one launch.
   // Requires: the pieces' dtype is out's, and their counts sum to out's number of values.
   virtual absl::Status Pack(absl::Span<const Piece> pieces, tensorflow::Tensor* out) = 0;
+
+  // Whether values are in the memory of a GPU, where every call is a launch.
+  virtual bool on_gpu() const = 0;
 };
 
 // Whether values of `dtype` can be summed: the numbers, not bool, string, variant, resource or the

@@ -60,10 +60,6 @@ absl::Status DeviceElementOps::Zero(Tensor* out) {
   return absl::OkStatus();
 }
 
-absl::Status DeviceElementOps::AddInto(const Tensor& addend, Tensor* sum) {
-  return Add(*sum, addend, sum);
-}
-
 absl::Status DeviceElementOps::Add(const Tensor& left, const Tensor& right, Tensor* out) {
   if (InDeviceMemory(ctx_, *out)) {
     return OnQueue(ctx_,

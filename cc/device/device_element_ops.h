@@ -33,10 +33,10 @@ class DeviceElementOps : public ElementOps {
   absl::Status Allocate(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
                         tensorflow::Tensor* out) override;
   absl::Status Zero(tensorflow::Tensor* out) override;
-  absl::Status AddInto(const tensorflow::Tensor& addend, tensorflow::Tensor* sum) override;
   absl::Status Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right,
                    tensorflow::Tensor* out) override;
   absl::Status Pack(absl::Span<const Piece> pieces, tensorflow::Tensor* out) override;
+  bool on_gpu() const override { return OnGpu(ctx_); }
 
  private:
   tensorflow::OpKernelContext* const ctx_;

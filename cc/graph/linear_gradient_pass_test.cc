@@ -22,7 +22,7 @@ using tensorflow::Node;
 using tensorflow::NodeDef;
 using tensorflow::OptimizationPassRegistry;
 
-int64_t Rewrites() { return ReadCounters()["graph.accumulate"]; }
+int64_t Rewrites() { return ReadCounters()["graph.accumulate_into_list"]; }
 
 class LinearGradientPassTest : public testing::Test, protected GraphUnderTest {
  protected:

@@ -506,7 +506,7 @@ TEST_F(RecomputeRuleTest, ACountThatGrowsOtherwiseStays) {
 TEST_F(RecomputeRuleTest, ACountOfAnotherTypeStays) {
   ExpectKept([&] {
     AddCount("f", "j");
-    for (const char* node : {"enter", "merge", "pivot", "body", "next", "exit", "plus"}) {
+    for (const char* node : {"enter", "merge", "switch", "body", "next", "exit", "plus"}) {
       Set(Named(std::string("j_") + node), "T", DT_INT64);
     }
     for (const char* node : {"j_0", "j_1"}) {

@@ -35,9 +35,10 @@ class RewriteLogTest : public testing::Test, protected LoopStackUnderTest {
 };
 
 TEST_F(RewriteLogTest, ALoopsLineCountsTheRewritesOfEachRule) {
-  EXPECT_THAT(SummaryPerLoop(*graph(), kRewrites),
-              ElementsAre("outside of loops: accumulate 1", "loop b: accumulate 1",
-                          "loop f: accumulate_into_list 1, loop_stack 2"));
+  EXPECT_THAT(
+      SummaryPerLoop(*graph(), kRewrites),
+      ElementsAre("outside of loops: accumulate_into_list 1", "loop b: accumulate_into_list 1",
+                  "loop f: accumulate_into_list 1, loop_stack 2"));
 }
 
 TEST_F(RewriteLogTest, NothingDoneIsNoLine) {
@@ -46,10 +47,10 @@ TEST_F(RewriteLogTest, NothingDoneIsNoLine) {
 }
 
 TEST_F(RewriteLogTest, EachRewriteNamesItsNodes) {
-  EXPECT_THAT(
-      LinePerRewrite(kRewrites),
-      ElementsAre("accumulate: x -> a_push", "accumulate: y, z -> a", "accumulate: z -> a_pop",
-                  "loop_stack: b_push -> a_push", "loop_stack: c_push -> a_push"));
+  EXPECT_THAT(LinePerRewrite(kRewrites),
+              ElementsAre("accumulate_into_list: x -> a_push", "accumulate_into_list: y, z -> a",
+                          "accumulate_into_list: z -> a_pop", "loop_stack: b_push -> a_push",
+                          "loop_stack: c_push -> a_push"));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
+#include "cc/lists/element_shape.h"
+#include "cc/lists/list_read.h"
 #include "tensorflow/core/framework/variant.h"
 
 namespace tensor_array_grad {
@@ -108,25 +110,22 @@ class ElementShapeOp : public CheapListKernel {
   }
 };
 
-// Makes output `output` zeros of `shape`.
-absl::Status OutputZeros(OpKernelContext* ctx, int output, const TensorShape& shape) {
-  Tensor* zeros;
-  TF_RETURN_IF_ERROR(AllocateOutput(ctx, output, shape, &zeros));
-  return FillZeros(ctx, zeros);
-}
-
-// Sets output `output` to the element and `done` to true if the element has a shape of its own;
-// else sets `done` to false.
-absl::Status OutputElement(OpKernelContext* ctx, int output, const ListElement& element,
-                           bool* done) {
-  *done = element.kind != ListElement::kUnset;
-  if (element.kind == ListElement::kSet) ctx->set_output(output, *element.tensor);
+// Sets output `output` to `value`.
+absl::Status OutputElement(OpKernelContext* ctx, int output, const ElementValue& value) {
+  const ListElement& element = value.element;
+  if (element.kind == ListElement::kSet) {
+    ctx->set_output(output, *element.tensor);
+    return absl::OkStatus();
+  }
   if (element.kind == ListElement::kZeros) {
     Tensor zeros;
     TF_RETURN_IF_ERROR(ZerosLikeTensor(ctx, *element.tensor, &zeros));
     ctx->set_output(output, zeros);
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  Tensor* zeros;
+  TF_RETURN_IF_ERROR(AllocateOutput(ctx, output, value.shape, &zeros));
+  return FillZeros(ctx, zeros);
 }
 
 // Reads input `input`, the scalar predicate of a conditional.
@@ -145,55 +144,20 @@ class GetItemOp : public CheapListKernel {
   using CheapListKernel::CheapListKernel;
 
  protected:
-  enum Inputs { kList, kIndex, kElementShape };
-
   absl::Status Run(OpKernelContext* ctx) override {
     InputList list;
     TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
     TF_RETURN_IF_ERROR(CheckDtype(*list));
     int64_t index;
     TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
-    if (index < 0 || index >= list->size()) {
-      return InvalidList("Trying to access element ", index, " in a list with ", list->size(),
-                         " elements.");
-    }
-    bool done;
-    TF_RETURN_IF_ERROR(OutputElement(ctx, 0, list->Get(index), &done));
-    return done ? absl::OkStatus() : OutputUnset(ctx, *list);
+    ElementValue value;
+    TF_RETURN_IF_ERROR(ReadElement(*list, index, ctx->input(kElementShape), &value));
+    return OutputElement(ctx, 0, value);
   }
 
  private:
-  absl::Status OutputUnset(OpKernelContext* ctx, const ListVariant& list) {
-    PartialTensorShape partial;
-    TF_RETURN_IF_ERROR(ElementShapeFromInput(ctx, list, kElementShape, &partial));
-    if (!partial.IsFullyDefined()) {
-      // As TensorArray.read does: if the other elements have one shape, this one has it too.
-      ShapeMerger merger(partial);
-      TF_RETURN_IF_ERROR(
-          list.ForEach([&](int64_t, const Tensor& value) { return merger.Add(value.shape()); }));
-      partial = merger.shape();
-    }
-    TensorShape shape;
-    if (!partial.AsTensorShape(&shape)) {
-      return InvalidList(
-          "Trying to read an uninitialized tensor but element_shape is not fully defined: ",
-          partial.DebugString(), " and no list element is set.");
-    }
-    return OutputZeros(ctx, 0, shape);
-  }
+  enum Inputs { kList, kIndex, kElementShape };
 };
-
-// InvalidArgument unless `item` can be set in a list of elements of `shape`.
-absl::Status CheckItem(const PartialTensorShape& shape, const Tensor& item) {
-  if (shape.IsCompatibleWith(item.shape())) return absl::OkStatus();
-  return InvalidList(
-      "Tried to set a tensor with incompatible shape at a list index. Item element shape: ",
-      item.shape().DebugString(), " list shape: ", shape.DebugString());
-}
-
-absl::Status CannotModify(int64_t index, int64_t size) {
-  return InvalidList("Trying to modify element ", index, " in a list with ", size, " elements.");
-}
 
 class SetItemOp : public CheapListKernel {
  public:
@@ -209,9 +173,7 @@ class SetItemOp : public CheapListKernel {
     int64_t index;
     TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
     const Tensor& item = ctx->input(kItem);
-    TF_RETURN_IF_ERROR(CheckItem(list->shape(), item));
-    if (index < 0 || (!grows_ && index >= list->size())) return CannotModify(index, list->size());
-    TF_RETURN_IF_ERROR(CheckSize(index + 1));
+    TF_RETURN_IF_ERROR(CheckSet(list->shape(), list->size(), index, item, grows_));
     ListVariant* out;
     TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
     if (index >= out->size()) out->Resize(index + 1);
@@ -278,32 +240,18 @@ class PopBackOp : public CheapListKernel {
     InputList list;
     TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
     TF_RETURN_IF_ERROR(CheckDtype(*list));
-    if (list->size() == 0) return InvalidList("Trying to pop from an empty list.");
-    const int64_t last = list->size() - 1;
-    bool done;
-    TF_RETURN_IF_ERROR(OutputElement(ctx, kItem, list->Get(last), &done));
-    if (!done) TF_RETURN_IF_ERROR(OutputUnset(ctx, *list));
+    ElementValue value;
+    TF_RETURN_IF_ERROR(ReadLast(*list, ctx->input(kElementShape), &value));
+    TF_RETURN_IF_ERROR(OutputElement(ctx, kItem, value));
     ListVariant* out;
     TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, kShorter, &out));
-    out->Resize(last);
+    out->Resize(out->size() - 1);
     return absl::OkStatus();
   }
 
  private:
   enum Inputs { kList, kElementShape };
   enum Outputs { kShorter, kItem };
-
-  absl::Status OutputUnset(OpKernelContext* ctx, const ListVariant& list) {
-    PartialTensorShape partial;
-    TF_RETURN_IF_ERROR(ElementShapeFromInput(ctx, list, kElementShape, &partial));
-    TensorShape shape;
-    if (!partial.AsTensorShape(&shape)) {
-      return InvalidList(
-          "Trying to read an uninitialized tensor but element_shape is not fully defined.",
-          partial.DebugString());
-    }
-    return OutputZeros(ctx, kItem, shape);
-  }
 };
 
 // Adds a list with one set element to another. Makes the checks of the TensorListReserve, the
@@ -320,8 +268,7 @@ class AccumulateKernel : public CheapListKernel {
     int64_t index;
     TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
     const Tensor& item = ctx->input(kItem);
-    TF_RETURN_IF_ERROR(CheckItem(shape, item));
-    if (index < 0 || index >= size) return CannotModify(index, size);
+    TF_RETURN_IF_ERROR(CheckSet(shape, size, index, item));
     InputList list;
     TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
     TF_RETURN_IF_ERROR(list->CheckAddable({element_dtype_, shape, -1}, size, &shape));

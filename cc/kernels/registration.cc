@@ -106,7 +106,7 @@ KernelTable AllKernels() {
   KernelTable all;
   for (const auto& table :
        {LifecycleKernels, GradKernels, AccessKernels, GatherScatterKernels, ConcatSplitKernels,
-        ListAccessKernels, LoopStackKernels, ListBulkKernels, ListScatterKernels, ListConcatKernels,
+        ListAccessKernels, LoopStackKernels, ListBulkKernels, ListWriteKernels, ListReadKernels,
         LoopKernels, SliceSumKernels}) {
     const KernelTable rows = table();
     all.insert(all.end(), rows.begin(), rows.end());

@@ -82,8 +82,8 @@ KernelTable ConcatSplitKernels();    // Concat, Split
 KernelTable ListAccessKernels();     // TensorList ops that touch one element, ListAccumulate
 KernelTable LoopStackKernels();      // stacks of values: pack, push and pop
 KernelTable ListBulkKernels();       // TensorList ops that read many elements or change many lists
-KernelTable ListScatterKernels();    // TensorList ops that cut a tensor into elements
-KernelTable ListConcatKernels();     // TensorListConcat, ConcatV2, Split
+KernelTable ListWriteKernels();      // TensorList ops that cut a tensor into elements
+KernelTable ListReadKernels();       // TensorListConcat, ConcatV2, Split
 KernelTable LoopKernels();           // RunLoop
 KernelTable SliceSumKernels();       // sums with gradients of slices
 

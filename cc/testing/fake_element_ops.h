@@ -24,9 +24,6 @@ class FakeElementOps : public ElementOps {
     cpu::Zero(cpu::OnThisThread, out);
     return absl::OkStatus();
   }
-  absl::Status AddInto(const tensorflow::Tensor& addend, tensorflow::Tensor* sum) override {
-    return Add(*sum, addend, sum);
-  }
   absl::Status Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right,
                    tensorflow::Tensor* out) override {
     if (before_add) before_add();
@@ -42,6 +39,9 @@ class FakeElementOps : public ElementOps {
     return absl::OkStatus();
   }
 
+  bool on_gpu() const override { return gpu; }
+
+  bool gpu = false;
   std::atomic<int64_t> allocations{0}, adds{0}, packs{0}, pieces_packed{0};
   std::atomic<int64_t> allocations_left{int64_t{1} << 40};
   std::function<void()> before_add, before_pack;

@@ -1,0 +1,166 @@
+// The TensorList ops that read many elements into one tensor.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "cc/device/device_element_ops.h"
+#include "cc/kernels/list_kernel_util.h"
+#include "cc/kernels/registration.h"
+#include "cc/lists/element_shape.h"
+#include "cc/lists/list_read.h"
+#include "tensorflow/core/platform/mem.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::OpKernelConstruction;
+using tensorflow::OpKernelContext;
+using tensorflow::PartialTensorShape;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+// Makes output `output` a tensor of `shape` of the pieces that find(&pieces) finds.
+template <typename Find>
+absl::Status OutputPieces(OpKernelContext* ctx, int output, const TensorShape& shape, Find find) {
+  Tensor* out;
+  TF_RETURN_IF_ERROR(ctx->allocate_output(output, shape, &out));
+  if (out->NumElements() == 0) return absl::OkStatus();
+  std::vector<Piece> pieces;
+  TF_RETURN_IF_ERROR(find(&pieces));
+  return DeviceElementOps(ctx).Pack(pieces, out);
+}
+
+// The ZerosLike of a kernel.
+class ZerosLikeIn {
+ public:
+  explicit ZerosLikeIn(OpKernelContext* ctx) : ctx_(ctx) {}
+  absl::Status operator()(const Tensor& like, Tensor* zeros) const {
+    return ZerosLikeTensor(ctx_, like, zeros);
+  }
+
+ private:
+  OpKernelContext* const ctx_;
+};
+
+class StackOp : public ListKernel {
+ public:
+  explicit StackOp(OpKernelConstruction* ctx) : ListKernel(ctx) {
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("num_elements", &num_elements_));
+  }
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+    TF_RETURN_IF_ERROR(CheckDtype(*list));
+    TensorShape element, shape;
+    TF_RETURN_IF_ERROR(ShapeToStack(*list, ctx->input(kElementShape), num_elements_, &element));
+    TF_RETURN_IF_ERROR(StackedShape(element, list->size(), &shape));
+    return OutputPieces(ctx, 0, shape, [&](std::vector<Piece>* pieces) {
+      return PiecesToStack(*list, element, ZerosLikeIn(ctx), pieces);
+    });
+  }
+
+ private:
+  enum Inputs { kList, kElementShape };
+
+  int32_t num_elements_ = -1;
+};
+
+class GatherOp : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+    TF_RETURN_IF_ERROR(CheckDtype(*list));
+    const auto flat = ctx->input(kIndices).flat<int32_t>();
+    const absl::Span<const int32_t> indices(flat.data(), flat.size());
+    TensorShape element, shape;
+    TF_RETURN_IF_ERROR(ShapeToGather(*list, ctx->input(kElementShape), indices, &element));
+    TF_RETURN_IF_ERROR(StackedShape(element, flat.size(), &shape));
+    return OutputPieces(ctx, 0, shape, [&](std::vector<Piece>* pieces) {
+      return PiecesToGather(*list, element, indices, ZerosLikeIn(ctx), pieces);
+    });
+  }
+
+ private:
+  enum Inputs { kList, kIndices, kElementShape };
+};
+
+// TensorListConcat, which has an attribute for the shape, and TensorListConcatV2, which has inputs
+// for it and for the lengths of unset elements.
+class ConcatOp : public ListKernel {
+ public:
+  explicit ConcatOp(OpKernelConstruction* ctx) : ListKernel(ctx) {
+    if (ctx->HasAttr("element_shape")) {
+      OP_REQUIRES_OK(ctx, ctx->GetAttr("element_shape", &element_shape_));
+    }
+  }
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    PartialTensorShape wanted = element_shape_;
+    if (!wanted.unknown_rank() && wanted.dims() == 0) {
+      return InvalidList("element_shape must not be empty");
+    }
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+    TF_RETURN_IF_ERROR(CheckDtype(*list));
+    const bool is_v2 = ctx->num_inputs() > kElementShape;
+    if (is_v2) TF_RETURN_IF_ERROR(MergedElementShape(*list, ctx->input(kElementShape), &wanted));
+    ConcatRows rows;
+    TF_RETURN_IF_ERROR(ShapeToConcat(*list, wanted, is_v2, &rows));
+    Tensor* lengths;
+    TF_RETURN_IF_ERROR(AllocateLengths(ctx, list->size(), &lengths));
+    std::optional<absl::Span<const int64_t>> leading_dims;
+    if (is_v2) {
+      const auto flat = ctx->input(kLeadingDims).flat<int64_t>();
+      leading_dims.emplace(flat.data(), flat.size());
+    }
+    std::vector<Piece> pieces;
+    TensorShape shape;
+    TF_RETURN_IF_ERROR(PiecesToConcat(
+        *list, rows, leading_dims, ZerosLikeIn(ctx),
+        {lengths->vec<int64_t>().data(), static_cast<size_t>(list->size())}, &shape, &pieces));
+    return OutputPieces(ctx, kTensor, shape, [&](std::vector<Piece>* all) {
+      *all = std::move(pieces);
+      return absl::OkStatus();
+    });
+  }
+
+ private:
+  enum Inputs { kList, kElementShape, kLeadingDims };
+  enum Outputs { kTensor, kLengths };
+
+  // A list takes memory only for set elements, but this op outputs a length for every element.
+  static absl::Status AllocateLengths(OpKernelContext* ctx, int64_t count, Tensor** lengths) {
+    const int64_t bytes = count * static_cast<int64_t>(sizeof(int64_t));
+    if (bytes > tensorflow::port::AvailableRam()) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "Concat of a list with ", count, " elements needs ", bytes, " bytes for their lengths."));
+    }
+    return ctx->allocate_output(kLengths, TensorShape({count}), lengths);
+  }
+
+  PartialTensorShape element_shape_;
+};
+
+}  // namespace
+
+KernelTable ListReadKernels() {
+  return {
+      {"TensorListStack", MakeKernel<StackOp>, {"element_shape"}, GpuElements()},
+      {"TensorListGather", MakeKernel<GatherOp>, {"indices", "element_shape"}, GpuElements()},
+      {"TensorListConcat", MakeKernel<ConcatOp>, {"lengths"}, GpuElements()},
+      {"TensorListConcatV2",
+       MakeKernel<ConcatOp>,
+       {"element_shape", "leading_dims", "lengths"},
+       GpuElements()},
+  };
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,106 @@
+// The TensorList ops that cut a tensor into the elements of a list.
+
+#include "cc/device/device_element_ops.h"
+#include "cc/kernels/list_kernel_util.h"
+#include "cc/kernels/registration.h"
+#include "cc/lists/list_write.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::OpKernelContext;
+
+class FromTensorOp : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    DeviceElementOps ops(ctx);
+    ListVariant list;
+    TF_RETURN_IF_ERROR(FromTensor(ctx->input(kTensor), ctx->input(kElementShape), ops, &list));
+    return OutputVariant(ctx, 0, std::move(list));
+  }
+
+ private:
+  enum Inputs { kTensor, kElementShape };
+};
+
+class SplitOp : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    DeviceElementOps ops(ctx);
+    ListVariant list;
+    TF_RETURN_IF_ERROR(
+        Split(ctx->input(kTensor), ctx->input(kElementShape), ctx->input(kLengths), ops, &list));
+    return OutputVariant(ctx, 0, std::move(list));
+  }
+
+ private:
+  enum Inputs { kTensor, kElementShape, kLengths };
+};
+
+// TensorListScatter and TensorListScatterV2, which has num_elements.
+class ScatterOp : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    int64_t size = -1;
+    if (ctx->num_inputs() > kNumElements) {
+      if (ctx->input(kNumElements).dims() != 0) {
+        return InvalidList("num_elements must be a scalar");
+      }
+      TF_RETURN_IF_ERROR(GetInt(ctx, kNumElements, "num_elements", &size));
+    }
+    DeviceElementOps ops(ctx);
+    ListVariant list;
+    TF_RETURN_IF_ERROR(Scatter(ctx->input(kTensor), ctx->input(kIndices), ctx->input(kElementShape),
+                               size, ops, &list));
+    return OutputVariant(ctx, 0, std::move(list));
+  }
+
+ private:
+  enum Inputs { kTensor, kIndices, kElementShape, kNumElements };
+};
+
+class ScatterIntoExistingListOp : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+    DeviceElementOps ops(ctx);
+    return ScatterInto(*list, ctx->input(kTensor), ctx->input(kIndices), ops,
+                       [&](ListVariant** out) { return ForwardList(ctx, kList, list, 0, out); });
+  }
+
+ private:
+  enum Inputs { kList, kTensor, kIndices };
+};
+
+}  // namespace
+
+KernelTable ListWriteKernels() {
+  return {
+      {"TensorListFromTensor", MakeKernel<FromTensorOp>, {"element_shape"}, GpuElements()},
+      {"TensorListScatter", MakeKernel<ScatterOp>, {"indices", "element_shape"}, GpuElements()},
+      {"TensorListScatterV2",
+       MakeKernel<ScatterOp>,
+       {"indices", "element_shape", "num_elements"},
+       GpuElements()},
+      {"TensorListScatterIntoExistingList",
+       MakeKernel<ScatterIntoExistingListOp>,
+       {"indices"},
+       GpuElements()},
+      {"TensorListSplit", MakeKernel<SplitOp>, {"element_shape", "lengths"}, GpuElements()},
+  };
+}
+
+}  // namespace tensor_array_grad

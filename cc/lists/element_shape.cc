@@ -1,0 +1,73 @@
+#include "cc/lists/element_shape.h"
+
+#include "cc/lists/list_checks.h"
+
+namespace tensor_array_grad {
+
+using tensorflow::PartialTensorShape;
+using tensorflow::Tensor;
+using tensorflow::TensorShape;
+
+absl::Status ShapeFromTensor(const Tensor& tensor, PartialTensorShape* shape) {
+  const bool narrow = tensor.dtype() == tensorflow::DT_INT32;
+  if (!narrow && tensor.dtype() != tensorflow::DT_INT64) {
+    return InvalidList("Expected an int32 or int64 shape tensor; found ",
+                       DataTypeString(tensor.dtype()));
+  }
+  if (tensor.dims() == 0) {
+    const int64_t rank = narrow ? tensor.scalar<int32_t>()() : tensor.scalar<int64_t>()();
+    if (rank != -1) {
+      return InvalidList(
+          "The only valid scalar shape tensor is the fully unknown shape specified as -1.");
+    }
+    *shape = PartialTensorShape();
+    return absl::OkStatus();
+  }
+  if (tensor.dims() != 1) {
+    return InvalidList("Shape must be at most rank 1 but is rank ", tensor.dims());
+  }
+  const auto make = [&](const auto* sizes) {
+    return PartialTensorShape::MakePartialShape(sizes, static_cast<int>(tensor.NumElements()),
+                                                shape);
+  };
+  return narrow ? make(static_cast<const int32_t*>(tensor.data()))
+                : make(static_cast<const int64_t*>(tensor.data()));
+}
+
+absl::Status MergedElementShape(const ListVariant& list, const Tensor& element_shape,
+                                PartialTensorShape* shape) {
+  PartialTensorShape wanted;
+  TF_RETURN_IF_ERROR(ShapeFromTensor(element_shape, &wanted));
+  return wanted.MergeWith(list.shape(), shape);
+}
+
+absl::Status RowShape(const Tensor& tensor, TensorShape* row) {
+  if (tensor.dims() == 0) {
+    return InvalidList("Tensor must be at least a vector, but saw shape: ",
+                       tensor.shape().DebugString());
+  }
+  *row = tensor.shape();
+  return row->RemoveDimWithStatus(0);
+}
+
+absl::Status StackedShape(const TensorShape& element, int64_t count, TensorShape* out) {
+  *out = element;
+  if (out->InsertDimWithStatus(0, count).ok()) return absl::OkStatus();
+  return InvalidList("The result would have too many dimensions, or more than 2**63 - 1 values: ",
+                     count, " elements of shape ", element.DebugString());
+}
+
+absl::Status ShapeMerger::Add(const TensorShape& element) {
+  if (any_ && element == last_) return absl::OkStatus();
+  const PartialTensorShape before = shape_;
+  TF_RETURN_IF_ERROR(before.MergeWith(PartialTensorShape(element.dim_sizes()), &shape_));
+  last_ = element;
+  any_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status ShapeMerger::AddAll(const ListVariant& list) {
+  return list.ForEach([&](int64_t, const Tensor& value) { return Add(value.shape()); });
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,49 @@
+#include "cc/lists/list_checks.h"
+
+namespace tensor_array_grad {
+
+using tensorflow::DataTypeString;
+using tensorflow::PartialTensorShape;
+using tensorflow::Tensor;
+
+absl::Status CheckSize(int64_t size) {
+  if (size <= kMaxListSize) return absl::OkStatus();
+  return InvalidList("A TensorList cannot have ", size, " elements: the most is ", kMaxListSize);
+}
+
+absl::Status CheckDtypes(tensorflow::DataType dtype, tensorflow::DataType list_dtype) {
+  if (list_dtype == dtype) return absl::OkStatus();
+  return InvalidList("Invalid data types; op elements ", DataTypeString(dtype),
+                     " but list elements ", DataTypeString(list_dtype));
+}
+
+absl::Status CheckPush(const ListSpec& spec, int64_t size, tensorflow::DataType dtype,
+                       const Tensor& item) {
+  if (dtype == item.dtype() && spec.Takes(item, size)) return absl::OkStatus();
+  if (!spec.shape.IsCompatibleWith(item.shape())) {
+    return InvalidList(
+        "Tried to append a tensor with incompatible shape to a list. Op element shape: ",
+        item.shape().DebugString(), " list shape: ", spec.shape.DebugString());
+  }
+  TF_RETURN_IF_ERROR(CheckDtypes(dtype, spec.dtype));
+  if (spec.max_num_elements != -1 && size >= spec.max_num_elements) {
+    return InvalidList("Tried to push item into a full list list size: ", size,
+                       " max_num_elements: ", spec.max_num_elements);
+  }
+  return CheckSize(size + 1);
+}
+
+absl::Status CheckSet(const PartialTensorShape& shape, int64_t size, int64_t index,
+                      const Tensor& item, bool grows) {
+  if (!shape.IsCompatibleWith(item.shape())) {
+    return InvalidList(
+        "Tried to set a tensor with incompatible shape at a list index. Item element shape: ",
+        item.shape().DebugString(), " list shape: ", shape.DebugString());
+  }
+  if (index < 0 || (!grows && index >= size)) {
+    return InvalidList("Trying to modify element ", index, " in a list with ", size, " elements.");
+  }
+  return CheckSize(index + 1);
+}
+
+}  // namespace tensor_array_grad

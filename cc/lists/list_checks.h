@@ -1,0 +1,44 @@
+#ifndef CC_LISTS_LIST_CHECKS_H_
+#define CC_LISTS_LIST_CHECKS_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "cc/lists/list_variant.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace tensor_array_grad {
+
+// The checks that several list ops share. Each returns InvalidArgument with the message of stock's
+// kernel, where stock has the check.
+
+// The largest length of a list: every op that outputs a length does so as an int32.
+inline constexpr int64_t kMaxListSize = std::numeric_limits<int32_t>::max();
+
+template <typename... Args>
+absl::Status InvalidList(const Args&... args) {
+  return absl::InvalidArgumentError(absl::StrCat(args...));
+}
+
+// A list can have `size` elements.
+absl::Status CheckSize(int64_t size);
+
+// An op for elements of `dtype` may use a list of `list_dtype`.
+absl::Status CheckDtypes(tensorflow::DataType dtype, tensorflow::DataType list_dtype);
+
+// `item` can become element `size` of a list of `spec`, pushed by an op for elements of `dtype`.
+absl::Status CheckPush(const ListSpec& spec, int64_t size, tensorflow::DataType dtype,
+                       const tensorflow::Tensor& item);
+
+// `item` can be set at `index` of a list of `size` elements of `shape`. If the list `grows`, the
+// index may be past its end.
+absl::Status CheckSet(const tensorflow::PartialTensorShape& shape, int64_t size, int64_t index,
+                      const tensorflow::Tensor& item, bool grows = false);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_LISTS_LIST_CHECKS_H_
