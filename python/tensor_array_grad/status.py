@@ -17,38 +17,75 @@ _LISTED = 10  # number of arrays that are printed by name; the total is printed 
 
 @dataclasses.dataclass(frozen=True)
 class Kernel:
-    """A registered kernel of an op of this library; stock's have priority 0, this library's 1."""
+    """A registered kernel of an op that this library replaces.
+
+    Attributes:
+      op: The name of the op.
+      device: The type of the device, such as `CPU`.
+      dtypes: The dtypes that the kernel serves; empty for a kernel of every dtype.
+      priority: 0 for stock's kernels, 1 for this library's.
+    """
 
     op: str
     device: str
-    dtypes: tuple[str, ...]  # empty: every dtype
+    dtypes: tuple[str, ...]
     priority: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Array:
-    """A live array."""
+    """A V3 array that exists now.
+
+    Attributes:
+      name: The name of the array in the resource manager.
+      dtype: The dtype of the elements.
+      size: The number of elements.
+      bytes: The memory that the elements hold now.
+      is_gradient: Whether it is a gradient array.
+      gradients: The names of its gradient arrays, by source.
+    """
 
     name: str
     dtype: str
-    size: int  # elements
-    bytes: int  # that its elements hold now
+    size: int
+    bytes: int
     is_gradient: bool
-    gradients: dict[str, str]  # source -> name of the gradient array
+    gradients: dict[str, str]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Status:
-    """The state of the library in this process. `str()` and `repr()` format it as readable text."""
+    """The state of the library in this process. `str()` and `repr()` format it as readable text.
+
+    Attributes:
+      version: The version of this package.
+      library_path: The path of the op library.
+      loaded: Whether the op library is loaded.
+      active: Whether stock's kernels are replaced.
+      reason: Why they are replaced, or are not.
+      built_for: The version of TensorFlow that the op library was built for.
+      built_from: The name of the distribution of that TensorFlow.
+      running: The version of TensorFlow in this process.
+      cxx11_abi: The C++11 ABI of the op library, 0 or 1.
+      devices: The names of TensorFlow's physical devices.
+      kernels: All kernels of the ops that the library replaces, stock's included.
+      missing_kernels: Stock kernels for which this library has none of its own.
+      counters: Events since the library was loaded, by name.
+      graph_pass: Whether the graph pass is switched on.
+      loops_in_one_kernel: Whether loops in one kernel are switched on.
+      arrays: The V3 arrays that exist now.
+      gradient_functions: Whether the gradient functions of this package are registered.
+      problems: Sentences for the user; empty if all is well.
+    """
 
     version: str
     library_path: str
     loaded: bool
     active: bool
     reason: str
-    built_for: str  # version of TensorFlow
-    built_from: str  # name of its distribution
-    running: str  # version of TensorFlow
+    built_for: str
+    built_from: str
+    running: str
     cxx11_abi: int
     devices: tuple[str, ...]
     kernels: tuple[Kernel, ...]
@@ -57,12 +94,12 @@ class Status:
     graph_pass: bool
     loops_in_one_kernel: bool
     arrays: tuple[Array, ...]
-    gradient_functions: bool  # whether those of this package are registered
+    gradient_functions: bool
     problems: tuple[str, ...]
 
     @property
     def bytes_alive(self) -> int:
-        """Bytes held by the elements of all live arrays."""
+        """The memory that the elements of all arrays hold, in bytes."""
         return sum(array.bytes for array in self.arrays)
 
     @property
