@@ -16,6 +16,8 @@ import matplotlib.pyplot as plt
 
 from benchmarks.harness import Row
 
+plt.rcParams.update({"font.size": 8, "axes.titlesize": 8})
+
 _NOISE = 0.05  # relative error of a ratio, from timer and scheduler, with the given rounds
 _HEADING = "## Last results\n"
 _PAGE = 1 << 20  # bytes; peaks that differ by less than this, or a twentieth, count as equal
@@ -30,6 +32,8 @@ _JIT_COLUMNS = (
 )
 # The files of results that are shown as tables in README.md.
 _TABLES = ("lists", "loops", "indexing", "v3")
+# A picture is as wide as the screen of a phone, in inches, so that its text can be read there.
+_WIDTH, _COLUMNS_OF_PANELS = 5.0, 3
 
 
 def _header(columns: str) -> str:
@@ -164,37 +168,54 @@ def keep(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> list
 
 
 def write(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> None:
-    """Writes `rows` by `keep`, and draws all rows of the file as `stem`.png.
-
-    Cases with more than two sizes are also drawn over their size, as `stem`_growth.png.
+    """Writes `rows` by `keep`, and draws all rows of the file.
 
     Args:
       rows: The new rows.
       facts: The machine.
       stem: Path without its suffix.
     """
-    kept = keep(rows, facts, stem)
-    _draw_ratios(kept, stem.with_suffix(".png"))
-    growing = [name for name, sizes in _by_case(kept).items() if len(sizes) > 2]
+    pictures = draw(keep(rows, facts, stem), stem)
+    print("Written:", stem.with_suffix(".jsonl"), *pictures.values())
+
+
+def draw(rows: Sequence[Row], stem: pathlib.Path) -> dict[str, pathlib.Path]:
+    """Draws the ratios as `stem`.png, and cases of more than two sizes as `stem`_growth.png.
+
+    Args:
+      rows: The rows of results.
+      stem: Path without its suffix.
+
+    Returns:
+      The paths of the pictures, by what they show.
+    """
+    pictures = {"Stock's time divided by ours.": stem.with_suffix(".png")}
+    _draw_ratios(rows, *pictures.values())
+    growing = {name: sizes for name, sizes in _by_case(rows).items() if len(sizes) > 2}
     if growing:
-        _draw_growth(kept, growing, stem.with_name(stem.name + "_growth.png"))
-    print("Written:", stem.with_suffix(".jsonl"), stem.with_suffix(".png"))
+        growth = stem.with_name(f"{stem.name}_growth.png")
+        pictures["Seconds for a call with its gradient, by the number of steps."] = growth
+        _draw_growth(growing, growth)
+    return pictures
 
 
 def rewrite_readme(readme: pathlib.Path, results: Sequence[pathlib.Path]) -> None:
-    """Replaces the tables at the end of the page by those of `results`.
+    """Replaces the tables and pictures at the end of the page by those of `results`.
 
     Args:
       readme: The page. Everything after its heading of results is replaced.
-      results: `.jsonl` files.
+      results: `.jsonl` files, beside which the pictures are drawn.
     """
     page = readme.read_text().split(_HEADING)[0] + _HEADING
     for path in results:
         records = _read(path)
         machines = dict.fromkeys(json.dumps(record["machine"]) for record in records)
-        page += f"\n### {path.stem}\n\n{HEADER}\n"
-        page += "".join(f"{line(_row(record))}\n" for record in records)
-        page += jit_table([_row(record) for record in records])
+        rows = [_row(record) for record in records]
+        page += f"\n### {path.stem}\n\n"
+        for what, picture in draw(rows, path.with_suffix("")).items():
+            page += f"![{what}]({picture.relative_to(readme.parent).as_posix()})\n\n"
+        page += f"{HEADER}\n" + "".join(f"{line(row)}\n" for row in rows)
+        page += jit_table(rows)
         page += "\nMachine, with its load when each part was measured:\n\n"
         page += "".join(f"    {machine}\n" for machine in machines)
     readme.write_text(page)
@@ -219,42 +240,53 @@ def _by_case(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _draw_ratios(rows: Sequence[Row], path: pathlib.Path) -> None:
-    """Draws one bar per row, the ratio, with a mark at the target."""
-    shown = [row for row in rows if row.ratio is not None and row.target]
-    figure, axes = plt.subplots(figsize=(9, 1 + 0.3 * len(shown)), layout="constrained")
+    """Draws one bar per case, the ratio at its largest size, with a mark at the target."""
+    judged = [row for row in rows if row.ratio is not None and row.target]
+    shown = list({row.case: row for row in sorted(judged, key=lambda row: row.n)}.values())
+    height = 0.8 + 0.2 * len(shown)
+    figure, axes = plt.subplots(figsize=(_WIDTH, height), layout="constrained")
     axes.barh(range(len(shown)), [row.ratio or 0.0 for row in shown], color="tab:blue")
-    targets = [row.target for row in shown]
-    axes.plot(targets, range(len(shown)), "k|", ms=12, label="asked for")
+    axes.plot([row.target for row in shown], range(len(shown)), "k|", ms=8, label="asked for")
     axes.axvline(1.0, color="tab:red", lw=1, label="stock")
-    axes.set_yticks(range(len(shown)), [f"{row.case} {row.n:,}" for row in shown], fontsize=8)
+    axes.set_yticks(range(len(shown)), [f"{row.case}, {row.n:,}" for row in shown])
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.set_xlabel("stock's time / ours")
-    axes.legend(loc="upper right")
-    figure.savefig(path, dpi=100)
-    plt.close(figure)
+    axes.legend(loc="best")
+    _save(figure, path)
 
 
-def _draw_growth(rows: Sequence[Row], names: Sequence[str], path: pathlib.Path) -> None:
+def _draw_growth(cases: dict[str, list[Row]], path: pathlib.Path) -> None:
     """Draws one panel per case: time over n on logarithmic axes, where a slope is a power of n."""
-    columns = 4
-    height = -(-len(names) // columns)
+    height = -(-len(cases) // _COLUMNS_OF_PANELS)
+    sizes = sorted({row.n for rows in cases.values() for row in rows})[::2]
     figure, panels = plt.subplots(
-        height, columns, figsize=(14, 3 * height), layout="constrained", squeeze=False
+        height,
+        _COLUMNS_OF_PANELS,
+        figsize=(_WIDTH, 0.7 + 1.2 * height),
+        layout="constrained",
+        sharex=True,
+        sharey=True,
+        squeeze=False,
     )
-    for axes in panels.flat[len(names) :]:
+    for axes in panels.flat[len(cases) :]:
         axes.set_axis_off()
-    for axes, name in zip(panels.flat, names, strict=False):
-        of_case = _by_case(rows)[name]
+    for axes, (name, rows) in zip(panels.flat, cases.items(), strict=False):
         for field, label, colour in (("stock_s", "stock", "red"), ("ours_s", "ours", "blue")):
-            points = [(row.n, getattr(row, field)) for row in of_case if getattr(row, field)]
-            if points:
-                axes.loglog(*zip(*points, strict=True), "o-", color=f"tab:{colour}", label=label)
-        axes.set_title(name, fontsize=9)
-        axes.legend(fontsize=7)
+            points = sorted((row.n, getattr(row, field)) for row in rows if getattr(row, field))
+            axes.loglog(*zip(*points, strict=True), "o-", ms=3, color=f"tab:{colour}", label=label)
+        axes.set_title(name)
+        axes.grid(alpha=0.3)
+        axes.minorticks_off()
+        axes.set_xticks(sizes, [f"{n:,}" for n in sizes])
+    figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     figure.supxlabel("steps")
     figure.supylabel("seconds, forward and back")
-    figure.savefig(path, dpi=80)
+    _save(figure, path)
+
+
+def _save(figure: Any, path: pathlib.Path) -> None:
+    figure.savefig(path, dpi=180)
     plt.close(figure)
 
 

@@ -364,6 +364,21 @@ def test_the_tables_of_the_page_are_replaced_and_the_rest_is_kept(tmp_path):
     assert '{"cores": 2}' in text
 
 
+def test_a_case_of_three_sizes_is_drawn_over_its_size_on_the_page(tmp_path):
+    row, _ = _compare()
+    rows = [dataclasses.replace(row, n=n) for n in (1, 7, 3)]
+    page = tmp_path / "README.md"
+    page.write_text("## Last results\n")
+    report.write(rows[:2], {}, tmp_path / "fake")
+    report.rewrite_readme(page, [tmp_path / "fake.jsonl"])
+    assert "(fake.png)" in page.read_text()
+    assert "growth" not in page.read_text()
+    report.write(rows[2:], {}, tmp_path / "fake")
+    report.rewrite_readme(page, [tmp_path / "fake.jsonl"])
+    assert "(fake_growth.png)" in page.read_text()
+    assert (tmp_path / "fake_growth.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_servers_measure_stock_and_ours_each_with_its_own_kernels():
     (case,) = (case for case in v3.CASES if case.name == "find")
     with harness.servers_for("benchmarks.v3") as servers:
