@@ -29,7 +29,7 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 # file has their name.
 _LINK = re.compile(r"\]\(([^)#\s]+)")
 _LANGUAGES = {".h": "cpp", ".cc": "cpp", ".py": "python", ".txt": "cmake"}
-_PICTURES = (".png", ".svg")
+_COPIED = (".css", ".md", ".png", ".svg")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -37,7 +37,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for file in list(files):
         if file.src_dir == config.docs_dir:
             files.remove(file)
-    pending = [*_ROOT.glob("*.md"), *pathlib.Path(config.docs_dir).glob("*.md")]
+    docs = pathlib.Path(config.docs_dir)
+    pending = [*_ROOT.glob("*.md"), *docs.glob("*.md"), *docs.glob("*.css")]
     seen: set[pathlib.Path] = set()
     while pending:
         path = pending.pop()
@@ -88,7 +89,7 @@ def _entries(folder: pathlib.Path) -> list[pathlib.Path]:
 def _file(path: pathlib.Path, config: MkDocsConfig) -> File:
     """The file of the site for `path`: itself, or a page that shows it."""
     uri = path.relative_to(_ROOT).as_posix()
-    if path.suffix == ".md" or path.suffix in _PICTURES:
+    if path.suffix in _COPIED:
         return File(uri, str(_ROOT), config.site_dir, config.use_directory_urls)
     if path.is_dir():
         body = "".join(f"- [{entry.name}]({entry.name})\n" for entry in _entries(path))

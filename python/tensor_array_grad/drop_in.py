@@ -31,7 +31,7 @@ def enable() -> None:
     Raises:
       LoadError: The op library does not fit this TensorFlow, or a second copy of it is loaded.
 
-    Example:
+    Examples:
       >>> import tensor_array_grad
       >>> tensor_array_grad.enable()
       >>> tensor_array_grad.is_enabled()
@@ -143,7 +143,7 @@ class graph_pass(_Switch):
     Args:
       enabled: Whether graphs built from now on are rewritten.
 
-    Example:
+    Examples:
       >>> import tensor_array_grad
       >>> with tensor_array_grad.graph_pass(False):
       ...     pass  # functions traced and first run here are left as they are
@@ -165,7 +165,7 @@ class loops_in_one_kernel(_Switch):
     Args:
       enabled: Whether loops of graphs built from now on run in one kernel.
 
-    Example:
+    Examples:
       >>> import tensor_array_grad
       >>> with tensor_array_grad.loops_in_one_kernel(False):
       ...     pass  # loops of functions traced and first run here run in the executor
