@@ -1,7 +1,8 @@
 """Builds the wheel: CMake makes the op library and the bindings, setuptools packs them.
 
 The TensorFlow found in the target environment is the one built against and the one that the wheel
-then requires; all other metadata is in pyproject.toml.
+then requires; all other metadata is in pyproject.toml. For a wheel that serves several TensorFlows,
+tools/build_wheel.sh names a folder of libraries that it has built in TAG_PREBUILT.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent
 VERSIONS = runpy.run_path(str(ROOT / "python" / "tensor_array_grad" / "_version.py"))
 PTH = "tensor_array_grad.pth"
 BYTES_PER_JOB = 1.5e9  # what one compiler needs for TensorFlow's headers
+PREBUILT = os.environ.get("TAG_PREBUILT")
 
 
 def requirement() -> str:
@@ -72,6 +74,9 @@ class BuildWithCMake(build_ext):
     def build_extension(self, ext: Extension) -> None:
         """Configures, builds and installs; `ext` is the only one."""
         package = pathlib.Path(self.get_ext_fullpath(ext.name)).resolve().parent
+        if PREBUILT:
+            shutil.copytree(PREBUILT, package, dirs_exist_ok=True)
+            return
         build = pathlib.Path(self.build_temp).resolve() / "cmake"
         shutil.rmtree(build, ignore_errors=True)
         env = dict(os.environ, CMAKE_BUILD_PARALLEL_LEVEL=str(jobs())) | dict(os.environ)
@@ -104,7 +109,8 @@ scratch = tempfile.mkdtemp(prefix="tensor_array_grad-build-")
 atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 setup(
     version=VERSIONS["__version__"],
-    install_requires=[requirement()],
+    # No TensorFlow if several fit: pip would install `tensorflow` beside `tensorflow-cpu`.
+    install_requires=[] if PREBUILT else [requirement()],
     ext_modules=[CMakeExtension("tensor_array_grad._bind")],
     cmdclass={"build_ext": BuildWithCMake, "build_py": BuildWithPth},
     # Not the checkout's build/: what an earlier build left there would enter the wheel.

@@ -5,10 +5,7 @@
 configure_file(${CMAKE_CURRENT_LIST_DIR}/build_info.json.in
                ${PROJECT_BINARY_DIR}/build_info.json @ONLY)
 
-set(_package_targets tensor_array_grad)
-if(TARGET tag_bind)
-  list(APPEND _package_targets tag_bind)
-endif()
+set(_package_targets tensor_array_grad ${TAG_BINDING_TARGETS})
 install(TARGETS ${_package_targets} LIBRARY DESTINATION tensor_array_grad COMPONENT python)
 install(FILES ${PROJECT_BINARY_DIR}/build_info.json
         DESTINATION tensor_array_grad COMPONENT python)

@@ -7,7 +7,7 @@ namespace py = pybind11;
 namespace tag = tensor_array_grad::introspection;
 
 PYBIND11_MODULE(_bind, m) {
-  m.doc() = "counters, switches and existing arrays of the loaded op library; never tensors.";
+  m.doc() = "Counters, switches and existing arrays of the loaded op library; never tensors.";
 
   py::class_<tag::Decision>(m, "Decision")
       .def_readonly("active", &tag::Decision::active)

@@ -7,7 +7,7 @@
 
 namespace tensor_array_grad {
 
-// Packs the lists that a loop fills, mostly for its backward loop, into one stack of values.
+// Packs the lists that a loop fills, mostly for its backward loop, into one loop stack.
 //
 // while_v2 keeps each intermediate that a gradient needs in a list of its own: a variable of the
 // forward loop, to which every iteration pushes, and a variable of the backward loop, from which

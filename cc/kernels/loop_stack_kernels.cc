@@ -1,6 +1,6 @@
 // The kernels of the ops with which LoopStackRule replaces TensorListPushBack and
 // TensorListPopBack. They pack the lists that a forward loop fills for its backward loop into one
-// stack of values.
+// loop stack.
 
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"

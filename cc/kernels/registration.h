@@ -80,7 +80,7 @@ KernelTable AccessKernels();         // Write, Read
 KernelTable GatherScatterKernels();  // Gather, Scatter
 KernelTable ConcatSplitKernels();    // Concat, Split
 KernelTable ListAccessKernels();     // TensorList ops that touch one element, ListAccumulate
-KernelTable LoopStackKernels();      // stacks of values: pack, push and pop
+KernelTable LoopStackKernels();      // loop stacks: pack, push and pop
 KernelTable ListBulkKernels();       // TensorList ops that read many elements or change many lists
 KernelTable ListWriteKernels();      // TensorList ops that cut a tensor into elements
 KernelTable ListReadKernels();       // TensorListConcat, ConcatV2, Split

@@ -20,7 +20,7 @@
 
 namespace tensor_array_grad {
 
-// One row of a stack of values: a tensor for each of several lists, and a reference to the row
+// One row of a loop stack: a tensor for each of several lists, and a reference to the row
 // below. Never changes while it has more than one reference.
 class LoopStackRow final : public Shareable {
  public:
@@ -60,7 +60,7 @@ class LoopStackRow final : public Shareable {
 static_assert(sizeof(LoopStackRow) % alignof(tensorflow::Tensor) == 0,
               "the values are stored right behind the row");
 
-// A stack of values: several lists that grow and shrink together, by one element each. A forward
+// A loop stack: several lists that grow and shrink together, by one element each. A forward
 // loop pushes the values of each iteration that its backward loop needs. A push makes one row for
 // all lists; there is no tree as in PersistentList.
 //

@@ -7,7 +7,7 @@
 namespace tensor_array_grad {
 
 // Returns the small op for PushLoopStack or PopLoopStack: a node that pushes a row of values
-// onto the stack of values that a forward loop keeps for its backward loop, or pops one
+// onto the loop stack that a forward loop keeps for its backward loop, or pops one
 // (lists/loop_stack.h). For any other node the result does not exist.
 //
 // The op only runs if no other tensor shares the stack, so that it can be changed in place.

@@ -48,7 +48,7 @@ absl::Status ListAccumulateShape(InferenceContext* c) {
 
 absl::Status ListAccumulateLikeShape(InferenceContext* c) { return AccumulatedListShape(c, -1); }
 
-// The ops on a stack of values. TensorFlow's shape inference cannot describe what a variant of
+// The ops on a loop stack. TensorFlow's shape inference cannot describe what a variant of
 // several lists holds, so only the scalars are inferred.
 
 absl::Status LoopStackShape(InferenceContext* c) {
@@ -158,7 +158,7 @@ REGISTER_OP("TensorArrayGrad>NewLoopStack")
     .Attr("kept: int >= 0")
     .SetShapeFn(LoopStackShape)
     .Doc(R"doc(
-Packs empty lists that will grow and shrink together into one stack of values.
+Packs empty lists that will grow and shrink together into one loop stack.
 
 lists: Empty TensorLists; each keeps its dtype, element shape and bound.
 loop_stack: The stack, which only PushLoopStack and PopLoopStack read.

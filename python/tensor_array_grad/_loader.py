@@ -25,6 +25,17 @@ _FOLDER = pathlib.Path(__file__).resolve().parent
 _lock = threading.Lock()
 
 
+def _folder() -> pathlib.Path:
+    """The folder of the op library for the TensorFlow of this process.
+
+    A wheel for several releases has a folder for each, such as `tf2.21`. A build for one release
+    has the library beside this file.
+    """
+    minor = ".".join(tf.__version__.split(".")[:2])
+    own = _FOLDER / f"tf{minor}"
+    return own if own.is_dir() else _FOLDER
+
+
 class LoadError(RuntimeError):
     """The op library cannot be used with the TensorFlow of this process."""
 
@@ -45,7 +56,7 @@ def library_path() -> str:
     Returns:
       An absolute path. The file exists if the package was installed completely.
     """
-    return str(_FOLDER / _LIBRARY)
+    return str(_folder() / _LIBRARY)
 
 
 def switched_off() -> bool:
@@ -53,22 +64,31 @@ def switched_off() -> bool:
     return os.environ.get("TENSOR_ARRAY_GRAD", "").lower() in ("off", "0", "false")
 
 
-def read_build_info(folder: pathlib.Path = _FOLDER) -> BuildInfo:
+def read_build_info(folder: pathlib.Path | None = None) -> BuildInfo:
     """Reads which versions the op library in `folder` was built for.
 
     Args:
-      folder: The folder of the library; tests pass another one than the package's own.
+      folder: The folder of the library; None for that of `library_path`.
 
     Returns:
       The record that the build wrote there.
 
     Raises:
-      LoadError: There is no such record, or it cannot be read.
+      LoadError: There is no such record, or it cannot be read; or the wheel has libraries for other
+        releases of TensorFlow only.
     """
+    folder = folder or _folder()
     record = folder / _RECORD
     try:
         return BuildInfo(**json.loads(record.read_text()))
     except (OSError, ValueError, TypeError) as error:
+        served = sorted(path.name.removeprefix("tf") for path in folder.glob("tf2.*"))
+        if served:
+            raise LoadError(
+                f"tensor_array_grad: this wheel serves TensorFlow {', '.join(served)} and cannot "
+                f"be loaded into TensorFlow {tf.__version__}. "
+                f"Run: pip install 'tensorflow=={served[-1]}.*'"
+            ) from None
         raise LoadError(
             f"tensor_array_grad: {record} does not say what {folder / _LIBRARY} was built for "
             f"(running TensorFlow {tf.__version__}). {_reinstall()}"

