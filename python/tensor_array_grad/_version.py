@@ -6,7 +6,7 @@ assignments only.
 
 __version__ = "0.1.0"
 
-# One source serves every release of this range; one wheel serves one minor version of it.
+# One source serves every release of this range; a build serves one minor version of it.
 TENSORFLOW_MIN = "2.16"
 TENSORFLOW_MAX = "2.21"
 
