@@ -7,7 +7,7 @@
 # tensor_array_grad::ops to those who link it. Both names are the same in the installed package.
 
 add_library(tag_api STATIC ${TAG_API_SOURCES})
-target_include_directories(tag_api PUBLIC ${PROJECT_SOURCE_DIR})
+target_include_directories(tag_api PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(tag_api PUBLIC TensorFlow::cc ${CMAKE_DL_LIBS})
 target_compile_definitions(tag_api INTERFACE
   TENSOR_ARRAY_GRAD_LIBRARY="$<TARGET_FILE:tensor_array_grad>")
@@ -17,14 +17,9 @@ add_library(tensor_array_grad::api ALIAS tag_api)
 # A program's libraries are initialised from its last to its first: TensorFlow, behind the op
 # library, has registered its devices and kernels when the op library looks at them.
 add_library(tag_ops INTERFACE)
-target_include_directories(tag_ops INTERFACE ${PROJECT_SOURCE_DIR})
+target_include_directories(tag_ops INTERFACE ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(tag_ops INTERFACE tensor_array_grad TensorFlow::cc)
 add_library(tensor_array_grad::ops ALIAS tag_ops)
-
-set(TAG_PUBLIC_HEADERS
-  cc/api/load.h
-  cc/api/tensor_array_grad.h
-  cc/bind/introspection.h)
 
 include(CMakePackageConfigHelpers)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/tensor_array_grad-config.cmake.in
@@ -39,16 +34,11 @@ set(_config
 
 install(TARGETS tag_api ARCHIVE DESTINATION tensor_array_grad COMPONENT python)
 install(FILES ${_config} DESTINATION tensor_array_grad/cmake COMPONENT python)
-foreach(_header ${TAG_PUBLIC_HEADERS})
-  cmake_path(GET _header PARENT_PATH _folder)
-  install(FILES ${_header} DESTINATION tensor_array_grad/include/${_folder} COMPONENT python)
-endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include DESTINATION tensor_array_grad COMPONENT python)
 
 if(TAG_INPLACE)
   set(_package ${PROJECT_SOURCE_DIR}/python/tensor_array_grad)
   set_target_properties(tag_api PROPERTIES ARCHIVE_OUTPUT_DIRECTORY ${_package})
   file(COPY ${_config} DESTINATION ${_package}/cmake)
-  foreach(_header ${TAG_PUBLIC_HEADERS})
-    configure_file(${_header} ${_package}/include/${_header} COPYONLY)
-  endforeach()
+  file(COPY ${PROJECT_SOURCE_DIR}/include DESTINATION ${_package})
 endif()

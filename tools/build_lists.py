@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 _OP_LIBRARY, _API = "libtensor_array_grad.so", "api"
 # A GPU runs this test, and Bazel builds no CUDA.
 _NOT_IN_BAZEL = {"cc/device/functors_gpu_test.cc"}
+PUBLIC = "include"  # the folder of the public headers, from which they are included
 _LEAST_SOURCES = 61  # if fewer are found, BUILD is not read correctly
 
 
@@ -78,6 +79,12 @@ class Bazel:
 def includes(path: pathlib.Path) -> list[str]:
     """All headers that a C++ file includes."""
     return re.findall(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', path.read_text(), re.MULTILINE)
+
+
+def own_includes(path: pathlib.Path) -> list[str]:
+    """The headers of this project that a C++ file includes, as paths from the root."""
+    public = [f"{PUBLIC}/{h}" for h in includes(path) if h.startswith("tensor_array_grad/")]
+    return [*(h for h in includes(path) if h.startswith("cc/")), *public]
 
 
 def _cmake(root: pathlib.Path) -> str:
@@ -151,7 +158,7 @@ def check_bazel_dependences(root: pathlib.Path) -> Iterator[str]:
             if not (root / file).exists():
                 yield f"BUILD: {name} has {file}, which does not exist"
                 continue
-            own = {header for header in includes(root / file) if header.startswith("cc/")}
+            own = set(own_includes(root / file))
             for header in sorted(own - available):
                 yield f"{file}: includes {header}, which is in no dependency of {name} in BUILD"
 

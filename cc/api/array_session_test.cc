@@ -10,10 +10,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "cc/api/load.h"
-#include "cc/api/tensor_array_grad.h"
 #include "cc/testing/graph_runner.h"
 #include "cc/testing/matchers.h"
+#include "tensor_array_grad/load.h"
+#include "tensor_array_grad/ops.h"
 #include "tensorflow/cc/ops/array_ops.h"
 #include "tensorflow/cc/ops/const_op.h"
 #include "tensorflow/cc/ops/data_flow_ops.h"

@@ -1,4 +1,4 @@
-#include "cc/api/load.h"
+#include "tensor_array_grad/load.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "cc/bind/introspection.h"
+#include "tensor_array_grad/introspection.h"
 
 // Functions for a C++ program that opens the op library with dlopen. They have C linkage, so that
 // dlsym finds them by plain names.

@@ -1,4 +1,4 @@
-#include "cc/bind/introspection.h"
+#include "tensor_array_grad/introspection.h"
 
 #include <dlfcn.h>
 

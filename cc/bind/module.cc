@@ -1,7 +1,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "cc/bind/introspection.h"
+#include "tensor_array_grad/introspection.h"
 
 namespace py = pybind11;
 namespace tag = tensor_array_grad::introspection;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "cc/api/load.h"
-#include "cc/api/tensor_array_grad.h"
+#include "tensor_array_grad/load.h"
+#include "tensor_array_grad/ops.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/cc/ops/data_flow_ops.h"
 #include "tensorflow/core/framework/tensor.h"

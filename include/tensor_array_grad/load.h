@@ -1,5 +1,5 @@
-#ifndef CC_API_LOAD_H_
-#define CC_API_LOAD_H_
+#ifndef TENSOR_ARRAY_GRAD_LOAD_H_
+#define TENSOR_ARRAY_GRAD_LOAD_H_
 
 #include <cstdint>
 #include <map>
@@ -40,4 +40,4 @@ std::map<std::string, int64_t> Counters();
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_API_LOAD_H_
+#endif  // TENSOR_ARRAY_GRAD_LOAD_H_

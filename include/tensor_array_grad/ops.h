@@ -1,5 +1,5 @@
-#ifndef CC_API_TENSOR_ARRAY_GRAD_H_
-#define CC_API_TENSOR_ARRAY_GRAD_H_
+#ifndef TENSOR_ARRAY_GRAD_OPS_H_
+#define TENSOR_ARRAY_GRAD_OPS_H_
 
 #include "absl/strings/string_view.h"
 #include "tensorflow/cc/framework/ops.h"
@@ -7,7 +7,7 @@
 
 // The C++ classes of the ops that find or create the gradient array of a TensorArray. They only
 // build graphs, with TensorFlow's own ops, so the graphs run with stock's kernels too. To use this
-// library's kernels, call Load() (cc/api/load.h) before the first session is made.
+// library's kernels, call Load() (tensor_array_grad/load.h) before the first session is made.
 //
 // As for every op class, `scope.status()` tells whether a constructor succeeded. After an error the
 // members are empty and no node of the op is left in `scope.graph()`. (A stock op class leaves a
@@ -65,4 +65,4 @@ class TensorArrayGradWithShape {
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_API_TENSOR_ARRAY_GRAD_H_
+#endif  // TENSOR_ARRAY_GRAD_OPS_H_

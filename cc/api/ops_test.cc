@@ -1,4 +1,4 @@
-#include "cc/api/tensor_array_grad.h"
+#include "tensor_array_grad/ops.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

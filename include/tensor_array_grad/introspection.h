@@ -1,5 +1,5 @@
-#ifndef CC_BIND_INTROSPECTION_H_
-#define CC_BIND_INTROSPECTION_H_
+#ifndef TENSOR_ARRAY_GRAD_INTROSPECTION_H_
+#define TENSOR_ARRAY_GRAD_INTROSPECTION_H_
 
 #include <cstdint>
 #include <map>
@@ -70,4 +70,4 @@ TAG_EXPORT void SetHandBackAfter(int64_t iterations);
 
 }  // namespace tensor_array_grad::introspection
 
-#endif  // CC_BIND_INTROSPECTION_H_
+#endif  // TENSOR_ARRAY_GRAD_INTROSPECTION_H_
