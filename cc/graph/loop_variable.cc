@@ -61,8 +61,8 @@ std::optional<Source> FromOutside(Source value) {
     return std::nullopt;
   }
   const auto variable = LoopVariableOf(switch_node);
-  if (!variable || (value.node != switch_node && value.node != variable->merge))
-    return std::nullopt;
+  if (!variable) return std::nullopt;
+  if (value.node != switch_node && value.node != variable->merge) return std::nullopt;
   Source update = variable->update();
   while (update.node->IsIdentity()) update = InputOf(*update.node, 0);
   if (!(update == Source{switch_node, 1})) return std::nullopt;

@@ -79,8 +79,8 @@ bool MatchPop(PushedList* found) {
   if (!variable || variable->enter != enter) return false;
   if (variable->exit != nullptr && IsRead({variable->exit, 0})) return false;
   Node* const pop = OnlyConsumer({variable->switch_node, 1}, &found->links);
-  if (!IsOf(pop, "TensorListPopBack") || !IsPassedOnUnread(*variable, pop, &found->links))
-    return false;
+  const bool is_pop = IsOf(pop, "TensorListPopBack");
+  if (!is_pop || !IsPassedOnUnread(*variable, pop, &found->links)) return false;
   found->popped = *variable;
   found->pop = pop;
   return SameElementType(*found->push, *pop) && OnSameDevice(*found->push, *pop) &&

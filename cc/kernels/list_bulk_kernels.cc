@@ -50,7 +50,8 @@ class PushBackBatchOp : public ListKernel {
     TF_RETURN_IF_ERROR(AllocateLists(ctx, handles.shape(), &out));
     DeviceElementOps ops(ctx);
     TF_RETURN_IF_ERROR(PushRows(tensor, ops, absl::MakeSpan(lists)));
-    for (size_t i = 0; i < lists.size(); ++i) out->vec<Variant>()(i) = std::move(lists[i]);
+    auto* to = out->vec<Variant>().data();
+    for (ListVariant& list : lists) *to++ = std::move(list);
     return absl::OkStatus();
   }
 

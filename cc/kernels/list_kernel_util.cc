@@ -13,9 +13,7 @@
 
 namespace tensor_array_grad {
 
-using tensorflow::DataTypeString;
 using tensorflow::OpKernelContext;
-using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using tensorflow::UnaryVariantOpRegistry;

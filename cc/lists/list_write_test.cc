@@ -15,7 +15,6 @@ namespace {
 using ::tensorflow::DT_FLOAT;
 using ::tensorflow::DT_INT32;
 using ::tensorflow::Tensor;
-using ::tensorflow::TensorShape;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 

@@ -39,8 +39,9 @@ absl::Status MakeKernel(const Node& node, OpKernelConstruction* ctx, NodeKernel*
         absl::StrCat("no kernel: ", node.name(), ": ", status.message()));
   }
   made->kernel.reset(kernel);
-  if (kernel->AsAsync() != nullptr && !EndsInline(node))
+  if (kernel->AsAsync() != nullptr && !EndsInline(node)) {
     return Rejected("asynchronous kernel", node);
+  }
   made->small = SmallOpFor(node, device->GetAllocator(tensorflow::AllocatorAttributes()));
   made->outputs_required = std::make_unique<bool[]>(std::max(1, node.num_outputs()));
   for (const Edge* edge : node.out_edges()) {
