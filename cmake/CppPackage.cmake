@@ -22,12 +22,10 @@ target_link_libraries(tag_ops INTERFACE tensor_array_grad TensorFlow::cc)
 add_library(tensor_array_grad::ops ALIAS tag_ops)
 
 include(CMakePackageConfigHelpers)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/tensor_array_grad-config.cmake.in
-               ${PROJECT_BINARY_DIR}/tensor_array_grad-config.cmake @ONLY)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tensor_array_grad-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 set(_config
-  ${PROJECT_BINARY_DIR}/tensor_array_grad-config.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/tensor_array_grad-config.cmake
   ${PROJECT_BINARY_DIR}/tensor_array_grad-config-version.cmake
   ${CMAKE_CURRENT_LIST_DIR}/TensorFlow.cmake
   ${CMAKE_CURRENT_LIST_DIR}/find_tensorflow.py)

@@ -42,10 +42,12 @@ for minor in $(seq "$(setting TENSORFLOW_MIN)" "$(setting TENSORFLOW_MAX)"); do
   cmake --build "$work/build" > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
   cmake --install "$work/build" --component python --strip --prefix "$work/installed" > /dev/null
   mkdir -p "$work/package/tf2.$minor"
-  mv "$work"/installed/tensor_array_grad/{libtensor_array_grad.so,build_info.json} "$work/package/tf2.$minor"
+  # What differs between releases; the rest is the same in all of them.
+  mv "$work"/installed/tensor_array_grad/{libtensor_array_grad*,build_info.json} \
+    "$work/package/tf2.$minor"
   rm -rf "$work/build" "$work/2.$minor" "$work/download"
 done
-mv "$work"/installed/tensor_array_grad/_bind.*.so "$work/package"
+mv "$work"/installed/tensor_array_grad/{_bind.*.so,cmake,include} "$work/package"
 
 TAG_PREBUILT="$work/package" pip wheel -q --no-deps --no-build-isolation -w "$work/wheel" .
 cd "$work/wheel"

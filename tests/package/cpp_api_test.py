@@ -20,7 +20,6 @@ from tensor_array_grad import _loader
 from tests.support import child, modes
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "cc"
-LIBRARY = child.PACKAGE / "libtensor_array_grad.so"
 
 
 def _tool(name: str) -> str | None:
@@ -162,7 +161,7 @@ def test_a_linked_op_library_is_initialised_after_tensorflow(programs):
     # If it came first, it would look for devices and kernels that are not registered yet.
     done = run(programs / "run_saved_model", LD_DEBUG="files")
     initialised = re.findall(r"calling init: \S*/(lib[\w.]+)", done.stderr)
-    assert initialised.index("libtensorflow_cc.so.2") < initialised.index(LIBRARY.name)
+    assert initialised.index("libtensorflow_cc.so.2") < initialised.index(child.LIBRARY.name)
 
 
 def _python_error(built: _loader.BuildInfo, path: pathlib.Path) -> str:
@@ -177,7 +176,7 @@ def test_another_build_is_refused_with_the_message_of_the_python_loader(
 ):
     built = _loader.BuildInfo("0.1.0", tensorflow, "tensorflow-cpu", abi)
     (tmp_path / "build_info.json").write_text(json.dumps(vars(built)))
-    path = shutil.copy(LIBRARY, tmp_path)
+    path = shutil.copy(child.LIBRARY, tmp_path)
     done = run(programs / "array_gradient", path)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == f"FAILED_PRECONDITION: {_python_error(built, path)}"
@@ -186,23 +185,42 @@ def test_another_build_is_refused_with_the_message_of_the_python_loader(
 def test_a_missing_record_is_refused_with_the_message_of_the_python_loader(programs, tmp_path):
     with pytest.raises(tensor_array_grad.LoadError) as raised:
         _loader.read_build_info(tmp_path)
-    done = run(programs / "array_gradient", tmp_path / LIBRARY.name)
+    done = run(programs / "array_gradient", tmp_path / child.LIBRARY.name)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == f"NOT_FOUND: {raised.value}"
 
 
-def test_find_package_refuses_another_tensorflow_with_the_message_of_the_loader(tmp_path):
-    (tmp_path / "CMakeLists.txt").write_text(
+def refusal_of_find_package(package: pathlib.Path) -> str:
+    """What CMake reports about a package of this process's TensorFlow, under the name of 2.3.4."""
+    project = package.parent / "project"
+    project.mkdir()
+    (project / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.22)\nproject(refused LANGUAGES NONE)\n"
-        f"find_package(tensor_array_grad QUIET HINTS {child.PACKAGE.parent})\n"
+        f"find_package(tensor_array_grad QUIET PATHS {package / 'cmake'} NO_DEFAULT_PATH)\n"
         'message("FOUND ${tensor_array_grad_FOUND}: ${tensor_array_grad_NOT_FOUND_MESSAGE}")\n'
     )
-    folder = pathlib.Path(tf.sysconfig.get_lib())
-    options = (f"-DTAG_TENSORFLOW_DIR={folder}", "-DTAG_TENSORFLOW_VERSION=2.3.4")
-    done = run(*configure(tmp_path, tmp_path / "build", *options))
+    options = (f"-DTAG_TENSORFLOW_DIR={tf.sysconfig.get_lib()}", "-DTAG_TENSORFLOW_VERSION=2.3.4")
+    return run(*configure(project, project / "build", *options)).stderr
+
+
+def test_find_package_refuses_another_tensorflow_with_the_message_of_the_loader(tmp_path):
+    shutil.copytree(child.PACKAGE / "cmake", tmp_path / "package" / "cmake")
+    built = _loader.BuildInfo("0.1.0", "2.19.1", "tensorflow-cpu", 1)
+    (tmp_path / "package" / "build_info.json").write_text(json.dumps(vars(built)))
+    library = tmp_path / "package" / child.LIBRARY.name
     with pytest.raises(tensor_array_grad.LoadError) as raised:
-        _loader.check_fit(_loader.read_build_info(), "2.3.4", 1, str(LIBRARY))
-    assert f"FOUND 0: {raised.value}" in done.stderr
+        _loader.check_fit(built, "2.3.4", 1, str(library))
+    assert f"FOUND 0: {raised.value}" in refusal_of_find_package(tmp_path / "package")
+
+
+def test_find_package_lists_the_tensorflows_of_a_wheel_for_several(tmp_path, monkeypatch):
+    shutil.copytree(child.PACKAGE / "cmake", tmp_path / "package" / "cmake")
+    for minor in ("2.1", "2.2"):
+        (tmp_path / "package" / f"tf{minor}").mkdir()
+    monkeypatch.setattr(tf, "__version__", "2.3.4")
+    with pytest.raises(tensor_array_grad.LoadError) as raised:
+        _loader.read_build_info(tmp_path / "package")
+    assert f"FOUND 0: {raised.value}" in refusal_of_find_package(tmp_path / "package")
 
 
 def test_the_package_contains_the_public_headers_of_the_tree():

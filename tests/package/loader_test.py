@@ -146,8 +146,8 @@ def test_the_op_library_exports_what_bindings_and_cpp_programs_call_and_nothing_
 
 def test_another_version_is_refused_before_the_library_is_opened(tmp_path):
     package = child.copy_package(tmp_path)
-    record = json.loads((package / "build_info.json").read_text())
-    (package / "build_info.json").write_text(json.dumps({**record, "tensorflow": "2.7.0"}))
+    record = child.build_record(package)
+    record.write_text(json.dumps({**json.loads(record.read_text()), "tensorflow": "2.7.0"}))
     child.code(
         """
         import tensor_array_grad
@@ -169,7 +169,7 @@ def test_another_version_is_refused_before_the_library_is_opened(tmp_path):
 
 def test_a_damaged_library_is_a_load_error_with_its_cause(tmp_path):
     package = child.copy_package(tmp_path)
-    (package / "libtensor_array_grad.so").write_bytes(b"not a library")
+    (package / child.LIBRARY.relative_to(child.PACKAGE)).write_bytes(b"not a library")
     child.code(
         """
         import tensor_array_grad, tensorflow as tf

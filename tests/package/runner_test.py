@@ -294,7 +294,7 @@ def test_without_arguments_a_library_that_does_not_fit_is_reported_and_fails(
     tmp_path: pathlib.Path,
 ):
     package = child.copy_package(tmp_path)
-    (package / "build_info.json").unlink()
+    child.build_record(package).unlink()
     done = child.python(*RUNNER, PYTHONPATH=str(tmp_path))
     assert done.returncode == 1
     assert "PROBLEM" in done.stdout

@@ -166,7 +166,7 @@ for thread in threads: thread.join()
 
 def test_a_library_that_does_not_fit_is_a_warning_and_tensorflow_works(tmp_path):
     package = child.copy_package(tmp_path)
-    (package / "build_info.json").unlink()
+    child.build_record(package).unlink()
     code = "import tensorflow as tf\nprint(tf.constant(2.0).numpy())\n"
     done = under("on", code, PYTHONPATH=str(tmp_path))
     assert done.stdout == "2.0\n"

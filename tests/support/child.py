@@ -13,7 +13,8 @@ import textwrap
 
 import tensor_array_grad
 
-PACKAGE = pathlib.Path(tensor_array_grad.library_path()).parent
+PACKAGE = pathlib.Path(tensor_array_grad.__file__).resolve().parent
+LIBRARY = pathlib.Path(tensor_array_grad.library_path())
 _TIMEOUT_S = 180
 
 
@@ -48,6 +49,11 @@ def copy_package(folder: pathlib.Path) -> pathlib.Path:
     return shutil.copytree(
         PACKAGE, folder / PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__", "demo")
     )
+
+
+def build_record(package: pathlib.Path) -> pathlib.Path:
+    """The record beside the op library, in a copy of the package."""
+    return package / LIBRARY.relative_to(PACKAGE).with_name("build_info.json")
 
 
 def free_addresses(count: int) -> list[str]:

@@ -13,7 +13,6 @@
 
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH _tag_package)
 cmake_path(GET _tag_package PARENT_PATH TAG_SITE_PACKAGES)
-set(tensor_array_grad_LIBRARY ${_tag_package}/libtensor_array_grad.so)
 
 if(NOT TARGET TensorFlow::cc)
   if(NOT TAG_TENSORFLOW_DIR AND NOT Python_EXECUTABLE)
@@ -27,29 +26,52 @@ if(NOT TARGET TensorFlow::cc)
   endif()
 endif()
 
-# The sentence of Load() and of the Python loader.
-if(NOT TAG_TENSORFLOW_MINOR STREQUAL "@TAG_TENSORFLOW_MINOR@")
+# A wheel for several releases has a folder for each, as the Python loader expects them.
+set(_tag_built ${_tag_package}/tf${TAG_TENSORFLOW_MINOR})
+file(GLOB _tag_served RELATIVE ${_tag_package} ${_tag_package}/tf2.*)
+if(NOT _tag_served)
+  set(_tag_built ${_tag_package})
+endif()
+set(tensor_array_grad_LIBRARY ${_tag_built}/libtensor_array_grad.so)
+
+# The sentences of the Python loader, whose second one is also Load()'s.
+if(_tag_served AND NOT EXISTS ${_tag_built}/build_info.json)
+  set(tensor_array_grad_FOUND FALSE)
+  list(SORT _tag_served COMPARE NATURAL)
+  list(TRANSFORM _tag_served REPLACE "^tf" "")
+  list(GET _tag_served -1 _tag_newest)
+  list(JOIN _tag_served ", " _tag_served)
+  string(CONCAT tensor_array_grad_NOT_FOUND_MESSAGE
+    "tensor_array_grad: this wheel serves TensorFlow ${_tag_served} and cannot be loaded into "
+    "TensorFlow ${TAG_TENSORFLOW_VERSION}. Run: pip install 'tensorflow==${_tag_newest}.*'")
+  return()
+endif()
+file(READ ${_tag_built}/build_info.json _tag_record)
+string(JSON _tag_version GET ${_tag_record} tensorflow)
+string(JSON _tag_distribution GET ${_tag_record} distribution)
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" _tag_minor ${_tag_version})
+if(NOT TAG_TENSORFLOW_MINOR STREQUAL _tag_minor)
   set(tensor_array_grad_FOUND FALSE)
   string(CONCAT tensor_array_grad_NOT_FOUND_MESSAGE
     "tensor_array_grad: ${tensor_array_grad_LIBRARY} was built for TensorFlow "
-    "@TAG_TENSORFLOW_VERSION@ (C++11 ABI 1) and cannot be loaded into TensorFlow "
+    "${_tag_version} (C++11 ABI 1) and cannot be loaded into TensorFlow "
     "${TAG_TENSORFLOW_VERSION} (C++11 ABI 1). "
     "Rebuild it from its source folder for this TensorFlow: "
     "pip install --force-reinstall --no-deps --no-cache-dir ., "
-    "or: pip install '@TAG_TENSORFLOW_DISTRIBUTION@==@TAG_TENSORFLOW_MINOR@.*'")
+    "or: pip install '${_tag_distribution}==${_tag_minor}.*'")
   return()
 endif()
 
 if(NOT TARGET tensor_array_grad::api)
   add_library(tensor_array_grad::api STATIC IMPORTED)
   set_target_properties(tensor_array_grad::api PROPERTIES
-    IMPORTED_LOCATION ${_tag_package}/libtensor_array_grad_api.a
+    IMPORTED_LOCATION ${_tag_built}/libtensor_array_grad_api.a
     INTERFACE_INCLUDE_DIRECTORIES ${_tag_package}/include
     INTERFACE_COMPILE_DEFINITIONS "TENSOR_ARRAY_GRAD_LIBRARY=\"${tensor_array_grad_LIBRARY}\""
     INTERFACE_LINK_LIBRARIES "TensorFlow::cc;${CMAKE_DL_LIBS}")
 
-  # TensorFlow behind it: what stands last is initialised first, and the op library looks around
-  # for TensorFlow's devices and kernels when its turn comes.
+  # TensorFlow comes last on the linker's command line, so it is initialised first: the op library
+  # looks for TensorFlow's devices and kernels while it is initialised.
   add_library(tensor_array_grad::ops SHARED IMPORTED)
   set_target_properties(tensor_array_grad::ops PROPERTIES
     IMPORTED_LOCATION ${tensor_array_grad_LIBRARY}
