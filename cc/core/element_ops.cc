@@ -49,6 +49,23 @@ Tensor ViewOf(const Piece& piece, const TensorShape& shape) {
   return view;
 }
 
+absl::Status Materialize(const Piece& piece, DataType dtype, const TensorShape& shape,
+                         ElementOps& ops, Tensor* value) {
+  if (shape.num_elements() == 0) {
+    *value = Tensor(dtype, shape);
+    return absl::OkStatus();
+  }
+  if (!piece.zeros()) {
+    *value = ViewOf(piece, shape);
+    if (value->IsAligned()) return absl::OkStatus();
+  }
+  Tensor made;
+  TF_RETURN_IF_ERROR(ops.Allocate(dtype, shape, &made));
+  TF_RETURN_IF_ERROR(piece.zeros() ? ops.Zero(&made) : ops.Pack({piece}, &made));
+  *value = std::move(made);
+  return absl::OkStatus();
+}
+
 absl::Status KeepValues(const Tensor& value, ElementOps& ops, Tensor* kept) {
   // Values change in place only through another tensor that shares the buffer.
   if (!HasMutableTensors() || value.NumElements() == 0 || value.RefCountIsOne()) {

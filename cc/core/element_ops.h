@@ -63,6 +63,12 @@ bool CanZero(tensorflow::DataType dtype);
 // Requires: !piece.zeros(), shape.num_elements() == piece.count.
 tensorflow::Tensor ViewOf(const Piece& piece, const tensorflow::TensorShape& shape);
 
+// Sets `value` to `piece` in `shape`: an aligned view of it, or a new tensor of `dtype`. O(1), or
+// O(values) for the new tensor.
+absl::Status Materialize(const Piece& piece, tensorflow::DataType dtype,
+                         const tensorflow::TensorShape& shape, ElementOps& ops,
+                         tensorflow::Tensor* value);
+
 // Sets `kept` to a tensor that keeps the present values of `value`: `value` itself, or a copy if
 // another tensor shares its buffer and may be changed in place (mutable_tensors.h). O(1), or
 // O(values) for the copy.
