@@ -13,15 +13,15 @@ import pathlib
 import platform
 import statistics
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from benchmarks import case as cases
 from benchmarks.case import Case, Measurement
+from tests.support.kernel_runner import Died, Error, Hung, Runner
 
 LIBRARIES = ("stock", "ours")
 STOCK_JIT = "stock_jit"  # stock, with jit_compile=True
@@ -99,60 +99,47 @@ class Row:
 
 
 class Server:
-    """A process that measures on one library; a context manager that ends the process."""
+    """Measures on one library, each time in a new process; a context manager.
+
+    The processes are forked from one that has loaded TensorFlow and the library and has run no op:
+    that takes milliseconds instead of seconds, and a new process has no caches, arrays or memory
+    from the measurement before.
+    """
 
     def __init__(
         self, module: str, library: str, environment: Mapping[str, str] | None = None
     ) -> None:
-        """Starts the process and waits until it is ready.
+        """Starts to load the library.
 
         Args:
           module: Name of the module that holds the cases.
           library: `stock`, `ours` or `stock_jit`.
           environment: Variables added to the environment of this process.
         """
-        variables = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
-        if library != "ours":
-            variables["TENSOR_ARRAY_GRAD"] = "off"
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.server", module, library],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=_ROOT,
-            env=variables | dict(environment or {}),
-        )
-        self._answer()
+        ours = library == "ours"
+        own = {} if ours else {"TENSOR_ARRAY_GRAD": "off"}
+        self._module, self._jit = module, library == STOCK_JIT
+        self._runner = Runner("enable" if ours else None, env=own | dict(environment or {}))
 
     def measure(self, case: Case, n: int, plan: Plan) -> Measurement | str:
-        """Measures `case` at `n` in a new child process.
+        """Measures `case` at `n`.
 
         Returns:
           The measurement, or the reason why there is none.
         """
-        request = {"case": case.name, "n": n, "budget_s": plan.budget_s, "limit_s": plan.limit_s}
-        assert self._process.stdin
-        print(json.dumps(request), file=self._process.stdin, flush=True)
-        answer = self._answer()
-        return answer["error"] if "error" in answer else Measurement(**answer)
+        arguments = (self._module, case.name, n, plan.budget_s, self._jit)
+        found = self._runner.call("benchmarks.child:measure", *arguments, timeout=plan.limit_s)
+        if isinstance(found, Hung):
+            return f"took longer than {plan.limit_s:.0f} s"
+        if isinstance(found, (Died, Error)):
+            return f"the process failed: {found}; {self._runner.log()[-500:]}"
+        return cast("Measurement | str", found)
 
     def __enter__(self) -> Server:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Ends the process."""
-        self._process.communicate()
-
-    def _answer(self) -> dict[str, Any]:
-        assert self._process.stdout
-        line = self._process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"{self._process.args} ended with {self._process.wait()}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        self._runner.close()
 
 
 def alternate(
@@ -349,12 +336,23 @@ def machine() -> dict[str, Any]:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
     return {
+        "commit": _commit(),
         "processor": model,
         "cores": os.cpu_count(),
         "load_1min": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
         **versions,
     }
+
+
+def _commit() -> str:
+    """The commit measured, with `-dirty` if files differ from it; empty outside of a checkout."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        return subprocess.run(
+            command, cwd=_ROOT, check=True, capture_output=True, text=True
+        ).stdout.strip()
+    return ""
 
 
 def main(module: str, all_cases: Sequence[Case], arguments: Sequence[str] | None = None) -> int:

@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import json
-import os
 import time
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import case as cases
-from benchmarks import harness, indexing, lists, loops, peers, report, server, traced, v3
+from benchmarks import child, harness, indexing, lists, loops, peers, report, traced, v3
 from benchmarks.case import Case, Measurement, Prepared
 from tools import ablate
 
@@ -302,7 +301,7 @@ def test_a_case_in_a_session_has_no_form_with_jit():
 
 def test_the_first_line_of_an_error_skips_lines_without_information():
     error = ValueError("Graph execution error:\n\n  No such op. \nStack trace")
-    assert server.first_line(error) == "ValueError: No such op."
+    assert child.first_line(error) == "ValueError: No such op."
 
 
 def test_a_case_compiled_by_xla_computes_the_same_values():
@@ -506,7 +505,7 @@ def test_a_setting_that_computes_something_else_stops_the_ablation():
 
 
 def test_a_server_has_the_environment_of_its_setting(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "reads_environment.py").write_text(
         "import os\n"
         "from benchmarks.case import Case, Prepared\n"
@@ -518,6 +517,6 @@ def test_a_server_has_the_environment_of_its_setting(tmp_path, monkeypatch):
     case = Case("environment", "", (1,), lambda _: None)
     samples = []
     for variables in ({}, {"TENSOR_ARRAY_GRAD_LOOPS": "off"}):
-        with harness.Server("reads_environment", "ours", variables) as child:
-            samples.append(child.measure(case, 1, _PLAN).sample)
+        with harness.Server("reads_environment", "ours", variables) as server:
+            samples.append(server.measure(case, 1, _PLAN).sample)
     assert samples == [[0.0], [1.0]]
