@@ -82,15 +82,12 @@ absl::Status Open(const std::string& path, const BuildRecord& built) {
                                          TF_Version(), ". ", HowToReinstall(), " (", reason, ")"));
 }
 
-void Say(absl::string_view reason) { LOG(WARNING) << "tensor_array_grad is inactive: " << reason; }
-
 // The status that Load() returns for what the library decided while it was opened.
 absl::Status Outcome(const std::string& path) {
   Decision decision;
   ask_activation.load()(&decision);
-  if (decision.active) return absl::OkStatus();
-  if (decision.cause == "off" || decision.cause == "gpu") {
-    Say(decision.reason);
+  // In the last two cases the library has logged the reason itself.
+  if (decision.active || decision.cause == "off" || decision.cause == "gpu") {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(
@@ -103,7 +100,8 @@ absl::Status Load(const std::string& path) {
   static absl::Mutex mu(absl::kConstInit);
   absl::MutexLock lock(&mu);
   if (SwitchedOff()) {
-    Say("TENSOR_ARRAY_GRAD=off in the environment: stock kernels are kept");
+    LOG(WARNING) << "tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=off in the environment: "
+                    "stock kernels are kept";
     return absl::OkStatus();
   }
   const std::string real = RealPath(path);

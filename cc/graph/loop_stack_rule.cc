@@ -34,9 +34,9 @@ bool SharingChangesSums(const Graph& graph) {
   return false;
 }
 
-// LoopStack of one forward loop, and the rows in which they are packed: those that one backward
-// loop pops, or only such as are never read.
-struct Pack {
+// The pushed lists of one forward loop that become one loop stack, and the columns of its rows.
+// Either one backward loop pops all of them, or none of them is ever read.
+struct PackedLists {
   std::vector<PushedList> all;
   std::vector<int> column;     // for each: the index of its value in a row
   std::vector<Source> lists;   // by column
@@ -45,7 +45,7 @@ struct Pack {
 
   // `keep_floats`: also keep the floating-point values that nothing reads, since a sum that reads
   // one of them may round in another way if the list no longer shares its buffer.
-  Pack(std::vector<PushedList> lists_to_pack, bool keep_floats)
+  PackedLists(std::vector<PushedList> lists_to_pack, bool keep_floats)
       : all(std::move(lists_to_pack)), keep_floats_(keep_floats) {
     // The variables of the first list stay. Nodes may wait for their Exits, so lists
     // that have one come first.
@@ -107,66 +107,66 @@ std::vector<tensorflow::NodeDefBuilder::NodeOut> NodeOuts(const std::vector<Sour
   return outs;
 }
 
-absl::StatusOr<NodeDef> PackDef(const Pack& pack, const std::string& name) {
+absl::StatusOr<NodeDef> PackDef(const PackedLists& packed, const std::string& name) {
   tensorflow::NodeDefBuilder builder(name, kPack);
-  builder.Input(NodeOuts(pack.lists)).Attr("kept", static_cast<int64_t>(pack.kept.size()));
+  builder.Input(NodeOuts(packed.lists)).Attr("kept", static_cast<int64_t>(packed.kept.size()));
   return Finalized(std::move(builder));
 }
 
-absl::StatusOr<NodeDef> PushDef(const Pack& pack) {
-  const Node& first = *pack.all.front().push;
+absl::StatusOr<NodeDef> PushDef(const PackedLists& packed) {
+  const Node& first = *packed.all.front().push;
   auto builder = StartNode(first.name(), kPush, {InputOf(first, 0)});
-  return Finalized(builder.Input(NodeOuts(pack.values)));
+  return Finalized(builder.Input(NodeOuts(packed.values)));
 }
 
-absl::StatusOr<NodeDef> PopDef(const Pack& pack) {
-  const Node& first = *pack.all.front().pop;
-  return Finalized(StartNode(first.name(), kPop, {InputOf(first, 0)}).Attr("T", pack.kept));
+absl::StatusOr<NodeDef> PopDef(const PackedLists& packed) {
+  const Node& first = *packed.all.front().pop;
+  return Finalized(StartNode(first.name(), kPop, {InputOf(first, 0)}).Attr("T", packed.kept));
 }
 
 // Adds the ops of the forward loop. The first list's variable then holds the packed stack.
-absl::Status InsertPush(const Pack& pack, const NodeDef& pack_def, const NodeDef& push_def,
+absl::Status InsertPush(const PackedLists& packed, const NodeDef& pack_def, const NodeDef& push_def,
                         Graph* graph) {
-  const PushedList& first = pack.all.front();
-  auto packed = AddReplacement(pack_def, pack.lists, *pack.lists.front().node, {}, graph);
-  if (!packed.ok()) return packed.status();
-  absl::Status moved = graph->UpdateEdge(*packed, 0, first.pushed.enter, 0);
+  const PushedList& first = packed.all.front();
+  auto stack = AddReplacement(pack_def, packed.lists, *packed.lists.front().node, {}, graph);
+  if (!stack.ok()) return stack.status();
+  absl::Status moved = graph->UpdateEdge(*stack, 0, first.pushed.enter, 0);
   if (!moved.ok()) return moved;
 
   std::vector<Source> inputs = {InputOf(*first.push, 0)};
-  inputs.insert(inputs.end(), pack.values.begin(), pack.values.end());
+  inputs.insert(inputs.end(), packed.values.begin(), packed.values.end());
   std::vector<Node*> pushes;
-  for (const PushedList& one : pack.all) pushes.push_back(one.push);
+  for (const PushedList& one : packed.all) pushes.push_back(one.push);
   auto push = AddReplacement(push_def, inputs, *first.push, pushes, graph);
   if (!push.ok()) return push.status();
   return MoveOutput(first.push, 0, {*push, 0}, graph);
 }
 
 // Adds the op of the backward loop.
-absl::Status InsertPop(const Pack& pack, const NodeDef& pop_def, Graph* graph) {
-  const PushedList& first = pack.all.front();
+absl::Status InsertPop(const PackedLists& packed, const NodeDef& pop_def, Graph* graph) {
+  const PushedList& first = packed.all.front();
   auto pop = AddReplacement(pop_def, {InputOf(*first.pop, 0)}, *first.pop, {}, graph);
   if (!pop.ok()) return pop.status();
   absl::Status moved = MoveOutput(first.pop, 0, {*pop, 0}, graph);
-  for (size_t i = 0; i < pack.all.size() && moved.ok(); ++i) {
-    if (pack.all[i].never_read() || !pack.is_kept(i)) continue;
-    moved = MoveOutput(pack.all[i].pop, 1, {*pop, 1 + pack.column[i]}, graph);
+  for (size_t i = 0; i < packed.all.size() && moved.ok(); ++i) {
+    if (packed.all[i].never_read() || !packed.is_kept(i)) continue;
+    moved = MoveOutput(packed.all[i].pop, 1, {*pop, 1 + packed.column[i]}, graph);
   }
   return moved;
 }
 
-absl::Status Fuse(const Pack& pack, Graph* graph, std::vector<Rewrite>* done) {
-  const PushedList& first = pack.all.front();
+absl::Status Fuse(const PackedLists& packed, Graph* graph, std::vector<Rewrite>* done) {
+  const PushedList& first = packed.all.front();
   // All checks come first; after them the graph changes.
   std::vector<absl::StatusOr<NodeDef>> defs{
-      PackDef(pack, graph->NewName(absl::StrCat(first.push->name(), "/pack"))), PushDef(pack)};
-  if (!first.never_read()) defs.push_back(PopDef(pack));
+      PackDef(packed, graph->NewName(absl::StrCat(first.push->name(), "/pack"))), PushDef(packed)};
+  if (!first.never_read()) defs.push_back(PopDef(packed));
   for (const auto& def : defs) {
     if (!def.ok() || !HasKernelOnDeviceOf(*first.push, *def)) return absl::OkStatus();
   }
-  for (const PushedList& one : pack.all) done->push_back({one.push->name(), first.push->name()});
-  absl::Status inserted = InsertPush(pack, *defs[0], *defs[1], graph);
-  if (inserted.ok() && !first.never_read()) inserted = InsertPop(pack, *defs[2], graph);
+  for (const PushedList& one : packed.all) done->push_back({one.push->name(), first.push->name()});
+  absl::Status inserted = InsertPush(packed, *defs[0], *defs[1], graph);
+  if (inserted.ok() && !first.never_read()) inserted = InsertPop(packed, *defs[2], graph);
   if (!inserted.ok()) return inserted;
   graph->RemoveNode(first.push);
   if (!first.never_read()) {
@@ -174,10 +174,10 @@ absl::Status Fuse(const Pack& pack, Graph* graph, std::vector<Rewrite>* done) {
     graph->RemoveNode(first.pop);
     RemoveIfUnused(shape, graph);
   }
-  for (size_t i = 1; i < pack.all.size(); ++i) {
-    HandOver(pack.all[i].pushed, first.pushed, graph);
-    if (!pack.all[i].never_read()) HandOver(pack.all[i].popped, first.popped, graph);
-    RemovePushedList(pack.all[i], graph);
+  for (size_t i = 1; i < packed.all.size(); ++i) {
+    HandOver(packed.all[i].pushed, first.pushed, graph);
+    if (!packed.all[i].never_read()) HandOver(packed.all[i].popped, first.popped, graph);
+    RemovePushedList(packed.all[i], graph);
   }
   return absl::OkStatus();
 }
@@ -189,14 +189,14 @@ absl::Status LoopStackRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>
   if (found.never_read.empty() && found.by_reader.empty()) return absl::OkStatus();
   const bool keep_floats = SharingChangesSums(*graph);
   for (auto& [reader, all] : found.by_reader) {
-    // The lists that are never read join the first pack.
+    // The lists that are never read join the first packed.
     for (PushedList& pushed : found.never_read) all.push_back(std::move(pushed));
     found.never_read.clear();
-    const absl::Status fused = Fuse(Pack(std::move(all), keep_floats), graph, done);
+    const absl::Status fused = Fuse(PackedLists(std::move(all), keep_floats), graph, done);
     if (!fused.ok()) return fused;
   }
   if (found.never_read.empty()) return absl::OkStatus();
-  return Fuse(Pack(std::move(found.never_read), keep_floats), graph, done);
+  return Fuse(PackedLists(std::move(found.never_read), keep_floats), graph, done);
 }
 
 }  // namespace tensor_array_grad

@@ -35,7 +35,7 @@ bool IsSummed(tensorflow::DataType dtype) {
 }
 
 // An operand of the sum that AddSlices takes in another form: one of the two below.
-struct Addend {
+struct SliceAddend {
   // The gradient of a slice; in a branch also zeros.
   NodeDef def;                 // op and attributes, for the `addends` of AddSlices
   std::vector<Source> inputs;  // of that op, then of Transpose and Reshape
@@ -44,7 +44,7 @@ struct Addend {
   // For a Merge, or an AddN in a branch: that node, and its operands.
   Node* merge = nullptr;
   Node* add = nullptr;
-  std::vector<Addend> parts;
+  std::vector<SliceAddend> parts;
 
   bool has_slice = false;
   bool may_be_shared = false;  // whether another tensor may share its buffer
@@ -58,7 +58,7 @@ class Matcher {
   Matcher(Source operand, const Node& add, int depth = 0)
       : at_(operand), add_(add), depth_(depth), in_branch_(depth > 0) {}
 
-  std::optional<Addend> Match() {
+  std::optional<SliceAddend> Match() {
     constexpr int kDeepest = 32;
     if (depth_ > kDeepest) return std::nullopt;
     if (in_branch_ && IsConstantZero(*at_.node)) return Zeros(at_);
@@ -70,7 +70,7 @@ class Matcher {
   }
 
  private:
-  std::optional<Addend> Zeros(Source like) {
+  std::optional<SliceAddend> Zeros(Source like) {
     found_.def.set_op("ZerosLike");
     found_.inputs = {like};
     found_.may_be_shared = found_.nodes.empty();
@@ -83,27 +83,27 @@ class Matcher {
     return ConstantOf(node, &value) && IsSummed(value.dtype()) && IsZero(value);
   }
 
-  std::optional<Addend> MatchMerge() {
+  std::optional<SliceAddend> MatchMerge() {
     found_.merge = at_.node;
     if (at_.slot != 0 || !MatchParts(/*in_order=*/false)) return std::nullopt;
-    for (const Addend& part : found_.parts) {
+    for (const SliceAddend& part : found_.parts) {
       found_.terms = std::max(found_.terms, part.terms);
       found_.may_be_shared = found_.may_be_shared || part.may_be_shared;
     }
     return std::move(found_);
   }
 
-  std::optional<Addend> MatchAdd() {
+  std::optional<SliceAddend> MatchAdd() {
     found_.add = at_.node;
     if (at_.node->num_inputs() > kMostInOrder || !MatchParts(/*in_order=*/true)) {
       return std::nullopt;
     }
-    const std::vector<Addend>& parts = found_.parts;
+    const std::vector<SliceAddend>& parts = found_.parts;
     if (parts.size() > 2 && parts[0].may_be_shared && parts[1].may_be_shared) {
       return std::nullopt;  // the order of its additions is unknown: see IsOrderKnown
     }
     found_.terms = 0;
-    for (const Addend& part : parts) found_.terms += part.terms;
+    for (const SliceAddend& part : parts) found_.terms += part.terms;
     // AddN of one operand outputs the operand's buffer.
     found_.may_be_shared = parts.size() == 1 && parts.front().may_be_shared;
     return std::move(found_);
@@ -126,7 +126,7 @@ class Matcher {
     return found_.has_slice;
   }
 
-  std::optional<Addend> MatchSlice() {
+  std::optional<SliceAddend> MatchSlice() {
     const Node* const reshape = Skip("Reshape");
     const Node* const transpose = Skip("Transpose");
     Node* const made = at_.node;
@@ -204,7 +204,7 @@ class Matcher {
   const Node& add_;
   const int depth_;
   const bool in_branch_;  // whether the operand is one that a Merge chooses from
-  Addend found_;
+  SliceAddend found_;
 };
 
 // Gives addends to the AddSlices and SliceGradients nodes that take them.
@@ -215,9 +215,9 @@ class Packer {
   // Appends `addends` to the attributes of `def` and to `inputs`, and the nodes that they replace
   // to `replaced`. For a Merge it appends a second Merge, of variants, with the same control
   // inputs.
-  absl::Status Add(absl::Span<const Addend* const> addends, NodeDef* def,
+  absl::Status Add(absl::Span<const SliceAddend* const> addends, NodeDef* def,
                    std::vector<Source>* inputs, std::vector<Node*>* replaced) {
-    for (const Addend* addend : addends) {
+    for (const SliceAddend* addend : addends) {
       if (addend->add != nullptr) {
         replaced->push_back(addend->add);
         TF_RETURN_IF_ERROR(Add(PointersTo(addend->parts), def, inputs, replaced));
@@ -242,22 +242,23 @@ class Packer {
   }
 
  private:
-  static std::vector<const Addend*> PointersTo(const std::vector<Addend>& addends) {
-    std::vector<const Addend*> pointers;
-    for (const Addend& addend : addends) pointers.push_back(&addend);
+  static std::vector<const SliceAddend*> PointersTo(const std::vector<SliceAddend>& addends) {
+    std::vector<const SliceAddend*> pointers;
+    for (const SliceAddend& addend : addends) pointers.push_back(&addend);
     return pointers;
   }
 
-  absl::Status Merge(const Addend& addend, Source* merged) {
+  absl::Status Merge(const SliceAddend& addend, Source* merged) {
     std::vector<Source> inputs;
-    for (const Addend& part : addend.parts) TF_RETURN_IF_ERROR(Pack(part, &inputs.emplace_back()));
+    for (const SliceAddend& part : addend.parts)
+      TF_RETURN_IF_ERROR(Pack(part, &inputs.emplace_back()));
     NodeDef def = addend.merge->def();
     (*def.mutable_attr())["T"].set_type(tensorflow::DT_VARIANT);
     return AddNode(std::move(def), inputs, *addend.merge, {addend.merge}, merged);
   }
 
   // Adds a node whose variant output holds `part`.
-  absl::Status Pack(const Addend& part, Source* packed) {
+  absl::Status Pack(const SliceAddend& part, Source* packed) {
     if (part.merge != nullptr) return Merge(part, packed);
     NodeDef def;
     def.set_op(kSliceGradients);
@@ -297,7 +298,7 @@ class Chain {
     return Become(std::move(def), inputs, {add_});
   }
 
-  absl::Status AddSlices(const std::vector<const Addend*>& addends, int before) {
+  absl::Status AddSlices(const std::vector<const SliceAddend*>& addends, int before) {
     NodeDef def;
     def.set_op(kAddSlices);
     auto& attributes = *def.mutable_attr();
@@ -332,13 +333,13 @@ class Chain {
 // Operands of one kind that follow each other.
 struct Group {
   std::vector<Source> plain;
-  std::vector<const Addend*> slices;
+  std::vector<const SliceAddend*> slices;
   int before = 0;  // how many of the slices come before the operand that they are added to
 };
 
 // Groups the operands of `add` but for `first`, the first that is no addend. Addends before it are
 // in the first group.
-std::vector<Group> GroupsOf(const Node& add, const std::map<int, Addend>& addends, int first) {
+std::vector<Group> GroupsOf(const Node& add, const std::map<int, SliceAddend>& addends, int first) {
   std::vector<Group> groups;
   for (int i = 0; i < add.num_inputs(); ++i) {
     if (i == first) continue;
@@ -360,7 +361,7 @@ std::vector<Group> GroupsOf(const Node& add, const std::map<int, Addend>& addend
 // Stock's AddN swaps its first operand with the first operand whose buffer no other tensor shares.
 // Of [a, g, b], where g has such a buffer, it computes (a + g) + b or (g + a) + b, which are equal.
 // If g may share its buffer, AddN may also compute (b + g) + a.
-bool IsOrderKnown(const std::map<int, Addend>& addends, int operands, int first) {
+bool IsOrderKnown(const std::map<int, SliceAddend>& addends, int operands, int first) {
   bool known = false;
   for (const auto& [operand, addend] : addends) {
     known = known || operands == 2 || (operand < 2 && !addend.may_be_shared);
@@ -395,7 +396,7 @@ absl::Status SliceSumRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>*
       !HasKernelOnDeviceOf(*node, AnyAddSlices(*node))) {
     return absl::OkStatus();
   }
-  std::map<int, Addend> addends;
+  std::map<int, SliceAddend> addends;
   for (int i = 0; i < operands; ++i) {
     auto addend = Matcher(InputOf(*node, i), *node).Match();
     if (addend) addends.emplace(i, *std::move(addend));

@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
         return _compare.main(arguments[1:])
     if not arguments:
         return _print_status()
-    if os.environ.get("TENSOR_ARRAY_GRAD", "").lower() in ("off", "0", "false"):
+    if _command.switched_off():
         print("tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=off", file=sys.stderr)
     else:
         os.environ["TENSOR_ARRAY_GRAD"] = "on"

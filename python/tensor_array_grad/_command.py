@@ -1,7 +1,11 @@
-"""Reads the command line of `python -m tensor_array_grad`."""
+"""How this process was started: the command line of the runner, and the switch in the environment.
+
+Imports no TensorFlow: the runner needs it before, or without, that import.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 
@@ -29,3 +33,8 @@ def interpreter_arguments() -> list[str] | None:
 def is_runner_starting() -> bool:
     """Whether the interpreter is importing the package in order to run its `__main__`."""
     return sys.argv[:1] == ["-m"] and interpreter_arguments() is not None
+
+
+def switched_off() -> bool:
+    """Whether `TENSOR_ARRAY_GRAD` in the environment is `off`, `0` or `false`."""
+    return os.environ.get("TENSOR_ARRAY_GRAD", "").lower() in ("off", "0", "false")

@@ -10,7 +10,6 @@ import dataclasses
 import functools
 import importlib
 import json
-import os
 import pathlib
 import threading
 from types import ModuleType
@@ -57,11 +56,6 @@ def library_path() -> str:
       An absolute path. The file exists if the package was installed completely.
     """
     return str(_folder() / _LIBRARY)
-
-
-def switched_off() -> bool:
-    """Whether `TENSOR_ARRAY_GRAD` in the environment is `off`, `0` or `false`."""
-    return os.environ.get("TENSOR_ARRAY_GRAD", "").lower() in ("off", "0", "false")
 
 
 def read_build_info(folder: pathlib.Path | None = None) -> BuildInfo:

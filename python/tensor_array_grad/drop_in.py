@@ -8,7 +8,7 @@ import threading
 from types import TracebackType
 from typing import Any, ClassVar
 
-from tensor_array_grad import _loader, _tf_private, gradients_list, gradients_v3
+from tensor_array_grad import _command, _loader, _tf_private, gradients_list, gradients_v3
 
 _log = logging.getLogger("tensor_array_grad")
 _lock = threading.Lock()
@@ -38,7 +38,7 @@ def enable() -> None:
       True
     """
     with _lock:
-        if _loader.switched_off():
+        if _command.switched_off():
             _warn_inactive("TENSOR_ARRAY_GRAD=off in the environment: stock kernels are kept")
             return
         earlier = (0, 0) if _loader.is_loaded() else _tf_private.functions_and_sessions()
@@ -61,7 +61,7 @@ def enable() -> None:
 def follow_environment() -> None:
     """Enables the library if `TENSOR_ARRAY_GRAD=on` is set; warns if that fails."""
     value = os.environ.get("TENSOR_ARRAY_GRAD", "")
-    if not value or _loader.switched_off():
+    if not value or _command.switched_off():
         return
     if value.lower() not in ("on", "1", "true"):
         _warn_inactive(f"TENSOR_ARRAY_GRAD={value} in the environment is neither on nor off")

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tensor_array_grad import _loader, gradients_list
+from tensor_array_grad import _command, _loader, gradients_list
 from tensor_array_grad._counters import with_prefix
 from tensor_array_grad._version import __version__
 
@@ -195,7 +195,7 @@ def status() -> Status:
                 "kernels are replaced and gradient functions are not: call "
                 "tensor_array_grad.enable(), which tf.load_op_library does not stand in for"
             )
-    elif _loader.switched_off():
+    elif _command.switched_off():
         reason = "switched off by TENSOR_ARRAY_GRAD in the environment"
     return Status(
         version=__version__,

@@ -18,7 +18,7 @@ import tensorflow as tf
 from tensorflow.python.eager import cancellation
 
 import tensor_array_grad
-from tensor_array_grad import _loader
+from tensor_array_grad import _command, _loader
 from tests.loops import loop_programs as loops
 from tests.loops import plain_loop_programs as plain
 from tests.loops.loop_programs import N
@@ -27,7 +27,7 @@ from tests.support.threads import in_parallel
 
 v1 = tf.compat.v1
 
-if not _loader.switched_off():
+if not _command.switched_off():
     tensor_array_grad.enable()
 
 NEVER = -1  # for hand_back: after no fixed number, the library decides

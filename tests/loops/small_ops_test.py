@@ -12,9 +12,9 @@ import pytest
 import tensorflow as tf
 
 import tensor_array_grad
-from tensor_array_grad import _loader
+from tensor_array_grad import _command
 
-if not _loader.switched_off():
+if not _command.switched_off():
     tensor_array_grad.enable()
 
 ROWS = 4
