@@ -90,7 +90,7 @@ TEST_F(AccumulateIntoListRuleTest, SumWithAOneElementListBecomesAnAccumulate) {
   EXPECT_EQ(CountOf("AddN") + CountOf("TensorListSetItem") + CountOf("TensorListReserve"), 0);
 }
 
-TEST_F(AccumulateIntoListRuleTest, AListLikeAnotherIsAddedWithoutMeasuringThat) {
+TEST_F(AccumulateIntoListRuleTest, ListWithShapeAndLengthOfAnotherBecomesAccumulateLike) {
   AddOneElementList("");
   MakeLike("", "other_list", "other_list");
   AddSum({"list", "set"}, 2);
@@ -100,7 +100,7 @@ TEST_F(AccumulateIntoListRuleTest, AListLikeAnotherIsAddedWithoutMeasuringThat) 
   EXPECT_EQ(CountOf("TensorListElementShape") + CountOf("TensorListLength"), 0);
 }
 
-TEST_F(AccumulateIntoListRuleTest, AMeasureThatIsReadElsewhereStays) {
+TEST_F(AccumulateIntoListRuleTest, LengthThatAnotherNodeReadsIsKept) {
   AddOneElementList("");
   MakeLike("", "other_list", "other_list");
   AddIdentity("reader", "length", DT_INT32);
@@ -111,7 +111,7 @@ TEST_F(AccumulateIntoListRuleTest, AMeasureThatIsReadElsewhereStays) {
   EXPECT_EQ(CountOf("TensorListElementShape"), 0);
 }
 
-TEST_F(AccumulateIntoListRuleTest, WhatAMeasureWaitsForIsStillWaitedFor) {
+TEST_F(AccumulateIntoListRuleTest, ControlInputOfTheLengthIsKept) {
   AddOneElementList("");
   MakeLike("", "other_list", "other_list");
   Named("length").add_input("^n");
@@ -120,7 +120,7 @@ TEST_F(AccumulateIntoListRuleTest, WhatAMeasureWaitsForIsStillWaitedFor) {
   EXPECT_EQ(InputsOf(Result()->name()).back(), "^n");
 }
 
-TEST_F(AccumulateIntoListRuleTest, AListMeasuredByTwoListsIsAddedByItsMeasures) {
+TEST_F(AccumulateIntoListRuleTest, ShapeAndLengthOfDifferentListsBecomeInputs) {
   AddOneElementList("");
   MakeLike("", "other_list", "list");
   AddSum({"list", "set"}, 2);
@@ -129,7 +129,7 @@ TEST_F(AccumulateIntoListRuleTest, AListMeasuredByTwoListsIsAddedByItsMeasures) 
   EXPECT_THAT(InputsOf(Result()->name()), ElementsAre("list", "i", "x", "size", "length"));
 }
 
-TEST_F(AccumulateIntoListRuleTest, AListMeasuredOnAnotherDeviceIsAddedByItsMeasures) {
+TEST_F(AccumulateIntoListRuleTest, ShapeAndLengthOnAnotherDeviceBecomeInputs) {
   AddOneElementList("a_");
   MakeLike("a_", "other_list", "other_list");
   Named("a_length").set_device(kCpu1);
@@ -177,7 +177,7 @@ TEST_F(AccumulateIntoListRuleTest, ASumOfNothingButOneElementListsStartsFromTheF
   EXPECT_EQ(CountOf("TensorListReserve"), 1);
 }
 
-TEST_F(AccumulateIntoListRuleTest, WhatTheReplacedNodesWaitedForIsStillWaitedFor) {
+TEST_F(AccumulateIntoListRuleTest, ControlInputsOfTheReplacedNodesAreKept) {
   for (const char* name : {"before_reserve", "before_set", "before_sum"}) Add(name, "NoOp");
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
@@ -200,7 +200,7 @@ TEST_F(AccumulateIntoListRuleTest, TheResultHasTheNameOfTheSumSoThatErrorsFindIt
   EXPECT_EQ(Result()->name(), "sum");
 }
 
-TEST_F(AccumulateIntoListRuleTest, AReserveThatSomebodyElseReadsIsKeptForThem) {
+TEST_F(AccumulateIntoListRuleTest, ReserveThatAnotherNodeReadsIsKept) {
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
   AddIdentity("reader", "reserve");
@@ -208,7 +208,7 @@ TEST_F(AccumulateIntoListRuleTest, AReserveThatSomebodyElseReadsIsKeptForThem) {
   EXPECT_THAT(InputsOf("reader"), ElementsAre("reserve"));
 }
 
-TEST_F(AccumulateIntoListRuleTest, AReserveThatSomebodyWaitsForIsKeptForThem) {
+TEST_F(AccumulateIntoListRuleTest, ReserveThatAnotherNodeWaitsForIsKept) {
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
   Add("waiter", "NoOp", {"^reserve"});
@@ -216,7 +216,7 @@ TEST_F(AccumulateIntoListRuleTest, AReserveThatSomebodyWaitsForIsKeptForThem) {
   EXPECT_THAT(InputsOf("waiter"), ElementsAre("^reserve"));
 }
 
-TEST_F(AccumulateIntoListRuleTest, AReserveOfSeveralListsGoesWithTheLastOfThem) {
+TEST_F(AccumulateIntoListRuleTest, ReserveOfSeveralListsIsRemovedWithTheLastOfThem) {
   AddOneElementList("");
   Set(Add("second", "TensorListSetItem", {"reserve", "i", "x"}), "element_dtype", DT_FLOAT);
   AddSum({"list", "set", "second"}, 3);
@@ -226,7 +226,7 @@ TEST_F(AccumulateIntoListRuleTest, AReserveOfSeveralListsGoesWithTheLastOfThem) 
 
 // ---- near misses: the graph must not change -----------------------------------------------------
 
-TEST_F(AccumulateIntoListRuleTest, AListThatSomebodyElseReadsStays) {
+TEST_F(AccumulateIntoListRuleTest, ListThatAnotherNodeReadsStays) {
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
   AddIdentity("reader", "set");
@@ -240,7 +240,7 @@ TEST_F(AccumulateIntoListRuleTest, AListAddedTwiceStays) {
   EXPECT_EQ(Apply(), 0);
 }
 
-TEST_F(AccumulateIntoListRuleTest, AListThatSomebodyWaitsForStays) {
+TEST_F(AccumulateIntoListRuleTest, ListThatAnotherNodeWaitsForStays) {
   AddOneElementList("");
   AddSum({"list", "set"}, 2);
   Add("waiter", "NoOp", {"^set"});

@@ -19,7 +19,13 @@ using tensorflow::Node;
 
 constexpr char kAccumulateIf[] = "TensorArrayGrad>ListAccumulateIf";
 
-// Whether each of `nodes` but the first is read by others of `nodes` alone.
+// The rule matches backwards from each AddN of a loop iteration: its operand is a Merge, one input
+// of which is a one-element list as in AccumulateIntoListRule, and the other is ZerosLike. Both
+// come from Switches by one predicate, in different branches. IterationLiveness proves that the
+// inputs of these Switches are live in both branches, so that one op can run in place of the two
+// branches.
+
+// Whether each of `nodes` except the first is read only by others of `nodes`.
 bool ReadEachOtherAlone(const std::vector<Node*>& nodes) {
   for (auto node = nodes.begin() + 1; node != nodes.end(); ++node) {
     for (const Edge* edge : (*node)->out_edges()) {
@@ -37,7 +43,9 @@ bool AreZerosOfOtherBranch(const Node& zeros, Source like, const Branch& reads) 
   return BranchOf(list) == reads.Other() && BeforeSwitch(list) == BeforeSwitch(like);
 }
 
-// Matches `merge` of the one-element list `one` from one branch and `zeros` from the other.
+// Matches `merge`, whose inputs are the one-element list `one` from one branch and `zeros` from the
+// other. On success, the result reads the inputs of the Switches in place of their outputs, and the
+// predicate.
 std::optional<Addend> MatchBranches(Node* merge, Addend one, Node* zeros, const Node& add,
                                     const IterationLiveness& liveness) {
   const Source like = one.inputs.back();
@@ -68,6 +76,7 @@ std::optional<Addend> MatchBranches(Node* merge, Addend one, Node* zeros, const 
   return one;
 }
 
+// Matches operand `operand` of `add`, if it is a Merge of two branches as above.
 std::optional<Addend> MatchConditional(const Node& add, int operand,
                                        const IterationLiveness& liveness) {
   Node* const merge = InputOf(add, operand).node;

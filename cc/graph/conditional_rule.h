@@ -16,11 +16,13 @@ namespace tensor_array_grad {
 //     ->  TensorArrayGrad>ListAccumulateIf(a, i, x, l, p)
 //
 // Several such operands become a chain of ops. Here p is the predicate, and i, x and l come from
-// Switches by p; the new op reads the inputs of these Switches. The conditions of
-// AccumulateIntoListRule hold, and three more. The Switches' inputs must be live wherever p is,
-// since the new op also runs in iterations that take the other branch. Nothing else may read a node
-// between the Switches and the sum. These nodes may have no control inputs but pivots of the
-// branch.
+// Switches by p; the new op reads the inputs of these Switches. The requirements of
+// AccumulateIntoListRule apply, and three more:
+//
+// - The inputs of the Switches must be live whenever p is, since the new op also runs in iterations
+//   that take the other branch.
+// - No other node may read a node between the Switches and the sum.
+// - These nodes may have no control inputs except pivots of their branch.
 class ConditionalRule : public Rule {
  public:
   const char* name() const override { return "conditional"; }

@@ -90,13 +90,13 @@ TEST_F(ConditionalRuleTest, AReadInABranchBecomesOneOp) {
   }
 }
 
-TEST_F(ConditionalRuleTest, TheBranchesMayCometoTheMergeInAnyOrder) {
+TEST_F(ConditionalRuleTest, InputsOfTheMergeMayHaveAnyOrder) {
   Named("merged").set_input(0, "zeros");
   Named("merged").set_input(1, "set");
   EXPECT_EQ(Apply(), 1);
 }
 
-TEST_F(ConditionalRuleTest, WhatTheBranchNeedsBesidesStays) {
+TEST_F(ConditionalRuleTest, SwitchThatAnotherNodeOfTheBranchReadsIsKept) {
   AddUnary("reader", "Identity", DT_FLOAT, {"x_in:1", "^pivot_t"});
   EXPECT_EQ(Apply(), 1);
   EXPECT_THAT(InputsOf("reader"), ElementsAre("x_in", "^pivot_t"));
@@ -112,7 +112,7 @@ TEST_F(ConditionalRuleTest, OtherOperandsAreSummedFirst) {
   EXPECT_THAT(InputsOf(InputsOf(sum)[0]), ElementsAre("sums_switch", "more_switch"));
 }
 
-TEST_F(ConditionalRuleTest, WhatTheSumWaitsForIsStillWaitedFor) {
+TEST_F(ConditionalRuleTest, ControlInputsOfTheSumAreKept) {
   AddSum("effect", {"i_switch:1"});
   Named("sum").add_input("^effect");
   EXPECT_EQ(Apply(), 1);
@@ -128,7 +128,7 @@ TEST_F(ConditionalRuleTest, AnItemThatIsComputedInTheBranchStays) {
   });
 }
 
-TEST_F(ConditionalRuleTest, AnItemThatMayBeDeadWhereThePredicateIsNotStays) {
+TEST_F(ConditionalRuleTest, ItemThatMayBeDeadWhileThePredicateIsLiveStays) {
   ExpectKept([&] {
     AddInvariant("q", DT_BOOL);
     AddUnary("outer", "Switch", DT_FLOAT, {"x_switch:1", "q_switch:1"});
@@ -145,7 +145,7 @@ TEST_F(ConditionalRuleTest, ANodeThatIsReadOrWaitedForElsewhereStays) {
   ExpectKept([&] { AddSum("reader", {"length"}); });
 }
 
-TEST_F(ConditionalRuleTest, APivotThatMayBeDeadInItsBranchIsNone) {
+TEST_F(ConditionalRuleTest, PivotThatMayBeDeadInItsBranchDoesNotCount) {
   ExpectKept([&] {
     AddInvariant("q", DT_BOOL);
     AddUnary("outer", "Switch", DT_BOOL, {"p_switch:1", "q_switch:1"});
@@ -178,7 +178,7 @@ TEST_F(ConditionalRuleTest, AnotherPredicateOrListStays) {
   ExpectKept([&] { Named("zeros").set_input(0, "list_in:1"); });
 }
 
-TEST_F(ConditionalRuleTest, AListThatIsNotLikeAnotherStays) {
+TEST_F(ConditionalRuleTest, ListWithLengthOfItsOwnStays) {
   ExpectKept([&] {
     AddUnary("n", "Switch", DT_INT32, {"i_switch:1", "p_switch:1"});
     Named("reserve").set_input(1, "n:1");

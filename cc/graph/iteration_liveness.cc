@@ -9,11 +9,11 @@ namespace {
 using tensorflow::Edge;
 using tensorflow::Node;
 
-// A condition is a number: an output and, in the last two bits, what is required of it. 0 or 1: as
-// a predicate it selects this side. kAlive: it is live.
+// A condition is a number that encodes an output and, in the last two bits, a requirement: 0 or 1
+// requires that the output, as a predicate, selects this side, and kAlive that the output is live.
 constexpr int kAlive = 2;
 
-// A node with more conditions counts as one of which nothing is known.
+// A node with more conditions gets the single condition that it is live.
 constexpr size_t kMostConditions = 64;
 
 int64_t Condition(Source source, int side) {
@@ -38,7 +38,7 @@ Conditions Without(const Conditions& a, const Conditions& b) {
   return rest;
 }
 
-// Whether the two are the sides of one predicate, so that one of them always holds.
+// Whether `a` and `b` are the two sides of one predicate, so that one of them always holds.
 bool AreOpposite(const Conditions& a, const Conditions& b) {
   return a.size() == 1 && b.size() == 1 && (a[0] ^ b[0]) == 1 && (a[0] & kAlive) == 0;
 }
@@ -66,8 +66,9 @@ IterationLiveness::IterationLiveness(const Node& loop_cond) {
   for (Node* node : nodes_) conditions_.try_emplace(node->id(), OfNode(*node));
 }
 
-// Visits nodes forward from the variables in topological order: first counts the edges by which
-// each node is reached, then lists a node when all of these have been followed.
+// Visits nodes forward from the variables in topological order. The first loop counts the edges by
+// which each node is reached. The second loop lists a node when all of these edges have been
+// followed.
 void IterationLiveness::CollectNodes(const std::vector<LoopVariable>& variables) {
   NodeIds borders;
   std::vector<Node*> reached;
@@ -101,10 +102,11 @@ void IterationLiveness::CollectNodes(const std::vector<LoopVariable>& variables)
   }
 }
 
+// The conditions of an output: those of its node and, for a Switch, its side.
 Conditions IterationLiveness::Of(Source source) const {
   const auto found = conditions_.find(source.node->id());
   if (found == conditions_.end()) {
-    // From outside of the iteration only loop constants come, which are live in all iterations.
+    // Only loop constants come from outside of the iteration, and they are live in all iterations.
     if (IsConstantEnter(*source.node)) return {};
     return {Condition(source, kAlive)};
   }
@@ -112,10 +114,12 @@ Conditions IterationLiveness::Of(Source source) const {
   if (branch.predicate.node != nullptr) {
     return Union(found->second, {Condition(branch.predicate, branch.side)});
   }
-  // Nothing is known of other ops whose outputs may be dead, such as _SwitchN.
+  // Other ops whose outputs may be dead, such as _SwitchN, are not analysed.
   return source.node->IsSwitch() ? Conditions{Condition(source, kAlive)} : found->second;
 }
 
+// If the conditions of the two inputs differ only in the side of one predicate, one input is always
+// live when the common conditions hold. Any other Merge gets the condition that it is live.
 Conditions IterationLiveness::OfMerge(Node& merge) const {
   if (merge.num_inputs() == 2) {
     const Conditions a = Of(InputOf(merge, 0)), b = Of(InputOf(merge, 1));
@@ -126,17 +130,17 @@ Conditions IterationLiveness::OfMerge(Node& merge) const {
 }
 
 Conditions IterationLiveness::OfNode(Node& node) const {
-  // A Merge waits for control inputs too, but a dead one does not make it dead.
+  // A Merge waits for control inputs too, but a dead control input does not make it dead.
   if (node.IsMerge()) return OfMerge(node);
   Conditions all;
   for (const Edge* edge : node.in_edges()) {
     if (edge->src()->IsSource()) continue;
-    // A control edge from a Switch says that it ran, not which side it took.
+    // A control edge from a Switch is live if the Switch ran, whichever side it selected.
     const auto found = conditions_.find(edge->src()->id());
     const bool whole = edge->IsControlEdge() && found != conditions_.end();
     all = Union(all, whole ? found->second : Of({edge->src(), std::max(edge->src_output(), 0)}));
   }
-  // This bound keeps the time linear in the number of nodes, however deep branches are nested.
+  // The bound keeps the time linear in the number of nodes, however deep branches are nested.
   if (all.size() > kMostConditions) return {Condition({&node, 0}, kAlive)};
   return all;
 }

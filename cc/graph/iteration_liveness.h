@@ -12,7 +12,7 @@
 namespace tensor_array_grad {
 
 // One side of the Switches by `predicate`: their outputs of this side are dead unless the predicate
-// selects it.
+// selects this side.
 struct Branch {
   Source predicate;  // its node is null for no branch
   int side;
@@ -27,46 +27,49 @@ struct Branch {
 // The branch in which `source` is live, if it is an output of a Switch; else none.
 Branch BranchOf(Source source);
 
-// The branch that `node` is a pivot of: lowered conditionals and loops have an Identity of one
-// output of a Switch, for nodes of the branch to wait for. None if the Identity or the Switch has a
-// control input, because then more than the branch decides whether it is live.
+// The branch of which `node` is a pivot, or no branch. In lowered conditionals and loops, a pivot
+// is an Identity of one output of a Switch for which nodes of the branch wait. An Identity does not
+// count if it or the Switch has a control input, because then more than the branch decides whether
+// it is live.
 Branch BranchOfPivot(const tensorflow::Node& node);
 
-// The data input of the Switch of which `source` is an output.
+// The data input of the Switch of which `source` is an output. Requires: it is one.
 Source BeforeSwitch(Source source);
 
-// Tells which nodes of a loop iteration run, by the branches that must have been taken.
+// Computes under which conditions the nodes of a loop iteration run.
 //
-// The executor does not run a node that has a dead input and marks its outputs dead; only a Merge
+// The executor does not run a node that has a dead input, and makes its outputs dead; only a Merge
 // runs if one input is live (common_runtime/propagator_state.cc). So each output is live exactly if
-// a set of conditions holds, each of which is "this side of this predicate is taken" or, if no more
+// a set of conditions holds. A condition is "this side of this predicate is taken" or, if no more
 // is known, "this output is live". A node has the conditions of all its inputs, a Switch adds one
 // for its side, and a Merge of both sides of a predicate drops those of that predicate:
 //
 //   x:1 = Switch(v, p):1          {p is true}
 //   y = Neg(x:1)                  {p is true}
-//   z = Merge(y, Switch(v, p):0)  {}, where p and v are live in the whole iteration
+//   z = Merge(y, Switch(v, p):0)  {}, if p and v are live in the whole iteration
 //
-// If the conditions of one output include those of another, it is live only where the other is.
+// If the conditions of one output include those of another, the first is live only if the second
+// is.
 //
-// Branches and what is derived from them hold within one iteration of one loop. Of nodes of inner
-// loops nothing is known. All variables of the loop are assumed to be live together. The answers
-// describe the graph at construction; nodes may be removed afterwards.
+// All statements hold within one iteration of one loop. Nothing is known about nodes of inner
+// loops. All variables of the loop are assumed to be live together. The answers describe the graph
+// at construction; nodes may be removed afterwards. cc/loop/liveness.h does the same for a whole
+// frame.
 class IterationLiveness {
  public:
   explicit IterationLiveness(const tensorflow::Node& loop_cond);
 
-  // The nodes of the condition and the body, each before those that it feeds.
+  // The nodes of the condition and the body, each before the nodes that it feeds.
   const std::vector<tensorflow::Node*>& nodes() const { return nodes_; }
 
-  // Whether `source` is live wherever all of `others` are.
+  // Whether `source` is live whenever all of `others` are.
   bool FollowsFrom(Source source, const std::vector<Source>& others) const;
 
-  // Whether `source` is an output of a Switch of `branch` whose data input is live wherever the
-  // predicate is, hence also where the other branch is taken.
+  // Whether `source` is an output of a Switch of `branch` whose data input is live whenever the
+  // predicate is, and so also if the other branch is taken.
   bool IsBroughtInto(const Branch& branch, Source source) const;
 
-  // Whether all control inputs of `node` are pivots of `branch` that are live wherever it is taken.
+  // Whether all control inputs of `node` are pivots of `branch` that are live whenever it is taken.
   bool WaitsForBranchAlone(const tensorflow::Node& node, const Branch& branch) const;
 
  private:

@@ -49,14 +49,14 @@ TEST_F(IterationLivenessTest, ANodeIsOnTheBranchThatItWaitsFor) {
   EXPECT_TRUE(Liveness().FollowsFrom(Taken(0), {Output("constant")}));
 }
 
-TEST_F(IterationLivenessTest, AWaitForASwitchSaysNothingOfItsSides) {
+TEST_F(IterationLivenessTest, WaitingForASwitchSelectsNoSide) {
   AddConst("waiter", {"^x"});
   const IterationLiveness liveness = Liveness();
   EXPECT_FALSE(liveness.FollowsFrom(Taken(1), {Output("waiter")}));
   EXPECT_TRUE(liveness.FollowsFrom(InBody(), {Output("waiter")}));
 }
 
-TEST_F(IterationLivenessTest, AMergeOfBothSidesIsOnNone) {
+TEST_F(IterationLivenessTest, MergeOfBothSidesIsInNoBranch) {
   AddSum("after", {"merged"});
   const IterationLiveness liveness = Liveness();
   EXPECT_FALSE(liveness.FollowsFrom(Taken(1), {Output("after")}));
@@ -86,12 +86,12 @@ TEST_F(IterationLivenessTest, DeepNestingIsCutOffSafely) {
   EXPECT_TRUE(liveness.FollowsFrom(Output("deep"), {Output("s99", 1)}));
 }
 
-TEST_F(IterationLivenessTest, OfAnyOtherMergeNothingIsKnown) {
+TEST_F(IterationLivenessTest, AnyOtherMergeHasAnUnknownCondition) {
   Set(AddUnary("odd", "Merge", DT_INT32, {"taken", "i_switch:1"}), "N", 2);
   EXPECT_FALSE(Liveness().FollowsFrom(Output("odd"), {Output("taken"), Output("i_switch", 1)}));
 }
 
-TEST_F(IterationLivenessTest, WhatAllInputsFollowFromFollowsToo) {
+TEST_F(IterationLivenessTest, NodeFollowsFromTheConditionsOfAllItsInputs) {
   AddSum("both", {"taken", "i_plus"});
   const IterationLiveness liveness = Liveness();
   EXPECT_TRUE(liveness.FollowsFrom(Output("both"), {Output("taken")}));
@@ -99,7 +99,7 @@ TEST_F(IterationLivenessTest, WhatAllInputsFollowFromFollowsToo) {
   EXPECT_TRUE(liveness.FollowsFrom(Output("i_plus"), {Output("both")}));
 }
 
-TEST_F(IterationLivenessTest, AConstantOfTheLoopIsAliveInEveryStep) {
+TEST_F(IterationLivenessTest, ConstantOfTheLoopIsLiveInEveryIteration) {
   Placeholder("outside", DT_INT32);
   tensorflow::NodeDef& enter = AddUnary("scale", "Enter", DT_INT32, {"outside"});
   Set(enter, "frame_name", "loop");
@@ -110,7 +110,7 @@ TEST_F(IterationLivenessTest, AConstantOfTheLoopIsAliveInEveryStep) {
   EXPECT_FALSE(liveness.FollowsFrom(Output("outside"), {Output("taken")})) << "not of the step";
 }
 
-TEST_F(IterationLivenessTest, NodesComeAfterWhatFeedsThem) {
+TEST_F(IterationLivenessTest, NodesComeAfterTheirInputs) {
   std::vector<std::string> names;
   const IterationLiveness liveness = Liveness();
   for (const Node* node : liveness.nodes()) names.push_back(node->name());
@@ -124,7 +124,7 @@ TEST_F(IterationLivenessTest, NodesComeAfterWhatFeedsThem) {
   EXPECT_LT(at("pivot_f"), at("constant"));
 }
 
-TEST_F(IterationLivenessTest, AnInnerLoopIsANodeOfWhichNothingIsKnown) {
+TEST_F(IterationLivenessTest, NodesOfAnInnerLoopHaveUnknownConditions) {
   Set(AddUnary("in_enter", "Enter", DT_INT32, {"taken"}), "frame_name", "inner");
   Set(AddUnary("in_merge", "Merge", DT_INT32, {"in_enter", "in_next"}), "N", 2);
   AddUnary("in_switch", "Switch", DT_INT32, {"in_merge", "in_cond"});
@@ -138,7 +138,7 @@ TEST_F(IterationLivenessTest, AnInnerLoopIsANodeOfWhichNothingIsKnown) {
   EXPECT_FALSE(liveness.FollowsFrom(Output("in_switch", 1), {Output("after")}));
 }
 
-TEST_F(IterationLivenessTest, APivotSaysItsBranch) {
+TEST_F(IterationLivenessTest, PivotNamesItsBranch) {
   EXPECT_EQ(BranchOfPivot(*Find("pivot_f")).side, 0);
   EXPECT_TRUE(BranchOfPivot(*Find("pivot_f")).predicate == Output("p_switch", 1));
   EXPECT_EQ(BranchOfPivot(*Find("pivot_t")).side, 1);

@@ -41,8 +41,9 @@ std::atomic<bool> enabled{true};
 
 Counter failures("graph_pass.failures");
 
-// Whether TENSOR_ARRAY_GRAD_RULES, a list of names separated by commas, allows the rule; all are
-// allowed where it is not set. For measuring what each rule brings (tools/ablate.py).
+// Whether the environment variable TENSOR_ARRAY_GRAD_RULES, a list of names separated by commas,
+// allows the rule. If it is not set, all rules are allowed. tools/ablate.py uses it to measure the
+// effect of each rule.
 bool IsAllowed(absl::string_view name) {
   const char* const value = std::getenv("TENSOR_ARRAY_GRAD_RULES");
   if (value == nullptr) return true;
@@ -50,7 +51,7 @@ bool IsAllowed(absl::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// In the order in which they run.
+// The rules in the order in which they run.
 std::vector<std::unique_ptr<Rule>> AllRules() {
   std::vector<std::unique_ptr<Rule>> all;
   all.push_back(std::make_unique<AccumulateIntoListRule>());
@@ -89,8 +90,9 @@ bool RunsHere(const Node& node, const GraphOptimizationPassOptions& options) {
   return device == nullptr || device->IsLocal();
 }
 
-// The ids of the nodes that the rule is for. They are collected before the rule runs, because a
-// rewrite adds nodes and removes nodes, which may be candidates too. No id is used twice.
+// The ids of the nodes to which the rule is to be applied. They are collected before the rule runs,
+// because a rewrite adds nodes, and removes nodes that may be candidates too. Apply therefore looks
+// each id up again. TensorFlow never gives an id to a second node.
 std::vector<int> Candidates(const Rule& rule, const GraphOptimizationPassOptions& options) {
   std::vector<int> candidates;
   for (const Node* node : (*options.graph)->op_nodes()) {

@@ -11,21 +11,23 @@
 
 namespace tensor_array_grad {
 
-// Whether graphs that are prepared for execution from now on are rewritten. On at start. Graphs
-// that were prepared before, for example functions that ran already, stay as they are. Thread-safe.
+// Sets and returns whether graphs that are prepared for execution from now on are rewritten.
+// Initially true. Graphs that were prepared before, for example functions that have already run,
+// are not affected. Thread-safe.
 void SetGraphPassEnabled(bool enabled);
 bool IsGraphPassEnabled();
 
 // Runs the rules over each graph that the runtime is about to execute.
 //
-// Registered at POST_REWRITE_FOR_EXEC: nodes are placed, loops are lowered, and XLA has taken out
-// its clusters. A rule that puts in an op of this library does nothing on a device without a kernel
-// for it, hence nothing where the library is inactive; RecomputeRule puts in stock ops only. Counts
-// rewrites as `graph.<rule>`, and logs them as TENSOR_ARRAY_GRAD_LOG asks (cc/core/log.h).
+// The pass is registered at POST_REWRITE_FOR_EXEC. Nodes are then placed, loops are lowered, and
+// XLA has cut out its clusters. A rule that inserts an op of this library does nothing on a device
+// without a kernel for the op, and so nothing if the library is inactive. RecomputeRule inserts
+// only stock ops. Rewrites are counted as `graph.<rule>`, and logged if the environment variable
+// TENSOR_ARRAY_GRAD_LOG says so (cc/core/log.h).
 //
 // If a rule fails, which is a defect of the rule, the user's program still runs: the graph is
-// restored to what it was before the pass, the failure is logged as a warning and counted as
-// `graph_pass.failures`.
+// restored to what it was before the pass, and the failure is logged as a warning and counted as
+// `graph_pass.failures`. Run always returns OK.
 class LinearGradientPass : public tensorflow::GraphOptimizationPass {
  public:
   LinearGradientPass();  // with all rules

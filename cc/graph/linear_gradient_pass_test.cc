@@ -101,7 +101,7 @@ TEST_F(LinearGradientPassTest, AnotherFunctionIsRewritten) {
 }
 
 // The sum after a Merge takes in the sum of the branch, a candidate with a later id.
-TEST_F(LinearGradientPassTest, ARewriteMayRemoveACandidateThatIsStillToCome) {
+TEST_F(LinearGradientPassTest, RewriteMayRemoveALaterCandidate) {
   Clear();
   for (const char* name : {"a", "dy"}) Placeholder(name, DT_FLOAT);
   for (const char* name : {"ids", "shape"}) Placeholder(name, DT_INT32);
@@ -162,7 +162,7 @@ TEST_F(LinearGradientPassTest, ARuleThatFailsLeavesTheGraphAsItWas) {
   }
 }
 
-TEST_F(LinearGradientPassTest, APassWithoutAGraphIsNoError) {
+TEST_F(LinearGradientPassTest, RunWithoutAGraphIsNotAnError) {
   EXPECT_TRUE(LinearGradientPass().Run({}).ok());
 }
 

@@ -15,13 +15,15 @@ using tensorflow::NodeDef;
 
 constexpr char kAccumulate[] = "TensorArrayGrad>ListAccumulate";
 
+// Whether a SetItem with an index out of range is an error. It could otherwise make the list
+// longer.
 bool CannotResize(const Node& set_item) {
   bool resizes;
   return !TryGetNodeAttr(set_item.attrs(), "resize_if_index_out_of_bounds", &resizes) || !resizes;
 }
 
-// The list whose element shape and length `reserve` has; a null node if they do not come from one
-// list.
+// The list from which `reserve` gets its element shape and its length; a null node if they do not
+// come from one list.
 Source ListMeasuredBy(const Node& reserve) {
   const Node* const shape = InputOf(reserve, 0).node;
   const Node* const length = InputOf(reserve, 1).node;
@@ -32,7 +34,7 @@ Source ListMeasuredBy(const Node& reserve) {
   return of_one_list ? InputOf(*shape, 0) : Source{nullptr, 0};
 }
 
-// The sum of `lists`, the operands that are no addends: the only one, or a shorter AddN.
+// The sum of `lists`, the operands that are not addends: the only list, or a shorter AddN.
 absl::StatusOr<Source> SumOf(const std::vector<Source>& lists, const Node& add, Graph* graph) {
   if (lists.size() == 1) return lists.front();
   NodeDef def = add.def();
@@ -43,7 +45,8 @@ absl::StatusOr<Source> SumOf(const std::vector<Source>& lists, const Node& add, 
   return Source{*sum, 0};
 }
 
-// Adds the node that adds `addend` to `list`, on the device of `add`.
+// Adds a link of the chain to the graph: a node that adds `addend` to `list`, on the device of
+// `add`.
 absl::StatusOr<Source> AddLink(const Addend& addend, const std::string& name, Source list,
                                Node* add, Graph* graph) {
   std::vector<Source> inputs = {list};
@@ -101,7 +104,7 @@ absl::Status AccumulateInstead(Node* add, std::map<int, Addend> addends, Graph* 
   auto sum = SumOf(lists, *add, graph);
   for (const auto& [operand, addend] : addends) {
     if (!sum.ok()) return sum.status();
-    // The last link gets the name of the sum, by which an error names the user's line.
+    // The last link gets the name of the sum, so that errors name the node of the user's program.
     const bool last = operand == addends.rbegin()->first;
     const std::string name =
         last ? add->name() : graph->NewName(absl::StrCat(add->name(), "/accumulate"));

@@ -15,7 +15,8 @@ using tensorflow::Tensor;
 
 namespace {
 
-// `source`, after skipping Identities that wait for nothing but pivots of the body.
+// The input of the chain of Identities that ends in `source`. Only Identities without control
+// inputs other than pivots of the body are skipped.
 Source PastBodyIdentities(Source source, const Node& loop_cond) {
   while (source.node->IsIdentity() && WaitsForBodyAlone(*source.node, loop_cond)) {
     source = InputOf(*source.node, 0);
@@ -61,6 +62,8 @@ std::vector<const Node*> ConditionsOf(const Node& loop_cond) {
 
 }  // namespace
 
+// The variable is a count if its update is AddV2(now, step), AddV2(step, now) or Sub(now, step),
+// where `now` is the variable's value in the body, possibly behind Identities.
 std::optional<LoopCount> LoopCountOf(const LoopVariable& variable, const Node& loop_cond) {
   const tensorflow::DataType type = variable.merge->output_type(0);
   if (type != DT_INT32 && type != DT_INT64) return std::nullopt;
@@ -121,6 +124,8 @@ bool CountsIterations(const LoopCount& count) {
   return IntegerOf(count.variable.initial()) == 0 && count.GrowsBy(1);
 }
 
+// The loop continues only while all conditions of a conjunction are true (ConditionsOf). It is
+// enough that one of them is Less(count, limit), where `count` counts the iterations.
 bool StopsAt(const Node& loop_cond, absl::FunctionRef<bool(Source)> is_limit) {
   const std::vector<const Node*> conditions = ConditionsOf(loop_cond);
   for (const LoopCount& count : LoopCountsOf(loop_cond)) {

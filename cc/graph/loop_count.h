@@ -12,32 +12,32 @@
 
 namespace tensor_array_grad {
 
-// An integer variable of a loop to which each iteration adds `step`, or from which it subtracts it.
-// `step` may differ between iterations unless GrowsBy knows its value. `sum` and a constant `step`
-// have no control inputs from the body but its pivots, so a reader of `sum` may
-// feed any node of the body without making a cycle.
+// An integer variable of a loop to which each iteration adds `step`, or from which each iteration
+// subtracts `step`. The step may differ between iterations unless it is a constant (GrowsBy). `sum`
+// and a constant `step` have no control inputs from the body except its pivots, so a new reader of
+// `sum` may feed any node of the body without making a cycle.
 struct LoopCount {
   LoopVariable variable;
-  tensorflow::Node* sum;  // its next value: AddV2, or Sub, of the variable and `step`
+  tensorflow::Node* sum;  // the next value: AddV2, or Sub, of the variable and `step`
   Source step;
   bool down;  // whether `sum` is a Sub
 
-  // Whether it is known to grow by `n` per iteration.
+  // Whether the variable is known to grow by `n` per iteration.
   bool GrowsBy(int n) const;
 
-  // Its value in the body.
+  // The value of the variable in the body.
   Source now() const { return {variable.switch_node, 1}; }
 };
 
-// The count that `variable` of the loop of `loop_cond` is; nothing if it is none.
+// Matches `variable`, a variable of the loop of `loop_cond`, as a count. Nothing if it is not one.
 std::optional<LoopCount> LoopCountOf(const LoopVariable& variable,
                                      const tensorflow::Node& loop_cond);
 
 // All counts among the variables of the loop, in the order in which their nodes were made.
 std::vector<LoopCount> LoopCountsOf(const tensorflow::Node& loop_cond);
 
-// The output that `source` gets its value from, found by following Identities, constants of loops
-// and variables that never change (FromOutside).
+// The output from which `source` gets its value, found by following Identities, constants of loops
+// and variables that never change (FromOutside) backwards.
 Source Origin(Source source);
 
 // The value of `source` if its Origin is a scalar Const of int32 or int64; else nothing.

@@ -19,8 +19,9 @@ constexpr char kPack[] = "TensorArrayGrad>NewLoopStack";
 constexpr char kPush[] = "TensorArrayGrad>PushLoopStack";
 constexpr char kPop[] = "TensorArrayGrad>PopLoopStack";
 
-// Whether the rounding of a result may depend on which other tensors share a buffer. AddN of three
-// or more terms begins with a term whose buffer no other tensor shares; a function may contain one.
+// Whether the rounding of a result may depend on which tensors share a buffer. AddN of three or
+// more terms begins with a term whose buffer no other tensor shares. A function may contain such an
+// AddN.
 bool SharingChangesSums(const Graph& graph) {
   const auto names_function = [](const Node& node) {
     return std::any_of(node.attrs().begin(), node.attrs().end(), [](const auto& attr) {
@@ -35,7 +36,11 @@ bool SharingChangesSums(const Graph& graph) {
 }
 
 // The pushed lists of one forward loop that become one loop stack, and the columns of its rows.
-// Either one backward loop pops all of them, or none of them is ever read.
+// Either one backward loop pops at least the first of them, or none of them is ever read.
+//
+// Several lists may share a column: those that begin as the same EmptyTensorList and to which the
+// same tensor is pushed. The columns whose values the stack keeps come before the others, because
+// the stack stores only how many columns it keeps.
 struct PackedLists {
   std::vector<PushedList> all;
   std::vector<int> column;     // for each: the index of its value in a row
@@ -43,12 +48,12 @@ struct PackedLists {
   std::vector<Source> values;  // by column
   std::vector<DataType> kept;  // the types of the columns that are kept, which come first
 
-  // `keep_floats`: also keep the floating-point values that nothing reads, since a sum that reads
-  // one of them may round in another way if the list no longer shares its buffer.
+  // If `keep_floats`, floating-point values that nothing pops are kept too: a sum that reads one of
+  // them may be rounded differently if no list shares its buffer.
   PackedLists(std::vector<PushedList> lists_to_pack, bool keep_floats)
       : all(std::move(lists_to_pack)), keep_floats_(keep_floats) {
-    // The variables of the first list stay. Nodes may wait for their Exits, so lists
-    // that have one come first.
+    // The first list's variables become those of the stack. Nodes may wait for the Exits of the
+    // other lists and will wait for those of the stack, so a list that has an Exit comes first.
     const auto rank = [](const PushedList& one) {
       const LoopVariable& last = one.never_read() ? one.pushed : one.popped;
       return std::pair(one.never_read(), last.exit == nullptr);
@@ -64,7 +69,7 @@ struct PackedLists {
   bool is_kept(size_t list) const { return static_cast<size_t>(column[list]) < kept.size(); }
 
  private:
-  // For the lists whose values are kept, or for the others.
+  // Assigns columns to the lists whose values are kept, or to the others.
   void AssignColumns(bool keep) {
     for (size_t i = 0; i < all.size(); ++i) {
       if (HasToBeKept(all[i]) == keep) column[i] = ColumnOf(all[i]);
@@ -77,7 +82,7 @@ struct PackedLists {
     return keep_floats_ && !tensorflow::DataTypeIsInteger(value.node->output_type(value.slot));
   }
 
-  // Adds a column unless there is one for this list and value.
+  // The column for the list and value of `one`. Adds it if there is none.
   int ColumnOf(const PushedList& one) {
     const Source list = one.pushed.initial(), value = one.value();
     size_t at = 0;
@@ -124,7 +129,8 @@ absl::StatusOr<NodeDef> PopDef(const PackedLists& packed) {
   return Finalized(StartNode(first.name(), kPop, {InputOf(first, 0)}).Attr("T", packed.kept));
 }
 
-// Adds the ops of the forward loop. The first list's variable then holds the packed stack.
+// Adds NewLoopStack and PushLoopStack. The first list's variable in the forward loop then holds the
+// stack.
 absl::Status InsertPush(const PackedLists& packed, const NodeDef& pack_def, const NodeDef& push_def,
                         Graph* graph) {
   const PushedList& first = packed.all.front();
@@ -142,7 +148,7 @@ absl::Status InsertPush(const PackedLists& packed, const NodeDef& pack_def, cons
   return MoveOutput(first.push, 0, {*push, 0}, graph);
 }
 
-// Adds the op of the backward loop.
+// Adds PopLoopStack to the backward loop. The readers of each pop then read the list's column.
 absl::Status InsertPop(const PackedLists& packed, const NodeDef& pop_def, Graph* graph) {
   const PushedList& first = packed.all.front();
   auto pop = AddReplacement(pop_def, {InputOf(*first.pop, 0)}, *first.pop, {}, graph);
@@ -155,6 +161,9 @@ absl::Status InsertPop(const PackedLists& packed, const NodeDef& pop_def, Graph*
   return moved;
 }
 
+// Replaces `packed` by one loop stack. The first list's variables are reused for the stack. Those
+// of the other lists are removed, after their control edges have been moved to the first list's.
+// Changes nothing if a kernel is missing.
 absl::Status Fuse(const PackedLists& packed, Graph* graph, std::vector<Rewrite>* done) {
   const PushedList& first = packed.all.front();
   // All checks come first; after them the graph changes.
@@ -189,7 +198,7 @@ absl::Status LoopStackRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>
   if (found.never_read.empty() && found.by_reader.empty()) return absl::OkStatus();
   const bool keep_floats = SharingChangesSums(*graph);
   for (auto& [reader, all] : found.by_reader) {
-    // The lists that are never read join the first packed.
+    // The lists that are never read are packed with those of the first backward loop.
     for (PushedList& pushed : found.never_read) all.push_back(std::move(pushed));
     found.never_read.clear();
     const absl::Status fused = Fuse(PackedLists(std::move(all), keep_floats), graph, done);

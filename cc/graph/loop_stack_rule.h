@@ -25,15 +25,16 @@ namespace tensor_array_grad {
 // A list that is never read is packed too, but the stack does not keep its values. Removing it
 // would lose the error of a list that rejects an element, for its shape or for being one too many;
 // PushLoopStack raises that error as TensorListPushBack does. The same holds for a list whose
-// popped values nothing reads. Only values whose buffer must stay shared are kept nevertheless:
-// floats, if the graph has an AddN of three or more terms, whose rounding depends on sharing.
+// popped values nothing reads. As an exception, floats are kept if the graph has an AddN of three
+// or more terms: the rounding of the sum depends on which buffers are shared, and the list shares
+// them.
 //
 // The rule applies only if no other node reads a list between its EmptyTensorList and its last pop,
 // if all nodes are on one device that has the kernels, and if the pops have no control inputs and
-// ask for no element shape. The one push depends on everything that the single pushes depend on.
-// This makes no cycle, since only a push depends on another push, through the loop's variable. The
-// elements of each list keep their order; the order of pushes to different lists cannot be
-// observed.
+// request no element shape. The one PushLoopStack depends on everything on which the single pushes
+// depend. This makes no cycle, since within an iteration only the list's NextIteration depends on a
+// push. The elements of each list keep their order; the order of pushes to different lists cannot
+// be observed.
 class LoopStackRule : public Rule {
  public:
   const char* name() const override { return "loop_stack"; }

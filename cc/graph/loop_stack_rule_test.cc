@@ -73,7 +73,7 @@ class LoopStackRuleTest : public testing::Test, protected LoopStackUnderTest {
   }
 };
 
-TEST_F(LoopStackRuleTest, SeveralBecomeOne) {
+TEST_F(LoopStackRuleTest, SeveralListsBecomeOneStack) {
   AddPushedList("a", "x");
   AddPushedList("b", "y");
   AddPushedList("c", "z");
@@ -97,7 +97,7 @@ TEST_F(LoopStackRuleTest, SeveralBecomeOne) {
   EXPECT_EQ(Find("a_push")->assigned_device_name(), kCpu0);
 }
 
-TEST_F(LoopStackRuleTest, OneAloneBecomesRowsOfOneValue) {
+TEST_F(LoopStackRuleTest, OneListBecomesAStackOfOneValuePerRow) {
   AddPushedList("a", "x");
   EXPECT_EQ(Apply(), 1);
   EXPECT_THAT(InputsOf(InputsOf("a_f_enter")[0]), ElementsAre("a"));
@@ -158,7 +158,7 @@ TEST_F(LoopStackRuleTest, TheStackOfListsThatAreNeverReadKeepsAnExitThatNodesWai
   EXPECT_THAT(InputsOf("b_push"), ElementsAre("b_f_switch", "y", "x"));
 }
 
-TEST_F(LoopStackRuleTest, FloatsAreKeptIfASumDependsOnWhoSharesABuffer) {
+TEST_F(LoopStackRuleTest, FloatsAreKeptIfASumDependsOnSharedBuffers) {
   for (const int terms : {2, 3}) {
     Reset();
     Set(AddTyped("sum", "AddN", std::vector<std::string>(terms, "x"), DT_FLOAT), "N", terms);
@@ -237,7 +237,7 @@ TEST_F(LoopStackRuleTest, AListThatIsNeverReadIsPackedOnce) {
   EXPECT_THAT(InputsOf("b_push"), ElementsAre("b_f_switch", "z"));
 }
 
-TEST_F(LoopStackRuleTest, IdentitiesInTheRingGoToo) {
+TEST_F(LoopStackRuleTest, IdentitiesBetweenTheNodesOfAListAreRemoved) {
   AddPushedList("a", "x");
   AddPushedList("b", "y");
   AddTyped("link", "Identity", {"b_f_switch:1"});
@@ -249,7 +249,7 @@ TEST_F(LoopStackRuleTest, IdentitiesInTheRingGoToo) {
   EXPECT_EQ(Find("back_link"), nullptr);
 }
 
-TEST_F(LoopStackRuleTest, TheOneWaitsForAllThatTheManyWaitedFor) {
+TEST_F(LoopStackRuleTest, StackGetsTheControlInputsOfAllLists) {
   AddPushedList("a", "x");
   AddPushedList("b", "y");
   for (const char* name : {"b_push", "b_f_next", "b_b_next"}) {
@@ -262,7 +262,7 @@ TEST_F(LoopStackRuleTest, TheOneWaitsForAllThatTheManyWaitedFor) {
   EXPECT_THAT(InputsOf("a_b_next"), IsSupersetOf({std::string("^before_b_b_next")}));
 }
 
-TEST_F(LoopStackRuleTest, WhoWaitsForTheLoopToEndStillWaits) {
+TEST_F(LoopStackRuleTest, NodeThatWaitsForAnExitWaitsForTheStacksExit) {
   AddPushedList("a", "x");
   AddPushedList("b", "y");
   AddTyped("b_left", "Exit", {"b_b_switch"});
@@ -284,7 +284,7 @@ TEST_F(LoopStackRuleTest, ANodeThatWaitsForAListThatIsNeverReadWaitsForThePack) 
   EXPECT_THAT(InputsOf("a_f_next"), ElementsAre("a_push", "^before"));
 }
 
-TEST_F(LoopStackRuleTest, AShapeThatSomebodyElseReadsIsKeptForThem) {
+TEST_F(LoopStackRuleTest, ShapeThatAnotherNodeReadsIsKept) {
   AddPushedList("a", "x");
   AddPushedList("b", "y");
   AddTyped("reader", "Identity", {"any"}, DT_INT32);
@@ -294,7 +294,7 @@ TEST_F(LoopStackRuleTest, AShapeThatSomebodyElseReadsIsKeptForThem) {
 
 // ---- near misses: the graph must not change -----------------------------------------------------
 
-TEST_F(LoopStackRuleTest, AccumulatorsOfTwoBackwardLoopsStayApart) {
+TEST_F(LoopStackRuleTest, ListsOfTwoBackwardLoopsStayApart) {
   AddPushedList("a", "x");
   AddPushedList("b", "y");
   Placeholder("other_goes_on", tensorflow::DT_BOOL);
@@ -306,7 +306,7 @@ TEST_F(LoopStackRuleTest, AccumulatorsOfTwoBackwardLoopsStayApart) {
   EXPECT_EQ(CountOf(kPop), 2);
 }
 
-TEST_F(LoopStackRuleTest, ARingThatSomebodyElseReadsStays) {
+TEST_F(LoopStackRuleTest, ListThatAnotherNodeReadsStays) {
   for (const char* read :
        {"a_f_enter", "a_f_merge", "a_f_merge:1", "a_f_switch:1", "a_push", "a_exit", "a_f_next",
         "a_b_enter", "a_b_merge", "a_b_switch:1", "a_pop"}) {
@@ -321,7 +321,7 @@ TEST_F(LoopStackRuleTest, ARingThatSomebodyElseReadsStays) {
   }
 }
 
-TEST_F(LoopStackRuleTest, ARingThatSomebodyWaitsForStays) {
+TEST_F(LoopStackRuleTest, ListThatAnotherNodeWaitsForStays) {
   for (const char* node : {"a_f_enter", "a_f_merge", "a_f_switch", "a_push", "a_f_next",
                            "a_b_enter", "a_b_merge", "a_b_switch", "a_pop", "a_b_next"}) {
     SCOPED_TRACE(node);
@@ -332,7 +332,7 @@ TEST_F(LoopStackRuleTest, ARingThatSomebodyWaitsForStays) {
   }
 }
 
-TEST_F(LoopStackRuleTest, ARingThatWaitsStays) {
+TEST_F(LoopStackRuleTest, ListWithControlInputsStays) {
   for (const char* node : {"a_f_enter", "a_f_merge", "a_f_switch", "a_exit", "a_b_enter",
                            "a_b_merge", "a_b_switch", "a_pop"}) {
     SCOPED_TRACE(node);
@@ -344,7 +344,7 @@ TEST_F(LoopStackRuleTest, ARingThatWaitsStays) {
   }
 }
 
-TEST_F(LoopStackRuleTest, AListThatSomebodyReadsAfterThePopsStays) {
+TEST_F(LoopStackRuleTest, ListThatIsReadAfterThePopsStays) {
   AddPushedList("a", "x");
   AddTyped("left", "Exit", {"a_b_switch"});
   AddTyped("reader", "Identity", {"left"});

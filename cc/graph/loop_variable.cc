@@ -13,13 +13,13 @@ using tensorflow::Node;
 
 namespace {
 
-// Adds the node that `edge` leads to, and all nodes that it leads to within one iteration.
+// Adds the node to which `edge` leads, and all nodes that depend on it within the iteration.
 void AddReached(const Edge* edge, NodeIds* reached) {
   std::vector<const Node*> open{edge->dst()};
   while (!open.empty()) {
     const Node* const node = open.back();
     open.pop_back();
-    // NextIteration leads to the next iteration, LoopCond from the condition to the body.
+    // A NextIteration leads to the next iteration, and a LoopCond from the condition to the body.
     if (node->IsSink() || node->IsNextIteration() || node->IsLoopCond()) continue;
     if (!reached->insert(node->id()).second) continue;
     for (const Edge* next : node->out_edges()) open.push_back(next->dst());
@@ -50,6 +50,8 @@ std::optional<LoopVariable> LoopVariableOf(Node* switch_node) {
   return found;
 }
 
+// A variable never changes if its update is, possibly through Identities, the value that its Switch
+// passes to the body. The body reads the variable from the Switch, the condition from the Merge.
 std::optional<Source> FromOutside(Source value) {
   if (IsConstantEnter(*value.node)) return InputOf(*value.node, 0);
   Node* switch_node = value.node;
@@ -81,6 +83,8 @@ std::vector<LoopVariable> LoopVariablesOf(const Node& loop_cond) {
   return found;
 }
 
+// The Enters of constants are not connected with the variables, so they are found by the frame
+// name.
 bool CarriesList(const std::vector<LoopVariable>& variables, const Graph& graph) {
   std::string frame, other;
   if (variables.empty() ||
@@ -128,6 +132,8 @@ bool IsOnOneDevice(const LoopVariable& variable) {
   return true;
 }
 
+// The body consists of the nodes reached from output 1 of the Switches. The other readers of the
+// Merges belong to the condition.
 IterationNodes::IterationNodes(const std::vector<LoopVariable>& variables) {
   for (const LoopVariable& variable : variables) {
     body.insert(variable.switch_node->id());
@@ -144,7 +150,7 @@ IterationNodes::IterationNodes(const std::vector<LoopVariable>& variables) {
 
 bool RunsAfter(const Node& node, const NodeIds& nodes, const NodeIds& except) {
   for (const Edge* edge : node.in_edges()) {
-    // A control edge from a Switch is live whichever side the Switch takes.
+    // A control edge from a Switch is live whichever side the Switch selects.
     if (edge->IsControlEdge() && edge->src()->IsSwitch()) continue;
     const int id = edge->src()->id();
     if (nodes.count(id) > 0 && except.count(id) == 0) return true;

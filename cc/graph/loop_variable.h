@@ -24,8 +24,8 @@ struct LoopVariable {
   tensorflow::Node* next;  // the NextIteration
   tensorflow::Node* exit;  // null if there is none
 
-  Source initial() const { return InputOf(*enter, 0); }
-  Source update() const { return InputOf(*next, 0); }  // its value in the next iteration
+  Source initial() const { return InputOf(*enter, 0); }  // the value in the first iteration
+  Source update() const { return InputOf(*next, 0); }    // the value in the next iteration
 };
 
 // The variable whose Switch is `switch_node`; nothing if `switch_node` is null or is not such a
@@ -36,7 +36,7 @@ std::optional<LoopVariable> LoopVariableOf(tensorflow::Node* switch_node);
 // made: a loop counter comes first.
 std::vector<LoopVariable> LoopVariablesOf(const tensorflow::Node& loop_cond);
 
-// The output outside of the loop that `value`, which is read in the loop, is a copy of in every
+// The output outside of the loop of which `value`, which is read in the loop, is a copy in every
 // iteration. Nothing unless `value` is a constant of the loop or a variable that never changes.
 std::optional<Source> FromOutside(Source value);
 
@@ -52,17 +52,17 @@ bool IsBodyPivot(const tensorflow::Node& node, const tensorflow::Node& loop_cond
 // Whether `node` has no control inputs but pivots of the loop's body.
 bool WaitsForBodyAlone(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
 
-// Makes `next`, a NextIteration, wait for `enter`, a constant of the same loop, and with it every
-// iteration.
+// Makes `next`, a NextIteration, wait for `enter`, a constant of the same loop, so that a node of
+// every iteration depends on the constant.
 //
 // The executor checks whether the first iteration is done when one of its nodes finishes, not when
-// a constant arrives. If the constant is the last to arrive and gives no node work, the check is
-// never made, and the loop stops making progress after parallel_iterations iterations
-// (propagator_state.cc, PropagateOutputs). An optimizer may remove the readers of the constant, so
-// `next` has to be a NextIteration that is never removed.
+// a constant arrives. If the constant arrives last and makes no node ready, the check is never
+// made, and the loop makes no progress after parallel_iterations iterations (propagator_state.cc,
+// PropagateOutputs). An optimizer may remove the other readers of the constant, so `next` must be a
+// NextIteration that is never removed.
 void AnchorConstant(tensorflow::Node* enter, tensorflow::Node* next, tensorflow::Graph* graph);
 
-// The same, but removes `enter` instead if no node uses it and it has no control inputs.
+// Removes `enter` if no node uses it and it has no control inputs; otherwise calls AnchorConstant.
 void RemoveOrAnchorConstant(tensorflow::Node* enter, tensorflow::Node* next,
                             tensorflow::Graph* graph);
 
@@ -76,7 +76,7 @@ bool IsOnOneDevice(const LoopVariable& variable);
 // Nodes by Node::id(). Unlike an address, an id is never given to another node.
 using NodeIds = std::unordered_set<int>;
 
-// The nodes of a loop that depend on a variable of the loop, not on its constants alone. In the
+// The nodes of a loop that depend on a variable of the loop, and not only on its constants. In the
 // last iteration, whose condition is false, the nodes of the body are dead and those of the
 // condition are live.
 struct IterationNodes {

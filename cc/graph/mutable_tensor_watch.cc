@@ -25,15 +25,15 @@ using tensorflow::OptimizationPassRegistry;
 
 constexpr int kPhase = 100;  // its place among the passes does not matter
 
-// Whether `op` outputs the ref tensor of a variable, or writes into an input that is no ref.
+// Whether `op` outputs the ref tensor of a variable, or writes into an input that is not a ref.
 bool ChangesInPlace(absl::string_view op) {
   constexpr absl::string_view kOps[] = {"VariableV2",    "Variable",   "TemporaryVariable",
                                         "InplaceUpdate", "InplaceAdd", "InplaceSub"};
   return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
 }
 
-// Searches nodes, and the functions that they name, because some functions are inlined after the
-// last pass.
+// Searches nodes, and the functions that they name, for such ops. Functions are searched because
+// some are inlined after the last pass. Each function is searched once.
 class Search {
  public:
   explicit Search(const FunctionLibraryDefinition* functions) : functions_(functions) {}

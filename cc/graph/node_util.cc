@@ -82,6 +82,8 @@ bool HasKernelOnDeviceOf(const Node& node, const NodeDef& def) {
   return tensorflow::FindKernelDef(tensorflow::DeviceType(device.type), def, nullptr, nullptr).ok();
 }
 
+// The inputs are added to the NodeDef by name and to the graph as edges: AddNode itself does not
+// connect the node.
 absl::StatusOr<Node*> AddReplacement(NodeDef def, absl::Span<const Source> inputs,
                                      const Node& place, absl::Span<Node* const> replaced,
                                      Graph* graph) {
@@ -123,6 +125,7 @@ void RemoveIfUnused(Node* node, Graph* graph) {
   if (!IsUsed(*node)) graph->RemoveNode(node);
 }
 
+// `removed` is needed because a removed node must not be accessed when it is listed again.
 void RemoveUnused(const std::vector<Node*>& nodes, Graph* graph) {
   std::unordered_set<const Node*> removed;
   for (Node* node : nodes) {
@@ -132,6 +135,7 @@ void RemoveUnused(const std::vector<Node*>& nodes, Graph* graph) {
   }
 }
 
+// The edges are copied first, because moving an edge changes the set of outgoing edges.
 absl::Status MoveOutput(Node* from, int slot, Source to, Graph* graph) {
   const std::vector<const Edge*> edges(from->out_edges().begin(), from->out_edges().end());
   for (const Edge* edge : edges) {

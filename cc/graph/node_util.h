@@ -14,7 +14,7 @@
 
 namespace tensor_array_grad {
 
-// A data input: an output slot of a node.
+// One output of a node: what a data edge carries. The graph owns the node.
 struct Source {
   tensorflow::Node* node;
   int slot;
@@ -29,7 +29,7 @@ Source InputOf(const tensorflow::Node& node, int index);
 bool IsConstantEnter(const tensorflow::Node& node);
 
 // Whether `node` has exactly one outgoing edge, and that is a data edge. A control edge counts as a
-// consumer: if `node` were removed, the node at its end would no longer wait.
+// consumer, because the node at its end must still wait after a rewrite.
 bool HasOneConsumer(const tensorflow::Node& node);
 
 // Whether `node` has a control edge to a node other than the sink.
@@ -40,7 +40,7 @@ bool IsWaitedFor(const tensorflow::Node& node);
 bool WaitsOnlyFor(const tensorflow::Node& node,
                   absl::FunctionRef<bool(const tensorflow::Node&)> allowed);
 
-// Whether no node but the source has a control edge to `node`.
+// Whether no node other than the source has a control edge to `node`.
 bool WaitsForNothing(const tensorflow::Node& node);
 
 // Whether `node` is a Const; if so, sets `value`.
@@ -49,7 +49,7 @@ bool ConstantOf(const tensorflow::Node& node, tensorflow::Tensor* value);
 // Whether all bytes of `tensor` are 0. For plain numbers: whether all of them are +0.
 bool IsZero(const tensorflow::Tensor& tensor);
 
-// Whether both ops are for lists of elements of one dtype.
+// Whether both nodes have an attribute element_dtype, with the same value.
 bool SameElementType(const tensorflow::Node& a, const tensorflow::Node& b);
 
 // Whether both nodes were placed on the same, known device.
@@ -58,10 +58,10 @@ bool OnSameDevice(const tensorflow::Node& a, const tensorflow::Node& b);
 // Whether the device of `node` has a kernel for `def`.
 bool HasKernelOnDeviceOf(const tensorflow::Node& node, const tensorflow::NodeDef& def);
 
-// Adds the node that `def` describes on the device of `place`. Its data inputs are `inputs`, in
-// order, in place of those in `def`; its control inputs are those of all nodes in `replaced`. It
+// Adds the node that `def` describes, on the device of `place`. Its data inputs are `inputs`, in
+// order, instead of those in `def`. Its control inputs are those of all nodes in `replaced`. It
 // gets the debug info and the stack trace of `place`, so that errors name the user's op and line of
-// Python. Removes nothing. On error the graph has not changed.
+// Python. Removes nothing. On error the graph is unchanged.
 absl::StatusOr<tensorflow::Node*> AddReplacement(tensorflow::NodeDef def,
                                                  absl::Span<const Source> inputs,
                                                  const tensorflow::Node& place,
@@ -77,7 +77,7 @@ bool IsFunctionCall(const tensorflow::Node& node);
 // Whether a node reads this output.
 bool IsRead(Source source);
 
-// Removes `node` if it is not used (IsUsed).
+// Removes `node` if no node uses it (IsUsed).
 void RemoveIfUnused(tensorflow::Node* node, tensorflow::Graph* graph);
 
 // The same for each of `nodes` in order. A node may be listed several times.
@@ -93,8 +93,8 @@ void MoveWaits(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* 
 // output of `from` that is read; its readers get output 0 of `to`.
 absl::Status MoveConsumers(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);
 
-// Replaces `from` by `to`: moves its consumers (MoveConsumers, whose requirement holds), removes
-// it, then removes those of `feeding`, in order, that nothing uses any more.
+// Replaces `from` by `to`: moves its consumers (MoveConsumers, whose requirement applies), removes
+// it, and then removes those nodes of `feeding`, in order, that no node uses any more.
 absl::Status Replace(tensorflow::Node* from, tensorflow::Node* to,
                      const std::vector<tensorflow::Node*>& feeding, tensorflow::Graph* graph);
 

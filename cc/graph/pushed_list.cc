@@ -14,7 +14,7 @@ using tensorflow::Node;
 
 namespace {
 
-// The only data consumer of `from`, after any Identity nodes that lead to it alone; these are added
+// The only data consumer of `from`, behind any Identity nodes that lead only to it; these are added
 // to `links`. Null if there are several consumers, if `from` is not the consumer's first input, or
 // if such an Identity has a control edge to another node.
 Node* OnlyConsumer(Source from, std::vector<Node*>* links) {
@@ -34,9 +34,10 @@ Node* OnlyConsumer(Source from, std::vector<Node*>* links) {
 
 bool IsOf(const Node* node, const char* op) { return node != nullptr && node->type_string() == op; }
 
-// Whether `consumer`, the only consumer of the variable in the body, leads back to the variable
-// through Identity nodes alone, and no other node reads a node of the variable. Its Enter, Merge
-// and Switch must have no control inputs, and no node may wait for its Switch or for `consumer`.
+// Whether `consumer`, the only consumer of the variable in the body, outputs the variable's next
+// value, possibly through Identities, and no other node reads a node of the variable. The
+// variable's Enter, Merge and Switch must have no control inputs, and no node may wait for its
+// Switch or for `consumer`.
 bool IsPassedOnUnread(const LoopVariable& variable, Node* consumer, std::vector<Node*>* links) {
   for (const Node* node : {variable.enter, variable.merge, variable.switch_node}) {
     if (!WaitsForNothing(*node)) return false;
@@ -47,10 +48,11 @@ bool IsPassedOnUnread(const LoopVariable& variable, Node* consumer, std::vector<
          OnSameDevice(*variable.switch_node, *consumer) && OnSameDevice(*variable.enter, *consumer);
 }
 
-// Whether a pop asks for no element shape (-1), so that what it outputs does not depend on that
-// input.
+// Whether a pop requests no element shape (-1), so that its outputs do not depend on that input.
 bool AsksForNoShape(const Node& pop) { return IntegerOf(InputOf(pop, 1)) == -1; }
 
+// Matches `variable` as the variable of a list to which its loop pushes, from the EmptyTensorList
+// to the NextIteration. Fills found->pushed and found->push.
 bool MatchPush(const LoopVariable& variable, PushedList* found) {
   const Node* const list = variable.initial().node;
   Node* const push = OnlyConsumer({variable.switch_node, 1}, &found->links);
@@ -64,8 +66,8 @@ bool MatchPush(const LoopVariable& variable, PushedList* found) {
              InputOf(*variable.switch_node, 1).node->assigned_device_name());
 }
 
-// Finds the loop that pops from the list of `found->pushed`. True if it was found, or if nothing
-// reads the list.
+// Follows the list of found->pushed from its Exit to the loop that pops from it. Fills
+// found->popped and found->pop. True if all of this matches, or if no node reads the list.
 bool MatchPop(PushedList* found) {
   Node* const exit = found->pushed.exit;
   if (exit == nullptr) return true;

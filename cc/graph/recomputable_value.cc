@@ -17,14 +17,16 @@ using tensorflow::Node;
 using tensorflow::NodeDef;
 using Shape = RecomputableValues::Shape;
 
-// Deeper expressions cost more than they could save.
+// The deepest nesting of functions that is matched. Deeper expressions cost more than they save.
 constexpr int kDeepest = 8;
 
 bool IsOf(const Node& node, const char* op) { return node.type_string() == op; }
 
 bool Divides(const Node& node) { return IsOf(node, "FloorDiv") || IsOf(node, "FloorMod"); }
 
-// Whether `node` is a function of scalars that never fails and depends on its inputs alone.
+// Whether `node`, applied to scalars, never fails and has a result that depends only on its inputs.
+// Integer division fails only if the divisor is zero, so the divisor must be a constant that is not
+// zero.
 bool IsCheap(const Node& node) {
   static const auto* const ops = new std::unordered_set<absl::string_view>{
       "Add",        "AddV2",     "Cast",         "Equal",   "FloorDiv",  "FloorMod",
@@ -39,13 +41,14 @@ bool IsCheap(const Node& node) {
   return !Divides(node) || IntegerOf(InputOf(node, 1)).value_or(0) != 0;
 }
 
-// The shape of what a cheap function computes of scalars: a vector (an index) or a scalar.
+// The shape of the result of a cheap function of scalars: a vector (an index) or a scalar.
 Shape ShapeOfResult(const Node& node) {
   if (IsOf(node, "Pack")) return {node.num_inputs()};
   if (IsOf(node, "ExpandDims")) return {1};
   return {};
 }
 
+// Whether `node` may be part of the computation of a recomputable value.
 bool IsComputed(const Node& node) {
   return IsCheap(node) || ReadsListMetadata(node) || node.IsConstant();
 }
@@ -63,14 +66,16 @@ std::optional<int> ElementShapeInput(const Node& list) {
   return std::nullopt;
 }
 
-// The list that `asking` reads, outside of the loop, if it is the same in every iteration.
+// The list that `asking` (ReadsListMetadata) reads, as an output outside of the loop, if the list
+// is the same in every iteration.
 std::optional<Source> ListOutside(const Node& asking) {
   Source list = InputOf(asking, 0);
   while (list.node->IsIdentity()) list = InputOf(*list.node, 0);
   return FromOutside(list);
 }
 
-// The shape of what `asking` outputs, if the list that it reads does not change in the loop.
+// The shape of the output of `asking`, if the list that it reads does not change in the loop. The
+// shape of an element shape is known only if the op that made the list is.
 std::optional<Shape> ShapeOfAnswer(const Node& asking) {
   const auto outside = ListOutside(asking);
   if (!outside || !OnSameDevice(*outside->node, asking)) return std::nullopt;
@@ -88,6 +93,7 @@ bool IsScalarConstant(const Node& node) {
   return ConstantOf(node, &value) && value.dims() == 0;
 }
 
+// Whether `count` begins with a constant and has a constant step, which both are scalars.
 bool IsScalar(const LoopCount& count) {
   return IntegerOf(count.variable.initial()) && IntegerOf(count.step);
 }
@@ -117,6 +123,9 @@ bool ReadsListMetadata(const Node& node) {
   return IsOf(node, "TensorListLength") || IsOf(node, "TensorListElementShape");
 }
 
+// The backward loop must have a count of its iterations, `behind`. The forward loop must have one
+// whose Exit is the limit of the backward loop, `counter`: then the backward loop runs at most as
+// many iterations as the forward loop.
 std::optional<LoopPair> LoopPair::Of(const Node& forward, const Node& backward) {
   const std::vector<LoopCount> ahead = LoopCountsOf(forward), back = LoopCountsOf(backward);
   const auto behind = std::find_if(back.begin(), back.end(), CountsIterations);
@@ -150,6 +159,9 @@ std::optional<Shape> RecomputableValues::ShapeOf(Source value, int depth) {
   return shapes_[KeyOf(value)] = FindShape(value, depth);
 }
 
+// Tries the kinds of recomputable values one after the other: a count of the forward loop, a
+// constant of the loop, a Const, the length or element shape of a constant list, and a cheap
+// function whose inputs are recomputable scalars. `depth` limits the recursion through the inputs.
 std::optional<Shape> RecomputableValues::FindShape(Source value, int depth) {
   const Node& node = *value.node;
   if (depth > kDeepest || !OnSameDevice(node, *loops_.back.sum)) return std::nullopt;
@@ -210,6 +222,8 @@ absl::StatusOr<Source> ValueRecomputer::Recompute(Source value) {
   return built;
 }
 
+// The Identity waits for the update of the backward loop's count, which runs only in iterations
+// whose condition is true.
 absl::StatusOr<Source> ValueRecomputer::LiveInTakenIterations(Source constant) {
   const auto identity = Add(StartNode(NewName(*constant.node, "taken"), "Identity", {constant}),
                             {constant}, *constant.node);
@@ -217,6 +231,9 @@ absl::StatusOr<Source> ValueRecomputer::LiveInTakenIterations(Source constant) {
   return identity;
 }
 
+// Adds the nodes for `value`, by the kind of value as in FindShape: a count is counted back; a
+// constant of the forward loop becomes a constant of the backward loop; length and element shape
+// are read before the loops and become constants; a function is copied, with recomputed inputs.
 absl::StatusOr<Source> ValueRecomputer::Build(Source value) {
   Node* const node = value.node;
   if (const LoopCount* const count = loops_.CountAt(value)) return CountBack(*count);
@@ -241,6 +258,8 @@ absl::StatusOr<Source> ValueRecomputer::Build(Source value) {
   return copy;
 }
 
+// The value of `count` in the matching forward iteration, by the formula at LoopPair. `back.sum` is
+// k + 1 in backward iteration k. If the count has no Exit, one is added to get its last value.
 absl::StatusOr<Source> ValueRecomputer::CountBack(const LoopCount& count) {
   const LoopVariable& variable = count.variable;
   Source end{variable.exit, 0};
@@ -266,6 +285,8 @@ absl::StatusOr<Source> ValueRecomputer::Copy(const Node& node, const std::vector
   return Add(def, inputs, node);
 }
 
+// Makes `outside`, an output outside of the loops, a constant of the backward loop. Uses an Enter
+// that the loop has already, or adds one.
 absl::StatusOr<Source> ValueRecomputer::BringIn(Source outside) {
   const LoopVariable& back = loops_.back.variable;
   std::string frame, other;

@@ -41,12 +41,13 @@ struct LoopPair {
   const LoopCount* CountAt(Source value) const;
 };
 
-// The values of a forward iteration that the backward loop can compute again.
+// The values of a forward iteration that the backward loop can recompute.
 //
-// These follow from the number of the iteration and from what is constant in the loop, by cheap
-// functions of scalars that have no state, never fail, and wait only for nodes that are live in
-// every iteration whose condition is true. The length and the element shape of a list that never
-// changes in the loop are such values too. The graph must not change while this is used.
+// They follow from the number of the iteration and from constants of the loop, by cheap functions
+// of scalars that have no state, never fail, and wait only for nodes that are live in every
+// iteration whose condition is true. The length and the element shape of a list that never changes
+// in the loop are such values too. The graph must not change while an object of this class is used.
+// Not thread-safe.
 class RecomputableValues {
  public:
   using Shape = std::vector<int64_t>;
@@ -54,19 +55,19 @@ class RecomputableValues {
   // `loops` must outlive it.
   explicit RecomputableValues(const LoopPair& loops) : loops_(loops) {}
 
-  // The shape of `value` if it is one of those; else nothing.
+  // The shape of `value` if it can be recomputed; else nothing.
   std::optional<Shape> ShapeOf(Source value) { return ShapeOf(value, 0); }
 
-  // Whether `value`, one of those, depends on the number of the iteration. If it does, the
-  // recomputed value is live in iterations whose condition is true and dead in the last one, whose
-  // condition is false.
+  // Whether `value` depends on the number of the iteration. If it does, the recomputed value is
+  // dead in the last iteration, whose condition is false. Requires: ShapeOf(value) exists.
   bool FollowsFromCount(Source value) const;
 
-  // How many nodes a backward iteration needs to recompute `values`, each one of those.
+  // How many nodes a backward iteration needs to recompute `values`. Requires: ShapeOf exists for
+  // each of them.
   int NodesPerIteration(const std::vector<Source>& values) const;
 
  private:
-  // `values` and the values that they are computed from in an iteration, each once.
+  // `values` and the values from which they are computed in an iteration, each once.
   std::vector<Source> PartsOf(const std::vector<Source>& values) const;
   std::optional<Shape> ShapeOf(Source value, int depth);
   std::optional<Shape> FindShape(Source value, int depth);
@@ -77,7 +78,7 @@ class RecomputableValues {
   std::map<std::pair<int, int>, std::optional<Shape>> shapes_;  // by Node::id() and slot
 };
 
-// Makes the backward loop recompute values of the forward loop, each once.
+// Adds nodes to the backward loop that recompute values of the forward loop, each value once.
 class ValueRecomputer {
  public:
   // `loops` and `graph` must outlive it.
@@ -110,10 +111,10 @@ class ValueRecomputer {
 // Whether `node` reads the length of a list or the shape of its elements.
 bool ReadsListMetadata(const tensorflow::Node& node);
 
-// Removes those nodes of `values` that are not used, then the nodes that were only used to compute
-// them. Requires: RecomputableValues has a shape for each, or it reads a list as above. A node may
-// be listed several times. A constant of the loop that loses readers but cannot be removed is
-// anchored at `next`, a NextIteration of the loop that stays (AnchorConstant).
+// Removes those nodes of `values` that no node uses, then the nodes that were only used to compute
+// them. Requires: RecomputableValues has a shape for each. A node may be listed several times. A
+// constant of the loop that has lost its readers but cannot be removed is anchored at `next`, a
+// NextIteration of the loop that is not removed (AnchorConstant).
 void RemoveUnusedValues(const std::vector<tensorflow::Node*>& values, tensorflow::Node* next,
                         tensorflow::Graph* graph);
 

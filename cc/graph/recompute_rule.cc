@@ -17,11 +17,12 @@ using tensorflow::Graph;
 using tensorflow::Node;
 using tensorflow::NodeDef;
 
-// Merge, Switch, push or pop, and NextIteration, in the forward and in the backward loop: what all
-// lists that are packed into one take. Each list adds about one node.
+// The nodes per iteration of all lists that are packed into one: Merge, Switch, push or pop, and
+// NextIteration, in the forward and in the backward loop. Each list adds about one node.
 constexpr int kNodesPerList = 8;
 
-// Whether the bound of the list never makes it reject an element that `forward` pushes.
+// Whether the bound of the list never makes it reject an element that the loop of `forward` pushes:
+// there is no bound, or it is the limit of the loop's iterations.
 bool HasRoom(const Node& list, const Node& forward) {
   const Source bound = Origin(InputOf(list, 1));
   const auto most = IntegerOf(bound);
@@ -40,8 +41,8 @@ bool Takes(const Node& list, const RecomputableValues::Shape& shape) {
                     [](int64_t of_list, int64_t size) { return of_list == -1 || of_list == size; });
 }
 
-// Whether nodes that wait for the backward loop by the Exit of this variable, if there are any, can
-// wait for the Exit of its count.
+// Whether nodes that wait for the Exit of the list in the backward loop, if there are any, can wait
+// for the Exit of the loop's count.
 bool CanHandOver(const PushedList& list, const LoopPair& loops) {
   const Node* const exit = list.popped.exit;
   return exit == nullptr || !IsWaitedFor(*exit) || loops.back.variable.exit != nullptr;
@@ -88,10 +89,10 @@ std::vector<PushedList> Choose(const std::vector<PushedList>& all, const LoopPai
   return once;
 }
 
-// Whether every reader of the popped value runs only in iterations whose condition is true, even if
-// it reads a loop constant instead: each also reads or waits for another node of the body. That is
-// not enough for a Merge, which runs if any of its inputs is live, nor for a NextIteration, which
-// would start another iteration without end.
+// Whether every reader of the popped value would still run only in iterations whose condition is
+// true if it read a loop constant instead. This holds for a reader that also reads or waits for
+// another node of the body. It does not hold for a Merge, which runs if any of its inputs is live,
+// nor for a NextIteration, which would start iterations without end.
 bool RunsInTakenIterationsAnyway(const Node& pop, const NodeIds& body, const NodeIds& pops) {
   return std::all_of(pop.out_edges().begin(), pop.out_edges().end(), [&](const Edge* edge) {
     const Node& reader = *edge->dst();
@@ -100,7 +101,7 @@ bool RunsInTakenIterationsAnyway(const Node& pop, const NodeIds& body, const Nod
   });
 }
 
-// Replaces lists popped by one backward loop by recomputed values.
+// Replaces lists that one backward loop pops by recomputed values.
 class Replacement {
  public:
   Replacement(std::vector<PushedList> replaced, const LoopPair& loops, Graph* graph)
@@ -127,6 +128,8 @@ class Replacement {
   }
 
  private:
+  // The output that replaces the popped value of `list`. It must be dead in the last iteration if a
+  // reader depends on that.
   absl::StatusOr<Source> InsteadOf(const PushedList& list) {
     const auto recomputed = builder_.Recompute(list.value());
     if (!recomputed.ok() || !IsConstantEnter(*recomputed->node)) return recomputed;

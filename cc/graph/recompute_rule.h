@@ -7,8 +7,8 @@
 
 namespace tensor_array_grad {
 
-// Lets the backward loop compute again what follows from the number of the iteration, in place of
-// popping it from a list that the forward loop filled.
+// Makes the backward loop recompute values that follow from the number of the iteration, instead of
+// popping them from lists that the forward loop filled.
 //
 //     forward iteration:   i -> TensorListPushBack(list, i);  p = Equal(FloorMod(i, 2), 0) -> ..
 //     backward iteration:  TensorListPopBack(list) -> i, ..
@@ -17,17 +17,17 @@ namespace tensor_array_grad {
 // where `iterations` counts the backward iterations done so far. The index of x[:, i], Pack(0, i),
 // also follows from i.
 //
-// What the rule replaces depends on the cost. A list takes eight nodes per iteration; all
-// lists that LoopStackRule packs into one take eight and about one more each. A value that
-// is the same in all iterations (length and element shape of a list that is only read) is computed
-// once, before the loop, so it is always replaced. The other values are replaced only if no
-// list remains and if recomputing takes fewer nodes.
+// Which values the rule replaces depends on the cost. The lists that LoopStackRule packs into one
+// take eight nodes per iteration together, and about one more for each list. A value that is the
+// same in all iterations (length and element shape of a list that is only read) is computed once,
+// before the loop, so it is always replaced. The other values are replaced only if no list of the
+// backward loop remains and if recomputing takes fewer nodes.
 //
 // A constant of a loop is live in the last iteration too, whose condition is false. A reader that
 // would then run in that iteration reads the constant through an Identity that waits for the body.
 //
 // The rule applies only if the backward loop runs at most as many iterations as the forward loop,
-// and if the list can reject no pushed value, for its bound or for its element shape.
+// and if the list cannot reject a pushed value for its bound or its element shape.
 class RecomputeRule : public Rule {
  public:
   const char* name() const override { return "recompute"; }

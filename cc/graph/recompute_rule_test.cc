@@ -158,7 +158,7 @@ TEST_F(RecomputeRuleTest, ACountIsCountedBack) {
   EXPECT_EQ(Find("any"), nullptr);
 }
 
-TEST_F(RecomputeRuleTest, WhatFollowsFromTheCountIsComputedAgain) {
+TEST_F(RecomputeRuleTest, ValueThatFollowsFromTheCountIsRecomputed) {
   AddIsEven("even");
   AddPushedList("a", "even", DT_BOOL);
   Set(Add("chooser", "Switch", {"i_switch:1", "even"}), "T", DT_INT32);
@@ -177,7 +177,7 @@ TEST_F(RecomputeRuleTest, WhatFollowsFromTheCountIsComputedAgain) {
   EXPECT_THAT(InputsOf("even"), ElementsAre("even_mod", "even_zero"));
 }
 
-TEST_F(RecomputeRuleTest, AnIndexThatIsMadeOfTheCountIsComputedAgain) {
+TEST_F(RecomputeRuleTest, IndexThatFollowsFromTheCountIsRecomputed) {
   for (const char* op : {"Pack", "ExpandDims"}) {
     SCOPED_TRACE(op);
     Reset();
@@ -196,7 +196,7 @@ TEST_F(RecomputeRuleTest, AnIndexThatIsMadeOfTheCountIsComputedAgain) {
   }
 }
 
-TEST_F(RecomputeRuleTest, AnIndexThatIsRefusedOrFailsOrIsComputedWithStays) {
+TEST_F(RecomputeRuleTest, IndexThatIsRejectedOrFailsOrIsComputedWithStays) {
   const auto add = [&](const char* op, const char* second, std::vector<int32_t> shape) {
     AddTyped("index", op, {"i_switch:1", second}, DT_INT32);
     if (*op == 'P') Set(Named("index"), "N", 2);
@@ -210,7 +210,7 @@ TEST_F(RecomputeRuleTest, AnIndexThatIsRefusedOrFailsOrIsComputedWithStays) {
   ExpectKept([&] { add("Pack", "i_plus", {2}), add_sum(); }, "sum");
 }
 
-TEST_F(RecomputeRuleTest, WhatSeveralAreMadeOfIsComputedOnce) {
+TEST_F(RecomputeRuleTest, CommonPartOfSeveralValuesIsRecomputedOnce) {
   AddIsEven("even");
   AddPushedList("a", "i_switch:1", DT_INT32);
   AddPushedList("b", "even", DT_BOOL);
@@ -221,7 +221,7 @@ TEST_F(RecomputeRuleTest, WhatSeveralAreMadeOfIsComputedOnce) {
   EXPECT_EQ(Input(Instead("c")), Instead("a"));
 }
 
-TEST_F(RecomputeRuleTest, WhatTheForwardLoopComputedForItAloneGoes) {
+TEST_F(RecomputeRuleTest, ForwardNodesThatOnlyTheListUsedAreRemoved) {
   AddIsEven("even");
   Add("both", "LogicalAnd", {"even", "even"});
   AddPushedList("a", "both", DT_BOOL);
@@ -232,7 +232,7 @@ TEST_F(RecomputeRuleTest, WhatTheForwardLoopComputedForItAloneGoes) {
   EXPECT_NE(Find("i_plus"), nullptr);
 }
 
-TEST_F(RecomputeRuleTest, ACountThatBeginsElsewhereEndsElsewhere) {
+TEST_F(RecomputeRuleTest, CountWithAnotherFirstValueIsCountedBackFromItsLast) {
   AddCount("f", "j");
   Set(Named("j_0"), "value", Tensor(int32_t{7}));
   AddPushedList("a", "j_switch:1", DT_INT32);
@@ -282,7 +282,7 @@ TEST_F(RecomputeRuleTest, IdentitiesAreReadPast) {
   ExpectCountsBack(Instead("a"));
 }
 
-TEST_F(RecomputeRuleTest, WhatAConstantListSaysIsAskedBeforeTheLoop) {
+TEST_F(RecomputeRuleTest, LengthOfAConstantListIsReadBeforeTheLoop) {
   AddLength("length");
   AddPushedList("a", "length", DT_INT32);
   ReadInSteps("a");
@@ -296,7 +296,7 @@ TEST_F(RecomputeRuleTest, WhatAConstantListSaysIsAskedBeforeTheLoop) {
   EXPECT_EQ(Find("length_list_in"), nullptr);
 }
 
-TEST_F(RecomputeRuleTest, AConstantThatNobodyReadsAnyMoreAndThatWaitsHoldsUpTheSteps) {
+TEST_F(RecomputeRuleTest, UnreadConstantWithAControlInputIsAnchoredAtTheNextIteration) {
   AddLength("length");
   Add("before", "NoOp");
   Named("length_list_in").add_input("^before");
@@ -305,7 +305,7 @@ TEST_F(RecomputeRuleTest, AConstantThatNobodyReadsAnyMoreAndThatWaitsHoldsUpTheS
   EXPECT_THAT(InputsOf("i_next"), UnorderedElementsAre("i_plus", "^length_list_in"));
 }
 
-TEST_F(RecomputeRuleTest, SoIsTheShapeOfItsElements) {
+TEST_F(RecomputeRuleTest, ElementShapeOfAConstantListIsReadBeforeTheLoop) {
   Set(Named("shape"), "value", Vector({1}));
   AddConstantList("list");
   Set(Add("sizes", "TensorListElementShape", {"list_in"}), "shape_type", DT_INT32);
@@ -315,7 +315,7 @@ TEST_F(RecomputeRuleTest, SoIsTheShapeOfItsElements) {
   EXPECT_EQ(Input(Instead("a"))->type_string(), "TensorListElementShape");
 }
 
-TEST_F(RecomputeRuleTest, OfAListThatStaysWithOthersOnlyConstantsGo) {
+TEST_F(RecomputeRuleTest, OnlyConstantsAreReplacedIfAnotherListStays) {
   AddLength("length");
   AddPushedList("a", "length", DT_INT32);
   ReadInSteps("a");
@@ -328,7 +328,7 @@ TEST_F(RecomputeRuleTest, OfAListThatStaysWithOthersOnlyConstantsGo) {
 }
 
 // A constant of the loop is live in the last iteration too, whose condition is false.
-TEST_F(RecomputeRuleTest, WhoWouldRunInNoStepReadsAConstantBehindAWait) {
+TEST_F(RecomputeRuleTest, ReaderThatWouldRunInTheLastIterationReadsACopyThatWaits) {
   const auto expect_wait = [&](const std::function<void()>& change) {
     Reset();
     AddLength("length");
@@ -356,7 +356,7 @@ TEST_F(RecomputeRuleTest, WhoWouldRunInNoStepReadsAConstantBehindAWait) {
   });
 }
 
-TEST_F(RecomputeRuleTest, ConstantsDoNotHoldUpEachOthersReaders) {
+TEST_F(RecomputeRuleTest, ReadersOfTwoReplacedConstantsReadCopiesThatWait) {
   AddLength("length");
   AddPushedList("a", "length", DT_INT32);
   AddLength("other_length");
@@ -369,7 +369,7 @@ TEST_F(RecomputeRuleTest, ConstantsDoNotHoldUpEachOthersReaders) {
   EXPECT_EQ(Input(Find("use_a"), 1)->type_string(), "Identity");
 }
 
-TEST_F(RecomputeRuleTest, ASwitchByWhatChangesReadsAConstantItself) {
+TEST_F(RecomputeRuleTest, SwitchByAVariableReadsAConstantDirectly) {
   AddLength("length");
   AddPushedList("a", "length", DT_INT32);
   AddTyped("even", "Equal", {"k_switch:1", "k_1"}, DT_INT32);
@@ -379,7 +379,7 @@ TEST_F(RecomputeRuleTest, ASwitchByWhatChangesReadsAConstantItself) {
   EXPECT_EQ(Instead("a")->type_string(), "Enter");
 }
 
-TEST_F(RecomputeRuleTest, ValuesOutsideOfTheLoopAreBroughtIntoTheOther) {
+TEST_F(RecomputeRuleTest, ConstantsOfTheForwardLoopEnterTheBackwardLoop) {
   AddScalar("three", 3);
   AddConstantEnter("f", "three_in", "three");
   AddTyped("times", "Mul", {"three_in", "i_switch:1"}, DT_INT32);
@@ -392,7 +392,7 @@ TEST_F(RecomputeRuleTest, ValuesOutsideOfTheLoopAreBroughtIntoTheOther) {
   ExpectCountsBack(Input(mul, 1));
 }
 
-TEST_F(RecomputeRuleTest, AListMayHaveABoundThatTheLoopHasToo) {
+TEST_F(RecomputeRuleTest, ListMayHaveTheBoundOfTheLoop) {
   for (const bool constant : {true, false}) {
     SCOPED_TRACE(constant);
     Reset();
@@ -423,7 +423,7 @@ TEST_F(RecomputeRuleTest, TheListMayTakeAnyShape) {
   EXPECT_EQ(Apply(), 1);
 }
 
-TEST_F(RecomputeRuleTest, WhoWaitsForTheListWaitsForTheCount) {
+TEST_F(RecomputeRuleTest, NodeThatWaitsForTheListWaitsForTheCount) {
   AddPushedList("a", "i_switch:1", DT_INT32);
   AddTyped("a_b_exit", "Exit", {"a_b_switch"});
   Add("before", "NoOp");
@@ -438,7 +438,7 @@ TEST_F(RecomputeRuleTest, WhoWaitsForTheListWaitsForTheCount) {
 
 // ---- near misses
 
-TEST_F(RecomputeRuleTest, WhatDoesNotFollowFromTheCountStays) {
+TEST_F(RecomputeRuleTest, ValueThatDoesNotFollowFromTheCountStays) {
   ExpectKept([&] { Placeholder("x", DT_INT32); }, "x");
   ExpectKept([&] { AddLoopVariable("f", "x", "limit", "x_switch:1", DT_INT32); }, "x_switch:1");
   ExpectKept([&] { AddTyped("x", "Mul", {"i_switch:1", "f_limit"}, DT_INT32); }, "x");
@@ -450,7 +450,7 @@ TEST_F(RecomputeRuleTest, WhatDoesNotFollowFromTheCountStays) {
       "x");
 }
 
-TEST_F(RecomputeRuleTest, WhatIsComputedOfConstantsAloneStays) {
+TEST_F(RecomputeRuleTest, ValueComputedFromConstantsAloneStays) {
   ExpectKept([&] { AddScalar("two", 2, {"^i_body"}); }, "two");
   ExpectKept(
       [&] {
@@ -461,7 +461,7 @@ TEST_F(RecomputeRuleTest, WhatIsComputedOfConstantsAloneStays) {
       "less_two");
 }
 
-TEST_F(RecomputeRuleTest, AListThatTheLoopChangesIsAskedInTheLoop) {
+TEST_F(RecomputeRuleTest, LengthOfAListThatTheLoopChangesStays) {
   ExpectKept(
       [&] {
         AddOther();
@@ -521,7 +521,7 @@ TEST_F(RecomputeRuleTest, ACountOfAnotherTypeStays) {
   });
 }
 
-TEST_F(RecomputeRuleTest, WhatMayFailStays) {
+TEST_F(RecomputeRuleTest, ValueWhoseComputationMayFailStays) {
   // The iteration that fails may be one that the backward loop does not reach.
   for (const char* op : {"FloorMod", "FloorDiv"}) {
     ExpectKept([&] { AddTyped("x", op, {"i_1", "i_switch:1"}, DT_INT32); }, "x");
@@ -530,7 +530,7 @@ TEST_F(RecomputeRuleTest, WhatMayFailStays) {
   }
 }
 
-TEST_F(RecomputeRuleTest, WhatWaitsForAnotherNodeThanOneThatIsComputedTooStays) {
+TEST_F(RecomputeRuleTest, ValueThatWaitsForANodeThatIsNotRecomputedStays) {
   const auto add_effect = [&] { AddTyped("effect", "Square", {"i_switch:1"}, DT_INT32); };
   ExpectKept([&] { add_effect(), Named("a_push").add_input("^effect"); });
   for (const char* node : {"even", "even_mod", "even_two"}) {
@@ -540,7 +540,7 @@ TEST_F(RecomputeRuleTest, WhatWaitsForAnotherNodeThanOneThatIsComputedTooStays) 
   }
 }
 
-TEST_F(RecomputeRuleTest, ACountThatWaitsForWhatIsPoppedStays) {
+TEST_F(RecomputeRuleTest, CountThatWaitsForThePoppedValueStays) {
   for (const char* node : {"k_1", "k_plus"}) {
     SCOPED_TRACE(node);
     ExpectKept([&] {
@@ -555,7 +555,7 @@ TEST_F(RecomputeRuleTest, ACountThatWaitsForWhatIsPoppedStays) {
   });
 }
 
-TEST_F(RecomputeRuleTest, ABackwardLoopThatMayTakeMoreStepsStays) {
+TEST_F(RecomputeRuleTest, BackwardLoopThatMayRunMoreIterationsStays) {
   ExpectKept([&] { Named("steps").set_input(0, "limit"); });
   ExpectKept([&] { Named("b_less").set_op("LessEqual"); });
   ExpectKept([&] {
@@ -574,7 +574,7 @@ TEST_F(RecomputeRuleTest, ABackwardLoopThatMayTakeMoreStepsStays) {
   });
 }
 
-TEST_F(RecomputeRuleTest, AListThatMayRefuseOneElementTooManyStays) {
+TEST_F(RecomputeRuleTest, ListThatMayRejectAnElementForItsBoundStays) {
   ExpectKept([&] { Set(Named("bound"), "value", Tensor(int32_t{9})); });
   ExpectKept([&] {
     Set(Named("bound"), "value", Tensor(int32_t{9}));
@@ -587,7 +587,7 @@ TEST_F(RecomputeRuleTest, AListThatMayRefuseOneElementTooManyStays) {
   });
 }
 
-TEST_F(RecomputeRuleTest, AListThatMayRefuseAShapeStays) {
+TEST_F(RecomputeRuleTest, ListThatMayRejectAnElementForItsShapeStays) {
   ExpectKept([&] { Set(Named("shape"), "value", Vector({1})); });
   ExpectKept([&] { Named("a").set_input(0, "limit"); });
   const auto add_sizes = [&] {
@@ -605,7 +605,7 @@ TEST_F(RecomputeRuleTest, AListThatMayRefuseAShapeStays) {
       "sizes");
 }
 
-TEST_F(RecomputeRuleTest, WhatWouldTakeMoreNodesThanTheListStays) {
+TEST_F(RecomputeRuleTest, ValueThatNeedsMoreNodesThanTheListStays) {
   for (const int length : {7, 8, 40}) {
     Reset();
     std::string value = "i_switch:1";
@@ -619,7 +619,7 @@ TEST_F(RecomputeRuleTest, WhatWouldTakeMoreNodesThanTheListStays) {
   }
 }
 
-TEST_F(RecomputeRuleTest, EachListMoreMayTakeANodeMore) {
+TEST_F(RecomputeRuleTest, EachFurtherListAllowsOneMoreNode) {
   std::string value = "i_switch:1";
   for (int n = 0; n < 8; ++n) {
     const std::string next = absl::StrCat("sum", n);
@@ -635,7 +635,7 @@ TEST_F(RecomputeRuleTest, AListNextToOneThatStaysStays) {
   ExpectKept([&] { AddUnknown(); });
 }
 
-TEST_F(RecomputeRuleTest, AListThatSomebodyWaitsForStaysWhereTheCountHasNoExit) {
+TEST_F(RecomputeRuleTest, ListThatANodeWaitsForStaysIfTheCountHasNoExit) {
   ExpectKept([&] {
     AddTyped("a_b_exit", "Exit", {"a_b_switch"});
     Add("after", "NoOp", {"^a_b_exit"});
@@ -688,7 +688,7 @@ TEST_F(RecomputeRuleTest, NodesOnAnotherDeviceStay) {
   }
 }
 
-TEST_F(RecomputeRuleTest, WhereTheDeviceHasNoKernelsNothingChanges) {
+TEST_F(RecomputeRuleTest, NothingChangesIfTheDeviceHasNoKernels) {
   ExpectKept([&] { PlaceAllOn(kGpu0); });
 }
 

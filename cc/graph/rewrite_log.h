@@ -10,7 +10,8 @@
 
 namespace tensor_array_grad {
 
-// What each rule did to one graph, by the rule's name, in the order in which the rules ran.
+// The rewrites of one graph: for each rule its name and its rewrites, in the order in which the
+// rules ran.
 using Rewrites = std::vector<std::pair<std::string, std::vector<Rewrite>>>;
 
 // One line per loop of the rewritten `graph` with the number of rewrites of each rule, ordered by
@@ -18,7 +19,7 @@ using Rewrites = std::vector<std::pair<std::string, std::vector<Rewrite>>>;
 // the loop that has the new node; rewrites outside of loops share a line.
 std::vector<std::string> SummaryPerLoop(const tensorflow::Graph& graph, const Rewrites& rewrites);
 
-// One line per rewrite, with the names of the nodes: "accumulate: a, b -> c".
+// One line per rewrite, with the names of the nodes: "accumulate_into_list: a, b -> c".
 std::vector<std::string> LinePerRewrite(const Rewrites& rewrites);
 
 }  // namespace tensor_array_grad

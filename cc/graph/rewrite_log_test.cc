@@ -34,14 +34,14 @@ class RewriteLogTest : public testing::Test, protected LoopStackUnderTest {
   }
 };
 
-TEST_F(RewriteLogTest, ALoopsLineCountsTheRewritesOfEachRule) {
+TEST_F(RewriteLogTest, LineOfALoopCountsTheRewritesOfEachRule) {
   EXPECT_THAT(
       SummaryPerLoop(*graph(), kRewrites),
       ElementsAre("outside of loops: accumulate_into_list 1", "loop b: accumulate_into_list 1",
                   "loop f: accumulate_into_list 1, loop_stack 2"));
 }
 
-TEST_F(RewriteLogTest, NothingDoneIsNoLine) {
+TEST_F(RewriteLogTest, NoRewriteGivesNoLine) {
   EXPECT_THAT(SummaryPerLoop(*graph(), {{"accumulate_into_list", {}}}), IsEmpty());
   EXPECT_THAT(LinePerRewrite({{"accumulate_into_list", {}}}), IsEmpty());
 }

@@ -9,18 +9,19 @@
 
 namespace tensor_array_grad {
 
-// One rewrite that was applied, in words for the log.
+// One rewrite that was applied, as text for the log.
 struct Rewrite {
-  std::string replaced;  // names of the nodes that went away, separated by commas
-  std::string by;        // name of the node that took their place
+  std::string replaced;  // names of the replaced nodes, separated by commas
+  std::string by;        // name of the node that replaces them
 };
 
-// One rewrite of a placed graph: finds a group of nodes, proves that it may be replaced, replaces
-// it.
+// One rewrite of a placed graph: finds a group of nodes, proves that it may be replaced, and
+// replaces it.
 //
 // A rule only saves work. The graph gives the same values and the same errors as before, and no
-// data edge within one device becomes an edge between two. Stateless, hence thread-safe. Knows op
-// names and attributes, and of kernels only whether one is registered.
+// data edge within one device becomes an edge between two. A rule has no state, so it is
+// thread-safe. It uses op names and attributes. Of kernels it only checks whether one is
+// registered.
 class Rule {
  public:
   virtual ~Rule() = default;
@@ -32,10 +33,11 @@ class Rule {
   virtual const char* op() const = 0;
 
   // Replaces the groups that end in `node`, if any, and appends one entry per rewrite to `done`. If
-  // `done` grew, `node` may have been removed. On error the graph must not be run.
+  // `done` grew, `node` may have been removed. On error the graph may be inconsistent and must not
+  // be run.
   //
-  // `node` runs in this process, which has this library. A rule that adds ops of this library for
-  // other nodes must check that these run in this process too.
+  // Requires: op() is the type of `node`, and `node` runs in this process. A rule that adds ops of
+  // this library on the devices of other nodes must check that these run in this process too.
   virtual absl::Status Apply(tensorflow::Node* node, tensorflow::Graph* graph,
                              std::vector<Rewrite>* done) const = 0;
 };

@@ -25,7 +25,7 @@ using tensorflow::Tensor;
 
 constexpr char kAddSlices[] = "TensorArrayGrad>AddSlices";
 constexpr char kSliceGradients[] = "TensorArrayGrad>SliceGradients";
-constexpr int kMostInOrder = 8;  // AddN adds so many at a time
+constexpr int kMostInOrder = 8;  // the most operands that AddN adds from left to right
 
 bool IsSummed(tensorflow::DataType dtype) {
   static const auto* const dtypes = new std::set<tensorflow::DataType>{
@@ -34,27 +34,32 @@ bool IsSummed(tensorflow::DataType dtype) {
   return dtypes->count(dtype) != 0;
 }
 
-// An operand of the sum that AddSlices takes in another form: one of the two below.
+// An operand of the sum that AddSlices takes without making the full tensor. It is a tree: a leaf
+// is the gradient of a slice or, in a branch of a conditional, zeros. An inner node is a Merge, or
+// an AddN in a branch.
 struct SliceAddend {
-  // The gradient of a slice; in a branch also zeros.
+  // Of a leaf.
   NodeDef def;                 // op and attributes, for the `addends` of AddSlices
   std::vector<Source> inputs;  // of that op, then of Transpose and Reshape
-  std::vector<Node*> nodes;    // that compute the operand, consumers first
+  std::vector<Node*> nodes;    // the nodes that compute the operand, consumers first
 
-  // For a Merge, or an AddN in a branch: that node, and its operands.
+  // Of an inner node: one of `merge` and `add`, and its inputs.
   Node* merge = nullptr;
   Node* add = nullptr;
   std::vector<SliceAddend> parts;
 
-  bool has_slice = false;
-  bool may_be_shared = false;  // whether another tensor may share its buffer
-  int terms = 1;               // of its sum; of a Merge, the most that a branch has
+  bool has_slice = false;      // whether a leaf is the gradient of a slice
+  bool may_be_shared = false;  // whether another tensor may share the operand's buffer
+  int terms = 1;               // how many terms its sum has; of a Merge, the most of a branch
 };
 
-// Matches an operand of a sum, back through nodes that lead to the sum alone.
+// Matches an operand of a sum by going back through nodes that lead only to the sum: an Identity,
+// then a Merge (whose inputs are matched recursively, as branches), or Reshape, Transpose and the
+// op that makes the gradient. In a branch, zeros and AddN match too. Each node passed must be on
+// the device of the sum and have no other consumer, because it will be removed.
 class Matcher {
  public:
-  // `add` is the sum; `depth` counts the Merges and AddNs between, which are limited.
+  // `add` is the sum. `depth` counts the Merges and AddNs between the operand and the sum.
   Matcher(Source operand, const Node& add, int depth = 0)
       : at_(operand), add_(add), depth_(depth), in_branch_(depth > 0) {}
 
@@ -109,9 +114,9 @@ class Matcher {
     return std::move(found_);
   }
 
-  // Matches all inputs of the node; true if all match and one has a slice. `in_order`: the node is
-  // an AddN. As a + (b + c) is rounded differently from (a + b) + c, only the first may then have
-  // several terms.
+  // Matches all inputs of the node; true if all match and one has a slice. `in_order` says that the
+  // node is an AddN: since a + (b + c) is rounded differently from (a + b) + c, only its first
+  // input may have several terms.
   bool MatchParts(bool in_order) {
     Node* const node = at_.node;
     if (!LeadsToTheSumAlone()) return false;
@@ -203,11 +208,12 @@ class Matcher {
   Source at_;
   const Node& add_;
   const int depth_;
-  const bool in_branch_;  // whether the operand is one that a Merge chooses from
+  const bool in_branch_;  // whether the operand is computed in a branch before a Merge
   SliceAddend found_;
 };
 
-// Gives addends to the AddSlices and SliceGradients nodes that take them.
+// Makes attributes and inputs of AddSlices and SliceGradients nodes from addends, and adds the
+// SliceGradients nodes and the Merges of their variants for addends in branches.
 class Packer {
  public:
   Packer(const Node& place, Graph* graph) : place_(place), graph_(graph) {}
@@ -248,6 +254,7 @@ class Packer {
     return pointers;
   }
 
+  // Adds a Merge of variants that replaces that of `addend`.
   absl::Status Merge(const SliceAddend& addend, Source* merged) {
     std::vector<Source> inputs;
     for (const SliceAddend& part : addend.parts)
@@ -282,11 +289,12 @@ class Packer {
   Graph* const graph_;
 };
 
-// The sum as a chain of ops, built in the order of the operands.
+// The sum as a chain of ops, built in the order of the operands. Each op adds some operands to the
+// result of the op before it.
 class Chain {
  public:
-  // Begins with `first` and will have `links` ops. The last one gets the name of `add`, by which an
-  // error names the user's line.
+  // The chain begins with `first` and will have `links` ops. The last one gets the name of `add`,
+  // so that errors name the node of the user's program.
   Chain(Node* add, Source first, size_t links, Graph* graph)
       : add_(add), links_(links), graph_(graph), sum_(first) {}
 
@@ -337,8 +345,8 @@ struct Group {
   int before = 0;  // how many of the slices come before the operand that they are added to
 };
 
-// Groups the operands of `add` but for `first`, the first that is no addend. Addends before it are
-// in the first group.
+// Groups the operands of `add` other than `first`, the first that is not an addend. Addends before
+// it are in the first group.
 std::vector<Group> GroupsOf(const Node& add, const std::map<int, SliceAddend>& addends, int first) {
   std::vector<Group> groups;
   for (int i = 0; i < add.num_inputs(); ++i) {
@@ -356,11 +364,18 @@ std::vector<Group> GroupsOf(const Node& add, const std::map<int, SliceAddend>& a
   return groups;
 }
 
-// Whether the order of the additions is known, and AddSlices can follow it. `first` is as above.
+// Whether the order of the additions is known, and AddSlices can follow it. `first` is the number
+// of the first operand that is not an addend.
 //
-// Stock's AddN swaps its first operand with the first operand whose buffer no other tensor shares.
-// Of [a, g, b], where g has such a buffer, it computes (a + g) + b or (g + a) + b, which are equal.
-// If g may share its buffer, AddN may also compute (b + g) + a.
+// Stock's AddN swaps its first operand with the first operand whose buffer no other tensor shares,
+// and then adds from left to right. Which operands share their buffers may depend on timing. For
+// [a, g, b], where g never shares its buffer, AddN computes (a + g) + b or (g + a) + b, which are
+// equal. If g may share its buffer, AddN may also compute (b + g) + a. So the order is known if the
+// first or the second operand is an addend that never shares its buffer, or if there are only two
+// operands.
+//
+// Addends before `first` are summed term by term, and `first` is added to the result. So only the
+// very first of them may have several terms, as in MatchParts.
 bool IsOrderKnown(const std::map<int, SliceAddend>& addends, int operands, int first) {
   bool known = false;
   for (const auto& [operand, addend] : addends) {
@@ -370,8 +385,8 @@ bool IsOrderKnown(const std::map<int, SliceAddend>& addends, int operands, int f
   return known;
 }
 
-// Whether `node`, a sum, feeds a Merge alone, through Identities. It is then the sum of a branch,
-// and the sum after the Merge takes its addends if possible.
+// Whether the only consumer of `node`, a sum, is a Merge, possibly behind Identities. It is then
+// the sum of a branch, and the sum after the Merge takes its addends if possible.
 bool FeedsAMerge(const Node& node) {
   const Node* at = &node;
   do {
@@ -381,6 +396,7 @@ bool FeedsAMerge(const Node& node) {
   return at->IsMerge();
 }
 
+// An AddSlices of the dtype of `add`, to look up its kernel.
 NodeDef AnyAddSlices(const Node& add) {
   NodeDef def;
   def.set_op(kAddSlices);

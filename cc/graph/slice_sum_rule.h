@@ -15,17 +15,17 @@ namespace tensor_array_grad {
 //
 // where G and H are StridedSliceGrad (the gradient of x[i]), Pad (of tf.slice), UnsortedSegmentSum
 // (of tf.gather and embedding lookups; also transposed and reshaped, for other axes) or ScatterNd
-// (of tf.gather_nd). If a loop indexes a tensor of N values, an iteration of its backward loop then
-// costs as much as the slice that was read, not N.
+// (of tf.gather_nd). If a loop indexes a tensor of N values, the cost of an iteration of its
+// backward loop is then proportional to the size of the slice that was read, not to N.
 //
-// An operand may be a Merge, for which a conditional chooses between such gradients and zeros. A
-// second Merge is made for it, whose inputs are the variants of SliceGradients.
+// An operand may be a Merge, the output of a conditional that computes such gradients or zeros. A
+// second Merge is made for it, whose inputs are variants made by SliceGradients.
 //
-// The order of the additions stays. Operands between these gradients are added by an AddN of their
-// own; if all operands are such gradients, the first one stays a full tensor. The rule leaves two
-// kinds of sums alone: those whose order depends on timing, and those of more than eight operands,
-// which AddN adds eight at a time. It applies only if G has no other consumer and is on the device
-// of the sum, and if that device has a kernel for the new op.
+// The order of the additions is kept. Operands between these gradients are added by a separate
+// AddN. If all operands are such gradients, the first one stays a full tensor. The rule does not
+// apply to sums whose order depends on timing, nor to sums of more than eight operands, which AddN
+// adds in groups. It applies only if no other node reads G, if G is on the device of the sum, and
+// if that device has a kernel for the new op.
 class SliceSumRule : public Rule {
  public:
   const char* name() const override { return "slice_sum"; }

@@ -88,7 +88,7 @@ TEST_F(SliceSumRuleTest, SlicesBeforeTheFirstOtherOperandAreCounted) {
   EXPECT_EQ(Before("sum"), 2);
 }
 
-TEST_F(SliceSumRuleTest, TheOrderOfTheSumStays) {
+TEST_F(SliceSumRuleTest, OrderOfTheAdditionsIsKept) {
   EXPECT_EQ(Apply({"a", "g", "b"}), 1);
   EXPECT_EQ(Find("sum")->type_string(), "AddN");
   const std::vector<std::string> inputs = InputsOf("sum");
@@ -103,7 +103,7 @@ TEST_F(SliceSumRuleTest, ASumThatMayBeginWithItsThirdOperandIsLeftAlone) {
 }
 
 // Pad outputs the buffer of `dy` if nothing is padded.
-TEST_F(SliceSumRuleTest, PaddingDoesNotTellTheOrder) {
+TEST_F(SliceSumRuleTest, PadDoesNotFixTheOrder) {
   AddPad("padded");
   EXPECT_EQ(Apply({"a", "padded", "b"}), 0);
 }
@@ -114,7 +114,7 @@ TEST_F(SliceSumRuleTest, TwoAreAddedInAnyOrder) {
   EXPECT_THAT(InputsOf("sum"), ElementsAre("a", "dy", "paddings"));
 }
 
-TEST_F(SliceSumRuleTest, AddNOfOneDoesNotTellTheOrder) {
+TEST_F(SliceSumRuleTest, AddNOfOneDoesNotFixTheOrder) {
   AddBranches();
   AddPad("padded");
   AddMerge("inner", "padded", "zeros");
@@ -150,7 +150,7 @@ TEST_F(SliceSumRuleTest, DeepBranchesAreLeftAlone) {
   EXPECT_EQ(Apply({"a", last}), 0);
 }
 
-TEST_F(SliceSumRuleTest, OfSlicesAloneTheFirstStaysAsItIs) {
+TEST_F(SliceSumRuleTest, FirstOperandStaysAFullTensorIfAllAreSlices) {
   EXPECT_EQ(Apply({"g", "h"}), 1);
   EXPECT_THAT(InputsOf("sum"), ElementsAre("g", "ids", "dy", "shape"));
 }
@@ -165,13 +165,13 @@ TEST_F(SliceSumRuleTest, SegmentsMayComeThroughTransposeAndReshape) {
   EXPECT_THAT(InputsOf("sum"), ElementsAre("a", "rows", "ids", "n", "perm", "shape"));
 }
 
-TEST_F(SliceSumRuleTest, WhatSomebodyElseReadsStays) {
+TEST_F(SliceSumRuleTest, SliceThatAnotherNodeReadsStays) {
   AddOf("other", "Identity", {"g"});
   EXPECT_EQ(Apply({"a", "g"}), 0);
   EXPECT_EQ(Find("sum")->type_string(), "AddN");
 }
 
-TEST_F(SliceSumRuleTest, WhatTheSliceWaitsForIsWaitedFor) {
+TEST_F(SliceSumRuleTest, ControlInputsOfTheSliceAreKept) {
   AddOf("first", "Identity", {"b"});
   Named("g").add_input("^first");
   EXPECT_EQ(Apply({"a", "g"}), 1);
@@ -240,7 +240,7 @@ TEST_F(SliceSumRuleTest, ASumAsSecondOperandOfABranchesSumIsLeftAlone) {
   EXPECT_NE(Find("outer"), nullptr);
 }
 
-TEST_F(SliceSumRuleTest, ASumInABranchIsLeftToTheSumBehindTheBranch) {
+TEST_F(SliceSumRuleTest, SumInABranchIsLeftToTheSumAfterTheMerge) {
   AddBranches();
   Set(AddOf("both", "AddN", {"g", "h"}), "N", 2);
   AddMerge("chosen", "both", "zeros");
@@ -273,7 +273,7 @@ TEST_F(SliceSumRuleTest, AMergeWhoseValueIndexIsReadIsLeftAlone) {
   EXPECT_EQ(Apply({"chosen", "b"}), 0);
 }
 
-TEST_F(SliceSumRuleTest, ConstantZerosAreZerosWhereTheOrderIsKnown) {
+TEST_F(SliceSumRuleTest, ConstantZerosAreZerosIfTheOrderIsKnown) {
   const auto with = [&](std::vector<std::string> operands, float value) {
     Clear();
     for (const char* name : {"a", "b", "c", "dy"}) Placeholder(name, DT_FLOAT);

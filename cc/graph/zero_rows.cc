@@ -35,8 +35,8 @@ Waits WaitsOf(const Node& node) {
   return waits;
 }
 
-// Adds the control inputs of `node` and of its inputs but `except`. False unless these inputs are
-// constants.
+// Adds to `waits` the control inputs of `node` and of its inputs except input `except`. Returns
+// false unless these inputs are constants.
 bool AddWaitsWithConstants(const Node& node, int except, Waits* waits) {
   waits->merge(WaitsOf(node));
   for (int i = 0; i < node.num_inputs(); ++i) {
@@ -59,7 +59,7 @@ class ZeroRows {
         ids_merge_(*ids_merge),
         branch_(branch) {}
 
-  // Replaces them by the last row, if they are such rows.
+  // If the rows and numbers are as ShrinkZeroRows requires, replaces them by the last row.
   absl::Status Shrink(Graph* graph) {
     if (!OnSameDevice(values_, ids_) || !OnSameDevice(values_, rows_merge_)) {
       return absl::OkStatus();
@@ -127,7 +127,8 @@ class ZeroRows {
     return ReplaceInMerges({*last, 0}, {*last, 1}, graph);
   }
 
-  // Makes nodes that read the shape of the zeros read that of the tensor that the zeros are like.
+  // Makes the Shape nodes that read the zeros read the tensor that the zeros are like. They also
+  // get the control inputs of the zeros, so that they stay in the branch.
   absl::Status ReadShapeOfOriginal(Graph* graph) {
     const std::vector<const Edge*> edges(values_.out_edges().begin(), values_.out_edges().end());
     const Source like = InputOf(values_, 0);

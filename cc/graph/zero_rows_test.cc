@@ -90,7 +90,7 @@ Tensor Zeros(int64_t rows) {
   return tensor;
 }
 
-TEST_F(ZeroRowsTest, TheLastRowStandsForAll) {
+TEST_F(ZeroRowsTest, RowsAreReplacedByTheLastRow) {
   Reset();
   Shrink();
   EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros/last/_0"));
@@ -102,7 +102,7 @@ TEST_F(ZeroRowsTest, TheLastRowStandsForAll) {
   EXPECT_EQ(Find("range"), nullptr);
 }
 
-TEST_F(ZeroRowsTest, TheLengthMayBeThatOfWhatTheZerosAreLike) {
+TEST_F(ZeroRowsTest, LengthMayComeFromTheTensorOfTheSameShape) {
   Reset();
   *Named("shape").mutable_input(0) = "x_in";
   Shrink();

@@ -37,7 +37,8 @@ class WriteOp : public OpKernel {
   enum Inputs { kHandle, kIndex, kValue, kFlowIn };
   enum Outputs { kFlowOut };
 
-  // Takes the input's buffer over if no other tensor shares it; sums can then be made in it.
+  // Takes over the input's buffer if no other tensor shares it, so that the store can sum in it.
+  // Returns whether it did. `value` is the input's tensor in either case.
   static bool TakeBuffer(OpKernelContext* ctx, Tensor* value) {
     const tensorflow::TensorShape shape = value->shape();
     const tensorflow::DataType dtype = value->dtype();

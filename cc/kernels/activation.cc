@@ -38,9 +38,9 @@ std::string Minor(const std::string& version) {
   return parts.size() < 2 ? version : absl::StrCat(parts[0], ".", parts[1]);
 }
 
-// TF_Version is in libtensorflow_cc, which this library does not link. A process that runs
-// TensorFlow from Python or from a C++ program has loaded that library; in any other the version is
-// unknown.
+// The version of the TensorFlow in this process; "" if it is unknown. TF_Version is in
+// libtensorflow_cc, which this library does not link. A process that runs TensorFlow from Python or
+// from a C++ program has loaded that library.
 std::string RunningVersion() {
   void* library = dlopen("libtensorflow_cc.so.2", RTLD_NOLOAD | RTLD_LAZY);
   void* symbol = dlsym(library != nullptr ? library : RTLD_DEFAULT, "TF_Version");
@@ -56,6 +56,7 @@ bool GpuVisible() {
   return factory != nullptr && factory->ListPhysicalDevices(&devices).ok() && !devices.empty();
 }
 
+// The dtypes to which the kernel is constrained; empty if it serves all dtypes.
 std::vector<std::string> TypesOf(const tensorflow::KernelDef& def) {
   std::vector<std::string> types;
   for (const auto& constraint : def.constraint()) {
@@ -81,7 +82,7 @@ bool Replaces(const RegisteredKernel& ours, const RegisteredKernel& stock,
                      [&](const std::string& type) { return Has(ours.types, type); });
 }
 
-// Why a visible GPU keeps this library from replacing kernels; "" if nothing does.
+// Why this library does not replace kernels in a process with a visible GPU; "" if it may.
 std::string GpuRefusal(const Surroundings& around, const Built& built) {
   if (!around.gpu_visible) return "";
   constexpr char kHide[] = "CUDA_VISIBLE_DEVICES='' hides the GPU";
@@ -95,8 +96,8 @@ std::string GpuRefusal(const Surroundings& around, const Built& built) {
     return absl::StrCat("a GPU is visible that the kernels of this build cannot run on: ",
                         around.gpu_obstacle, "; stock kernels are kept (", kHide, ")");
   }
-  // Until the GPU kernels have passed tools/gpu_check.sh on hardware, they are used on request
-  // only.
+  // Until the GPU kernels have passed tools/gpu_check.sh on hardware, they are used only on
+  // request.
   if (around.gpu_switch.empty() || SaysOff(around.gpu_switch)) {
     return absl::StrCat(
         "a GPU is visible and the GPU kernels of this build have never run on one: stock kernels "

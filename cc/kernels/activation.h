@@ -6,12 +6,11 @@
 
 namespace tensor_array_grad {
 
-// Whether this copy of the library has replaced stock's kernels, and in one sentence why or why
-// not.
+// Whether this copy of the library has replaced stock's kernels, and why or why not.
 struct Activation {
   bool active = false;
-  std::string cause;   // of a refusal, for programs: off, version, second copy, gpu, missing kernel
-  std::string reason;  // for users
+  std::string cause;   // if not active: "off", "version", "second copy", "gpu" or "missing kernel"
+  std::string reason;  // one sentence for users
 };
 
 // One kernel in TensorFlow's registry, stock's or this library's.
@@ -23,13 +22,14 @@ struct RegisteredKernel {
   std::string label;               // kernels with a label are chosen by name only
 };
 
-// A set of ops that share one kind of array, so that this library must serve all of them or none.
+// A set of ops that share one kind of array, so that this library must replace the kernels of all
+// of them or of none.
 struct OpFamily {
   std::string name;
   std::vector<std::string> ops;
 };
 
-// The families that this library is made to serve.
+// The families of this library.
 const std::vector<OpFamily>& OpFamilies();
 
 // The state of the process at the moment the library is loaded.
@@ -38,35 +38,37 @@ struct Surroundings {
   std::string running_version;            // of TensorFlow; "" when unknown
   bool gpu_visible = false;               // TensorFlow can use a GPU in this process
   std::string gpu_switch;                 // value of TENSOR_ARRAY_GRAD_GPU, "" when unset
-  std::string gpu_obstacle;               // why the device code cannot run on it, "" if it can
+  std::string gpu_obstacle;               // why the device code cannot run on the GPU, or ""
   std::vector<RegisteredKernel> kernels;  // of the ops of all families
 };
+// Reads the state of the process.
 Surroundings LookAround();
 
 // Every kernel that TensorFlow has now for the ops of all families. O(kernels in the process).
 std::vector<RegisteredKernel> KernelsOfFamilies();
 
-// What this library was built as.
+// How this library was built.
 struct Built {
   std::string version;                    // of TensorFlow, "2.21.0"
-  bool gpu_kernels = false;               // has device code and kernels for GPU
-  std::vector<RegisteredKernel> kernels;  // all that it would register
+  bool gpu_kernels = false;               // whether it has device code and kernels for GPU
+  std::vector<RegisteredKernel> kernels;  // all kernels that it would register
 };
 
 // Decides whether to replace stock's kernels. The decision is made when the library is loaded and
-// holds for the whole process: stock's kernels cannot be restored once overridden, and two kernels
-// of one priority break every graph that has the op.
+// holds for the life of the process: stock's kernels cannot be restored after they were overridden,
+// and two kernels of one priority break every graph that has the op.
 //
-// A pure function, so that each refusal can be tested. O(kernels * ops).
+// This is a pure function, so that each refusal can be tested. O(k^2) for k kernels.
 Activation Decide(const Surroundings& around, const Built& built);
 
-// The ops for which stock has a kernel for some dtype and `ours` has none, as "op on device". A
-// stock kernel left in a family would get this library's arrays, so nothing is replaced if there is
-// any. Looks at GPUs too if `gpu`; a kernel of stock's for DEFAULT serves a GPU as well.
+// The uncovered kernels, as "op on device", each once: stock has a kernel for the op and device,
+// and no kernel in `ours` serves all of its dtypes. A stock kernel that remained in a family would
+// get this library's arrays, so nothing is replaced if there is an uncovered kernel. Kernels for
+// GPUs count only if `gpu`. A stock kernel for DEFAULT counts as one for a GPU.
 std::vector<std::string> UncoveredKernels(const std::vector<RegisteredKernel>& stock,
                                           const std::vector<RegisteredKernel>& ours, bool gpu);
 
-// This copy of the library: how it was built, and the decision made once while it was loaded.
+// How this copy of the library was built, and the decision that was made once while it was loaded.
 Built ThisBuild();
 const Activation& ThisActivation();
 

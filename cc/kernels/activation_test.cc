@@ -34,7 +34,7 @@ Surroundings Fitting() {
   return around;
 }
 
-TEST(ActivationTest, AFittingProcessIsTakenOver) {
+TEST(ActivationTest, MatchingProcessGetsThisLibrarysKernels) {
   Built built = ForVersion("2.21.1");
   // An op of the library's own has no stock kernel to replace.
   built.kernels.push_back({"TensorArrayGrad>ListAccumulate", "CPU", {}, 1, ""});
@@ -67,7 +67,7 @@ TEST(ActivationTest, AnotherMinorVersionIsRefusedNamingBoth) {
   EXPECT_THAT(activation.reason, HasSubstr("built for TensorFlow 2.20.0 but 2.21.0 is running"));
 }
 
-TEST(ActivationTest, AVersionThatCannotBeToldIsNotRefused) {
+TEST(ActivationTest, UnknownVersionIsNotRefused) {
   Surroundings around = Fitting();
   around.running_version = "";
   EXPECT_TRUE(Decide(around, ForVersion("2.21.0")).active);
@@ -81,7 +81,7 @@ TEST(ActivationTest, ASecondCopyReplacesNothing) {
   EXPECT_THAT(activation.reason, HasSubstr("already replaced TensorArrayReadV3 on CPU"));
 }
 
-TEST(ActivationTest, ALabelledKernelIsNoRival) {
+TEST(ActivationTest, LabelledKernelIsNotASecondCopy) {
   Surroundings around = Fitting();
   around.kernels.push_back({"TensorArrayReadV3", "CPU", {}, 1, "theirs"});
   EXPECT_TRUE(Decide(around, ForVersion("2.21.0")).active);
@@ -102,7 +102,7 @@ TEST(ActivationTest, AVisibleGpuWithoutGpuKernelsReplacesNothing) {
   EXPECT_THAT(activation.reason, HasSubstr("a GPU is visible and this build has CPU kernels only"));
 }
 
-TEST(ActivationTest, AVisibleGpuWithGpuKernelsIsTakenOverWhenTheUserAsks) {
+TEST(ActivationTest, VisibleGpuGetsGpuKernelsIfTheUserAsks) {
   EXPECT_TRUE(Decide(WithAGpu(), WithGpuKernels()).active);
   for (const char* value : {"", "0", "off"}) {
     Surroundings around = WithAGpu();
@@ -123,7 +123,7 @@ TEST(ActivationTest, AGpuThatOurDeviceCodeCannotRunOnIsLeftToStock) {
   EXPECT_THAT(activation.reason, HasSubstr(around.gpu_obstacle));
 }
 
-TEST(ActivationTest, WithoutAVisibleGpuItsKernelsNeedNoAskingAndMayHaveHoles) {
+TEST(ActivationTest, WithoutAVisibleGpuItsKernelsNeedNoSwitchAndMayBeMissing) {
   Surroundings around = Fitting();
   around.kernels.push_back({"TensorArrayReadV3", "GPU", {"half"}, 0, ""});
   EXPECT_TRUE(Decide(around, WithGpuKernels()).active);
@@ -134,7 +134,7 @@ TEST(ActivationTest, WithoutAVisibleGpuItsKernelsNeedNoAskingAndMayHaveHoles) {
   EXPECT_THAT(activation.reason, HasSubstr("lacks kernels for TensorArrayReadV3 on GPU"));
 }
 
-TEST(ActivationTest, AnOpWithoutOurKernelIsAHoleNamedOnce) {
+TEST(ActivationTest, UncoveredKernelIsNamedOnce) {
   const std::vector<RegisteredKernel> stock = {
       {"TensorArrayReadV3", "CPU", {"float"}, 0, ""},
       {"TensorArrayWriteV3", "CPU", {"float"}, 0, ""},
@@ -150,7 +150,7 @@ TEST(ActivationTest, AnOpWithoutOurKernelIsAHoleNamedOnce) {
   EXPECT_THAT(UncoveredKernels(stock, {read, write}, /*gpu=*/false), IsEmpty());
 }
 
-TEST(ActivationTest, ADtypeThatOnlyStockHasOnAGpuIsAHole) {
+TEST(ActivationTest, DtypeThatOnlyStockHasOnAGpuIsUncovered) {
   const RegisteredKernel ours = {"TensorListStack", "GPU", {"float", "int32"}, 1, ""};
   const auto uncovered = [&ours](const std::string& device, const std::vector<std::string>& types) {
     return UncoveredKernels({{"TensorListStack", device, types, 0, ""}}, {ours}, /*gpu=*/true);
@@ -169,12 +169,12 @@ TEST(ActivationTest, AKernelForAnyDeviceServesAGpuToo) {
   EXPECT_THAT(UncoveredKernels(stock, {}, /*gpu=*/false), IsEmpty());
 }
 
-TEST(ActivationTest, ThisBuildHasNoHole) {
+TEST(ActivationTest, ThisBuildHasNoUncoveredKernel) {
   EXPECT_THAT(UncoveredKernels(KernelsOfFamilies(), ThisBuild().kernels, ThisBuild().gpu_kernels),
               IsEmpty());
 }
 
-TEST(ActivationTest, AFamilyWithAHoleIsLeftToStock) {
+TEST(ActivationTest, FamilyWithAnUncoveredKernelIsLeftToStock) {
   Surroundings around = Fitting();
   around.kernels.push_back({"TensorArrayCloseV3", "CPU", {}, 0, ""});
   const Activation activation = Decide(around, ForVersion("2.21.0"));
@@ -183,7 +183,7 @@ TEST(ActivationTest, AFamilyWithAHoleIsLeftToStock) {
   EXPECT_THAT(activation.reason, HasSubstr("lacks kernels for TensorArrayCloseV3 on CPU"));
 }
 
-TEST(ActivationTest, KernelsOfOursAreNoReasonForAHole) {
+TEST(ActivationTest, KernelsOfThisLibraryAreNotUncovered) {
   EXPECT_THAT(UncoveredKernels({{"TensorArrayReadV3", "CPU", {}, 1, ""}}, {}, false), IsEmpty());
 }
 

@@ -18,10 +18,11 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Whether TensorFlow's gradient functions made `source`, without those of `enable()`. They use
-// several sources for one second derivative, such as "gradients_1" and "gradients_1/gradients", so
-// that a part of it ends up in an array that no op reads. Stock refuses gradient arrays of gradient
-// arrays.
+// Whether TensorFlow's gradient functions made `source`, and not those of `enable()`. TensorFlow's
+// use several sources for one second derivative, such as "gradients_1" and "gradients_1/gradients".
+// A part of the derivative would then be summed in an array that no op reads. GradOp therefore
+// rejects such a source for a gradient array of a gradient array. Stock rejects every gradient
+// array of a gradient array.
 bool MayBeOneOfSeveral(absl::string_view source) {
   constexpr absl::string_view kMark = "gradients.one_source";           // MARK in gradients_v3.py
   const absl::string_view last = source.substr(source.rfind('/') + 1);  // all, if there is no '/'
@@ -64,7 +65,7 @@ class GradOp : public OpKernel {
   FirstFlow flow_;
 };
 
-// The same, for gradients with more dimensions than the elements have.
+// Like GradOp, for gradients with more dimensions than the elements have.
 class GradWithShapeOp : public GradOp {
  public:
   using GradOp::GradOp;

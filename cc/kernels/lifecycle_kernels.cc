@@ -13,11 +13,11 @@ using tensorflow::OpKernelConstruction;
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 
-// Where this call's arrays are listed. Stock lists its arrays in the container of the step. Eager
-// calls and `tf.function`s have one such container, which is destroyed under running kernels when
-// another thread clears the eager context's caches. An array here removes its entry when it is
-// destroyed, so the end of a step has nothing to clean up, and the container need not be the
-// step's.
+// Where the resource manager lists this call's arrays. Stock lists its arrays in the container of
+// the call (the step container). All eager calls and `tf.function`s share one such container, and
+// it is destroyed while kernels run if another thread clears the caches of the eager context. An
+// array of this library removes its entry when it is destroyed, so the end of a call need not clean
+// up, and a container of this library can be used.
 Place PlaceOf(OpKernelContext* ctx) {
   return {ctx->resource_manager(), ctx->device()->attributes().name(), "tensor_array_grad"};
 }
@@ -79,7 +79,7 @@ class SizeOp : public OpKernel {
   enum Outputs { kSize };
 };
 
-// Frees all elements now, even if there are more handles to the array.
+// Frees all elements now, even if other handles refer to the array.
 class CloseOp : public OpKernel {
  public:
   using OpKernel::OpKernel;

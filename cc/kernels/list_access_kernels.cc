@@ -1,5 +1,8 @@
-// The TensorList ops that make a list or touch one element of it. None costs more than O(log n),
-// except reading an unset element whose shape has to be found from the other elements.
+// The kernels of the ops that make a list or handle one element of it. None costs more than O(log
+// n), except reading an unset element whose shape has to be found from the other elements.
+//
+// A kernel that changes a list makes all checks before it calls ForwardList. ForwardList may hand
+// over the input's list to be changed in place, and an error must leave the input unchanged.
 
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
@@ -38,7 +41,8 @@ class EmptyListOp : public CheapListKernel {
   enum Inputs { kElementShape, kMaxNumElements };
 };
 
-// Reads and checks the inputs of TensorListReserve, which ListAccumulate has too.
+// Reads and checks the inputs of TensorListReserve, with stock's errors. ListAccumulate has these
+// inputs too.
 absl::Status ReservedList(OpKernelContext* ctx, int shape_input, int size_input,
                           PartialTensorShape* shape, int64_t* size) {
   TF_RETURN_IF_ERROR(ShapeFromTensor(ctx->input(shape_input), shape));
@@ -110,7 +114,7 @@ class ElementShapeOp : public CheapListKernel {
   }
 };
 
-// Sets output `output` to `value`.
+// Sets output `output` to `value`: the element itself, zeros like it, or zeros of value.shape.
 absl::Status OutputElement(OpKernelContext* ctx, int output, const ElementValue& value) {
   const ListElement& element = value.element;
   if (element.kind == ListElement::kSet) {
@@ -263,7 +267,8 @@ class AccumulateKernel : public CheapListKernel {
  protected:
   enum Inputs { kList, kIndex, kItem, kFirstOfItsOwn };
 
-  // Adds a list of `size` elements of `shape`, of which only that at input kIndex is set, to kItem.
+  // Adds to the list in input kList a list of `size` elements of `shape`, of which only the element
+  // at kIndex is set, to kItem.
   absl::Status Accumulate(OpKernelContext* ctx, PartialTensorShape shape, int64_t size) {
     int64_t index;
     TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
@@ -293,6 +298,7 @@ class AccumulateKernel : public CheapListKernel {
   }
 };
 
+// The added list has the element shape and the length in the inputs.
 class ListAccumulateOp : public AccumulateKernel {
  public:
   using AccumulateKernel::AccumulateKernel;
@@ -309,6 +315,7 @@ class ListAccumulateOp : public AccumulateKernel {
   enum Inputs { kElementShape = kFirstOfItsOwn, kNumElements };
 };
 
+// The added list has the element shape and the length of the list in input kLike.
 class ListAccumulateLikeOp : public AccumulateKernel {
  public:
   using AccumulateKernel::AccumulateKernel;
@@ -323,6 +330,7 @@ class ListAccumulateLikeOp : public AccumulateKernel {
   }
 };
 
+// Adds a list as ListAccumulateLikeOp does if the predicate is `wanted_`, and zeros otherwise.
 class ListAccumulateIfOp : public ListAccumulateLikeOp {
  public:
   explicit ListAccumulateIfOp(OpKernelConstruction* ctx) : ListAccumulateLikeOp(ctx) {
@@ -339,7 +347,7 @@ class ListAccumulateIfOp : public ListAccumulateLikeOp {
  private:
   bool wanted_ = true;
 
-  // Adds the list of zeros whose elements are like those of kLike.
+  // Adds a list of zeros like that in kLike, with the checks and the result of ZerosLike and AddN.
   absl::Status AddZeros(OpKernelContext* ctx) {
     InputList list, like;
     TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));

@@ -1,4 +1,5 @@
-// The TensorList ops that change or make many lists.
+// The kernels of the ops that change or make many lists: TensorListPushBackBatch and
+// TensorListConcatLists.
 
 #include <utility>
 #include <vector>
@@ -58,6 +59,8 @@ class PushBackBatchOp : public ListKernel {
  private:
   enum Inputs { kLists, kTensor };
 
+  // Copies the lists of `handles`, which share their elements with the originals, and checks that a
+  // row of `tensor` can be pushed to each.
   absl::Status ReadLists(tensorflow::TTypes<Variant>::ConstVec handles, const Tensor& tensor,
                          std::vector<ListVariant>* lists) {
     TensorShape row = tensor.shape();
@@ -108,6 +111,7 @@ class ConcatListsOp : public ListKernel {
   }
 
  private:
+  // Sets `list` to the list in `variant`, element `i` of input `name`. Checks its dtype.
   absl::Status Check(absl::string_view name, int64_t i, const Variant& variant, InputList* list) {
     if (!list->Assign(variant)) {
       return InvalidList(name, " is not a TensorList at index ", i, ".  Saw: '",

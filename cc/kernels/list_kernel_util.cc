@@ -22,8 +22,8 @@ namespace registration = tensorflow::variant_op_registry_fn_registration;
 
 namespace {
 
-// How deeply nested the lists are that this thread is adding. Adding nested lists is recursive, so
-// the depth has to be limited.
+// The depth of nested lists that this thread is adding. Adding nested lists is recursive, so the
+// depth has to be limited.
 thread_local int adding = 0;
 constexpr int kMostNestedSums = 1000;
 
@@ -67,8 +67,8 @@ bool RegisterAddAndZerosLike() {
 [[maybe_unused]] const bool registered = RegisterAddAndZerosLike();
 
 // The functions below are for elements that are variants themselves, such as nested lists.
-// TensorFlow's own functions for this take the device as a type, which for a GPU only a CUDA
-// compiler has.
+// TensorFlow's own functions take the device as a template argument, and only a CUDA compiler has
+// the type for a GPU. For a GPU these functions look up the registered function directly.
 
 absl::Status ZerosLikeVariant(OpKernelContext* ctx, const Variant& variant, Variant* out) {
   if (!OnGpu(ctx)) {
@@ -120,8 +120,8 @@ absl::Status GetList(OpKernelContext* ctx, int input, InputList* list) {
 }
 
 std::unique_ptr<Tensor> TakeVariant(OpKernelContext* ctx, int input, int output) {
-  // The attributes are the default ones, because on a CPU a request for host memory is never
-  // forwarded.
+  // The attributes must be the default ones: on a CPU, forward_input never forwards an input if the
+  // attributes request host memory.
   return ctx->forward_input(input, output, tensorflow::DT_VARIANT, TensorShape({}),
                             ctx->input_memory_type(input), tensorflow::AllocatorAttributes());
 }
@@ -158,7 +158,7 @@ absl::Status GetInt(OpKernelContext* ctx, int input, absl::string_view name, int
 
 absl::Status FillZeros(OpKernelContext* ctx, Tensor* out) {
   if (!tensorflow::DataTypeCanUseMemcpy(out->dtype())) return absl::OkStatus();
-  constexpr size_t kSmall = 4096;  // bytes that are filled sooner than the thread pool is asked
+  constexpr size_t kSmall = 4096;  // bytes; fewer are not worth a call of the thread pool
   if (out->TotalBytes() > kSmall || OnGpu(ctx)) return DeviceElementOps(ctx).Zero(out);
   if (out->TotalBytes() > 0) std::memset(out->data(), 0, out->TotalBytes());
   return absl::OkStatus();

@@ -11,7 +11,8 @@
 
 namespace tensor_array_grad {
 
-// A kernel over lists: a body that returns a Status, and the op's element_dtype if it has one.
+// The base of kernels for lists. Compute calls Run, whose error becomes that of the call. Reads the
+// op's attribute element_dtype if it has one.
 class ListKernel : public tensorflow::OpKernel {
  public:
   explicit ListKernel(tensorflow::OpKernelConstruction* ctx) : OpKernel(ctx) {
@@ -23,28 +24,30 @@ class ListKernel : public tensorflow::OpKernel {
 
  protected:
   virtual absl::Status Run(tensorflow::OpKernelContext* ctx) = 0;
-  // InvalidArgument unless `list` holds elements of this op's dtype.
+  // Returns InvalidArgument unless the elements of `list` have this op's dtype.
   absl::Status CheckDtype(const ListVariant& list) const;
 
   tensorflow::DataType element_dtype_ = tensorflow::DT_INVALID;
 };
 
-// The same for the ops that touch one element: the executor runs them on its own thread, since
-// handing them to another thread takes longer than they do.
+// The base of kernels that handle one element. The executor runs them on the thread that made them
+// ready, since passing them to another thread takes longer than running them.
 class CheapListKernel : public ListKernel {
  public:
   using ListKernel::ListKernel;
   bool IsExpensive() override { return false; }
 };
 
-// A list in an input: the input's own value, or what a list of stock's was converted to.
+// A list in an input: either the input's value itself, or a conversion of a stock list. The input
+// must outlive this object.
 class InputList {
  public:
   const ListVariant& operator*() const { return *list_; }
   const ListVariant* operator->() const { return list_; }
   bool converted() const { return conversion_ != nullptr; }
 
-  // False unless `variant` holds a ListVariant or a list of stock's.
+  // Refers to the list in `variant`. Returns false if `variant` holds neither a ListVariant nor a
+  // stock list. O(n) for a stock list of n elements, else O(1).
   bool Assign(const tensorflow::Variant& variant);
 
  private:
@@ -52,21 +55,23 @@ class InputList {
   std::unique_ptr<ListVariant> conversion_;
 };
 
-// Sets `list` to the list in the scalar input `input`.
+// Sets `list` to the list in input `input`. Returns InvalidArgument unless the input is a scalar
+// variant that holds a list.
 absl::Status GetList(tensorflow::OpKernelContext* ctx, int input, InputList* list);
 
-// Takes the scalar variant in input `input`, to be changed and to become output `output`. Null if
-// another tensor shares its buffer.
+// Returns the scalar variant in input `input`, for the caller to change and to set as output
+// `output`. Returns null if another tensor shares its buffer.
 std::unique_ptr<tensorflow::Tensor> TakeVariant(tensorflow::OpKernelContext* ctx, int input,
                                                 int output);
 
-// Makes output `output` a tensor of `shape` with uninitialised values; a small one in host memory
-// shares one block of the pool with its reference count (pooled_tensor.h), and variants are always
-// in host memory.
+// Makes output `output` a tensor of `shape` with uninitialised values. A small tensor in host
+// memory comes from the pool (pooled_tensor.h). Variants are always in host memory. The context
+// owns *tensor.
 absl::Status AllocateOutput(tensorflow::OpKernelContext* ctx, int output,
                             const tensorflow::TensorShape& shape, tensorflow::Tensor** tensor);
 
-// Makes output `output` hold `value`; sets `out`, if given, to the address of the value there.
+// Makes output `output` a scalar variant that holds `value`. Sets `out`, unless it is null, to the
+// address of the value in the output.
 template <typename T>
 absl::Status OutputVariant(tensorflow::OpKernelContext* ctx, int output, T value,
                            T** out = nullptr) {
@@ -83,7 +88,8 @@ absl::Status OutputVariant(tensorflow::OpKernelContext* ctx, int output, T value
 absl::Status ForwardList(tensorflow::OpKernelContext* ctx, int input, const InputList& list,
                          int output, ListVariant** out);
 
-// The same for a variant of any type that is cheap to copy: `value` is what input `input` holds.
+// Like ForwardList, for a variant of any type T that is cheap to copy: `value` is the T in input
+// `input`.
 template <typename T>
 absl::Status ForwardVariant(tensorflow::OpKernelContext* ctx, int input, const T& value, int output,
                             T** out) {
@@ -94,18 +100,20 @@ absl::Status ForwardVariant(tensorflow::OpKernelContext* ctx, int input, const T
   return absl::OkStatus();
 }
 
-// Sets `value` to the only value of the int32 input `input`, which the op calls `name`.
+// Sets `value` to the only value of the int32 input `input`, in host memory. Returns
+// InvalidArgument, with `name` as the input's name, unless the input has exactly one value.
 absl::Status GetInt(tensorflow::OpKernelContext* ctx, int input, absl::string_view name,
                     int64_t* value);
 
-// Fills `out` with zeros of its dtype; objects (strings, variants) stay as they were allocated.
+// Fills `out` with zeros of its dtype. Strings and variants are not changed.
 absl::Status FillZeros(tensorflow::OpKernelContext* ctx, tensorflow::Tensor* out);
 
 // Sets `out` to a tensor of zeros like `tensor`, nested lists included.
 absl::Status ZerosLikeTensor(tensorflow::OpKernelContext* ctx, const tensorflow::Tensor& tensor,
                              tensorflow::Tensor* out);
 
-// Sets `out` to left + right. InvalidArgument: shapes differ, or the dtype has no sum.
+// Sets `out` to left + right, in a new buffer. Returns InvalidArgument if the shapes differ or the
+// dtype has no sum.
 absl::Status AddTensors(tensorflow::OpKernelContext* ctx, const tensorflow::Tensor& left,
                         const tensorflow::Tensor& right, tensorflow::Tensor* out);
 

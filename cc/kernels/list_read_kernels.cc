@@ -1,4 +1,6 @@
-// The TensorList ops that read many elements into one tensor.
+// The kernels of the ops that read many elements into one tensor: TensorListStack,
+// TensorListGather, TensorListConcat and TensorListConcatV2. The rules for shapes and unset
+// elements are in cc/lists/list_read.h. The kernels allocate the outputs and copy the pieces.
 
 #include <cstdint>
 #include <optional>
@@ -20,7 +22,8 @@ using tensorflow::PartialTensorShape;
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Makes output `output` a tensor of `shape` of the pieces that find(&pieces) finds.
+// Makes output `output` a tensor of `shape` and fills it with the pieces that find(&pieces) sets,
+// one after the other. Does not call `find` if the output has no elements.
 template <typename Find>
 absl::Status OutputPieces(OpKernelContext* ctx, int output, const TensorShape& shape, Find find) {
   Tensor* out;
@@ -31,7 +34,7 @@ absl::Status OutputPieces(OpKernelContext* ctx, int output, const TensorShape& s
   return DeviceElementOps(ctx).Pack(pieces, out);
 }
 
-// The ZerosLike of a kernel.
+// ZerosLikeTensor with the context of a kernel call, as cc/lists/list_read.h needs it.
 class ZerosLikeIn {
  public:
   explicit ZerosLikeIn(OpKernelContext* ctx) : ctx_(ctx) {}

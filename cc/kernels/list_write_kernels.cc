@@ -1,4 +1,5 @@
-// The TensorList ops that cut a tensor into the elements of a list.
+// The kernels of the ops that cut a tensor into the elements of a list. The rules are in
+// cc/lists/list_write.h.
 
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/list_kernel_util.h"

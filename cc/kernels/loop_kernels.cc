@@ -28,7 +28,8 @@ Counter iterations("loops.iterations");
 Counter handed_back("loops.handed_back");
 Counter passed("loops.passed_by_for_a_trace");
 
-// Whether a trace or a profiler is active. The stock loop then runs, since only it shows each op.
+// Whether a trace or a profiler is active. The loop is then left to the stock loop, in which the
+// trace shows each op.
 bool IsTraced(OpKernelContext* ctx) {
   return ctx->stats_collector() != nullptr || tsl::profiler::TraceMe::Active();
 }
@@ -42,6 +43,9 @@ int Threads(OpKernelContext* ctx) {
   return asked > 0 ? std::min(asked, cores) : cores;
 }
 
+// If the loop cannot be prepared, or if a run is left to the stock loop, the op outputs its inputs,
+// the first values of the variables. The stock loop after it then runs all iterations. If memory
+// runs out while a loop runs, Counted turns the exception into an error.
 class RunLoopOp : public tensorflow::OpKernel {
  public:
   explicit RunLoopOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
@@ -73,7 +77,7 @@ class RunLoopOp : public tensorflow::OpKernel {
   }
 
  private:
-  // Whether the stock loop does all of this run.
+  // Whether this run is left to the stock loop from the first iteration on. Counts it if so.
   bool IsLeft(OpKernelContext* ctx) {
     if (IsTraced(ctx)) {
       passed.Add();

@@ -26,12 +26,15 @@ absl::Status GetLoopStack(OpKernelContext* ctx, const LoopStack** stack) {
   return InvalidList("Input handle is not a loop stack. Saw: '", variant.DebugString(), "'");
 }
 
+// Returns an error unless a loop stack of `lists` lists fits an op with `values` values.
 absl::Status CheckNumber(size_t lists, int values) {
   if (lists == static_cast<size_t>(values)) return absl::OkStatus();
   return InvalidList("There are ", lists, " lists in the loop stack, but the op has ", values,
                      " values");
 }
 
+// Packs empty lists into an empty loop stack. The stack keeps the values of the first `kept` lists.
+// Pushes to the others are only checked.
 class NewLoopStackOp : public CheapListKernel {
  public:
   explicit NewLoopStackOp(OpKernelConstruction* ctx) : CheapListKernel(ctx) {
@@ -60,6 +63,8 @@ class NewLoopStackOp : public CheapListKernel {
   int kept_;
 };
 
+// Pushes one row, a value for each list. Makes the checks of TensorListPushBack for each of them
+// before it changes the stack, which may be the input's own.
 class PushLoopStackOp : public CheapListKernel {
  public:
   using CheapListKernel::CheapListKernel;
@@ -84,6 +89,7 @@ class PushLoopStackOp : public CheapListKernel {
   }
 };
 
+// Removes the last row and outputs its values, one for each kept list.
 class PopLoopStackOp : public CheapListKernel {
  public:
   using CheapListKernel::CheapListKernel;

@@ -21,7 +21,8 @@ namespace {
 // Above stock's 0, so that the runtime prefers this library's kernels.
 constexpr int kPriority = 1;
 
-// The caller owns the result. Register gives it to a registrar, which takes it over.
+// The CPU registration of `kernel`, for all dtypes. The caller owns the result until it passes it
+// to Register, whose registrar takes it over.
 const tensorflow::KernelDef* CpuDef(const KernelSpec& kernel) {
   return tensorflow::KernelDefBuilder(kernel.op)
       .Device(tensorflow::DEVICE_CPU)
@@ -29,6 +30,7 @@ const tensorflow::KernelDef* CpuDef(const KernelSpec& kernel) {
       .Build();
 }
 
+// The same for GPU, with the host memory and the dtypes of the row.
 const tensorflow::KernelDef* GpuDef(const KernelSpec& kernel) {
   tensorflow::KernelDefBuilder def(kernel.op);
   def.Device(tensorflow::DEVICE_GPU).Priority(kPriority);
@@ -57,6 +59,7 @@ Activation RegisterAll() {
   return activation;
 }
 
+// Makes the decision, and registers the kernels, while the library is loaded.
 [[maybe_unused]] const Activation* const at_load = &ThisActivation();
 
 }  // namespace

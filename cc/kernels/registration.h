@@ -13,14 +13,14 @@
 
 namespace tensor_array_grad {
 
-// The dtypes for which an op has a GPU kernel: those that stock has there, because the placement of
-// a graph depends on them. `attribute` names the op's dtype attribute; if it is null, the kernel is
-// registered for every dtype.
+// The dtypes for which an op has a GPU kernel. They are those of stock's GPU kernel, because the
+// placement of a graph depends on them. `attribute` names the op's dtype attribute; if it is null,
+// the kernel is registered for every dtype.
 struct GpuTypes {
   const char* attribute = nullptr;
   std::vector<tensorflow::DataType> types;
 };
-// The dtypes that stock's V3 kernels add on a GPU, and `also`, which some of them serve besides.
+// The dtypes that stock's V3 kernels add on a GPU, and `also`, the further dtypes of some kernels.
 GpuTypes GpuNumbers(const char* attribute, std::vector<tensorflow::DataType> also = {});
 // The dtypes of stock's TensorList kernels on a GPU: those of GpuNumbers, int32, int64, bool, and
 // `also`.
@@ -30,21 +30,21 @@ GpuTypes GpuElements(std::vector<tensorflow::DataType> also = {});
 struct KernelSpec {
   const char* op;
   tensorflow::OpKernel* (*create)(tensorflow::OpKernelConstruction*);
-  // Arguments that live in host memory when the op is placed on a GPU; on CPU all memory is host.
+  // The names of the inputs and outputs that are in host memory if the op is placed on a GPU.
   std::vector<const char*> gpu_host_memory;
   GpuTypes gpu_types = {};  // on CPU all dtypes are served
-  bool on_gpu = true;
+  bool on_gpu = true;       // whether a build with device code has a GPU kernel
 };
 using KernelTable = std::vector<KernelSpec>;
 
-// The counter "kernels.<op>": calls of this library's kernel for `op`. It proves that this kernel
-// ran.
+// The counter "kernels.<op>" of calls of this library's kernel for `op`. It is never destroyed.
+// Thread-safe.
 Counter& KernelCalls(const std::string& op);
 
 // Wraps `Kernel`: counts calls and turns std::bad_alloc, which would end the process, into
 // RESOURCE_EXHAUSTED. Memory for values comes from TensorFlow's allocators, which fail with a
-// Status; memory for everything else comes from operator new, which fails with an exception. What
-// the library keeps between calls is unchanged after either.
+// Status. Memory for everything else comes from operator new, which throws. After either failure,
+// the state that the library keeps between calls is unchanged.
 template <typename Kernel>
 class Counted : public Kernel {
  public:
@@ -67,23 +67,24 @@ class Counted : public Kernel {
   const absl::Status out_of_memory_;  // made beforehand: there may be no memory for a message
 };
 
+// KernelSpec::create for `Kernel`. The caller owns the result.
 template <typename Kernel>
 tensorflow::OpKernel* MakeKernel(tensorflow::OpKernelConstruction* ctx) {
   return new Counted<Kernel>(ctx);
 }
 
-// The rows of each kernel file, beside their kernels. A new kernel file adds its function here and
-// to AllKernels().
+// The rows of each kernel file, which defines its function. A new kernel file adds its function
+// here and to AllKernels().
 KernelTable LifecycleKernels();      // TensorArrayV3, Size, Close
 KernelTable GradKernels();           // TensorArrayGradV3, TensorArrayGradWithShape
 KernelTable AccessKernels();         // Write, Read
 KernelTable GatherScatterKernels();  // Gather, Scatter
 KernelTable ConcatSplitKernels();    // Concat, Split
-KernelTable ListAccessKernels();     // TensorList ops that touch one element, ListAccumulate
+KernelTable ListAccessKernels();     // TensorList ops that handle one element, ListAccumulate
 KernelTable LoopStackKernels();      // loop stacks: pack, push and pop
-KernelTable ListBulkKernels();       // TensorList ops that read many elements or change many lists
+KernelTable ListBulkKernels();       // TensorListPushBackBatch, ConcatLists
 KernelTable ListWriteKernels();      // TensorList ops that cut a tensor into elements
-KernelTable ListReadKernels();       // TensorListConcat, ConcatV2, Split
+KernelTable ListReadKernels();       // TensorListStack, Gather, Concat, ConcatV2
 KernelTable LoopKernels();           // RunLoop
 KernelTable SliceSumKernels();       // sums with gradients of slices
 

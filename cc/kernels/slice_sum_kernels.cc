@@ -1,5 +1,5 @@
 // The kernels of the ops with which SliceSumRule replaces a sum with gradients of slices. Stock
-// adds tensors of the whole size; AddSlices adds each gradient to the part that it belongs to
+// adds tensors of the whole size; AddSlices adds each gradient to the part to which it belongs
 // (slice_adder.h). SliceGradients and LastRowOfZeros are for gradients in branches of conditionals:
 // SliceGradients outputs the gradients of a branch in a variant that AddSlices reads, and
 // LastRowOfZeros replaces the zeros that TensorFlow makes in the other branch for a gather.
@@ -98,6 +98,9 @@ class SliceGradientsOp : public tensorflow::OpKernel {
   SliceAddends addends_;
 };
 
+// For a tensor of n rows, outputs one row of zeros and its number, n - 1, or no row if n is 0.
+// Input `limit` is the number of rows that the replaced Range numbered. If it is not n, the op
+// reports the error of the UnsortedSegmentSum that would have read n rows and `limit` numbers.
 class LastRowOfZerosOp : public tensorflow::OpKernel {
  public:
   using OpKernel::OpKernel;

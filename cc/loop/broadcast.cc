@@ -59,6 +59,8 @@ bool Broadcast::Read(std::initializer_list<const TensorShape*> operands) {
   return true;
 }
 
+// Merges the dimension with the one before it if the same operands are stretched in both. A
+// dimension of size one adds no elements and is merged with any other.
 void Broadcast::AddDim(int64_t size, uint32_t stretched) {
   elements_ *= size;
   if (size == 1 && dims_ > 0) return;

@@ -20,9 +20,9 @@ class Broadcast {
  public:
   static constexpr int kMostOperands = 3, kMostDims = 8;
 
-  // Computes the mapping for these shapes. Returns false if they cannot be broadcast together, or
-  // if a shape has no elements or more than kMostDims dimensions. Requires: one to kMostOperands
-  // shapes.
+  // Computes the mapping for these shapes; may be called once per object. Returns false if they
+  // cannot be broadcast together, or if a shape has no elements or more than kMostDims dimensions.
+  // Requires: one to kMostOperands shapes.
   bool Read(std::initializer_list<const tensorflow::TensorShape*> operands);
 
   // Shape and number of elements of the result. Requires, as do all methods below: Read returned

@@ -44,7 +44,7 @@ TEST(BroadcastTest, DimensionsThatAreStretchedAlikeAreOneRun) {
   EXPECT_TRUE(broadcast.repeats(1));
 }
 
-TEST(BroadcastTest, OtherShapesAreNotRead) {
+TEST(BroadcastTest, ShapesThatCannotBeBroadcastAreRejected) {
   const TensorShape two({2}), three({3}), none({0}), nine({1, 1, 1, 1, 1, 1, 1, 1, 1});
   Broadcast broadcast;
   EXPECT_FALSE(broadcast.Read({&two, &three}));

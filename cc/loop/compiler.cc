@@ -76,7 +76,7 @@ class Compiler {
   int64_t constant_bytes_ = 0;
 };
 
-// Compiles one frame. An inner loop is compiled when its turn comes in the order of the frame.
+// Compiles one frame into a LoopCode, as compiler.h explains.
 class FrameCompiler {
  public:
   FrameCompiler(const Frame& frame, bool outermost, Compiler* shared)
@@ -119,8 +119,8 @@ class FrameCompiler {
     return absl::OkStatus();
   }
 
-  // The Enter of a variable may have one reader, its Merge. The Enter of a constant may have any
-  // readers but a Merge.
+  // Gives `enter` its register. The Enter of a variable may have at most one reader, its Merge. The
+  // Enter of a constant may have any readers except a Merge.
   absl::Status AddEnter(const Node& enter) {
     if (IsRefType(enter.input_type(0)) || IsRefType(enter.output_type(0))) {
       return Rejected("ref type", enter);
@@ -159,8 +159,8 @@ class FrameCompiler {
     return outermost_ ? shared_.registers_.at({&enter, 0}) : shared_.RegisterOf(InputOf(enter, 0));
   }
 
-  // Returns what the NextIteration of a loop variable's Merge reads. Returns no node for any other
-  // Merge, and if the Merge's second output is read.
+  // Returns what the NextIteration of `merge` reads. Returns a null node if `merge` is not the
+  // Merge of a loop variable, or if its second output is read.
   Source BackInput(const Node& merge) const {
     if (merge.num_inputs() != 2) return {nullptr, 0};
     Node* next = nullptr;
@@ -217,7 +217,7 @@ class FrameCompiler {
       if (Has(when, taken_)) return Rejected("unsupported frame", node);
       if (outermost_) TF_RETURN_IF_ERROR(CheckCondition(node));
     } else if (!Has(when, taken_) && !outermost_ && node.op_def().is_stateful()) {
-      // The executor also runs it once more, when LoopCond is false.
+      // The executor runs the node once more, when LoopCond is false. The program does not.
       return Rejected("side effects outside of the body", node);
     }
     current_ = in_condition ? &code_->condition : &code_->body;
@@ -261,8 +261,8 @@ class FrameCompiler {
     return absl::OkStatus();
   }
 
-  // A constant is in its register before the loop starts. The guards of its readers say when it is
-  // read.
+  // A constant is in its register before the loop starts and needs no instruction. Its readers have
+  // its conditions too, so they do not run where it is dead.
   absl::Status AddConstant(const Node& node) {
     const tensorflow::TensorProto* proto;
     ConstantRegister constant;
@@ -275,8 +275,8 @@ class FrameCompiler {
     return absl::OkStatus();
   }
 
-  // All outputs have the register of the input. Only the first Switch by a predicate has a kBranch,
-  // which sets the predicate's flags.
+  // Gives all outputs the register of the input. Only the first Switch by a predicate gets a
+  // kBranch, which sets the predicate's flags.
   absl::Status AddSwitch(const Node& node) {
     for (int side = 0; side < node.num_outputs(); ++side) {
       shared_.registers_[{&node, side}] = shared_.RegisterOf(InputOf(node, 0));
@@ -288,7 +288,7 @@ class FrameCompiler {
     branch.action = Instruction::kBranch;
     for (int side = 0; side < node.num_outputs(); ++side) {
       const int id = liveness_->Find(predicate, side, node.num_outputs());
-      if (flags_[id] >= 0) return absl::OkStatus();  // an earlier Switch has it
+      if (flags_[id] >= 0) return absl::OkStatus();  // an earlier Switch has the kBranch
       branch.sides.push_back(flags_[id] = shared_.NewFlag());
     }
     branch.node = shared_.NodeIndex(&node);
@@ -297,6 +297,8 @@ class FrameCompiler {
     return absl::OkStatus();
   }
 
+  // Adds a kMerge. If the Merge has an unknown condition, the instruction itself sets the flag of
+  // that condition, so it is guarded only by what the condition implies.
   absl::Status AddMerge(const Node& node) {
     Instruction merge;
     merge.action = Instruction::kMerge;
@@ -335,6 +337,7 @@ class FrameCompiler {
     return read ? shared_.NewRegister({&node, slot}) : -1;
   }
 
+  // Adds a kLoop for `loop`. Its outputs are the registers of the loop's variables (see AddExit).
   absl::Status AddLoop(const Frame& loop) {
     if (!liveness_->EntersAsOne(loop)) {
       return absl::FailedPreconditionError(
@@ -414,6 +417,7 @@ class FrameCompiler {
     return inside;
   }
 
+  // The flags that must be set for an instruction with the conditions `when` to run.
   Flags FlagsOf(const Conditions& when) const {
     Flags flags;
     for (int id : liveness_->Minimal(Inside(when))) {
@@ -488,7 +492,7 @@ absl::Status Compiler::CompileFrame(const Frame& frame, int* loop) {
 absl::StatusOr<Program> Compile(const Frame& frame) {
   try {
     return Compiler().Compile(frame);
-  } catch (const std::out_of_range&) {  // a node reads what no node of a valid frame computes
+  } catch (const std::out_of_range&) {  // no register or flag for an input: not a valid frame
     return Rejected("unsupported frame", absl::StrCat("'", frame.name, "'"));
   }
 }

@@ -278,13 +278,13 @@ TEST_F(ProgramTest, VariableWithoutReaderIsStillReplaced) {
   EXPECT_NE(code.next[0].from.last, code.next[1].from.last);  // both move the same value
 }
 
-TEST_F(ProgramTest, EnterWithoutMergeIsAVariableThatStays) {
+TEST_F(ProgramTest, EnterWithoutMergeIsAVariableThatKeepsItsValue) {
   Set(AddUnary("lonely", "Enter", DT_INT32, {"x0"}), "frame_name", "i");
   EXPECT_THAT(program().arguments, SizeIs(4));
   EXPECT_THAT(program().loops[0].variables, SizeIs(2));
 }
 
-TEST_F(ProgramTest, ConditionHoldsOnlyWhatLoopCondNeeds) {
+TEST_F(ProgramTest, ConditionHasOnlyTheNodesThatLoopCondNeeds) {
   AddBinary("twice", "AddV2", DT_INT32, {"i_merge", "i_merge"});
   AddUnary("not_for_cond", "Neg", DT_INT32, {"i_merge"});
   Named("i_less").set_input(0, "twice");
@@ -295,13 +295,13 @@ TEST_F(ProgramTest, ConditionHoldsOnlyWhatLoopCondNeeds) {
   EXPECT_THAT(Text(), HasSubstr("twice 0 0 -> "));  // the condition releases no variable
 }
 
-TEST_F(ProgramTest, WhatLoopCondOnlyWaitsForIsInTheConditionToo) {
+TEST_F(ProgramTest, NodeThatLoopCondOnlyWaitsForIsInTheConditionToo) {
   AddUnary("effect", "Neg", DT_INT32, {"i_limit"});
   Named("i_cond").add_input("^effect");
   EXPECT_THAT(program().loops[0].condition, SizeIs(2));
 }
 
-TEST_F(ProgramTest, BranchByWhatBothConditionAndBodyReadIsInTheCondition) {
+TEST_F(ProgramTest, BranchThatConditionAndBodyShareIsInTheCondition) {
   // A conditional in the condition and another one in the body, both by the constant p. The one in
   // the body reads only constants.
   AddConstantOf("i", "p", DT_BOOL, "p0");
@@ -362,7 +362,7 @@ TEST_F(ProgramTest, LoopInsideOfTheConditionRunsThere) {
   EXPECT_EQ(code.condition[0].action, Instruction::kLoop);
 }
 
-TEST_F(ProgramTest, WaitsAreNotedForTheEstimate) {
+TEST_F(ProgramTest, ControlEdgesAreRecordedForTheEstimate) {
   AddUnary("effect", "Neg", DT_INT32, {"i_switch:1"});
   AddUnary("pivot", "Identity", DT_INT32, {"effect"});
   Named("i_plus").add_input("^pivot");

@@ -16,9 +16,9 @@ using tensorflow::Node;
 
 using Ops = std::unordered_set<std::string>;
 
-// Stateful ops whose state is in resources, files or the terminal, so that it makes no difference
-// which kernel object runs them. Any other stateful op is left to the executor: it may wait for
-// another op, or keep its state in its kernel as the random ops do.
+// Whether the stateful op `op` keeps its state in resources, files or the terminal, so that it
+// makes no difference which kernel object runs it. Any other stateful op is left to the executor:
+// it may wait for another op, or keep its state in its kernel as the random ops do.
 bool MayHaveItsSideEffects(const std::string& op) {
   static const auto* const exact = new Ops{"Assert",
                                            "AssignAddVariableOp",
@@ -71,7 +71,8 @@ bool MayHaveItsSideEffects(const std::string& op) {
          (absl::StartsWith(op, "Write") && absl::EndsWith(op, "Summary"));
 }
 
-// Those of them that may run once more without being noticed.
+// Whether the user's program cannot observe that the stateful op `op` runs once more than the loop
+// asks for.
 bool MayRunAgain(const std::string& op) {
   static const auto* const ops = new Ops{"Assert",
                                          "CheckNumerics",
@@ -93,8 +94,8 @@ bool MayRunAgain(const std::string& op) {
   return ops->count(op) != 0;
 }
 
-// Ops without side effects whose kernels may finish after Compute has returned. Those with side
-// effects need no entry: MayHaveItsSideEffects does not list them.
+// Whether the kernel of `op`, which has no side effects, may finish after Compute has returned. Ops
+// with side effects need no entry, because MayHaveItsSideEffects does not list asynchronous ones.
 bool EndsLater(const std::string& op) {
   static const auto* const ops = new Ops{
       "Batch",          "BatchFunction",    "PartitionedCall", "StatelessCase", "StatelessIf",
@@ -102,6 +103,7 @@ bool EndsLater(const std::string& op) {
   return ops->count(op) != 0;
 }
 
+// Whether an input or output of `node` is the ref tensor of a variable.
 bool HasRefs(const Node& node) {
   const auto is_ref = [](tensorflow::DataType type) { return tensorflow::IsRefType(type); };
   return std::any_of(node.input_types().begin(), node.input_types().end(), is_ref) ||

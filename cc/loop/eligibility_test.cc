@@ -59,7 +59,7 @@ class LeftTest : public testing::Test, protected FramesUnderTest {
 
 // ---- kernels
 
-TEST_F(LeftTest, NothingIsOddAboutACounter) { ExpectCompiles(); }
+TEST_F(LeftTest, CounterCompiles) { ExpectCompiles(); }
 
 TEST_F(LeftTest, CallOfAFunction) {
   tensorflow::NodeDef& call = Add("call", "PartitionedCall", {"i_switch:1"});
@@ -109,14 +109,14 @@ TEST_F(LeftTest, RecvFromAnotherDevice) {
   ExpectLeft("another device takes part: recv (_Recv)");
 }
 
-TEST_F(LeftTest, SideEffectsOnResourcesAreNone) {
+TEST_F(LeftTest, SideEffectsOnResourcesAreAllowed) {
   AddResource();
   AddAssignment("add", "resource", "i_switch:1");
   Set(Add("read", "ReadVariableOp", {"resource"}), "dtype", DT_INT32);
   ExpectCompiles();
 }
 
-TEST_F(LeftTest, SideEffectsOfFamiliesOfOpsAreThoseOnResourcesAndFiles) {
+TEST_F(LeftTest, PrefixOfTheOpSaysWhetherItsSideEffectsAreAllowed) {
   const std::string unknown = "private state or unknown side effects: ";
   const std::map<std::string, std::string> reason_of = {
       {"ResourceApplyAdam", ""},
@@ -247,7 +247,7 @@ TEST_F(LeftTest, EnterOfAConstantThatAMergeReads) {
   ExpectLeft("unsupported frame: i_limit (Enter)");
 }
 
-TEST_F(LeftTest, NumberOfALoopsMergeIsRead) {
+TEST_F(LeftTest, ValueIndexOfALoopsMergeIsRead) {
   AddUnary("reader", "Neg", DT_INT32, {"i_merge:1"});
   ExpectLeft("unsupported frame: i_merge (Merge)");
 }
@@ -277,7 +277,7 @@ TEST_F(LeftTest, NodeBeforeTheExitOfAnInnerLoop) {
   ExpectLeft("unsupported frame: last (Neg)");
 }
 
-TEST_F(LeftTest, NodeBeforeTheExitOfTheOutermostLoopIsTheStockLoops) {
+TEST_F(LeftTest, NodeBeforeTheExitOfTheOutermostLoopIsLeftToTheStockLoop) {
   AddUnary("last", "Neg", DT_INT32, {"i_switch"});
   Named("i_exit").set_input(0, "last");
   ExpectCompiles();

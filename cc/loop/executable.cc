@@ -21,12 +21,14 @@ using tensorflow::Graph;
 using tensorflow::Node;
 using tensorflow::OpKernelConstruction;
 
-// The stack ops of TF1's gradients have asynchronous kernels because of GPUs. On a CPU they finish
-// before Compute returns.
+// Whether the asynchronous kernel of `node` finishes before Compute returns. The stack ops of TF1's
+// gradients are asynchronous only for the sake of GPUs.
 bool EndsInline(const Node& node) {
   return node.type_string() == "StackPushV2" || node.type_string() == "StackPopV2";
 }
 
+// Makes the CPU kernel of `node` as the executor would. Returns an error if that fails, or if the
+// kernel is asynchronous.
 absl::Status MakeKernel(const Node& node, OpKernelConstruction* ctx, NodeKernel* made) {
   tensorflow::DeviceBase* const device = ctx->device();
   tensorflow::OpKernel* kernel = nullptr;
@@ -50,6 +52,7 @@ absl::Status MakeKernel(const Node& node, OpKernelConstruction* ctx, NodeKernel*
   return absl::OkStatus();
 }
 
+// Fills Executable::kernels for the instructions of one frame.
 absl::Status MakeKernels(const LoopCode& code, OpKernelConstruction* ctx, Executable* executable) {
   for (const auto* part : {&code.condition, &code.body}) {
     for (const Instruction& instruction : *part) {
@@ -68,6 +71,7 @@ absl::Status MakeKernels(const LoopCode& code, OpKernelConstruction* ctx, Execut
   return absl::OkStatus();
 }
 
+// Sets Executable::register_of_arg from the `index` attributes of the _Arg nodes.
 absl::Status NumberArguments(const Frame& frame, Executable* executable) {
   const std::vector<int>& registers = executable->program.arguments;
   executable->register_of_arg.assign(registers.size(), -1);

@@ -14,16 +14,16 @@
 
 namespace tensor_array_grad {
 
-// What one node of a program needs at run time.
+// The kernel of one node of a program, and what a call of it needs.
 struct NodeKernel {
   std::unique_ptr<tensorflow::OpKernel> kernel;  // null if the node has no kKernel instruction
-  SmallOp small;
-  std::unique_ptr<bool[]> outputs_required;
-  tensorflow::NodeDef def;  // set if the node has no kernel; errors name it
+  SmallOp small;                                 // tried before the kernel, if it exists
+  std::unique_ptr<bool[]> outputs_required;      // by output: whether an edge reads it
+  tensorflow::NodeDef def;                       // set if the node has no kernel; errors name it
 };
 
-// A program with its kernels, ready to run. Concurrent runs share it: it never changes, except for
-// `hand_backs`, which is thread-safe, and a kernel's Compute is thread-safe.
+// A program with its kernels, ready to run. Concurrent runs may share it: only `hand_backs`
+// changes, which is thread-safe, and TensorFlow requires that a kernel's Compute is thread-safe.
 struct Executable {
   std::unique_ptr<tensorflow::Graph> graph;  // owns the nodes in Program::nodes
   Program program;
@@ -35,10 +35,12 @@ struct Executable {
   mutable HandBackMemory hand_backs;
 };
 
-// Makes the executable for `frame`, the attribute of the op RunLoop. It is a serialised GraphDef of
-// one outermost loop whose Enter nodes read _Arg nodes; the index of an _Arg is the number of the
-// op's input. Returns FailedPrecondition, "reason: detail", if the loop cannot be compiled or if a
-// kernel cannot be made or called.
+// Makes the executable for `frame`, the attribute of the op RunLoop: a serialised GraphDef of one
+// outermost loop whose Enter nodes read _Arg nodes. The index of an _Arg is the number of the op's
+// input. The device of `ctx` must outlive the result.
+//
+// Returns FailedPrecondition, "reason: detail", if the loop cannot be compiled or if a kernel
+// cannot be made or called. Returns TensorFlow's error if the GraphDef is not a valid graph.
 absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
                                                     tensorflow::OpKernelConstruction* ctx);
 

@@ -51,7 +51,7 @@ TEST_F(ExecutableTest, ParallelIterationsAreThoseOfTheLoop) {
   EXPECT_EQ(runner_.executable().parallel_iterations, 3);
 }
 
-TEST_F(ExecutableTest, KernelIsToldWhichOutputsAreRead) {
+TEST_F(ExecutableTest, OutputsRequiredAreThoseThatAreRead) {
   Add("pair", "LoopTest>Pair", {"i_switch:1"});
   AddUnary("reader", "Identity", tensorflow::DT_BOOL, {"pair:1"});
   ASSERT_OK(runner_.PrepareLoop(*this, "i"));
@@ -86,7 +86,7 @@ TEST_F(ExecutableTest, StackEndsInlineOnACpu) {
   ASSERT_OK(runner_.PrepareLoop(*this, "i"));
 }
 
-TEST_F(ExecutableTest, AttributeThatIsNoGraphIsLeft) {
+TEST_F(ExecutableTest, AttributeThatIsNotAGraphIsRejected) {
   EXPECT_THAT(runner_.PrepareFrame("no graph").status(),
               Fails(absl::StatusCode::kFailedPrecondition,
                     "unsupported frame: the attribute is no GraphDef"));

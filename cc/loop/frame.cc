@@ -21,6 +21,7 @@ using tensorflow::Node;
 // Whether `edge` leads from one iteration to the next.
 bool IsBackEdge(const Edge& edge) { return edge.src()->IsNextIteration() && edge.dst()->IsMerge(); }
 
+// Whether `node` outputs a changed version of the list or loop stack in its first input.
 bool MakesListVersion(const Node& node) {
   static const auto* const ops =
       new std::unordered_set<std::string>{"TensorListSetItem",
@@ -36,7 +37,14 @@ bool MakesListVersion(const Node& node) {
   return ops->count(node.type_string()) != 0;
 }
 
-// Sorts the items of one frame by Kahn's algorithm.
+// Sorts the items of one frame by Kahn's algorithm: an item is *ready* when all items that it reads
+// or waits for have been emitted, and the ready items are emitted one by one.
+//
+// Besides the ready items there are *deferred* ones: list updates that are ready, but whose list
+// has another reader that has not been emitted. They are emitted if nothing else is ready. To find
+// them, the sorter counts for each value how many of its readers have not been emitted yet.
+// Identity and Switch are not readers: a reader of their output counts as a reader of their input,
+// because both have the same buffer.
 class Sorter {
   using Key = std::pair<const Node*, int>;  // a node and an output slot
 
@@ -76,9 +84,10 @@ class Sorter {
   }
 
  private:
-  // Whether the output of `node` is its first input, so that its readers read that value.
+  // Whether the outputs of `node` are its first input, so that its readers read that value.
   static bool PassesOn(const Node& node) { return node.IsIdentity() || node.IsSwitch(); }
 
+  // The value that `value` is a copy of, found by following Identity and Switch backwards.
   static Key ValueBehind(Key value) {
     const Edge* edge;
     while (PassesOn(*value.first) && value.first->input_edge(0, &edge).ok()) {
@@ -106,8 +115,8 @@ class Sorter {
     return list != readers_left_.end() && list->second > 1;
   }
 
-  // To be called when `item` has run. If it was the last other reader of a list, the deferred
-  // updates of that list become ready.
+  // Records that `item` was emitted. If only one reader of a list is left, and that is a deferred
+  // update, it becomes ready.
   void NoteRead(int item) {
     bool freed = false;
     for (const Key& source : sources_[item]) freed = --readers_left_[source] == 1 || freed;
@@ -118,13 +127,16 @@ class Sorter {
     deferred_.erase(still, deferred_.end());
   }
 
-  // The item that computes the output of `node` in this frame; -1 if the output comes from outside.
+  // The item that computes the output of `node` in this frame; -1 if the output comes from another
+  // frame.
   int ItemBehind(const Node& node) const {
     if (node.IsExit() && exit_of_.count(&node) != 0) return exit_of_.at(&node);
     const auto found = item_of_.find(&node);
     return found == item_of_.end() || node.IsEnter() ? -1 : found->second;
   }
 
+  // Records what the item of `node` reads and waits for. Back edges do not count, because they lead
+  // to the next iteration.
   void CountInputs(const Node& node) {
     const int reader = item_of_.at(&node);
     for (int i = 0; i < node.num_inputs() && !PassesOn(node); ++i) {
@@ -145,11 +157,10 @@ class Sorter {
   std::vector<Item> items_;
   std::unordered_map<const Node*, int> item_of_;  // an Enter of a child has the child's item
   std::unordered_map<const Node*, int> exit_of_;  // the child's item, by Exit of a child
-  // What each item reads, in order; and for each value, how many of its readers have not run yet.
-  std::vector<std::vector<Key>> sources_;
-  std::map<Key, int> readers_left_;
-  std::vector<int> waits_for_;
-  std::vector<std::vector<int>> readers_;
+  std::vector<std::vector<Key>> sources_;         // by item: the values that it reads, in order
+  std::map<Key, int> readers_left_;               // by value: readers that have not been emitted
+  std::vector<int> waits_for_;                    // by item: edges from items that were not emitted
+  std::vector<std::vector<int>> readers_;         // by item: the items that read it or wait for it
   std::vector<int> ready_, deferred_;
 };
 

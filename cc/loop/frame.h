@@ -27,8 +27,8 @@ struct Frame {
   std::string name;
   Frame* parent = nullptr;
   std::vector<Frame*> children;               // ordered by the smallest id of an Enter node
-  std::vector<tensorflow::Node*> nodes;       // that belong here, ordered by id
-  std::vector<tensorflow::Node*> enters;      // that lead into this frame; they belong to `parent`
+  std::vector<tensorflow::Node*> nodes;       // the nodes that belong to this frame, by id
+  std::vector<tensorflow::Node*> enters;      // the Enters into this frame; belong to `parent`
   std::vector<tensorflow::Node*> loop_conds;  // one, unless the graph was written by hand
 
   bool is_root() const { return parent == nullptr; }
@@ -38,8 +38,8 @@ struct Frame {
 // follow later changes of the graph.
 class FrameTree {
  public:
-  // O(n log n + edges) for n nodes. Returns FailedPrecondition if the frames are not nested
-  // properly or a node cannot be reached.
+  // Finds the frames of `graph`. O(n log n + edges) for n nodes. Returns FailedPrecondition if
+  // TensorFlow rejects the nesting of the frames or if a node cannot be reached.
   static absl::StatusOr<FrameTree> Of(const tensorflow::Graph& graph);
 
   const Frame& root() const { return *frames_.front(); }
@@ -48,7 +48,7 @@ class FrameTree {
   std::vector<std::unique_ptr<Frame>> frames_;  // the root first
 };
 
-// What OrderOf puts in order within one frame: either a node, or an inner loop as a whole together
+// One entry of an order (OrderOf): either a node of the frame, or an inner loop as a whole together
 // with its Enter and Exit nodes. The other pointer is null.
 struct Item {
   tensorflow::Node* node = nullptr;
@@ -61,7 +61,7 @@ struct Item {
 // Running the items one after the other in this order is one of the executions that TensorFlow's
 // executor allows. An op that makes a new version of a list (TensorListSetItem and so on) is
 // deferred until all other readers of that list have run, or until nothing else can run. In the
-// first case the update holds the only reference to the list and works in place.
+// first case no other node of the frame needs the old version, and the op can work in place.
 //
 // Returns FailedPrecondition if items wait for each other.
 absl::StatusOr<std::vector<Item>> OrderOf(const Frame& frame);

@@ -199,7 +199,7 @@ class OrderTest : public FrameTest {
   }
 };
 
-TEST_F(OrderTest, EveryItemIsBehindItsInputs) {
+TEST_F(OrderTest, EveryItemComesAfterItsInputs) {
   AddCounter("i", "zero", "ten", "step");
   AddConditional("i_less");
   AddUnary("x", "Switch", DT_INT32, {"i_merge", "i_less"});
@@ -223,7 +223,7 @@ TEST_F(OrderTest, LoopIsOneItem) {
   }
 }
 
-TEST_F(OrderTest, LoopIsBehindWhatOnlyItsEnterWaitsFor) {
+TEST_F(OrderTest, LoopComesAfterTheNodesThatOnlyItsEnterWaitsFor) {
   AddConst("effect", {});
   AddCounter("i", "zero", "ten", "step");
   Named("i_one").add_input("^effect");
@@ -278,7 +278,7 @@ TEST_F(OrderTest, ListUpdateComesBehindReadersOfACopyOfTheOldVersion) {
   for (const char* reader : {"get_x", "get_y"}) ExpectBefore(order, reader, "set");
 }
 
-TEST_F(OrderTest, ListUpdateThatOthersReadIsNotForgotten) {
+TEST_F(OrderTest, ListUpdateComesBehindReadersOfAnUpdatedList) {
   AddCounter("i", "zero", "ten", "step");
   Placeholder("values", DT_VARIANT);
   Placeholder("item", DT_FLOAT);

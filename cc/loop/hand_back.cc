@@ -11,7 +11,9 @@ namespace {
 constexpr int kSimulated = 24, kWarmUp = 12;  // iterations
 
 // Makes the tasks of one iteration. Goes through the code in order and finds, for each register and
-// flag that a task reads, the task that wrote it last.
+// flag that a task reads, the task that wrote it last. A register that no task has written yet is a
+// variable or a constant of the loop. If a move writes it, the task reads what the previous
+// iteration computed for that move.
 class TaskBuilder {
  public:
   explicit TaskBuilder(const LoopCode& code) : code_(code) {}
@@ -74,7 +76,7 @@ class TaskBuilder {
   std::vector<Task> tasks_;
   std::vector<std::vector<int>> unwritten_;  // by task: registers not yet written when it reads
   std::map<int, int> writers_, setters_;     // last writer of each register and flag
-  std::map<int, int> carried_;               // variables, to the task of the next value or -1
+  std::map<int, int> carried_;               // by variable: task of its next value, or -1
 };
 
 }  // namespace
@@ -85,13 +87,17 @@ bool MightWin(double ns, double nodes, int threads) {
   return threads > 1 && ns / threads + nodes * kNodeNs < kHandBackRatio * ns;
 }
 
+// The formula of hand_back.h. The chain C is found by simulating kSimulated iterations with a
+// thread for every task. A task takes its time and kNodeNs, and starts when the tasks that it reads
+// have ended. An iteration starts when the one `parallel_iterations` before it has ended. C is the
+// time between the ends of two successive iterations, averaged over those after the first kWarmUp,
+// which do not overlap fully yet.
 double ExecutorNs(const IterationCost& cost) {
   const size_t n = cost.tasks.size();
   double work = 0;
   for (const Task& task : cost.tasks) work += task.ns;
-  // The chain: when the tasks of successive iterations would end with a thread for every task.
-  std::vector<double> done(n, 0), before(n, 0);
-  std::vector<double> ends;
+  std::vector<double> done(n, 0), before(n, 0);  // end of each task in this and the last iteration
+  std::vector<double> ends;                      // by iteration
   for (int iteration = 0; iteration < kSimulated; ++iteration) {
     const int window = iteration - std::max(1, cost.parallel_iterations);
     const double start = window >= 0 ? ends[window] : 0;
@@ -116,6 +122,9 @@ bool ExecutorWins(const IterationCost& cost) {
   return cost.threads > 1 && ExecutorNs(cost) < kHandBackRatio * here;
 }
 
+// Ends the current stage and begins the next one. kIdle lasts until the first iteration that is
+// timed, kWhole and kTasks last kTimed iterations each. kTasks is skipped if MightWin is false for
+// the time of kWhole. Returns true only at the end of kTasks.
 bool Pace::LookNow(int64_t iteration, double nodes_so_far, const LoopCode& code,
                    int parallel_iterations) {
   const int64_t now = absl::GetCurrentTimeNanos();

@@ -10,35 +10,40 @@
 
 namespace tensor_array_grad {
 
-// Decides when TensorFlow's executor would run a loop faster than one kernel does, so that the loop
-// is to be handed back.
+// Decides whether TensorFlow's executor would run a loop faster than one kernel does. The loop is
+// then handed back: the interpreter stops between two iterations and the stock loop continues.
 //
 // One kernel runs a loop's nodes one after the other. The executor runs independent nodes at the
 // same time, also those of up to `parallel_iterations` iterations, but spends kNodeNs on each node.
 // Let there be P threads, and per iteration N nodes, a time W in all kernels and a time C in the
-// longest chain of dependent kernels. Then an iteration takes the executor about
+// longest chain of dependent kernels. Then the executor needs for an iteration about
 //
 //     W / P + C * (1 - 1 / P) + N * kNodeNs.
 //
 // The first two terms are Graham's bound for scheduling tasks that depend on each other: while the
-// chain runs, the other threads may have nothing to do. More threads do not reduce the last term:
-// the threads spend what they would save on waking each other and on waiting for the frame's lock.
+// chain runs, the other threads may have nothing to do. More threads do not reduce the last term,
+// because the threads wake each other and wait for the frame's lock.
 //
-// So a loop is worth handing back only if it has heavy kernels that do not depend on each other.
-// The estimate is arithmetic on measured times; Pace and the interpreter measure them.
+// So handing back pays only for a loop with heavy kernels that do not depend on each other. The
+// estimate is arithmetic on measured times; Pace and the interpreter measure them.
 //
-// The estimate does not take into account that two threads may share a core. There the executor
-// runs an LSTM of 256 units in 0.97 of the time that one kernel takes, not in 0.85. A loop that is
-// handed back is then no slower than without this library.
+// The estimate ignores that two threads may share a core. With shared cores, the executor was
+// measured to run an LSTM of 256 units in 0.97 of the time that one kernel takes, not in 0.85. A
+// loop that is handed back is in any case no slower than without this library.
 
 // The executor's overhead per node in nanoseconds, without the node's kernel and without the node's
 // part in the chain C.
 inline constexpr double kNodeNs = 250;
 
-// The estimate must be below this share of the time in one kernel, because it is rough. Measured
-// with two threads: the executor's time divided by the time in one kernel and, in parentheses, the
-// estimate divided by the same: 64 x 64 determinants 0.88 (0.92), LSTM of 128 units with a gradient
-// at batch 8 1.14 (0.94) and at batch 32 0.94 (0.76), GRU of 64 units 1.26 (1.5).
+// A loop is handed back if the estimate is below this share of the time in one kernel. The margin
+// is needed because the estimate is rough. Measured with two threads, as shares of the time in one
+// kernel:
+//
+//     loop                                    executor    estimate
+//     64 x 64 determinants                        0.88        0.92
+//     LSTM of 128 units, gradient, batch 8        1.14        0.94
+//     LSTM of 128 units, gradient, batch 32       0.94        0.76
+//     GRU of 64 units                             1.26        1.5
 inline constexpr double kHandBackRatio = 0.93;
 
 // One instruction of an iteration.
@@ -71,19 +76,19 @@ double ExecutorNs(const IterationCost& cost);
 // True if the estimate says that the loop should be handed back.
 bool ExecutorWins(const IterationCost& cost);
 
-// Measures a run and decides whether its loop is to be handed back. Not thread-safe; each run has
-// one.
+// Measures a run and decides whether its loop is to be handed back. Not thread-safe: each run has
+// its own Pace.
 //
 // The first 8 iterations may be slower than the rest and are not timed. The next 16 are timed as a
-// whole. If MightWin is true for them, each instruction of another 16 is timed and ExecutorWins
-// decides; otherwise the loop stays. The measurement is repeated after 1,000 iterations, because a
-// loop may grow heavier. With one thread nothing is measured.
+// whole. If MightWin is true for them, each instruction of another 16 is timed, and ExecutorWins
+// decides. If it is false, the loop is not handed back. The measurement is repeated after 1,000
+// iterations, because a loop may grow heavier. With one thread nothing is measured.
 class Pace {
  public:
   explicit Pace(int threads) : threads_(threads), next_(threads > 1 ? kFirst : kNever) {}
 
-  // To be called before each iteration. Returns true if the loop is to be handed back.
-  // `nodes_so_far` is the number of nodes that the executor would have run until now.
+  // Must be called before each iteration of the outermost loop. Returns true if the loop is to be
+  // handed back. `nodes_so_far` is the number of nodes that the executor would have run until now.
   bool Look(int64_t iteration, double nodes_so_far, const LoopCode& code, int parallel_iterations) {
     return iteration == next_ && LookNow(iteration, nodes_so_far, code, parallel_iterations);
   }
@@ -96,14 +101,14 @@ class Pace {
   double* task_ns() { return stage_ == kTasks ? task_ns_.data() : nullptr; }
 
  private:
-  enum Stage { kIdle, kWhole, kTasks };
+  enum Stage { kIdle, kWhole, kTasks };  // what is timed: nothing, iterations, instructions
   static constexpr int64_t kNever = -1, kFirst = 8, kTimed = 16, kPause = 1000;
 
   bool LookNow(int64_t iteration, double nodes_so_far, const LoopCode& code,
                int parallel_iterations);
 
   const int threads_;
-  int64_t next_;
+  int64_t next_;  // the iteration at which the stage ends
   Stage stage_ = kIdle;
   bool decided_ = false;
   int64_t start_ns_ = 0;
@@ -113,8 +118,8 @@ class Pace {
 
 // Remembers for a loop how many of its next runs are to be left to the executor. The number is 1
 // after a run that was handed back, then 2, 4 ... 64, as long as each measured run ends in the same
-// way. So a wrong decision, where something else disturbed the measurement, costs one run.
-// Thread-safe.
+// way. A wrong decision, made because something else disturbed the measurement, thus costs only one
+// run. Thread-safe.
 class HandBackMemory {
  public:
   // Returns true, and counts the run, if the run that begins is to be left to the executor.
@@ -133,7 +138,7 @@ class HandBackMemory {
  private:
   static constexpr int kMostVerdicts = 7;  // 64 runs
   std::atomic<int> to_leave_{0};
-  std::atomic<int> verdicts_{0};  // for the executor, in a row
+  std::atomic<int> verdicts_{0};  // consecutive decisions for the executor
 };
 
 }  // namespace tensor_array_grad

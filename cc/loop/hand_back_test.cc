@@ -44,7 +44,7 @@ TEST(HandBackTest, HeavyIndependentTasksWinWithTwoThreadsOrMore) {
   }
 }
 
-TEST(HandBackTest, LightIndependentTasksStayHere) {
+TEST(HandBackTest, LightIndependentTasksAreNotHandedBack) {
   // The overhead per node is 250 ns. With 100 ns of work no number of threads makes up for it; with
   // 500 ns two threads do not.
   for (int threads : {2, 4, 128}) EXPECT_FALSE(ExecutorWins(Independent(20, 100, threads)));
@@ -52,14 +52,14 @@ TEST(HandBackTest, LightIndependentTasksStayHere) {
   EXPECT_TRUE(ExecutorWins(Independent(20, 500, 16)));
 }
 
-TEST(HandBackTest, AChainStaysHereHoweverHeavyAndWithAnyNumberOfThreads) {
+TEST(HandBackTest, HeavyChainIsNotHandedBackWithAnyNumberOfThreads) {
   for (int threads : {2, 8, 128}) {
     EXPECT_FALSE(ExecutorWins(Chain(10, 1 * kUs, threads))) << threads;
     EXPECT_FALSE(ExecutorWins(Chain(10, 1000 * kUs, threads))) << threads;
   }
 }
 
-TEST(HandBackTest, IterationsOverlapWhereOnlyALightTaskIsCarried) {
+TEST(HandBackTest, IterationsOverlapIfOnlyALightTaskIsCarried) {
   // A counter and one heavy task per iteration that depends on the counter, as in map_fn.
   IterationCost cost = Independent(2, 0, 2);
   cost.tasks[0] = {50, {}, {0}};
@@ -110,7 +110,7 @@ IterationCost WithChain(double work, double chain, double nodes, int threads) {
 }
 
 // Costs measured with two threads. The loops that the executor ran faster are handed back.
-TEST(HandBackTest, LayersAndMapsAreHandedBackWhereTheExecutorWasFaster) {
+TEST(HandBackTest, LayersAndMapsAreHandedBackIfTheExecutorWasFaster) {
   EXPECT_TRUE(ExecutorWins(WithChain(20.3 * kUs, 1.5 * kUs, 30, 2))) << "64 x 64 determinants";
   EXPECT_TRUE(ExecutorWins(WithChain(317 * kUs, 137 * kUs, 61, 2))) << "LSTM(128), batch 32, back";
   EXPECT_FALSE(ExecutorWins(WithChain(225 * kUs, 168 * kUs, 61, 2))) << "LSTM(128), batch 8, back";
@@ -137,7 +137,7 @@ TEST(HandBackTest, MoreRunsAreLeftWithEachHandBack) {
   EXPECT_EQ(left(), 1);
 }
 
-TEST(HandBackTest, TasksReadWhatWroteTheirRegistersLast) {
+TEST(HandBackTest, TasksReadTheLastWritersOfTheirRegisters) {
   // while 0 < 1: 3 = f(0), 4 = g(3, 1), 0 = 4
   LoopCode code;
   code.variables = {0};
@@ -160,7 +160,7 @@ TEST(HandBackTest, TasksReadWhatWroteTheirRegistersLast) {
   EXPECT_THAT(tasks[2].reads_previous, IsEmpty());
 }
 
-TEST(HandBackTest, ABranchIsReadByWhatItGuards) {
+TEST(HandBackTest, GuardedTasksReadTheBranch) {
   LoopCode code;
   code.body.resize(2);
   code.body[0].action = Instruction::kBranch;
@@ -212,14 +212,14 @@ TEST(PaceTest, HeavyIndependentInstructionsAreTimedAndHandedBack) {
   EXPECT_EQ(pace.task_ns(), nullptr);
 }
 
-TEST(PaceTest, ChainIsTimedAndStays) {
+TEST(PaceTest, ChainIsTimedAndNotHandedBack) {
   Pace pace(2);
   const Decision decision(CodeOf(4, /*chained=*/true), 4, &pace);
   EXPECT_FALSE(decision.handed_back);
   EXPECT_EQ(decision.at, 8 + 16 + 16);
 }
 
-TEST(PaceTest, IterationsOfManyNodesStayWithoutATimedInstruction) {
+TEST(PaceTest, LoopOfManyNodesIsNotHandedBackAndNoInstructionIsTimed) {
   Pace pace(2);
   const Decision decision(CodeOf(4, /*chained=*/false), 1e6, &pace);
   EXPECT_FALSE(decision.handed_back);
@@ -227,7 +227,7 @@ TEST(PaceTest, IterationsOfManyNodesStayWithoutATimedInstruction) {
   EXPECT_EQ(decision.timed, 0);
 }
 
-TEST(PaceTest, LoopIsLookedAtAgainAfterAThousandIterations) {
+TEST(PaceTest, LoopIsMeasuredAgainAfterAThousandIterations) {
   Pace pace(2);
   const LoopCode code = CodeOf(4, /*chained=*/false);
   const Decision first(code, 1e6, &pace);
@@ -241,7 +241,7 @@ TEST(PaceTest, LoopIsLookedAtAgainAfterAThousandIterations) {
   EXPECT_NE(pace.task_ns(), nullptr);
 }
 
-TEST(PaceTest, OneThreadIsNeverLookedAt) {
+TEST(PaceTest, OneThreadIsNeverMeasured) {
   Pace pace(1);
   for (int64_t i = 0; i < 3000; ++i) EXPECT_FALSE(pace.Look(i, 0, CodeOf(1, false), 10));
   EXPECT_FALSE(pace.decided());

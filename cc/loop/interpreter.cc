@@ -16,12 +16,15 @@ using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
 using tensorflow::TensorValue;
 
-std::atomic<int64_t> hand_back_after{-1};
+std::atomic<int64_t> hand_back_after{-1};  // SetHandBackAfter
 
 }  // namespace
 
 void SetHandBackAfter(int64_t iterations) { hand_back_after.store(iterations); }
 
+// The parameters of kernel calls are those of RunLoop's own call, so that kernels find the same
+// resources and cancellation manager as in the executor. Replaced are only the device
+// (pooled_device.h) and what belongs to a single kernel call, such as inputs and outputs.
 Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int threads)
     : executable_(executable),
       ctx_(ctx),
@@ -59,6 +62,10 @@ Tensor Interpreter::Result(int index) {
 
 absl::Status Interpreter::Run() { return RunLoop(executable_.program.loops.front(), true); }
 
+// Between two iterations the registers of the variables, and only these and the constants, hold
+// values that are still needed. The loop can therefore be handed back at this point and no other. A
+// predicate that is not a scalar ends the outermost loop like a false one: the stock loop evaluates
+// the condition again and reports the error.
 absl::Status Interpreter::RunLoop(const LoopCode& code, bool outermost) {
   while (!outermost || !ShouldHandBack()) {
     TF_RETURN_IF_ERROR(CheckCancelled(code));
@@ -95,6 +102,9 @@ absl::Status Interpreter::RunAllTimed(const Code& code, double* ns) {
   return absl::OkStatus();
 }
 
+// A kBranch and a kMerge are called even if their guards do not hold, because they must clear the
+// flags that the last iteration has set. The releases of an instruction do not depend on its
+// guards.
 inline absl::Status Interpreter::RunOne(const Instruction& instruction) {
   switch (instruction.action) {
     case Instruction::kKernel:
@@ -137,6 +147,9 @@ bool Interpreter::RunSmall(const Instruction& instruction, const NodeKernel& nod
   return node.small({operands, count}, {results, outputs});
 }
 
+// A kernel may write into the buffer of an input if it finds a reference count of one. It finds one
+// only for a last read (LastTensor); for any other read the register keeps a second reference
+// (HeldTensor).
 absl::Status Interpreter::RunKernel(const Instruction& instruction) {
   const NodeKernel& node = executable_.kernels[instruction.node];
   if (node.small.exists() && RunSmall(instruction, node)) {
@@ -177,6 +190,7 @@ absl::Status Interpreter::RunKernel(const Instruction& instruction) {
   return absl::OkStatus();
 }
 
+// As in the Switch and SwitchN kernels, an index beyond the last side selects the last side.
 absl::Status Interpreter::Branch(const Instruction& instruction) {
   for (int flag : instruction.sides) flags_[flag] = 0;
   if (!Holds(instruction.guards)) return absl::OkStatus();
@@ -215,6 +229,9 @@ void Interpreter::Merge(const Instruction& instruction) {
   }
 }
 
+// The variables of the inner loop have registers of their own, which also are the outputs of the
+// instruction. Its constants stay in the registers of this frame while the loop runs, so a constant
+// that is read for the last time is released after the loop.
 absl::Status Interpreter::RunInnerLoop(const Instruction& instruction) {
   const LoopCode& code = executable_.program.loops[instruction.loop];
   for (size_t i = 0; i < instruction.inputs.size(); ++i) {

@@ -252,7 +252,7 @@ TEST_F(InterpreterTest, SwitchesOfDifferentSizeTakeTheirOwnLastOutputForAnIndexB
   EXPECT_THAT(Probed("four_3"), ElementsAre(-1, 3, 4, 5));
 }
 
-TEST_F(InterpreterTest, MergeThatMayBeDeadRunsItsReadersOnlyIfItIsAlive) {
+TEST_F(InterpreterTest, MergeThatMayBeDeadRunsItsReadersOnlyIfItIsLive) {
   AddIsBelowFive();
   AddBinary("below_step", "Less", DT_INT32, {"i_switch:1", "i_one"});
   AddUnary("s", "Switch", DT_INT32, {"i_switch:1", "below"});
@@ -289,7 +289,7 @@ TEST_F(InterpreterTest, InnerLoopUpdatesAnOuterVariableInPlace) {
   EXPECT_EQ(TheSeen().in_place["added"], 10);
 }
 
-TEST_F(InterpreterTest, InnerLoopOfABranchRunsOnlyThere) {
+TEST_F(InterpreterTest, InnerLoopOfABranchRunsOnlyIfTheBranchIsTaken) {
   AddIsBelowFive();
   AddUnary("s", "Switch", DT_INT32, {"i_switch:1", "below"});
   AddCounter("j", "s:1", "i_limit", "i_one");
@@ -318,7 +318,7 @@ TEST_F(InterpreterTest, InnerLoopWhoseConditionSharesAPredicateWithItsBodyRuns) 
 
 // ---- handing back
 
-TEST_F(InterpreterTest, LoopThatIsHandedBackAfterAnyIterationGoesOnFromThere) {
+TEST_F(InterpreterTest, LoopThatIsHandedBackAfterAnyIterationContinuesFromThere) {
   AddVariableOf("i", "x", DT_INT32, "x0", "sum");
   AddBinary("sum", "AddV2", DT_INT32, {"x_switch:1", "i_switch:1"});
   int32_t sum = 0;
@@ -381,7 +381,7 @@ TEST_F(InterpreterTest, OutputThatNothingReadsNeedNotBeSet) {
   ASSERT_OK(Run());
 }
 
-TEST_F(InterpreterTest, OperandsOfOtherShapesAreTheKernels) {
+TEST_F(InterpreterTest, OperandsOfOtherShapesAreLeftToTheKernel) {
   Add("pair", "LoopTest>Pair", {"i_switch:1"});
   AddValue("three", TensorOf<int32_t>({3}, {1, 2, 3}), {"^i_switch"});
   AddBinary("sum", "AddV2", DT_INT32, {"pair", "three"});
@@ -389,7 +389,7 @@ TEST_F(InterpreterTest, OperandsOfOtherShapesAreTheKernels) {
   EXPECT_THAT(Run(), Fails(absl::StatusCode::kInternal, "the kernel was called"));
 }
 
-TEST_F(InterpreterTest, PredicateThatIsNoScalarIsTheExecutorsError) {
+TEST_F(InterpreterTest, PredicateThatIsNotScalarGivesTheExecutorsError) {
   Add("pair", "LoopTest>Pair", {"i_switch:1"});
   AddUnary("s", "Switch", DT_INT32, {"i_switch:1", "pair:1"});
   AddProbe("probe", "s:1");

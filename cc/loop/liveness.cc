@@ -11,6 +11,7 @@ using tensorflow::Node;
 
 namespace {
 
+// The empty set, for outputs that are always live.
 const Conditions& None() {
   static const auto* const none = new Conditions;
   return *none;
@@ -28,7 +29,7 @@ Conditions Common(const Conditions& a, const Conditions& b) {
   return common;
 }
 
-// Whether it is the Merge of a loop variable, which has an Enter and a NextIteration as inputs.
+// Whether `node` is the Merge of a loop variable, whose inputs are an Enter and a NextIteration.
 bool IsLoopMerge(const Node& node) {
   return std::any_of(node.in_edges().begin(), node.in_edges().end(), [](const Edge* edge) {
     return edge->src()->IsNextIteration() || edge->src()->IsEnter();
@@ -48,6 +49,10 @@ Conditions Both(const Conditions& a, const Conditions& b) {
   return all;
 }
 
+// Visits the items in their order, so that the conditions of all inputs of an item are known when
+// the item is visited. Each kind of node has its own rule: a Switch adds a side, a Merge removes
+// the sides that all its inputs together cover, and any other node has the union of what its inputs
+// have.
 Liveness::Liveness(const Frame& frame, const std::vector<Item>& order) : frame_(frame) {
   for (const Item& item : order) {
     if (item.loop != nullptr) {
@@ -70,7 +75,7 @@ const Conditions& Liveness::Of(Source source) const {
 
 const Conditions& Liveness::OfNode(const Node& node) const {
   const auto found = of_node_.find(&node);
-  return found == of_node_.end() ? None() : found->second;  // not found: it enters the frame
+  return found == of_node_.end() ? None() : found->second;  // not found: the node is an Enter
 }
 
 bool Liveness::EntersAsOne(const Frame& loop) const { return of_loop_.count(&loop) != 0; }
@@ -119,6 +124,8 @@ Conditions Liveness::Inputs(const Node& node) const {
   return all;
 }
 
+// Each output has the conditions of the Switch, its own side, and what that side implies: a
+// predicate that is dead selects no side, so a side implies the conditions of its predicate.
 void Liveness::AddSwitch(const Node& node) {
   of_node_[&node] = Inputs(node);
   const Source predicate = CopiedFrom(InputOf(node, 1));
@@ -129,6 +136,7 @@ void Liveness::AddSwitch(const Node& node) {
   }
 }
 
+// The id of the condition that `predicate` has the value `side`; adds it at the first call.
 int Liveness::Side(Source predicate, int side, int sides, const Conditions& implied) {
   const auto [found, added] =
       sides_.insert({{predicate.node->id(), predicate.slot, side, sides}, size()});
@@ -136,6 +144,9 @@ int Liveness::Side(Source predicate, int side, int sides, const Conditions& impl
   return found->second;
 }
 
+// If the inputs cover all sides of a predicate, exactly one of them is live whenever their common
+// conditions hold, and the Merge has these. Otherwise the Merge has what all inputs have in common,
+// and an unknown condition of its own, because possibly none of them is live.
 void Liveness::AddMerge(const Node& node) {
   Conditions& conditions = of_node_[&node];
   if (IsLoopMerge(node)) return;
@@ -153,8 +164,8 @@ void Liveness::AddMerge(const Node& node) {
   conditions.push_back(size() - 1);
 }
 
-// Whether the inputs of a Merge have one side each of one predicate, all sides occur, and their
-// other conditions are the same. Sets *common to the other conditions.
+// Whether the inputs of a Merge have one side each of one predicate, all sides occur, and the other
+// conditions of all inputs are the same. If so, sets *common to these other conditions.
 bool Liveness::Completes(const std::vector<Conditions>& inputs, Conditions* common) const {
   const int sides = static_cast<int>(inputs.size());
   for (int candidate : inputs.front()) {
@@ -178,6 +189,9 @@ bool Liveness::Completes(const std::vector<Conditions>& inputs, Conditions* comm
   return false;
 }
 
+// Compares the conditions of the loop's Enters. If they agree (EntersAsOne), the loop runs as a
+// whole or not at all, and its Exits have the same conditions. If they do not, each Exit gets an
+// unknown condition.
 void Liveness::AddLoop(const Frame& loop) {
   const Conditions* variables = nullptr;
   Conditions constants;

@@ -16,11 +16,13 @@ namespace tensor_array_grad {
 //
 // A conditional in a graph consists of Switch nodes, which make all but one of their outputs
 // *dead*, and Merge nodes, which pass on a live input. The executor does not run a node that has a
-// dead data or control input, and makes its outputs dead. Only ControlTrigger always runs.
+// dead data or control input, and makes its outputs dead. There are two exceptions: a Merge runs if
+// one of its data inputs is live, and a ControlTrigger always runs.
 //
-// A *condition* is one reason for an output to be dead. There are two kinds. One is a *side* of the
-// Switches that read one predicate: it is dead unless the predicate has that value. The other is
-// unknown: a Merge, or the Exit of a loop, that may be dead for reasons that are not analysed.
+// A *condition* is a requirement for an output to be live. There are two kinds. One is a *side* of
+// the Switches that read one predicate: it holds if the predicate has that value. The other is
+// *unknown*: it belongs to a Merge, or to the Exit of a loop, that may be dead for reasons that are
+// not analysed.
 //
 // An output is live if and only if all of its conditions hold. So a node has the conditions of all
 // its inputs, a Switch adds a side to each of its outputs, and a Merge of all sides of one
@@ -36,7 +38,7 @@ using Conditions = std::vector<int>;  // ids, sorted
 
 class Liveness {
  public:
-  // One reason to be dead.
+  // One requirement for an output to be live.
   struct Condition {
     Source predicate = {nullptr, 0};  // no node: an unknown condition
     int side = 0;                     // the value that `predicate` must have
@@ -44,14 +46,14 @@ class Liveness {
     Conditions implied;               // conditions that hold wherever this one holds
   };
 
-  // Requires: `order` is OrderOf(frame). Values that enter the frame, and the Merges of the loop's
-  // variables, count as live.
+  // Requires: `order` is OrderOf(frame), and `frame` and its graph outlive this object. Values that
+  // enter the frame, and the Merges of the loop's variables, count as live.
   Liveness(const Frame& frame, const std::vector<Item>& order);
 
   const Condition& condition(int id) const { return all_[id]; }
   int size() const { return static_cast<int>(all_.size()); }
 
-  // The conditions of an output.
+  // The conditions of an output. Empty for a value that enters the frame.
   const Conditions& Of(Source source) const;
 
   // The conditions under which `node` runs: those of all its data and control inputs. For a Merge,

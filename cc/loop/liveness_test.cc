@@ -81,7 +81,7 @@ class LivenessTest : public testing::Test, protected FramesUnderTest {
   std::unique_ptr<Liveness> liveness_;
 };
 
-TEST_F(LivenessTest, WhatEntersAndTheLoopsOwnMergesAreAlive) {
+TEST_F(LivenessTest, EnteringValuesAndTheLoopsMergesAreLive) {
   EXPECT_THAT(Of("i_enter"), IsEmpty());
   EXPECT_THAT(Of("i_limit"), IsEmpty());
   EXPECT_THAT(Of("i_merge"), IsEmpty());
@@ -89,7 +89,7 @@ TEST_F(LivenessTest, WhatEntersAndTheLoopsOwnMergesAreAlive) {
   EXPECT_THAT(Of("i_cond"), IsEmpty());
 }
 
-TEST_F(LivenessTest, BodyIsAliveWhereLoopCondIsTrueAndExitsWhereItIsFalse) {
+TEST_F(LivenessTest, BodyIsLiveIfLoopCondIsTrueAndExitsIfItIsFalse) {
   EXPECT_THAT(Of("i_switch", 1), ElementsAre("i_cond=1"));
   EXPECT_THAT(Of("i_switch", 0), ElementsAre("i_cond=0"));
   EXPECT_THAT(Of("i_plus"), ElementsAre("i_cond=1"));
@@ -120,7 +120,7 @@ TEST_F(LivenessTest, PredicateOfNoSwitchHasNoCondition) {
   EXPECT_EQ(liveness().Find(Output("body_p"), 1), -1);
 }
 
-TEST_F(LivenessTest, MergeOverBothSidesTakesTheConditionAway) {
+TEST_F(LivenessTest, MergeOfBothSidesRemovesTheCondition) {
   AddSwitch("s", "x_switch:1", "body_p");
   AddUnary("taken", "Neg", DT_INT32, {"s:1"});
   AddMerge("merged", DT_INT32, {"s", "taken"});
@@ -136,7 +136,7 @@ TEST_F(LivenessTest, ControlEdgesDoNotMakeAMergeDead) {
   EXPECT_THAT(Of("merged"), ElementsAre("i_cond=1"));
 }
 
-TEST_F(LivenessTest, NestedConditionalsAddUpAndAreTakenAwayOneByOne) {
+TEST_F(LivenessTest, ConditionsOfNestedConditionalsAreAddedAndRemovedOneByOne) {
   AddSwitch("s", "x_switch:1", "body_p");
   AddUnary("inner_q", "Switch", DT_BOOL, {"body_q", "body_p"});
   AddUnary("t", "Switch", DT_INT32, {"s:1", "inner_q:1"});
@@ -188,7 +188,7 @@ TEST_F(LivenessTest, SwitchNHasOneConditionForEachOutput) {
   EXPECT_EQ(liveness().condition(liveness().Find(Output("n_switch", 1), 2, 3)).implied.size(), 1);
 }
 
-TEST_F(LivenessTest, MergeOfAllOutputsOfSwitchNIsAliveInAnyOrderOfThem) {
+TEST_F(LivenessTest, MergeOfAllOutputsOfSwitchNIsLiveInAnyOrderOfThem) {
   AddSwitchN("s", 3, {"x_switch:1", "n_switch:1"});
   AddMerge("merged", DT_INT32, {"s:2", "s", "s:1"});
   AddMerge("two_of_three", DT_INT32, {"s:2", "s"});
@@ -198,7 +198,7 @@ TEST_F(LivenessTest, MergeOfAllOutputsOfSwitchNIsAliveInAnyOrderOfThem) {
   EXPECT_THAT(Of("one_twice"), ElementsAre("i_cond=1", "unknown"));
 }
 
-TEST_F(LivenessTest, SwitchesOfDifferentSizeByOneIndexAreApart) {
+TEST_F(LivenessTest, SwitchesOfDifferentSizeByOneIndexHaveDifferentConditions) {
   // The index 4 selects the last output of both Switches: 2 of `three`, 4 of `five`.
   AddSwitchN("three", 3, {"x_switch:1", "n_switch:1"});
   AddSwitchN("five", 5, {"x_switch:1", "n_switch:1"});
@@ -214,7 +214,7 @@ TEST_F(LivenessTest, MergeOfOneInputHasItsConditions) {
   EXPECT_THAT(Of("merged"), UnorderedElementsAre("i_cond=1", "body_p=1"));
 }
 
-TEST_F(LivenessTest, OfAnyOtherMergeNothingIsKnownButWhatItsInputsHaveInCommon) {
+TEST_F(LivenessTest, AnyOtherMergeHasAnUnknownConditionAndThoseCommonToItsInputs) {
   AddSwitch("s", "x_switch:1", "body_p");
   AddSwitch("t", "x_switch:1", "body_q");
   AddMerge("odd", DT_INT32, {"s", "t:1"});
@@ -227,14 +227,14 @@ TEST_F(LivenessTest, OfAnyOtherMergeNothingIsKnownButWhatItsInputsHaveInCommon) 
   EXPECT_THAT(NamesOf(liveness().Minimal(liveness().Of(Output("odd")))), ElementsAre("unknown"));
 }
 
-TEST_F(LivenessTest, MergeOfOneSideTwiceIsOdd) {
+TEST_F(LivenessTest, MergeOfOneSideTwiceHasAnUnknownCondition) {
   AddSwitch("s", "x_switch:1", "body_p");
   AddUnary("taken", "Neg", DT_INT32, {"s:1"});
   AddMerge("odd", DT_INT32, {"s:1", "taken"});
   EXPECT_THAT(Of("odd"), ElementsAre("i_cond=1", "body_p=1", "unknown"));
 }
 
-TEST_F(LivenessTest, TwoOddMergesAreDeadForReasonsOfTheirOwn) {
+TEST_F(LivenessTest, UnknownConditionsOfTwoMergesDiffer) {
   AddSwitch("s", "x_switch:1", "body_p");
   AddSwitch("t", "x_switch:1", "body_q");
   AddMerge("odd", DT_INT32, {"s", "t:1"});
@@ -243,7 +243,7 @@ TEST_F(LivenessTest, TwoOddMergesAreDeadForReasonsOfTheirOwn) {
   EXPECT_FALSE(liveness().Exclude(liveness().Of(Output("odd")), liveness().Of(Output("odd_too"))));
 }
 
-TEST_F(LivenessTest, MergeOverBothSidesOfWhichOneHasAFurtherConditionIsOdd) {
+TEST_F(LivenessTest, MergeOfBothSidesWithAFurtherConditionOnOneHasAnUnknownCondition) {
   AddSwitch("s", "x_switch:1", "body_p");
   AddUnary("inner_q", "Switch", DT_BOOL, {"body_q", "body_p"});
   AddUnary("t", "Switch", DT_INT32, {"s:1", "inner_q:1"});
@@ -284,7 +284,7 @@ TEST_F(LivenessTest, BothSidesExcludeEachOther) {
   EXPECT_FALSE(all.Exclude({}, all.Of(Output("s", 1))));
 }
 
-TEST_F(LivenessTest, WhatIsCopiedFromFollowsIdentityOnly) {
+TEST_F(LivenessTest, CopiedFromFollowsOnlyIdentity) {
   AddUnary("copy", "Identity", DT_BOOL, {"p_switch:1"});
   AddUnary("copy_of_copy", "Identity", DT_BOOL, {"copy"});
   EXPECT_TRUE(CopiedFrom(Output("copy_of_copy")) == Output("p_switch", 1));
@@ -310,7 +310,7 @@ class InnerLoopLivenessTest : public LivenessTest {
   }
 };
 
-TEST_F(InnerLoopLivenessTest, LoopWhoseVariablesAreAlikeEntersAsOne) {
+TEST_F(InnerLoopLivenessTest, LoopWhoseVariablesHaveEqualConditionsEntersAsOne) {
   AddInnerLoop("s:1", "s:1", "s:1");
   ASSERT_TRUE(liveness().EntersAsOne(FrameNamed("j")));
   EXPECT_THAT(NamesOf(liveness().OfLoop(FrameNamed("j"))),
@@ -319,7 +319,7 @@ TEST_F(InnerLoopLivenessTest, LoopWhoseVariablesAreAlikeEntersAsOne) {
   EXPECT_THAT(Of("after"), UnorderedElementsAre("i_cond=1", "body_p=1"));
 }
 
-TEST_F(InnerLoopLivenessTest, VariableThatMayBeDeadApartIsNotKnown) {
+TEST_F(InnerLoopLivenessTest, ExitOfAVariableThatMayBeDeadApartHasAnUnknownCondition) {
   AddInnerLoop("s:1", "x_switch:1", "s:1");
   EXPECT_FALSE(liveness().EntersAsOne(FrameNamed("j")));
   EXPECT_THAT(Of("after"), ElementsAre("unknown"));
@@ -330,7 +330,7 @@ TEST_F(InnerLoopLivenessTest, VariableOnTheOtherSideIsDeadApart) {
   EXPECT_FALSE(liveness().EntersAsOne(FrameNamed("j")));
 }
 
-TEST_F(InnerLoopLivenessTest, ConstantWithFewerConditionsIsAliveWithTheLoop) {
+TEST_F(InnerLoopLivenessTest, ConstantWithFewerConditionsIsLiveWithTheLoop) {
   AddInnerLoop("s:1", "s:1", "i_limit");
   EXPECT_TRUE(liveness().EntersAsOne(FrameNamed("j")));
 }

@@ -50,9 +50,10 @@ void Log(absl::string_view loop, absl::string_view what) {
 
 // The names of this process's devices, recorded when a function was last placed on this thread.
 //
-// The partitions of a function may belong to other processes, which may not have the library. Which
-// partitions do is known when the function is placed, but no longer when it has been partitioned.
-// Both happen on one thread, one after the other (process_function_library_runtime.cc).
+// The partitions of a function may belong to other processes, which may not have the library. The
+// pass sees which devices are local when the function is placed (POST_REWRITE_FOR_EXEC), but not
+// when it has been partitioned (POST_PARTITIONING). Both happen on one thread, one after the other
+// (process_function_library_runtime.cc).
 std::set<std::string>& LocalDevices() {
   static thread_local std::set<std::string> devices;
   return devices;
@@ -66,7 +67,7 @@ void NoteLocalDevices(const GraphOptimizationPassOptions& options) {
   }
 }
 
-// Whether the op and its kernels would run in this process, on a CPU.
+// Whether a RunLoop on `device` would run in this process, on a CPU.
 bool RunsHere(const std::string& device, const GraphOptimizationPassOptions& options) {
   tensorflow::DeviceNameUtils::ParsedName name;
   if (!tensorflow::DeviceNameUtils::ParseFullName(device, &name) || name.type != "CPU") {
@@ -76,6 +77,7 @@ bool RunsHere(const std::string& device, const GraphOptimizationPassOptions& opt
   return !options.is_function_graph || LocalDevices().count(device) != 0;
 }
 
+// Whether RunLoop has a kernel. It has none if the library did not register its kernels.
 bool HasKernel() {
   static const bool has =
       !tensorflow::GetRegisteredKernelsForOp("TensorArrayGrad>RunLoop").kernel().empty();
@@ -89,6 +91,8 @@ bool HasLoop(const Graph& graph) {
   return false;
 }
 
+// Puts a RunLoop in front of each loop of `graph` that can run in one kernel, and counts the
+// others.
 void RewriteLoops(Graph* graph) {
   if (!HasLoop(*graph)) return;
   const absl::StatusOr<FrameTree> tree = FrameTree::Of(*graph);

@@ -9,12 +9,14 @@
 
 namespace tensor_array_grad {
 
-// Whether loops of graphs that are prepared from now on run in one kernel. True at start, unless
-// the environment variable TENSOR_ARRAY_GRAD_LOOPS is off, 0 or false. Thread-safe.
+// Sets and returns whether loops of graphs that are prepared from now on may run in one kernel.
+// Initially true, unless the environment variable TENSOR_ARRAY_GRAD_LOOPS is off, 0 or false.
+// Thread-safe.
 void SetLoopsEnabled(bool enabled);
 bool AreLoopsEnabled();
 
-// Counts a loop that is left to TensorFlow's executor, as `loops.left.<reason>`, and logs it.
+// Counts a loop that is left to TensorFlow's executor, as `loops.left.<reason>`, and logs it. `why`
+// is an error of Rejected (eligibility.h). Thread-safe.
 void CountRejected(absl::string_view loop, const absl::Status& why);
 
 // Puts a RunLoop op in front of each while loop that can run in one kernel.
@@ -22,17 +24,17 @@ void CountRejected(absl::string_view loop, const absl::Status& why);
 //     before:  x -> Enter -> Merge ... Exit -> y
 //     after:   x -> RunLoop -> Enter -> Merge ... Exit -> y
 //
-// RunLoop runs the iterations. The stock loop then evaluates the condition once more, finds it
-// false and exits. Where RunLoop stops earlier, it outputs the current values of the variables, and
-// the stock loop goes on from there. A loop that cannot run in one kernel is not changed; the pass
-// then looks at the loops inside it.
+// RunLoop runs the iterations and outputs the values of the variables. The stock loop then
+// evaluates the condition once more, finds it false and exits. If RunLoop has handed the loop back,
+// the stock loop runs the remaining iterations. A loop that cannot run in one kernel is not
+// changed; the pass then examines the loops inside it.
 //
 // Registered at POST_PARTITIONING, after the passes that choose kernels by renaming nodes, so that
 // RunLoop and the stock loop run the same kernels. Also registered at POST_REWRITE_FOR_EXEC, where
 // it only records which devices belong to this process.
 //
-// A graph is changed only after all its loops have been looked at. If one loop cannot be changed,
-// that loop stays as it was. Run returns OK in any case.
+// A graph is changed only after all its loops have been examined. If one loop cannot be changed,
+// that loop stays as it was. Run always returns OK.
 class LoopPass : public tensorflow::GraphOptimizationPass {
  public:
   absl::Status Run(const tensorflow::GraphOptimizationPassOptions& options) override;

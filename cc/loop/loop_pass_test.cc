@@ -63,7 +63,7 @@ class LoopPassTest : public testing::Test, protected FramesUnderTest {
 
 TEST_F(LoopPassTest, LoopOfASessionRunsInOneKernel) { EXPECT_TRUE(RewritesOn(kCpu0)); }
 
-TEST_F(LoopPassTest, LoopStaysWhereLoopsAreSwitchedOff) {
+TEST_F(LoopPassTest, LoopStaysIfLoopsAreSwitchedOff) {
   SetLoopsEnabled(false);
   EXPECT_FALSE(AreLoopsEnabled());
   EXPECT_FALSE(RewritesOn(kCpu0));
@@ -73,7 +73,7 @@ TEST_F(LoopPassTest, LoopStaysWhereLoopsAreSwitchedOff) {
 
 TEST_F(LoopPassTest, LoopOnAGpuStays) { EXPECT_FALSE(RewritesOn(kGpu0)); }
 
-TEST_F(LoopPassTest, LoopOnADeviceOfAnOddNameStays) { EXPECT_FALSE(RewritesOn("somewhere")); }
+TEST_F(LoopPassTest, LoopOnADeviceWithAnInvalidNameStays) { EXPECT_FALSE(RewritesOn("somewhere")); }
 
 TEST_F(LoopPassTest, LoopOfAFunctionRunsInOneKernelOnADeviceOfThisProcess) {
   CpuUnderTest cpu;
@@ -117,7 +117,7 @@ TEST_F(LoopPassTest, LoopThatCannotBeExtractedStaysAndIsCountedByTheReason) {
   EXPECT_EQ(Count("loops.left.large frame") - before, 1);
 }
 
-TEST_F(LoopPassTest, GraphWhoseFramesAreOddStaysAndIsCounted) {
+TEST_F(LoopPassTest, GraphWithInvalidFramesStaysAndIsCounted) {
   const int64_t before = Count("loops.left.unsupported frame");
   AddBinary("mixed", "AddV2", DT_INT32,
             {"i_plus", "zero"});  // its inputs belong to different frames

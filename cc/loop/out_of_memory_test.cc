@@ -91,11 +91,11 @@ class LoopOutOfMemoryTest : public testing::Test, protected FramesUnderTest {
   LoopRunner runner_;
 };
 
-TEST_F(LoopOutOfMemoryTest, RunIsDoneOrGivesAllBackAndTheNextOneIsDone) {
+TEST_F(LoopOutOfMemoryTest, RunSucceedsOrFreesEverythingAndTheNextRunSucceeds) {
   RunAtEachAllocation(FailingMemory::kOurCode, /*may_leak=*/false);
 }
 
-TEST_F(LoopOutOfMemoryTest, RunIsDoneOrFailsAlsoWhereTensorFlowFindsNoMemory) {
+TEST_F(LoopOutOfMemoryTest, RunSucceedsOrFailsCleanlyAlsoIfTensorFlowsAllocatorFails) {
   RunAtEachAllocation(FailingMemory::kAnyCode, /*may_leak=*/true);
 }
 

@@ -16,6 +16,8 @@ using tensorflow::Device;
 using tensorflow::DeviceBase;
 using tensorflow::Tensor;
 
+// Takes a buffer from the pool if the pool has blocks of its size, and from `underlying` if not. On
+// deallocation the address of a buffer tells which of the two it belongs to.
 class SmallBuffers final : public Allocator {
  public:
   explicit SmallBuffers(Allocator* underlying) : underlying_(underlying) {}
@@ -51,8 +53,8 @@ class SmallBuffers final : public Allocator {
   Allocator* const underlying_;
 };
 
-// Passes everything else that kernels ask of a CPU on to `underlying`, as TensorFlow's
-// RenamedDevice does.
+// A device that differs from `underlying` only in its allocator. Every other method that kernels
+// use calls that of `underlying`, as TensorFlow's RenamedDevice does.
 class PooledDevice final : public Device {
  public:
   explicit PooledDevice(Device* underlying)
@@ -61,7 +63,7 @@ class PooledDevice final : public Device {
         allocator_(PooledAllocator(underlying->GetAllocator(AllocatorAttributes()))) {}
 
   Allocator* GetAllocator(AllocatorAttributes attributes) override {
-    // Memory that a GPU or a network card reads comes from allocators of its own.
+    // Memory that a GPU or a network card reads comes from special allocators.
     const bool ordinary = !attributes.gpu_compatible() && !attributes.nic_compatible();
     return ordinary ? allocator_ : underlying_->GetAllocator(attributes);
   }

@@ -9,9 +9,9 @@
 namespace tensor_array_grad {
 
 // Returns an allocator that takes small buffers from the pool of blocks (block_pool.h) and others
-// from `underlying`. Lives as long as the process, because buffers outlive devices; so must
-// `underlying`. If an earlier call had another `underlying`, returns `underlying` itself: a process
-// has one allocator for a CPU.
+// from `underlying`. The result lives as long as the process, because buffers outlive devices, and
+// `underlying` must do so too. If an earlier call had another `underlying`, returns `underlying`
+// itself: a process has one allocator for a CPU. Thread-safe.
 tensorflow::Allocator* PooledAllocator(tensorflow::Allocator* underlying);
 
 // Returns a device that behaves like `underlying`, except that kernels allocate small buffers from

@@ -80,7 +80,7 @@ TEST_F(PooledDeviceTest, OtherAllocatorsAreLeftAlone) {
   EXPECT_EQ(PooledAllocator(tensorflow::cpu_allocator()), allocator());
 }
 
-TEST_F(PooledDeviceTest, MemoryForOtherDevicesIsTheDevices) {
+TEST_F(PooledDeviceTest, MemoryForOtherDevicesComesFromTheDevicesAllocators) {
   tensorflow::AllocatorAttributes for_gpu, for_network;
   for_gpu.set_gpu_compatible(true);
   for_network.set_nic_compatible(true);
@@ -88,7 +88,7 @@ TEST_F(PooledDeviceTest, MemoryForOtherDevicesIsTheDevices) {
   EXPECT_EQ(device_->GetAllocator(for_network), cpu_.GetAllocator(for_network));
 }
 
-TEST_F(PooledDeviceTest, StandsInForItsDevice) {
+TEST_F(PooledDeviceTest, BehavesLikeItsDevice) {
   EXPECT_EQ(device_->name(), cpu_.name());
   EXPECT_EQ(device_->device_type(), "CPU");
   EXPECT_EQ(device_->UnderlyingDevice(), &cpu_);
@@ -115,7 +115,7 @@ TEST_F(PooledDeviceTest, TensorsAreCopiedAsItsDeviceCopiesThem) {
   EXPECT_TRUE(to.SharesBufferWith(from));
 }
 
-TEST_F(PooledDeviceTest, OnlyACpuHasOne) {
+TEST_F(PooledDeviceTest, OnlyACpuHasAPooledDevice) {
   class Gpu : public tensorflow::Device {
    public:
     Gpu() : Device(tensorflow::Env::Default(), Attributes()) {}

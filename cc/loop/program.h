@@ -38,8 +38,9 @@ namespace tensor_array_grad {
 // One read of a register.
 struct Read {
   int reg = -1;
-  // Nothing else reads this value then or afterwards if the instruction runs: of two reads by one
-  // instruction neither is the last.
+  // If the instruction runs, no other read of this value happens at the same time or later. If one
+  // instruction reads a value twice, neither read is the last, except for alternatives of a Merge
+  // that exclude each other.
   bool last = false;
 };
 
@@ -75,13 +76,15 @@ struct Instruction {
   absl::InlinedVector<int, 2> after;
 };
 
-// A copy from one register to another; `from` is left empty if `from.last`.
+// A copy from one register to another. If `from.last`, the value is moved and `from` must not be
+// read again.
 struct Move {
   Read from;
   int to = -1;
 };
 
-// The code of one frame. The registers in `dropped` are emptied before the body.
+// The code of one frame. An iteration runs `condition`, ends the loop if `predicate` is false,
+// empties the registers in `dropped`, runs `body`, and does the moves of `next`.
 struct LoopCode {
   std::vector<Instruction> condition;
   int predicate = -1;        // register that says whether the body runs
@@ -89,8 +92,8 @@ struct LoopCode {
   std::vector<int> dropped;  // variables that only the condition reads and `next` replaces
   std::vector<Instruction> body;
   std::vector<Move> next;      // done in this order
-  std::vector<int> variables;  // registers, by Enter node that is not constant; -1: not read
-  int nodes = 0;               // number of nodes that the executor would run in an iteration
+  std::vector<int> variables;  // registers, one per Enter that is not constant; -1: not read
+  int nodes = 0;               // nodes of the frame: how many the executor handles per iteration
 };
 
 // A constant, which is in its register before the loop starts.
@@ -99,6 +102,8 @@ struct ConstantRegister {
   tensorflow::Tensor value;
 };
 
+// The code of an outermost loop and of all loops inside it. The registers and flags of all of them
+// are numbered together. Immutable after Compile.
 struct Program {
   std::vector<LoopCode> loops;                 // the outermost first
   std::vector<const tensorflow::Node*> nodes;  // nodes of the graph, which owns them

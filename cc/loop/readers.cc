@@ -18,6 +18,18 @@ struct Use {
 };
 
 // The reads of the registers that a frame writes, in the order of the code.
+//
+// Each instruction has a *position*: the instructions of the condition come first, then LoopCond's
+// read of the predicate, the instructions of the body, the moves, and the end of the iteration, at
+// which variables that no move replaces are read.
+//
+// Which read of a value is the last depends on the branches taken. A read is the last if every
+// other read at the same or a later position is in a branch that excludes that of the read. Several
+// reads can be the last then, in different branches. In some iterations none of them runs: the
+// value was computed, but its readers are all in branches that were not taken. So unless the final
+// read in the code runs whenever the value is computed, the instruction at that position releases
+// the register whatever its guards (Instruction::releases). A second release of an empty register
+// does nothing.
 class Uses {
  public:
   Uses(const WhenRun& when, LoopCode* code) : when_(when), code_(*code) {
@@ -37,6 +49,7 @@ class Uses {
   }
 
  private:
+  // A register that this frame writes.
   struct Value {
     Instruction* defined_by;  // null for variables and targets of moves
     const Conditions* defined_when;
@@ -47,11 +60,13 @@ class Uses {
     if (reg >= 0) values_.insert({reg, {by, when, {}}});
   }
 
+  // Adds a use at the current position. Ignores registers that this frame does not write.
   void Add(int reg, const Conditions& when, Read* read) {
     const auto value = values_.find(reg);
     if (value != values_.end()) value->second.uses.push_back({position_, &when, read});
   }
 
+  // Fills Value::uses, in the order of positions.
   void Collect() {
     std::set<int> replaced;
     for (const Move& move : code_.next) replaced.insert(move.to);
@@ -74,7 +89,7 @@ class Uses {
     }
   }
 
-  // `kept`: registers that these readers may not release.
+  // Adds the reads of `part`. Its instructions must not release the registers in `kept`.
   void CollectFrom(std::vector<Instruction>* part, const std::vector<Conditions>& conditions,
                    const std::set<int>* kept) {
     for (size_t i = 0; i < part->size(); ++i) {
@@ -92,13 +107,14 @@ class Uses {
     }
   }
 
+  // Ends the current position, which is that of `instruction` or of no instruction.
   void Next(Instruction* instruction) {
     at_.push_back(instruction);
     ++position_;
   }
 
-  // Whether another reader reads the value at the position of `use` or later, in an iteration in
-  // which `use` reads it too.
+  // Whether another use of the value, at the position of `use` or later, may occur in the same
+  // iteration as `use`.
   bool IsReadAfter(const std::vector<Use>& uses, const Use& use) const {
     if (uses.size() > kMostReadersCompared) {
       return &use != &uses.back() || uses[uses.size() - 2].position == use.position;
@@ -109,6 +125,9 @@ class Uses {
     });
   }
 
+  // Sets Read::last of all uses of `value`, and adds the release that the class comment explains. A
+  // variable that a move replaces and that the body does not read is emptied before the body,
+  // because the condition must not release it.
   void MarkValue(int reg, Value* value) {
     const bool read_in_body =
         !value->uses.empty() && value->uses.back().position > predicate_position_;

@@ -17,7 +17,7 @@ namespace tensor_array_grad {
 std::vector<Move> InOrder(const std::vector<std::pair<int, int>>& copies,
                           const std::function<int()>& new_register);
 
-// The conditions under which each instruction of a frame runs, without LoopCond's.
+// The conditions under which each instruction of a frame runs, without LoopCond=1 (liveness.h).
 struct WhenRun {
   const Liveness& liveness;
   const std::vector<Conditions>& condition;             // by instruction of LoopCode::condition
@@ -27,12 +27,18 @@ struct WhenRun {
 
 // Sets Read::last, Instruction::releases and LoopCode::dropped in the code of one frame.
 //
-// Invariants: after a read that is `last`, no instruction that runs in the same iteration reads the
-// register before it is written again, and the instruction itself reads it once. Values that enter
-// the frame as constants, and variables that no move replaces, are never released. The condition
-// releases no variable, because it may be the last code that runs and the variables are the loop's
-// results. Any other value is released once the iteration is past its last reader, whichever
-// branches were taken.
+// Invariants:
+//
+// - After a read that is `last`, no instruction that runs in the same iteration reads the register
+//   before it is written again, and the instruction itself reads it once.
+// - Values that enter the frame as constants, and variables that no move replaces, are never
+//   released.
+// - The condition releases no variable, because it may be the last code that runs and the
+//   variables are the loop's results.
+// - Any other value is released once the iteration is past its last reader, whichever branches were
+//   taken.
+//
+// O(k^2) for the k readers of one value, up to 64 readers; linear for more.
 void MarkLastReaders(const WhenRun& when, LoopCode* code);
 
 }  // namespace tensor_array_grad

@@ -441,7 +441,7 @@ class RandomLoop : public FramesUnderTest {
   int next_ = 0;
 };
 
-TEST(ReadersRandomTest, CodeComputesWhatTheGraphMeansAndHoldsNothingLonger) {
+TEST(ReadersRandomTest, CodeComputesTheGraphsValuesAndHoldsNoneTooLong) {
   int last_reads = 0, releases = 0, branches = 0, inner_loops = 0;
   for (unsigned seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));

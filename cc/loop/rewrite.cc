@@ -26,7 +26,8 @@ using tensorflow::NodeDef;
 // message.
 constexpr size_t kMostBytes = 256 << 20;
 
-// Looks at the loops of one frame and, where one is left, at those inside it.
+// Collects the loops of one frame that can run in one kernel. For a loop that cannot, it continues
+// with the loops inside it.
 class Finder {
  public:
   using OnLeft = std::function<void(const Frame&, const absl::Status&)>;
@@ -71,6 +72,7 @@ class Finder {
   std::vector<const Frame*> found_;
 };
 
+// Appends the nodes of `frame` and of all frames inside it.
 void CollectNodes(const Frame& frame, std::vector<Node*>* nodes) {
   nodes->insert(nodes->end(), frame.nodes.begin(), frame.nodes.end());
   for (const Frame* child : frame.children) CollectNodes(*child, nodes);
@@ -134,9 +136,8 @@ absl::Status InsertRunLoop(const Frame& loop, Graph* graph) {
   const std::vector<Node*> enters = InInputOrder(loop);
   std::string frame;
   TF_RETURN_IF_ERROR(Extract(loop, enters, *graph, &frame));
-  // A session keeps the kernel of a stateful op by the node's name, also when it prunes the same
-  // graph for other fetches. The loop may then be another one, so the name contains a hash of the
-  // loop.
+  // A session caches the kernel of a stateful op under the node's name, also for graphs that it
+  // prunes for other fetches. The loop may differ there, so the name contains a hash of the loop.
   const std::string name = graph->NewName(
       absl::StrCat(loop.name, "_in_one_kernel_", absl::Hex(absl::HashOf(frame), absl::kZeroPad16)));
   std::vector<Source> inputs;

@@ -210,7 +210,7 @@ TEST_F(RewriteTest, DefinitionOfTheOpNamesItsInputs) {
   EXPECT_EQ(run->requested_inputs()[0], "zero:0");
 }
 
-TEST_F(RewriteTest, OpWaitsForWhatAnyEnterWaitsFor) {
+TEST_F(RewriteTest, OpGetsTheControlInputsOfAllEnters) {
   AddConst("effect", {});
   AddConst("other_effect", {});
   Named("i_enter").add_input("^effect");
@@ -221,7 +221,7 @@ TEST_F(RewriteTest, OpWaitsForWhatAnyEnterWaitsFor) {
   EXPECT_THAT(InputsOf("i_one"), ElementsAre("step", "^other_effect"));
 }
 
-TEST_F(RewriteTest, GraphIsStillOneOfProperFrames) {
+TEST_F(RewriteTest, FramesOfTheGraphAreStillValid) {
   AddCounter("j", "i_switch:1", "i_limit", "i_one");
   const Node* const run = Insert("j");
   const absl::StatusOr<FrameTree> tree = FrameTree::Of(*graph());

@@ -28,9 +28,9 @@ const Operand* Chosen(Operands operands) {
   return one_shape && IsSmall(tensor, tensor.dtype()) ? &chosen : nullptr;
 }
 
-// SelectV2: the chosen tensor if nothing else shares its buffer, else a copy, as in the kernel.
-// Sharing the buffer would save the copy but change sums: AddN begins with the first input whose
-// buffer nothing else shares.
+// SelectV2 by a scalar: the chosen tensor if no other tensor shares its buffer, else a copy, as in
+// the kernel. Sharing the buffer would save the copy but change sums: AddN begins with the first
+// input whose buffer no other tensor shares.
 bool ChooseCopy(Operands operands, const SmallOp& op, Value* result) {
   const Operand* const chosen = Chosen(operands);
   if (chosen == nullptr) return false;
@@ -48,7 +48,7 @@ bool ChooseCopy(Operands operands, const SmallOp& op, Value* result) {
   return true;
 }
 
-// Select: the chosen tensor with its buffer, as in the kernel.
+// Select by a scalar: the chosen tensor with its buffer, as in the kernel.
 bool ChooseShared(Operands operands, Value* result) {
   const Operand* const chosen = Chosen(operands);
   if (chosen == nullptr) return false;

@@ -104,7 +104,7 @@ TEST(SmallSelectTest, ShapesAreStretchedToEachOtherBySelectV2Only) {
   EXPECT_THAT(*result.tensor(), TensorEq(Vec({7, 7, 7})));
 }
 
-TEST(SmallSelectTest, OtherShapesAreTheKernels) {
+TEST(SmallSelectTest, OtherShapesAreLeftToTheKernel) {
   Value yes = Number(true), conditions = Of(VecOf<bool>({true, false})), result;
   Value two = Of(Vec({1, 2})), three = Of(Vec({1, 2, 3}));
   Value rows = Of(TensorOf<float>({2, 2}, {1, 2, 3, 4}));

@@ -19,9 +19,9 @@ using tensorflow::TensorShape;
 
 // ---- StridedSlice
 
-// Whether the kernel would let `slice` share the buffer of `whole`. It does if the alignment rule
-// of IsDim0SliceAligned holds (TensorFlow's ops_util.h). Requires: the slice is a range of
-// dimension 0 and has the other dimensions whole.
+// Whether the kernel's result would share the buffer of `whole`. It does if the alignment rule of
+// IsDim0SliceAligned holds (TensorFlow's ops_util.h). Requires: the slice is a range of dimension 0
+// and contains the other dimensions completely.
 bool WouldShare(const Tensor& whole, const BasicSlice& slice) {
   constexpr int64_t kAlignment = EIGEN_MAX_ALIGN_BYTES;
   const int64_t row = static_cast<int64_t>(whole.TotalBytes()) / whole.dim_size(0);
@@ -65,8 +65,8 @@ void ForEachRun(const BasicSlice& slice, const Layout& layout, Use use) {
   }
 }
 
-// Sets `result` to the scalar at `at`. Returns false for other dtypes than float, double, int32 and
-// int64.
+// Sets `result` to the number of `dtype` at address `at`. Returns false for other dtypes than
+// float, double, int32 and int64.
 bool SetNumber(DataType dtype, const void* at, Value* result) {
   const auto set = [&](auto number) {
     std::memcpy(&number, at, sizeof(number));
@@ -87,6 +87,9 @@ bool SetNumber(DataType dtype, const void* at, Value* result) {
   }
 }
 
+// A slice of all elements, and an aligned range of dimension 0, share the buffer of the input, as
+// the kernel's result does. A single number is copied into the value itself, other slices run by
+// run.
 bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
   enum { kInput, kBegin, kEnd, kStrides };
   if (operands[kInput].value->is_scalar()) return false;
@@ -188,7 +191,7 @@ bool Gather(Operands operands, const SmallOp& op, Value* result) {
 }
 
 // The variable that `handle` keeps alive; null if it holds something else. The check of the type is
-// that of ResourceHandle::GetResource, which computes the hash of the type's name in each call.
+// that of ResourceHandle::GetResource, without its hashing of the type's name in each call.
 tensorflow::Var* VariableOf(const Tensor& handle) {
   static const uint64_t hash = tensorflow::TypeIndex::Make<tensorflow::Var>().hash_code();
   if (handle.dtype() != tensorflow::DT_RESOURCE || handle.dims() != 0) return nullptr;
@@ -210,6 +213,8 @@ bool GatherFromVariable(Operands operands, const SmallOp& op, Value* result) {
 
 // ---- AddSlices
 
+// Changes the sum in place, so it returns false if another tensor shares the sum. A single addend
+// whose values follow each other is added directly (AddOneRun).
 bool AddSlices(Operands operands, const SmallOp& op, Value* result) {
   if (!operands[0].last || operands[0].value->is_number()) return false;
   Tensor* const sum = operands[0].value->LastTensor();

@@ -6,8 +6,8 @@
 
 namespace tensor_array_grad {
 
-// Returns the small op for a node that indexes a tensor, or computes or sums the gradient of an
-// index. For any other node the result does not exist:
+// Returns the small op for a node that indexes a tensor, or that computes or sums the gradient of
+// an index. For any other node, exists() of the result is false:
 //
 //     StridedSlice             indices and ranges with stride one (basic_slice.h), any plain dtype
 //     StridedSliceGrad         the same

@@ -81,7 +81,7 @@ TEST_F(SmallIndexingTest, ABlockOfSeveralRowsOfEachMatrixIsCopied) {
   EXPECT_THAT(result(), TensorEq(TensorOf<float>({2, 2, 2}, {2, 3, 4, 5, 8, 9, 10, 11})));
 }
 
-TEST_F(SmallIndexingTest, ANumberIsNoTensorUntilOneIsNeeded) {
+TEST_F(SmallIndexingTest, NumberBecomesATensorOnlyOnDemand) {
   Slice(1);
   ASSERT_TRUE(Call({Counted({5}), Ints({3}), Ints({4}), Ints({1})}));
   EXPECT_TRUE(result_.is_number());
@@ -90,7 +90,7 @@ TEST_F(SmallIndexingTest, ANumberIsNoTensorUntilOneIsNeeded) {
   EXPECT_EQ(number, 3);
 }
 
-TEST_F(SmallIndexingTest, WhatTheKernelReportsAndOtherSlicesAreTheKernels) {
+TEST_F(SmallIndexingTest, ErrorsAndOtherSlicesAreLeftToTheKernel) {
   Slice(1);
   const Tensor x = Counted({3, 2});
   EXPECT_FALSE(Call({x, Ints({3}), Ints({4}), Ints({1})})) << "out of range";
@@ -139,7 +139,7 @@ TEST_F(SmallSliceGradientTest, ZerosSurroundTheGradient) {
   EXPECT_TRUE(std::signbit(ValuesOf(result())[3])) << "copied, not added to a zero";
 }
 
-TEST_F(SmallSliceGradientTest, OtherSlicesAndErrorsAreTheKernels) {
+TEST_F(SmallSliceGradientTest, ErrorsAndOtherSlicesAreLeftToTheKernel) {
   const Tensor dy = Vec({7, 8}), begin = Ints({0, 1}), end = Ints({2, 2}), ones = Ints({1, 1});
   EXPECT_FALSE(Call({Ints({3, 2}), begin, end, ones, Vec({7})})) << "of another shape";
   EXPECT_FALSE(Call({Ints({3, 2}), begin, end, Ints({2, 1}), Vec({7})})) << "a stride";
@@ -239,7 +239,7 @@ TEST_F(SmallSumTest, TheSumIsChangedInPlace) {
   EXPECT_EQ(ReadCounters()["slice_sums.in_place"], in_place + 1);
 }
 
-TEST_F(SmallSumTest, ASumThatAnotherTensorHoldsIsTheKernels) {
+TEST_F(SmallSumTest, SumThatAnotherTensorSharesIsLeftToTheKernel) {
   const Tensor x = Vec({1, 2, 3});
   EXPECT_FALSE(Call(AllBut(x)));
   EXPECT_THAT(x, TensorEq(Vec({1, 2, 3})));

@@ -37,7 +37,7 @@ bool GetItem(Operands operands, const SmallOp& op, Value* result) {
 }
 
 bool SetItem(Operands operands, const SmallOp& op, Value* result) {
-  Tensor item = *operands[2].value->tensor();  // first: if it is the list, that is shared now
+  Tensor item = *operands[2].value->tensor();  // copied first: the item may be the list itself
   ListVariant* const list = ChangeableIn<ListVariant>(operands[0]);
   int64_t index;
   if (list == nullptr || list->dtype() != op.dtype || !GetIndex(operands[1], *list, &index) ||
@@ -66,8 +66,8 @@ bool IsShape(const Tensor& sizes, const PartialTensorShape& shape) {
   return sizes.dtype() == tensorflow::DT_INT64 && IsShape<int64_t>(sizes, shape);
 }
 
-// Sets *b to a + *b, in a new buffer. Returns false and leaves `b` unchanged where the kernel has
-// to do it: tensors that are not small, differ in dtype or shape, or have no sum.
+// Sets *b to a + *b, in a new buffer. Returns false and leaves `b` unchanged if the kernel has to
+// do it: for tensors that are not small, that differ in dtype or shape, or that have no sum.
 bool AddTo(const Tensor& a, const SmallOp& op, Tensor* b) {
   if (!CanAdd(a.dtype()) || !IsSmall(*b, a.dtype()) || !a.IsSameSize(*b)) return false;
   Tensor sum = MakeSmallTensor(op, a.dtype(), a.shape());

@@ -6,8 +6,8 @@
 
 namespace tensor_array_grad {
 
-// Returns the small op for a node that reads or changes one element of a list, or asks for its
-// length or the shape of its elements. For any other node the result does not exist:
+// Returns the small op for a node that reads or changes one element of a list, or that outputs its
+// length or the shape of its elements. For any other node, exists() of the result is false:
 //
 //     TensorListGetItem       of an element that is set
 //     TensorListSetItem       within the list, if it can be changed in place
@@ -15,7 +15,7 @@ namespace tensor_array_grad {
 //                             num_elements are those of the list
 //     TensorListLength, TensorListElementShape
 //
-// A stock list, which a graph may get from elsewhere, is left to the kernels, which convert it.
+// A list that a stock kernel made is left to the kernels, which convert it.
 SmallOp SmallListsFor(const tensorflow::Node& node);
 
 }  // namespace tensor_array_grad

@@ -95,7 +95,7 @@ TEST_F(SmallListsTest, AnElementThatIsSetIsRead) {
   EXPECT_EQ(result.tensor()->data(), list().Get(1).tensor->data());
 }
 
-TEST_F(SmallListsTest, OtherReadsAreTheKernels) {
+TEST_F(SmallListsTest, OtherReadsAreLeftToTheKernel) {
   Value result;
   EXPECT_FALSE(Get(0, &result)) << "not set";
   EXPECT_FALSE(Get(3, &result)) << "out of range";
@@ -135,7 +135,7 @@ TEST_F(SmallListsTest, AListIsNotPutIntoItself) {
   EXPECT_FALSE(op({{&list_, true}, {&at, false}, {&list_, true}}, &result));
 }
 
-TEST_F(SmallListsTest, OtherItemsAreTheKernels) {
+TEST_F(SmallListsTest, OtherItemsAreLeftToTheKernel) {
   EXPECT_FALSE(SetItem(3, Vec({3, 4}))) << "out of range, or the list grows";
   EXPECT_FALSE(SetItem(-1, Vec({3, 4})));
   EXPECT_FALSE(SetItem(0, Vec({3}))) << "of another shape";
@@ -177,7 +177,7 @@ TEST_F(SmallListsTest, ItemsOfEveryDtypeThatHasASumAreAdded) {
               TensorEq(VecOf<uint8_t>({0, 2})));
 }
 
-TEST_F(SmallListsTest, ItemsThatHaveNoSumOrAreOfAnotherDtypeAreTheKernels) {
+TEST_F(SmallListsTest, ItemsWithoutSumOrOfAnotherDtypeAreLeftToTheKernel) {
   ListVariant held({tensorflow::DT_BOOL, PartialTensorShape({2}), -1}, 3);
   held.Set(1, VecOf<bool>({true, false}));
   list_.Set(Holding(std::move(held)));
@@ -187,7 +187,7 @@ TEST_F(SmallListsTest, ItemsThatHaveNoSumOrAreOfAnotherDtypeAreTheKernels) {
   EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({1, 2})));
 }
 
-TEST_F(SmallListsTest, SumsThatChangeTheSpecOrFailAreTheKernels) {
+TEST_F(SmallListsTest, SumsThatChangeTheSpecOrFailAreLeftToTheKernel) {
   const Tensor item = Vec({10, 20});
   EXPECT_FALSE(Accumulate(3, item)) << "out of range";
   EXPECT_FALSE(Accumulate(1, Vec({1}))) << "of another shape";

@@ -24,8 +24,8 @@ bool Push(Operands operands, const SmallOp&, Results results) {
     if (!before->specs()[i].Takes(value, before->size())) return false;
     if (i < before->kept()) row.push_back(value);
   }
-  // After the row is made: a value in it may be the stack itself, which then has a second
-  // reference.
+  // This check comes after the row is made: a value in the row may be the stack itself, which then
+  // has a second reference.
   LoopStack* const rows = ChangeableIn<LoopStack>(operands[0]);
   if (rows == nullptr) return false;
   rows->Push(std::move(row));

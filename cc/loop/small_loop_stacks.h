@@ -6,11 +6,11 @@
 
 namespace tensor_array_grad {
 
-// Returns the small op for PushLoopStack or PopLoopStack: a node that pushes a row of values
-// onto the loop stack that a forward loop keeps for its backward loop, or pops one
-// (lists/loop_stack.h). For any other node the result does not exist.
+// Returns the small op for PushLoopStack or PopLoopStack: a node that pushes a row of values onto
+// the loop stack that a forward loop keeps for its backward loop, or pops one (lists/loop_stack.h).
+// For any other node, exists() of the result is false.
 //
-// The op only runs if no other tensor shares the stack, so that it can be changed in place.
+// The small op changes the stack in place, so it returns false if another tensor shares the stack.
 SmallOp SmallLoopStacksFor(const tensorflow::Node& node);
 
 }  // namespace tensor_array_grad

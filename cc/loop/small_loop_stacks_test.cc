@@ -105,7 +105,7 @@ TEST_F(SmallLoopStacksTest, ARowSharesTheBufferOfAValue) {
   EXPECT_TRUE(x.tensor()->SharesBufferWith(value));
 }
 
-TEST_F(SmallLoopStacksTest, AListThatIsNotKeptStillRefuses) {
+TEST_F(SmallLoopStacksTest, ListThatIsNotKeptStillRejectsValues) {
   rows_.Set(Holding(LoopStack({{DT_FLOAT, PartialTensorShape({2}), -1}, {DT_INT32, {}, 2}}, 1)));
   const Tensor value = TensorOf<float>({2}, {1, 2});
   EXPECT_TRUE(Push(value, 10));
@@ -118,7 +118,7 @@ TEST_F(SmallLoopStacksTest, AListThatIsNotKeptStillRefuses) {
   EXPECT_EQ(size(), 1);
 }
 
-TEST_F(SmallLoopStacksTest, WhatAListRefusesIsTheKernelsToReport) {
+TEST_F(SmallLoopStacksTest, ValuesThatAListRejectsAreLeftToTheKernel) {
   EXPECT_FALSE(Push(TensorOf<float>({3}, {1, 2, 3}), 10));  // another shape
   EXPECT_FALSE(Push(TensorOf<int32_t>({2}, {1, 2}), 10));   // another dtype
   EXPECT_EQ(size(), 0);
@@ -127,7 +127,7 @@ TEST_F(SmallLoopStacksTest, WhatAListRefusesIsTheKernelsToReport) {
   EXPECT_EQ(size(), 2);
 }
 
-TEST_F(SmallLoopStacksTest, AnEmptyStackAndOtherTypesAreTheKernelsToReport) {
+TEST_F(SmallLoopStacksTest, EmptyStackAndOtherTypesAreLeftToTheKernel) {
   Value x, n;
   EXPECT_FALSE(Pop(&x, &n));
   EXPECT_TRUE(Push(TensorOf<float>({2}, {1, 2}), 10));
@@ -156,7 +156,7 @@ TEST_F(SmallLoopStacksTest, RowsPushedIntoThemselvesAreLeftToTheKernel) {
   EXPECT_EQ(size(), 0);
 }
 
-TEST_F(SmallLoopStacksTest, OtherThingsThanRowsAreTheKernelsToReport) {
+TEST_F(SmallLoopStacksTest, InputsThatAreNoLoopStackAreLeftToTheKernel) {
   Value x, n;
   rows_.SetScalar(int32_t{1});
   EXPECT_FALSE(Pop(&x, &n));

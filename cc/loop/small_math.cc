@@ -18,6 +18,10 @@ using tensorflow::DataType;
 using tensorflow::DataTypeToEnum;
 using tensorflow::Tensor;
 
+// Each function below computes one op on numbers (held in registers without a tensor) or on small
+// tensors, bit for bit as the kernel does. It writes into the buffer of an operand that is read for
+// the last time, if dtype and shape fit and no other tensor shares the buffer.
+
 // Integers are computed as unsigned numbers, so that they wrap around as in the kernels.
 template <typename T>
 auto Wide(T x) {
@@ -44,8 +48,8 @@ struct Max { template <typename T> T operator()(T a, T b) const { return a < b ?
 struct Min { template <typename T> T operator()(T a, T b) const { return b < a ? b : a; } };
 // clang-format on
 
-// Sets z[i] = F(x[i], y[i]) for n elements. An operand that repeats has one element for all of
-// them.
+// Sets z[i] = F(x[i], y[i]) for n elements. An operand that repeats has one element for all i. `z`
+// may be the buffer of an operand that does not repeat.
 template <typename T, typename F, typename R>
 void ComputeRun(const T* x, bool x_repeats, const T* y, bool y_repeats, int64_t n, R* z) {
   const F f;
@@ -118,10 +122,11 @@ bool AddTwo(Operands operands, const SmallOp& op, Value* result) {
   return Binary<T, Add>(operands, op, result);
 }
 
+// The most operands that the AddN kernel adds from left to right. It adds more in groups.
+constexpr int kMostInOrder = 8;
+
 // AddN of three to kMostInOrder operands, in the kernel's order: the first operand whose buffer may
 // be reused changes places with operand 0, then all are added from left to right.
-constexpr int kMostInOrder = 8;  // of more operands the kernel adds some to each other first
-
 template <typename T>
 bool AddSeveral(Operands operands, const SmallOp& op, Value* result) {
   const T* terms[kMostInOrder] = {};
@@ -177,8 +182,9 @@ bool BinaryOfScalars(Operands operands, const SmallOp&, Value* result) {
   return true;
 }
 
-// Quotients are rounded down. Division by zero is left to the kernel, which reports it; so is
-// division by -1, which overflows for the least number.
+// FloorDiv, or FloorMod if kRemainder: quotients are rounded down. Division by zero is left to the
+// kernel, which reports an error. Division by -1, which overflows for the least number, is left to
+// the kernel too.
 template <typename T, bool kRemainder>
 bool FloorDivide(Operands operands, const SmallOp&, Value* result) {
   T a, b;
@@ -210,6 +216,7 @@ bool Negate(Operands operands, const SmallOp& op, Value* result) {
   return true;
 }
 
+// The product of the operand with itself. Only one of the two reads may be the last.
 template <typename T>
 bool SquareOf(Operands operands, const SmallOp& op, Value* result) {
   const Operand twice[] = {{operands[0].value, operands[0].last}, {operands[0].value, false}};
@@ -250,7 +257,7 @@ bool Finite(Operands operands, const SmallOp& op, Value* result) {
 using Key = std::pair<std::string, DataType>;
 using Table = std::map<Key, SmallOp::Run>;
 
-constexpr char kSeveral[] = "AddN of several";
+constexpr char kSeveral[] = "AddN of several";  // in the table: AddN of more than two operands
 
 template <typename T>
 void AddNumeric(Table* table) {
@@ -284,6 +291,7 @@ void AddIntegral(Table* table) {
   (*table)[{"FloorMod", kDtype}] = FloorDivide<T, true>;
 }
 
+// The small ops of this file except Cast, by op and dtype.
 const Table& Computations() {
   static const auto* const table = [] {
     auto* all = new Table;

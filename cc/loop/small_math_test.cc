@@ -171,7 +171,7 @@ TYPED_TEST(SmallNumericTest, SignOfNegatedZeroIsKept) {
   }
 }
 
-TYPED_TEST(SmallNumericTest, OtherShapesAreTheKernels) {
+TYPED_TEST(SmallNumericTest, OtherShapesAreLeftToTheKernel) {
   using T = TypeParam;
   const SmallOp add = Find("AddV2", DataTypeToEnum<T>::value);
   const Tensor two = VecOf<T>({1, 2}), three = VecOf<T>({1, 2, 3}), none = VecOf<T>({});
@@ -202,7 +202,7 @@ TYPED_TEST(SmallNumericTest, ShapesAreStretchedToEachOther) {
   EXPECT_EQ(differences.tensor()->data(), buffer);
 }
 
-TYPED_TEST(SmallNumericTest, MoreThanFiveDimensionsAreTheKernels) {
+TYPED_TEST(SmallNumericTest, MoreThanFiveDimensionsAreLeftToTheKernel) {
   const DataType dtype = DataTypeToEnum<TypeParam>::value;
   const SmallOp add = Find("AddV2", dtype);
   Value five = Of(Tensor(dtype, {2, 1, 2, 1, 2})), row = Of(Tensor(dtype, {2, 1, 2, 1}));
@@ -212,7 +212,7 @@ TYPED_TEST(SmallNumericTest, MoreThanFiveDimensionsAreTheKernels) {
   EXPECT_FALSE(Call(add, {{&six, false}, {&other, false}}, &result)) << "an error";
 }
 
-TYPED_TEST(SmallNumericTest, AResultOfTooManyElementsIsTheKernels) {
+TYPED_TEST(SmallNumericTest, AResultOfTooManyElementsIsLeftToTheKernel) {
   const DataType dtype = DataTypeToEnum<TypeParam>::value;
   Value column = Of(Tensor(dtype, {kMostSmallElements / 2, 1})), row = Of(Tensor(dtype, {3}));
   Value result;
@@ -238,7 +238,7 @@ TYPED_TEST(SmallNumericTest, SeveralTermsAreAddedInTheOrderOfTheKernel) {
   EXPECT_EQ(result.tensor()->data(), buffer);
 }
 
-TYPED_TEST(SmallNumericTest, SumsOfSeveralShapesScalarsOrMoreThanEightTermsAreTheKernels) {
+TYPED_TEST(SmallNumericTest, SumsOfSeveralShapesScalarsOrMoreThanEightTermsAreLeftToTheKernel) {
   using T = TypeParam;
   const DataType dtype = DataTypeToEnum<T>::value;
   Value x = Of(VecOf<T>({1})), y = Of(VecOf<T>({1, 2})), number = Number(T(1)), result;
@@ -263,7 +263,7 @@ TYPED_TEST(SmallNumericTest, ABiasIsAddedToTheLastDimension) {
   EXPECT_FALSE(Call(add, {{&bias, false}, {&bias, false}}, &result)) << "an error";
 }
 
-TEST(SmallBiasTest, OfAnotherDimensionIsTheKernels) {
+TEST(SmallBiasTest, BiasOfAnotherDimensionIsLeftToTheKernel) {
   GraphUnderTest graph;
   graph.Placeholder("x", DT_FLOAT);
   graph.Placeholder("bias", DT_FLOAT);
@@ -307,7 +307,7 @@ TYPED_TEST(SmallNumericTest, MostElementsAndOneMore) {
   }
 }
 
-TYPED_TEST(SmallNumericTest, ValuesOfAnotherTypeAreTheKernels) {
+TYPED_TEST(SmallNumericTest, ValuesOfAnotherTypeAreLeftToTheKernel) {
   const DataType dtype = DataTypeToEnum<TypeParam>::value;
   Value text = Of(Tensor(tensorflow::tstring("text"))), result;
   Value texts = Of(Tensor(tensorflow::DT_STRING, TensorShape({2})));
@@ -350,7 +350,7 @@ TYPED_TEST(SmallIntegralTest, MaximumAndMinimum) {
   ExpectOfScalars<T>("Minimum", [](T) { return true; }, [](T a, T b) { return std::min(a, b); });
 }
 
-TYPED_TEST(SmallIntegralTest, QuotientsRoundDownAndThoseByZeroAndMinusOneAreTheKernels) {
+TYPED_TEST(SmallIntegralTest, QuotientsRoundDownAndThoseByZeroAndMinusOneAreLeftToTheKernel) {
   using T = TypeParam;
   const auto defined = [](T b) { return b != 0 && b != -1; };
   ExpectOfScalars<T>("FloorDiv", defined, [](T a, T b) {
@@ -382,7 +382,7 @@ TEST(SmallLogicTest, TruthTables) {
   }
 }
 
-TEST(SmallLogicTest, VectorsAreTheKernels) {
+TEST(SmallLogicTest, VectorsAreLeftToTheKernel) {
   Value x = Of(VecOf<bool>({true, false})), result;
   EXPECT_FALSE(Call(Find("LogicalAnd", DT_BOOL), {{&x, true}, {&x, false}}, &result));
   EXPECT_FALSE(Call(Find("LogicalOr", DT_BOOL), {{&x, true}, {&x, false}}, &result));
@@ -422,7 +422,7 @@ TEST(SmallCastTest, NumbersThatFitOrRound) {
   ExpectCast<bool, double>({false, true});
 }
 
-TEST(SmallOpForTest, WhatIsNotExactElementByElementIsTheKernels) {
+TEST(SmallOpForTest, OpsThatAreNotExactPerElementAreLeftToTheKernel) {
   for (const char* op : {"Maximum", "Minimum", "FloorDiv", "FloorMod"}) {
     EXPECT_EQ(Find(op, DT_FLOAT).run, nullptr) << op;
     EXPECT_EQ(Find(op, DT_DOUBLE).run, nullptr) << op;
@@ -434,7 +434,7 @@ TEST(SmallOpForTest, WhatIsNotExactElementByElementIsTheKernels) {
   EXPECT_EQ(Find("ZerosLike", DT_FLOAT).run, nullptr);
 }
 
-TEST(SmallOpForTest, ConversionsThatMayOverflowAreTheKernels) {
+TEST(SmallOpForTest, ConversionsThatMayOverflowAreLeftToTheKernel) {
   GraphUnderTest graph;
   graph.Placeholder("x", DT_FLOAT);
   tensorflow::NodeDef& cast = graph.Add("cast", "Cast", {"x"});

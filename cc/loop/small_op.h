@@ -22,13 +22,15 @@ struct Operand {
 using Operands = absl::Span<const Operand>;
 using Results = absl::Span<Value* const>;
 
-// Computes an op on small values with the same result as its kernel, bit for bit. A call returns
-// false, and has changed no value, where it cannot: for shapes that it does not support, more
-// elements than kMostSmallElements, or inputs for which the kernel reports an error. The caller
-// then runs the kernel.
+// Computes an op on small values with the same result as its kernel, bit for bit.
+//
+// A call returns false, and has changed no value, if it cannot compute the result: for shapes that
+// it does not support, for more elements than kMostSmallElements, and for inputs for which the
+// kernel reports an error. The caller then runs the kernel. Thread-safe for different values: a
+// call does not change the SmallOp.
 struct SmallOp {
   using Run = bool (*)(Operands operands, const SmallOp& op, Value* result);
-  // For an op of several results. The pointer to a result that nothing reads is null.
+  // For an op of several results. The pointer to a result that no instruction reads is null.
   using RunMany = bool (*)(Operands operands, const SmallOp& op, Results results);
 
   bool exists() const { return run != nullptr || run_many != nullptr; }

@@ -7,8 +7,9 @@
 namespace tensor_array_grad {
 
 // Returns the small op for `node`: the first that small_indexing.h, small_reshaping.h,
-// small_lists.h, small_loop_stacks.h, small_choice.h and small_math.h have. The result does not
-// exist if none of them has one. `allocator` is for tensors that are too large for the block pool.
+// small_lists.h, small_loop_stacks.h, small_choice.h and small_math.h have. If none of them has
+// one, exists() of the result is false. `allocator` makes the tensors that are too large for the
+// block pool; it must outlive the result.
 SmallOp SmallOpFor(const tensorflow::Node& node, tensorflow::Allocator* allocator);
 
 }  // namespace tensor_array_grad

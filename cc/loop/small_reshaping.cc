@@ -39,7 +39,7 @@ bool GetAxis(const Value& value, int rank, int* axis) {
 // ---- Reshape, Squeeze, ExpandDims
 
 // Reads the shape that `sizes`, of type T, gives to `elements` values; one size may be -1. Returns
-// false where the kernel has to decide.
+// false for sizes that do not fit, and for zeros, which are left to the kernel.
 template <typename T>
 bool ReadShape(const Tensor& sizes, int64_t elements, TensorShape* shape) {
   const T* const size = static_cast<const T*>(sizes.data());
@@ -60,8 +60,8 @@ bool ReadShape(const Tensor& sizes, int64_t elements, TensorShape* shape) {
   return elements % known == 0;
 }
 
-// Removes the dimensions in op.axes, or all of size one if there are none. Here and in ExpandDims,
-// variants are left to the kernel, which reports an error.
+// Removes the dimensions in op.axes or, if op.axes is empty, all of size one. Here and in
+// ExpandDims, variants are left to the kernel, which reports an error.
 bool Squeeze(Operands operands, const SmallOp& op, Value* result) {
   const Tensor& input = *operands[0].value->tensor();
   const int rank = input.dims();
@@ -79,7 +79,8 @@ bool Squeeze(Operands operands, const SmallOp& op, Value* result) {
   return SetReshaped(input, shape, result);
 }
 
-// Makes a vector of scalar integers. Not for floats: of one float the kernels share the buffer.
+// Makes a vector of scalar integers. Floats are excluded, because the kernels' result for a single
+// float shares the operand's buffer.
 template <typename T>
 bool VectorOf(Operands numbers, const SmallOp& op, Value* result) {
   T values[kMostSmallOperands];
@@ -140,13 +141,16 @@ bool ExpandDims(Operands operands, const SmallOp& op, Value* result) {
 
 // ---- Pack, ConcatV2, Split
 
-// One operand, seen as rows of `bytes` bytes from `data` on. The number of rows is the product of
-// the dimensions before the axis. A row of the result is made of a row of each operand.
+// One operand of an op that copies rows: its rows of `bytes` bytes begin at `data`. The number of
+// rows is the product of the dimensions before the axis. A row of the result consists of one row of
+// each operand. Split does the reverse.
 struct Part {
   char* data;
   int64_t bytes;
 };
 
+// Whether elements of `tensor` may be copied by memcpy, and `parts` such tensors are small
+// together.
 bool AreCopiedByBytes(const Tensor& tensor, int64_t parts) {
   return tensorflow::DataTypeCanUseMemcpy(tensor.dtype()) && tensor.NumElements() > 0 &&
          tensor.NumElements() * parts <= kMostSmallElements;
@@ -278,9 +282,9 @@ bool SetRepeated(const Tensor& input, const TensorShape& shape, const SmallOp& o
   return true;
 }
 
-// Computes the shape of the result from `wanted`, of type T. It has for each dimension its size or,
-// if `times`, how often the input's dimension is repeated. Returns false unless only dimensions of
-// size one are repeated and the result is small.
+// Computes the shape of the result from `wanted`, of type T. An entry of `wanted` is the size of a
+// dimension or, if `times`, how often the input's dimension is repeated. Returns false unless only
+// dimensions of size one are repeated and the result is small.
 template <typename T>
 bool ReadSizes(const Tensor& wanted, bool times, const TensorShape& input, TensorShape* shape) {
   const T* const given = static_cast<const T*>(wanted.data());

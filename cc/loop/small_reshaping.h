@@ -7,7 +7,7 @@
 namespace tensor_array_grad {
 
 // Returns the small op for a node that changes the shape of values or copies them to other places.
-// For any other node the result does not exist:
+// For any other node, exists() of the result is false:
 //
 //     Reshape, Squeeze, ExpandDims  of any tensor; the result shares its buffer
 //     Pack, ConcatV2, Split         of few values of a plain dtype; Split along any axis but 0

@@ -50,7 +50,7 @@ TEST_F(SmallReshapingTest, AReshapeSharesTheBuffer) {
   EXPECT_EQ(result().dims(), 0);
 }
 
-TEST_F(SmallReshapingTest, ReshapesThatFailAreTheKernels) {
+TEST_F(SmallReshapingTest, ReshapesThatFailAreLeftToTheKernel) {
   Set(Node("Reshape", 2, {1}), "Tshape", DT_INT32);
   const Tensor x = Counted({3, 2});
   for (const std::vector<int32_t>& sizes :
@@ -76,7 +76,7 @@ TEST_F(SmallReshapingTest, SqueezeRemovesDimensionsOfSizeOneAndSharesTheBuffer) 
   EXPECT_EQ(result().dims(), 0);
 }
 
-TEST_F(SmallReshapingTest, SqueezeRemovesTheDimensionsItIsTold) {
+TEST_F(SmallReshapingTest, SqueezeRemovesTheGivenDimensions) {
   Set(Node("Squeeze", 1), "squeeze_dims", std::vector<int32_t>{-2});
   ASSERT_TRUE(Call({Counted({1, 3, 1, 2})}));
   EXPECT_EQ(result().shape(), TensorShape({1, 3, 2}));
@@ -177,7 +177,7 @@ TEST_F(SmallReshapingTest, TensorsArePackedAlongTheLastAxis) {
   EXPECT_FALSE(Call({Tensor(DT_STRING, {2}), Tensor(DT_STRING, {2})})) << "strings";
 }
 
-TEST_F(SmallReshapingTest, OneTensorPackedIsTheKernels) {
+TEST_F(SmallReshapingTest, PackOfOneTensorIsLeftToTheKernel) {
   Set(Node("Pack", 1), "N", 1);
   EXPECT_FALSE(Call({Vec({1, 2})})) << "the kernel shares the buffer";
 }
@@ -209,7 +209,7 @@ TEST_F(SmallReshapingTest, ATensorIsSplitAlongAllAxesButTheFirst) {
   EXPECT_FALSE(Call({Tensor(1), Counted({1, kMostSmallElements + 2})})) << "large";
 }
 
-TEST_F(SmallReshapingTest, OnePartOfASplitIsTheKernels) {
+TEST_F(SmallReshapingTest, SplitIntoOnePartIsLeftToTheKernel) {
   Set(Node("Split", 2, {0}), "num_split", 1);
   EXPECT_FALSE(Call({Tensor(1), Counted({2, 4})})) << "the kernel shares the buffer";
 }

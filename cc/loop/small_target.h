@@ -8,22 +8,25 @@
 
 namespace tensor_array_grad {
 
-// Shared by the small ops that write the elements of a tensor.
+// Functions for the small ops that write the elements of a tensor.
 
 // Kernels that broadcast support this many dimensions. They support more if some of them can be
 // merged into one, and report an error otherwise.
 inline constexpr int kMostDimsOfKernels = 5;
 
+// The elements of `tensor`. Requires: its dtype is that of T.
 template <typename T>
 const T* DataOf(const tensorflow::Tensor& tensor) {
   return static_cast<const T*>(tensor.data());
 }
 
+// Whether `tensor` has the dtype and few enough elements for a small op.
 inline bool IsSmall(const tensorflow::Tensor& tensor, tensorflow::DataType dtype) {
   return tensor.dtype() == dtype && tensor.NumElements() <= kMostSmallElements;
 }
 
-// Whether a result of `dtype` and `shape` may take over the buffer of `operand`.
+// Whether a result of `dtype` and `shape` may take over the buffer of `operand`: this is the last
+// read, and no other tensor shares the buffer.
 inline bool MayReuse(const Operand& operand, tensorflow::DataType dtype,
                      const tensorflow::TensorShape& shape) {
   if (!operand.last) return false;

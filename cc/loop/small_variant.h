@@ -6,7 +6,8 @@
 
 namespace tensor_array_grad {
 
-// Returns the T inside `operand`, if that is a scalar variant that holds a T; null otherwise.
+// Returns the T in `operand` if the operand is a scalar variant that holds a T; null otherwise. The
+// operand owns the T.
 template <typename T>
 const T* HeldBy(const Operand& operand) {
   if (operand.value->is_number()) return nullptr;
@@ -15,8 +16,8 @@ const T* HeldBy(const Operand& operand) {
   return static_cast<const tensorflow::Variant*>(tensor.data())->get<T>();
 }
 
-// The same, but null unless the T may be changed: this is the last read, and nothing else shares
-// the tensor's buffer.
+// The same, but null unless the T may be changed: this is the last read, and no other tensor shares
+// the buffer.
 template <typename T>
 T* ChangeableIn(const Operand& operand) {
   const T* const held = operand.last ? HeldBy<T>(operand) : nullptr;

@@ -10,14 +10,17 @@
 
 namespace tensor_array_grad {
 
-// What a register holds: a tensor, or a number, of which a tensor is made only on demand.
+// The content of a register: a tensor, or a number from which a tensor is made only on demand.
 //
-// Counters, predicates and small sums change in every iteration; as tensors, each change would cost
-// an allocation. Not thread-safe: each run of a loop has its own registers. A method that makes a
-// tensor from a number throws std::bad_alloc if memory runs out; the value is then unchanged.
+// Counters, predicates and small sums change in every iteration. As tensors, each change would cost
+// an allocation. A value is empty at first and after Release: it then holds a Tensor(), which has
+// no buffer and is not a scalar.
+//
+// Not thread-safe: each run of a loop has its own registers. A method that makes a tensor from a
+// number throws std::bad_alloc if memory runs out; the value is then unchanged.
 class Value {
  public:
-  // A number of any type of SetScalar, stored as its bytes.
+  // A number of a dtype of at most eight bytes, stored as its bytes.
   struct Scalar {
     tensorflow::DataType dtype = tensorflow::DT_INVALID;
     alignas(8) char bytes[8];
@@ -30,12 +33,14 @@ class Value {
     }
   };
 
+  // Makes this value `tensor`.
   void Set(tensorflow::Tensor tensor) {
     Release();
     tensor_ = std::move(tensor);
     state_ = kTensor;
   }
 
+  // Makes this value `number`, which has the dtype of T. Allocates nothing.
   template <typename T>
   void SetScalar(T number) {
     BecomeScalar();
@@ -67,12 +72,14 @@ class Value {
     return true;
   }
 
-  // Whether it is a number. A tensor may have been made from it.
+  // Whether the value is a number. A tensor may have been made from it.
   bool is_number() const { return state_ != kTensor; }
+  // Whether the value is a number or a tensor without dimensions.
   bool is_scalar() const { return state_ != kTensor || tensor_.dims() == 0; }
   tensorflow::DataType dtype() const { return state_ == kTensor ? tensor_.dtype() : scalar_.dtype; }
 
-  // The value as a tensor, which is made from the number if necessary.
+  // The value as a tensor, which is made from the number if necessary. Never null; the Value owns
+  // the tensor.
   tensorflow::Tensor* tensor() {
     if (state_ == kScalar) MakeTensor();
     return &tensor_;
@@ -89,29 +96,30 @@ class Value {
     return &tensor_;
   }
 
-  // The tensor for the last reader, which may write into the buffer if nothing else shares it.
+  // The tensor for the last reader, which may write into the buffer if no other tensor shares it.
   tensorflow::Tensor* LastTensor() {
     Unhold();
     return tensor();
   }
 
+  // Empties the value and drops its buffer.
   void Release() {
     Unhold();
     tensor_ = tensorflow::Tensor();
     state_ = kTensor;
   }
 
-  // Empties the value after its last read. The buffer of a number or of an index (IndexToReuse) is
-  // kept for the next iteration, unless the reader's result shares it: the result must then hold
-  // the only reference, as on stock.
+  // Empties the value after its last read, except that the buffer of a number or of an index
+  // (IndexToReuse) is kept for the next iteration. It is not kept if the reader's result shares it:
+  // the result must then hold the only reference, as it does with stock kernels.
   void ReleaseTensor() {
     const bool stays = state_ == kTensor ? IsIndex() : state_ == kScalar || tensor_.RefCountIsOne();
     if (!stays) Release();
   }
 
-  // The tensor of an index that this value was, whose elements may be overwritten: a vector of
-  // `count` integers of `dtype`. Null if the value was something else. Setting the value to an
-  // index in each iteration then costs no allocation.
+  // Returns the tensor of this value for the caller to overwrite, if it is an *index*: a vector of
+  // `count` integers of `dtype`, at most eight, whose buffer no other tensor shares. Returns null
+  // for anything else. A small op that makes an index need then not allocate in each iteration.
   tensorflow::Tensor* IndexToReuse(tensorflow::DataType dtype, int64_t count) {
     const bool fits =
         state_ == kTensor && tensor_.dtype() == dtype && IsIndex() && tensor_.dim_size(0) == count;
@@ -125,9 +133,9 @@ class Value {
     scalar_ = number;
   }
 
-  // Makes this value equal to `from`. If `last`, `from` is not read again and a tensor is moved.
-  // Two values of a floating-point number share a buffer, as on stock: the order in which AddN adds
-  // depends on it.
+  // Makes this value equal to `from`. If `last`, `from` must not be read again, and its tensor is
+  // moved. If not, both values of a floating-point number share a buffer, as with stock kernels:
+  // the order in which AddN adds its inputs depends on it.
   void Assign(Value* from, bool last) {
     if (from->state_ != kTensor && !from->SharesBuffer(last)) {
       BecomeScalar();
@@ -144,8 +152,8 @@ class Value {
   }
 
  private:
-  // Prepares for a number. Keeps a scalar tensor for reuse of its buffer, unless another tensor
-  // shares that; drops any other tensor.
+  // Prepares this value for a number. Keeps a scalar tensor, so that MakeTensor can reuse its
+  // buffer, unless another tensor shares that buffer. Drops any other tensor.
   void BecomeScalar() {
     Unhold();
     const bool another_has_it = state_ != kScalar && !tensor_.RefCountIsOne();
@@ -153,9 +161,11 @@ class Value {
     state_ = kScalar;
   }
 
+  // kTensor: the value is `tensor_`. kScalar: the value is `scalar_`; `tensor_` is empty or has a
+  // buffer for reuse. kBoth: the value is `scalar_`, and `tensor_` is equal to it.
   enum State : uint8_t { kTensor, kScalar, kBoth };
 
-  // Whether the tensor is a short vector of integers and no other tensor shares its buffer.
+  // Whether the tensor is an index (IndexToReuse).
   bool IsIndex() const {
     constexpr int64_t kMostDims = 8;
     return (tensor_.dtype() == tensorflow::DT_INT32 || tensor_.dtype() == tensorflow::DT_INT64) &&
@@ -168,16 +178,18 @@ class Value {
     return !last || (state_ == kBoth && !tensor_.RefCountIsOne());
   }
 
+  // Drops the second reference of HeldTensor.
   void Unhold() {
     if (!held_) return;
     other_reference_ = tensorflow::Tensor();
     held_ = false;
   }
 
+  // From kScalar to kBoth.
   void MakeTensor();
 
   tensorflow::Tensor tensor_;
-  tensorflow::Tensor other_reference_;
+  tensorflow::Tensor other_reference_;  // shares the buffer of tensor_ if held_
   Scalar scalar_;
   State state_ = kTensor;
   bool held_ = false;

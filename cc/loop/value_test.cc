@@ -112,7 +112,7 @@ TEST(ValueTest, LastTensorHasOneReferenceAlsoAfterItWasHeld) {
   EXPECT_TRUE(IsOnlyOwner(number.LastTensor()));
 }
 
-TEST(ValueTest, LastTensorThatAnotherHoldsIsNotTheOnlyOne) {
+TEST(ValueTest, LastTensorThatAnotherTensorSharesHasASecondReference) {
   const Tensor other = Vec({1, 2});
   Value value = OfTensor(other);
   EXPECT_FALSE(IsOnlyOwner(value.LastTensor()));
@@ -168,7 +168,7 @@ TEST(ValueTest, TensorAfterANumberIsThatTensor) {
   EXPECT_FALSE(value.Get(&got));
 }
 
-TEST(ValueTest, ReleaseLetsGoOfTheBufferHeldOrNot) {
+TEST(ValueTest, ReleaseDropsTheBufferWhetherHeldOrNot) {
   const Tensor tensor = Vec({1, 2});
   for (bool held : {false, true}) {
     Value value = OfTensor(tensor);
@@ -203,7 +203,7 @@ TEST(ValueTest, ReleaseTensorKeepsTheBufferOfAnIndexForTheNextOne) {
   EXPECT_EQ(index.IndexToReuse(tensorflow::DT_INT64, 2), nullptr);
 }
 
-TEST(ValueTest, ReleaseTensorLetsGoOfAnIndexThatAResultHas) {
+TEST(ValueTest, ReleaseTensorDropsAnIndexThatAResultShares) {
   Value index = OfTensor(TensorOf<int32_t>({2}, {1, 2}));
   const Tensor result = *index.LastTensor();
   EXPECT_EQ(index.IndexToReuse(DT_INT32, 2), nullptr);
@@ -270,7 +270,7 @@ TEST(ValueTest, TwoValuesOfAFloatNumberShareABuffer) {
   EXPECT_TRUE(second.LastTensor()->RefCountIsOne());
 }
 
-TEST(ValueTest, ANumberLetsGoOfABufferThatAResultHas) {
+TEST(ValueTest, NumberDropsABufferThatAResultShares) {
   Value number;
   number.SetScalar(2.5f);
   const Tensor result = *number.LastTensor();  // as in a kernel that outputs its input
@@ -278,7 +278,7 @@ TEST(ValueTest, ANumberLetsGoOfABufferThatAResultHas) {
   EXPECT_TRUE(result.RefCountIsOne());
 }
 
-TEST(ValueTest, AnotherNumberLetsGoOfABufferThatAResultHas) {
+TEST(ValueTest, NewNumberDropsABufferThatAResultShares) {
   Value number;
   number.SetScalar(2.5f);
   const Tensor result = *number.tensor();
@@ -287,7 +287,7 @@ TEST(ValueTest, AnotherNumberLetsGoOfABufferThatAResultHas) {
   EXPECT_EQ(result.scalar<float>()(), 2.5f);
 }
 
-TEST(ValueTest, AssignReleasesWhatWasThere) {
+TEST(ValueTest, AssignReleasesTheOldContent) {
   const Tensor old = Vec({1, 2});
   Value to = OfTensor(old);
   to.HeldTensor();

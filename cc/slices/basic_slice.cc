@@ -10,7 +10,10 @@ namespace {
 using tensorflow::Tensor;
 using tensorflow::TensorShape;
 
-// Reads the entries of `begin`, `end` and `strides`, of type T, one after the other.
+// Reads the entries of `begin`, `end` and `strides`, of type T, one after the other. An entry takes
+// the next dimension of the tensor as an index or as a range, takes several dimensions whole
+// (`...`), or adds a new dimension to the result. Dimensions for which there is no entry are taken
+// whole.
 template <typename T>
 class Reader {
  public:
@@ -55,6 +58,8 @@ class Reader {
     return next_ == end;
   }
 
+  // An index out of range is an error of StridedSlice, so it is not read. A range out of range is
+  // cut.
   bool ReadIndexOrRange(int entry) {
     const int64_t size = shape_.dim_size(next_);
     const auto from_the_end = [size](int64_t i) { return i < 0 ? i + size : i; };

@@ -21,7 +21,7 @@ struct SliceMasks {
 // `...` stands for, and new dimensions of size one.
 //
 // Nearly all slices in loops have this form. TensorFlow's ValidateStridedSliceOp reads them too,
-// but takes several hundred nanoseconds; this takes about twenty.
+// but takes several hundred nanoseconds. Read takes about twenty.
 struct BasicSlice {
   static constexpr int kMostDims = 8;
   static constexpr int8_t kNewAxis = -1;
@@ -33,16 +33,18 @@ struct BasicSlice {
   int8_t axes[kMostDims];  // by dimension of the result: that of the tensor, or kNewAxis
 
   // Reads the inputs of a StridedSlice of a tensor of `shape`. Returns false if the slice has
-  // another form or StridedSlice might report an error; the fields then have no meaning.
+  // another form or StridedSlice might report an error; the fields then have no meaning. The other
+  // methods require that Read returned true.
   bool Read(const tensorflow::TensorShape& shape, const tensorflow::Tensor& begins,
             const tensorflow::Tensor& ends, const tensorflow::Tensor& strides,
             const SliceMasks& masks);
 
+  // Whether the slice contains dimension `d` of the tensor, which has `shape`, completely.
   bool IsWhole(int d, const tensorflow::TensorShape& shape) const {
     return size[d] == shape.dim_size(d);
   }
-  // Whether the slice is x[i]: the result has all dimensions but the first, in their order, and no
-  // new one. Requires: all dimensions but the first are whole.
+  // Whether the slice is x[i]: the result has all dimensions except the first, in their order, and
+  // no new one. Requires: all dimensions except the first are whole.
   bool IsRow() const {
     bool is_row = rank == dims - 1;
     for (int i = 0; i < rank; ++i) is_row = is_row && axes[i] == i + 1;

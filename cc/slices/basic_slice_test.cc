@@ -79,7 +79,7 @@ TEST(BasicSliceTest, ARowHasAllOtherDimensionsInTheirPlaces) {
   EXPECT_FALSE(slice.IsRow());
 }
 
-TEST(BasicSliceTest, IndicesOutOfRangeAreTheKernelsToReport) {
+TEST(BasicSliceTest, IndicesOutOfRangeAreLeftToTheKernel) {
   BasicSlice slice;
   for (const int64_t index : {-5, 4, std::numeric_limits<int>::min()}) {
     EXPECT_FALSE(Read({4, 3}, {index}, {0}, Shrink(1), &slice)) << index;

@@ -14,9 +14,9 @@ using Inputs = absl::Span<const Tensor* const>;
 
 Counter in_place("slice_sums.in_place"), rows_added("slice_sums.rows");
 
-// Adds the sum of the terms to `sum`, as the class comment of SliceAdder explains. taken[i] is the
-// tensor for the values that the rows of term i held before. It is not used for a single term,
-// since g + sum is sum + g.
+// Adds the terms of one group to `sum`, as the class comment of SliceAdder explains. taken[i] is
+// the tensor for the values that `sum` had at the rows of term i. It is not used for a group of one
+// term, since g + sum is sum + g.
 void AddGroup(absl::Span<const SliceGradient> terms, absl::Span<Tensor> taken, cpu::ParallelFor run,
               Tensor* sum) {
   const bool several = terms.size() > 1;
@@ -84,6 +84,8 @@ absl::Status SliceAdder::Of(const tensorflow::AttrSlice& attributes, int inputs,
   return absl::InvalidArgumentError(absl::StrCat("There are fewer addends than ", adder->before_));
 }
 
+// The first group consists of the addends before the sum or, if there are none, of the first addend
+// after it. Each later addend is a group of its own.
 absl::Status SliceAdder::Read(absl::string_view node, Inputs inputs, Terms* terms) const {
   int input = 1;
   for (int i = 0; i < addends_.size(); ++i) {
@@ -116,6 +118,7 @@ bool SliceAdder::AddOneRun(Inputs inputs, int64_t most, Tensor* sum) const {
 
 void SliceAdder::CountInPlace() { in_place.Add(); }
 
+// Allocates all memory before it changes the sum, so that an error leaves the sum unchanged.
 absl::Status SliceAdder::Add(const Terms& terms, cpu::ParallelFor run, Tensor* sum) {
   absl::InlinedVector<Tensor, 2> taken(terms.terms.size());
   size_t begin = 0;

@@ -21,16 +21,16 @@ namespace tensor_array_grad {
 // serialised NodeDef for each, and the inputs of these NodeDefs, one after the other.
 class SliceAddends {
  public:
-  // Reads the addends of a node with `attributes`. `inputs`: how many of the node's inputs belong
-  // to addends. Returns InvalidArgument if the two do not match.
+  // Reads the addends of a node with `attributes`, of whose inputs `inputs` belong to addends.
+  // Returns InvalidArgument if the attributes need another number of inputs.
   static absl::Status Of(const tensorflow::AttrSlice& attributes, int inputs,
                          SliceAddends* addends);
 
   int size() const { return static_cast<int>(ops_.size()); }
   const SliceGradientOp& op(int addend) const { return ops_[addend]; }
 
-  // Appends the terms of addend `addend` to `terms`. Its inputs begin at inputs[*input]; advances
-  // *input past them.
+  // Appends the terms of addend `addend` to `terms`. The addend's inputs begin at inputs[*input];
+  // advances *input past them. The terms share the buffers of the inputs.
   absl::Status Read(int addend, absl::Span<const tensorflow::Tensor* const> inputs, int* input,
                     SliceGradients* terms) const;
 
@@ -42,45 +42,46 @@ class SliceAddends {
 absl::Status RequireShape(absl::string_view node, const tensorflow::TensorShape& shape,
                           absl::Span<const SliceGradient> terms);
 
-// Adds gradients of slices to the parts of a sum that they belong to, for the op AddSlices. Stock
+// Adds gradients of slices to the parts of a sum to which they belong, for the op AddSlices. Stock
 // adds tensors of the size of the sum instead. Immutable.
 //
-// The result has the values of stock's AddN, added in the same order. Addends that come after the
-// sum in the order of AddN are added to it one after the other. Addends that come before it are a
-// *group*, which is summed first: AddN([g, h, sum]) is (g + h) + sum. The terms that one branch of
-// a conditional has summed are a group too. To sum a group in place, the values of the sum that g
-// and h touch are moved out, which leaves -0 in their places. Then g and h are added there, and
-// then the values that were moved out. Example, where the sum is 5 at a place that g = 1 and h = 2
-// both touch:
+// The result has the values of stock's AddN, which are added in the same order. Addends that come
+// after the sum in the order of AddN are added to it one after the other. Addends that come before
+// it are a *group*, which is summed first: AddN([g, h, sum]) is (g + h) + sum. The terms that one
+// branch of a conditional has summed are a group too. To sum a group in place, the values of the
+// sum at the places of g and h are moved out, which leaves -0 there. Then g and h are added there,
+// and then the values that were moved out. Example, where the sum is 5 at a place that both g = 1
+// and h = 2 have:
 //
 //     take for g: 5, leaves -0    take for h: -0    add g, h: -0 + 1 + 2 = 3    add 5, add -0: 8
 //
 // This is correct because x + -0 is x for every x, also for 0 and -0.
 class SliceAdder {
  public:
-  // The terms to be added, in order.
+  // The terms to be added, in order. They consist of groups; a single addend is a group too.
   struct Terms {
     SliceGradients terms;
-    absl::InlinedVector<size_t, 2> ends;  // of each group in `terms`
+    absl::InlinedVector<size_t, 2> ends;  // by group: the index after its last term
 
     int64_t values() const;  // number of values of all terms
   };
 
-  // Makes the adder of a node with `attributes`: `addends`, and `before`, which says how many of
-  // them come before input 0 in the order of AddN. `inputs`: how many inputs the node has.
+  // Makes the adder of a node with `inputs` inputs and `attributes`: `addends`, and `before`, which
+  // says how many of them come before input 0, the sum, in the order of AddN. Returns
+  // InvalidArgument if the attributes are inconsistent.
   static absl::Status Of(const tensorflow::AttrSlice& attributes, int inputs, SliceAdder* adder);
 
-  // Reads the terms from the inputs of `node`, the first of which is the sum. Returns an error
-  // where stock has one.
+  // Reads the terms from the inputs of `node`, the first of which is the sum. Returns an error for
+  // inputs for which stock reports one.
   absl::Status Read(absl::string_view node, absl::Span<const tensorflow::Tensor* const> inputs,
                     Terms* terms) const;
 
-  // Adds `terms` to `sum` in place. Requires: Read made `terms` for this sum. The only error is
-  // that memory runs out; `sum` is then unchanged.
+  // Adds `terms` to `sum` in place. Requires: Read made `terms` for this sum, and no other tensor
+  // shares the buffer of `sum`. The only error is ResourceExhausted; `sum` is then unchanged.
   static absl::Status Add(const Terms& terms, cpu::ParallelFor run, tensorflow::Tensor* sum);
 
-  // Adds the only addend in place, if its values are at most `most` and follow each other in the
-  // sum. Otherwise, and if there are several addends, returns false and changes nothing.
+  // Adds the only addend in place, if it has at most `most` values and these follow each other in
+  // the sum. Otherwise, and if there are several addends, returns false and changes nothing.
   bool AddOneRun(absl::Span<const tensorflow::Tensor* const> inputs, int64_t most,
                  tensorflow::Tensor* sum) const;
 

@@ -72,7 +72,7 @@ TEST_F(SliceAdderTest, RowsAreAddedToTheirParts) {
   EXPECT_EQ(ReadCounters()["slice_sums.rows"], rows + 2);
 }
 
-TEST_F(SliceAdderTest, TermsBehindTheSumAreAddedToItOneByOne) {
+TEST_F(SliceAdderTest, TermsAfterTheSumAreAddedToItOneByOne) {
   const float big = 1 << 24;
   sum_ = Vec({big, 0, 0});
   AddIndex(0, 1);
@@ -159,7 +159,7 @@ class OneRunTest : public testing::Test {
   std::mt19937 random_{3};
 };
 
-TEST_F(OneRunTest, RandomSlicesAddWhatTheirTermsDo) {
+TEST_F(OneRunTest, RandomSlicesGiveTheSumOfTheirTerms) {
   int found = 0;
   for (int i = 0; i < 4'000; ++i) {
     std::vector<int32_t> sizes, begin, end, ones;
@@ -187,7 +187,7 @@ TEST_F(OneRunTest, RandomSlicesAddWhatTheirTermsDo) {
   EXPECT_LT(found, 3'900) << "some have several runs";
 }
 
-TEST_F(OneRunTest, RandomRowsAddWhatTheirTermsDo) {
+TEST_F(OneRunTest, RandomRowsGiveTheSumOfTheirTerms) {
   int found = 0;
   NodeDef addend;
   addend.set_op("UnsortedSegmentSum");
@@ -210,7 +210,7 @@ TEST_F(OneRunTest, RandomRowsAddWhatTheirTermsDo) {
   EXPECT_LT(found, 1'500) << "some have several rows, and some a negative index";
 }
 
-TEST_F(OneRunTest, OtherAddendsAreNone) {
+TEST_F(OneRunTest, OtherAddendsAreNotAdded) {
   NodeDef addend;
   addend.set_op("UnsortedSegmentSum");
   const Tensor sum = Vec({1, 2, 3}), row = Vec({10});
@@ -222,7 +222,7 @@ TEST_F(OneRunTest, OtherAddendsAreNone) {
   EXPECT_FALSE(Add(addend, {Vec({10, 20}), Ints({1}), Tensor(3)}, sum)) << "an error";
 }
 
-TEST_F(OneRunTest, IndicesOfOtherDtypesAreNone) {
+TEST_F(OneRunTest, AddendsWithIndicesOfOtherDtypesAreNotAdded) {
   NodeDef row_of, slice_of;
   row_of.set_op("UnsortedSegmentSum");
   slice_of.set_op("StridedSliceGrad");

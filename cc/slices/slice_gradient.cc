@@ -51,7 +51,7 @@ Box::Sizes StepsOf(const TensorShape& shape) {
   return steps;
 }
 
-// ---- StridedSliceGrad
+// ---- StridedSliceGrad: one row, whose box has the dimensions of the whole tensor
 
 // Reads the gradient of a slice that BasicSlice can read. Returns false for any other slice, and if
 // dy does not have the shape of the slice.
@@ -81,7 +81,7 @@ absl::Status ReadStridedSlice(const SliceGradientOp& op, Inputs inputs, SliceGra
   TF_RETURN_IF_ERROR(tensorflow::tensor::MakeShape(shape, &gradient->whole));
   gradient->values = dy;
   if (ReadBasicSlice(op.masks, inputs, gradient)) return absl::OkStatus();
-  TensorShape part, slice;  // with all dimensions of the whole; with those of dy
+  TensorShape part, slice;  // of the slice with all dimensions of the whole, and with those of dy
   bool unused;
   Box::Sizes begin, end, strides;
   const SliceMasks& masks = op.masks;
@@ -104,7 +104,7 @@ absl::Status ReadStridedSlice(const SliceGradientOp& op, Inputs inputs, SliceGra
   return absl::OkStatus();
 }
 
-// ---- Pad
+// ---- Pad: one row, the input, which begins after the padding in front
 
 absl::Status ReadPad(Inputs inputs, SliceGradient* gradient) {
   const Tensor &values = *inputs[0], &paddings = *inputs[1];
@@ -144,12 +144,13 @@ absl::Status ReadPad(Inputs inputs, SliceGradient* gradient) {
 
 // ---- rows by index
 
-// Replaces rows that have the same start by one row, their sum from zero. Drops rows with a
-// negative start.
+// Makes the rows distinct: replaces rows with the same start by one row, their sum from zero in the
+// order of the rows, and drops rows with a negative start. Stock sums in this order too, so that
+// the rounding is the same.
 absl::Status SumRowsOfOneStart(SliceGradient* gradient) {
   if (gradient->starts.size() == 1 && gradient->starts.front() >= 0) return absl::OkStatus();
-  std::unordered_map<int64_t, int64_t> row_of;  // number of the summed row, by start
-  decltype(gradient->starts) starts, firsts;    // of the summed rows; where row i is summed
+  std::unordered_map<int64_t, int64_t> row_of;  // by start: the number of the summed row
+  decltype(gradient->starts) starts, firsts;    // of the summed rows; by row: its place in `sums`
   const int64_t width = gradient->width();
   for (const int64_t start : gradient->starts) {
     const auto [row, added] = row_of.emplace(start, starts.size());
@@ -167,9 +168,14 @@ absl::Status SumRowsOfOneStart(SliceGradient* gradient) {
 }
 
 // ---- UnsortedSegmentSum
+//
+// Row i is segment ids[i]: the id selects the first dimension of the output, and the box has the
+// others. A Transpose of the output permutes shape and steps, and a Reshape changes only the shape.
+// So neither moves a value.
 
 enum { kData, kIds, kNumSegments, kFirstMove };
 
+// The shape of the output: num_segments and the dimensions of data behind those of segment_ids.
 absl::Status SegmentsShape(Inputs inputs, TensorShape* shape) {
   const Tensor &data = *inputs[kData], &ids = *inputs[kIds], &count = *inputs[kNumSegments];
   if (count.dims() != 0) {
@@ -188,7 +194,7 @@ absl::Status SegmentsShape(Inputs inputs, TensorShape* shape) {
   return absl::OkStatus();
 }
 
-// Reads `wanted` as the permutation of a Transpose of `rank` dimensions.
+// Reads `wanted` as the permutation of a Transpose of `rank` dimensions, which is perm->size().
 absl::Status ReadPermutation(const Tensor& wanted, int rank, std::vector<int>* perm) {
   if (wanted.dims() != 1 || wanted.NumElements() != rank) {
     return Invalid("transpose expects a vector of size ", rank,
@@ -242,8 +248,8 @@ absl::Status Reshape(const Tensor& wanted, TensorShape* shape) {
   return absl::OkStatus();
 }
 
-// Transposes `whole`, the shape of a sum of segments. Sets (*steps)[d] to the distance that
-// neighbours in dimension d of the sum have in the transposed tensor.
+// Transposes `whole`, the shape before the Transpose. Sets (*steps)[d] to the distance, in the
+// transposed tensor, of values that were neighbours in dimension d.
 absl::Status Transpose(const Tensor& wanted, TensorShape* whole, Box::Sizes* steps) {
   const TensorShape segments = *whole;
   std::vector<int> perm(segments.dims());
@@ -262,7 +268,7 @@ absl::Status ReadSegmentSum(const SliceGradientOp& op, Inputs inputs, SliceGradi
   Box::Sizes steps = StepsOf(whole);
   int move = kFirstMove;
   if (op.transposed) TF_RETURN_IF_ERROR(Transpose(*inputs[move++], &whole, &steps));
-  // A reshape moves no value, so `steps` stays correct.
+  // A Reshape moves no value in the flat tensor, so `steps` need not change.
   if (op.reshaped) TF_RETURN_IF_ERROR(Reshape(*inputs[move], &whole));
   gradient->values = *inputs[kData];
   gradient->box.sizes.assign(segments.begin() + 1, segments.end());
@@ -280,7 +286,7 @@ absl::Status ReadSegmentSum(const SliceGradientOp& op, Inputs inputs, SliceGradi
   return SumRowsOfOneStart(gradient);
 }
 
-// ---- ScatterNd
+// ---- ScatterNd: an index selects the first dimensions, and the box has the others
 
 absl::Status ReadScatter(Inputs inputs, SliceGradient* gradient) {
   const Tensor &indices = *inputs[0], &updates = *inputs[1], &shape = *inputs[2];
@@ -337,7 +343,7 @@ absl::Status ReadScatter(Inputs inputs, SliceGradient* gradient) {
   return SumRowsOfOneStart(gradient);
 }
 
-// ---- dtypes, which the graph does not check: AddSlices and SliceGradients take inputs of any
+// ---- dtypes, which the graph does not check: the ops take inputs of any dtype
 
 // The number of the input that has the values. The others have indices, sizes or shapes.
 int ValuesOf(const SliceGradientOp& op) {
@@ -373,8 +379,9 @@ bool IsShape(const Tensor& sizes, const TensorShape& shape) {
   return true;
 }
 
-// Reads the gradient of a slice whose values follow each other: it has one index in each of the
-// first dimensions, a range of the next one, and the later ones whole. Null for any other slice.
+// Reads the gradient of a slice whose positions follow each other: the slice has size one in each
+// of the first dimensions, is a range of the next one, and contains the later ones completely. Null
+// for any other slice.
 const Tensor* ReadRunOfSlice(const SliceMasks& masks, Inputs inputs, const TensorShape& whole,
                              int64_t* first) {
   enum { kShape, kBegin, kEnd, kStrides, kDy };

@@ -13,13 +13,13 @@
 
 namespace tensor_array_grad {
 
-// The gradient of an index as rows. Stock makes a tensor with the shape of what was indexed, which
-// is zero except in these rows.
+// The gradient of an index as rows. Stock makes a tensor with the shape of the indexed tensor,
+// which is zero except in these rows.
 //
-// Row i is at the positions of `box` when the box begins at position starts[i] of the flat tensor.
-// Its values are the width() values of `values` from i * width() on, in row-major order. The
-// gradient of a slice has one row; that of a gather has one for each different index. No two rows
-// have a position in common.
+// A row is a set of positions in the flat tensor: row i consists of the positions of `box` if the
+// box begins at position starts[i]. Its values are the width() values of `values` from i * width()
+// on, in row-major order. The gradient of a slice has one row; that of a gather has one for each
+// different index. No two rows have a position in common.
 struct SliceGradient {
   tensorflow::TensorShape whole;  // shape of the tensor that stock makes
   tensorflow::Tensor values;
@@ -29,7 +29,7 @@ struct SliceGradient {
   int64_t width() const { return box.values(); }
 };
 
-// Describes a node whose output has this form.
+// Describes a node whose output can be represented by a SliceGradient.
 struct SliceGradientOp {
   enum Kind { kStridedSlice, kPad, kSegmentSum, kScatter, kZeros, kSum };
 
@@ -41,8 +41,8 @@ struct SliceGradientOp {
   static constexpr char kTransposed[] = "_transposed", kReshaped[] = "_reshaped";
   static constexpr char kSumOp[] = "TensorArrayGrad>SliceGradients";
 
-  // The number of the op's own inputs and of the second inputs of Transpose and Reshape, which
-  // follow.
+  // The number of inputs: those of the op itself, and after them the second inputs of Transpose and
+  // Reshape.
   int num_inputs() const;
 
   Kind kind = kPad;
@@ -50,21 +50,25 @@ struct SliceGradientOp {
   bool transposed = false, reshaped = false;
 };
 
-// Reads what the op would output for `inputs`. A row that several indices name is the sum of their
-// values, from zero and in the order of the indices. Returns an error where stock has one, and for
-// values of a dtype for which CanAdd is false. Requires: the op is not kSum, which ReadTerms reads.
+// Sets `gradient` to the output of the op for `inputs`. A row that several indices name is the sum
+// of their values, from zero and in the order of the indices. The values may share the buffer of an
+// input.
+//
+// Returns an error for inputs for which stock reports one, and for values of a dtype for which
+// CanAdd is false. Requires: `gradient` is new, and the op is not kSum, which ReadTerms reads.
 absl::Status ReadSliceGradient(const SliceGradientOp& op,
                                absl::Span<const tensorflow::Tensor* const> inputs,
                                SliceGradient* gradient);
 
-// A faster ReadSliceGradient, at a tenth of its cost, for an output of shape `whole` whose rows'
-// values follow each other in it. Sets *first to the position where they begin and returns the
-// input that has them. Returns null for any other output.
+// Like ReadSliceGradient, at a tenth of its cost, for an output of shape `whole` with one row whose
+// positions follow each other. Sets *first to the first position and returns the input that has the
+// values. Returns null for any other output.
 const tensorflow::Tensor* ReadOneRun(const SliceGradientOp& op,
                                      absl::Span<const tensorflow::Tensor* const> inputs,
                                      const tensorflow::TensorShape& whole, int64_t* first);
 
-// Makes `values` an uninitialised tensor in host memory. ResourceExhausted if memory runs out.
+// Makes `values` an uninitialised tensor in host memory. Returns ResourceExhausted if memory runs
+// out.
 absl::Status AllocateValues(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
                             tensorflow::Tensor* values);
 

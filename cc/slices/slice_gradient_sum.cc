@@ -16,7 +16,8 @@ using tensorflow::Tensor;
 using tensorflow::TensorShape;
 using Numbers = std::vector<int64_t>;
 
-// If another copy of the library has registered the type, its registration stays.
+// Registers Decode. If another copy of the library has registered the type, its registration is
+// kept, because TensorFlow aborts on a second registration.
 bool RegisterDecode() {
   const char* const name = SliceGradientSum::kTypeName;
   if (tensorflow::UnaryVariantOpRegistry::Global()->GetDecodeFn(name) != nullptr) return false;
@@ -27,13 +28,14 @@ bool RegisterDecode() {
 
 const bool registered = RegisterDecode();
 
+// Appends the length of `sizes` and its elements.
 template <typename Sizes>
 void Append(const Sizes& sizes, Numbers* numbers) {
   numbers->push_back(static_cast<int64_t>(sizes.size()));
   numbers->insert(numbers->end(), sizes.begin(), sizes.end());
 }
 
-// Encodes all of a term but its values: four vectors, each after its length.
+// Encodes a term without its values: four vectors, each after its length.
 Tensor LayoutOf(const SliceGradient& term) {
   Numbers numbers;
   Append(term.whole.dim_sizes(), &numbers);
@@ -60,7 +62,8 @@ bool Read(const Tensor& layout, int64_t* position, Sizes* sizes) {
 }
 
 // Whether each row lies in a tensor of the shape `whole`, and there is a value for each position of
-// the rows.
+// the rows. The sizes are not trusted: products are checked for overflow, and positions are
+// computed with 128 bits.
 bool IsWithin(const SliceGradient& term) {
   const cpu::Box& box = term.box;
   if (box.sizes.size() != box.steps.size()) return false;

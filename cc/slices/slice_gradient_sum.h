@@ -13,7 +13,8 @@
 namespace tensor_array_grad {
 
 // A sum of gradients of slices of one tensor, as a value in a variant tensor. A branch of a
-// conditional passes it to the op that continues the sum after the conditional.
+// conditional passes it to the op that continues the sum after the conditional. The terms are not
+// added yet. A copy shares the buffers of the terms.
 struct SliceGradientSum {
   std::vector<SliceGradient> terms;  // in the order of the sum; at least one
 
@@ -21,15 +22,18 @@ struct SliceGradientSum {
   std::string TypeName() const { return kTypeName; }
   std::string DebugString() const;
 
-  // Needed because constant folding makes constants of variants. The data may come from anywhere:
-  // Decode returns false unless each row lies inside the tensor.
+  // Constant folding stores variants in constants and needs these two methods. Decode does not
+  // trust the data, which may come from a file: it returns false unless each row lies inside the
+  // tensor and has its values.
   void Encode(tensorflow::VariantTensorData* data) const;
   bool Decode(const tensorflow::VariantTensorData& data);
 };
 
 using SliceGradients = absl::InlinedVector<SliceGradient, 2>;  // up to two without an allocation
 
-// Appends the gradient that ReadSliceGradient reads or, for kSum, the terms of the sum.
+// Appends to `terms` the gradient that ReadSliceGradient reads or, for kSum, the terms of the
+// SliceGradientSum in the only input. Returns ReadSliceGradient's errors, and InvalidArgument if
+// that input holds something else.
 absl::Status ReadTerms(const SliceGradientOp& op,
                        absl::Span<const tensorflow::Tensor* const> inputs, SliceGradients* terms);
 

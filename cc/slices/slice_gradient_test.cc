@@ -132,7 +132,7 @@ TEST_F(SliceGradientTest, IndicesMayNameRowsAndNumbers) {
   Fails({TensorOf<int32_t>({2, 0}, {}), Floats({2, 2}, {1, 2, 3, 4}), Ints({2})}, "empty output");
 }
 
-TEST_F(SliceGradientTest, NothingMayBeEmpty) {
+TEST_F(SliceGradientTest, GradientsWithoutElementsAreRead) {
   Node("UnsortedSegmentSum");
   ASSERT_OK(Read({Floats({0, 2}, {}), Ints({}), Tensor(3)}));
   EXPECT_EQ(Dense(), std::vector<float>(6));
@@ -215,7 +215,7 @@ TEST(SliceGradientSumTest, IsEncodedAndDecoded) {
   EXPECT_THAT(term.box.steps, ElementsAre(-2));
 }
 
-TEST(SliceGradientSumTest, AConstantOfItCanBeMade) {
+TEST(SliceGradientSumTest, ConstFoldingCanStoreIt) {
   Tensor holder(tensorflow::DT_VARIANT, {}), parsed;
   SliceGradientSum sum;
   sum.terms = {TwoRows()};
@@ -244,7 +244,7 @@ TEST(SliceGradientSumTest, RowsOutsideOfTheTensorAreRefused) {
   refused([](SliceGradient* term) { term->values = Floats({3}, {1, 2, 3}); });
 }
 
-TEST(SliceGradientSumTest, OddDataAreRefused) {
+TEST(SliceGradientSumTest, InvalidDataAreRejected) {
   SliceGradientSum sum, read;
   tensorflow::VariantTensorData data;
   EXPECT_FALSE(read.Decode(data));
