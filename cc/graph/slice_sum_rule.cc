@@ -257,8 +257,9 @@ class Packer {
   // Adds a Merge of variants that replaces that of `addend`.
   absl::Status Merge(const SliceAddend& addend, Source* merged) {
     std::vector<Source> inputs;
-    for (const SliceAddend& part : addend.parts)
+    for (const SliceAddend& part : addend.parts) {
       TF_RETURN_IF_ERROR(Pack(part, &inputs.emplace_back()));
+    }
     NodeDef def = addend.merge->def();
     (*def.mutable_attr())["T"].set_type(tensorflow::DT_VARIANT);
     return AddNode(std::move(def), inputs, *addend.merge, {addend.merge}, merged);
