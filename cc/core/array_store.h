@@ -24,7 +24,7 @@ namespace tensor_array_grad {
 //
 // Thread-safe. A method that fails has changed nothing, and no slot stays busy. If an ElementOps
 // has no memory for values, the method returns ResourceExhausted; if there is no memory for the
-// store's own records, it throws std::bad_alloc, which any method may do. (Exception: a TensorShape
+// store's own records, it throws std::bad_alloc. (Exception: a TensorShape
 // of more than six dimensions, or of large ones, is unusable after an assignment that found no
 // memory.)
 //
@@ -42,7 +42,7 @@ class ArrayStore {
   ArrayStore(const ArrayStore&) = delete;
   ArrayStore& operator=(const ArrayStore&) = delete;
 
-  // Puts `value` at `index`; an accumulating store adds it to the value already there. O(1) slots.
+  // Puts `value` at `index`; an accumulating store adds it to the value already there. O(1).
   //
   // The store shares `value`'s buffer. `exclusive`: no other tensor shares it, so that later sums
   // may be made in it; otherwise the first sum is made in a new buffer.
@@ -53,7 +53,7 @@ class ArrayStore {
 
   // Sets `value` to the element at `index`, or to zeros if none was written and the shape is known.
   // Copies no values, except those of a part of a block that is not aligned. Clears the slot if
-  // clear_after_read; in any case later writes to the slot are errors. O(1) slots.
+  // clear_after_read; in any case later writes to the slot are errors. O(1).
   absl::Status Read(int64_t index, ElementOps& ops, tensorflow::Tensor* value)
       ABSL_LOCKS_EXCLUDED(mu_);
 

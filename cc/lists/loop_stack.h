@@ -62,11 +62,12 @@ static_assert(sizeof(LoopStackRow) % alignof(tensorflow::Tensor) == 0,
 
 // A loop stack: several lists that grow and shrink together, by one element each. A forward
 // loop pushes the values of each iteration that its backward loop needs. A push makes one row for
-// all lists; there is no tree as in PersistentList.
+// all lists. Unlike PersistentList, it has no tree.
 //
-// Only the values of the first `kept()` lists are kept. Nothing reads the values of the others, but
-// a push to them can fail as well: for the shape of the value, or if it is one too many. The caller
-// checks that (ListSpec::Takes). A stack that keeps nothing only counts its rows.
+// Only the values of the first `kept()` lists are kept. Nothing reads the values of the others. A
+// push to them can fail nevertheless, for the shape of the value or because the list is full; the
+// caller checks that before the push (ListSpec::Takes). A stack that keeps nothing only counts its
+// rows.
 //
 // A value type. Versions of a stack share their rows, so copying is O(1). As thread-safe as a
 // ListVariant, and also stored in a Variant without an allocation. Only the ops that push and pop
