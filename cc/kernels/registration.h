@@ -13,14 +13,14 @@
 
 namespace tensor_array_grad {
 
-// The dtypes for which an op has a GPU kernel. They are those of stock's GPU kernel, because the
-// placement of a graph depends on them. `attribute` names the op's dtype attribute; if it is null,
-// the kernel is registered for every dtype.
+// The dtypes for which an op has a GPU kernel. They are the dtypes of stock's GPU kernel: with
+// others, TensorFlow would place the op on another device than it does with stock. `attribute`
+// names the op's dtype attribute; if it is null, the kernel is registered for every dtype.
 struct GpuTypes {
   const char* attribute = nullptr;
   std::vector<tensorflow::DataType> types;
 };
-// The dtypes that stock's V3 kernels add on a GPU, and `also`, the further dtypes of some kernels.
+// The dtypes whose values stock's V3 kernels can sum on a GPU, and those in `also`.
 GpuTypes GpuNumbers(const char* attribute, std::vector<tensorflow::DataType> also = {});
 // The dtypes of stock's TensorList kernels on a GPU: those of GpuNumbers, int32, int64, bool, and
 // `also`.

@@ -9,10 +9,10 @@
 
 namespace tensor_array_grad {
 
-// Sets and returns whether loops of graphs that are prepared from now on may run in one kernel.
-// Initially true, unless the environment variable TENSOR_ARRAY_GRAD_LOOPS is off, 0 or false.
-// Thread-safe.
+// Sets whether loops may run in one kernel, for graphs that are prepared from now on. Initially
+// true, unless the environment variable TENSOR_ARRAY_GRAD_LOOPS is off, 0 or false. Thread-safe.
 void SetLoopsEnabled(bool enabled);
+// The present setting. Thread-safe.
 bool AreLoopsEnabled();
 
 // Counts a loop that is left to TensorFlow's executor, as `loops.left.<reason>`, and logs it. `why`
@@ -29,12 +29,13 @@ void CountRejected(absl::string_view loop, const absl::Status& why);
 // the stock loop runs the remaining iterations. A loop that cannot run in one kernel is not
 // changed; the pass then examines the loops inside it.
 //
-// Registered at POST_PARTITIONING, after the passes that choose kernels by renaming nodes, so that
-// RunLoop and the stock loop run the same kernels. Also registered at POST_REWRITE_FOR_EXEC, where
-// it only records which devices belong to this process.
+// Registered at POST_PARTITIONING, after the passes that rename nodes to choose other kernels
+// (oneDNN's), so that RunLoop and the stock loop run the same kernels. Also registered at
+// POST_REWRITE_FOR_EXEC, where it only records which devices belong to this process.
 //
-// A graph is changed only after all its loops have been examined. If one loop cannot be changed,
-// that loop stays as it was. Run always returns OK.
+// The pass examines all loops of a graph before it changes the first. Each loop is changed by
+// itself: one that cannot be changed stays as it was, and the others are changed. Run always
+// returns OK.
 class LoopPass : public tensorflow::GraphOptimizationPass {
  public:
   absl::Status Run(const tensorflow::GraphOptimizationPassOptions& options) override;
