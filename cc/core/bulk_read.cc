@@ -132,8 +132,9 @@ absl::Status GatherRead::MakePlan(const SlotTable& table, Plan* plan) const {
   for (int64_t i = 0; i < plan->count; ++i) {
     const int64_t index = indices_[i];
     TF_RETURN_IF_ERROR(table.Inspect(index, plan->element_shape, &element));
-    if (table.options().clear_after_read && !seen.Insert(index))
+    if (table.options().clear_after_read && !seen.Insert(index)) {
       return errors::ReadTwice(name, index);
+    }
     if (i == 0) {
       first = element.shape;
       if (!attribute_.IsCompatibleWith(PartialTensorShape(first.dim_sizes()))) {

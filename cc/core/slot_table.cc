@@ -93,8 +93,9 @@ absl::Status SlotTable::CheckSlot(int64_t index, const TensorShape& shape, bool*
   *sums = false;
   const Slot* slot = contents_.slots.Find(index);
   const State state = slot == nullptr ? State::kEmpty : slot->state;
-  if (state == State::kRead || state == State::kCleared)
+  if (state == State::kRead || state == State::kCleared) {
     return errors::AlreadyRead(options_.name, index);
+  }
   if (!options_.accumulate) {
     return state == State::kEmpty ? absl::OkStatus() : errors::AlreadyWritten(options_.name, index);
   }
@@ -121,8 +122,9 @@ absl::Status SlotTable::Inspect(int64_t index, const PartialTensorShape& element
   if (!in_range && !grows) return errors::ReadOutOfRange(options_.name, index, size_);
   const Slot* slot = contents_.slots.Find(index);
   element->busy = slot != nullptr && slot->busy;
-  if (slot != nullptr && slot->state == State::kCleared)
+  if (slot != nullptr && slot->state == State::kCleared) {
     return errors::ReadTwice(options_.name, index);
+  }
   if (slot == nullptr || slot->state == State::kEmpty || slot->zeros) {
     return InspectZeros(index, element_shape, element);
   }
