@@ -1,9 +1,9 @@
-"""`python -m tensor_array_grad script.py args...` is `python script.py args...`, enabled.
+"""The runner: `python -m tensor_array_grad script.py args...` runs a script with the library.
 
 The runner sets TENSOR_ARRAY_GRAD=on and replaces its process by the same interpreter with the
-arguments that follow, which can be anything that `python` takes. So the script has its own
-`__main__`, flags, exit and child processes, and the library is enabled in the child processes too.
-Without arguments it prints the status, and exits with 1 if something is wrong. With `compare` in
+arguments that follow, which can be anything that `python` takes. The script therefore has its own
+`__main__`, flags and exit, and the library is enabled in its child processes too. Without
+arguments, the runner prints the status, and exits with 1 if something is wrong. With `compare` in
 front of the script, it runs the script on stock and with the library, and prints the differences.
 """
 
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
     if arguments in (["-V"], ["--version"]):
         return _print_version()
     if arguments[:1] == ["compare"]:
-        from tensor_array_grad import _compare  # here, because running a script needs none of it
+        from tensor_array_grad import _compare  # running a script does not need it
 
         return _compare.main(arguments[1:])
     if not arguments:
@@ -100,10 +100,11 @@ def _print_status() -> int:
 
 
 def _where_pth_is() -> str:
-    """The folder from which an interpreter that starts like this one reads pip's .pth file.
+    """Says where an interpreter that starts like this one finds the .pth file that pip installs.
 
     Returns:
-      "site" for the interpreter's own packages, "user" for the user's, "" if it is not read.
+      "site" for the folder of the interpreter's packages, "user" for that of the user's packages, ""
+      if the interpreter does not read the file.
     """
     folders = {"site": site.getsitepackages()}
     if site.ENABLE_USER_SITE:
@@ -117,8 +118,8 @@ def _where_pth_is() -> str:
 def _flag_that_prevents(command: list[str]) -> str:
     """The flag in `command` that makes Python start without the library; "" if there is none.
 
-    With -S, Python reads no .pth file and no `sitecustomize`; with -s and -I, none of the user's
-    packages; with -E and -I, no PYTHONPATH.
+    With -S, Python reads no .pth file and no `sitecustomize`. With -s and -I, it ignores the
+    packages of the user. With -E and -I, it ignores PYTHONPATH.
     """
     harmful = {"site": "S", "user": "SsI", "": "SEI"}[_where_pth_is()]
     rest = iter(command)

@@ -1,6 +1,6 @@
 """How this process was started: the command line of the runner, and the switch in the environment.
 
-Imports no TensorFlow: the runner needs it before, or without, that import.
+This module does not import TensorFlow, because the runner uses it before or without that import.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-# Matches `-m tensor_array_grad`, its two parts joined. -m may end a group of flags, as in `-um`.
+# Matches `-m tensor_array_grad` without the space. -m may end a group of flags, as in `-um`.
 _RUN = re.compile(r"(-\w*)mtensor_array_grad(\.__main__)?")
 
 

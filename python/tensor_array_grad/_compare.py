@@ -1,6 +1,6 @@
 """Runs the same program on stock and with this library, for `python -m tensor_array_grad compare`.
 
-The runs alternate, each in a process of its own: `python ARGUMENTS` with TENSOR_ARRAY_GRAD=off, and
+The runs alternate, each in a separate process: `python ARGUMENTS` with TENSOR_ARRAY_GRAD=off, and
 `python -m tensor_array_grad ARGUMENTS`, which reports its counters (`_report`) when it ends, as its
 child processes do.
 """
@@ -47,7 +47,7 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """What `compare` found out. Times are in seconds; each list has one entry per run."""
+    """The result of `compare`. Times are in seconds; each list has one entry per run."""
 
     runs: dict[str, list[Run]]  # by library: stock, ours
     counters: dict[str, int]  # of `status()`, summed over the processes of one run with the library
@@ -60,7 +60,7 @@ class Comparison:
 
     @property
     def output(self) -> str:
-        """Whether both libraries printed the same on standard output."""
+        """Says whether stock and this library printed the same on standard output."""
         stock, ours = ([run.output for run in self.runs[name]] for name in LIBRARIES)
         if self.differs:
             other = next(output for output in ours if output != stock[0])
@@ -114,7 +114,7 @@ class Comparison:
         return name, shown(stock), shown(ours), f"{stock / ours:.2f}" if ours else "-"
 
     def _reasons(self) -> list[str]:
-        """Why the library helps this program, or does not."""
+        """The lines that say why the library helps this program, or why it does not."""
         if not self.counters:
             return ["The library was not loaded: the program did not import TensorFlow."]
         prepared = self.counters.get("loops.prepared", 0)
@@ -130,7 +130,7 @@ def main(arguments: list[str]) -> int:
     """Runs `python -m tensor_array_grad compare arguments...`.
 
     Args:
-      arguments: Options, then what the interpreter is to run.
+      arguments: Options, then the arguments for the interpreter that runs the program.
 
     Returns:
       The exit status: 0; 1 if the program failed or printed something else with the library; 2 if

@@ -1,7 +1,7 @@
 """Finds, checks and loads the op library, once per process.
 
-All that can be checked without opening the library is checked first, because a library that was
-built for another TensorFlow may end the process while it is being loaded.
+All checks that do not need an open library come first, because a library that was built for
+another TensorFlow may end the process while it is being loaded.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def check_fit(built: BuildInfo, running: str, abi: int, path: str) -> None:
       path: The path of the library, for the message.
 
     Raises:
-      LoadError: The minor versions or the ABIs differ. The message names both and the commands that
-        fix it.
+      LoadError: The minor versions or the ABIs differ. The message names both TensorFlow
+        versions and the commands that fix it.
     """
     try:
         same = Version(built.tensorflow).release[:2] == Version(running).release[:2]
@@ -121,10 +121,10 @@ def mapped_libraries(maps: str | None = None) -> list[str]:
     """The op libraries that are loaded into this process: this package's and copies elsewhere.
 
     Args:
-      maps: Text in the form of `/proc/self/maps`; None reads that file.
+      maps: Text in the format of `/proc/self/maps`; None reads that file.
 
     Returns:
-      Their paths, in no promised order; empty if the system has no such file.
+      Their paths, in no specified order; empty if the system has no such file.
     """
     if maps is None:
         try:
@@ -136,7 +136,7 @@ def mapped_libraries(maps: str | None = None) -> list[str]:
 
 
 def is_loaded() -> bool:
-    """Whether the op library is in this process, by `enable()` or by `tf.load_op_library`."""
+    """Whether `enable()` or `tf.load_op_library` has loaded the op library into this process."""
     return library_path() in mapped_libraries()
 
 

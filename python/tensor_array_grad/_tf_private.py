@@ -75,7 +75,7 @@ def registered_kernels(op_type: str) -> list[tuple[str, int]]:
       op_type: Name of an op.
 
     Returns:
-      `(device type, priority)` of each.
+      `(device type, priority)` of each kernel.
     """
     found = kernels.get_registered_kernels_for_op(op_type)
     return [(kernel.device_type, kernel.priority) for kernel in found.kernel]
@@ -89,7 +89,7 @@ def functions_and_sessions() -> tuple[int, int]:
     Returns:
       The number of traces of live `tf.function`s, each signature counted, and the number of
       Sessions that were created. The first number includes the functions that TensorFlow makes
-      around eager TensorArray and TensorList ops. TensorFlow does not tell which of them have run.
+      around eager TensorArray and TensorList ops. TensorFlow does not record which of them have run.
     """
     eager = context.context_safe()
     names = eager.list_function_names() if eager is not None and eager._initialized else ()

@@ -20,13 +20,13 @@ _TOLERATED = ("off", "gpu")
 
 
 def enable() -> None:
-    """Makes every graph and eager op of this process use the kernels of this package.
+    """Enables the library in this process: its kernels, gradient functions and graph passes.
 
     Call it before the first op runs: a Session or `tf.function` that has already run keeps stock's
     kernels. A second call does nothing. With `TENSOR_ARRAY_GRAD=off` in the environment, or if a
     GPU is visible, nothing is replaced and a warning gives the reason. With
-    `TENSOR_ARRAY_GRAD_GPU=1`, a visible GPU gets the GPU kernels, if the build has them and the GPU
-    and its driver fit.
+    `TENSOR_ARRAY_GRAD_GPU=1`, kernels are also replaced if a GPU is visible, if the build has GPU
+    kernels and if they fit the GPU and its driver.
 
     Raises:
       LoadError: The op library does not fit this TensorFlow, or a second copy of it is loaded.
@@ -84,7 +84,7 @@ def is_enabled() -> bool:
 
 
 class _Switch:
-    """A switch of the library: set from the call on, or for the length of a `with`.
+    """A switch of the library: set from the call on, or for the duration of a `with` statement.
 
     Does not load the library, because that would replace kernels. A setting that is made before the
     library is loaded is kept and applied by `enable()`.
@@ -133,15 +133,16 @@ class _Switch:
 
 
 class graph_pass(_Switch):
-    """Switches the graph pass on or off, from the call on or for the length of a `with`.
+    """Switches the graph pass on or off, from the call on or for the duration of a `with`.
 
-    The pass only saves work: results are the same without it. It runs when a graph is first run, so
-    the switch has no effect on a `tf.function` that has already run.
+    The pass only saves work: results are the same without it, except that a sum of three or more
+    lists may be rounded differently. It runs when a graph is first run, so the switch has no effect
+    on a `tf.function` that has already run.
 
     Before `enable()`, only the setting is recorded; nothing is loaded or replaced.
 
     Args:
-      enabled: Whether graphs built from now on are rewritten.
+      enabled: Whether graphs that first run from now on are rewritten.
 
     Examples:
       >>> import tensor_array_grad
@@ -153,17 +154,18 @@ class graph_pass(_Switch):
 
 
 class loops_in_one_kernel(_Switch):
-    """Switches loops in one kernel on or off, from the call on or for the length of a `with`.
+    """Switches loops in one kernel on or off, from the call on or for the duration of a `with`.
 
     While loops whose ops allow it run inside one kernel instead of in TensorFlow's executor. This
-    only saves time: values, gradients, errors and side effects are the same. A graph is rewritten
-    when it is first run, so the switch has no effect on a `tf.function` that has already run. It is
-    on unless `TENSOR_ARRAY_GRAD_LOOPS=off` is in the environment.
+    only saves time: values, gradients, errors and side effects are the same, except that a sum of
+    three or more tensors may be rounded differently. A graph is rewritten when it is first run, so
+    the switch has no effect on a `tf.function` that has already run. The switch is on unless
+    `TENSOR_ARRAY_GRAD_LOOPS=off` is in the environment.
 
     Before `enable()`, only the setting is recorded; nothing is loaded or replaced.
 
     Args:
-      enabled: Whether loops of graphs built from now on run in one kernel.
+      enabled: Whether loops of graphs that first run from now on run in one kernel.
 
     Examples:
       >>> import tensor_array_grad

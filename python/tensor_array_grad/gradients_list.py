@@ -1,15 +1,15 @@
-"""Gradient functions of the TensorList ops that stock gets wrong in `tf.function`.
+"""Gradient functions of the TensorList ops whose gradients stock computes wrongly.
 
-Stock makes three mistakes. Two of them concern an index that occurs twice. The gradient of a gather
-must *add* the rows that came from one element, but stock keeps only the last row. The gradient of a
-scatter must be zero for a row that a later row overwrote, but stock gives it the gradient of the
-later row.
+Stock makes three mistakes in `tf.function`. Two of them concern an index that occurs twice. The
+gradient of a gather must *add* the rows that came from one element, but stock keeps only the last
+row. The gradient of a scatter must be zero for a row that a later row overwrote, but stock gives it
+the gradient of the later row.
 
 The third mistake is in the Jacobian of a scatter. pfor computes the gradients for all rows of the
 Jacobian at once, and returns the gathered rows with the first two axes swapped.
 
-The functions use stock ops only. So a model that is saved with them loads without this library, and
-pfor, function inlining and further differentiation know every op.
+The functions use stock ops only. A model that is saved with them therefore loads without this
+library, and pfor, function inlining and further differentiation support every op.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ functions name them wrongly. All ops of one gradient calculation must use one `s
 takes it from the name of the incoming gradient, up to the *last* component that starts with
 "gradients". If one `tf.gradients` call differentiates the result of another one, the names are like
 `gradients_1/gradients/mul_grad/...`. Some ops of one calculation then use the source "gradients_1"
-and others "gradients_1/gradients", so half of the sum goes into an array that no op reads.
+and others "gradients_1/gradients", so a part of the sum is added to an array that no op reads.
 
 The functions here give all ops of a calculation that differentiate the same array one source, the
 name scope of the `tf.gradients` call. It is also stock's source in first derivatives, so a gradient
@@ -39,7 +39,7 @@ OPS = (
 
 #: The last component of the sources for gradient arrays of gradient arrays. It starts with
 #: "gradients", because TensorFlow's functions take the source from a name up to such a component.
-#: cc/kernels/grad_kernels.cc has it too.
+#: cc/kernels/grad_kernels.cc has the same string.
 MARK = "gradients.one_source"
 
 _GRADIENT_ARRAYS = ("TensorArrayGradV3", "TensorArrayGradWithShape")
@@ -70,7 +70,7 @@ def stock_source(name: str) -> str:
 
 
 def _is_gradient_array(handle: tf.Tensor) -> bool:
-    """Whether the op that made `handle`, seen through control flow, makes gradient arrays."""
+    """Whether the op that made `handle`, in front of control-flow ops, makes gradient arrays."""
     op = handle.op
     while op.type in _PASSES_ON:
         op = op.inputs[0].op

@@ -62,8 +62,8 @@ def TensorArrayGradWithShape(
       `(grad_handle, flow_out)`: scalar `resource` and scalar `float32`.
 
     Raises:
-      tf.errors.InvalidArgumentError: `shape_to_prepend` is no vector, or `handle` is closed or
-        not an array.
+      tf.errors.InvalidArgumentError: `shape_to_prepend` is not a vector, or `handle` is closed
+        or not an array.
       LoadError: The op library does not fit this TensorFlow.
     """
     drop_in.enable()

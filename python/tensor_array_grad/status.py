@@ -1,4 +1,4 @@
-"""Reports what is loaded, which versions it was built for, and which arrays are alive."""
+"""Reports which op library is loaded, the versions that it was built for, and the V3 arrays."""
 
 from __future__ import annotations
 
@@ -62,20 +62,21 @@ class Status:
       library_path: The path of the op library.
       loaded: Whether the op library is loaded.
       active: Whether stock's kernels are replaced.
-      reason: Why they are replaced, or are not.
+      reason: Why stock's kernels are replaced, or why they are not.
       built_for: The version of TensorFlow that the op library was built for.
       built_from: The name of the distribution of that TensorFlow.
       running: The version of TensorFlow in this process.
       cxx11_abi: The C++11 ABI of the op library, 0 or 1.
       devices: The names of TensorFlow's physical devices.
       kernels: All kernels of the ops that the library replaces, stock's included.
-      missing_kernels: Stock kernels for which this library has none of its own.
-      counters: Events since the library was loaded, by name.
+      missing_kernels: Each op and device for which stock has a kernel and this library has none
+        that serves all dtypes of stock's kernel.
+      counters: The number of events since the library was loaded, by name.
       graph_pass: Whether the graph pass is switched on.
       loops_in_one_kernel: Whether loops in one kernel are switched on.
       arrays: The V3 arrays that exist now.
       gradient_functions: Whether the gradient functions of this package are registered.
-      problems: Sentences for the user; empty if all is well.
+      problems: Sentences that say what is wrong; empty if there is no problem.
     """
 
     version: str
@@ -114,7 +115,7 @@ class Status:
 
     @property
     def rules(self) -> dict[str, int]:
-        """How often each rewrite of the graph pass was applied, by its name."""
+        """How often the graph pass applied each rule, by the rule's name."""
         return with_prefix(self.counters, "graph.")
 
     @property
@@ -180,7 +181,7 @@ def status() -> Status:
     """Reports the state of the library in this process, without loading it.
 
     Returns:
-      A `Status`. Its `problems` are empty if there are none.
+      A `Status`. Its `problems` are empty if there is no problem.
     """
     built, problems = _built()
     bind = _loader.bind() if _loader.is_loaded() else None
