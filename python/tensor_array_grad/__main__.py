@@ -103,8 +103,8 @@ def _where_pth_is() -> str:
     """Says where an interpreter that starts like this one finds the .pth file that pip installs.
 
     Returns:
-      "site" for the folder of the interpreter's packages, "user" for that of the user's packages, ""
-      if the interpreter does not read the file.
+      "site" for the folder of the interpreter's packages, "user" for the folder of the user's
+      packages, "" if the interpreter does not read the file.
     """
     folders = {"site": site.getsitepackages()}
     if site.ENABLE_USER_SITE:

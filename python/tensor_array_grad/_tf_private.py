@@ -89,7 +89,8 @@ def functions_and_sessions() -> tuple[int, int]:
     Returns:
       The number of traces of live `tf.function`s, each signature counted, and the number of
       Sessions that were created. The first number includes the functions that TensorFlow makes
-      around eager TensorArray and TensorList ops. TensorFlow does not record which of them have run.
+      around eager TensorArray and TensorList ops. TensorFlow does not record which of them have
+      run.
     """
     eager = context.context_safe()
     names = eager.list_function_names() if eager is not None and eager._initialized else ()
