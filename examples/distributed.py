@@ -5,27 +5,23 @@
     python examples/distributed.py --strategy parameter_server
 
 The first form uses MultiWorkerMirroredStrategy: two workers, each of which computes the gradient of
-its half of the sequences. The last one uses ParameterServerStrategy: a server holds the variables,
-and a coordinator sends the computation of gradients to two workers. Both print the same losses: a
-process computes the mean over its sequences, all processes have the same number of sequences, and
-the losses and the gradients of the processes are averaged.
-
-The command starts all processes; child processes have the library if this process has it. If the
-environment contains TF_CONFIG, the command is that task of a cluster, and starts no process.
+its half of the sequences. The other one uses ParameterServerStrategy: a server holds the variables,
+and a coordinator gives steps to two workers. The command starts all processes; child processes have
+the library if this process has it.
 """
 
 import argparse
+import contextlib
 import json
 import os
+import socket
+import subprocess
 import sys
-import time
-from collections.abc import Callable
 
-import cluster
 import tensorflow as tf
 
-BATCH, UNITS, LEARNING_RATE, WORKERS = 32, 64, 0.5, 2
-STRATEGIES = {  # the number of tasks by role; those of the first role end by themselves
+BATCH, UNITS, WORKERS = 8, 16, 2
+STRATEGIES = {  # the processes of each: how many there are of each role
     "multi_worker": {"worker": WORKERS},
     "parameter_server": {"chief": 1, "ps": 1, "worker": WORKERS},
 }
@@ -38,34 +34,60 @@ def main() -> None:
     parser.add_argument("--strategy", choices=STRATEGIES, default="multi_worker")
     args = parser.parse_args()
     if "TF_CONFIG" not in os.environ:
-        sys.exit(cluster.launch(STRATEGIES[args.strategy]))
-    cluster.end_with_launcher()
-    task = json.loads(os.environ["TF_CONFIG"])["task"]
+        sys.exit(launch(STRATEGIES[args.strategy]))
+    role = json.loads(os.environ["TF_CONFIG"])["task"]["type"]
     if args.strategy == "multi_worker":
-        train(multi_worker(args.steps), args.updates, shown=task["index"] == 0)
-    elif task["type"] == "chief":
-        train(parameter_server(args.steps), args.updates)
+        train_with_others(args.steps, args.updates)
+    elif role == "chief":
+        coordinate(args.steps, args.updates)
     else:
         serve()
+
+
+def launch(roles: dict[str, int]) -> int:
+    """Runs this command in a process for each task of a cluster.
+
+    Args:
+      roles: The number of tasks by role. The first process of the first role ends the program.
+
+    Returns:
+      The exit status of that process.
+    """
+    addresses = iter(free_addresses(sum(roles.values())))
+    cluster = {role: [next(addresses) for _ in range(count)] for role, count in roles.items()}
+    processes = []
+    for role, count in roles.items():
+        for index in range(count):
+            config = {"cluster": cluster, "task": {"type": role, "index": index}}
+            environment = os.environ | {"TF_CONFIG": json.dumps(config)}
+            processes.append(subprocess.Popen([sys.executable, *sys.argv], env=environment))
+    try:
+        return processes[0].wait()
+    finally:
+        for process in processes[1:]:
+            process.kill()  # a server of TensorFlow survives SIGTERM
+            process.wait()
+
+
+def free_addresses(count: int) -> list[str]:
+    """Addresses of this machine at which no process listens."""
+    with contextlib.ExitStack() as stack:
+        sockets = [
+            stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
+        ]
+        return [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
 
 
 class Model:
     """A recurrent cell; its loop indexes the sequences."""
 
     def __init__(self) -> None:
-        start = tf.random.stateless_normal([UNITS, UNITS], [1, 2], stddev=0.05)
-        # MEAN: a replica subtracts the mean of the values that all replicas subtract.
+        start = tf.random.stateless_normal([UNITS, UNITS], [1, 2], stddev=0.1)
+        # What the replicas assign is averaged.
         self.recurrent = tf.Variable(start, aggregation=tf.VariableAggregation.MEAN)
 
     def gradient(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """The mean loss of the sequences `x` and its gradient.
-
-        Args:
-          x: [sequences, steps, UNITS], float32.
-
-        Returns:
-          The loss, [], and its gradient with respect to the weights, [UNITS, UNITS].
-        """
+        """The mean loss of the sequences `x`, [batch, steps, UNITS], and its gradient."""
         with tf.GradientTape() as tape:
             # Read once: in the loop, each step would fetch the variable from the parameter server.
             recurrent = tf.convert_to_tensor(self.recurrent)
@@ -76,52 +98,35 @@ class Model:
         return loss, tape.gradient(loss, self.recurrent)
 
 
-def sequences(worker: tf.Tensor | int, steps: int) -> tf.Tensor:
+def sequences(part: tf.Tensor, steps: int) -> tf.Tensor:
     """The random sequences of one worker, [BATCH / WORKERS, steps, UNITS]."""
-    return tf.random.stateless_normal([BATCH // WORKERS, steps, UNITS], [3, worker])
+    return tf.random.stateless_normal([BATCH // WORKERS, steps, UNITS], [3, part])
 
 
-def train(update: Callable[[], float], updates: int, shown: bool = True) -> None:
-    """Calls `update`, prints the losses on stdout, and the time of a call on stderr.
-
-    Args:
-      update: A training step of the cluster, which returns the mean loss before it.
-      updates: Number of calls. The first one traces, so it is not measured.
-      shown: Whether this process prints.
-    """
-    fastest = float("inf")
-    for number in range(updates):
-        start = time.perf_counter()
-        loss = update()
-        if number > 0:
-            fastest = min(fastest, time.perf_counter() - start)
-        if shown:
-            print(f"update {number}: loss {loss:.6f}", flush=True)
-    if shown and updates > 1:
-        print(f"{fastest * 1e3:.1f} ms per update", file=sys.stderr)
-
-
-def multi_worker(steps: int) -> Callable[[], float]:
-    """The training step of a worker of MultiWorkerMirroredStrategy, which all workers call."""
+def train_with_others(steps: int, updates: int) -> None:
+    """What each worker does in MultiWorkerMirroredStrategy."""
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     with strategy.scope():
         model = Model()
     worker = strategy.cluster_resolver.task_id
 
-    def replica() -> tf.Tensor:
+    def update() -> tf.Tensor:
         loss, gradient = model.gradient(sequences(worker, steps))
-        model.recurrent.assign_sub(LEARNING_RATE * gradient)
+        model.recurrent.assign_sub(0.1 * gradient)
         return loss
 
     @tf.function
-    def update() -> tf.Tensor:
-        return strategy.reduce(tf.distribute.ReduceOp.MEAN, strategy.run(replica), axis=None)
+    def train() -> tf.Tensor:
+        return strategy.reduce(tf.distribute.ReduceOp.MEAN, strategy.run(update), axis=None)
 
-    return lambda: float(update())
+    for number in range(updates):
+        loss = float(train())
+        if worker == 0:
+            print(f"update {number}: loss {loss:.6f}", flush=True)
 
 
-def parameter_server(steps: int) -> Callable[[], float]:
-    """The training step of the coordinator of ParameterServerStrategy."""
+def coordinate(steps: int, updates: int) -> None:
+    """What the coordinator does in ParameterServerStrategy. The workers compute gradients."""
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     strategy = tf.distribute.ParameterServerStrategy(resolver)
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
@@ -129,20 +134,18 @@ def parameter_server(steps: int) -> Callable[[], float]:
         model = Model()
 
     @tf.function
-    def gradient(worker: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        return model.gradient(sequences(worker, steps))
+    def gradient(part: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        return model.gradient(sequences(part, steps))
 
-    def update() -> float:
+    for number in range(updates):
         scheduled = [coordinator.schedule(gradient, args=(tf.constant(w),)) for w in range(WORKERS)]
         losses, gradients = zip(*coordinator.fetch(scheduled), strict=True)
-        model.recurrent.assign_sub(LEARNING_RATE * sum(gradients) / WORKERS)
-        return sum(losses) / WORKERS
-
-    return update
+        model.recurrent.assign_sub(0.1 * sum(gradients) / WORKERS)
+        print(f"update {number}: loss {sum(losses) / WORKERS:.6f}", flush=True)
 
 
 def serve() -> None:
-    """Runs a worker or a parameter server of ParameterServerStrategy until the process is killed."""
+    """What a worker or a parameter server does: it waits for work until it is ended."""
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     tf.distribute.Server(
         resolver.cluster_spec(), job_name=resolver.task_type, task_index=resolver.task_id

@@ -28,5 +28,5 @@ def timed(what: str, call: Callable[[], Result], calls: int = 3) -> Result:
         start = time.perf_counter()
         result = call()
         fastest = min(fastest, time.perf_counter() - start)
-    print(f"{what}: {fastest * 1e3:.1f} ms per call", file=sys.stderr)
+    print(f"{what}: {fastest * 1e3:.1f} ms a call", file=sys.stderr)
     return result
