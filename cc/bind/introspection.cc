@@ -77,5 +77,8 @@ bool LoopsEnabled() { return AreLoopsEnabled(); }
 void SetLoopsEnabled(bool enabled) { tensor_array_grad::SetLoopsEnabled(enabled); }
 
 void SetHandBackAfter(int64_t iterations) { tensor_array_grad::SetHandBackAfter(iterations); }
+void SetTrailingThreadAfter(int64_t iterations) {
+  tensor_array_grad::SetTrailingThreadAfter(iterations);
+}
 
 }  // namespace tensor_array_grad::introspection

@@ -40,4 +40,5 @@ PYBIND11_MODULE(_bind, m) {
   m.def("loops_enabled", &tag::LoopsEnabled);
   m.def("set_loops_enabled", &tag::SetLoopsEnabled, py::arg("enabled"));
   m.def("set_hand_back_after", &tag::SetHandBackAfter, py::arg("iterations"));
+  m.def("set_trailing_thread_after", &tag::SetTrailingThreadAfter, py::arg("iterations"));
 }

@@ -26,6 +26,7 @@ Counter prepared("loops.prepared");
 Counter runs("loops.runs");
 Counter iterations("loops.iterations");
 Counter handed_back("loops.handed_back");
+Counter trailing_threads("loops.trailing_threads");
 Counter passed("loops.passed_by_for_a_trace");
 
 // Whether a trace or a profiler is active. The loop is then left to the stock loop, in which the
@@ -72,6 +73,7 @@ class RunLoopOp : public tensorflow::OpKernel {
     iterations.Add(interpreter.iterations());
     OP_REQUIRES_OK(ctx, status);
     if (interpreter.handed_back()) handed_back.Add();
+    if (interpreter.had_trailing_thread()) trailing_threads.Add();
     if (interpreter.decided()) loop_->hand_backs.Record(interpreter.executor_wins());
     for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, interpreter.Result(i));
   }

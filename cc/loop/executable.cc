@@ -71,6 +71,22 @@ absl::Status MakeKernels(const LoopCode& code, OpKernelConstruction* ctx, Execut
   return absl::OkStatus();
 }
 
+// Sets Executable::trailing. AddN of three or more terms begins with a term whose buffer no other
+// tensor shares, so its rounding depends on the buffers.
+void DivideLoop(Executable* executable) {
+  if (executable->parallel_iterations < 2) return;
+  const auto node = [executable](const Instruction& instruction) {
+    return executable->program.nodes[instruction.node];
+  };
+  const auto keeps_order = [node](const Instruction& instruction) {
+    return node(instruction)->type_string() == "AddN" && instruction.inputs.size() > 2;
+  };
+  const auto may_trail = [node, keeps_order](const Instruction& instruction) {
+    return !node(instruction)->op_def().is_stateful() && !keeps_order(instruction);
+  };
+  executable->trailing = DivideTrailing(executable->program.loops.front(), may_trail, keeps_order);
+}
+
 // Sets Executable::register_of_arg from the `index` attributes of the _Arg nodes.
 absl::Status NumberArguments(const Frame& frame, Executable* executable) {
   const std::vector<int>& registers = executable->program.arguments;
@@ -115,12 +131,13 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
     TF_RETURN_IF_ERROR(MakeKernels(code, ctx, executable.get()));
   }
   TF_RETURN_IF_ERROR(NumberArguments(loop, executable.get()));
+  (void)TryGetNodeAttr(loop.enters.front()->attrs(), "parallel_iterations",
+                       &executable->parallel_iterations);
+  DivideLoop(executable.get());
   executable->pooled_device = NewPooledDevice(ctx->device());
   for (Node* node : executable->graph->op_nodes()) {
     if (node->IsConstant()) node->ClearAttr("value");  // its value is in a register
   }
-  (void)TryGetNodeAttr(loop.enters.front()->attrs(), "parallel_iterations",
-                       &executable->parallel_iterations);
   return executable;
 }
 

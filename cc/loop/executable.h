@@ -9,6 +9,7 @@
 #include "cc/loop/pooled_device.h"
 #include "cc/loop/program.h"
 #include "cc/loop/small_ops.h"
+#include "cc/loop/trailing_code.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/graph/graph.h"
 
@@ -27,9 +28,10 @@ struct NodeKernel {
 struct Executable {
   std::unique_ptr<tensorflow::Graph> graph;  // owns the nodes in Program::nodes
   Program program;
-  std::vector<NodeKernel> kernels;        // by index into Program::nodes
-  std::vector<int> register_of_arg;       // by input of RunLoop
-  int most_inputs = 1, most_outputs = 1;  // of any node with a kernel
+  std::unique_ptr<const TrailingCode> trailing;  // of the outermost loop; null: no part can trail
+  std::vector<NodeKernel> kernels;               // by index into Program::nodes
+  std::vector<int> register_of_arg;              // by input of RunLoop
+  int most_inputs = 1, most_outputs = 1;         // of any node with a kernel
   int parallel_iterations = 10;
   std::unique_ptr<tensorflow::Device> pooled_device;  // null: the op's own device
   mutable HandBackMemory hand_backs;

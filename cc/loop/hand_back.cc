@@ -83,8 +83,10 @@ class TaskBuilder {
 
 std::vector<Task> TasksOf(const LoopCode& code) { return TaskBuilder(code).Build(); }
 
-bool MightWin(double ns, double nodes, int threads) {
-  return threads > 1 && ns / threads + nodes * kNodeNs < kHandBackRatio * ns;
+bool MayBeFaster(double ns, double nodes, int threads, bool has_trailing_part) {
+  if (threads < 2) return false;
+  const bool two_threads = has_trailing_part && ns / 2 + kHandOverNs < kTwoThreadsRatio * ns;
+  return two_threads || ns / threads + nodes * kNodeNs < kHandBackRatio * ns;
 }
 
 // The formula of hand_back.h. The chain C is found by simulating kSimulated iterations with a
@@ -116,17 +118,31 @@ double ExecutorNs(const IterationCost& cost) {
   return work / cost.threads + chain * (1 - 1.0 / cost.threads) + cost.nodes * kNodeNs;
 }
 
-bool ExecutorWins(const IterationCost& cost) {
-  double here = 0;
-  for (const Task& task : cost.tasks) here += task.ns;
-  return cost.threads > 1 && ExecutorNs(cost) < kHandBackRatio * here;
+double TwoThreadsNs(const IterationCost& cost) {
+  double main = 0, trailing = 0;
+  for (size_t i = 0; i < cost.tasks.size(); ++i) {
+    (cost.is_trailing[i] ? trailing : main) += cost.tasks[i].ns;
+  }
+  return std::max(main, trailing) + kHandOverNs;
+}
+
+Choice Fastest(const IterationCost& cost) {
+  if (cost.threads < 2) return Choice::kOneThread;
+  double best = 0;
+  for (const Task& task : cost.tasks) best += task.ns;
+  Choice choice = Choice::kOneThread;
+  if (!cost.is_trailing.empty() && TwoThreadsNs(cost) < kTwoThreadsRatio * best) {
+    choice = Choice::kTwoThreads;
+    best = TwoThreadsNs(cost);
+  }
+  return ExecutorNs(cost) < kHandBackRatio * best ? Choice::kExecutor : choice;
 }
 
 // Ends the current stage and begins the next one. kIdle lasts until the first iteration that is
 // timed, kWhole and kTasks last kTimed iterations each. kTasks is skipped if MightWin is false for
-// the time of kWhole. Returns true only at the end of kTasks.
-bool Pace::LookNow(int64_t iteration, double nodes_so_far, const LoopCode& code,
-                   int parallel_iterations) {
+// the time of kWhole. The choice is made at the end of kTasks.
+Choice Pace::LookNow(int64_t iteration, double nodes_so_far, const LoopCode& code,
+                     const TrailingCode* trailing, int parallel_iterations) {
   const int64_t now = absl::GetCurrentTimeNanos();
   const double nodes = (nodes_so_far - nodes_before_) / kTimed;
   const Stage stage = stage_;
@@ -135,25 +151,31 @@ bool Pace::LookNow(int64_t iteration, double nodes_so_far, const LoopCode& code,
   if (stage == kIdle) {
     stage_ = kWhole;
     next_ = iteration + kTimed;
-    return false;
+    return Choice::kOneThread;
   }
-  if (stage == kWhole && MightWin(static_cast<double>(now - start_ns_) / kTimed, nodes, threads_)) {
+  const double ns = static_cast<double>(now - start_ns_) / kTimed;
+  if (stage == kWhole && MayBeFaster(ns, nodes, threads_, trailing != nullptr)) {
     task_ns_.assign(code.condition.size() + code.body.size(), 0);
     stage_ = kTasks;
     next_ = iteration + kTimed;
-    return false;
+    return Choice::kOneThread;
   }
   stage_ = kIdle;
   decided_ = true;
   next_ = iteration + kPause;
-  if (stage == kWhole) return false;
+  if (stage == kWhole) return Choice::kOneThread;
   IterationCost cost;
   cost.tasks = TasksOf(code);
   for (size_t i = 0; i < cost.tasks.size(); ++i) cost.tasks[i].ns = task_ns_[i] / kTimed;
+  if (trailing != nullptr) {
+    cost.is_trailing.assign(code.condition.size(), false);
+    cost.is_trailing.insert(cost.is_trailing.end(), trailing->is_trailing.begin(),
+                            trailing->is_trailing.end());
+  }
   cost.nodes = nodes;
   cost.threads = threads_;
   cost.parallel_iterations = parallel_iterations;
-  return ExecutorWins(cost);
+  return Fastest(cost);
 }
 
 }  // namespace tensor_array_grad

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cc/loop/program.h"
+#include "cc/loop/trailing_code.h"
 
 namespace tensor_array_grad {
 
@@ -46,6 +47,16 @@ inline constexpr double kNodeNs = 250;
 //     GRU of 64 units                             1.26        1.5
 inline constexpr double kHandBackRatio = 0.93;
 
+// What a second thread that runs the trailing part of a loop (trailing_code.h) costs per iteration:
+// to hand over the values and, now and then, to wake the thread.
+inline constexpr double kHandOverNs = 3000;
+
+// A second thread is used if the estimate for it is below this share of the time on one thread.
+inline constexpr double kTwoThreadsRatio = 0.9;
+
+// What runs the iterations of a loop.
+enum class Choice { kOneThread, kTwoThreads, kExecutor };
+
 // One instruction of an iteration.
 struct Task {
   double ns = 0;
@@ -56,7 +67,8 @@ struct Task {
 // The tasks of one iteration and what the executor needs for them.
 struct IterationCost {
   std::vector<Task> tasks;
-  double nodes = 0;  // number of nodes that the executor would run
+  std::vector<bool> is_trailing;  // by task; empty if the loop has no trailing part
+  double nodes = 0;               // number of nodes that the executor would run
   int threads = 1;
   int parallel_iterations = 10;
 };
@@ -65,32 +77,41 @@ struct IterationCost {
 // the body.
 std::vector<Task> TasksOf(const LoopCode& code);
 
-// A cheap upper bound: false if the executor could not be faster even if nothing in the loop
-// depended on anything. `ns` is the time of an iteration in one kernel. If this is false,
-// ExecutorWins need not be evaluated.
-bool MightWin(double ns, double nodes, int threads);
+// A cheap upper bound: false if nothing could be faster than one thread even if no task depended on
+// another. `ns` is the time of an iteration on one thread. If this is false, Fastest need not be
+// called.
+bool MayBeFaster(double ns, double nodes, int threads, bool has_trailing_part);
 
 // Estimates the executor's time per iteration in the steady state, in nanoseconds.
 double ExecutorNs(const IterationCost& cost);
 
-// True if the estimate says that the loop should be handed back.
-bool ExecutorWins(const IterationCost& cost);
+// Estimates the time per iteration if a second thread runs the trailing tasks, in nanoseconds.
+double TwoThreadsNs(const IterationCost& cost);
 
-// Measures a run and decides whether its loop is to be handed back. Not thread-safe: each run has
-// its own Pace.
+// The choice with the least estimate. On one thread, an iteration takes the sum of its tasks; the
+// other choices must be faster by kTwoThreadsRatio or, than both of the others, by kHandBackRatio.
+Choice Fastest(const IterationCost& cost);
+
+// Measures a run and chooses what runs its next iterations. Not thread-safe: each run has its own
+// Pace.
 //
 // The first 8 iterations may be slower than the rest and are not timed. The next 16 are timed as a
-// whole. If MightWin is true for them, each instruction of another 16 is timed, and ExecutorWins
-// decides. If it is false, the loop is not handed back. The measurement is repeated after 1,000
+// whole. If MayBeFaster is true for them, each instruction of another 16 is timed, and Fastest
+// decides. If it is false, the loop stays on one thread. The measurement is repeated after 1,000
 // iterations, because a loop may grow heavier. With one thread nothing is measured.
 class Pace {
  public:
   explicit Pace(int threads) : threads_(threads), next_(threads > 1 ? kFirst : kNever) {}
 
-  // Must be called before each iteration of the outermost loop. Returns true if the loop is to be
-  // handed back. `nodes_so_far` is the number of nodes that the executor would have run until now.
-  bool Look(int64_t iteration, double nodes_so_far, const LoopCode& code, int parallel_iterations) {
-    return iteration == next_ && LookNow(iteration, nodes_so_far, code, parallel_iterations);
+  // Must be called before each iteration of the outermost loop. Returns what is to run it; it is
+  // kOneThread while something is measured. `nodes_so_far` is the number of nodes that the executor
+  // would have run until now. `trailing` is null if the loop has no trailing part.
+  Choice Look(int64_t iteration, double nodes_so_far, const LoopCode& code,
+              const TrailingCode* trailing, int parallel_iterations) {
+    if (iteration == next_) {
+      choice_ = LookNow(iteration, nodes_so_far, code, trailing, parallel_iterations);
+    }
+    return choice_;
   }
 
   // Whether the run was measured long enough for a decision.
@@ -104,11 +125,12 @@ class Pace {
   enum Stage { kIdle, kWhole, kTasks };  // what is timed: nothing, iterations, instructions
   static constexpr int64_t kNever = -1, kFirst = 8, kTimed = 16, kPause = 1000;
 
-  bool LookNow(int64_t iteration, double nodes_so_far, const LoopCode& code,
-               int parallel_iterations);
+  Choice LookNow(int64_t iteration, double nodes_so_far, const LoopCode& code,
+                 const TrailingCode* trailing, int parallel_iterations);
 
   const int threads_;
   int64_t next_;  // the iteration at which the stage ends
+  Choice choice_ = Choice::kOneThread;
   Stage stage_ = kIdle;
   bool decided_ = false;
   int64_t start_ns_ = 0;

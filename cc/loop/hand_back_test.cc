@@ -33,9 +33,11 @@ IterationCost Chain(int tasks, double ns, int threads) {
   return cost;
 }
 
+bool ExecutorWins(const IterationCost& cost) { return Fastest(cost) == Choice::kExecutor; }
+
 TEST(HandBackTest, OneThreadNeverWins) {
   EXPECT_FALSE(ExecutorWins(Independent(8, 1000 * kUs, 1)));
-  EXPECT_FALSE(MightWin(1e9, 1, 1));
+  EXPECT_FALSE(MayBeFaster(1e9, 1, 1, true));
 }
 
 TEST(HandBackTest, HeavyIndependentTasksWinWithTwoThreadsOrMore) {
@@ -87,12 +89,16 @@ TEST(HandBackTest, ExecutorsTimeIsThatOfTheWorkAndOfTheChain) {
   EXPECT_DOUBLE_EQ(ExecutorNs(cost), 100 * kUs + 10 * kNodeNs);
 }
 
-TEST(HandBackTest, MightWinIsNeverStricterThanTheEstimate) {
+TEST(HandBackTest, MayBeFasterIsNeverStricterThanTheEstimates) {
   for (int threads : {2, 3, 8, 64, 128}) {
     for (double us : {0.1, 0.5, 1.0, 5.0, 50.0}) {
-      const IterationCost cost = Independent(7, us * kUs, threads);
-      if (ExecutorWins(cost)) {
-        EXPECT_TRUE(MightWin(7 * us * kUs, 7, threads)) << threads << " " << us;
+      IterationCost cost = Independent(7, us * kUs, threads);
+      if (Fastest(cost) != Choice::kOneThread) {
+        EXPECT_TRUE(MayBeFaster(7 * us * kUs, 7, threads, false)) << threads << " " << us;
+      }
+      cost.is_trailing = {false, false, false, true, true, true, true};
+      if (Fastest(cost) != Choice::kOneThread) {
+        EXPECT_TRUE(MayBeFaster(7 * us * kUs, 7, threads, true)) << threads << " " << us;
       }
     }
   }
@@ -117,6 +123,43 @@ TEST(HandBackTest, LayersAndMapsAreHandedBackIfTheExecutorWasFaster) {
   EXPECT_FALSE(ExecutorWins(WithChain(42 * kUs, 32 * kUs, 59, 2))) << "LSTM(128), batch 8";
   EXPECT_FALSE(ExecutorWins(WithChain(39 * kUs, 30 * kUs, 69, 2))) << "GRU(64), batch 32";
   EXPECT_FALSE(ExecutorWins(WithChain(13.4 * kUs, 1.5 * kUs, 30, 2))) << "48 x 48 determinants";
+}
+
+// A chain of main tasks of `main` in total, and a trailing task of `trailing` that reads the last
+// of them.
+IterationCost WithTrailing(double main, double trailing, int threads) {
+  IterationCost cost = Chain(30, main / 30, threads);
+  cost.tasks.push_back({trailing, {29}, {30}});
+  cost.is_trailing.assign(30, false);
+  cost.is_trailing.push_back(true);
+  cost.nodes = 61;
+  return cost;
+}
+
+TEST(HandBackTest, TwoThreadsTakeAsLongAsTheLongerPartAndTheHandOver) {
+  EXPECT_DOUBLE_EQ(TwoThreadsNs(WithTrailing(60 * kUs, 40 * kUs, 2)), 60 * kUs + kHandOverNs);
+  EXPECT_DOUBLE_EQ(TwoThreadsNs(WithTrailing(40 * kUs, 70 * kUs, 8)), 70 * kUs + kHandOverNs);
+}
+
+TEST(HandBackTest, SecondThreadIsUsedIfItSavesATenth) {
+  for (int threads : {2, 8, 128}) {
+    EXPECT_EQ(Fastest(WithTrailing(60 * kUs, 40 * kUs, threads)), Choice::kTwoThreads) << threads;
+    EXPECT_EQ(Fastest(WithTrailing(95 * kUs, 5 * kUs, threads)), Choice::kOneThread) << threads;
+    EXPECT_EQ(Fastest(WithTrailing(5 * kUs, 95 * kUs, threads)), Choice::kOneThread) << threads;
+    EXPECT_EQ(Fastest(WithTrailing(3 * kUs, 3 * kUs, threads)), Choice::kOneThread) << threads;
+  }
+  EXPECT_EQ(Fastest(WithTrailing(60 * kUs, 40 * kUs, 1)), Choice::kOneThread);
+}
+
+TEST(HandBackTest, ExecutorMustBeFasterThanTwoThreads) {
+  // Four chains of 50 us; one of them is trailing. The executor with two threads takes about 125 us
+  // per iteration, two threads 150 us.
+  IterationCost cost = Independent(4, 50 * kUs, 2);
+  for (int i = 0; i < 4; ++i) cost.tasks[i].reads_previous = {i};
+  cost.is_trailing = {false, false, false, true};
+  EXPECT_EQ(Fastest(cost), Choice::kExecutor);
+  cost.is_trailing = {false, false, true, true};
+  EXPECT_EQ(Fastest(cost), Choice::kTwoThreads);  // 100 us
 }
 
 TEST(HandBackTest, MoreRunsAreLeftWithEachHandBack) {
@@ -185,10 +228,12 @@ LoopCode CodeOf(int instructions, bool chained) {
 // The decision of `pace` on `code`. Each iteration takes two milliseconds, divided evenly among the
 // instructions, and runs `nodes` nodes.
 struct Decision {
-  Decision(const LoopCode& code, double nodes, Pace* pace, int64_t begin = 0) : at(begin) {
+  Decision(const LoopCode& code, double nodes, Pace* pace, const TrailingCode* trailing = nullptr)
+      : at(0) {
     constexpr double kBefore = 1e6;  // nodes of loops that ran before
     for (;; ++at) {
-      handed_back = pace->Look(at, kBefore + nodes * static_cast<double>(at), code, 10);
+      const double so_far = kBefore + nodes * static_cast<double>(at);
+      choice = pace->Look(at, so_far, code, trailing, 10);
       if (pace->decided()) return;
       if (double* const ns = pace->task_ns()) {
         ++timed;
@@ -200,13 +245,13 @@ struct Decision {
 
   int64_t at;  // the decision was made before this iteration
   int timed = 0;
-  bool handed_back = false;
+  Choice choice = Choice::kOneThread;
 };
 
 TEST(PaceTest, HeavyIndependentInstructionsAreTimedAndHandedBack) {
   Pace pace(2);
   const Decision decision(CodeOf(4, /*chained=*/false), 4, &pace);
-  EXPECT_TRUE(decision.handed_back);
+  EXPECT_EQ(decision.choice, Choice::kExecutor);
   EXPECT_EQ(decision.at, 8 + 16 + 16);
   EXPECT_EQ(decision.timed, 16);
   EXPECT_EQ(pace.task_ns(), nullptr);
@@ -215,14 +260,24 @@ TEST(PaceTest, HeavyIndependentInstructionsAreTimedAndHandedBack) {
 TEST(PaceTest, ChainIsTimedAndNotHandedBack) {
   Pace pace(2);
   const Decision decision(CodeOf(4, /*chained=*/true), 4, &pace);
-  EXPECT_FALSE(decision.handed_back);
+  EXPECT_EQ(decision.choice, Choice::kOneThread);
   EXPECT_EQ(decision.at, 8 + 16 + 16);
+}
+
+TEST(PaceTest, LoopWithATrailingHalfIsTimedAndGetsASecondThread) {
+  Pace pace(2);
+  TrailingCode trailing;
+  trailing.is_trailing = {false, false, true, true};
+  const Decision decision(CodeOf(4, /*chained=*/true), 4, &pace, &trailing);
+  EXPECT_EQ(decision.choice, Choice::kTwoThreads);
+  EXPECT_EQ(decision.at, 8 + 16 + 16);
+  EXPECT_EQ(pace.Look(41, 0, CodeOf(4, true), &trailing, 10), Choice::kTwoThreads);
 }
 
 TEST(PaceTest, LoopOfManyNodesIsNotHandedBackAndNoInstructionIsTimed) {
   Pace pace(2);
   const Decision decision(CodeOf(4, /*chained=*/false), 1e6, &pace);
-  EXPECT_FALSE(decision.handed_back);
+  EXPECT_EQ(decision.choice, Choice::kOneThread);
   EXPECT_EQ(decision.at, 8 + 16);
   EXPECT_EQ(decision.timed, 0);
 }
@@ -233,17 +288,19 @@ TEST(PaceTest, LoopIsMeasuredAgainAfterAThousandIterations) {
   const Decision first(code, 1e6, &pace);
   double nodes = 1e6 * (24 + 1);
   for (int64_t i = 25; i < 24 + 1000 + 16; ++i) {
-    EXPECT_FALSE(pace.Look(i, nodes, code, 10));
+    EXPECT_EQ(pace.Look(i, nodes, code, nullptr, 10), Choice::kOneThread);
     if (i >= 24 + 1000) absl::SleepFor(absl::Milliseconds(2));
   }
   EXPECT_EQ(pace.task_ns(), nullptr);
-  EXPECT_FALSE(pace.Look(24 + 1000 + 16, nodes, code, 10));
+  EXPECT_EQ(pace.Look(24 + 1000 + 16, nodes, code, nullptr, 10), Choice::kOneThread);
   EXPECT_NE(pace.task_ns(), nullptr);
 }
 
 TEST(PaceTest, OneThreadIsNeverMeasured) {
   Pace pace(1);
-  for (int64_t i = 0; i < 3000; ++i) EXPECT_FALSE(pace.Look(i, 0, CodeOf(1, false), 10));
+  for (int64_t i = 0; i < 3000; ++i) {
+    EXPECT_EQ(pace.Look(i, 0, CodeOf(1, false), nullptr, 10), Choice::kOneThread);
+  }
   EXPECT_FALSE(pace.decided());
 }
 

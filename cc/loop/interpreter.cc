@@ -4,48 +4,30 @@
 #include <atomic>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "tensorflow/core/framework/cancellation.h"
-#include "tensorflow/core/framework/node_def_util.h"
-
 namespace tensor_array_grad {
 namespace {
 
 using tensorflow::OpKernelContext;
 using tensorflow::Tensor;
-using tensorflow::TensorValue;
 
-std::atomic<int64_t> hand_back_after{-1};  // SetHandBackAfter
+std::atomic<int64_t> hand_back_after{-1};        // SetHandBackAfter
+std::atomic<int64_t> trailing_thread_after{-1};  // SetTrailingThreadAfter
+
+// How many iterations the trailing part may be behind the main part, and never more than
+// `parallel_iterations` allows.
+constexpr int kMostBehind = 8;
 
 }  // namespace
 
 void SetHandBackAfter(int64_t iterations) { hand_back_after.store(iterations); }
 
-// The parameters of kernel calls are those of RunLoop's own call, so that kernels find the same
-// resources and cancellation manager as in the executor. Replaced are only the device
-// (pooled_device.h) and what belongs to a single kernel call, such as inputs and outputs.
+void SetTrailingThreadAfter(int64_t iterations) { trailing_thread_after.store(iterations); }
+
 Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int threads)
-    : executable_(executable),
-      ctx_(ctx),
-      params_(*ctx->params()),
-      registers_(executable.program.registers),
-      flags_(executable.program.flags, 0),
-      pace_(threads) {
-  params_.eigen_gpu_device = nullptr;  // owned by the op's own parameters
-  if (executable.pooled_device != nullptr) params_.device = executable.pooled_device.get();
-  params_.forward_from_array = nullptr;
-  params_.is_input_dead = false;
-  inputs_.resize(executable.most_inputs);
-  attributes_.resize(std::max(executable.most_inputs, executable.most_outputs));
-  params_.output_attr_array = attributes_.data();
-  for (const ConstantRegister& constant : executable.program.constants) {
-    registers_[constant.reg].Set(constant.value);
-  }
-}
+    : executable_(executable), ctx_(ctx), runner_(executable, ctx), pace_(threads) {}
 
 void Interpreter::TakeArgument(int index) {
-  Value& value = registers_[executable_.register_of_arg[index]];
+  Value& value = runner_.at(executable_.register_of_arg[index]);
   Tensor* const tensor = ctx_->params()->inputs[index].tensor;
   // A reference count of one is that of the executor's input. Constants have a second reference.
   if (tensor->RefCountIsOne()) {
@@ -57,226 +39,65 @@ void Interpreter::TakeArgument(int index) {
 }
 
 Tensor Interpreter::Result(int index) {
-  return *registers_[executable_.register_of_arg[index]].LastTensor();
+  return *runner_.at(executable_.register_of_arg[index]).LastTensor();
 }
-
-absl::Status Interpreter::Run() { return RunLoop(executable_.program.loops.front(), true); }
 
 // Between two iterations the registers of the variables, and only these and the constants, hold
-// values that are still needed. The loop can therefore be handed back at this point and no other. A
-// predicate that is not a scalar ends the outermost loop like a false one: the stock loop evaluates
-// the condition again and reports the error.
-absl::Status Interpreter::RunLoop(const LoopCode& code, bool outermost) {
-  while (!outermost || !ShouldHandBack()) {
-    TF_RETURN_IF_ERROR(CheckCancelled(code));
-    double* const ns = outermost ? pace_.task_ns() : nullptr;
-    TF_RETURN_IF_ERROR(ns == nullptr ? RunAll(code.condition) : RunAllTimed(code.condition, ns));
-    bool taken = false;
-    const absl::Status known = Predicate(code, &taken);
-    if (!known.ok() && !outermost) return known;  // else the stock loop reports it
-    if (!taken) return absl::OkStatus();
-    for (int reg : code.dropped) registers_[reg].Release();
-    TF_RETURN_IF_ERROR(ns == nullptr ? RunAll(code.body)
-                                     : RunAllTimed(code.body, ns + code.condition.size()));
-    for (const Move& move : code.next) {
-      registers_[move.to].Assign(&registers_[move.from.reg], move.from.last);
-    }
-    nodes_ += code.nodes;
-    if (outermost) ++iterations_;
+// values that are still needed. The loop can therefore be handed back at this point and no other.
+absl::Status Interpreter::Run() {
+  for (bool taken = true; taken;) {
+    const Choice choice = Choose();
+    TF_RETURN_IF_ERROR(UseTrailingThread(choice == Choice::kTwoThreads));
+    handed_back_ = choice == Choice::kExecutor;
+    if (handed_back_) return absl::OkStatus();
+    TF_RETURN_IF_ERROR(RunIteration(&taken));
   }
-  handed_back_ = true;
+  return UseTrailingThread(false);
+}
+
+// A predicate that is not a scalar ends the loop like a false one: the stock loop evaluates the
+// condition again and reports the error.
+absl::Status Interpreter::RunIteration(bool* taken) {
+  const LoopCode& whole = executable_.program.loops.front();
+  const LoopCode& code = trailing_ != nullptr ? executable_.trailing->main : whole;
+  double* const ns = pace_.task_ns();
+  TF_RETURN_IF_ERROR(runner_.RunCondition(code, ns));
+  if (!runner_.Predicate(code, taken).ok()) *taken = false;
+  if (!*taken) return absl::OkStatus();
+  TF_RETURN_IF_ERROR(runner_.RunBody(code, ns == nullptr ? ns : ns + code.condition.size()));
+  if (trailing_ != nullptr) TF_RETURN_IF_ERROR(trailing_->Add(&runner_));
+  runner_.Do(code.next);
+  ++iterations_;
   return absl::OkStatus();
 }
 
-absl::Status Interpreter::RunAll(const Code& code) {
-  for (const Instruction& instruction : code) TF_RETURN_IF_ERROR(RunOne(instruction));
-  return absl::OkStatus();
+Choice Interpreter::Choose() {
+  const int64_t back = hand_back_after.load(std::memory_order_relaxed);
+  const int64_t trail = trailing_thread_after.load(std::memory_order_relaxed);
+  if (back >= 0 && iterations_ >= back) return Choice::kExecutor;
+  if (trail >= 0 && iterations_ >= trail && executable_.trailing != nullptr) {
+    return Choice::kTwoThreads;
+  }
+  if (back >= 0 || trail >= 0) return Choice::kOneThread;
+  const Choice choice = pace_.Look(iterations_, static_cast<double>(runner_.nodes()),
+                                   executable_.program.loops.front(), executable_.trailing.get(),
+                                   executable_.parallel_iterations);
+  executor_wins_ = choice == Choice::kExecutor;
+  return choice;
 }
 
-absl::Status Interpreter::RunAllTimed(const Code& code, double* ns) {
-  for (const Instruction& instruction : code) {
-    const int64_t start = absl::GetCurrentTimeNanos();
-    TF_RETURN_IF_ERROR(RunOne(instruction));
-    *ns++ += static_cast<double>(absl::GetCurrentTimeNanos() - start);
-  }
-  return absl::OkStatus();
-}
-
-// A kBranch and a kMerge are called even if their guards do not hold, because they must clear the
-// flags that the last iteration has set. The releases of an instruction do not depend on its
-// guards.
-inline absl::Status Interpreter::RunOne(const Instruction& instruction) {
-  switch (instruction.action) {
-    case Instruction::kKernel:
-      if (Holds(instruction.guards)) TF_RETURN_IF_ERROR(RunKernel(instruction));
-      break;
-    case Instruction::kBranch:
-      TF_RETURN_IF_ERROR(Branch(instruction));
-      break;
-    case Instruction::kMerge:
-      Merge(instruction);
-      break;
-    case Instruction::kLoop:
-      if (Holds(instruction.guards)) TF_RETURN_IF_ERROR(RunInnerLoop(instruction));
-      break;
-  }
-  if (!instruction.releases.empty()) ReleaseAfter(instruction);
-  return absl::OkStatus();
-}
-
-bool Interpreter::Holds(const Flags& guards) const {
-  for (int flag : guards) {
-    if (!flags_[flag]) return false;
-  }
-  return true;
-}
-
-bool Interpreter::RunSmall(const Instruction& instruction, const NodeKernel& node) {
-  Operand operands[kMostSmallOperands];
-  const size_t count = instruction.inputs.size();
-  for (size_t i = 0; i < count; ++i) {
-    const Read& read = instruction.inputs[i];
-    operands[i] = {&registers_[read.reg], read.last};
-  }
-  Value* results[kMostSmallOperands];
-  const size_t outputs = instruction.outputs.size();
-  for (size_t i = 0; i < outputs; ++i) {
-    const int reg = instruction.outputs[i];
-    results[i] = reg >= 0 ? &registers_[reg] : nullptr;
-  }
-  return node.small({operands, count}, {results, outputs});
-}
-
-// A kernel may write into the buffer of an input if it finds a reference count of one. It finds one
-// only for a last read (LastTensor); for any other read the register keeps a second reference
-// (HeldTensor).
-absl::Status Interpreter::RunKernel(const Instruction& instruction) {
-  const NodeKernel& node = executable_.kernels[instruction.node];
-  if (node.small.exists() && RunSmall(instruction, node)) {
-    for (const Read& read : instruction.inputs) {
-      if (read.last) registers_[read.reg].ReleaseTensor();
-    }
+absl::Status Interpreter::UseTrailingThread(bool use) {
+  if (use == (trailing_ != nullptr)) return absl::OkStatus();
+  if (!use) {
+    TF_RETURN_IF_ERROR(trailing_->End(&runner_));
+    trailing_ = nullptr;
     return absl::OkStatus();
   }
-  const size_t count = instruction.inputs.size();
-  for (size_t i = 0; i < count; ++i) {
-    const Read& read = instruction.inputs[i];
-    Value& value = registers_[read.reg];
-    inputs_[i] = TensorValue(read.last ? value.LastTensor() : value.HeldTensor());
-  }
-  params_.inputs = {inputs_.data(), count};
-  params_.input_alloc_attrs = {attributes_.data(), count};
-  params_.op_kernel = node.kernel.get();
-  params_.outputs_required_array = node.outputs_required.get();
-  const int outputs = static_cast<int>(instruction.outputs.size());
-  OpKernelContext ctx(&params_, outputs);
-  node.kernel->Compute(&ctx);
-  if (!ctx.status().ok()) return AttachDef(ctx.status(), node.kernel->def());
-  for (const Read& read : instruction.inputs) {
-    if (read.last) registers_[read.reg].ReleaseTensor();
-  }
-  for (int i = 0; i < outputs; ++i) {
-    const TensorValue output = ctx.release_output(i);
-    const int reg = instruction.outputs[i];
-    if (output.tensor != nullptr) {
-      if (reg >= 0) registers_[reg].Set(std::move(*output.tensor));
-      delete output.tensor;
-    } else if (reg >= 0) {
-      return AttachDef(
-          absl::InternalError(absl::StrCat("Missing ", i, "-th output from ", node.kernel->name())),
-          node.kernel->def());
-    }
-  }
+  const int most_behind = std::clamp(executable_.parallel_iterations - 1, 1, kMostBehind);
+  trailing_ = std::make_unique<TrailingThread>(executable_, ctx_, most_behind);
+  trailing_->Begin(&runner_);
+  had_trailing_thread_ = true;
   return absl::OkStatus();
-}
-
-// As in the Switch and SwitchN kernels, an index beyond the last side selects the last side.
-absl::Status Interpreter::Branch(const Instruction& instruction) {
-  for (int flag : instruction.sides) flags_[flag] = 0;
-  if (!Holds(instruction.guards)) return absl::OkStatus();
-  const int sides = static_cast<int>(instruction.sides.size());
-  Value& value = registers_[instruction.inputs[0].reg];
-  int side = 0;
-  if (bool taken; value.Get(&taken)) {
-    side = taken ? 1 : 0;
-  } else if (int32_t index; value.Get(&index)) {
-    side = index < 0 || index >= sides ? sides - 1 : index;
-  } else {
-    return AtNode(absl::InvalidArgumentError(
-                      absl::StrCat("The second input must be a scalar, but it has shape ",
-                                   value.tensor()->shape().DebugString())),
-                  instruction.node);
-  }
-  flags_[instruction.sides[side]] = 1;
-  return absl::OkStatus();
-}
-
-void Interpreter::Merge(const Instruction& instruction) {
-  if (instruction.flag >= 0) flags_[instruction.flag] = 0;
-  if (!Holds(instruction.guards)) return;
-  int32_t index = 0;
-  for (const Alternative& alternative : instruction.alternatives) {
-    if (Holds(alternative.guards)) {
-      if (instruction.outputs[0] >= 0) {
-        registers_[instruction.outputs[0]].Assign(&registers_[alternative.from.reg],
-                                                  alternative.from.last);
-      }
-      if (instruction.outputs[1] >= 0) registers_[instruction.outputs[1]].SetScalar(index);
-      if (instruction.flag >= 0) flags_[instruction.flag] = 1;
-      return;
-    }
-    ++index;
-  }
-}
-
-// The variables of the inner loop have registers of their own, which also are the outputs of the
-// instruction. Its constants stay in the registers of this frame while the loop runs, so a constant
-// that is read for the last time is released after the loop.
-absl::Status Interpreter::RunInnerLoop(const Instruction& instruction) {
-  const LoopCode& code = executable_.program.loops[instruction.loop];
-  for (size_t i = 0; i < instruction.inputs.size(); ++i) {
-    const Read& read = instruction.inputs[i];
-    if (code.variables[i] < 0) continue;
-    registers_[code.variables[i]].Assign(&registers_[read.reg], read.last);
-  }
-  TF_RETURN_IF_ERROR(RunLoop(code, false));
-  for (const Read& read : instruction.constants) {
-    if (read.last) registers_[read.reg].Release();
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Interpreter::CheckCancelled(const LoopCode& code) {
-  const tensorflow::CancellationManager* const manager = params_.cancellation_manager;
-  if (manager == nullptr || !const_cast<tensorflow::CancellationManager*>(manager)->IsCancelled()) {
-    return absl::OkStatus();
-  }
-  return AtNode(absl::CancelledError("Loop execution was cancelled."), code.loop_cond);
-}
-
-absl::Status Interpreter::Predicate(const LoopCode& code, bool* taken) {
-  Value& value = registers_[code.predicate];
-  if (value.Get(taken)) return absl::OkStatus();
-  return AtNode(absl::InvalidArgumentError(
-                    absl::StrCat("The second input must be a scalar, but it has shape ",
-                                 value.tensor()->shape().DebugString())),
-                code.loop_cond);
-}
-
-absl::Status Interpreter::AtNode(const absl::Status& error, int node) const {
-  return AttachDef(error, executable_.kernels[node].def);
-}
-
-void Interpreter::ReleaseAfter(const Instruction& instruction) {
-  for (int reg : instruction.releases) registers_[reg].Release();
-}
-
-bool Interpreter::ShouldHandBack() {
-  const int64_t forced = hand_back_after.load(std::memory_order_relaxed);
-  if (forced >= 0) return iterations_ >= forced;
-  return executor_wins_ =
-             pace_.Look(iterations_, static_cast<double>(nodes_), executable_.program.loops.front(),
-                        executable_.parallel_iterations);
 }
 
 }  // namespace tensor_array_grad

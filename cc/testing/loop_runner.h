@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -93,6 +94,7 @@ class LoopRunner {
     params.resource_manager = &resources_;
     params.inputs = inputs;
     params.cancellation_manager = &cancellation_;
+    if (pool_) params.runner = &pool_;
     tensorflow::OpKernelContext ctx(&params, 0);
     Interpreter interpreter(*executable_, &ctx, /*threads=*/1);
     const int count = static_cast<int>(inputs_.size());
@@ -103,6 +105,9 @@ class LoopRunner {
     for (int i = 0; i < count; ++i) (*values)[inputs_[i]] = interpreter.Result(i);
     return status;
   }
+
+  // From now on kernels may use `pool`, a function that lets another thread call its argument.
+  void UsePool(std::function<void(std::function<void()>)> pool) { pool_ = std::move(pool); }
 
   tensorflow::CancellationManager& cancellation() { return cancellation_; }
   const Executable& executable() const { return *executable_; }
@@ -115,6 +120,7 @@ class LoopRunner {
   tensorflow::CancellationManager cancellation_;
   std::unique_ptr<Executable> executable_;
   std::vector<std::string> inputs_;
+  std::function<void(std::function<void()>)> pool_;
   int64_t iterations_ = -1;
   bool handed_back_ = false;
 };

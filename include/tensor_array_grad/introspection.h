@@ -68,6 +68,10 @@ TAG_EXPORT void SetLoopsEnabled(bool enabled);
 // Test-only: loops that run afterwards are handed back after `iterations`; -1 for none.
 TAG_EXPORT void SetHandBackAfter(int64_t iterations);
 
+// Test-only: in loops that run afterwards, a second thread runs the trailing part of each iteration
+// from iteration `iterations` on; -1: if the library expects that to be faster.
+TAG_EXPORT void SetTrailingThreadAfter(int64_t iterations);
+
 }  // namespace tensor_array_grad::introspection
 
 #endif  // TENSOR_ARRAY_GRAD_INTROSPECTION_H_

@@ -9,7 +9,7 @@ import linecache
 import re
 import unittest.mock
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,22 +22,24 @@ from tests.loops.random_loops import LoopProgram, Ran, random_loop
 _COUNTED = "loops."
 
 
-def run_seed(seed: int, hand_back: int | None = None, in_sequence: bool = False) -> Ran:
+def run_seed(
+    seed: int, settings: Mapping[str, int] | None = None, in_sequence: bool = False
+) -> Ran:
     """Runs the program of that number.
 
     Args:
       seed: The number.
-      hand_back: The number of iterations after which each loop is handed back to the stock loop; -1
-        to let the library decide, None to keep the current setting.
+      settings: Functions of the bindings to call first, such as `set_hand_back_after`, with their
+        arguments.
       in_sequence: Whether each iteration of a loop begins only after the previous one has ended.
 
     Returns:
       Its results, or its error.
     """
-    if hand_back is not None:
+    for name, value in (settings or {}).items():
         from tensor_array_grad import _loader
 
-        _loader.bind().set_hand_back_after(hand_back)
+        getattr(_loader.bind(), name)(value)
     before = _counters()
     with loops_in_sequence() if in_sequence else contextlib.nullcontext():
         ran = run_program(random_loop(seed))
@@ -70,11 +72,11 @@ def _counters() -> dict[str, int]:
     return {k: v for k, v in _loader.bind().counters().items() if k.startswith(_COUNTED)}
 
 
-def can_hand_back() -> bool:
-    """Whether this process, a child, has loaded a library with the setting of `run_seed`."""
+def has_settings(names: Sequence[str]) -> bool:
+    """Whether this process, a child, has loaded a library with these settings of `run_seed`."""
     from tensor_array_grad import _loader
 
-    return _loader.is_loaded() and hasattr(_loader.bind(), "set_hand_back_after")
+    return _loader.is_loaded() and all(hasattr(_loader.bind(), name) for name in names)
 
 
 def run_program(program: LoopProgram) -> Ran:

@@ -14,7 +14,8 @@ difference are accepted and counted separately:
 
 A program is a pure function of its number. `--show 7` prints the text of program 7, and `--only 7`
 runs it alone. With `--hand-back` every loop that runs in one kernel is handed back to the stock
-loop after a number of iterations that depends on the program's number.
+loop after a number of iterations that depends on the program's number. With `--two-threads` a
+second thread runs the trailing part of each such loop, after zero to two iterations.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import dataclasses
 import functools
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -367,9 +368,9 @@ class Pair:
             if runner is not None:
                 runner.close()
 
-    def run(self, seed: int, hand_back: int | None = None) -> tuple[Any, Any]:
+    def run(self, seed: int, settings: Mapping[str, int] | None = None) -> tuple[Any, Any]:
         """Runs program `seed` with the library and on stock at the same time; returns both runs."""
-        calls = ((self.ours, (seed, hand_back)), (self.stock, (seed,)))
+        calls = ((self.ours, (seed, settings)), (self.stock, (seed,)))
         for runner, arguments in calls:
             runner.start_call(_RUN, *arguments)
         return tuple(runner.finish_call(_TIMEOUT_S) for runner, _ in calls)
@@ -402,20 +403,23 @@ class Pair:
             runner.restart()
 
 
-def hand_back_after(seed: int) -> int:
-    """The number of iterations after which `--hand-back` hands back the loops of that program."""
-    return seed % 7
+# What an option does in program `seed`: the setting, and the number of iterations after which it
+# applies.
+_SETTINGS: dict[str, Callable[[int], tuple[str, int]]] = {
+    "hand_back": lambda seed: ("set_hand_back_after", seed % 7),
+    "two_threads": lambda seed: ("set_trailing_thread_after", seed % 3),
+}
 
 
 def compare(
-    pair: Pair, seeds: Iterable[int], hand_back: bool = False, quiet: bool = False
+    pair: Pair, seeds: Iterable[int], options: Sequence[str] = (), quiet: bool = False
 ) -> Tally:
     """Runs the programs of these numbers; prints a line for each difference."""
     tally = Tally()
     start = time.monotonic()
     for count, seed in enumerate(seeds, 1):
         program = random_loop(seed)
-        got, want = pair.run(seed, hand_back_after(seed) if hand_back else None)
+        got, want = pair.run(seed, dict(_SETTINGS[option](seed) for option in options))
         again = (functools.partial(run, seed) for run in (pair.run_without_loops, pair.run_stock))
         for difference in tally.add(program, got, want, *again):
             print(f"seed {seed}: {difference}; program: {program}", flush=True)
@@ -427,11 +431,12 @@ def compare(
     return tally
 
 
-def _job(seeds: Sequence[int], library: str | None, hand_back: bool) -> Tally:
+def _job(seeds: Sequence[int], library: str | None, options: Sequence[str]) -> Tally:
     with Pair(library) as pair:
-        if hand_back and pair.ours.call("tests.loops.random_loop_runs:can_hand_back") is not True:
-            raise SystemExit("random_loops: this library cannot hand loops back on demand")
-        return compare(pair, seeds, hand_back)
+        names = [_SETTINGS[option](0)[0] for option in options]
+        if names and not pair.ours.call("tests.loops.random_loop_runs:has_settings", names):
+            raise SystemExit(f"random_loops: this library does not have {', '.join(names)}")
+        return compare(pair, seeds, options)
 
 
 def main() -> None:
@@ -441,6 +446,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="number of the first program")
     parser.add_argument("--jobs", type=int, default=1, help="pairs of processes")
     parser.add_argument("--hand-back", action="store_true", help="end every loop in its middle")
+    parser.add_argument(
+        "--two-threads", action="store_true", help="run trailing parts on a second thread"
+    )
     parser.add_argument("--only", type=int, help="number of the one program to run")
     parser.add_argument("--show", type=int, help="number of a program to print, and not run")
     parser.add_argument("--library", default="enable", help="'enable', or 'none' for stock twice")
@@ -456,7 +464,8 @@ def main() -> None:
     parts = [seeds[k :: args.jobs] for k in range(args.jobs)]
     tally = Tally()
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        jobs = [pool.submit(_job, part, library, args.hand_back) for part in parts if part]
+        options = [option for option in _SETTINGS if getattr(args, option)]
+        jobs = [pool.submit(_job, part, library, options) for part in parts if part]
         for job in jobs:
             tally.merge(job.result())
     print(f"\nfeatures: {dict(sorted(tally.features.items()))}")

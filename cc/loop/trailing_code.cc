@@ -1,0 +1,238 @@
+#include "cc/loop/trailing_code.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace tensor_array_grad {
+namespace {
+
+using Test = std::function<bool(const Instruction&)>;
+
+// Calls `f` with each register that `instruction` reads.
+template <typename F>
+void ForEachRead(const Instruction& instruction, F f) {
+  for (const Read& read : instruction.inputs) f(read.reg);
+  for (const Read& read : instruction.constants) f(read.reg);
+  for (const Alternative& alternative : instruction.alternatives) f(alternative.from.reg);
+}
+
+// The instructions of the body and the variables that some values depend on, within one iteration.
+struct Needs {
+  std::vector<bool> instructions;  // by instruction of the body
+  std::set<int> variables;         // registers
+};
+
+class Divider {
+ public:
+  Divider(const LoopCode& code, const Test& may_trail, const Test& keeps_order)
+      : code_(code), may_trail_(may_trail), keeps_order_(keeps_order) {
+    for (size_t i = 0; i < code.body.size(); ++i) {
+      for (int reg : code.body[i].outputs) writers_[reg] = static_cast<int>(i);
+    }
+    for (const Move& move : code.next) next_[move.to] = move.from.reg;
+  }
+
+  std::unique_ptr<const TrailingCode> Divide() {
+    if (UsesTemporaries()) return nullptr;
+    FindTrailingVariables();
+    if (trailing_variables_.empty()) return nullptr;
+    FindTrailingInstructions();
+    const auto any = std::find(made_.is_trailing.begin(), made_.is_trailing.end(), true);
+    if (any == made_.is_trailing.end()) return nullptr;
+    FindHandedOver();
+    if (OrderDependsOnHandedOver()) return nullptr;
+    MakeTrailingPart();
+    MakeMainPart();
+    return std::make_unique<const TrailingCode>(std::move(made_));
+  }
+
+ private:
+  // True if `next` exchanges variables, as in (a, b) = (b, a), by a register of its own.
+  bool UsesTemporaries() const {
+    return std::any_of(code_.next.begin(), code_.next.end(), [this](const Move& move) {
+      return std::find(code_.variables.begin(), code_.variables.end(), move.to) ==
+             code_.variables.end();
+    });
+  }
+
+  // Whether the first thread must run the instruction, whatever reads its outputs.
+  bool IsPinned(const Instruction& instruction) const {
+    return instruction.action != Instruction::kKernel || !instruction.guards.empty() ||
+           !may_trail_(instruction);
+  }
+
+  // Adds register `reg`, and all that it depends on, to `needs`.
+  void AddNeeds(int reg, Needs* needs) const {
+    std::vector<int> open{reg};
+    while (!open.empty()) {
+      const int read = open.back();
+      open.pop_back();
+      if (next_.count(read) != 0) needs->variables.insert(read);
+      const auto writer = writers_.find(read);
+      if (writer == writers_.end() || needs->instructions[writer->second]) continue;
+      AddInstruction(writer->second, &open, needs);
+    }
+  }
+
+  void AddInstruction(int index, std::vector<int>* open, Needs* needs) const {
+    needs->instructions[index] = true;
+    ForEachRead(code_.body[index], [open](int reg) { open->push_back(reg); });
+  }
+
+  Needs NoNeeds() const { return {std::vector<bool>(code_.body.size(), false), {}}; }
+
+  Needs NeedsOfPinned() const {
+    Needs needs = NoNeeds();
+    for (const Instruction& instruction : code_.condition) {
+      ForEachRead(instruction, [&](int reg) { AddNeeds(reg, &needs); });
+    }
+    AddNeeds(code_.predicate, &needs);
+    for (size_t i = 0; i < code_.body.size(); ++i) {
+      if (!IsPinned(code_.body[i])) continue;
+      needs.instructions[i] = true;
+      ForEachRead(code_.body[i], [&](int reg) { AddNeeds(reg, &needs); });
+    }
+    return needs;
+  }
+
+  void FindTrailingVariables() {
+    main_ = NeedsOfPinned();
+    std::set<int> read_by_others = main_.variables;
+    for (const Move& move : code_.next) {
+      Needs needs = NoNeeds();
+      AddNeeds(move.from.reg, &needs);
+      needs.variables.erase(move.to);
+      read_by_others.insert(needs.variables.begin(), needs.variables.end());
+    }
+    for (const Move& move : code_.next) {
+      if (read_by_others.count(move.to) == 0) trailing_variables_.insert(move.to);
+    }
+  }
+
+  void FindTrailingInstructions() {
+    Needs trailing = NoNeeds();
+    for (const Move& move : code_.next) {
+      AddNeeds(move.from.reg, trailing_variables_.count(move.to) != 0 ? &trailing : &main_);
+    }
+    made_.is_trailing.resize(code_.body.size());
+    for (size_t i = 0; i < code_.body.size(); ++i) {
+      made_.is_trailing[i] = trailing.instructions[i] && !main_.instructions[i];
+    }
+  }
+
+  template <typename F>
+  void ForEachTrailingRead(F f) const {
+    for (size_t i = 0; i < code_.body.size(); ++i) {
+      if (made_.is_trailing[i]) ForEachRead(code_.body[i], f);
+    }
+    for (const Move& move : code_.next) {
+      if (trailing_variables_.count(move.to) != 0) f(move.from.reg);
+    }
+  }
+
+  // Whether the main part writes `reg` in every iteration.
+  bool IsWrittenByMain(int reg) const {
+    if (trailing_variables_.count(reg) != 0) return false;
+    if (next_.count(reg) != 0) return true;
+    const auto writer = writers_.find(reg);
+    if (writer != writers_.end()) return !made_.is_trailing[writer->second];
+    return std::any_of(
+        code_.condition.begin(), code_.condition.end(), [reg](const Instruction& instruction) {
+          return std::count(instruction.outputs.begin(), instruction.outputs.end(), reg) != 0;
+        });
+  }
+
+  bool IsWrittenByTrailing(int reg) const {
+    const auto writer = writers_.find(reg);
+    return trailing_variables_.count(reg) != 0 ||
+           (writer != writers_.end() && made_.is_trailing[writer->second]);
+  }
+
+  void FindHandedOver() {
+    std::set<int> constants;
+    ForEachTrailingRead([&](int reg) {
+      if (IsWrittenByMain(reg)) {
+        handed_over_.insert(reg);
+      } else if (!IsWrittenByTrailing(reg)) {
+        constants.insert(reg);
+      }
+    });
+    made_.constants.assign(constants.begin(), constants.end());
+    for (int reg : handed_over_) {
+      const bool moved = std::any_of(code_.next.begin(), code_.next.end(), [&](const Move& move) {
+        return trailing_variables_.count(move.to) == 0 && move.from.reg == reg;
+      });
+      made_.handed_over.push_back({reg, !moved});
+    }
+  }
+
+  bool OrderDependsOnHandedOver() const {
+    for (const auto* part : {&code_.condition, &code_.body}) {
+      for (const Instruction& instruction : *part) {
+        if (instruction.action != Instruction::kKernel || !keeps_order_(instruction)) continue;
+        bool reads = false;
+        ForEachRead(instruction, [&](int reg) { reads |= handed_over_.count(reg) != 0; });
+        if (reads) return true;
+      }
+    }
+    return false;
+  }
+
+  void MakeTrailingPart() {
+    for (size_t i = 0; i < code_.body.size(); ++i) {
+      if (made_.is_trailing[i]) made_.body.push_back(code_.body[i]);
+    }
+    for (const Move& move : code_.next) {
+      if (trailing_variables_.count(move.to) != 0) made_.next.push_back(move);
+    }
+    made_.variables.assign(trailing_variables_.begin(), trailing_variables_.end());
+  }
+
+  void MakeMainPart() {
+    made_.main = code_;
+    made_.main.body.clear();
+    for (size_t i = 0; i < code_.body.size(); ++i) {
+      if (!made_.is_trailing[i]) made_.main.body.push_back(code_.body[i]);
+    }
+    for (auto* part : {&made_.main.condition, &made_.main.body}) {
+      for (Instruction& instruction : *part) KeepHandedOver(&instruction);
+    }
+    made_.main.next.clear();
+    for (const Move& move : code_.next) {
+      if (trailing_variables_.count(move.to) == 0) made_.main.next.push_back(move);
+    }
+  }
+
+  // Changes a main instruction so that the handed-over registers keep their values.
+  void KeepHandedOver(Instruction* instruction) const {
+    const auto keep = [this](Read* read) { read->last &= handed_over_.count(read->reg) == 0; };
+    for (Read& read : instruction->inputs) keep(&read);
+    for (Read& read : instruction->constants) keep(&read);
+    for (Alternative& alternative : instruction->alternatives) keep(&alternative.from);
+    auto& releases = instruction->releases;
+    releases.erase(std::remove_if(releases.begin(), releases.end(),
+                                  [this](int reg) { return handed_over_.count(reg) != 0; }),
+                   releases.end());
+    instruction->after.clear();  // the numbers are those of the undivided code
+  }
+
+  const LoopCode& code_;
+  const Test& may_trail_;
+  const Test& keeps_order_;
+  std::map<int, int> writers_;  // by register: the instruction of the body that writes it
+  std::map<int, int> next_;     // by variable that changes: the register of its next value
+  Needs main_;                  // of everything that the first thread runs
+  std::set<int> trailing_variables_, handed_over_;
+  TrailingCode made_;
+};
+
+}  // namespace
+
+std::unique_ptr<const TrailingCode> DivideTrailing(const LoopCode& code, const Test& may_trail,
+                                                   const Test& keeps_order) {
+  return Divider(code, may_trail, keeps_order).Divide();
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,63 @@
+#ifndef CC_LOOP_TRAILING_CODE_H_
+#define CC_LOOP_TRAILING_CODE_H_
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "cc/loop/program.h"
+
+namespace tensor_array_grad {
+
+// Divides the code of a loop so that two threads can run it.
+//
+// Many loops compute values that no later iteration needs except to add to them. A backward loop
+// sums the gradient of the weights in every iteration:
+//
+//     dz = f(dh, ...)            dh' = MatMul(dz, U)         next iteration: dh = dh'
+//     dU_k = MatMul(h, dz)       dU' = AddN(dU, dU_k)        next iteration: dU = dU'
+//
+// The first line of nodes needs `dh` of the iteration before. Nothing but the second line needs
+// `dU`. So a second thread may run the second line of iteration k while the first thread runs the
+// first line of iteration k + 1.
+//
+// A *trailing variable* is a loop variable that only its own next value depends on: neither the
+// condition, nor another variable, nor an instruction that must run on the first thread reads it,
+// directly or through other instructions. The *trailing instructions* are those that only trailing
+// variables need. All other instructions and variables are the *main* ones.
+//
+// Why the results are the same: main instructions read nothing that a trailing instruction writes.
+// Trailing instructions read trailing variables, constants of the loop, and registers that the main
+// part of the same iteration has written (`handed_over`). Each thread runs its instructions in the
+// order of the undivided code, and the trailing part of an iteration runs after its main part.
+struct TrailingCode {
+  // The loop without its trailing instructions and variables. No read of a register in
+  // `handed_over` is the last one, so all of them have their values at the end of the body.
+  LoopCode main;
+
+  std::vector<Instruction> body;  // the trailing instructions
+  std::vector<Move> next;         // of the trailing variables
+  std::vector<int> variables;     // registers of the trailing variables
+  std::vector<int> constants;     // registers that `body` and `next` read and no iteration changes
+
+  // The registers that the trailing part reads and the main part writes. They are read after
+  // `main.body` and before `main.next`. A read is `last` if `main.next` does not need the register.
+  std::vector<Read> handed_over;
+
+  std::vector<bool> is_trailing;  // by instruction of the undivided body
+};
+
+// Divides the outermost loop `code`. `may_trail` is asked for instructions with the action kKernel:
+// true if another thread may run the instruction later than instructions that follow it, so that it
+// has no side effects. `keeps_order` is true if the result of the instruction depends on which of
+// its inputs have buffers that no other tensor shares, as with AddN of three terms; such an
+// instruction reads nothing that is handed over.
+//
+// Returns null if no instruction can trail. O(v * n) for v variables and n instructions.
+std::unique_ptr<const TrailingCode> DivideTrailing(
+    const LoopCode& code, const std::function<bool(const Instruction&)>& may_trail,
+    const std::function<bool(const Instruction&)>& keeps_order);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_LOOP_TRAILING_CODE_H_
