@@ -11,8 +11,8 @@
 
 namespace tensor_array_grad {
 
-// Decides whether TensorFlow's executor would run a loop faster than one kernel does. The loop is
-// then handed back: the interpreter stops between two iterations and the stock loop continues.
+// Decides whether TensorFlow's executor would run a loop faster than one kernel does. If so, the
+// loop is handed back: the interpreter stops between two iterations and the stock loop continues.
 //
 // One kernel runs a loop's nodes one after the other. The executor runs independent nodes at the
 // same time, also those of up to `parallel_iterations` iterations, but spends kNodeNs on each node.
@@ -27,6 +27,9 @@ namespace tensor_array_grad {
 //
 // So handing back pays only for a loop with heavy kernels that do not depend on each other. The
 // estimate is arithmetic on measured times; Pace and the interpreter measure them.
+//
+// A loop with a trailing part (trailing_code.h) has a third choice: a second thread runs that part.
+// An iteration then takes about as long as the longer part, plus kHandOverNs.
 //
 // The estimate ignores that two threads may share a core. With shared cores, the executor was
 // measured to run an LSTM of 256 units in 0.97 of the time that one kernel takes, not in 0.85. A
