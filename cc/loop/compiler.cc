@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/graph/node_util.h"
+#include "cc/loop/condition_part.h"
 #include "cc/loop/eligibility.h"
 #include "cc/loop/liveness.h"
 #include "cc/loop/readers.h"
@@ -27,25 +28,6 @@ using tensorflow::Node;
 // A loop whose constants have more bytes than this in total is left to the executor: RunLoop holds
 // two copies of them, in its attribute and in registers, in addition to the stock loop's.
 constexpr int64_t kMostConstantBytes = 16 << 20;
-
-// The nodes that `node` reads or waits for within its frame and iteration. For an Exit of an inner
-// loop these are all inputs of that loop.
-std::vector<Node*> InputsWithin(const Node& node,
-                                const std::unordered_map<const Node*, const Frame*>& loop_of_exit) {
-  std::vector<Node*> inputs;
-  const auto add = [&](const Node& reader) {
-    for (const Edge* edge : reader.in_edges()) {
-      if (edge->src()->IsOp() && !edge->src()->IsNextIteration()) inputs.push_back(edge->src());
-    }
-  };
-  const auto loop = loop_of_exit.find(&node);
-  if (loop != loop_of_exit.end()) {
-    for (const Node* enter : loop->second->enters) add(*enter);
-  } else if (!node.IsEnter()) {
-    add(node);
-  }
-  return inputs;
-}
 
 // The state that all frames of one program share while it is compiled.
 class Compiler {
@@ -93,7 +75,7 @@ class FrameCompiler {
     not_taken_ = liveness_->Find(cond, 0);
     if (taken_ < 0) return Rejected("unsupported frame", *loop_cond_);
     flags_.assign(liveness_->size(), -1);
-    FindCondition();
+    condition_ = ConditionPartOf(frame_, *loop_cond_);
     // The condition is compiled before the body because it runs first: if both need the same
     // kBranch, it must be in the condition.
     for (const bool in_condition : {true, false}) {
@@ -174,28 +156,9 @@ class FrameCompiler {
     return next == nullptr ? Source{nullptr, 0} : InputOf(*next, 0);
   }
 
-  // Finds the nodes and inner loops on which LoopCond depends.
-  void FindCondition() {
-    std::unordered_map<const Node*, const Frame*> loop_of_exit;
-    for (const Frame* child : frame_.children) {
-      for (const Node* node : child->nodes) {
-        if (node->IsExit()) loop_of_exit[node] = child;
-      }
-    }
-    std::vector<const Node*> open{loop_cond_};
-    while (!open.empty()) {
-      const Node* const node = open.back();
-      open.pop_back();
-      if (!in_condition_.insert(node).second) continue;
-      const auto loop = loop_of_exit.find(node);
-      if (loop != loop_of_exit.end()) loops_in_condition_.insert(loop->second);
-      for (Node* input : InputsWithin(*node, loop_of_exit)) open.push_back(input);
-    }
-  }
-
   bool IsInCondition(const Item& item) const {
-    return item.loop != nullptr ? loops_in_condition_.count(item.loop) != 0
-                                : in_condition_.count(item.node) != 0;
+    return item.loop != nullptr ? condition_.loops.count(item.loop) != 0
+                                : condition_.nodes.count(item.node) != 0;
   }
 
   // ---- one item --------------------------------------------------------------------------------
@@ -203,7 +166,7 @@ class FrameCompiler {
   absl::Status AddNode(Node& node) {
     TF_RETURN_IF_ERROR(CheckNode(node));
     const Conditions& when = liveness_->OfNode(node);
-    const bool in_condition = in_condition_.count(&node) != 0;
+    const bool in_condition = condition_.nodes.count(&node) != 0;
     if (node.IsExit()) return AddExit(node);
     if (node.IsNextIteration()) {
       if (Inside(when).empty()) return absl::OkStatus();
@@ -349,7 +312,7 @@ class FrameCompiler {
       return Rejected("unsupported frame",
                       absl::StrCat("'", loop.name, "' is entered where '", frame_.name, "' ends"));
     }
-    const bool in_condition = loops_in_condition_.count(&loop) != 0;
+    const bool in_condition = condition_.loops.count(&loop) != 0;
     if (in_condition && outermost_) {
       TF_RETURN_IF_ERROR(CheckConditionLoop(loop));
     }
@@ -469,8 +432,8 @@ class FrameCompiler {
   Node* loop_cond_ = nullptr;
   int taken_ = -1, not_taken_ = -1;  // the conditions LoopCond=1 and LoopCond=0
   std::vector<int> flags_;           // by condition
-  std::unordered_set<const Node*> merges_, in_condition_;
-  std::unordered_set<const Frame*> loops_in_condition_;
+  std::unordered_set<const Node*> merges_;
+  ConditionPart condition_;
   std::vector<std::pair<Source, int>> next_;  // new value and register of each variable
   std::vector<Instruction>* current_ = nullptr;
   std::unordered_map<const Node*, std::vector<int>> instructions_behind_;  // as Instruction::after
