@@ -5,16 +5,13 @@
 #include <vector>
 
 #include "cc/core/array_store.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/failing_memory.h"
 #include "cc/testing/fake_element_ops.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // An ElementOps whose tensors also need memory that may run out.
 class OpsShortOfMemory : public FakeElementOps {

@@ -5,18 +5,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "cc/core/errors.h"
+#include "cc/core/tensorflow_names.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "tensorflow/core/framework/tensor_util.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::OpKernel;
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // Whether TensorFlow's gradient functions made `source`, and not those of `enable()`. TensorFlow's
 // use several sources for one second derivative, such as "gradients_1" and "gradients_1/gradients".

@@ -2,15 +2,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/core/errors.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
+#include "cc/kernels/kernel_names.h"
 #include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {
 
-using tensorflow::OpKernelContext;
 using tensorflow::ResourceHandle;
-using tensorflow::Tensor;
 
 namespace {
 

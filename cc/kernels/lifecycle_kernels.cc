@@ -2,16 +2,13 @@
 
 #include "cc/core/array_name.h"
 #include "cc/core/errors.h"
+#include "cc/core/tensorflow_names.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::OpKernel;
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
 
 // Where the resource manager lists this call's arrays. Stock lists its arrays in the container of
 // the call (the step container). All eager calls and `tf.function`s share one such container, and

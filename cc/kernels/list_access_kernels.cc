@@ -4,6 +4,8 @@
 // A kernel that changes a list makes all checks before it calls ForwardList. ForwardList may hand
 // over the input's list to be changed in place, and an error must leave the input unchanged.
 
+#include "cc/core/tensorflow_names.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/element_shape.h"
@@ -12,12 +14,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 class EmptyListOp : public CheapListKernel {
  public:

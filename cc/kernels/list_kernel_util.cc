@@ -6,18 +6,16 @@
 
 #include "cc/core/element_ops.h"
 #include "cc/core/pooled_tensor.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/cuda_kernels.h"
 #include "cc/device/device_element_ops.h"
+#include "cc/kernels/kernel_names.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
 
 namespace tensor_array_grad {
 
-using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 using tensorflow::UnaryVariantOpRegistry;
-using tensorflow::Variant;
 namespace registration = tensorflow::variant_op_registry_fn_registration;
 
 namespace {

@@ -6,7 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/element_shape.h"
@@ -15,12 +17,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // Makes output `output` a tensor of `shape` and fills it with the pieces that find(&pieces) sets,
 // one after the other. Does not call `find` if the output has no elements.

@@ -2,14 +2,13 @@
 // cc/lists/list_write.h.
 
 #include "cc/device/device_element_ops.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/list_write.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::OpKernelContext;
 
 class FromTensorOp : public ListKernel {
  public:

@@ -2,6 +2,8 @@
 // TensorListPopBack. They pack the lists that a forward loop fills for its backward loop into one
 // loop stack.
 
+#include "cc/core/tensorflow_names.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/loop_stack.h"
@@ -9,10 +11,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
 
 // Sets `stack` to the loop stack in input 0.
 absl::Status GetLoopStack(OpKernelContext* ctx, const LoopStack** stack) {

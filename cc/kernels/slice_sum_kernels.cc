@@ -11,7 +11,9 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "cc/core/counters.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/registration.h"
 #include "cc/slices/slice_adder.h"
 #include "cc/slices/slice_gradient_sum.h"
@@ -19,11 +21,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 Counter copied_bytes("slice_sums.copied_bytes");
 

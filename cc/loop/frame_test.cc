@@ -8,18 +8,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "cc/testing/frames_under_test.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DT_BOOL;
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::DT_VARIANT;
-using tensorflow::Edge;
-using tensorflow::Node;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;

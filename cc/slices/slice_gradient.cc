@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cc/core/pooled_tensor.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor_util.h"
 #include "tensorflow/core/util/overflow.h"
@@ -20,8 +21,6 @@ namespace tensor_array_grad {
 namespace {
 
 using cpu::Box;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 using Inputs = absl::Span<const Tensor* const>;
 
 template <typename... Args>
