@@ -26,9 +26,9 @@ bool MayBeOneOfSeveral(absl::string_view source) {
 }
 
 // Finds, or makes once per `source`, the array that sums the gradients of `handle`.
-class GradOp : public OpKernel {
+class GradOp : public Cheap<OpKernel> {
  public:
-  explicit GradOp(OpKernelConstruction* ctx) : OpKernel(ctx), flow_(ctx) {
+  explicit GradOp(OpKernelConstruction* ctx) : Cheap(ctx), flow_(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("source", &source_));
     may_be_one_of_several_ = MayBeOneOfSeveral(source_);
   }
@@ -45,8 +45,6 @@ class GradOp : public OpKernel {
     ctx->set_output(kGradHandle, std::move(handle));
     OP_REQUIRES_OK(ctx, flow_.Output(ctx, kFlowOut));
   }
-
-  bool IsExpensive() override { return false; }
 
  protected:
   enum Inputs { kHandle, kFlowIn, kShapeToPrepend };

@@ -55,6 +55,12 @@ absl::Status LookupArray(OpKernelContext* ctx, int input, ArrayRef* array) {
   return absl::OkStatus();
 }
 
+void ArrayKernel::Compute(OpKernelContext* ctx) {
+  ArrayRef array;
+  OP_REQUIRES_OK(ctx, LookupArray(ctx, 0, &array));
+  OP_REQUIRES_OK(ctx, Run(ctx, array->store()));
+}
+
 absl::Status GetIndex(OpKernelContext* ctx, int input, int64_t* index) {
   const Tensor& tensor = ctx->input(input);
   if (tensor.dims() != 0) return errors::IndexNotScalar(tensor.shape());

@@ -32,13 +32,11 @@ Inputs InputsOf(OpKernelContext* ctx) {
   return inputs;
 }
 
-class AddSlicesOp : public tensorflow::OpKernel {
+class AddSlicesOp : public Cheap<OpKernel> {
  public:
-  explicit AddSlicesOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
+  explicit AddSlicesOp(OpKernelConstruction* ctx) : Cheap(ctx) {
     OP_REQUIRES_OK(ctx, SliceAdder::Of(tensorflow::AttrSlice(def()), ctx->num_inputs(), &adder_));
   }
-
-  bool IsExpensive() override { return false; }
 
   void Compute(OpKernelContext* ctx) override {
     SliceAdder::Terms terms;
@@ -68,14 +66,12 @@ class AddSlicesOp : public tensorflow::OpKernel {
   SliceAdder adder_;
 };
 
-class SliceGradientsOp : public tensorflow::OpKernel {
+class SliceGradientsOp : public Cheap<OpKernel> {
  public:
-  explicit SliceGradientsOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
+  explicit SliceGradientsOp(OpKernelConstruction* ctx) : Cheap(ctx) {
     OP_REQUIRES_OK(ctx,
                    SliceAddends::Of(tensorflow::AttrSlice(def()), ctx->num_inputs(), &addends_));
   }
-
-  bool IsExpensive() override { return false; }
 
   void Compute(OpKernelContext* ctx) override {
     const Inputs inputs = InputsOf(ctx);
@@ -98,11 +94,9 @@ class SliceGradientsOp : public tensorflow::OpKernel {
 // For a tensor of n rows, outputs one row of zeros and its number, n - 1, or no row if n is 0.
 // Input `limit` is the number of rows that the replaced Range numbered. If it is not n, the op
 // reports the error of the UnsortedSegmentSum that would have read n rows and `limit` numbers.
-class LastRowOfZerosOp : public tensorflow::OpKernel {
+class LastRowOfZerosOp : public Cheap<OpKernel> {
  public:
-  using OpKernel::OpKernel;
-
-  bool IsExpensive() override { return false; }
+  using Cheap::Cheap;
 
   void Compute(OpKernelContext* ctx) override {
     const Tensor &like = ctx->input(0), &limit = ctx->input(1);
