@@ -23,34 +23,53 @@ from tools import build_lists
 
 # The headers that a folder of cc/ may include besides its own, by prefix. cc/core/counters.h, log.h
 # and mutable_tensors.h depend neither on TensorFlow nor on other parts of this library, so that any
-# layer may use them. block_pool.h and pooled_tensor.h provide memory, and depend on no array, list
-# or loop.
+# layer may use them, as it may use TensorFlow's names for values in cc/core/tensorflow_names.h.
+# block_pool.h and pooled_tensor.h provide memory, and depend on no array, list or loop.
 MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "core": (),
-    "device": ("cc/core/element_ops.h", "cc/core/counters.h", "cc/core/pooled_tensor.h"),
+    "device": (
+        "cc/core/element_ops.h",
+        "cc/core/counters.h",
+        "cc/core/pooled_tensor.h",
+        "cc/core/tensorflow_names.h",
+    ),
     "resource": ("cc/core/",),
     "lists": (
         "cc/core/block_pool.h",
         "cc/core/counters.h",
         "cc/core/element_ops.h",
         "cc/core/release.h",
+        "cc/core/tensorflow_names.h",
     ),
-    "slices": ("cc/core/counters.h", "cc/core/pooled_tensor.h", "cc/device/functors.h"),
+    "slices": (
+        "cc/core/counters.h",
+        "cc/core/pooled_tensor.h",
+        "cc/core/tensorflow_names.h",
+        "cc/device/functors.h",
+    ),
     "kernels": ("cc/resource/", "cc/device/", "cc/core/", "cc/lists/", "cc/loop/", "cc/slices/"),
     "ops": (),
-    # Small ops use the code of lists, of slices and of sums; node_util.h reads graphs.
+    # Small ops use the code of lists, of slices and of sums; node_util.h reads graphs, and
+    # graph_names.h has TensorFlow's names for them.
     "loop": (
         "cc/core/block_pool.h",
         "cc/core/counters.h",
         "cc/core/element_ops.h",
         "cc/core/log.h",
         "cc/core/pooled_tensor.h",
+        "cc/core/tensorflow_names.h",
         "cc/device/functors.h",
+        "cc/graph/graph_names.h",
         "cc/graph/node_util.h",
         "cc/lists/",
         "cc/slices/",
     ),
-    "graph": ("cc/core/counters.h", "cc/core/log.h", "cc/core/mutable_tensors.h"),
+    "graph": (
+        "cc/core/counters.h",
+        "cc/core/log.h",
+        "cc/core/mutable_tensors.h",
+        "cc/core/tensorflow_names.h",
+    ),
     # Declarations, through which the API reads the counters of a library that it has opened.
     "api": ("cc/bind/entry_points.h", "include/"),
     "tensor_array_grad": (),  # the public headers, in include/

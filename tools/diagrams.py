@@ -88,6 +88,12 @@ def _row(drawing: Drawing, x: float, y: float, count: int, marked: int) -> None:
         drawing.box(x + 22 * i, y, 22, 18, style="mark" if i == marked else "box")
 
 
+def _two_ops(drawing: Drawing, top: float, name: str) -> None:
+    """Two ops `name`, one below the other, to the right of an array."""
+    for y in (top, top + 34):
+        drawing.box(190, y, 196, 28, name)
+
+
 def list_gradient() -> Drawing:
     """The gradient of a loop that reads an array: lists of all elements, and paths of one list."""
     drawing = Drawing(430, "Gradient of a loop that reads an array, on stock and with the library")
@@ -155,15 +161,13 @@ def gradient_array() -> Drawing:
     drawing = Drawing(286, "A V3 array and its gradient arrays")
     drawing.text(12, 24, "forward array", "left head")
     _row(drawing, 12, 34, 5, 2)
-    drawing.box(190, 12, 196, 28, "TensorArrayReadV3, index 2")
-    drawing.box(190, 46, 196, 28, "TensorArrayReadV3, index 2")
+    _two_ops(drawing, 12, "TensorArrayReadV3, index 2")
     drawing.arrow(122, 40, 156, 40, 156, 26, 189, 26)
     drawing.arrow(122, 46, 156, 46, 156, 60, 189, 60)
     drawing.text(12, 100, "TensorArrayGradV3 finds or makes one array per source:", "left")
     drawing.text(12, 130, 'source "gradients"', "left head")
     _row(drawing, 12, 140, 5, 2)
-    drawing.box(190, 118, 196, 28, "TensorArrayWriteV3, index 2")
-    drawing.box(190, 152, 196, 28, "TensorArrayWriteV3, index 2")
+    _two_ops(drawing, 118, "TensorArrayWriteV3, index 2")
     drawing.arrow(190, 132, 156, 132, 156, 146, 124, 146)
     drawing.arrow(190, 166, 156, 166, 156, 152, 124, 152)
     drawing.text(288, 198, "writes to one slot are summed")

@@ -7,15 +7,10 @@
 #include "cc/core/bulk_write.h"
 #include "cc/core/element_access.h"
 #include "cc/core/errors.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {
-
-using tensorflow::DataType;
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
-
 namespace {
 
 ArrayOptions WithShapes(ArrayOptions options) {

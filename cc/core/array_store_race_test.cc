@@ -7,15 +7,12 @@
 #include <vector>
 
 #include "cc/core/array_store.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/fake_element_ops.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 constexpr int kThreads = 4;
 

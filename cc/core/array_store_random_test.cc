@@ -5,15 +5,13 @@
 #include <random>
 
 #include "cc/core/array_store.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/fake_element_ops.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 using Values = std::vector<float>;
 
 // A tensor array of elements of shape [2] as a map, with one rule per line.

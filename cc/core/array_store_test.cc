@@ -2,15 +2,13 @@
 
 #include <thread>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/fake_element_ops.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 using ::testing::ElementsAre;
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 

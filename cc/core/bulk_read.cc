@@ -6,15 +6,11 @@
 
 #include "cc/core/errors.h"
 #include "cc/core/index_set.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/platform/errors.h"
 #include "tensorflow/core/platform/mem.h"
 
 namespace tensor_array_grad {
-
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
-
 namespace {
 
 // `shape` with `dim0` put in front.

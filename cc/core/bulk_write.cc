@@ -5,13 +5,10 @@
 
 #include "cc/core/errors.h"
 #include "cc/core/index_set.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {
-
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // ---- the steps --------------------------------------------------------------------------------
 

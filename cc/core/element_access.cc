@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {
-
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
-
 namespace {
 
 // *data += value. Works in the buffer of `data` if no other tensor shares it (`*exclusive`), else

@@ -1,13 +1,10 @@
 #include "cc/core/element_ops.h"
 
 #include "cc/core/mutable_tensors.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/platform/logging.h"
 
 namespace tensor_array_grad {
-
-using tensorflow::DataType;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 bool CanAdd(DataType dtype) {
   switch (dtype) {

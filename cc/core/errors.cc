@@ -1,13 +1,9 @@
 #include "cc/core/errors.h"
 
 #include "absl/strings/str_cat.h"
+#include "cc/core/tensorflow_names.h"
 
 namespace tensor_array_grad::errors {
-
-using tensorflow::DataType;
-using tensorflow::DataTypeString;
-using tensorflow::PartialTensorShape;
-using tensorflow::TensorShape;
 
 namespace {
 

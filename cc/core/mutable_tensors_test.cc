@@ -2,14 +2,13 @@
 
 #include "cc/core/counters.h"
 #include "cc/core/element_ops.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/fake_element_ops.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 using tensorflow::tstring;
 
 Tensor Kept(const Tensor& value, FakeElementOps& ops) {

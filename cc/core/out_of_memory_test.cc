@@ -5,16 +5,13 @@
 #include <vector>
 
 #include "cc/core/array_store.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/failing_memory.h"
 #include "cc/testing/fake_element_ops.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // An ElementOps whose tensors also need memory that may run out.
 class OpsShortOfMemory : public FakeElementOps {
@@ -26,19 +23,20 @@ class OpsShortOfMemory : public FakeElementOps {
   }
 };
 
-ArrayOptions Options(int64_t size) {
+ArrayOptions Options(int64_t size, bool clear_after_read = false) {
   ArrayOptions options;
   options.name = "a_0";
   options.size = size;
   options.dynamic_size = true;
-  options.clear_after_read = false;
+  options.clear_after_read = clear_after_read;
   return options;
 }
 
-ArrayOptions Accumulating(int64_t size) {
+ArrayOptions Accumulating(int64_t size, const PartialTensorShape& element_shape = {}) {
   ArrayOptions options = Options(size);
   options.dynamic_size = false;
   options.accumulate = true;
+  options.element_shape = element_shape;
   return options;
 }
 
@@ -105,9 +103,7 @@ TEST(OutOfMemoryTest, AddendOfAPartOfABlockIsAddedOnce) {
 
 TEST(OutOfMemoryTest, ReadOfAnUnalignedPartYieldsItOnceMemoryIsThere) {
   AtEachAllocation([](FailingMemory& memory) {
-    ArrayOptions options = Options(2);
-    options.clear_after_read = true;
-    Scene scene(options);
+    Scene scene(Options(2, /*clear_after_read=*/true));
     ASSERT_OK(scene.Scatter({0, 1}, TensorOf<float>({2, 1}, {1, 2})));
     Tensor value;
     memory.RunAndRepeat([&] { return scene.store.Read(1, scene.ops, &value); }, scene.AsNow());
@@ -117,9 +113,7 @@ TEST(OutOfMemoryTest, ReadOfAnUnalignedPartYieldsItOnceMemoryIsThere) {
 
 TEST(OutOfMemoryTest, ReadOfZerosThatGrowsAGradientArrayIsDoneOrChangesNothing) {
   AtEachAllocation([](FailingMemory& memory) {
-    ArrayOptions options = Accumulating(1);
-    options.element_shape = PartialTensorShape({2});
-    Scene scene(options);
+    Scene scene(Accumulating(1, PartialTensorShape({2})));
     Tensor value;
     memory.RunAndRepeat([&] { return scene.store.Read(5000, scene.ops, &value); }, scene.AsNow());
     EXPECT_THAT(value, TensorEq(Vec({0, 0})));
@@ -129,9 +123,7 @@ TEST(OutOfMemoryTest, ReadOfZerosThatGrowsAGradientArrayIsDoneOrChangesNothing) 
 
 TEST(OutOfMemoryTest, GatherReadsAllElementsOrNone) {
   AtEachAllocation([](FailingMemory& memory) {
-    ArrayOptions options = Options(3);
-    options.clear_after_read = true;
-    Scene scene(options);
+    Scene scene(Options(3, /*clear_after_read=*/true));
     for (int i = 0; i < 3; ++i) ASSERT_OK(scene.Write(i, Vec({1.f * i})));
     Tensor value;
     memory.RunAndRepeat([&] { return scene.Gather({2, 0, 1}, &value); },
@@ -145,9 +137,7 @@ TEST(OutOfMemoryTest, GatherReadsAllElementsOrNone) {
 
 TEST(OutOfMemoryTest, GatherOfZerosMakesAllSlotsOrReadsNone) {
   AtEachAllocation([](FailingMemory& memory) {
-    ArrayOptions options = Accumulating(1);
-    options.element_shape = PartialTensorShape({1});
-    Scene scene(options);
+    Scene scene(Accumulating(1, PartialTensorShape({1})));
     Tensor value;
     memory.RunAndRepeat([&] { return scene.Gather({0, 1000, 3}, &value); }, scene.AsNow());
     EXPECT_THAT(value, TensorEq(TensorOf<float>({3, 1}, {0, 0, 0})));
@@ -156,9 +146,7 @@ TEST(OutOfMemoryTest, GatherOfZerosMakesAllSlotsOrReadsNone) {
 
 TEST(OutOfMemoryTest, ConcatIsDoneOrChangesNothing) {
   AtEachAllocation([](FailingMemory& memory) {
-    ArrayOptions options = Options(2);
-    options.clear_after_read = true;
-    Scene scene(options);
+    Scene scene(Options(2, /*clear_after_read=*/true));
     ASSERT_OK(scene.Write(0, Vec({1})));
     ASSERT_OK(scene.Write(1, Vec({2, 3})));
     Tensor value;

@@ -6,14 +6,11 @@
 #include <utility>
 
 #include "cc/core/block_pool.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/framework/allocation_description.pb.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DataType;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // The TensorBuffer of a pooled tensor. It is stored in the first kHeader bytes of the tensor's
 // block; the values follow.

@@ -3,14 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "cc/core/block_pool.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/framework/allocation_description.pb.h"
 #include "tensorflow/core/framework/tensor_description.pb.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 TEST(PooledTensorTest, HoldsValuesOfItsShape) {
   Tensor tensor;

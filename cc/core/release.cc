@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
+
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Tensor;
 
 // The tensors that this thread's outermost call has yet to release; null outside of a call.
 thread_local std::vector<Tensor>* waiting = nullptr;

@@ -4,17 +4,13 @@
 
 #include <utility>
 
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DT_VARIANT;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
-using tensorflow::Variant;
 
 int freed = 0;
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-namespace tensor_array_grad {
+#include "cc/core/tensorflow_names.h"
 
-using tensorflow::TensorShape;
+namespace tensor_array_grad {
 
 void SlotShapes::Record(int64_t begin, int64_t count, const TensorShape& shape) {
   MutexLock lock(&mu_);

@@ -1,11 +1,10 @@
 #include "cc/core/slot_shapes.h"
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::TensorShape;
 
 // "none", or the shape of slot `index` as of `epoch`.
 std::string Look(const SlotShapes& shapes, int64_t index, SlotShapes::Epoch epoch) {

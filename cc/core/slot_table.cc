@@ -6,13 +6,11 @@
 
 #include "cc/core/errors.h"
 #include "cc/core/release.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {
 
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 using State = Slot::State;
 
 namespace {

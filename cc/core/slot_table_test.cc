@@ -1,14 +1,10 @@
 #include "cc/core/slot_table.h"
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DT_STRING;
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 class SlotTableTest : public ::testing::Test {
  protected:

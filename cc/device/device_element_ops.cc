@@ -1,6 +1,7 @@
 #include "cc/device/device_element_ops.h"
 
 #include "cc/core/pooled_tensor.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "cc/device/functors_gpu.h"
 #include "tensorflow/core/framework/device_base.h"
@@ -9,10 +10,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DataType;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // Objects (strings, variants) are in host memory wherever their kernel runs.
 bool InDeviceMemory(tensorflow::OpKernelContext* ctx, const Tensor& tensor) {

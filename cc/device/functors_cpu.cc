@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "tensorflow/core/framework/register_types.h"
 #include "tensorflow/core/framework/resource_handle.h"
@@ -11,8 +12,6 @@
 
 namespace tensor_array_grad::cpu {
 namespace {
-
-using tensorflow::Tensor;
 
 // The address of a tensor's values, whatever its alignment.
 template <typename T>

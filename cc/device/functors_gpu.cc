@@ -5,14 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/core/counters.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad::gpu {
 namespace {
-
-using tensorflow::DataType;
-using tensorflow::Tensor;
 
 Counter launches("gpu.launches");
 

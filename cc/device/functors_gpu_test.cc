@@ -11,16 +11,13 @@
 #include <random>
 
 #include "cc/core/counters.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/allocator.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DataType;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // Allocates device memory as TensorFlow's allocators do: aligned to 256 bytes.
 class DeviceAllocator : public tensorflow::Allocator {

@@ -3,13 +3,11 @@
 #include <cmath>
 #include <complex>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // Cuts the work into pieces of 3, so that work that begins in the middle of a row is tested too.
 void ByThrees(int64_t total, int64_t, cpu::Work work) {

@@ -3,18 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "cc/testing/graph_under_test.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DT_DOUBLE;
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::DT_VARIANT;
-using tensorflow::Node;
-using tensorflow::NodeDef;
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 

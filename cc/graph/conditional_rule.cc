@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "cc/graph/graph_names.h"
 #include "cc/graph/iteration_liveness.h"
 #include "cc/graph/list_sum.h"
 #include "cc/graph/loop_variable.h"
@@ -12,10 +13,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Edge;
-using tensorflow::Graph;
-using tensorflow::Node;
 
 constexpr char kAccumulateIf[] = "TensorArrayGrad>ListAccumulateIf";
 

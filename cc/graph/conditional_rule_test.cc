@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/loop_under_test.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -12,10 +13,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DT_BOOL;
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::DT_VARIANT;
 using testing::ElementsAre;
 
 constexpr char kAccumulateIf[] = "TensorArrayGrad>ListAccumulateIf";

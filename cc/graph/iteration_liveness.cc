@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cc/graph/graph_names.h"
+
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Edge;
-using tensorflow::Node;
 
 // A condition is a number that encodes an output and, in the last two bits, a requirement: 0 or 1
 // requires that the output, as a predicate, selects this side, and kAlive that the output is live.

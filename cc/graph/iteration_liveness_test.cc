@@ -3,14 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "cc/testing/loop_under_test.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DT_BOOL;
-using tensorflow::DT_INT32;
-using tensorflow::Node;
 using testing::Contains;
 using testing::IsSupersetOf;
 using testing::Not;

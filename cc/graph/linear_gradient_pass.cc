@@ -16,6 +16,7 @@
 #include "cc/core/log.h"
 #include "cc/graph/accumulate_into_list_rule.h"
 #include "cc/graph/conditional_rule.h"
+#include "cc/graph/graph_names.h"
 #include "cc/graph/loop_stack_rule.h"
 #include "cc/graph/recompute_rule.h"
 #include "cc/graph/rewrite_log.h"
@@ -30,9 +31,7 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Graph;
 using tensorflow::GraphOptimizationPassOptions;
-using tensorflow::Node;
 
 // After the passes that mark, cut out and build XLA clusters (up to 60).
 constexpr int kPhase = 100;

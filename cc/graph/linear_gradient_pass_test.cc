@@ -9,17 +9,14 @@
 #include <vector>
 
 #include "cc/core/counters.h"
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "cc/graph/node_util.h"
 #include "cc/testing/graph_under_test.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::DT_VARIANT;
-using tensorflow::Node;
-using tensorflow::NodeDef;
 using tensorflow::OptimizationPassRegistry;
 
 int64_t Rewrites() { return ReadCounters()["graph.accumulate_into_list"]; }

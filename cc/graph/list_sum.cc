@@ -4,14 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cc/graph/graph_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Graph;
-using tensorflow::Node;
-using tensorflow::NodeDef;
 
 constexpr char kAccumulate[] = "TensorArrayGrad>ListAccumulate";
 

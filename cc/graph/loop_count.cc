@@ -2,17 +2,13 @@
 
 #include <algorithm>
 
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
-
-using tensorflow::DT_INT32;
-using tensorflow::DT_INT64;
-using tensorflow::Node;
-using tensorflow::Tensor;
-
 namespace {
 
 // The input of the chain of Identities that ends in `source`. Only Identities without control

@@ -4,16 +4,13 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "cc/graph/node_util.h"
 #include "cc/graph/pushed_list.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DataType;
-using tensorflow::Graph;
-using tensorflow::Node;
-using tensorflow::NodeDef;
 
 constexpr char kPack[] = "TensorArrayGrad>NewLoopStack";
 constexpr char kPush[] = "TensorArrayGrad>PushLoopStack";

@@ -3,19 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "cc/testing/loop_stack_under_test.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DataType;
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::DT_VARIANT;
-using tensorflow::Node;
-using tensorflow::NodeDef;
-using tensorflow::Tensor;
 using testing::ElementsAre;
 using testing::IsSupersetOf;
 

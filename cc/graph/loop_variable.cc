@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <string>
 
+#include "cc/graph/graph_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
-
-using tensorflow::Edge;
-using tensorflow::Graph;
-using tensorflow::Node;
-
 namespace {
 
 // Adds the node to which `edge` leads, and all nodes that depend on it within the iteration.

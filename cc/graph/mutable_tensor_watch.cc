@@ -7,6 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "cc/core/mutable_tensors.h"
+#include "cc/graph/graph_names.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/function.pb.h"
@@ -18,9 +19,7 @@ namespace {
 
 using tensorflow::FunctionDef;
 using tensorflow::FunctionLibraryDefinition;
-using tensorflow::Graph;
 using tensorflow::GraphOptimizationPassOptions;
-using tensorflow::NodeDef;
 using tensorflow::OptimizationPassRegistry;
 
 constexpr int kPhase = 100;  // its place among the passes does not matter

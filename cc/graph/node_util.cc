@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -14,13 +16,7 @@
 
 namespace tensor_array_grad {
 
-using tensorflow::DataType;
 using tensorflow::DeviceNameUtils;
-using tensorflow::Edge;
-using tensorflow::Graph;
-using tensorflow::Node;
-using tensorflow::NodeDef;
-using tensorflow::Tensor;
 
 Source InputOf(const Node& node, int index) {
   const Edge* edge;

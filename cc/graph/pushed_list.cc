@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <optional>
 
+#include "cc/graph/graph_names.h"
 #include "cc/graph/loop_count.h"
 #include "tensorflow/core/util/device_name_utils.h"
 
 namespace tensor_array_grad {
-
-using tensorflow::Edge;
-using tensorflow::Graph;
-using tensorflow::Node;
-
 namespace {
 
 // The only data consumer of `from`, behind any Identity nodes that lead only to it; these are added

@@ -6,15 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "cc/graph/graph_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Edge;
-using tensorflow::Node;
-using tensorflow::NodeDef;
 using Shape = RecomputableValues::Shape;
 
 // The deepest nesting of functions that is matched. Deeper expressions cost more than they save.

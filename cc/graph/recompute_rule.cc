@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cc/graph/graph_names.h"
 #include "cc/graph/loop_count.h"
 #include "cc/graph/loop_variable.h"
 #include "cc/graph/node_util.h"
@@ -11,11 +12,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Edge;
-using tensorflow::Graph;
-using tensorflow::Node;
-using tensorflow::NodeDef;
 
 // The nodes per iteration of all lists that are packed into one: Merge, Switch, push or pop, and
 // NextIteration, in the forward and in the backward loop. Each list adds about one node.

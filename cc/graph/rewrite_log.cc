@@ -4,13 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cc/graph/graph_names.h"
 #include "tensorflow/core/graph/control_flow.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Graph;
-using tensorflow::Node;
 
 // The frame of each node, by the node's name; "" outside of loops. Empty if the graph's control
 // flow is invalid.

@@ -9,6 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "cc/graph/node_util.h"
 #include "cc/graph/zero_rows.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -17,11 +19,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Graph;
-using tensorflow::Node;
-using tensorflow::NodeDef;
-using tensorflow::Tensor;
 
 constexpr char kAddSlices[] = "TensorArrayGrad>AddSlices";
 constexpr char kSliceGradients[] = "TensorArrayGrad>SliceGradients";

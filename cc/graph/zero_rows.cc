@@ -9,18 +9,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "cc/graph/loop_count.h"
 #include "cc/graph/node_util.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Edge;
-using tensorflow::Graph;
-using tensorflow::Node;
-using tensorflow::NodeDef;
-using tensorflow::Tensor;
 
 constexpr char kLastRow[] = "TensorArrayGrad>LastRowOfZeros";
 

@@ -5,16 +5,14 @@
 
 #include <functional>
 
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "cc/testing/graph_under_test.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::NodeDef;
-using tensorflow::Tensor;
 using testing::ElementsAre;
 
 constexpr char kLastRow[] = "TensorArrayGrad>LastRowOfZeros";

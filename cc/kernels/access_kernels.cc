@@ -1,40 +1,52 @@
 // TensorArrayWriteV3 and TensorArrayReadV3.
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::OpKernel;
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
-
-// Writes one element, or adds to it.
-class WriteOp : public OpKernel {
+// The base of kernels for one element, whose inputs begin with a handle and an index. Compute reads
+// both, the index first, and calls RunAt.
+class ElementKernel : public Cheap<OpKernel> {
  public:
-  using OpKernel::OpKernel;
+  using Cheap::Cheap;
 
   void Compute(OpKernelContext* ctx) override {
     int64_t index;
     OP_REQUIRES_OK(ctx, GetIndex(ctx, kIndex, &index));
     ArrayRef array;
     OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
-    ArrayStore& store = array->store();
-    OP_REQUIRES_OK(ctx, store.CheckWriteDtype(ctx->input_dtype(kValue)));
+    OP_REQUIRES_OK(ctx, RunAt(ctx, array->store(), index));
+  }
+
+ protected:
+  enum Inputs { kHandle, kIndex, kFirstOfItsOwn };
+
+  virtual absl::Status RunAt(OpKernelContext* ctx, ArrayStore& store, int64_t index) = 0;
+};
+
+// Writes one element, or adds to it.
+class WriteOp : public ElementKernel {
+ public:
+  using ElementKernel::ElementKernel;
+
+ protected:
+  absl::Status RunAt(OpKernelContext* ctx, ArrayStore& store, int64_t index) override {
+    TF_RETURN_IF_ERROR(store.CheckWriteDtype(ctx->input_dtype(kValue)));
     Tensor value = ctx->input(kValue);
     const bool exclusive = store.accumulates() && TakeBuffer(ctx, &value);
     DeviceElementOps ops(ctx);
-    OP_REQUIRES_OK(ctx, store.Write(index, std::move(value), exclusive, ops));
+    TF_RETURN_IF_ERROR(store.Write(index, std::move(value), exclusive, ops));
     ForwardFlow(ctx, kFlowIn, kFlowOut);
+    return absl::OkStatus();
   }
 
-  bool IsExpensive() override { return false; }
-
  private:
-  enum Inputs { kHandle, kIndex, kValue, kFlowIn };
+  enum Inputs { kValue = kFirstOfItsOwn, kFlowIn };
   enum Outputs { kFlowOut };
 
   // Takes over the input's buffer if no other tensor shares it, so that the store can sum in it.
@@ -52,28 +64,23 @@ class WriteOp : public OpKernel {
 };
 
 // Outputs one element.
-class ReadOp : public OpKernel {
+class ReadOp : public ElementKernel {
  public:
-  explicit ReadOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
+  explicit ReadOp(OpKernelConstruction* ctx) : ElementKernel(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &dtype_));
   }
 
-  void Compute(OpKernelContext* ctx) override {
-    int64_t index;
-    OP_REQUIRES_OK(ctx, GetIndex(ctx, kIndex, &index));
-    ArrayRef array;
-    OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
-    OP_REQUIRES_OK(ctx, array->store().CheckReadDtype(dtype_));
+ protected:
+  absl::Status RunAt(OpKernelContext* ctx, ArrayStore& store, int64_t index) override {
+    TF_RETURN_IF_ERROR(store.CheckReadDtype(dtype_));
     DeviceElementOps ops(ctx);
     Tensor value;
-    OP_REQUIRES_OK(ctx, array->store().Read(index, ops, &value));
+    TF_RETURN_IF_ERROR(store.Read(index, ops, &value));
     ctx->set_output(kValue, std::move(value));
+    return absl::OkStatus();
   }
 
-  bool IsExpensive() override { return false; }
-
  private:
-  enum Inputs { kHandle, kIndex, kFlowIn };
   enum Outputs { kValue };
   tensorflow::DataType dtype_;
 };

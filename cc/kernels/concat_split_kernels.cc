@@ -3,39 +3,36 @@
 #include <algorithm>
 
 #include "cc/core/errors.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::OpKernel;
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
-
 // Joins the elements along their first dimension.
-class ConcatOp : public OpKernel {
+class ConcatOp : public ArrayKernel {
  public:
-  explicit ConcatOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
+  explicit ConcatOp(OpKernelConstruction* ctx) : ArrayKernel(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &dtype_));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("element_shape_except0", &element_shape_except0_));
   }
 
-  void Compute(OpKernelContext* ctx) override {
-    ArrayRef array;
-    OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
-    OP_REQUIRES_OK(ctx, array->store().CheckReadDtype(dtype_));
+ protected:
+  absl::Status Run(OpKernelContext* ctx, ArrayStore& store) override {
+    TF_RETURN_IF_ERROR(store.CheckReadDtype(dtype_));
     DeviceElementOps ops(ctx);
     Tensor value;
     std::vector<int64_t> lengths;
-    OP_REQUIRES_OK(ctx, array->store().Concat(element_shape_except0_, ops, &value, &lengths));
+    TF_RETURN_IF_ERROR(store.Concat(element_shape_except0_, ops, &value, &lengths));
     Tensor* lengths_out = nullptr;
     const auto count = static_cast<int64_t>(lengths.size());
-    OP_REQUIRES_OK(ctx, ctx->allocate_output(kLengths, {count}, &lengths_out));
+    TF_RETURN_IF_ERROR(ctx->allocate_output(kLengths, {count}, &lengths_out));
     std::copy(lengths.begin(), lengths.end(), lengths_out->flat<int64_t>().data());
     ctx->set_output(kValue, std::move(value));
+    return absl::OkStatus();
   }
 
  private:
@@ -46,21 +43,20 @@ class ConcatOp : public OpKernel {
 };
 
 // Cuts a value into elements along its first dimension.
-class SplitOp : public OpKernel {
+class SplitOp : public ArrayKernel {
  public:
-  using OpKernel::OpKernel;
+  using ArrayKernel::ArrayKernel;
 
-  void Compute(OpKernelContext* ctx) override {
-    ArrayRef array;
-    OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
-    ArrayStore& store = array->store();
+ protected:
+  absl::Status Run(OpKernelContext* ctx, ArrayStore& store) override {
     const Tensor& lengths = ctx->input(kLengths);
-    OP_REQUIRES(ctx, lengths.dims() == 1, errors::LengthsNotVector(store.name(), lengths.shape()));
+    if (lengths.dims() != 1) return errors::LengthsNotVector(store.name(), lengths.shape());
     const Tensor& value = ctx->input(kValue);
-    OP_REQUIRES_OK(ctx, store.CheckWriteDtype(value.dtype()));
+    TF_RETURN_IF_ERROR(store.CheckWriteDtype(value.dtype()));
     DeviceElementOps ops(ctx);
-    OP_REQUIRES_OK(ctx, store.Split(value, Values<int64_t>(ctx, kLengths), ops));
+    TF_RETURN_IF_ERROR(store.Split(value, Values<int64_t>(ctx, kLengths), ops));
     ForwardFlow(ctx, kFlowIn, kFlowOut);
+    return absl::OkStatus();
   }
 
  private:

@@ -1,37 +1,43 @@
 // TensorArrayGatherV3 and TensorArrayScatterV3.
 
 #include "cc/core/errors.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::OpKernel;
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
+// Sets `indices` to the values of the int32 input `input`, in host memory. Returns an error, for
+// the array `store`, if the input is not a vector.
+absl::Status GetIndices(OpKernelContext* ctx, int input, const ArrayStore& store,
+                        absl::Span<const int32_t>* indices) {
+  const TensorShape& shape = ctx->input(input).shape();
+  if (shape.dims() != 1) return errors::IndicesNotVector(store.name(), shape);
+  *indices = Values<int32_t>(ctx, input);
+  return absl::OkStatus();
+}
 
 // Stacks elements.
-class GatherOp : public OpKernel {
+class GatherOp : public ArrayKernel {
  public:
-  explicit GatherOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
+  explicit GatherOp(OpKernelConstruction* ctx) : ArrayKernel(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &dtype_));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("element_shape", &element_shape_));
   }
 
-  void Compute(OpKernelContext* ctx) override {
-    ArrayRef array;
-    OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
-    ArrayStore& store = array->store();
-    OP_REQUIRES_OK(ctx, store.CheckReadDtype(dtype_));
-    const Tensor& indices = ctx->input(kIndices);
-    OP_REQUIRES(ctx, indices.dims() == 1, errors::IndicesNotVector(store.name(), indices.shape()));
+ protected:
+  absl::Status Run(OpKernelContext* ctx, ArrayStore& store) override {
+    TF_RETURN_IF_ERROR(store.CheckReadDtype(dtype_));
+    absl::Span<const int32_t> indices;
+    TF_RETURN_IF_ERROR(GetIndices(ctx, kIndices, store, &indices));
     DeviceElementOps ops(ctx);
     Tensor value;
-    OP_REQUIRES_OK(ctx, store.Gather(Values<int32_t>(ctx, kIndices), element_shape_, ops, &value));
+    TF_RETURN_IF_ERROR(store.Gather(indices, element_shape_, ops, &value));
     ctx->set_output(kValue, std::move(value));
+    return absl::OkStatus();
   }
 
  private:
@@ -42,21 +48,20 @@ class GatherOp : public OpKernel {
 };
 
 // Unstacks a value into elements.
-class ScatterOp : public OpKernel {
+class ScatterOp : public ArrayKernel {
  public:
-  using OpKernel::OpKernel;
+  using ArrayKernel::ArrayKernel;
 
-  void Compute(OpKernelContext* ctx) override {
-    ArrayRef array;
-    OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
-    ArrayStore& store = array->store();
+ protected:
+  absl::Status Run(OpKernelContext* ctx, ArrayStore& store) override {
     const Tensor& value = ctx->input(kValue);
-    OP_REQUIRES_OK(ctx, store.CheckWriteDtype(value.dtype()));
-    const Tensor& indices = ctx->input(kIndices);
-    OP_REQUIRES(ctx, indices.dims() == 1, errors::IndicesNotVector(store.name(), indices.shape()));
+    TF_RETURN_IF_ERROR(store.CheckWriteDtype(value.dtype()));
+    absl::Span<const int32_t> indices;
+    TF_RETURN_IF_ERROR(GetIndices(ctx, kIndices, store, &indices));
     DeviceElementOps ops(ctx);
-    OP_REQUIRES_OK(ctx, store.Scatter(Values<int32_t>(ctx, kIndices), value, ops));
+    TF_RETURN_IF_ERROR(store.Scatter(indices, value, ops));
     ForwardFlow(ctx, kFlowIn, kFlowOut);
+    return absl::OkStatus();
   }
 
  private:

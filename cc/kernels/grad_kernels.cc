@@ -5,18 +5,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "cc/core/errors.h"
+#include "cc/core/tensorflow_names.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "tensorflow/core/framework/tensor_util.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::OpKernel;
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // Whether TensorFlow's gradient functions made `source`, and not those of `enable()`. TensorFlow's
 // use several sources for one second derivative, such as "gradients_1" and "gradients_1/gradients".
@@ -30,9 +26,9 @@ bool MayBeOneOfSeveral(absl::string_view source) {
 }
 
 // Finds, or makes once per `source`, the array that sums the gradients of `handle`.
-class GradOp : public OpKernel {
+class GradOp : public Cheap<OpKernel> {
  public:
-  explicit GradOp(OpKernelConstruction* ctx) : OpKernel(ctx), flow_(ctx) {
+  explicit GradOp(OpKernelConstruction* ctx) : Cheap(ctx), flow_(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("source", &source_));
     may_be_one_of_several_ = MayBeOneOfSeveral(source_);
   }
@@ -49,8 +45,6 @@ class GradOp : public OpKernel {
     ctx->set_output(kGradHandle, std::move(handle));
     OP_REQUIRES_OK(ctx, flow_.Output(ctx, kFlowOut));
   }
-
-  bool IsExpensive() override { return false; }
 
  protected:
   enum Inputs { kHandle, kFlowIn, kShapeToPrepend };

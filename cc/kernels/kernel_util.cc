@@ -2,15 +2,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/core/errors.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
+#include "cc/kernels/kernel_names.h"
 #include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {
 
-using tensorflow::OpKernelContext;
 using tensorflow::ResourceHandle;
-using tensorflow::Tensor;
 
 namespace {
 
@@ -53,6 +53,12 @@ absl::Status LookupArray(OpKernelContext* ctx, int input, ArrayRef* array) {
   if (!handle.IsRefCounting()) return LookupByName(ctx, handle, array);
   array->Borrow(static_cast<ArrayResource*>(handle.resource().get()));
   return absl::OkStatus();
+}
+
+void ArrayKernel::Compute(OpKernelContext* ctx) {
+  ArrayRef array;
+  OP_REQUIRES_OK(ctx, LookupArray(ctx, 0, &array));
+  OP_REQUIRES_OK(ctx, Run(ctx, array->store()));
 }
 
 absl::Status GetIndex(OpKernelContext* ctx, int input, int64_t* index) {

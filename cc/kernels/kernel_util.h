@@ -39,6 +39,17 @@ class ArrayRef {
 // array no longer exists.
 absl::Status LookupArray(tensorflow::OpKernelContext* ctx, int input, ArrayRef* array);
 
+// The base of kernels whose first input is the handle of an array. Compute looks the array up and
+// calls Run with its store. The error of Run becomes that of the call.
+class ArrayKernel : public tensorflow::OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(tensorflow::OpKernelContext* ctx) override;
+
+ protected:
+  virtual absl::Status Run(tensorflow::OpKernelContext* ctx, ArrayStore& store) = 0;
+};
+
 // Sets `index` to the scalar in the int32 input `input`, in host memory. Returns an error if the
 // input is not a scalar.
 absl::Status GetIndex(tensorflow::OpKernelContext* ctx, int input, int64_t* index);

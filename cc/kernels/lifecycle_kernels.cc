@@ -2,16 +2,13 @@
 
 #include "cc/core/array_name.h"
 #include "cc/core/errors.h"
+#include "cc/core/tensorflow_names.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::OpKernel;
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
 
 // Where the resource manager lists this call's arrays. Stock lists its arrays in the container of
 // the call (the step container). All eager calls and `tf.function`s share one such container, and
@@ -23,9 +20,9 @@ Place PlaceOf(OpKernelContext* ctx) {
 }
 
 // Makes an array.
-class CreateOp : public OpKernel {
+class CreateOp : public Cheap<OpKernel> {
  public:
-  explicit CreateOp(OpKernelConstruction* ctx) : OpKernel(ctx), flow_(ctx) {
+  explicit CreateOp(OpKernelConstruction* ctx) : Cheap(ctx), flow_(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &options_.dtype));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("element_shape", &options_.element_shape));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("dynamic_size", &options_.dynamic_size));
@@ -48,8 +45,6 @@ class CreateOp : public OpKernel {
     OP_REQUIRES_OK(ctx, flow_.Output(ctx, kFlow));
   }
 
-  bool IsExpensive() override { return false; }
-
  private:
   enum Inputs { kSize };
   enum Outputs { kHandle, kFlow };
@@ -59,20 +54,19 @@ class CreateOp : public OpKernel {
 };
 
 // The number of slots.
-class SizeOp : public OpKernel {
+class SizeOp : public Cheap<ArrayKernel> {
  public:
-  using OpKernel::OpKernel;
-  void Compute(OpKernelContext* ctx) override {
-    ArrayRef array;
-    OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
-    int64_t size;
-    OP_REQUIRES_OK(ctx, array->store().Size(&size));
-    Tensor* output = nullptr;
-    OP_REQUIRES_OK(ctx, ctx->allocate_output(kSize, {}, &output));
-    output->scalar<int32_t>()() = static_cast<int32_t>(size);
-  }
+  using Cheap::Cheap;
 
-  bool IsExpensive() override { return false; }
+ protected:
+  absl::Status Run(OpKernelContext* ctx, ArrayStore& store) override {
+    int64_t size;
+    TF_RETURN_IF_ERROR(store.Size(&size));
+    Tensor* output = nullptr;
+    TF_RETURN_IF_ERROR(ctx->allocate_output(kSize, {}, &output));
+    output->scalar<int32_t>()() = static_cast<int32_t>(size);
+    return absl::OkStatus();
+  }
 
  private:
   enum Inputs { kHandle, kFlowIn };
@@ -80,17 +74,15 @@ class SizeOp : public OpKernel {
 };
 
 // Frees all elements now, even if other handles refer to the array.
-class CloseOp : public OpKernel {
+class CloseOp : public ArrayKernel {
  public:
-  using OpKernel::OpKernel;
-  void Compute(OpKernelContext* ctx) override {
-    ArrayRef array;
-    OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
-    array->store().Close();
-  }
+  using ArrayKernel::ArrayKernel;
 
- private:
-  enum Inputs { kHandle };
+ protected:
+  absl::Status Run(OpKernelContext*, ArrayStore& store) override {
+    store.Close();
+    return absl::OkStatus();
+  }
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 // A kernel that changes a list makes all checks before it calls ForwardList. ForwardList may hand
 // over the input's list to be changed in place, and an error must leave the input unchanged.
 
+#include "cc/core/tensorflow_names.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/element_shape.h"
@@ -13,15 +15,9 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
-
-class EmptyListOp : public CheapListKernel {
+class EmptyListOp : public Cheap<ListKernel> {
  public:
-  using CheapListKernel::CheapListKernel;
+  using Cheap::Cheap;
 
  protected:
   absl::Status Run(OpKernelContext* ctx) override {
@@ -56,9 +52,9 @@ absl::Status ReservedList(OpKernelContext* ctx, int shape_input, int size_input,
   return InvalidList("The num_elements to reserve must be a non negative number, but got ", *size);
 }
 
-class ReserveOp : public CheapListKernel {
+class ReserveOp : public Cheap<ListKernel> {
  public:
-  using CheapListKernel::CheapListKernel;
+  using Cheap::Cheap;
 
  protected:
   absl::Status Run(OpKernelContext* ctx) override {
@@ -73,14 +69,12 @@ class ReserveOp : public CheapListKernel {
   enum Inputs { kElementShape, kNumElements };
 };
 
-class LengthOp : public CheapListKernel {
+class LengthOp : public Cheap<OneListKernel> {
  public:
-  using CheapListKernel::CheapListKernel;
+  using Cheap::Cheap;
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    InputList list;
-    TF_RETURN_IF_ERROR(GetList(ctx, 0, &list));
+  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
     Tensor* length;
     TF_RETURN_IF_ERROR(AllocateOutput(ctx, 0, TensorShape({}), &length));
     length->scalar<int32_t>()() = static_cast<int32_t>(list->size());
@@ -88,14 +82,12 @@ class LengthOp : public CheapListKernel {
   }
 };
 
-class ElementShapeOp : public CheapListKernel {
+class ElementShapeOp : public Cheap<OneListKernel> {
  public:
-  using CheapListKernel::CheapListKernel;
+  using Cheap::Cheap;
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    InputList list;
-    TF_RETURN_IF_ERROR(GetList(ctx, 0, &list));
+  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
     const PartialTensorShape& shape = list->shape();
     const bool known = !shape.unknown_rank();
     Tensor* sizes;
@@ -143,14 +135,12 @@ absl::Status GetPredicate(OpKernelContext* ctx, int input, bool* value) {
   return absl::OkStatus();
 }
 
-class GetItemOp : public CheapListKernel {
+class GetItemOp : public Cheap<OneListKernel> {
  public:
-  using CheapListKernel::CheapListKernel;
+  using Cheap::Cheap;
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    InputList list;
-    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
     TF_RETURN_IF_ERROR(CheckDtype(*list));
     int64_t index;
     TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
@@ -163,16 +153,14 @@ class GetItemOp : public CheapListKernel {
   enum Inputs { kList, kIndex, kElementShape };
 };
 
-class SetItemOp : public CheapListKernel {
+class SetItemOp : public Cheap<OneListKernel> {
  public:
-  explicit SetItemOp(OpKernelConstruction* ctx) : CheapListKernel(ctx) {
+  explicit SetItemOp(OpKernelConstruction* ctx) : Cheap(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("resize_if_index_out_of_bounds", &grows_));
   }
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    InputList list;
-    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
     TF_RETURN_IF_ERROR(CheckDtype(*list));
     int64_t index;
     TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
@@ -190,14 +178,12 @@ class SetItemOp : public CheapListKernel {
   bool grows_ = false;
 };
 
-class ResizeOp : public CheapListKernel {
+class ResizeOp : public Cheap<OneListKernel> {
  public:
-  using CheapListKernel::CheapListKernel;
+  using Cheap::Cheap;
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    InputList list;
-    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
     int64_t size;
     TF_RETURN_IF_ERROR(GetInt(ctx, kSize, "size", &size));
     if (size < 0) {
@@ -213,14 +199,12 @@ class ResizeOp : public CheapListKernel {
   enum Inputs { kList, kSize };
 };
 
-class PushBackOp : public CheapListKernel {
+class PushBackOp : public Cheap<OneListKernel> {
  public:
-  using CheapListKernel::CheapListKernel;
+  using Cheap::Cheap;
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    InputList list;
-    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
     const Tensor& item = ctx->input(kTensor);
     const int64_t size = list->size();
     TF_RETURN_IF_ERROR(CheckPush(list->spec(), size, element_dtype_, item));
@@ -235,14 +219,12 @@ class PushBackOp : public CheapListKernel {
   enum Inputs { kList, kTensor };
 };
 
-class PopBackOp : public CheapListKernel {
+class PopBackOp : public Cheap<OneListKernel> {
  public:
-  using CheapListKernel::CheapListKernel;
+  using Cheap::Cheap;
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    InputList list;
-    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
     TF_RETURN_IF_ERROR(CheckDtype(*list));
     ElementValue value;
     TF_RETURN_IF_ERROR(ReadLast(*list, ctx->input(kElementShape), &value));
@@ -260,9 +242,9 @@ class PopBackOp : public CheapListKernel {
 
 // Adds a list with one set element to another. Makes the checks of the TensorListReserve, the
 // TensorListSetItem and the AddN that it replaces, in that order.
-class AccumulateKernel : public CheapListKernel {
+class AccumulateKernel : public Cheap<ListKernel> {
  public:
-  using CheapListKernel::CheapListKernel;
+  using Cheap::Cheap;
 
  protected:
   enum Inputs { kList, kIndex, kItem, kFirstOfItsOwn };

@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/list_write.h"
@@ -12,12 +14,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DataTypeString;
-using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
-using tensorflow::Variant;
 
 // Makes output 0 a tensor of `shape` for lists.
 absl::Status AllocateLists(OpKernelContext* ctx, const TensorShape& shape, Tensor** out) {

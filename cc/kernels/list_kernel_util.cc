@@ -6,18 +6,16 @@
 
 #include "cc/core/element_ops.h"
 #include "cc/core/pooled_tensor.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/cuda_kernels.h"
 #include "cc/device/device_element_ops.h"
+#include "cc/kernels/kernel_names.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
 
 namespace tensor_array_grad {
 
-using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 using tensorflow::UnaryVariantOpRegistry;
-using tensorflow::Variant;
 namespace registration = tensorflow::variant_op_registry_fn_registration;
 
 namespace {
@@ -117,6 +115,12 @@ absl::Status GetList(OpKernelContext* ctx, int input, InputList* list) {
   const Variant& variant = tensor.scalar<Variant>()();
   if (list->Assign(variant)) return absl::OkStatus();
   return InvalidList("Input handle is not a list. Saw: '", variant.DebugString(), "'");
+}
+
+absl::Status OneListKernel::Run(OpKernelContext* ctx) {
+  InputList list;
+  TF_RETURN_IF_ERROR(GetList(ctx, 0, &list));
+  return RunOn(ctx, list);
 }
 
 std::unique_ptr<Tensor> TakeVariant(OpKernelContext* ctx, int input, int output) {

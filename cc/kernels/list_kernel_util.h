@@ -30,14 +30,6 @@ class ListKernel : public tensorflow::OpKernel {
   tensorflow::DataType element_dtype_ = tensorflow::DT_INVALID;
 };
 
-// The base of kernels that handle one element. The executor runs them on the thread that made them
-// ready, since passing them to another thread takes longer than running them.
-class CheapListKernel : public ListKernel {
- public:
-  using ListKernel::ListKernel;
-  bool IsExpensive() override { return false; }
-};
-
 // A list in an input: either the input's value itself, or a conversion of a stock list. The input
 // must outlive this object.
 class InputList {
@@ -58,6 +50,17 @@ class InputList {
 // Sets `list` to the list in input `input`. Returns InvalidArgument unless the input is a scalar
 // variant that holds a list.
 absl::Status GetList(tensorflow::OpKernelContext* ctx, int input, InputList* list);
+
+// The base of kernels that read or change one list, their first input. Run reads that list and
+// calls RunOn.
+class OneListKernel : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(tensorflow::OpKernelContext* ctx) override;
+  virtual absl::Status RunOn(tensorflow::OpKernelContext* ctx, const InputList& list) = 0;
+};
 
 // Returns the scalar variant in input `input`, for the caller to change and to set as output
 // `output`. Returns null if another tensor shares its buffer.

@@ -6,7 +6,9 @@
 #include <optional>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/element_shape.h"
@@ -15,12 +17,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // Makes output `output` a tensor of `shape` and fills it with the pieces that find(&pieces) sets,
 // one after the other. Does not call `find` if the output has no elements.
@@ -46,16 +42,14 @@ class ZerosLikeIn {
   OpKernelContext* const ctx_;
 };
 
-class StackOp : public ListKernel {
+class StackOp : public OneListKernel {
  public:
-  explicit StackOp(OpKernelConstruction* ctx) : ListKernel(ctx) {
+  explicit StackOp(OpKernelConstruction* ctx) : OneListKernel(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("num_elements", &num_elements_));
   }
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    InputList list;
-    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
     TF_RETURN_IF_ERROR(CheckDtype(*list));
     TensorShape element, shape;
     TF_RETURN_IF_ERROR(ShapeToStack(*list, ctx->input(kElementShape), num_elements_, &element));
@@ -71,14 +65,12 @@ class StackOp : public ListKernel {
   int32_t num_elements_ = -1;
 };
 
-class GatherOp : public ListKernel {
+class GatherOp : public OneListKernel {
  public:
-  using ListKernel::ListKernel;
+  using OneListKernel::OneListKernel;
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    InputList list;
-    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
     TF_RETURN_IF_ERROR(CheckDtype(*list));
     const auto flat = ctx->input(kIndices).flat<int32_t>();
     const absl::Span<const int32_t> indices(flat.data(), flat.size());

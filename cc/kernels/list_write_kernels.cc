@@ -2,6 +2,7 @@
 // cc/lists/list_write.h.
 
 #include "cc/device/device_element_ops.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/list_write.h"
@@ -9,9 +10,8 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::OpKernelContext;
-
-class FromTensorOp : public ListKernel {
+// The base of kernels that output a new list, which Make makes.
+class NewListKernel : public ListKernel {
  public:
   using ListKernel::ListKernel;
 
@@ -19,25 +19,32 @@ class FromTensorOp : public ListKernel {
   absl::Status Run(OpKernelContext* ctx) override {
     DeviceElementOps ops(ctx);
     ListVariant list;
-    TF_RETURN_IF_ERROR(FromTensor(ctx->input(kTensor), ctx->input(kElementShape), ops, &list));
+    TF_RETURN_IF_ERROR(Make(ctx, ops, &list));
     return OutputVariant(ctx, 0, std::move(list));
+  }
+  virtual absl::Status Make(OpKernelContext* ctx, ElementOps& ops, ListVariant* list) = 0;
+};
+
+class FromTensorOp : public NewListKernel {
+ public:
+  using NewListKernel::NewListKernel;
+
+ protected:
+  absl::Status Make(OpKernelContext* ctx, ElementOps& ops, ListVariant* list) override {
+    return FromTensor(ctx->input(kTensor), ctx->input(kElementShape), ops, list);
   }
 
  private:
   enum Inputs { kTensor, kElementShape };
 };
 
-class SplitOp : public ListKernel {
+class SplitOp : public NewListKernel {
  public:
-  using ListKernel::ListKernel;
+  using NewListKernel::NewListKernel;
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    DeviceElementOps ops(ctx);
-    ListVariant list;
-    TF_RETURN_IF_ERROR(
-        Split(ctx->input(kTensor), ctx->input(kElementShape), ctx->input(kLengths), ops, &list));
-    return OutputVariant(ctx, 0, std::move(list));
+  absl::Status Make(OpKernelContext* ctx, ElementOps& ops, ListVariant* list) override {
+    return Split(ctx->input(kTensor), ctx->input(kElementShape), ctx->input(kLengths), ops, list);
   }
 
  private:
@@ -45,12 +52,12 @@ class SplitOp : public ListKernel {
 };
 
 // TensorListScatter and TensorListScatterV2, which has num_elements.
-class ScatterOp : public ListKernel {
+class ScatterOp : public NewListKernel {
  public:
-  using ListKernel::ListKernel;
+  using NewListKernel::NewListKernel;
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
+  absl::Status Make(OpKernelContext* ctx, ElementOps& ops, ListVariant* list) override {
     int64_t size = -1;
     if (ctx->num_inputs() > kNumElements) {
       if (ctx->input(kNumElements).dims() != 0) {
@@ -58,25 +65,20 @@ class ScatterOp : public ListKernel {
       }
       TF_RETURN_IF_ERROR(GetInt(ctx, kNumElements, "num_elements", &size));
     }
-    DeviceElementOps ops(ctx);
-    ListVariant list;
-    TF_RETURN_IF_ERROR(Scatter(ctx->input(kTensor), ctx->input(kIndices), ctx->input(kElementShape),
-                               size, ops, &list));
-    return OutputVariant(ctx, 0, std::move(list));
+    return Scatter(ctx->input(kTensor), ctx->input(kIndices), ctx->input(kElementShape), size, ops,
+                   list);
   }
 
  private:
   enum Inputs { kTensor, kIndices, kElementShape, kNumElements };
 };
 
-class ScatterIntoExistingListOp : public ListKernel {
+class ScatterIntoExistingListOp : public OneListKernel {
  public:
-  using ListKernel::ListKernel;
+  using OneListKernel::OneListKernel;
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    InputList list;
-    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
     DeviceElementOps ops(ctx);
     return ScatterInto(*list, ctx->input(kTensor), ctx->input(kIndices), ops,
                        [&](ListVariant** out) { return ForwardList(ctx, kList, list, 0, out); });

@@ -2,6 +2,8 @@
 // TensorListPopBack. They pack the lists that a forward loop fills for its backward loop into one
 // loop stack.
 
+#include "cc/core/tensorflow_names.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/loop_stack.h"
@@ -9,10 +11,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
 
 // Sets `stack` to the loop stack in input 0.
 absl::Status GetLoopStack(OpKernelContext* ctx, const LoopStack** stack) {
@@ -35,9 +33,9 @@ absl::Status CheckNumber(size_t lists, int values) {
 
 // Packs empty lists into an empty loop stack. The stack keeps the values of the first `kept` lists.
 // Pushes to the others are only checked.
-class NewLoopStackOp : public CheapListKernel {
+class NewLoopStackOp : public Cheap<ListKernel> {
  public:
-  explicit NewLoopStackOp(OpKernelConstruction* ctx) : CheapListKernel(ctx) {
+  explicit NewLoopStackOp(OpKernelConstruction* ctx) : Cheap(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("kept", &kept_));
     OP_REQUIRES(ctx, kept_ <= ctx->num_inputs(),
                 InvalidList("Only ", ctx->num_inputs(), " lists are packed, but ", kept_,
@@ -63,49 +61,59 @@ class NewLoopStackOp : public CheapListKernel {
   int kept_;
 };
 
-// Pushes one row, a value for each list. Makes the checks of TensorListPushBack for each of them
-// before it changes the stack, which may be the input's own.
-class PushLoopStackOp : public CheapListKernel {
+// The base of kernels that change the loop stack in input 0. Run reads that stack and calls RunOn.
+class LoopStackKernel : public Cheap<ListKernel> {
  public:
-  using CheapListKernel::CheapListKernel;
+  using Cheap::Cheap;
 
  protected:
   absl::Status Run(OpKernelContext* ctx) override {
+    const LoopStack* stack = nullptr;
+    TF_RETURN_IF_ERROR(GetLoopStack(ctx, &stack));
+    return RunOn(ctx, *stack);
+  }
+  virtual absl::Status RunOn(OpKernelContext* ctx, const LoopStack& before) = 0;
+};
+
+// Pushes one row, a value for each list. Makes the checks of TensorListPushBack for each of them
+// before it changes the stack, which may be the input's own.
+class PushLoopStackOp : public LoopStackKernel {
+ public:
+  using LoopStackKernel::LoopStackKernel;
+
+ protected:
+  absl::Status RunOn(OpKernelContext* ctx, const LoopStack& before) override {
     const int count = ctx->num_inputs() - 1;
-    const LoopStack* before = nullptr;
-    TF_RETURN_IF_ERROR(GetLoopStack(ctx, &before));
-    TF_RETURN_IF_ERROR(CheckNumber(before->specs().size(), count));
+    TF_RETURN_IF_ERROR(CheckNumber(before.specs().size(), count));
     LoopStackRow::Values row;
-    row.reserve(before->kept());
+    row.reserve(before.kept());
     for (int i = 0; i < count; ++i) {
       const Tensor& value = ctx->input(1 + i);
-      TF_RETURN_IF_ERROR(CheckPush(before->specs()[i], before->size(), value.dtype(), value));
-      if (row.size() < before->kept()) row.push_back(value);
+      TF_RETURN_IF_ERROR(CheckPush(before.specs()[i], before.size(), value.dtype(), value));
+      if (row.size() < before.kept()) row.push_back(value);
     }
     LoopStack* out;
-    TF_RETURN_IF_ERROR(ForwardVariant(ctx, 0, *before, 0, &out));
+    TF_RETURN_IF_ERROR(ForwardVariant(ctx, 0, before, 0, &out));
     out->Push(std::move(row));
     return absl::OkStatus();
   }
 };
 
 // Removes the last row and outputs its values, one for each kept list.
-class PopLoopStackOp : public CheapListKernel {
+class PopLoopStackOp : public LoopStackKernel {
  public:
-  using CheapListKernel::CheapListKernel;
+  using LoopStackKernel::LoopStackKernel;
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
+  absl::Status RunOn(OpKernelContext* ctx, const LoopStack& before) override {
     const int count = ctx->num_outputs() - 1;
-    const LoopStack* before = nullptr;
-    TF_RETURN_IF_ERROR(GetLoopStack(ctx, &before));
-    TF_RETURN_IF_ERROR(CheckNumber(before->kept(), count));
+    TF_RETURN_IF_ERROR(CheckNumber(before.kept(), count));
     for (int i = 0; i < count; ++i) {
-      TF_RETURN_IF_ERROR(CheckDtypes(ctx->expected_output_dtype(1 + i), before->specs()[i].dtype));
+      TF_RETURN_IF_ERROR(CheckDtypes(ctx->expected_output_dtype(1 + i), before.specs()[i].dtype));
     }
-    if (before->size() == 0) return InvalidList("Trying to pop from an empty list.");
+    if (before.size() == 0) return InvalidList("Trying to pop from an empty list.");
     LoopStack* out;
-    TF_RETURN_IF_ERROR(ForwardVariant(ctx, 0, *before, 0, &out));
+    TF_RETURN_IF_ERROR(ForwardVariant(ctx, 0, before, 0, &out));
     LoopStackRow::Values row = out->Pop();
     for (int i = 0; i < count; ++i) ctx->set_output(1 + i, std::move(row[i]));
     return absl::OkStatus();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/synchronization/mutex.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/cuda_kernels.h"
 #include "cc/kernels/activation.h"
 #include "cc/lists/list_codec.h"
@@ -12,10 +13,6 @@
 #include "tensorflow/core/platform/logging.h"
 
 namespace tensor_array_grad {
-
-using tensorflow::DataType;
-using tensorflow::DataTypeString;
-
 namespace {
 
 // Above stock's 0, so that the runtime prefers this library's kernels.

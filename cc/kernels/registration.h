@@ -67,6 +67,15 @@ class Counted : public Kernel {
   const absl::Status out_of_memory_;  // made beforehand: there may be no memory for a message
 };
 
+// Derives from `Base`, the base of kernels that do little work. The executor runs them on the
+// thread that made them ready, since passing them to another thread takes longer than running them.
+template <typename Base>
+class Cheap : public Base {
+ public:
+  using Base::Base;
+  bool IsExpensive() override { return false; }
+};
+
 // KernelSpec::create for `Kernel`. The caller owns the result.
 template <typename Kernel>
 tensorflow::OpKernel* MakeKernel(tensorflow::OpKernelConstruction* ctx) {

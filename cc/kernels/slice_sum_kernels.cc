@@ -11,7 +11,9 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "cc/core/counters.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/registration.h"
 #include "cc/slices/slice_adder.h"
 #include "cc/slices/slice_gradient_sum.h"
@@ -19,11 +21,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 Counter copied_bytes("slice_sums.copied_bytes");
 
@@ -35,13 +32,11 @@ Inputs InputsOf(OpKernelContext* ctx) {
   return inputs;
 }
 
-class AddSlicesOp : public tensorflow::OpKernel {
+class AddSlicesOp : public Cheap<OpKernel> {
  public:
-  explicit AddSlicesOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
+  explicit AddSlicesOp(OpKernelConstruction* ctx) : Cheap(ctx) {
     OP_REQUIRES_OK(ctx, SliceAdder::Of(tensorflow::AttrSlice(def()), ctx->num_inputs(), &adder_));
   }
-
-  bool IsExpensive() override { return false; }
 
   void Compute(OpKernelContext* ctx) override {
     SliceAdder::Terms terms;
@@ -71,14 +66,12 @@ class AddSlicesOp : public tensorflow::OpKernel {
   SliceAdder adder_;
 };
 
-class SliceGradientsOp : public tensorflow::OpKernel {
+class SliceGradientsOp : public Cheap<OpKernel> {
  public:
-  explicit SliceGradientsOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
+  explicit SliceGradientsOp(OpKernelConstruction* ctx) : Cheap(ctx) {
     OP_REQUIRES_OK(ctx,
                    SliceAddends::Of(tensorflow::AttrSlice(def()), ctx->num_inputs(), &addends_));
   }
-
-  bool IsExpensive() override { return false; }
 
   void Compute(OpKernelContext* ctx) override {
     const Inputs inputs = InputsOf(ctx);
@@ -101,11 +94,9 @@ class SliceGradientsOp : public tensorflow::OpKernel {
 // For a tensor of n rows, outputs one row of zeros and its number, n - 1, or no row if n is 0.
 // Input `limit` is the number of rows that the replaced Range numbered. If it is not n, the op
 // reports the error of the UnsortedSegmentSum that would have read n rows and `limit` numbers.
-class LastRowOfZerosOp : public tensorflow::OpKernel {
+class LastRowOfZerosOp : public Cheap<OpKernel> {
  public:
-  using OpKernel::OpKernel;
-
-  bool IsExpensive() override { return false; }
+  using Cheap::Cheap;
 
   void Compute(OpKernelContext* ctx) override {
     const Tensor &like = ctx->input(0), &limit = ctx->input(1);

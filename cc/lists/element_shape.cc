@@ -1,12 +1,9 @@
 #include "cc/lists/element_shape.h"
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/lists/list_checks.h"
 
 namespace tensor_array_grad {
-
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 absl::Status ShapeFromTensor(const Tensor& tensor, PartialTensorShape* shape) {
   const bool narrow = tensor.dtype() == tensorflow::DT_INT32;

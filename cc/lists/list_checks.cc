@@ -1,10 +1,8 @@
 #include "cc/lists/list_checks.h"
 
-namespace tensor_array_grad {
+#include "cc/core/tensorflow_names.h"
 
-using tensorflow::DataTypeString;
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
+namespace tensor_array_grad {
 
 absl::Status CheckSize(int64_t size) {
   if (size <= kMaxListSize) return absl::OkStatus();

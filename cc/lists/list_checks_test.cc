@@ -2,17 +2,12 @@
 
 #include <cstdint>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/lists/element_shape.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using ::tensorflow::DT_FLOAT;
-using ::tensorflow::DT_INT32;
-using ::tensorflow::PartialTensorShape;
-using ::tensorflow::Tensor;
-using ::tensorflow::TensorShape;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 

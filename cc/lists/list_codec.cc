@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/framework/tensor_shape.pb.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
@@ -20,10 +21,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DataType;
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::Variant;
 using tensorflow::VariantTensorData;
 
 // More indices than this take more than the 2 GB that a proto may have.

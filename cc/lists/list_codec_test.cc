@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensorflow/core/framework/tensor.pb.h"
@@ -16,14 +17,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using ::tensorflow::DataType;
-using ::tensorflow::DT_FLOAT;
-using ::tensorflow::DT_INVALID;
-using ::tensorflow::DT_STRING;
-using ::tensorflow::DT_VARIANT;
-using ::tensorflow::PartialTensorShape;
-using ::tensorflow::Tensor;
-using ::tensorflow::Variant;
 using ::tensorflow::VariantTensorData;
 
 // As libtensorflow_cc registers it, which the C++ tests do not link.

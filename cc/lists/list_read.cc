@@ -2,15 +2,12 @@
 
 #include <utility>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/lists/element_shape.h"
 #include "cc/lists/list_checks.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // Collects pieces. Consecutive zeros become one piece.
 class PieceList {

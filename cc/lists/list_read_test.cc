@@ -6,17 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/lists/element_shape.h"
 #include "cc/testing/fake_element_ops.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using ::tensorflow::DT_FLOAT;
-using ::tensorflow::PartialTensorShape;
-using ::tensorflow::Tensor;
-using ::tensorflow::TensorShape;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/core/counters.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/lists/list_codec.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
@@ -9,10 +10,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DataType;
-using tensorflow::DataTypeString;
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
 using tensorflow::UnaryVariantOpRegistry;
 using tensorflow::VariantTensorData;
 namespace registration = tensorflow::variant_op_registry_fn_registration;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cc/core/counters.h"
+#include "cc/core/tensorflow_names.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensorflow/core/framework/variant.h"
@@ -12,12 +13,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using ::tensorflow::DT_FLOAT;
-using ::tensorflow::DT_STRING;
-using ::tensorflow::DT_VARIANT;
-using ::tensorflow::PartialTensorShape;
-using ::tensorflow::Tensor;
-using ::tensorflow::Variant;
 using ::testing::HasSubstr;
 
 Tensor Vec(std::initializer_list<float> values) {

@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/lists/element_shape.h"
 #include "cc/lists/list_checks.h"
 #include "cc/lists/row_cutter.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DataTypeString;
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // Sets `spec` to that of a list of rows of `tensor`. `op` is for the message.
 absl::Status SpecOfRows(absl::string_view op, const Tensor& tensor, const Tensor& element_shape,

@@ -6,15 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/fake_element_ops.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using ::tensorflow::DT_FLOAT;
-using ::tensorflow::DT_INT32;
-using ::tensorflow::Tensor;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 

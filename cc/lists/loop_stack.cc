@@ -6,6 +6,7 @@
 
 #include "cc/core/block_pool.h"
 #include "cc/core/release.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
 #include "tensorflow/core/lib/core/coding.h"
@@ -13,8 +14,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Tensor;
-using tensorflow::Variant;
 using tensorflow::VariantTensorData;
 namespace registration = tensorflow::variant_op_registry_fn_registration;
 

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/lists/list_codec.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/framework/variant.h"
@@ -13,11 +14,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::DT_VARIANT;
-using tensorflow::Tensor;
-using tensorflow::Variant;
 using testing::ElementsAre;
 
 LoopStack Two() { return LoopStack({{DT_FLOAT, {}, -1}, {DT_INT32, {}, -1}}); }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/lists/list_codec.h"
 #include "cc/lists/list_variant.h"
 #include "cc/lists/loop_stack.h"
@@ -19,9 +20,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::Variant;
 using tensorflow::VariantTensorData;
 using Model = std::vector<std::optional<int64_t>>;
 

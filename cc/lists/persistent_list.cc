@@ -5,11 +5,10 @@
 #include <vector>
 
 #include "cc/core/counters.h"
+#include "cc/core/tensorflow_names.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Tensor;
 
 Counter nodes_copied("lists.nodes_copied");
 Counter elements_visited("lists.elements_visited");

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "cc/core/counters.h"
+#include "cc/core/tensorflow_names.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using ::tensorflow::Tensor;
 using ::testing::ElementsAre;
 using Model = std::vector<std::optional<int64_t>>;
 

@@ -4,12 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/framework/allocator.h"
 
 namespace tensor_array_grad {
-
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 absl::Status RowCutter::Start(const Tensor& tensor,
                               std::optional<absl::Span<const int64_t>> lengths) {

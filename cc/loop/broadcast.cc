@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
+#include "cc/core/tensorflow_names.h"
+
 namespace tensor_array_grad {
-
-using tensorflow::TensorShape;
-
 namespace {
 
 // The size of dimension `d` after `shape` was padded to `rank` dimensions with ones in front.

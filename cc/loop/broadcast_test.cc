@@ -6,12 +6,12 @@
 #include <random>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/util/bcast.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::TensorShape;
 using testing::ElementsAre;
 
 // The elements of operand `operand` that ForEachRun gives for the elements of the result, in order.

@@ -6,13 +6,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cc/graph/graph_names.h"
 #include "cc/graph/node_util.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Node;
 
 using Ops = std::unordered_set<std::string>;
 

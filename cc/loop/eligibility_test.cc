@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/loop/compiler.h"
 #include "cc/testing/frames_under_test.h"
 #include "cc/testing/matchers.h"
@@ -16,11 +17,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DT_BOOL;
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::DT_RESOURCE;
 
 // The loop i. Tests add nodes because of which it is left to the executor.
 class LeftTest : public testing::Test, protected FramesUnderTest {

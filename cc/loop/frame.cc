@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cc/graph/graph_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/graph/control_flow.h"
 
@@ -14,9 +15,6 @@ namespace tensor_array_grad {
 namespace {
 
 using tensorflow::ControlFlowInfo;
-using tensorflow::Edge;
-using tensorflow::Graph;
-using tensorflow::Node;
 
 // Whether `edge` leads from one iteration to the next.
 bool IsBackEdge(const Edge& edge) { return edge.src()->IsNextIteration() && edge.dst()->IsMerge(); }

@@ -8,18 +8,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "cc/testing/frames_under_test.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DT_BOOL;
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::DT_VARIANT;
-using tensorflow::Edge;
-using tensorflow::Node;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -171,6 +167,12 @@ TEST_F(FrameTest, FrameEnteredFromTwoFramesIsAnError) {
 
 class OrderTest : public FrameTest {
  protected:
+  // Adds the loop i, and the list and the item from outside that tests use in it.
+  void AddLoopForList() {
+    AddCounter("i", "zero", "ten", "step");
+    Placeholder("values", DT_VARIANT);
+    Placeholder("item", DT_FLOAT);
+  }
   // Expects that every edge of the frame, except those to the next iteration, leads forward.
   void ExpectInputsFirst(const Frame& frame) {
     const absl::StatusOr<std::vector<Item>> order = OrderOf(frame);
@@ -231,9 +233,7 @@ TEST_F(OrderTest, LoopComesAfterTheNodesThatOnlyItsEnterWaitsFor) {
 }
 
 TEST_F(OrderTest, ListUpdateComesBehindReadersOfTheOldVersion) {
-  AddCounter("i", "zero", "ten", "step");
-  Placeholder("values", DT_VARIANT);
-  Placeholder("item", DT_FLOAT);
+  AddLoopForList();
   AddVariableOf("i", "list", DT_VARIANT, "values", "set");
   AddConstantOf("i", "new_item", DT_FLOAT, "item");
   // One update is added before the readers and one after them. Without the deferral, one of the two
@@ -256,9 +256,7 @@ TEST_F(OrderTest, ListUpdateComesBehindReadersOfTheOldVersion) {
 }
 
 TEST_F(OrderTest, ListUpdateComesBehindReadersOfACopyOfTheOldVersion) {
-  AddCounter("i", "zero", "ten", "step");
-  Placeholder("values", DT_VARIANT);
-  Placeholder("item", DT_FLOAT);
+  AddLoopForList();
   // One reader waits for a variable that is added before the list, the other for one that is added
   // after it.
   AddVariableOf("i", "x", DT_INT32, "zero", "x_switch:1");
@@ -279,9 +277,7 @@ TEST_F(OrderTest, ListUpdateComesBehindReadersOfACopyOfTheOldVersion) {
 }
 
 TEST_F(OrderTest, ListUpdateComesBehindReadersOfAnUpdatedList) {
-  AddCounter("i", "zero", "ten", "step");
-  Placeholder("values", DT_VARIANT);
-  Placeholder("item", DT_FLOAT);
+  AddLoopForList();
   AddVariableOf("i", "list", DT_VARIANT, "values", "second");
   AddConstantOf("i", "new_item", DT_FLOAT, "item");
   Set(Add("first", "TensorListPushBack", {"list_switch:1", "new_item"}), "element_dtype", DT_FLOAT);

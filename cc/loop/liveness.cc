@@ -4,11 +4,9 @@
 #include <iterator>
 #include <utility>
 
+#include "cc/graph/graph_names.h"
+
 namespace tensor_array_grad {
-
-using tensorflow::Edge;
-using tensorflow::Node;
-
 namespace {
 
 // The empty set, for outputs that are always live.

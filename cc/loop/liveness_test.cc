@@ -8,14 +8,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/frames_under_test.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DT_BOOL;
-using tensorflow::DT_INT32;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;

@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "cc/core/counters.h"
 #include "cc/core/log.h"
+#include "cc/graph/graph_names.h"
 #include "cc/loop/eligibility.h"
 #include "cc/loop/frame.h"
 #include "cc/loop/rewrite.h"
@@ -25,9 +26,7 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Graph;
 using tensorflow::GraphOptimizationPassOptions;
-using tensorflow::Node;
 
 constexpr int kPhase = 200;  // after oneDNN's pass, which renames nodes
 

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "cc/core/counters.h"
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "cc/testing/frames_under_test.h"
 #include "cc/testing/loop_runner.h"
 #include "cc/testing/matchers.h"
@@ -16,9 +18,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DT_INT32;
-using tensorflow::Graph;
 
 constexpr char kRunLoop[] = "TensorArrayGrad>RunLoop";
 constexpr char kOtherTask[] = "/job:worker/replica:0/task:1/device:CPU:0";

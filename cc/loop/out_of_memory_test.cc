@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/loop/interpreter.h"
 #include "cc/testing/failing_memory.h"
 #include "cc/testing/loop_runner.h"
@@ -12,10 +13,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::Tensor;
 
 // TensorFlow's allocator for the buffers of kernels, which fails whenever operator new does.
 class BuffersShortOfMemory : public tensorflow::AllocatorWrapper {

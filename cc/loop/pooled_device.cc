@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cc/core/block_pool.h"
+#include "cc/core/tensorflow_names.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -14,7 +15,6 @@ using tensorflow::Allocator;
 using tensorflow::AllocatorAttributes;
 using tensorflow::Device;
 using tensorflow::DeviceBase;
-using tensorflow::Tensor;
 
 // Takes a buffer from the pool if the pool has blocks of its size, and from `underlying` if not. On
 // deallocation the address of a buffer tells which of the two it belongs to.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cc/core/block_pool.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/loop_runner.h"
 #include "tensorflow/core/framework/tensor.h"
 
@@ -15,8 +16,6 @@ namespace tensor_array_grad {
 namespace {
 
 using tensorflow::Allocator;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // An allocator that does not belong to the CPU.
 class OtherAllocator : public Allocator {

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "cc/loop/compiler.h"
 #include "cc/loop/liveness.h"
 #include "cc/loop/program.h"
@@ -23,10 +25,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DT_BOOL;
-using tensorflow::DT_INT32;
-using tensorflow::Node;
 
 // A value is represented by a hash of how it was computed. A dead or released value has none.
 using Token = std::optional<uint64_t>;

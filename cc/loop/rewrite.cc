@@ -6,6 +6,7 @@
 
 #include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
+#include "cc/graph/graph_names.h"
 #include "cc/graph/node_util.h"
 #include "cc/loop/compiler.h"
 #include "cc/loop/eligibility.h"
@@ -16,11 +17,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Edge;
-using tensorflow::Graph;
-using tensorflow::Node;
-using tensorflow::NodeDef;
 
 // A larger graph does not fit into RunLoop's attribute: protocol buffers limit the size of a
 // message.

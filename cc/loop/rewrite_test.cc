@@ -10,6 +10,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "cc/testing/frames_under_test.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -18,11 +20,6 @@ namespace tensor_array_grad {
 namespace {
 
 using tensorflow::DataTypeVector;
-using tensorflow::DT_BOOL;
-using tensorflow::DT_INT32;
-using tensorflow::Edge;
-using tensorflow::Node;
-using tensorflow::NodeDef;
 using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;

@@ -4,15 +4,14 @@
 #include <string>
 #include <utility>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/loop/broadcast.h"
 #include "cc/loop/small_target.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DataType;
 using tensorflow::DataTypeToEnum;
-using tensorflow::Tensor;
 
 // The operand that a scalar condition chooses. Null if the condition is not a scalar, or the
 // operands differ in shape or are not small.

@@ -7,19 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/matchers.h"
 #include "cc/testing/small_op_under_test.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DataType;
-using tensorflow::DT_BOOL;
-using tensorflow::DT_DOUBLE;
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::DT_INT64;
-using tensorflow::Tensor;
 
 // Whether AddN would find a second reference to the buffer.
 bool IsHeldTwice(Value* value) { return !value->LastTensor()->RefCountIsOne(); }

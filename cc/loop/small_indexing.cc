@@ -6,16 +6,13 @@
 #include <string>
 #include <utility>
 
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/framework/tensor_util.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DataType;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // ---- StridedSlice
 

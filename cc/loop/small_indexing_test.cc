@@ -9,19 +9,14 @@
 #include <vector>
 
 #include "cc/core/counters.h"
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "cc/testing/matchers.h"
 #include "cc/testing/small_op_under_test.h"
 #include "tensorflow/core/framework/resource_var.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::DT_RESOURCE;
-using tensorflow::NodeDef;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 class SmallIndexingTest : public SmallOpTest {
  protected:

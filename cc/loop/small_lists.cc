@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cc/core/element_ops.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "cc/lists/list_variant.h"
 #include "cc/loop/small_target.h"
@@ -12,9 +13,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
 
 // Reads the index of an element of `list`. Returns false if it is out of range.
 bool GetIndex(const Operand& operand, const ListVariant& list, int64_t* index) {

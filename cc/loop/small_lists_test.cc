@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/lists/list_variant.h"
 #include "cc/testing/matchers.h"
 #include "cc/testing/small_op_under_test.h"
@@ -15,15 +16,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DataType;
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::DT_INT64;
-using tensorflow::DT_VARIANT;
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::Variant;
 
 // A list of three float vectors of size two. Only element 1 is set.
 class SmallListsTest : public testing::Test {

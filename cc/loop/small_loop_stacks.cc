@@ -3,14 +3,13 @@
 #include <string>
 #include <utility>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/lists/loop_stack.h"
 #include "cc/loop/small_variant.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Tensor;
 
 bool Push(Operands operands, const SmallOp&, Results results) {
   const auto* const before = HeldBy<LoopStack>(operands[0]);

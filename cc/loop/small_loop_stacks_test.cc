@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/lists/loop_stack.h"
 #include "cc/loop/small_ops.h"
 #include "cc/testing/graph_under_test.h"
@@ -15,15 +16,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DataType;
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::DT_VARIANT;
-using tensorflow::PartialTensorShape;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
-using tensorflow::Variant;
 
 // Calls the small op of a push or a pop of rows that have a float vector and an int32 number.
 class SmallLoopStacksTest : public testing::Test, protected GraphUnderTest {

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/loop/broadcast.h"
 #include "cc/loop/small_target.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -14,9 +15,7 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DataType;
 using tensorflow::DataTypeToEnum;
-using tensorflow::Tensor;
 
 // Each function below computes one op on numbers (held in registers without a tensor) or on small
 // tensors, bit for bit as the kernel does. It writes into the buffer of an operand that is read for

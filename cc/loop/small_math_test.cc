@@ -11,21 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/matchers.h"
 #include "cc/testing/small_op_under_test.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DataType;
 using tensorflow::DataTypeToEnum;
-using tensorflow::DT_BOOL;
-using tensorflow::DT_DOUBLE;
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::DT_INT64;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // ---- arithmetic against plain C++
 

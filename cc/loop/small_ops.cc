@@ -1,6 +1,7 @@
 #include "cc/loop/small_ops.h"
 
 #include "cc/core/pooled_tensor.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/loop/small_choice.h"
 #include "cc/loop/small_indexing.h"
 #include "cc/loop/small_lists.h"
@@ -9,9 +10,6 @@
 #include "cc/loop/small_reshaping.h"
 
 namespace tensor_array_grad {
-
-using tensorflow::DataType;
-using tensorflow::Tensor;
 
 Tensor MakeSmallTensor(const SmallOp& op, DataType dtype, const tensorflow::TensorShape& shape) {
   Tensor made;

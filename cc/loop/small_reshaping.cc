@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/loop/broadcast.h"
 #include "cc/loop/small_target.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -13,10 +14,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DataType;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // Sets `result` to `input` with another shape and the same buffer. Returns false if the shape does
 // not fit.

@@ -8,20 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
+#include "cc/graph/graph_names.h"
 #include "cc/testing/matchers.h"
 #include "cc/testing/small_op_under_test.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DataType;
-using tensorflow::DT_BOOL;
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::DT_STRING;
-using tensorflow::NodeDef;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 class SmallReshapingTest : public SmallOpTest {
  protected:

@@ -6,15 +6,11 @@
 #include <cstdint>
 #include <limits>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::DT_BOOL;
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::Tensor;
 
 Value OfTensor(Tensor tensor) {
   Value value;

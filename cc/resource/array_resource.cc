@@ -7,14 +7,13 @@
 #include "cc/core/array_name.h"
 #include "cc/core/errors.h"
 #include "cc/core/release.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {
 
 using tensorflow::ResourceHandle;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 namespace {
 

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "cc/core/array_name.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/fake_element_ops.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/resource_handle.h"
@@ -12,8 +13,6 @@ namespace {
 
 using tensorflow::ResourceHandle;
 using tensorflow::ResourceMgr;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 class ArrayResourceTest : public ::testing::Test {
  protected:

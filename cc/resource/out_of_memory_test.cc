@@ -1,6 +1,7 @@
 // Lets memory run out at each allocation of each call of ArrayResource.
 
 #include "cc/core/array_name.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/resource/array_resource.h"
 #include "cc/testing/failing_memory.h"
 #include "cc/testing/fake_element_ops.h"
@@ -11,8 +12,6 @@ namespace tensor_array_grad {
 namespace {
 
 using tensorflow::ResourceHandle;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 ArrayResource& ArrayOf(const Tensor& handle) {
   return *static_cast<ArrayResource*>(handle.scalar<ResourceHandle>()().resource().get());

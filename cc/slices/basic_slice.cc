@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 
 // Reads the entries of `begin`, `end` and `strides`, of type T, one after the other. An entry takes
 // the next dimension of the tensor as an index or as a range, takes several dimensions whole

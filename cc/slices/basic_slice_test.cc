@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/util/strided_slice_op.h"
@@ -17,8 +18,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 using Indices = std::vector<int64_t>;
 
 template <typename T>

@@ -2,14 +2,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/core/counters.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 using Inputs = absl::Span<const Tensor* const>;
 
 Counter in_place("slice_sums.in_place"), rows_added("slice_sums.rows");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cc/core/counters.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/attr_value_util.h"
 #include "tensorflow/core/framework/node_def.pb.h"
@@ -17,8 +18,6 @@ namespace tensor_array_grad {
 namespace {
 
 using tensorflow::NodeDef;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 using testing::HasSubstr;
 
 Tensor Ints(const std::vector<int32_t>& values) {

@@ -5,6 +5,7 @@
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
 #include "tensorflow/core/util/overflow.h"
@@ -12,8 +13,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 using Numbers = std::vector<int64_t>;
 
 // Registers Decode. If another copy of the library has registered the type, its registration is

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/slices/slice_gradient_sum.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -11,8 +12,6 @@ namespace tensor_array_grad {
 namespace {
 
 using tensorflow::NodeDef;
-using tensorflow::Tensor;
-using tensorflow::TensorShape;
 using testing::ElementsAre;
 using testing::HasSubstr;
 

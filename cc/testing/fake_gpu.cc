@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "cc/core/counters.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/common_runtime/copy_tensor.h"
 #include "tensorflow/core/common_runtime/device_factory.h"
 #include "tensorflow/core/common_runtime/local_device.h"
@@ -37,7 +38,6 @@ namespace {
 namespace se = stream_executor;
 using tensorflow::AllocatorAttributes;
 using tensorflow::Device;
-using tensorflow::Tensor;
 
 // Memory that cannot be read or written except while the emulated device works.
 class DeviceMemory : public tensorflow::Allocator {

@@ -3,6 +3,7 @@
 #include "cc/testing/probe_kernels.h"
 
 #include "absl/strings/str_cat.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -18,7 +19,6 @@ namespace {
 using tensorflow::AsyncOpKernel;
 using tensorflow::OpKernel;
 using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
 
 REGISTER_OP("LoopTest>Probe").Input("x: int32").Output("y: int32");
 REGISTER_OP("LoopTest>AddOneInPlace").Input("x: float").Output("y: float");

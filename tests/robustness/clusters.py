@@ -181,22 +181,22 @@ def _connect(address: str) -> None:
     tf.config.experimental_connect_to_host(address, job_name="worker")
 
 
+def _list_made_and_read(address: str, made: str, read: str) -> list[float]:
+    _connect(address)
+    with tf.device(made):
+        a_list = rows_of(3)
+    with tf.device(read):
+        return _stack(a_list)
+
+
 def list_made_there(address: str) -> list[float]:
     """The other process makes a list and this process reads it."""
-    _connect(address)
-    with tf.device(THERE):
-        a_list = rows_of(3)
-    with tf.device(HERE):
-        return _stack(a_list)
+    return _list_made_and_read(address, made=THERE, read=HERE)
 
 
 def list_made_here(address: str) -> list[float]:
     """This process makes a list and the other process reads it."""
-    _connect(address)
-    with tf.device(HERE):
-        a_list = rows_of(3)
-    with tf.device(THERE):
-        return _stack(a_list)
+    return _list_made_and_read(address, made=HERE, read=THERE)
 
 
 def _gradient_of_loop(address: str, loop: str, reads: str, gradient: str) -> list[float]:
