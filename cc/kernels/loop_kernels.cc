@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cc/core/counters.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/registration.h"
 #include "cc/loop/executable.h"
 #include "cc/loop/interpreter.h"
@@ -18,9 +19,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::OpKernelConstruction;
-using tensorflow::OpKernelContext;
 
 Counter prepared("loops.prepared");
 Counter runs("loops.runs");

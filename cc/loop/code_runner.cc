@@ -5,13 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "cc/core/tensorflow_names.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
 
 using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
 using tensorflow::TensorValue;
 
 // The parameters of kernel calls are those of RunLoop's own call, so that kernels find the same

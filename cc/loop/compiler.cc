@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cc/graph/graph_names.h"
 #include "cc/graph/node_util.h"
 #include "cc/loop/condition_part.h"
 #include "cc/loop/eligibility.h"
@@ -21,9 +22,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Edge;
-using tensorflow::Node;
 
 // A loop whose constants have more bytes than this in total is left to the executor: RunLoop holds
 // two copies of them, in its attribute and in registers, in addition to the stock loop's.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/frames_under_test.h"
 #include "cc/testing/matchers.h"
 #include "cc/testing/program_text.h"
@@ -14,10 +15,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DT_BOOL;
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::DT_VARIANT;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

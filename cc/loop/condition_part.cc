@@ -3,11 +3,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cc/graph/graph_names.h"
+
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::Edge;
-using tensorflow::Node;
 
 // The nodes that `node` reads or waits for within its frame and iteration. For an Exit of an inner
 // loop these are all inputs of that loop.

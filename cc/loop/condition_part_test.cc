@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/frames_under_test.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DT_INT32;
 using testing::UnorderedElementsAre;
 
 class ConditionPartTest : public testing::Test, protected FramesUnderTest {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cc/graph/graph_names.h"
 #include "cc/graph/node_util.h"
 #include "cc/loop/compiler.h"
 #include "cc/loop/eligibility.h"
@@ -16,9 +17,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Edge;
-using tensorflow::Graph;
-using tensorflow::Node;
 using tensorflow::OpKernelConstruction;
 
 // Whether the asynchronous kernel of `node` finishes before Compute returns. The stack ops of TF1's

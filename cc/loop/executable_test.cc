@@ -5,13 +5,13 @@
 
 #include <string>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/loop_runner.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DT_INT32;
 using testing::SizeIs;
 
 class ExecutableTest : public testing::Test, protected FramesUnderTest {

@@ -4,11 +4,12 @@
 #include <atomic>
 #include <utility>
 
+#include "cc/core/tensorflow_names.h"
+
 namespace tensor_array_grad {
 namespace {
 
 using tensorflow::OpKernelContext;
-using tensorflow::Tensor;
 
 std::atomic<int64_t> hand_back_after{-1};        // SetHandBackAfter
 std::atomic<int64_t> trailing_thread_after{-1};  // SetTrailingThreadAfter

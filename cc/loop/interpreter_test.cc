@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cc/core/block_pool.h"
+#include "cc/core/tensorflow_names.h"
 #include "cc/testing/loop_runner.h"
 #include "cc/testing/matchers.h"
 #include "cc/testing/probe_kernels.h"
@@ -16,10 +17,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DT_BOOL;
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::Tensor;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/loop/interpreter.h"
 #include "cc/testing/loop_runner.h"
 #include "cc/testing/matchers.h"
@@ -19,9 +20,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DT_FLOAT;
-using tensorflow::DT_INT32;
-using tensorflow::Tensor;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
