@@ -400,11 +400,27 @@ class FrameCompiler {
     code_->nodes = static_cast<int>(frame_.nodes.size());
     code_->loop_cond = shared_.NodeIndex(loop_cond_);
     code_->predicate = shared_.RegisterOf({loop_cond_, 0});
+    FindAwaited();
     std::vector<std::pair<int, int>> copies;  // from, to
     for (const auto& [source, reg] : next_) copies.push_back({shared_.RegisterOf(source), reg});
     code_->next = InOrder(copies, [this] { return shared_.NewRegister(); });
     MarkLastReaders({*liveness_, condition_when_, body_when_, AlternativeConditions()}, code_);
     return absl::OkStatus();
+  }
+
+  void FindAwaited() {
+    for (const Node* node : frame_.nodes) {
+      const auto& edges = node->out_edges();
+      const bool awaited = std::any_of(edges.begin(), edges.end(), [](const Edge* edge) {
+        return edge->IsControlEdge() && edge->dst()->IsOp();
+      });
+      for (int slot = 0; awaited && slot < node->num_outputs(); ++slot) {
+        const auto reg = shared_.registers_.find({node, slot});
+        if (reg != shared_.registers_.end() && reg->second >= 0) {
+          code_->awaited.push_back(reg->second);
+        }
+      }
+    }
   }
 
   // For each Merge, by its node's index, the conditions of its inputs.

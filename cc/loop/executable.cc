@@ -69,20 +69,23 @@ absl::Status MakeKernels(const LoopCode& code, OpKernelConstruction* ctx, Execut
   return absl::OkStatus();
 }
 
-// Sets Executable::trailing. AddN of three or more terms begins with a term whose buffer no other
-// tensor shares, so its rounding depends on the buffers.
+// Whether the rounding of the sum that `node` computes depends on which of its inputs have buffers
+// that no other tensor shares: AddN begins with such an input.
+bool SumDependsOnBuffers(const Node& node) {
+  return node.type_string() == "AddN" && node.num_inputs() > 2;
+}
+
+// Sets Executable::trailing, unless the loop has a node that forbids it (trailing_code.h) or only
+// one iteration may run at a time.
 void DivideLoop(Executable* executable) {
+  const Program& program = executable->program;
   if (executable->parallel_iterations < 2) return;
-  const auto node = [executable](const Instruction& instruction) {
-    return executable->program.nodes[instruction.node];
-  };
-  const auto keeps_order = [node](const Instruction& instruction) {
-    return node(instruction)->type_string() == "AddN" && instruction.inputs.size() > 2;
-  };
-  const auto may_trail = [node, keeps_order](const Instruction& instruction) {
-    return !node(instruction)->op_def().is_stateful() && !keeps_order(instruction);
-  };
-  executable->trailing = DivideTrailing(executable->program.loops.front(), may_trail, keeps_order);
+  for (const Node* node : program.nodes) {
+    if (SumDependsOnBuffers(*node)) return;
+  }
+  executable->trailing = DivideTrailing(program.loops.front(), [&](const Instruction& instruction) {
+    return !program.nodes[instruction.node]->op_def().is_stateful();
+  });
 }
 
 // Sets Executable::register_of_arg from the `index` attributes of the _Arg nodes.

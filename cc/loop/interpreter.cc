@@ -51,9 +51,17 @@ absl::Status Interpreter::Run() {
     TF_RETURN_IF_ERROR(UseTrailingThread(choice == Choice::kTwoThreads));
     handed_back_ = choice == Choice::kExecutor;
     if (handed_back_) return absl::OkStatus();
-    TF_RETURN_IF_ERROR(RunIteration(&taken));
+    const absl::Status status = RunIteration(&taken);
+    if (!status.ok()) return FirstError(status);
   }
   return UseTrailingThread(false);
+}
+
+// The error of a trailing part that is behind belongs to an earlier iteration than `error`.
+absl::Status Interpreter::FirstError(const absl::Status& error) {
+  if (trailing_ == nullptr || absl::IsCancelled(error)) return error;
+  TF_RETURN_IF_ERROR(trailing_->Wait());
+  return error;
 }
 
 // A predicate that is not a scalar ends the loop like a false one: the stock loop evaluates the

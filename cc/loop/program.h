@@ -93,6 +93,9 @@ struct LoopCode {
   std::vector<Instruction> body;
   std::vector<Move> next;      // done in this order
   std::vector<int> variables;  // registers, one per Enter that is not constant; -1: not read
+  // Registers with the output of a node at which a control edge begins. An instruction or an
+  // iteration may wait for the value without reading it.
+  std::vector<int> awaited;
   int nodes = 0;               // nodes of the frame: how many the executor handles per iteration
 };
 

@@ -1,6 +1,7 @@
 #include "cc/loop/trailing_code.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -26,8 +27,7 @@ struct Needs {
 
 class Divider {
  public:
-  Divider(const LoopCode& code, const Test& may_trail, const Test& keeps_order)
-      : code_(code), may_trail_(may_trail), keeps_order_(keeps_order) {
+  Divider(const LoopCode& code, const Test& may_trail) : code_(code), may_trail_(may_trail) {
     for (size_t i = 0; i < code.body.size(); ++i) {
       for (int reg : code.body[i].outputs) writers_[reg] = static_cast<int>(i);
     }
@@ -42,7 +42,6 @@ class Divider {
     const auto any = std::find(made_.is_trailing.begin(), made_.is_trailing.end(), true);
     if (any == made_.is_trailing.end()) return nullptr;
     FindHandedOver();
-    if (OrderDependsOnHandedOver()) return nullptr;
     MakeTrailingPart();
     MakeMainPart();
     return std::make_unique<const TrailingCode>(std::move(made_));
@@ -83,14 +82,19 @@ class Divider {
 
   Needs NoNeeds() const { return {std::vector<bool>(code_.body.size(), false), {}}; }
 
-  Needs NeedsOfPinned() const {
+  // What must run on the first thread whatever the variables need. An instruction that no variable
+  // needs is part of it, because it may fail.
+  Needs NeedsOfFirstThread() const {
+    Needs of_variables = NoNeeds();
+    for (const Move& move : code_.next) AddNeeds(move.from.reg, &of_variables);
     Needs needs = NoNeeds();
     for (const Instruction& instruction : code_.condition) {
       ForEachRead(instruction, [&](int reg) { AddNeeds(reg, &needs); });
     }
     AddNeeds(code_.predicate, &needs);
+    for (int reg : code_.awaited) AddNeeds(reg, &needs);
     for (size_t i = 0; i < code_.body.size(); ++i) {
-      if (!IsPinned(code_.body[i])) continue;
+      if (of_variables.instructions[i] && !IsPinned(code_.body[i])) continue;
       needs.instructions[i] = true;
       ForEachRead(code_.body[i], [&](int reg) { AddNeeds(reg, &needs); });
     }
@@ -98,7 +102,7 @@ class Divider {
   }
 
   void FindTrailingVariables() {
-    main_ = NeedsOfPinned();
+    main_ = NeedsOfFirstThread();
     std::set<int> read_by_others = main_.variables;
     for (const Move& move : code_.next) {
       Needs needs = NoNeeds();
@@ -168,18 +172,6 @@ class Divider {
     }
   }
 
-  bool OrderDependsOnHandedOver() const {
-    for (const auto* part : {&code_.condition, &code_.body}) {
-      for (const Instruction& instruction : *part) {
-        if (instruction.action != Instruction::kKernel || !keeps_order_(instruction)) continue;
-        bool reads = false;
-        ForEachRead(instruction, [&](int reg) { reads |= handed_over_.count(reg) != 0; });
-        if (reads) return true;
-      }
-    }
-    return false;
-  }
-
   void MakeTrailingPart() {
     for (size_t i = 0; i < code_.body.size(); ++i) {
       if (made_.is_trailing[i]) made_.body.push_back(code_.body[i]);
@@ -203,6 +195,19 @@ class Divider {
     for (const Move& move : code_.next) {
       if (trailing_variables_.count(move.to) == 0) made_.main.next.push_back(move);
     }
+    MoveAtLastUse();
+  }
+
+  // Where the last of several moves of a value was that of a trailing variable, makes the last main
+  // move a move. The register would otherwise keep the buffer.
+  void MoveAtLastUse() {
+    std::set<int> moved;
+    for (const Move& move : code_.next) {
+      if (move.from.last) moved.insert(move.from.reg);
+    }
+    for (auto move = made_.main.next.rbegin(); move != made_.main.next.rend(); ++move) {
+      move->from.last = moved.erase(move->from.reg) != 0;
+    }
   }
 
   // Changes a main instruction so that the handed-over registers keep their values.
@@ -220,7 +225,6 @@ class Divider {
 
   const LoopCode& code_;
   const Test& may_trail_;
-  const Test& keeps_order_;
   std::map<int, int> writers_;  // by register: the instruction of the body that writes it
   std::map<int, int> next_;     // by variable that changes: the register of its next value
   Needs main_;                  // of everything that the first thread runs
@@ -230,9 +234,8 @@ class Divider {
 
 }  // namespace
 
-std::unique_ptr<const TrailingCode> DivideTrailing(const LoopCode& code, const Test& may_trail,
-                                                   const Test& keeps_order) {
-  return Divider(code, may_trail, keeps_order).Divide();
+std::unique_ptr<const TrailingCode> DivideTrailing(const LoopCode& code, const Test& may_trail) {
+  return Divider(code, may_trail).Divide();
 }
 
 }  // namespace tensor_array_grad

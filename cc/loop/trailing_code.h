@@ -22,14 +22,17 @@ namespace tensor_array_grad {
 // first line of iteration k + 1.
 //
 // A *trailing variable* is a loop variable that only its own next value depends on: neither the
-// condition, nor another variable, nor an instruction that must run on the first thread reads it,
-// directly or through other instructions. The *trailing instructions* are those that only trailing
-// variables need. All other instructions and variables are the *main* ones.
+// condition, nor another variable, nor an instruction that must run on the first thread reads it or
+// waits for it by a control edge, directly or through other instructions. The *trailing
+// instructions* are those that only trailing variables need. All other instructions and variables
+// are the *main* ones.
 //
 // Why the results are the same: main instructions read nothing that a trailing instruction writes.
 // Trailing instructions read trailing variables, constants of the loop, and registers that the main
 // part of the same iteration has written (`handed_over`). Each thread runs its instructions in the
-// order of the undivided code, and the trailing part of an iteration runs after its main part.
+// order of the undivided code, and the trailing part of an iteration runs after its main part. More
+// buffers are shared than in the undivided code, though. The loop must therefore have no
+// instruction whose result depends on that, as that of AddN of three or more terms does.
 struct TrailingCode {
   // The loop without its trailing instructions and variables. No read of a register in
   // `handed_over` is the last one, so all of them have their values at the end of the body.
@@ -49,14 +52,11 @@ struct TrailingCode {
 
 // Divides the outermost loop `code`. `may_trail` is asked for instructions with the action kKernel:
 // true if another thread may run the instruction later than instructions that follow it, so that it
-// has no side effects. `keeps_order` is true if the result of the instruction depends on which of
-// its inputs have buffers that no other tensor shares, as with AddN of three terms; such an
-// instruction reads nothing that is handed over.
+// has no side effects.
 //
 // Returns null if no instruction can trail. O(v * n) for v variables and n instructions.
 std::unique_ptr<const TrailingCode> DivideTrailing(
-    const LoopCode& code, const std::function<bool(const Instruction&)>& may_trail,
-    const std::function<bool(const Instruction&)>& keeps_order);
+    const LoopCode& code, const std::function<bool(const Instruction&)>& may_trail);
 
 }  // namespace tensor_array_grad
 

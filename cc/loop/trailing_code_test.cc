@@ -43,11 +43,9 @@ LoopCode SummingLoop() {
   return code;
 }
 
-std::unique_ptr<const TrailingCode> Divide(const LoopCode& code, std::set<int> pinned = {},
-                                           std::set<int> ordered = {}) {
+std::unique_ptr<const TrailingCode> Divide(const LoopCode& code, std::set<int> pinned = {}) {
   return DivideTrailing(
-      code, [&](const Instruction& instruction) { return pinned.count(instruction.node) == 0; },
-      [&](const Instruction& instruction) { return ordered.count(instruction.node) != 0; });
+      code, [&](const Instruction& instruction) { return pinned.count(instruction.node) == 0; });
 }
 
 std::vector<int> NodesOf(const std::vector<Instruction>& code) {
@@ -147,12 +145,38 @@ TEST(TrailingCodeTest, InstructionsInBranchesInnerLoopsAndMergesDoNotTrail) {
   }
 }
 
-TEST(TrailingCodeTest, LoopWhoseSumsDependOnSharedBuffersIsNotDivided) {
-  EXPECT_NE(Divide(SummingLoop(), {}, /*ordered=*/{2}), nullptr);  // it reads nothing handed over
+TEST(TrailingCodeTest, InstructionThatNoVariableNeedsKeepsItsInputsOnTheFirstThread) {
   LoopCode code = SummingLoop();
-  code.body[1].inputs[0].last = false;
-  code.body[2].inputs = {{kH}, {kWeights}};
-  EXPECT_EQ(Divide(code, {}, /*ordered=*/{2}), nullptr);  // h is handed over
+  code.body.push_back(Kernel(5, {{kProduct}}, kOther));
+  const auto divided = Divide(code);
+  ASSERT_NE(divided, nullptr);
+  EXPECT_THAT(NodesOf(divided->main.body), ElementsAre(1, 2, 3, 5));
+  EXPECT_THAT(NodesOf(divided->body), ElementsAre(4));
+  code.body.push_back(Kernel(6, {{kSum}}, kOther + 100));  // reads the variable itself
+  EXPECT_EQ(Divide(code), nullptr);
+}
+
+TEST(TrailingCodeTest, ValueForWhichAControlEdgeWaitsIsComputedOnTheFirstThread) {
+  LoopCode code = SummingLoop();
+  code.awaited = {kProduct};
+  const auto divided = Divide(code);
+  ASSERT_NE(divided, nullptr);
+  EXPECT_THAT(NodesOf(divided->body), ElementsAre(4));
+  code.awaited = {kSum};  // iteration k + 1 waits for the sum of iteration k
+  EXPECT_EQ(Divide(code), nullptr);
+}
+
+TEST(TrailingCodeTest, ValueOfAMainAndATrailingVariableIsMovedByTheMainPart) {
+  LoopCode code = SummingLoop();
+  code.variables.push_back(kOther);
+  code.next[1].from.last = false;
+  code.next.push_back({{kNextH, true}, kOther});  // nothing reads this variable
+  const auto divided = Divide(code);
+  ASSERT_NE(divided, nullptr);
+  EXPECT_THAT(divided->variables, ElementsAre(kSum, kOther));
+  ASSERT_EQ(divided->main.next.size(), 2);
+  EXPECT_TRUE(divided->main.next[1].from.last);
+  EXPECT_FALSE(divided->handed_over[0].last);
 }
 
 TEST(TrailingCodeTest, LoopThatExchangesVariablesIsNotDivided) {

@@ -29,31 +29,32 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
   const TrailingCode& code() const { return code_; }
   CodeRunner& runner() { return *runner_; }
 
-  // Adds an iteration. A thread of the pool is asked for only when half of the queue is filled,
+  // Adds an iteration. If the trailing part is then too far behind, waits until it has caught up
+  // with half of that. A thread of the pool is asked for only when half of the queue is filled,
   // because it costs as much to wake a thread as to run some small kernels.
   absl::Status Push(Iteration iteration) {
     bool ask = false, full = false;
     {
       absl::MutexLock lock(&mu_);
       waiting_.push_back(std::move(iteration));
-      full = waiting_.size() >= most_behind_;
+      full = Behind() > most_behind_;
       ask = pool_ != nullptr && !asked_ && !working_ && waiting_.size() >= (most_behind_ + 1) / 2;
       asked_ |= ask;
     }
     if (ask) (*pool_)([self = shared_from_this()] { self->WorkInPool(); });
-    return full ? WaitFor(most_behind_ / 2) : Failure();
+    return full ? WaitFor((most_behind_ + 1) / 2) : Failure();
   }
 
-  // Returns when at most `most` iterations wait; if `most` is 0, when all of them have run. Runs
-  // iterations on this thread if no other thread does.
+  // Returns when at most `most` iterations have not ended. Runs iterations on this thread if no
+  // other thread does.
   absl::Status WaitFor(size_t most) {
     {
       absl::MutexLock lock(&mu_);
       const auto ready = [this, most]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-        return !working_ || (most > 0 && waiting_.size() <= most);
+        return !working_ || Behind() <= most;
       };
       mu_.Await(absl::Condition(&ready));
-      if (working_ || waiting_.size() <= most) return FailureLocked();
+      if (Behind() <= most) return FailureLocked();
       working_ = true;
     }
     Work(most);
@@ -82,13 +83,14 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
   // Runs iterations until at most `most` wait or one has failed. Requires: this thread has set
   // `working_`, which is cleared.
   void Work(size_t most) {
-    for (Iteration iteration;;) {
+    while (true) {
+      Iteration iteration;
       {
         absl::MutexLock lock(&mu_);
-        if (waiting_.size() <= most || failed_) {
-          working_ = false;
-          return;
-        }
+        running_ = false;
+        working_ = waiting_.size() > most && !failed_;
+        if (!working_) return;
+        running_ = true;
         iteration = std::move(waiting_.front());
         waiting_.pop_front();
       }
@@ -105,6 +107,11 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
       status_ = std::move(status);
       exception_ = std::move(exception);
     }
+  }
+
+  // How many iterations have not ended. After a failure none will run.
+  size_t Behind() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return failed_ ? 0 : waiting_.size() + (running_ ? 1 : 0);
   }
 
   absl::Status Run(Iteration* iteration) {
@@ -135,7 +142,8 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
   absl::Mutex mu_;
   std::deque<Iteration> waiting_ ABSL_GUARDED_BY(mu_);
   bool asked_ ABSL_GUARDED_BY(mu_) = false;    // whether a closure waits in the pool
-  bool working_ ABSL_GUARDED_BY(mu_) = false;  // whether a thread runs trailing code
+  bool working_ ABSL_GUARDED_BY(mu_) = false;  // whether a thread works on the queue
+  bool running_ ABSL_GUARDED_BY(mu_) = false;  // whether that thread runs an iteration now
   bool failed_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
   std::exception_ptr exception_ ABSL_GUARDED_BY(mu_);
@@ -162,8 +170,10 @@ absl::Status TrailingThread::Add(CodeRunner* main) {
   return queue_->Push(std::move(iteration));
 }
 
+absl::Status TrailingThread::Wait() { return queue_->WaitFor(0); }
+
 absl::Status TrailingThread::End(CodeRunner* main) {
-  TF_RETURN_IF_ERROR(queue_->WaitFor(0));
+  TF_RETURN_IF_ERROR(Wait());
   CodeRunner& own = queue_->runner();
   for (int reg : queue_->code().variables) main->at(reg).Assign(&own.at(reg), true);
   return absl::OkStatus();

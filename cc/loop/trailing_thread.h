@@ -21,13 +21,14 @@ namespace tensor_array_grad {
 // the pool leaves when the queue is empty, so it never waits. The main thread waits only for a
 // thread that runs trailing code.
 //
-// The methods are to be called by one thread, the main thread, in the order Begin, Add ..., End.
-// They return the first error of the trailing code, and throw what it has thrown. After an error or
-// an exception only the destructor may be called.
+// The methods are to be called by one thread, the main thread, in the order Begin, Add ..., Wait,
+// End. They return the first error of the trailing code, and throw what it has thrown. After an
+// error or an exception only the destructor may be called.
 class TrailingThread {
  public:
   // `executable`, which has trailing code, and `ctx`, the context of the op RunLoop, must outlive
-  // this object. The queue holds at most `most_behind` iterations, at least 1.
+  // this object. At most `most_behind` iterations
+  // of the trailing part, at least 1, have not ended when the main part begins the next one.
   TrailingThread(const Executable& executable, tensorflow::OpKernelContext* ctx, int most_behind);
   // Drops the iterations that no thread has begun, and waits for a thread that runs one.
   ~TrailingThread();
@@ -39,8 +40,9 @@ class TrailingThread {
   // Takes or copies the values that the trailing part of this iteration reads. To be called between
   // the main part of the body and the moves of the main variables.
   absl::Status Add(CodeRunner* main);
-  // Returns after all trailing code has run, and puts the trailing variables into the registers of
-  // `main`.
+  // Returns after all trailing code has run.
+  absl::Status Wait();
+  // The same, and puts the trailing variables into the registers of `main`.
   absl::Status End(CodeRunner* main);
 
  private:

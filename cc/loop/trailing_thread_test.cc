@@ -194,16 +194,49 @@ TEST_F(TrailingThreadTest, ExceptionOfTheTrailingPartReachesTheCaller) {
   ExpectResults(12);
 }
 
-TEST_F(TrailingThreadTest, ErrorOfTheMainPartDropsWhatWaits) {
-  // The condition needs `checked`, so it is in the main part.
-  AddBinary("below", "Less", DT_INT32, {"checked", "i_limit"});
-  AddUnary("s", "Switch", DT_FLOAT, {"h_switch:1", "below"});
+TEST_F(TrailingThreadTest, ErrorOfTheMainPartEndsTheRun) {
+  // No variable needs the probe, so that it and what it reads are in the main part.
+  Add("probe", "LoopTest>Probe", {"checked"});
   Set(Add("checked", "LoopTest>FailAt", {"i_switch:1"}), "at", 5);
   std::vector<Closure> waiting;
   runner_.UsePool([&waiting](Closure closure) { waiting.push_back(std::move(closure)); });
   EXPECT_THAT(std::string(Run(1000).message()), HasSubstr("x is 5"));
-  for (const Closure& closure : waiting) closure();
-  EXPECT_EQ(TheSeen().in_place["more"], 0) << "no trailing part has run";
+  for (const Closure& closure : waiting) closure();  // too late: there is nothing to do
+}
+
+TEST_F(TrailingThreadTest, ErrorOfAnEarlierTrailingPartComesBeforeThatOfTheMainPart) {
+  Add("probe", "LoopTest>Probe", {"in_main"});
+  Set(Add("in_main", "LoopTest>FailAt", {"i_switch:1"}), "at", 5);
+  Set(AddSumOf("LoopTest>FailAt"), "at", 3);
+  EXPECT_THAT(std::string(Run(1000).message()), HasSubstr("x is 3"));
+}
+
+TEST_F(TrailingThreadTest, WithTwoParallelIterationsTheTrailingPartIsOneIterationBehind) {
+  Set(Named("i_enter"), "parallel_iterations", 2);
+  AddSumOf("LoopTest>Probe");
+  std::vector<Closure> waiting;
+  runner_.UsePool([&waiting](Closure closure) { waiting.push_back(std::move(closure)); });
+  ASSERT_OK(Run(1));
+  ExpectResults(1);
+  ASSERT_OK(Run(7));
+  ExpectResults(7);
+  EXPECT_THAT(TheSeen().numbers["checked"], ElementsAre(0, 0, 1, 2, 3, 4, 5, 6));
+}
+
+TEST_F(TrailingThreadTest, LoopWhoseSumsDependOnSharedBuffersIsNotDivided) {
+  Placeholder("w0", DT_FLOAT);
+  AddVariableOf("i", "w", DT_FLOAT, "w0", "w_plus");
+  Set(AddUnary("w_plus", "AddN", DT_FLOAT, {"h_switch:1", "w_switch:1", "h_switch:1"}), "N", 3);
+  ASSERT_OK(runner_.PrepareLoop(*this, "i"));
+  EXPECT_EQ(runner_.executable().trailing, nullptr);
+}
+
+TEST_F(TrailingThreadTest, ValueForWhichANodeWaitsIsNotTrailing) {
+  Add("waits", "LoopTest>Probe", {"i_switch:1", "^more_copy"});
+  AddUnary("more_copy", "Identity", DT_FLOAT, {"more"});
+  ASSERT_OK(runner_.PrepareLoop(*this, "i"));
+  ASSERT_NE(runner_.executable().trailing, nullptr);
+  EXPECT_EQ(runner_.executable().trailing->body.size(), 1) << "only the sum";
 }
 
 TEST_F(TrailingThreadTest, CancelledLoopEnds) {

@@ -115,6 +115,7 @@ REGISTER_CPU("LoopTest>Later", Later);
 REGISTER_CPU("StackPushV2", Later);
 REGISTER_CPU("StackPopV2", Later);
 REGISTER_CPU("LoopTest>Pair", Pair);
+REGISTER_CPU("AddN", NotReached);
 REGISTER_CPU("AddV2", NotReached);
 REGISTER_CPU("Less", NotReached);
 #undef REGISTER_CPU

@@ -114,6 +114,71 @@ def test_an_error_in_the_trailing_part_is_that_of_the_stock_loop(counted):
         assert quotients(tf.constant([1] * 6)).numpy() == 360
 
 
+def test_a_side_effect_that_waits_for_a_sum_does_not_happen_if_the_sum_fails():
+    counter = tf.Variable(0)
+
+    @tf.function(autograph=False)
+    def quotients(divisors: tf.Tensor) -> tf.Tensor:
+        def step(i: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            quotient = 60 // divisors[i]
+            with tf.control_dependencies([quotient]):
+                counter.assign_add(1)
+            return i + 1, total + quotient
+
+        return tf.while_loop(lambda i, _: i < 6, step, (0, 0))[1]
+
+    with two_threads(0):
+        for at in range(6):
+            counter.assign(0)
+            divisors = np.where(np.arange(6) == at, 0, 1).astype(np.int32)
+            with pytest.raises(tf.errors.InvalidArgumentError, match="Integer division by zero"):
+                quotients(tf.constant(divisors))
+            assert counter.numpy() == at
+
+
+def test_a_node_that_nothing_needs_sees_the_sums(counted):
+    """Without TensorFlow's optimizer such a node stays in the graph, and it may fail."""
+
+    def sums(x: tf.Tensor) -> tf.Tensor:
+        def step(i: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            checked = tf.ensure_shape(total, [2])
+            with tf.control_dependencies([checked]):
+                i = i + 1
+            return i, total + x[i - 1]
+
+        return tf.while_loop(lambda i, _: i < N, step, (0, tf.zeros_like(x[0])))[1]
+
+    options = tf.config.optimizer.get_experimental_options()
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    try:
+        want = results_without_the_kernel(tf.function(sums, autograph=False))
+        with two_threads(0):
+            assert_same(results_of(tf.function(sums, autograph=False)), want)
+    finally:
+        options["disable_meta_optimizer"] = options.get("disable_meta_optimizer", False)
+        tf.config.optimizer.set_experimental_options(options)
+    assert counted["loops.runs"] >= 1
+
+
+def test_a_sum_of_three_terms_has_the_bits_of_one_thread(counted):
+    a, c = (tf.random.stateless_normal([50], [k, 1]) * 1e3 for k in (1, 2))
+
+    @tf.function(autograph=False)
+    def sums(start: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        def step(i: tf.Tensor, h: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, ...]:
+            h = tf.raw_ops.AddN(inputs=[a, c, h])
+            return i + 1, h, total + tf.sin(h)
+
+        return tf.while_loop(lambda i, *_: i < 40, step, (0, start, start))[1:]
+
+    with two_threads(2**62):
+        want = results_of(sums, tf.zeros([50]))
+    with two_threads(0):
+        for _ in range(10):
+            assert_same(results_of(sums, tf.zeros([50])), want)
+    assert counted[_USED] == 0
+
+
 def test_a_loop_with_parallel_iterations_1_uses_one_thread(counted):
     def total(x: tf.Tensor) -> tf.Tensor:
         def step(i: tf.Tensor, total: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
