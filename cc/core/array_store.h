@@ -24,13 +24,15 @@ namespace tensor_array_grad {
 //
 // Thread-safe. A method that fails has changed nothing, and no slot stays busy. If an ElementOps
 // has no memory for values, the method returns ResourceExhausted; if there is no memory for the
-// store's own records, it throws std::bad_alloc. (Exception: a TensorShape
-// of more than six dimensions, or of large ones, is unusable after an assignment that found no
-// memory.)
+// store's own records, it throws std::bad_alloc. One fault of TensorFlow is an exception: a
+// recorded TensorShape that needs memory of its own (more than six dimensions, or large ones) is
+// unusable after an assignment that found none.
 //
 // `mu_` guards the table. It is held while the table allocates its own records, but never over an
-// allocation of values, device work, or the destruction of a tensor. So a method that computes has
-// three steps: look (locked), compute (unlocked), commit (locked). SlotAccess describes them.
+// allocation of values, device work, or the destruction of a tensor: these may take long, and a
+// destructor may take other locks. So a method that computes has three steps: look (locked),
+// compute (unlocked), commit (locked). SlotAccess describes them. A sum marks its slots as busy
+// meanwhile, and other calls for these slots wait until they are idle or the array is closed.
 //
 // Device work is done by an ElementOps, which must not call back. The class knows no kernel,
 // resource manager or stream. Sizes and indices are 64-bit here; an array has at most 2^31 - 1

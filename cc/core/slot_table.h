@@ -104,9 +104,11 @@ class SlotTable {
   void Make(int64_t index, int64_t size) { contents_.slots.FindOrMake(index, size); }
   // Marks slot `index` as read, and makes it if it is missing.
   void CommitRead(int64_t index);
-  // A sum in the slot's buffer would now be visible to another tensor: it must be made elsewhere.
+  // Records that another tensor shares the slot's buffer from now on. The next sum must therefore
+  // be made in another buffer.
   void Share(int64_t index);
-  // Makes the slot busy, or idle again. One call may name a slot twice. Idle: also after Close.
+  // Makes the slot busy, or idle again. A call that sums may name a slot twice and then also calls
+  // this twice. A slot may become idle after Close too.
   void SetBusy(int64_t index, bool busy);
   // What a sum for slot `index` starts from: the data, perhaps unaligned, and whether the sum may
   // be made in its buffer. Uninitialised if the slot is empty. Requires: the slot was made.

@@ -31,17 +31,17 @@ namespace tensor_array_grad {
 // A loop with a trailing part (trailing_code.h) has a third choice: a second thread runs that part.
 // An iteration then takes about as long as the longer part, plus kHandOverNs.
 //
-// The estimate ignores that two threads may share a core. With shared cores, the executor was
-// measured to run an LSTM of 256 units in 0.97 of the time that one kernel takes, not in 0.85. A
-// loop that is handed back is in any case no slower than without this library.
+// The estimate ignores that two threads may share a core. With shared cores, the executor needed
+// 0.97 of the time of one kernel for an LSTM of 256 units, where the estimate was 0.85. A loop that
+// is handed back runs as without this library, except for the iterations before.
 
 // The executor's overhead per node in nanoseconds, without the node's kernel and without the node's
 // part in the chain C.
 inline constexpr double kNodeNs = 250;
 
-// A loop is handed back if the estimate is below this share of the time in one kernel. The margin
-// is needed because the estimate is rough. Measured with two threads, as shares of the time in one
-// kernel:
+// A loop is handed back if the estimate is below this share of the time in one kernel, on one
+// thread or on two. The margin is needed because the estimate is rough. Measured with two threads
+// of the executor, as shares of the time in one kernel on one thread:
 //
 //     loop                                    executor    estimate
 //     64 x 64 determinants                        0.88        0.92
@@ -80,7 +80,7 @@ struct IterationCost {
 // the body.
 std::vector<Task> TasksOf(const LoopCode& code);
 
-// A cheap upper bound: false if nothing could be faster than one thread even if no task depended on
+// A cheap test: false if nothing could be faster than one thread even if no task depended on
 // another. `ns` is the time of an iteration on one thread. If this is false, Fastest need not be
 // called.
 bool MayBeFaster(double ns, double nodes, int threads, bool has_trailing_part);
@@ -91,8 +91,9 @@ double ExecutorNs(const IterationCost& cost);
 // Estimates the time per iteration if a second thread runs the trailing tasks, in nanoseconds.
 double TwoThreadsNs(const IterationCost& cost);
 
-// The choice with the least estimate. On one thread, an iteration takes the sum of its tasks; the
-// other choices must be faster by kTwoThreadsRatio or, than both of the others, by kHandBackRatio.
+// The choice with the least estimate. On one thread, an iteration takes the sum of its tasks. Two
+// threads are chosen if their estimate is below kTwoThreadsRatio of that time, and the executor if
+// its estimate is below kHandBackRatio of the best of the other two.
 Choice Fastest(const IterationCost& cost);
 
 // Measures a run and chooses what runs its next iterations. Not thread-safe: each run has its own
@@ -143,8 +144,8 @@ class Pace {
 
 // Remembers for a loop how many of its next runs are to be left to the executor. The number is 1
 // after a run that was handed back, then 2, 4 ... 64, as long as each measured run ends in the same
-// way. A wrong decision, made because something else disturbed the measurement, thus costs only one
-// run. Thread-safe.
+// way. A wrong decision, made because something else disturbed the measurement, thus affects the
+// rest of one run and one more run. Thread-safe.
 class HandBackMemory {
  public:
   // Returns true, and counts the run, if the run that begins is to be left to the executor.

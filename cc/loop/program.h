@@ -93,10 +93,10 @@ struct LoopCode {
   std::vector<Instruction> body;
   std::vector<Move> next;      // done in this order
   std::vector<int> variables;  // registers, one per Enter that is not constant; -1: not read
-  // Registers with the output of a node at which a control edge begins. An instruction or an
-  // iteration may wait for the value without reading it.
+  // Registers with the output of a node at which a control edge begins. Nodes may wait for the
+  // value without reading it (trailing_code.h).
   std::vector<int> awaited;
-  int nodes = 0;               // nodes of the frame: how many the executor handles per iteration
+  int nodes = 0;  // nodes of the frame: how many the executor handles per iteration
 };
 
 // A constant, which is in its register before the loop starts.

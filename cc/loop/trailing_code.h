@@ -11,8 +11,8 @@ namespace tensor_array_grad {
 
 // Divides the code of a loop so that two threads can run it.
 //
-// Many loops compute values that no later iteration needs except to add to them. A backward loop
-// sums the gradient of the weights in every iteration:
+// Many loops compute sums over all iterations that nothing else in the loop reads. A backward loop
+// adds to the gradient of the weights in every iteration:
 //
 //     dz = f(dh, ...)            dh' = MatMul(dz, U)         next iteration: dh = dh'
 //     dU_k = MatMul(h, dz)       dU' = AddN(dU, dU_k)        next iteration: dU = dU'
@@ -32,7 +32,9 @@ namespace tensor_array_grad {
 // part of the same iteration has written (`handed_over`). Each thread runs its instructions in the
 // order of the undivided code, and the trailing part of an iteration runs after its main part. More
 // buffers are shared than in the undivided code, though. The loop must therefore have no
-// instruction whose result depends on that, as that of AddN of three or more terms does.
+// instruction whose result depends on shared buffers. AddN of three or more terms is one: it begins
+// with a term whose buffer no other tensor shares, so its rounding depends on them. The caller
+// checks this (executable.cc).
 struct TrailingCode {
   // The loop without its trailing instructions and variables. No read of a register in
   // `handed_over` is the last one, so all of them have their values at the end of the body.
@@ -51,8 +53,9 @@ struct TrailingCode {
 };
 
 // Divides the outermost loop `code`. `may_trail` is asked for instructions with the action kKernel:
-// true if another thread may run the instruction later than instructions that follow it, so that it
-// has no side effects.
+// true if another thread may run the instruction later than instructions that follow it, which
+// requires that it has no side effects. Instructions in branches, Merges and inner loops never
+// trail.
 //
 // Returns null if no instruction can trail. O(v * n) for v variables and n instructions.
 std::unique_ptr<const TrailingCode> DivideTrailing(
