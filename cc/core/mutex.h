@@ -19,6 +19,7 @@ class Mutex {
  public:
   void Lock() { mu_.lock(); }
   void Unlock() { mu_.unlock(); }
+  bool TryLock() { return mu_.try_lock(); }
 
  private:
   friend class CondVar;

@@ -44,7 +44,7 @@ __attribute__((noinline)) void AddRange(const T* left, const T* right, T* out, i
 #ifdef TAG_SANITIZED
 #define TAG_WIDE __attribute__((noinline))
 #else
-#define TAG_WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#define TAG_WIDE __attribute__((target_clones("avx2", "default")))
 #endif
 TAG_WIDE void AddFloats(const float* left, const float* right, float* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = left[i] + right[i];

@@ -60,11 +60,14 @@ class RunLoopOp : public tensorflow::OpKernel {
   }
 
   void Compute(OpKernelContext* ctx) override {
-    if (loop_ == nullptr || IsLeft(ctx)) {
-      for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, ctx->input(i));
-      return;
+    if (loop_ == nullptr) return PassOn(ctx);
+    if (IsTraced(ctx)) {
+      passed.Add();
+      return PassOn(ctx);
     }
-    Interpreter interpreter(*loop_, ctx, Threads(ctx));
+    const Choice first = loop_->choices.Next();
+    if (first == Choice::kExecutor) return PassOn(ctx);
+    Interpreter interpreter(*loop_, ctx, Threads(ctx), first);
     for (int i = 0; i < ctx->num_inputs(); ++i) interpreter.TakeArgument(i);
     const absl::Status status = interpreter.Run();
     runs.Add();
@@ -72,18 +75,13 @@ class RunLoopOp : public tensorflow::OpKernel {
     OP_REQUIRES_OK(ctx, status);
     if (interpreter.handed_back()) handed_back.Add();
     if (interpreter.had_trailing_thread()) trailing_threads.Add();
-    if (interpreter.decided()) loop_->hand_backs.Record(interpreter.executor_wins());
+    if (const auto choice = interpreter.measured_choice()) loop_->choices.Record(*choice);
     for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, interpreter.Result(i));
   }
 
  private:
-  // Whether this run is left to the stock loop from the first iteration on. Counts it if so.
-  bool IsLeft(OpKernelContext* ctx) {
-    if (IsTraced(ctx)) {
-      passed.Add();
-      return true;
-    }
-    return loop_->hand_backs.LeaveRun();
+  static void PassOn(OpKernelContext* ctx) {
+    for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, ctx->input(i));
   }
 
   std::unique_ptr<Executable> loop_;  // null if the loop cannot run in one kernel

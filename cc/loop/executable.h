@@ -23,7 +23,7 @@ struct NodeKernel {
   tensorflow::NodeDef def;                       // set if the node has no kernel; errors name it
 };
 
-// A program with its kernels, ready to run. Concurrent runs may share it: only `hand_backs`
+// A program with its kernels, ready to run. Concurrent runs may share it: only `choices`
 // changes, which is thread-safe, and TensorFlow requires that a kernel's Compute is thread-safe.
 struct Executable {
   std::unique_ptr<tensorflow::Graph> graph;  // owns the nodes in Program::nodes
@@ -34,7 +34,7 @@ struct Executable {
   int most_inputs = 1, most_outputs = 1;         // of any node with a kernel
   int parallel_iterations = 10;
   std::unique_ptr<tensorflow::Device> pooled_device;  // null: the op's own device
-  mutable HandBackMemory hand_backs;
+  mutable ChoiceMemory choices;
 };
 
 // Makes the executable for `frame`, the attribute of the op RunLoop: a serialised GraphDef of one

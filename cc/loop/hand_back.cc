@@ -139,8 +139,8 @@ Choice Fastest(const IterationCost& cost) {
 }
 
 // Ends the current stage and begins the next one. kIdle lasts until the first iteration that is
-// timed, kWhole and kTasks last kTimed iterations each. kTasks is skipped if MightWin is false for
-// the time of kWhole. The choice is made at the end of kTasks.
+// timed, kWhole and kTasks last kTimed iterations each. kTasks is skipped if MayBeFaster is false
+// for the time of kWhole. The choice is made at the end of kTasks.
 Choice Pace::LookNow(int64_t iteration, double nodes_so_far, const LoopCode& code,
                      const TrailingCode* trailing, int parallel_iterations) {
   const int64_t now = absl::GetCurrentTimeNanos();
@@ -160,10 +160,15 @@ Choice Pace::LookNow(int64_t iteration, double nodes_so_far, const LoopCode& cod
     next_ = iteration + kTimed;
     return Choice::kOneThread;
   }
+  measured_choice_ = stage == kWhole ? Choice::kOneThread
+                                     : ChooseByTasks(nodes, code, trailing, parallel_iterations);
   stage_ = kIdle;
-  decided_ = true;
   next_ = iteration + kPause;
-  if (stage == kWhole) return Choice::kOneThread;
+  return *measured_choice_;
+}
+
+Choice Pace::ChooseByTasks(double nodes, const LoopCode& code, const TrailingCode* trailing,
+                           int parallel_iterations) const {
   IterationCost cost;
   cost.tasks = TasksOf(code);
   for (size_t i = 0; i < cost.tasks.size(); ++i) cost.tasks[i].ns = task_ns_[i] / kTimed;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "cc/loop/program.h"
@@ -103,9 +104,18 @@ Choice Fastest(const IterationCost& cost);
 // whole. If MayBeFaster is true for them, each instruction of another 16 is timed, and Fastest
 // decides. If it is false, the loop stays on one thread. The measurement is repeated after 1,000
 // iterations, because a loop may grow heavier. With one thread nothing is measured.
+//
+// A run that begins with two threads, because earlier runs were measured, is measured for the first
+// time after 1,000 iterations.
 class Pace {
  public:
-  explicit Pace(int threads) : threads_(threads), next_(threads > 1 ? kFirst : kNever) {}
+  // `first` is kOneThread or kTwoThreads.
+  Pace(int threads, Choice first)
+      : threads_(threads),
+        next_(threads < 2                   ? kNever
+              : first == Choice::kOneThread ? kFirst
+                                            : kPause),
+        choice_(threads < 2 ? Choice::kOneThread : first) {}
 
   // Must be called before each iteration of the outermost loop. Returns what is to run it; it is
   // kOneThread while something is measured. `nodes_so_far` is the number of nodes that the executor
@@ -118,8 +128,8 @@ class Pace {
     return choice_;
   }
 
-  // Whether the run was measured long enough for a decision.
-  bool decided() const { return decided_; }
+  // The last choice that followed a measurement; none if the run was too short for one.
+  std::optional<Choice> measured_choice() const { return measured_choice_; }
 
   // The array to which the interpreter adds the time of each instruction, those of the condition
   // first. Null while instructions are not timed.
@@ -131,40 +141,46 @@ class Pace {
 
   Choice LookNow(int64_t iteration, double nodes_so_far, const LoopCode& code,
                  const TrailingCode* trailing, int parallel_iterations);
+  Choice ChooseByTasks(double nodes, const LoopCode& code, const TrailingCode* trailing,
+                       int parallel_iterations) const;
 
   const int threads_;
   int64_t next_;  // the iteration at which the stage ends
-  Choice choice_ = Choice::kOneThread;
+  Choice choice_;
   Stage stage_ = kIdle;
-  bool decided_ = false;
+  std::optional<Choice> measured_choice_;
   int64_t start_ns_ = 0;
   double nodes_before_ = 0;
   std::vector<double> task_ns_;
 };
 
-// Remembers for a loop how many of its next runs are to be left to the executor. The number is 1
-// after a run that was handed back, then 2, 4 ... 64, as long as each measured run ends in the same
-// way. A wrong decision, made because something else disturbed the measurement, thus affects the
-// rest of one run and one more run. Thread-safe.
-class HandBackMemory {
+// Remembers what was chosen for a loop, so that not every run of it has to be measured. The choice
+// of a measured run, if it is not one thread, holds for the next run, then for the next 2, 4 ...
+// 64, as long as each measured run ends with the same choice. A wrong choice, made because
+// something else disturbed the measurement, thus affects the rest of one run and one more run.
+// Thread-safe.
+class ChoiceMemory {
  public:
-  // Returns true, and counts the run, if the run that begins is to be left to the executor.
-  bool LeaveRun() {
-    int left = to_leave_;
-    return left > 0 && to_leave_.compare_exchange_strong(left, left - 1);
+  // What the run that begins is to start with. Counts the run. kOneThread: measure it.
+  Choice Next() {
+    int left = runs_left_;
+    const bool taken = left > 0 && runs_left_.compare_exchange_strong(left, left - 1);
+    return taken ? choice_.load() : Choice::kOneThread;
   }
 
-  // Records the result of a run in which a decision was made.
-  void Record(bool executor_won) {
-    const int verdict = executor_won ? std::min(verdicts_ + 1, kMostVerdicts) : 0;
-    verdicts_ = verdict;
-    if (executor_won) to_leave_ = 1 << (verdict - 1);
+  // Records what was chosen in a run that was measured.
+  void Record(Choice choice) {
+    const bool again = choice == choice_.exchange(choice);
+    const int times = again ? std::min(times_ + 1, kMostTimes) : 1;
+    times_ = times;
+    runs_left_ = choice == Choice::kOneThread ? 0 : 1 << (times - 1);
   }
 
  private:
-  static constexpr int kMostVerdicts = 7;  // 64 runs
-  std::atomic<int> to_leave_{0};
-  std::atomic<int> verdicts_{0};  // consecutive decisions for the executor
+  static constexpr int kMostTimes = 7;  // 64 runs
+  std::atomic<Choice> choice_{Choice::kOneThread};
+  std::atomic<int> times_{0};  // how often it was chosen in succession
+  std::atomic<int> runs_left_{0};
 };
 
 }  // namespace tensor_array_grad

@@ -162,22 +162,33 @@ TEST(HandBackTest, ExecutorMustBeFasterThanTwoThreads) {
   EXPECT_EQ(Fastest(cost), Choice::kTwoThreads);  // 100 us
 }
 
-TEST(HandBackTest, MoreRunsAreLeftWithEachHandBack) {
-  HandBackMemory memory;
-  const auto left = [&memory] {
+TEST(HandBackTest, EachRepeatedChoiceHoldsForMoreRuns) {
+  ChoiceMemory memory;
+  const auto unmeasured = [&memory](Choice choice) {
     int runs = 0;
-    while (memory.LeaveRun()) ++runs;
+    while (memory.Next() == choice) ++runs;
     return runs;
   };
-  EXPECT_EQ(left(), 0);
-  for (int runs : {1, 2, 4, 8, 16, 32, 64, 64, 64}) {
-    memory.Record(true);
-    EXPECT_EQ(left(), runs);
+  for (const Choice choice : {Choice::kExecutor, Choice::kTwoThreads}) {
+    EXPECT_EQ(unmeasured(choice), 0);
+    for (int runs : {1, 2, 4, 8, 16, 32, 64, 64, 64}) {
+      memory.Record(choice);
+      EXPECT_EQ(unmeasured(choice), runs);
+    }
+    memory.Record(Choice::kOneThread);
+    EXPECT_EQ(unmeasured(choice), 0);
+    memory.Record(choice);
+    EXPECT_EQ(unmeasured(choice), 1);
   }
-  memory.Record(false);
-  EXPECT_EQ(left(), 0);
-  memory.Record(true);
-  EXPECT_EQ(left(), 1);
+}
+
+TEST(HandBackTest, AnotherChoiceReplacesTheRememberedOne) {
+  ChoiceMemory memory;
+  memory.Record(Choice::kTwoThreads);
+  memory.Record(Choice::kTwoThreads);
+  memory.Record(Choice::kExecutor);
+  EXPECT_EQ(memory.Next(), Choice::kExecutor);
+  EXPECT_EQ(memory.Next(), Choice::kOneThread);
 }
 
 TEST(HandBackTest, TasksReadTheLastWritersOfTheirRegisters) {
@@ -234,7 +245,7 @@ struct Decision {
     for (;; ++at) {
       const double so_far = kBefore + nodes * static_cast<double>(at);
       choice = pace->Look(at, so_far, code, trailing, 10);
-      if (pace->decided()) return;
+      if (pace->measured_choice()) return;
       if (double* const ns = pace->task_ns()) {
         ++timed;
         for (size_t i = 0; i < code.body.size(); ++i) ns[i] += 2000 * kUs / code.body.size();
@@ -249,7 +260,7 @@ struct Decision {
 };
 
 TEST(PaceTest, HeavyIndependentInstructionsAreTimedAndHandedBack) {
-  Pace pace(2);
+  Pace pace(2, Choice::kOneThread);
   const Decision decision(CodeOf(4, /*chained=*/false), 4, &pace);
   EXPECT_EQ(decision.choice, Choice::kExecutor);
   EXPECT_EQ(decision.at, 8 + 16 + 16);
@@ -258,14 +269,14 @@ TEST(PaceTest, HeavyIndependentInstructionsAreTimedAndHandedBack) {
 }
 
 TEST(PaceTest, ChainIsTimedAndNotHandedBack) {
-  Pace pace(2);
+  Pace pace(2, Choice::kOneThread);
   const Decision decision(CodeOf(4, /*chained=*/true), 4, &pace);
   EXPECT_EQ(decision.choice, Choice::kOneThread);
   EXPECT_EQ(decision.at, 8 + 16 + 16);
 }
 
 TEST(PaceTest, LoopWithATrailingHalfIsTimedAndGetsASecondThread) {
-  Pace pace(2);
+  Pace pace(2, Choice::kOneThread);
   TrailingCode trailing;
   trailing.is_trailing = {false, false, true, true};
   const Decision decision(CodeOf(4, /*chained=*/true), 4, &pace, &trailing);
@@ -275,7 +286,7 @@ TEST(PaceTest, LoopWithATrailingHalfIsTimedAndGetsASecondThread) {
 }
 
 TEST(PaceTest, LoopOfManyNodesIsNotHandedBackAndNoInstructionIsTimed) {
-  Pace pace(2);
+  Pace pace(2, Choice::kOneThread);
   const Decision decision(CodeOf(4, /*chained=*/false), 1e6, &pace);
   EXPECT_EQ(decision.choice, Choice::kOneThread);
   EXPECT_EQ(decision.at, 8 + 16);
@@ -283,7 +294,7 @@ TEST(PaceTest, LoopOfManyNodesIsNotHandedBackAndNoInstructionIsTimed) {
 }
 
 TEST(PaceTest, LoopIsMeasuredAgainAfterAThousandIterations) {
-  Pace pace(2);
+  Pace pace(2, Choice::kOneThread);
   const LoopCode code = CodeOf(4, /*chained=*/false);
   const Decision first(code, 1e6, &pace);
   double nodes = 1e6 * (24 + 1);
@@ -296,12 +307,27 @@ TEST(PaceTest, LoopIsMeasuredAgainAfterAThousandIterations) {
   EXPECT_NE(pace.task_ns(), nullptr);
 }
 
+TEST(PaceTest, RunThatBeginsWithTwoThreadsIsMeasuredAfterAThousandIterations) {
+  Pace pace(2, Choice::kTwoThreads);
+  const LoopCode code = CodeOf(4, /*chained=*/true);
+  const TrailingCode trailing;
+  for (int64_t i = 0; i < 1000; ++i) {
+    EXPECT_EQ(pace.Look(i, 0, code, &trailing, 10), Choice::kTwoThreads);
+  }
+  EXPECT_FALSE(pace.measured_choice());
+  for (int64_t i = 1000; i < 1016; ++i) {
+    EXPECT_EQ(pace.Look(i, 0, code, &trailing, 10), Choice::kOneThread);
+  }
+  EXPECT_EQ(pace.Look(1016, 1e9, code, &trailing, 10), Choice::kOneThread);
+  EXPECT_EQ(pace.measured_choice(), Choice::kOneThread);
+}
+
 TEST(PaceTest, OneThreadIsNeverMeasured) {
-  Pace pace(1);
+  Pace pace(1, Choice::kTwoThreads);
   for (int64_t i = 0; i < 3000; ++i) {
     EXPECT_EQ(pace.Look(i, 0, CodeOf(1, false), nullptr, 10), Choice::kOneThread);
   }
-  EXPECT_FALSE(pace.decided());
+  EXPECT_FALSE(pace.measured_choice());
 }
 
 }  // namespace

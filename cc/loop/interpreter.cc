@@ -24,8 +24,9 @@ void SetHandBackAfter(int64_t iterations) { hand_back_after.store(iterations); }
 
 void SetTrailingThreadAfter(int64_t iterations) { trailing_thread_after.store(iterations); }
 
-Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int threads)
-    : executable_(executable), ctx_(ctx), runner_(executable, ctx), pace_(threads) {}
+Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int threads,
+                         Choice first)
+    : executable_(executable), ctx_(ctx), runner_(executable, ctx), pace_(threads, first) {}
 
 void Interpreter::TakeArgument(int index) {
   Value& value = runner_.at(executable_.register_of_arg[index]);
@@ -88,11 +89,9 @@ Choice Interpreter::Choose() {
     return Choice::kTwoThreads;
   }
   if (back >= 0 || trail >= 0) return Choice::kOneThread;
-  const Choice choice = pace_.Look(iterations_, static_cast<double>(runner_.nodes()),
-                                   executable_.program.loops.front(), executable_.trailing.get(),
-                                   executable_.parallel_iterations);
-  executor_wins_ = choice == Choice::kExecutor;
-  return choice;
+  return pace_.Look(iterations_, static_cast<double>(runner_.nodes()),
+                    executable_.program.loops.front(), executable_.trailing.get(),
+                    executable_.parallel_iterations);
 }
 
 absl::Status Interpreter::UseTrailingThread(bool use) {

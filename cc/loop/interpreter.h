@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "cc/loop/code_runner.h"
@@ -24,8 +25,9 @@ namespace tensor_array_grad {
 class Interpreter {
  public:
   // `executable` and `ctx` must outlive the interpreter. `threads` is the number of threads that
-  // the executor would have.
-  Interpreter(const Executable& executable, tensorflow::OpKernelContext* ctx, int threads);
+  // the executor would have. `first` is what runs the first iterations: kOneThread or kTwoThreads.
+  Interpreter(const Executable& executable, tensorflow::OpKernelContext* ctx, int threads,
+              Choice first = Choice::kOneThread);
 
   // Puts input `index` of the op into its register. Moves the tensor out of the context if no other
   // tensor shares its buffer, so that the first iteration may already work in place.
@@ -40,8 +42,7 @@ class Interpreter {
 
   int64_t iterations() const { return iterations_; }  // of the outermost loop
   bool handed_back() const { return handed_back_; }
-  bool executor_wins() const { return executor_wins_; }  // handed back by the estimate
-  bool decided() const { return pace_.decided(); }       // measured long enough to decide
+  std::optional<Choice> measured_choice() const { return pace_.measured_choice(); }
   bool had_trailing_thread() const { return had_trailing_thread_; }
 
  private:
@@ -58,7 +59,7 @@ class Interpreter {
   Pace pace_;
   std::unique_ptr<TrailingThread> trailing_;  // null: all code runs on the calling thread
   int64_t iterations_ = 0;
-  bool handed_back_ = false, executor_wins_ = false, had_trailing_thread_ = false;
+  bool handed_back_ = false, had_trailing_thread_ = false;
 };
 
 // Test-only: from now on every loop is handed back after `iterations` iterations; -1 turns this

@@ -7,6 +7,7 @@
 
 #include "cc/core/block_pool.h"
 #include "cc/core/tensorflow_names.h"
+#include "cc/loop/buffer_cache.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -16,28 +17,26 @@ using tensorflow::AllocatorAttributes;
 using tensorflow::Device;
 using tensorflow::DeviceBase;
 
-// Takes a buffer from the pool if the pool has blocks of its size, and from `underlying` if not. On
+// Takes a buffer from the pool if the pool has blocks of its size, and from the cache if not. On
 // deallocation the address of a buffer tells which of the two it belongs to.
-class SmallBuffers final : public Allocator {
+class LoopBuffers final : public Allocator {
  public:
-  explicit SmallBuffers(Allocator* underlying) : underlying_(underlying) {}
+  explicit LoopBuffers(Allocator* underlying) : underlying_(underlying), cache_(underlying) {}
 
   Allocator* underlying() const { return underlying_; }
 
   std::string Name() override { return underlying_->Name(); }
 
   void* AllocateRaw(size_t alignment, size_t bytes) override {
-    void* const block = Take(alignment, bytes);
-    return block != nullptr ? block : underlying_->AllocateRaw(alignment, bytes);
+    return AllocateRaw(alignment, bytes, tensorflow::AllocationAttributes());
   }
   void* AllocateRaw(size_t alignment, size_t bytes,
                     const tensorflow::AllocationAttributes& attributes) override {
-    void* const block = Take(alignment, bytes);
-    return block != nullptr ? block : underlying_->AllocateRaw(alignment, bytes, attributes);
+    void* const block = alignment <= kAllocatorAlignment ? TakePooledBlock(bytes) : nullptr;
+    return block != nullptr ? block : cache_.Allocate(alignment, bytes, attributes);
   }
   void DeallocateRaw(void* buffer) override {
-    if (!IsPooled(buffer)) return underlying_->DeallocateRaw(buffer);
-    FreeBlock(buffer);
+    IsPooled(buffer) ? FreeBlock(buffer) : cache_.Free(buffer);
   }
   std::optional<tensorflow::AllocatorStats> GetStats() override { return underlying_->GetStats(); }
   bool ClearStats() override { return underlying_->ClearStats(); }
@@ -46,11 +45,8 @@ class SmallBuffers final : public Allocator {
   }
 
  private:
-  static void* Take(size_t alignment, size_t bytes) {
-    return alignment <= kAllocatorAlignment ? TakePooledBlock(bytes) : nullptr;
-  }
-
   Allocator* const underlying_;
+  BufferCache cache_;
 };
 
 // A device that differs from `underlying` only in its allocator. Every other method that kernels
@@ -108,7 +104,7 @@ class PooledDevice final : public Device {
 }  // namespace
 
 Allocator* PooledAllocator(Allocator* underlying) {
-  static auto* const only = new SmallBuffers(underlying);
+  static auto* const only = new LoopBuffers(underlying);
   return only->underlying() == underlying ? only : underlying;
 }
 

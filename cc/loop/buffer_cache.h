@@ -1,0 +1,69 @@
+#ifndef CC_LOOP_BUFFER_CACHE_H_
+#define CC_LOOP_BUFFER_CACHE_H_
+
+#include <cstddef>
+
+#include "absl/base/thread_annotations.h"
+#include "cc/core/block_pool.h"
+#include "cc/core/mutex.h"
+#include "tensorflow/core/framework/allocator.h"
+
+namespace tensor_array_grad {
+
+// Buffers for the kernels of loops that are too large for the pool of small blocks (block_pool.h).
+// Freed buffers of up to kMostCachedBuffer bytes are kept for the next kernel that needs that size.
+//
+// The problem: glibc gives each thread a heap of its own (an arena), and a freed buffer goes back
+// to the heap that it came from. A loop in one kernel takes all its buffers from the heap of one
+// thread, but the thread differs from run to run, and so the heap of each thread grows to the size
+// that one run needs. With an LSTM of 128 units the process had 235 MB at its peak, where the
+// executor, whose threads share the work of each run, had 190 MB. With the cache it has 160 MB.
+//
+// The cache has a list of free buffers for each of kSizes sizes. A size is at most an eighth larger
+// than the buffer that was asked for. A header in front of each buffer holds its size. If another
+// thread is using the lists, a call does not wait but turns to the underlying allocator, which also
+// makes the cache safe in a forked child.
+//
+// Thread-safe; a buffer may be freed by another thread.
+inline constexpr size_t kMostCachedBuffer = size_t{1} << 20;
+inline constexpr size_t kMostCachedBytes = size_t{64} << 20;  // in all free buffers together
+
+class BufferCache {
+ public:
+  // `underlying` must outlive the cache and all buffers.
+  explicit BufferCache(tensorflow::Allocator* underlying) : underlying_(underlying) {}
+
+  // Memory of at least `bytes`, aligned to `alignment`; nullptr if there is none.
+  void* Allocate(size_t alignment, size_t bytes,
+                 const tensorflow::AllocationAttributes& attributes);
+
+  // Frees a buffer that Allocate returned.
+  void Free(void* buffer) noexcept;
+
+ private:
+  // In front of each buffer.
+  struct Header {
+    void* start;   // what `underlying` allocated
+    size_t bytes;  // of the buffer; 0 if it is not to be cached
+    Header* next;  // in a list of free buffers
+  };
+  static constexpr size_t kHeaderBytes = 64;
+  static constexpr int kStepsPerDoubling = 8;
+  static constexpr int kSizes = 8 * kStepsPerDoubling + 1;  // 4 KiB to 1 MiB
+
+  static int SizeOf(size_t bytes);
+  static size_t BytesOf(int size);
+  static Header* HeaderOf(void* buffer);
+
+  void* Take(int size);
+  bool Keep(Header* header);
+
+  tensorflow::Allocator* const underlying_;
+  Mutex mu_;
+  Header* free_[kSizes] ABSL_GUARDED_BY(mu_) = {};
+  size_t free_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_LOOP_BUFFER_CACHE_H_

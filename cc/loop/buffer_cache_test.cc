@@ -1,0 +1,161 @@
+#include "cc/loop/buffer_cache.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::AllocationAttributes;
+using tensorflow::Allocator;
+
+// Counts what the cache asks of it.
+class CountingAllocator : public Allocator {
+ public:
+  std::string Name() override { return "counting"; }
+  void* AllocateRaw(size_t alignment, size_t bytes) override {
+    if (empty) return nullptr;
+    ++allocated;
+    last_bytes = bytes;
+    return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  }
+  void DeallocateRaw(void* buffer) override {
+    ++freed;
+    std::free(buffer);
+  }
+
+  int64_t allocated = 0, freed = 0;
+  size_t last_bytes = 0;
+  bool empty = false;
+};
+
+class BufferCacheTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kPools) GTEST_SKIP() << "AddressSanitizer keeps freed buffers apart";
+  }
+
+  void* Allocate(size_t bytes, size_t alignment = 64) {
+    void* const buffer = cache_.Allocate(alignment, bytes, AllocationAttributes());
+    if (buffer == nullptr) return nullptr;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer) % alignment, 0u) << bytes;
+    std::memset(buffer, 1, bytes);
+    return buffer;
+  }
+
+  // Never destroyed: the cache keeps buffers.
+  CountingAllocator& underlying_ = *new CountingAllocator;
+  BufferCache& cache_ = *new BufferCache(&underlying_);
+};
+
+TEST_F(BufferCacheTest, BufferIsUsedAgainForItsSize) {
+  void* const buffer = Allocate(16384);
+  cache_.Free(buffer);
+  EXPECT_EQ(Allocate(16384), buffer);
+  EXPECT_EQ(underlying_.allocated, 1);
+  EXPECT_EQ(underlying_.freed, 0);
+}
+
+TEST_F(BufferCacheTest, BufferIsUsedAgainByAnotherThread) {
+  void* buffer = Allocate(100'000);
+  std::thread([&] { cache_.Free(std::exchange(buffer, nullptr)); }).join();
+  void* const again = Allocate(100'000);
+  EXPECT_EQ(underlying_.allocated, 1);
+  cache_.Free(again);
+}
+
+// Many buffers are held at the same time, and in the second round most come from the cache. If one
+// were too small, writing to it would change its neighbour.
+TEST_F(BufferCacheTest, EverySizeHasRoom) {
+  std::vector<std::pair<unsigned char*, size_t>> held;
+  for (int round = 0; round < 2; ++round) {
+    for (size_t bytes = 1; bytes <= kMostCachedBuffer; bytes += 1 + bytes / 50) {
+      held.emplace_back(static_cast<unsigned char*>(Allocate(bytes)), bytes);
+      std::memset(held.back().first, static_cast<int>(held.size() % 251), bytes);
+    }
+    for (size_t i = 0; i < held.size(); ++i) {
+      const auto [buffer, bytes] = held[i];
+      ASSERT_EQ(buffer[0], (i + 1) % 251) << bytes;
+      ASSERT_EQ(buffer[bytes - 1], (i + 1) % 251) << bytes;
+      cache_.Free(buffer);
+    }
+    held.clear();
+  }
+}
+
+TEST_F(BufferCacheTest, SizeIsAtMostAnEighthLarger) {
+  constexpr size_t kHeader = 64;
+  for (size_t bytes = 4096; bytes <= kMostCachedBuffer; bytes += 1 + bytes / 500) {
+    Allocate(bytes);
+    EXPECT_GE(underlying_.last_bytes, bytes + kHeader);
+    EXPECT_LE(underlying_.last_bytes, bytes + bytes / 8 + kHeader);
+  }
+}
+
+TEST_F(BufferCacheTest, LargeBuffersAreFreed) {
+  cache_.Free(Allocate(kMostCachedBuffer + 1));
+  EXPECT_EQ(underlying_.freed, 1);
+}
+
+TEST_F(BufferCacheTest, UnusualAlignmentsAreKept) {
+  cache_.Free(Allocate(5'000, 4096));
+  EXPECT_EQ(underlying_.freed, 1);
+}
+
+TEST_F(BufferCacheTest, KeepsNoMoreThanItsLimit) {
+  std::vector<void*> buffers;
+  const int fit = static_cast<int>(kMostCachedBytes / kMostCachedBuffer);
+  for (int i = 0; i < fit + 5; ++i) buffers.push_back(Allocate(kMostCachedBuffer));
+  for (void* buffer : buffers) cache_.Free(buffer);
+  EXPECT_EQ(underlying_.freed, 5);
+  for (int i = 0; i < fit; ++i) buffers[i] = Allocate(kMostCachedBuffer);
+  EXPECT_EQ(underlying_.allocated, fit + 5);
+  for (int i = 0; i < fit; ++i) cache_.Free(buffers[i]);
+  EXPECT_EQ(underlying_.freed, 5);
+}
+
+TEST_F(BufferCacheTest, OutOfMemoryIsReported) {
+  underlying_.empty = true;
+  EXPECT_EQ(Allocate(8'192), nullptr);
+}
+
+TEST_F(BufferCacheTest, ThreadsWorkSideBySide) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([this, t] {
+      for (int i = 0; i < 2'000; ++i) {
+        auto* const buffer = static_cast<int*>(Allocate(5'000 + 100 * (i % 7)));
+        buffer[0] = buffer[1'200] = t;
+        std::this_thread::yield();
+        EXPECT_EQ(buffer[0], t);
+        EXPECT_EQ(buffer[1'200], t);
+        cache_.Free(buffer);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(BufferCacheTest, WorksInAForkedChild) {
+  cache_.Free(Allocate(8'192));
+  const pid_t child = fork();
+  if (child == 0) {
+    void* const buffer = Allocate(8'192);
+    cache_.Free(buffer);
+    _exit(buffer == nullptr ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace tensor_array_grad
