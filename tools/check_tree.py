@@ -56,6 +56,7 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
         "cc/core/counters.h",
         "cc/core/element_ops.h",
         "cc/core/log.h",
+        "cc/core/mutex.h",
         "cc/core/pooled_tensor.h",
         "cc/core/tensorflow_names.h",
         "cc/device/functors.h",

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the library under the sanitizers, from the checkout: tools/sanitize.sh [build folder]
 #
-#   thread              two C++ tests of the core, one of which tests races
+#   thread              two C++ tests of the core, one of which tests races; of loops, the tests of
+#                       the second thread and of the cache of buffers
 #   address,undefined   the C++ tests of core, device (the GPU code on the host too), resources,
 #                       lists, slices, graphs and loops; then the whole op library in a Python
 #                       process: the tests of bad input, of the graph pass and of slices, and 600
@@ -40,8 +41,9 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 # Under `thread`, the list tests would cause reports about the reference counts of tensors, which
 # TensorFlow's own code, built without the sanitizer, changes.
 threads=(array_store_test array_store_race_test)
-build thread "${threads[@]}"
+build thread "${threads[@]}" loop_test
 for test in "${threads[@]}"; do "$folder/thread/$test"; done
+"$folder/thread/loop_test" --gtest_filter='TrailingThread*:BufferCache*'
 
 build address,undefined "${tests[@]}" tensor_array_grad tag_bind tag_api
 for test in "${tests[@]}"; do "$folder/address-undefined/$test"; done

@@ -8,7 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 
-#if defined(__SANITIZE_THREAD__)
+#ifdef TAG_SANITIZED_THREADS
 
 #include <condition_variable>
 #include <mutex>

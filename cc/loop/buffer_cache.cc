@@ -1,29 +1,24 @@
 #include "cc/loop/buffer_cache.h"
 
 #include <algorithm>
+#include <limits>
 #include <new>
+#include <utility>
 
 namespace tensor_array_grad {
-namespace {
-
-constexpr size_t kLeastBytes = 4096;
-
-}  // namespace
-
-// Sizes are 4096 * 2^d * (8 + s) / 8 bytes, where d counts the doublings and s the steps between
-// them.
+// Sizes are kLeastCachedBuffer * 2^d * (8 + s) / 8 bytes, where d counts the doublings and s the
+// steps between them.
 size_t BufferCache::BytesOf(int size) {
   const int doublings = size / kStepsPerDoubling, steps = size % kStepsPerDoubling;
-  return (kLeastBytes << doublings) / kStepsPerDoubling * (kStepsPerDoubling + steps);
+  return (kLeastCachedBuffer << doublings) / kStepsPerDoubling * (kStepsPerDoubling + steps);
 }
 
-// The least size that holds `bytes`. Requires: bytes <= kMostCachedBuffer.
+// The least size that holds `bytes`. Requires: kLeastCachedBuffer <= bytes <= kMostCachedBuffer.
 int BufferCache::SizeOf(size_t bytes) {
   int doublings = 0;
-  while ((kLeastBytes << (doublings + 1)) <= bytes) ++doublings;
-  const size_t least = kLeastBytes << doublings, step = least / kStepsPerDoubling;
-  const size_t above = std::max(bytes, least) - least;
-  return doublings * kStepsPerDoubling + static_cast<int>((above + step - 1) / step);
+  while ((kLeastCachedBuffer << (doublings + 1)) <= bytes) ++doublings;
+  const size_t least = kLeastCachedBuffer << doublings, step = least / kStepsPerDoubling;
+  return doublings * kStepsPerDoubling + static_cast<int>((bytes - least + step - 1) / step);
 }
 
 BufferCache::Header* BufferCache::HeaderOf(void* buffer) {
@@ -33,14 +28,19 @@ BufferCache::Header* BufferCache::HeaderOf(void* buffer) {
 void* BufferCache::Allocate(size_t alignment, size_t bytes,
                             const tensorflow::AllocationAttributes& attributes) {
   if (!kPools) return underlying_->AllocateRaw(alignment, bytes, attributes);
-  const bool cached = bytes <= kMostCachedBuffer && alignment <= kHeaderBytes;
-  const int size = cached ? SizeOf(bytes) : 0;
+  const bool cached =
+      bytes >= kLeastCachedBuffer && bytes <= kMostCachedBuffer && alignment <= kHeaderBytes;
   if (cached) {
+    const int size = SizeOf(bytes);
     bytes = BytesOf(size);
     if (void* const buffer = Take(size); buffer != nullptr) return buffer;
   }
   const size_t room = std::max(alignment, kHeaderBytes);  // for the header
-  void* const start = underlying_->AllocateRaw(room, bytes + room, attributes);
+  if (bytes > std::numeric_limits<size_t>::max() - room) return nullptr;
+  void* start = underlying_->AllocateRaw(room, bytes + room, attributes);
+  if (start == nullptr && TryToGiveBackAll()) {
+    start = underlying_->AllocateRaw(room, bytes + room, attributes);
+  }
   if (start == nullptr) return nullptr;
   void* const buffer = static_cast<char*>(start) + room;
   new (HeaderOf(buffer)) Header{start, cached ? bytes : 0, nullptr};
@@ -49,6 +49,7 @@ void* BufferCache::Allocate(size_t alignment, size_t bytes,
 
 void BufferCache::Free(void* buffer) noexcept {
   if (!kPools) return underlying_->DeallocateRaw(buffer);
+  if (buffer == nullptr) return;
   Header* const header = HeaderOf(buffer);
   if (!Keep(header)) underlying_->DeallocateRaw(header->start);
 }
@@ -67,15 +68,28 @@ void* BufferCache::Take(int size) {
 
 bool BufferCache::Keep(Header* header) {
   if (header->bytes == 0 || !mu_.TryLock()) return false;
-  const bool keep = free_bytes_ + header->bytes <= kMostCachedBytes;
-  if (keep) {
-    Header*& first = free_[SizeOf(header->bytes)];
-    header->next = first;
-    first = header;
-    free_bytes_ += header->bytes;
-  }
+  if (free_bytes_ + header->bytes > kMostCachedBytes) GiveBackAll();
+  header->next = free_[SizeOf(header->bytes)];
+  free_[SizeOf(header->bytes)] = header;
+  free_bytes_ += header->bytes;
   mu_.Unlock();
-  return keep;
+  return true;
+}
+
+bool BufferCache::GiveBackAll() {
+  const bool any = free_bytes_ > 0;
+  for (Header*& first : free_) {
+    while (first != nullptr) underlying_->DeallocateRaw(std::exchange(first, first->next)->start);
+  }
+  free_bytes_ = 0;
+  return any;
+}
+
+bool BufferCache::TryToGiveBackAll() {
+  if (!mu_.TryLock()) return false;
+  const bool any = GiveBackAll();
+  mu_.Unlock();
+  return any;
 }
 
 }  // namespace tensor_array_grad

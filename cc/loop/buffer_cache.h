@@ -10,22 +10,27 @@
 
 namespace tensor_array_grad {
 
-// Buffers for the kernels of loops that are too large for the pool of small blocks (block_pool.h).
-// Freed buffers of up to kMostCachedBuffer bytes are kept for the next kernel that needs that size.
+// Buffers for the kernels of loops that do not come from the pool of small blocks (block_pool.h).
+// Freed buffers of kLeastCachedBuffer to kMostCachedBuffer bytes are kept for later calls that ask
+// for about that size. Other buffers come from the underlying allocator and go back to it.
 //
 // The problem: glibc gives each thread a heap of its own (an arena), and a freed buffer goes back
 // to the heap that it came from. A loop in one kernel takes all its buffers from the heap of one
 // thread, but the thread differs from run to run, and so the heap of each thread grows to the size
 // that one run needs. With an LSTM of 128 units the process had 235 MB at its peak, where the
-// executor, whose threads share the work of each run, had 190 MB. With the cache it has 160 MB.
+// executor, whose threads share the work of each run, had 190 MB. With the cache it has 173 MB.
 //
 // The cache has a list of free buffers for each of kSizes sizes. A size is at most an eighth larger
-// than the buffer that was asked for. A header in front of each buffer holds its size. If another
-// thread is using the lists, a call does not wait but turns to the underlying allocator, which also
-// makes the cache safe in a forked child.
+// than what was asked for. A header in front of each buffer holds its size. When the free buffers
+// would exceed kMostCachedBytes, or the underlying allocator has no memory left, all of them are
+// given back. Sizes that are no longer needed thus leave the cache.
+//
+// If another thread is using the lists, a call does not wait but turns to the underlying allocator.
+// This makes the cache safe after a fork, too: if the lock was held at that moment, it stays locked
+// in the child, which then works without the cache.
 //
 // Thread-safe; a buffer may be freed by another thread.
-inline constexpr size_t kMostCachedBuffer = size_t{1} << 20;
+inline constexpr size_t kLeastCachedBuffer = 4096, kMostCachedBuffer = size_t{1} << 20;
 inline constexpr size_t kMostCachedBytes = size_t{64} << 20;  // in all free buffers together
 
 class BufferCache {
@@ -37,7 +42,7 @@ class BufferCache {
   void* Allocate(size_t alignment, size_t bytes,
                  const tensorflow::AllocationAttributes& attributes);
 
-  // Frees a buffer that Allocate returned.
+  // Frees a buffer that Allocate returned. `buffer` may be null.
   void Free(void* buffer) noexcept;
 
  private:
@@ -57,6 +62,9 @@ class BufferCache {
 
   void* Take(int size);
   bool Keep(Header* header);
+  // Whether there was a free buffer.
+  bool GiveBackAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool TryToGiveBackAll();
 
   tensorflow::Allocator* const underlying_;
   Mutex mu_;

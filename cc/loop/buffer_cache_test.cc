@@ -1,12 +1,15 @@
 #include "cc/loop/buffer_cache.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -22,19 +25,23 @@ class CountingAllocator : public Allocator {
  public:
   std::string Name() override { return "counting"; }
   void* AllocateRaw(size_t alignment, size_t bytes) override {
-    if (empty) return nullptr;
+    if (bytes > room) return nullptr;
     ++allocated;
     last_bytes = bytes;
-    return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    void* const buffer =
+        std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+    room -= malloc_usable_size(buffer);
+    return buffer;
   }
   void DeallocateRaw(void* buffer) override {
     ++freed;
+    room += malloc_usable_size(buffer);
     std::free(buffer);
   }
 
-  int64_t allocated = 0, freed = 0;
-  size_t last_bytes = 0;
-  bool empty = false;
+  std::atomic<int64_t> allocated{0}, freed{0};
+  std::atomic<size_t> last_bytes{0};
+  std::atomic<size_t> room{size_t{1} << 40};
 };
 
 class BufferCacheTest : public testing::Test {
@@ -100,9 +107,14 @@ TEST_F(BufferCacheTest, SizeIsAtMostAnEighthLarger) {
   }
 }
 
-TEST_F(BufferCacheTest, LargeBuffersAreFreed) {
-  cache_.Free(Allocate(kMostCachedBuffer + 1));
-  EXPECT_EQ(underlying_.freed, 1);
+TEST_F(BufferCacheTest, SmallAndLargeBuffersAreNeitherRoundedNorKept) {
+  int freed = 0;
+  for (const size_t bytes :
+       {size_t{0}, size_t{32}, kLeastCachedBuffer - 1, kMostCachedBuffer + 1}) {
+    cache_.Free(Allocate(bytes));
+    EXPECT_EQ(underlying_.last_bytes, bytes + 64);
+    EXPECT_EQ(underlying_.freed, ++freed);
+  }
 }
 
 TEST_F(BufferCacheTest, UnusualAlignmentsAreKept) {
@@ -110,22 +122,40 @@ TEST_F(BufferCacheTest, UnusualAlignmentsAreKept) {
   EXPECT_EQ(underlying_.freed, 1);
 }
 
-TEST_F(BufferCacheTest, KeepsNoMoreThanItsLimit) {
+TEST_F(BufferCacheTest, GivesAllBackWhenItsLimitIsExceeded) {
   std::vector<void*> buffers;
   const int fit = static_cast<int>(kMostCachedBytes / kMostCachedBuffer);
-  for (int i = 0; i < fit + 5; ++i) buffers.push_back(Allocate(kMostCachedBuffer));
-  for (void* buffer : buffers) cache_.Free(buffer);
-  EXPECT_EQ(underlying_.freed, 5);
-  for (int i = 0; i < fit; ++i) buffers[i] = Allocate(kMostCachedBuffer);
-  EXPECT_EQ(underlying_.allocated, fit + 5);
+  for (int i = 0; i < fit + 1; ++i) buffers.push_back(Allocate(kMostCachedBuffer));
   for (int i = 0; i < fit; ++i) cache_.Free(buffers[i]);
-  EXPECT_EQ(underlying_.freed, 5);
+  EXPECT_EQ(underlying_.freed, 0);
+  cache_.Free(buffers[fit]);
+  EXPECT_EQ(underlying_.freed, fit);
+  EXPECT_EQ(Allocate(kMostCachedBuffer), buffers[fit]);
 }
 
 TEST_F(BufferCacheTest, OutOfMemoryIsReported) {
-  underlying_.empty = true;
+  underlying_.room = 0;
   EXPECT_EQ(Allocate(8'192), nullptr);
 }
+
+TEST_F(BufferCacheTest, FreeBuffersAreGivenBackBeforeMemoryRunsOut) {
+  underlying_.room = 20'000;
+  cache_.Free(Allocate(8'192));
+  void* const larger = Allocate(16'384);
+  EXPECT_NE(larger, nullptr);
+  EXPECT_EQ(underlying_.freed, 1);
+  EXPECT_EQ(Allocate(8'192), nullptr);
+}
+
+TEST_F(BufferCacheTest, SizeThatNoHeaderFitsIsRefused) {
+  const size_t most = std::numeric_limits<size_t>::max();
+  for (const size_t bytes : {most, most - 63}) {
+    EXPECT_EQ(cache_.Allocate(64, bytes, AllocationAttributes()), nullptr);
+  }
+  EXPECT_EQ(underlying_.allocated, 0);
+}
+
+TEST_F(BufferCacheTest, NullIsFreed) { cache_.Free(nullptr); }
 
 TEST_F(BufferCacheTest, ThreadsWorkSideBySide) {
   std::vector<std::thread> threads;

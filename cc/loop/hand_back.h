@@ -2,11 +2,12 @@
 #define CC_LOOP_HAND_BACK_H_
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "cc/core/mutex.h"
 #include "cc/loop/program.h"
 #include "cc/loop/trailing_code.h"
 
@@ -157,30 +158,35 @@ class Pace {
 // Remembers what was chosen for a loop, so that not every run of it has to be measured. The choice
 // of a measured run, if it is not one thread, holds for the next run, then for the next 2, 4 ...
 // 64, as long as each measured run ends with the same choice. A wrong choice, made because
-// something else disturbed the measurement, thus affects the rest of one run and one more run.
+// something else disturbed the measurement, thus affects the rest of one run and one more run. Runs
+// that are measured at the same time, and the later measurements of a long run, count once.
 // Thread-safe.
 class ChoiceMemory {
  public:
-  // What the run that begins is to start with. Counts the run. kOneThread: measure it.
+  // What the run that begins is to start with. kOneThread: it is to be measured.
   Choice Next() {
-    int left = runs_left_;
-    const bool taken = left > 0 && runs_left_.compare_exchange_strong(left, left - 1);
-    return taken ? choice_.load() : Choice::kOneThread;
+    MutexLock lock(&mu_);
+    if (runs_left_ == 0) return Choice::kOneThread;
+    --runs_left_;
+    return choice_;
   }
 
   // Records what was chosen in a run that was measured.
   void Record(Choice choice) {
-    const bool again = choice == choice_.exchange(choice);
-    const int times = again ? std::min(times_ + 1, kMostTimes) : 1;
-    times_ = times;
-    runs_left_ = choice == Choice::kOneThread ? 0 : 1 << (times - 1);
+    MutexLock lock(&mu_);
+    const bool again = choice == choice_;
+    if (again && runs_left_ > 0) return;
+    times_ = again ? std::min(times_ + 1, kMostTimes) : 1;
+    choice_ = choice;
+    runs_left_ = choice == Choice::kOneThread ? 0 : 1 << (times_ - 1);
   }
 
  private:
   static constexpr int kMostTimes = 7;  // 64 runs
-  std::atomic<Choice> choice_{Choice::kOneThread};
-  std::atomic<int> times_{0};  // how often it was chosen in succession
-  std::atomic<int> runs_left_{0};
+  Mutex mu_;
+  Choice choice_ ABSL_GUARDED_BY(mu_) = Choice::kOneThread;
+  int times_ ABSL_GUARDED_BY(mu_) = 0;  // how often it was chosen in succession
+  int runs_left_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace tensor_array_grad

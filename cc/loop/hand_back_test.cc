@@ -182,6 +182,13 @@ TEST(HandBackTest, EachRepeatedChoiceHoldsForMoreRuns) {
   }
 }
 
+TEST(HandBackTest, ChoicesOfRunsAtTheSameTimeCountOnce) {
+  ChoiceMemory memory;
+  for (int i = 0; i < 7; ++i) memory.Record(Choice::kExecutor);
+  EXPECT_EQ(memory.Next(), Choice::kExecutor);
+  EXPECT_EQ(memory.Next(), Choice::kOneThread);
+}
+
 TEST(HandBackTest, AnotherChoiceReplacesTheRememberedOne) {
   ChoiceMemory memory;
   memory.Record(Choice::kTwoThreads);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "cc/core/mutex.h"
 #include "cc/loop/trailing_code.h"
 
 namespace tensor_array_grad {
@@ -35,7 +35,7 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
   absl::Status Push(Iteration iteration) {
     bool ask = false, full = false;
     {
-      absl::MutexLock lock(&mu_);
+      MutexLock lock(&mu_);
       waiting_.push_back(std::move(iteration));
       full = Behind() > most_behind_;
       ask = pool_ != nullptr && !asked_ && !working_ && waiting_.size() >= (most_behind_ + 1) / 2;
@@ -49,11 +49,9 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
   // other thread does.
   absl::Status WaitFor(size_t most) {
     {
-      absl::MutexLock lock(&mu_);
-      const auto ready = [this, most]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-        return !working_ || Behind() <= most;
-      };
-      mu_.Await(absl::Condition(&ready));
+      MutexLock lock(&mu_);
+      awaited_ = most;
+      while (working_ && Behind() > most) changed_.Wait(&mu_);
       if (Behind() <= most) return FailureLocked();
       working_ = true;
     }
@@ -63,16 +61,16 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
 
   // Afterwards no thread runs trailing code, and all registers are released.
   void Close() {
-    absl::MutexLock lock(&mu_);
+    MutexLock lock(&mu_);
     waiting_.clear();
-    mu_.Await(absl::Condition(+[](bool* working) { return !*working; }, &working_));
+    while (working_) changed_.Wait(&mu_);
     runner_ = nullptr;
   }
 
  private:
   void WorkInPool() {
     {
-      absl::MutexLock lock(&mu_);
+      MutexLock lock(&mu_);
       asked_ = false;
       if (working_ || waiting_.empty()) return;
       working_ = true;
@@ -86,9 +84,10 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
     while (true) {
       Iteration iteration;
       {
-        absl::MutexLock lock(&mu_);
+        MutexLock lock(&mu_);
         running_ = false;
         working_ = waiting_.size() > most && !failed_;
+        if (!working_ || Behind() <= awaited_) changed_.SignalAll();
         if (!working_) return;
         running_ = true;
         iteration = std::move(waiting_.front());
@@ -102,7 +101,7 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
         exception = std::current_exception();
       }
       if (status.ok() && exception == nullptr) continue;
-      absl::MutexLock lock(&mu_);
+      MutexLock lock(&mu_);
       failed_ = true;
       status_ = std::move(status);
       exception_ = std::move(exception);
@@ -126,7 +125,7 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
   }
 
   absl::Status Failure() {
-    absl::MutexLock lock(&mu_);
+    MutexLock lock(&mu_);
     return FailureLocked();
   }
 
@@ -139,12 +138,14 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
   const size_t most_behind_;
   Pool* const pool_;  // null: no threads
   std::unique_ptr<CodeRunner> runner_;
-  absl::Mutex mu_;
+  Mutex mu_;
   std::deque<Iteration> waiting_ ABSL_GUARDED_BY(mu_);
   bool asked_ ABSL_GUARDED_BY(mu_) = false;    // whether a closure waits in the pool
   bool working_ ABSL_GUARDED_BY(mu_) = false;  // whether a thread works on the queue
   bool running_ ABSL_GUARDED_BY(mu_) = false;  // whether that thread runs an iteration now
   bool failed_ ABSL_GUARDED_BY(mu_) = false;
+  size_t awaited_ ABSL_GUARDED_BY(mu_) = 0;  // the Behind() for which WaitFor waits
+  CondVar changed_;                          // working_ became false, or Behind() <= awaited_
   absl::Status status_ ABSL_GUARDED_BY(mu_);
   std::exception_ptr exception_ ABSL_GUARDED_BY(mu_);
 };
