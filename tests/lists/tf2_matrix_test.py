@@ -1,7 +1,8 @@
 """Compares derivatives of programs with those of stock in another process and with differences.
 
-CI runs each program in the plainest mode, each mode on a few programs, and second derivatives of
-programs that found faults. All programs in all modes take about ten minutes:
+A method is a way to differentiate a program (tf2_programs.py). CI tests all programs with the
+plainest method, a few programs with every method, and the second derivatives of programs that found
+faults. All programs with all methods take about ten minutes:
 `TAG_FULL_MATRIX=1 pytest tests/lists/tf2_matrix_test.py`.
 """
 
@@ -17,7 +18,7 @@ import tensorflow as tf
 
 import tensor_array_grad
 from tests.lists import tf2_programs
-from tests.lists.tf2_programs import MODES, PROGRAMS, SHAPE
+from tests.lists.tf2_programs import METHODS, PROGRAMS, SHAPE
 from tests.support.stock_cases import StockCases
 
 tensor_array_grad.enable()
@@ -34,18 +35,18 @@ WRONG_IN_STOCK = {
 # In pfor, stock swaps two axes of the rows that it gathers.
 WRONG_UNDER_PFOR = {"scatter_into_array"}
 
-IN_EVERY_MODE = ["two_term_recurrence", "gather_with_repeats_in_loop"]
+WITH_EVERY_METHOD = ["two_term_recurrence", "gather_with_repeats_in_loop"]
 SECOND_ORDER = ["read_loop", "cond_around_read", "dynamic_size", "split_and_concat", "forked"]
 
 
 def _selected() -> list[str]:
     if os.environ.get("TAG_FULL_MATRIX") == "1":
-        return [f"{program}/{mode}" for program in PROGRAMS for mode in MODES]
+        return [f"{program}/{method}" for program in PROGRAMS for method in METHODS]
     plain = [f"{program}/tape_inside" for program in PROGRAMS]
-    modes = [f"{program}/{mode}" for program in IN_EVERY_MODE for mode in MODES]
+    methods = [f"{program}/{method}" for program in WITH_EVERY_METHOD for method in METHODS]
     second = [f"{program}/jacobian_with_pfor" for program in WRONG_UNDER_PFOR]
     second += [f"{program}/hvp_inside" for program in SECOND_ORDER]
-    return sorted({*plain, *modes, *second})
+    return sorted({*plain, *methods, *second})
 
 
 CASES = _selected()
@@ -93,12 +94,12 @@ class Differences:
 differences = functools.cache(Differences)
 
 
-def expected(program: str, mode: str) -> list[np.ndarray]:
-    """What a mode should return, by differences of derivatives one order lower."""
+def expected(program: str, method: str) -> list[np.ndarray]:
+    """What a method should return, by differences of derivatives one order lower."""
     d = differences(program)
-    if mode.startswith("hvp"):
+    if method.startswith("hvp"):
         return [d.second()]
-    if mode == "third_order":
+    if method == "third_order":
         return [d.third()]
     g = d.gradient(d.x)
     both = [g, 2 * d.value() * g]
@@ -107,25 +108,25 @@ def expected(program: str, mode: str) -> list[np.ndarray]:
         "persistent_outside": both,
         "two_tapes": [g, g],
         "gradients_three_times": [g, g, g],
-        "in_nested_function": [g + d.gradient(2 * d.x)] if mode == "in_nested_function" else [],
-        "in_while_loop": [g + d.gradient(d.x + d.v)] if mode == "in_while_loop" else [],
+        "in_nested_function": [g + d.gradient(2 * d.x)] if method == "in_nested_function" else [],
+        "in_while_loop": [g + d.gradient(d.x + d.v)] if method == "in_while_loop" else [],
         "forward_mode": [np.sum(g * d.v)],
         "jacobian_with_pfor": [np.stack(both)],
         "jacobian_without_pfor": [np.stack(both)],
-    }.get(mode, [g])
+    }.get(method, [g])
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_derivative_is_that_of_stock_and_of_differences(stock, case):
-    program, mode = case.split("/")
+    program, method = case.split("/")
     ours, theirs = tf2_programs.attempt(case), stock(case)
     if "error" in ours:
         assert ours == theirs  # an error is correct only if stock raises it too
         return
-    for got, want in zip(ours.values(), expected(program, mode), strict=True):
+    for got, want in zip(ours.values(), expected(program, method), strict=True):
         np.testing.assert_allclose(got, want, atol=1e-6 * max(1.0, np.abs(want).max()))
     wrong = program in WRONG_IN_STOCK or (
-        mode.endswith("with_pfor") and program in WRONG_UNDER_PFOR
+        method.endswith("with_pfor") and program in WRONG_UNDER_PFOR
     )
     if not wrong and "error" not in theirs:
         for name, got in ours.items():

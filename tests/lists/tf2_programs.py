@@ -10,15 +10,15 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-# A program is a smooth function from [5, 3] float64 to a scalar. A mode differentiates it at x, and
-# may do so in the direction v.
+# A program is a smooth function from [5, 3] float64 to a scalar. A method differentiates it at x,
+# and may do so in the direction v.
 Program = Callable[[tf.Tensor], tf.Tensor]
-Mode = Callable[[Program, tf.Tensor, tf.Tensor], list[tf.Tensor]]
+Method = Callable[[Program, tf.Tensor, tf.Tensor], list[tf.Tensor]]
 
 SHAPE = (5, 3)
 N = SHAPE[0]
 PROGRAMS: dict[str, Program] = {}
-MODES: dict[str, Mode] = {}
+METHODS: dict[str, Method] = {}
 
 
 def _program(function: Program) -> Program:
@@ -26,8 +26,8 @@ def _program(function: Program) -> Program:
     return function
 
 
-def _mode(function: Mode) -> Mode:
-    MODES[function.__name__] = function
+def _method(function: Method) -> Method:
+    METHODS[function.__name__] = function
     return function
 
 
@@ -386,7 +386,7 @@ def stop_gradient(x):
     return _scalar(array.read(1)) + 0.0 * _scalar(frozen.read(1))
 
 
-# ---- modes ---------------------------------------------------------------------------------------
+# ---- methods -------------------------------------------------------------------------------------
 def _gradient(function: Program, x: tf.Tensor) -> tf.Tensor:
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -394,19 +394,19 @@ def _gradient(function: Program, x: tf.Tensor) -> tf.Tensor:
     return tape.gradient(y, x, unconnected_gradients="zero")
 
 
-@_mode
+@_method
 def tape_inside(program, x, v):
     del v
     return [tf.function(lambda x: _gradient(program, x))(x)]
 
 
-@_mode
+@_method
 def tape_outside(program, x, v):
     del v
     return [_gradient(tf.function(program), x)]
 
 
-@_mode
+@_method
 def persistent_inside(program, x, v):
     del v
 
@@ -421,7 +421,7 @@ def persistent_inside(program, x, v):
     return list(run(x))
 
 
-@_mode
+@_method
 def persistent_outside(program, x, v):
     del v
     function = tf.function(program)
@@ -432,7 +432,7 @@ def persistent_outside(program, x, v):
     return [tape.gradient(y, x), tape.gradient(z, x)]
 
 
-@_mode
+@_method
 def two_tapes(program, x, v):
     del v
 
@@ -447,7 +447,7 @@ def two_tapes(program, x, v):
     return list(run(x))
 
 
-@_mode
+@_method
 def gradients_three_times(program, x, v):
     del v
 
@@ -459,14 +459,14 @@ def gradients_three_times(program, x, v):
     return run(x)
 
 
-@_mode
+@_method
 def in_nested_function(program, x, v):
     del v
     inner = tf.function(lambda x: _gradient(tf.function(program), x))
     return [tf.function(lambda x: inner(x) + inner(2.0 * x))(x)]
 
 
-@_mode
+@_method
 def in_while_loop(program, x, v):
     @tf.function
     def run(x):
@@ -482,17 +482,17 @@ def _hvp(program: Program, x: tf.Tensor, v: tf.Tensor) -> tf.Tensor:
     return _gradient(lambda x: tf.reduce_sum(v * _gradient(program, x)), x)
 
 
-@_mode
+@_method
 def hvp_inside(program, x, v):
     return [tf.function(lambda x: _hvp(program, x, v))(x)]
 
 
-@_mode
+@_method
 def hvp_outside(program, x, v):
     return [_hvp(tf.function(program), x, v)]
 
 
-@_mode
+@_method
 def hvp_by_gradients(program, x, v):
     @tf.function
     def run(x):
@@ -502,7 +502,7 @@ def hvp_by_gradients(program, x, v):
     return [run(x)]
 
 
-@_mode
+@_method
 def third_order(program, x, v):
     @tf.function
     def run(x):
@@ -511,7 +511,7 @@ def third_order(program, x, v):
     return [run(x)]
 
 
-@_mode
+@_method
 def forward_mode(program, x, v):
     function = tf.function(program)
     with tf.autodiff.ForwardAccumulator(x, v) as accumulator:
@@ -531,13 +531,13 @@ def _jacobian(program: Program, x: tf.Tensor, pfor: bool) -> list[tf.Tensor]:
     return [run(x)]
 
 
-@_mode
+@_method
 def jacobian_with_pfor(program, x, v):
     del v
     return _jacobian(program, x, True)
 
 
-@_mode
+@_method
 def jacobian_without_pfor(program, x, v):
     del v
     return _jacobian(program, x, False)
@@ -545,15 +545,15 @@ def jacobian_without_pfor(program, x, v):
 
 # ---- running -------------------------------------------------------------------------------------
 def attempt(case: str) -> dict[str, np.ndarray]:
-    """Runs `program/mode`.
+    """Runs `program/method`.
 
     Returns:
-      The results of the mode, under "0", "1", ..; or, if it raises, the name of the error, under
+      The results of the method, under "0", "1", ..; or, if it raises, the name of the error, under
       "error".
     """
-    program, mode = case.split("/")
+    program, method = case.split("/")
     try:
-        values = MODES[mode](PROGRAMS[program], *inputs())
+        values = METHODS[method](PROGRAMS[program], *inputs())
     except Exception as error:
         return {"error": np.array(type(error).__name__)}
     return {str(i): np.asarray(value) for i, value in enumerate(values)}

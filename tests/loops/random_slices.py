@@ -3,7 +3,7 @@
 A program is one loop whose body makes one to three random reads of one or two tensors of rank one
 to four. A read is an index with integers, ranges, negative strides, ellipses and new axes, which
 may depend on the iteration; `tf.slice`; `tf.gather` with axes and batches; or `tf.gather_nd`. Some
-reads are in a branch or in an inner loop. Gradients are computed in one of the modes of
+reads are in a branch or in an inner loop. Gradients are computed by one of the methods of
 `slice_programs`, or for a variable that is read. They must be equal in all bits, except for the
 sign of zeros.
 """
@@ -41,7 +41,7 @@ class Program:
       seed: Its number.
       text: For each read, the number of the tensor and an expression of that tensor, `x`, and `i`.
       dtype: The dtype of the tensors.
-      mode: How the gradients are computed: one of `slice_programs.MODES`, or "variable" for
+      method: How the gradients are computed: one of `slice_programs.METHODS`, or "variable" for
         those of a variable.
       shapes: The shapes of the tensors.
       places: For each read, where it is: "body", "branch", "other", "inner".
@@ -50,7 +50,7 @@ class Program:
     seed: int
     text: tuple[str, ...]
     dtype: str
-    mode: str
+    method: str
     shapes: tuple[tuple[int, ...], ...]
     places: tuple[str, ...]
 
@@ -136,7 +136,7 @@ def random_program(seed: int) -> Program:
         seed=seed,
         text=tuple(f"{k}: {draw.read(shapes[k])}" for k in reads),
         dtype=draw.pick(slice_programs.DTYPES),
-        mode=draw.pick([*slice_programs.MODES, "variable"]),
+        method=draw.pick([*slice_programs.METHODS, "variable"]),
         shapes=shapes,
         places=tuple(draw.pick(("body", "body", "branch", "other", "inner")) for _ in reads),
     )
@@ -188,9 +188,9 @@ def run_seed(seed: int) -> list[np.ndarray] | str:
     values = np.random.default_rng(seed).normal(size=sum(map(np.prod, program.shapes)))
     x = tf.cast(values, program.dtype).numpy()
     try:
-        if program.mode == "variable":
+        if program.method == "variable":
             return _of_variable(loop_of(program), x)
-        return slice_programs.gradients_of(loop_of(program), x, program.mode)
+        return slice_programs.gradients_of(loop_of(program), x, program.method)
     except (tf.errors.OpError, ValueError) as error:
         return type(error).__name__
 

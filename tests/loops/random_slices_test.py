@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.loops import random_slices
 
-_MODES_SEEN_BY = 100  # programs
+_METHODS_SEEN_BY = 100  # programs
 
 
 def test_gradients_of_random_loops_equal_those_of_stock(ours, stocks, capfd):
@@ -15,7 +15,7 @@ def test_gradients_of_random_loops_equal_those_of_stock(ours, stocks, capfd):
 
 
 def test_the_programs_contain_every_kind_of_read_mode_and_place():
-    programs = [random_slices.random_program(seed) for seed in range(_MODES_SEEN_BY)]
+    programs = [random_slices.random_program(seed) for seed in range(_METHODS_SEEN_BY)]
     text = " ".join(line for program in programs for line in program.text)
     for part in (
         "...",
@@ -28,7 +28,7 @@ def test_the_programs_contain_every_kind_of_read_mode_and_place():
         "[[",
     ):
         assert part in text, part
-    assert {program.mode for program in programs} >= {*random_slices.slice_programs.MODES}
+    assert {program.method for program in programs} >= {*random_slices.slice_programs.METHODS}
     assert {place for program in programs for place in program.places} == {
         "body",
         "branch",

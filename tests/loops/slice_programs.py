@@ -1,4 +1,4 @@
-"""Programs that index a tensor in a loop, and the modes in which their gradients are computed."""
+"""Programs that index a tensor in a loop, and the methods by which their gradients are computed."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ READS: dict[str, Read] = {
     "through_a_function": lambda x, i: tf.function(lambda y: tf.gather(y, i) * y[0])(x),
 }
 # How the gradients are computed.
-MODES = (
+METHODS = (
     "inside",
     "outside",
     "twice_from_one_tape",
@@ -119,26 +119,26 @@ def _nested(read: Read) -> Callable[[Any], Any]:
     return nested
 
 
-def gradients_of_all(dtype: str, mode: str) -> dict[str, list[np.ndarray]]:
+def gradients_of_all(dtype: str, method: str) -> dict[str, list[np.ndarray]]:
     """The gradients of every program, by name."""
-    return {name: gradients(name, dtype, mode) for name in READS}
+    return {name: gradients(name, dtype, method) for name in READS}
 
 
-def gradients(name: str, dtype: str, mode: str) -> list[np.ndarray]:
+def gradients(name: str, dtype: str, method: str) -> list[np.ndarray]:
     """The gradients of the program of that name."""
-    loop = (_nested if mode == "nested" else _loop)(READS[name])
-    return gradients_of(loop, inputs(dtype), mode)
+    loop = (_nested if method == "nested" else _loop)(READS[name])
+    return gradients_of(loop, inputs(dtype), method)
 
 
-def gradients_of(loop: Callable[[Any], Any], x: np.ndarray, mode: str) -> list[np.ndarray]:
-    """The gradients of `loop` at `x`, computed in that mode."""
-    if mode.startswith("session"):
-        return _in_session(loop, x, mode == "session_v2")
-    found = _in_function(loop, tf.constant(x), mode)
+def gradients_of(loop: Callable[[Any], Any], x: np.ndarray, method: str) -> list[np.ndarray]:
+    """The gradients of `loop` at `x`, computed by that method."""
+    if method.startswith("session"):
+        return _in_session(loop, x, method == "session_v2")
+    found = _in_function(loop, tf.constant(x), method)
     return [tf.convert_to_tensor(value).numpy() for value in found]
 
 
-def _in_function(loop: Callable, x: Any, mode: str) -> Iterator[Any]:
+def _in_function(loop: Callable, x: Any, method: str) -> Iterator[Any]:
     def first(x: Any) -> Any:
         with tf.GradientTape() as tape:
             tape.watch(x)
@@ -152,17 +152,17 @@ def _in_function(loop: Callable, x: Any, mode: str) -> Iterator[Any]:
         return tape.gradient(y, x)
 
     traced = lambda function: tf.function(function, autograph=False)  # noqa: E731
-    if mode in ("outside", "twice_from_one_tape"):
+    if method in ("outside", "twice_from_one_tape"):
         with tf.GradientTape(persistent=True) as tape:
             tape.watch(x)
             y = traced(loop)(x)
-        for _ in range(1 + (mode != "outside")):
+        for _ in range(1 + (method != "outside")):
             yield tape.gradient(y, x)
-    elif mode == "gradients":
+    elif method == "gradients":
         yield traced(lambda x: tf.gradients(loop(x), x)[0])(x)
-    elif mode == "second_order":
+    elif method == "second_order":
         yield traced(second)(x)
-    elif mode == "forward_of_backward":
+    elif method == "forward_of_backward":
         with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as forward:
             y = traced(first)(x)
         yield y

@@ -39,13 +39,13 @@ MOST_ROWS = 3  # that one iteration of these programs adds to a gradient
 
 
 @pytest.mark.parametrize(
-    ("dtype", "mode"),
-    [("float32", mode) for mode in slice_programs.MODES]
+    ("dtype", "method"),
+    [("float32", method) for method in slice_programs.METHODS]
     + [(dtype, "inside") for dtype in slice_programs.DTYPES if dtype != "float32"],
 )
-def test_gradients_equal_those_of_stock(ours, stocks, dtype, mode):
-    ours.start_call(RUN, dtype, mode)
-    stocks.start_call(RUN, dtype, mode)
+def test_gradients_equal_those_of_stock(ours, stocks, dtype, method):
+    ours.start_call(RUN, dtype, method)
+    stocks.start_call(RUN, dtype, method)
     got, want = ours.finish_call(300), stocks.finish_call(300)
     assert isinstance(got, dict), got
     for name, wanted in want.items():
