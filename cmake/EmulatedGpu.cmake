@@ -2,9 +2,10 @@
 # (cc/testing/fake_gpu.cc): the Python tests run on it as on a machine with a GPU. Any of them:
 #
 #   PYTHONPATH=<build>/emulated_gpu TENSOR_ARRAY_GRAD_GPU=1 pytest
-if(NOT TARGET tag_bind)
+if(NOT TAG_BINDING_TARGETS)
   return()
 endif()
+list(GET TAG_BINDING_TARGETS 0 _binding)
 set(_package ${PROJECT_BINARY_DIR}/emulated_gpu/tensor_array_grad)
 
 add_library(ops_with_fake_gpu SHARED cc/testing/fake_gpu.cc cc/testing/stock_on_fake_gpu.cc
@@ -22,9 +23,9 @@ set_target_properties(ops_with_fake_gpu PROPERTIES
 file(GLOB _modules CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/tensor_array_grad/*.py)
 set(_copied ${_package}/build_info.json)
 add_custom_command(OUTPUT ${_copied}
-  DEPENDS ${_modules} tag_bind ${PROJECT_BINARY_DIR}/build_info.json
+  DEPENDS ${_modules} ${_binding} ${PROJECT_BINARY_DIR}/build_info.json
   COMMAND ${CMAKE_COMMAND} -E make_directory ${_package}
-  COMMAND ${CMAKE_COMMAND} -E copy ${_modules} $<TARGET_FILE:tag_bind> ${_package}
+  COMMAND ${CMAKE_COMMAND} -E copy ${_modules} $<TARGET_FILE:${_binding}> ${_package}
   COMMAND ${CMAKE_COMMAND} -E copy ${PROJECT_BINARY_DIR}/build_info.json ${_copied}
   COMMENT "Copying the package beside the library with a fake GPU" VERBATIM)
 add_custom_target(emulated_gpu ALL DEPENDS ${_copied} ops_with_fake_gpu)

@@ -1,8 +1,8 @@
-# Makes the targets tag_bind, the Python module `_bind`, from cc/bind/module.cc.
+# Makes the target tag_bind: the Python module `_bind`, from cc/bind/module.cc, for each Python.
 #
 # TAG_BINDINGS is AUTO (build it where pybind11 and Python's headers are found), ON or OFF.
 # TAG_BINDINGS_FOR lists the Pythons to build it for, by default the one that builds. Sets
-# TAG_BINDING_TARGETS to the targets, one for each Python.
+# TAG_BINDING_TARGETS to the libraries, one for each Python.
 
 set(TAG_BINDINGS AUTO CACHE STRING "Build the Python bindings: AUTO, ON or OFF")
 set(TAG_BINDINGS_FOR ${Python_EXECUTABLE} CACHE STRING "The Pythons to build the bindings for")
@@ -40,3 +40,4 @@ foreach(_python ${TAG_BINDINGS_FOR})
     BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN")
   list(APPEND TAG_BINDING_TARGETS ${_target})
 endforeach()
+add_custom_target(tag_bind DEPENDS ${TAG_BINDING_TARGETS})
