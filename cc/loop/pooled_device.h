@@ -9,13 +9,13 @@
 namespace tensor_array_grad {
 
 // Returns an allocator that takes small buffers from the pool of blocks (block_pool.h) and others
-// from `underlying`. The result lives as long as the process, because buffers outlive devices, and
-// `underlying` must do so too. If an earlier call had another `underlying`, returns `underlying`
-// itself: a process has one allocator for a CPU. Thread-safe.
+// from a cache over `underlying` (buffer_cache.h). The result lives as long as the process, because
+// buffers outlive devices, and `underlying` must do so too. If an earlier call had another
+// `underlying`, returns `underlying` itself: a process has one allocator for a CPU. Thread-safe.
 tensorflow::Allocator* PooledAllocator(tensorflow::Allocator* underlying);
 
-// Returns a device that behaves like `underlying`, except that kernels allocate small buffers from
-// the pool. Null unless `underlying` is a CPU. The device must not outlive `underlying`.
+// Returns a device that behaves like `underlying`, except that kernels allocate buffers from the
+// pool and the cache. Null unless `underlying` is a CPU. The device must not outlive `underlying`.
 //
 // The kernels of a loop allocate a few small outputs in each iteration. TensorFlow's allocator
 // calls posix_memalign for each, which is 10 to 20 % of the time of a loop over small matrices. A
