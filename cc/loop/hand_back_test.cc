@@ -255,7 +255,9 @@ struct Decision {
       if (pace->measured_choice()) return;
       if (double* const ns = pace->task_ns()) {
         ++timed;
-        for (size_t i = 0; i < code.body.size(); ++i) ns[i] += 2000 * kUs / code.body.size();
+        for (size_t i = 0; i < code.body.size(); ++i) {
+          ns[i] += 2000 * kUs / static_cast<double>(code.body.size());
+        }
       }
       absl::SleepFor(absl::Milliseconds(2));
     }
