@@ -18,7 +18,7 @@ namespace tensor_array_grad {
 // to the heap that it came from. A loop in one kernel takes all its buffers from the heap of one
 // thread, but the thread differs from run to run, and so the heap of each thread grows to the size
 // that one run needs. With an LSTM of 128 units the process had 235 MB at its peak, where the
-// executor, whose threads share the work of each run, had 190 MB. With the cache it has 173 MB.
+// executor, whose threads share the work of each run, had 190 MB. With the cache it has 175 MB.
 //
 // The cache has a list of free buffers for each of kSizes sizes. A size is at most an eighth larger
 // than what was asked for. A header in front of each buffer holds its size. When the free buffers
