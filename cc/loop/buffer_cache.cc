@@ -6,6 +6,7 @@
 #include <utility>
 
 namespace tensor_array_grad {
+
 // Sizes are kLeastCachedBuffer * 2^d * (8 + s) / 8 bytes, where d counts the doublings and s the
 // steps between them.
 size_t BufferCache::BytesOf(int size) {
@@ -28,10 +29,9 @@ BufferCache::Header* BufferCache::HeaderOf(void* buffer) {
 void* BufferCache::Allocate(size_t alignment, size_t bytes,
                             const tensorflow::AllocationAttributes& attributes) {
   if (!kPools) return underlying_->AllocateRaw(alignment, bytes, attributes);
-  const bool cached =
-      bytes >= kLeastCachedBuffer && bytes <= kMostCachedBuffer && alignment <= kHeaderBytes;
-  if (cached) {
-    const int size = SizeOf(bytes);
+  int size = -1;
+  if (bytes >= kLeastCachedBuffer && bytes <= kMostCachedBuffer && alignment <= kHeaderBytes) {
+    size = SizeOf(bytes);
     bytes = BytesOf(size);
     if (void* const buffer = Take(size); buffer != nullptr) return buffer;
   }
@@ -43,7 +43,7 @@ void* BufferCache::Allocate(size_t alignment, size_t bytes,
   }
   if (start == nullptr) return nullptr;
   void* const buffer = static_cast<char*>(start) + room;
-  new (HeaderOf(buffer)) Header{start, cached ? bytes : 0, nullptr};
+  new (HeaderOf(buffer)) Header{start, size, nullptr};
   return buffer;
 }
 
@@ -60,18 +60,18 @@ void* BufferCache::Take(int size) {
   Header* const header = free_[size];
   if (header != nullptr) {
     free_[size] = header->next;
-    free_bytes_ -= header->bytes;
+    free_bytes_ -= BytesOf(size);
   }
   mu_.Unlock();
   return header == nullptr ? nullptr : reinterpret_cast<char*>(header) + kHeaderBytes;
 }
 
 bool BufferCache::Keep(Header* header) {
-  if (header->bytes == 0 || !mu_.TryLock()) return false;
-  if (free_bytes_ + header->bytes > kMostCachedBytes) GiveBackAll();
-  header->next = free_[SizeOf(header->bytes)];
-  free_[SizeOf(header->bytes)] = header;
-  free_bytes_ += header->bytes;
+  const int size = header->size;
+  if (size < 0 || !mu_.TryLock()) return false;
+  if (free_bytes_ + BytesOf(size) > kMostCachedBytes) GiveBackAll();
+  header->next = std::exchange(free_[size], header);
+  free_bytes_ += BytesOf(size);
   mu_.Unlock();
   return true;
 }

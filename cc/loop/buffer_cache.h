@@ -18,7 +18,7 @@ namespace tensor_array_grad {
 // to the heap that it came from. A loop in one kernel takes all its buffers from the heap of one
 // thread, but the thread differs from run to run, and so the heap of each thread grows to the size
 // that one run needs. With an LSTM of 128 units the process had 235 MB at its peak, where the
-// executor, whose threads share the work of each run, had 190 MB. With the cache it has 175 MB.
+// executor, whose threads share the work of each run, had 195 MB. With the cache it has 181 MB.
 //
 // The cache has a list of free buffers for each of kSizes sizes. A size is at most an eighth larger
 // than what was asked for. A header in front of each buffer holds its size. When the free buffers
@@ -49,13 +49,14 @@ class BufferCache {
   // In front of each buffer.
   struct Header {
     void* start;   // what `underlying` allocated
-    size_t bytes;  // of the buffer; 0 if it is not to be cached
+    int size;      // the number of its list; -1 if it is not to be cached
     Header* next;  // in a list of free buffers
   };
   static constexpr size_t kHeaderBytes = 64;
   static constexpr int kStepsPerDoubling = 8;
   static constexpr int kSizes = 8 * kStepsPerDoubling + 1;  // 4 KiB to 1 MiB
 
+  // Size number `size` means buffers of BytesOf(size) bytes.
   static int SizeOf(size_t bytes);
   static size_t BytesOf(int size);
   static Header* HeaderOf(void* buffer);

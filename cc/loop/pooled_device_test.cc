@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -43,10 +44,22 @@ TEST_F(PooledDeviceTest, SmallTensorsComeFromThePool) {
   }
 }
 
-TEST_F(PooledDeviceTest, LargeTensorsComeFromTheDevicesAllocator) {
+TEST_F(PooledDeviceTest, LargerTensorsDoNotComeFromThePool) {
   const Tensor tensor(allocator(), tensorflow::DT_FLOAT, TensorShape({1041}));
   EXPECT_FALSE(IsPooled(tensor.data()));
   std::memset(tensor.data(), 1, tensor.TotalBytes());
+}
+
+// The cache hands out first what was freed last. The C library would join neighbours.
+TEST_F(PooledDeviceTest, LargerBuffersAreKeptInTheCache) {
+  if (!kPools) GTEST_SKIP() << "AddressSanitizer keeps freed buffers apart";
+  constexpr size_t kBytes = 100'000;
+  std::vector<void*> freed(20), taken(20);
+  for (void*& buffer : freed) buffer = allocator()->AllocateRaw(64, kBytes);
+  for (void* buffer : freed) allocator()->DeallocateRaw(buffer);
+  for (void*& buffer : taken) buffer = allocator()->AllocateRaw(64, kBytes);
+  EXPECT_TRUE(std::equal(freed.begin(), freed.end(), taken.rbegin()));
+  for (void* buffer : taken) allocator()->DeallocateRaw(buffer);
 }
 
 TEST_F(PooledDeviceTest, BuffersOfEitherKindAreAllocatedWithoutAttributesToo) {
