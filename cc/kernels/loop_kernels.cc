@@ -12,6 +12,7 @@
 #include "cc/loop/executable.h"
 #include "cc/loop/interpreter.h"
 #include "cc/loop/loop_pass.h"
+#include "cc/loop/pooled_device.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/platform/cpu_info.h"
 #include "tensorflow/core/profiler/lib/traceme.h"
@@ -66,14 +67,20 @@ class RunLoopOp : public tensorflow::OpKernel {
       return PassOn(ctx);
     }
     const Choice first = loop_->choices.Next();
-    if (first == Choice::kExecutor) return PassOn(ctx);
+    if (first == Choice::kExecutor) {
+      GiveBackFreeBuffers(loop_->pooled_device.get());
+      return PassOn(ctx);
+    }
     Interpreter interpreter(*loop_, ctx, Threads(ctx), first);
     for (int i = 0; i < ctx->num_inputs(); ++i) interpreter.TakeArgument(i);
     const absl::Status status = interpreter.Run();
     runs.Add();
     iterations.Add(interpreter.iterations());
     OP_REQUIRES_OK(ctx, status);
-    if (interpreter.handed_back()) handed_back.Add();
+    if (interpreter.handed_back()) {
+      handed_back.Add();
+      GiveBackFreeBuffers(loop_->pooled_device.get());
+    }
     if (interpreter.had_trailing_thread()) trailing_threads.Add();
     if (const auto choice = interpreter.measured_choice()) loop_->choices.Record(*choice);
     for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, interpreter.Result(i));

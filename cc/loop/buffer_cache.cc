@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <new>
+#include <thread>
 #include <utility>
 
 namespace tensor_array_grad {
@@ -38,7 +39,7 @@ void* BufferCache::Allocate(size_t alignment, size_t bytes,
   const size_t room = std::max(alignment, kHeaderBytes);  // for the header
   if (bytes > std::numeric_limits<size_t>::max() - room) return nullptr;
   void* start = underlying_->AllocateRaw(room, bytes + room, attributes);
-  if (start == nullptr && TryToGiveBackAll()) {
+  if (start == nullptr && GiveBackAll()) {
     start = underlying_->AllocateRaw(room, bytes + room, attributes);
   }
   if (start == nullptr) return nullptr;
@@ -54,9 +55,19 @@ void BufferCache::Free(void* buffer) noexcept {
   if (!Keep(header)) underlying_->DeallocateRaw(header->start);
 }
 
-// TryLock and Unlock instead of a MutexLock, which would wait.
+// The lock is held for about 10 ns, or longer if all buffers are given back or the system has
+// interrupted the thread that holds it.
+bool BufferCache::LockSoon() {
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    if (mu_.TryLock()) return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
+
 void* BufferCache::Take(int size) {
-  if (!mu_.TryLock()) return nullptr;
+  if (!LockSoon()) return nullptr;
   Header* const header = free_[size];
   if (header != nullptr) {
     free_[size] = header->next;
@@ -68,15 +79,15 @@ void* BufferCache::Take(int size) {
 
 bool BufferCache::Keep(Header* header) {
   const int size = header->size;
-  if (size < 0 || !mu_.TryLock()) return false;
-  if (free_bytes_ + BytesOf(size) > kMostCachedBytes) GiveBackAll();
+  if (size < 0 || !LockSoon()) return false;
+  if (free_bytes_ + BytesOf(size) > kMostCachedBytes) GiveBackLocked();
   header->next = std::exchange(free_[size], header);
   free_bytes_ += BytesOf(size);
   mu_.Unlock();
   return true;
 }
 
-bool BufferCache::GiveBackAll() {
+bool BufferCache::GiveBackLocked() {
   const bool any = free_bytes_ > 0;
   for (Header*& first : free_) {
     while (first != nullptr) underlying_->DeallocateRaw(std::exchange(first, first->next)->start);
@@ -85,9 +96,9 @@ bool BufferCache::GiveBackAll() {
   return any;
 }
 
-bool BufferCache::TryToGiveBackAll() {
-  if (!mu_.TryLock()) return false;
-  const bool any = GiveBackAll();
+bool BufferCache::GiveBackAll() noexcept {
+  if (!LockSoon()) return false;
+  const bool any = GiveBackLocked();
   mu_.Unlock();
   return any;
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -34,6 +35,7 @@ class CountingAllocator : public Allocator {
     return buffer;
   }
   void DeallocateRaw(void* buffer) override {
+    if (on_free) std::exchange(on_free, nullptr)();
     ++freed;
     room += malloc_usable_size(buffer);
     std::free(buffer);
@@ -42,6 +44,7 @@ class CountingAllocator : public Allocator {
   std::atomic<int64_t> allocated{0}, freed{0};
   std::atomic<size_t> last_bytes{0};
   std::atomic<size_t> room{size_t{1} << 40};
+  std::function<void()> on_free;  // called once, by the next DeallocateRaw
 };
 
 class BufferCacheTest : public testing::Test {
@@ -131,6 +134,52 @@ TEST_F(BufferCacheTest, GivesAllBackWhenItsLimitIsExceeded) {
   cache_.Free(buffers[fit]);
   EXPECT_EQ(underlying_.freed, fit);
   EXPECT_EQ(Allocate(kMostCachedBuffer), buffers[fit]);
+}
+
+TEST_F(BufferCacheTest, GiveBackAllFreesEachFreeBuffer) {
+  std::vector<void*> buffers;
+  for (const size_t bytes : {4'096, 5'000, 5'000, 100'000}) buffers.push_back(Allocate(bytes));
+  void* const used = Allocate(5'000);
+  for (void* buffer : buffers) cache_.Free(buffer);
+  EXPECT_TRUE(cache_.GiveBackAll());
+  EXPECT_EQ(underlying_.freed, 4);
+  EXPECT_FALSE(cache_.GiveBackAll());
+  cache_.Free(used);
+  EXPECT_EQ(Allocate(5'000), used);
+}
+
+// A child process may have a lock that stays locked (fork).
+TEST_F(BufferCacheTest, CallsDoNotWaitForeverForTheLock) {
+  cache_.Free(Allocate(8'192));
+  underlying_.on_free = [this] {  // while GiveBackAll has the lock
+    std::thread([this] {
+      void* const buffer = Allocate(8'192);
+      EXPECT_NE(buffer, nullptr);
+      cache_.Free(buffer);
+      EXPECT_FALSE(cache_.GiveBackAll());
+    }).join();
+  };
+  EXPECT_TRUE(cache_.GiveBackAll());
+  EXPECT_EQ(underlying_.allocated, 2);
+  EXPECT_EQ(underlying_.freed, 2);
+}
+
+// Two threads of a loop use the cache at the same time in every iteration. If their calls turned to
+// the underlying allocator whenever the lock is taken, the cache would grow with each run.
+TEST_F(BufferCacheTest, ThreadsRarelyTurnToTheUnderlyingAllocator) {
+  constexpr int kRounds = 200'000;
+  std::atomic<int> started{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([this, &started] {
+      for (++started; started < 2;) std::this_thread::yield();
+      for (int i = 0; i < kRounds; ++i) {
+        cache_.Free(cache_.Allocate(64, 8'192, AllocationAttributes()));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(underlying_.allocated, kRounds / 100);
 }
 
 TEST_F(BufferCacheTest, OutOfMemoryIsReported) {

@@ -24,6 +24,7 @@ class LoopBuffers final : public Allocator {
   explicit LoopBuffers(Allocator* underlying) : underlying_(underlying), cache_(underlying) {}
 
   Allocator* underlying() const { return underlying_; }
+  BufferCache& cache() { return cache_; }
 
   std::string Name() override { return underlying_->Name(); }
 
@@ -112,6 +113,12 @@ std::unique_ptr<Device> NewPooledDevice(DeviceBase* underlying) {
   auto* const device = dynamic_cast<Device*>(underlying);
   if (device == nullptr || device->device_type() != tensorflow::DEVICE_CPU) return nullptr;
   return std::make_unique<PooledDevice>(device);
+}
+
+void GiveBackFreeBuffers(Device* pooled) {
+  if (pooled == nullptr) return;
+  auto* const buffers = dynamic_cast<LoopBuffers*>(pooled->GetAllocator(AllocatorAttributes()));
+  if (buffers != nullptr) buffers->cache().GiveBackAll();
 }
 
 }  // namespace tensor_array_grad

@@ -1,6 +1,7 @@
 #include "cc/loop/pooled_device.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -60,6 +61,18 @@ TEST_F(PooledDeviceTest, LargerBuffersAreKeptInTheCache) {
   for (void*& buffer : taken) buffer = allocator()->AllocateRaw(64, kBytes);
   EXPECT_TRUE(std::equal(freed.begin(), freed.end(), taken.rbegin()));
   for (void* buffer : taken) allocator()->DeallocateRaw(buffer);
+}
+
+TEST_F(PooledDeviceTest, FreeBuffersAreGivenBack) {
+  if (!kPools) GTEST_SKIP() << "AddressSanitizer keeps freed buffers apart";
+  GiveBackFreeBuffers(device_.get());  // those of earlier tests
+  const auto allocated = [] { return mallinfo2().uordblks; };
+  const size_t before = allocated();
+  allocator()->DeallocateRaw(allocator()->AllocateRaw(64, 100'000));
+  EXPECT_GE(allocated(), before + 100'000);
+  GiveBackFreeBuffers(device_.get());
+  EXPECT_LT(allocated(), before + 100'000);
+  GiveBackFreeBuffers(nullptr);
 }
 
 TEST_F(PooledDeviceTest, BuffersOfEitherKindAreAllocatedWithoutAttributesToo) {
