@@ -8,6 +8,7 @@ loop.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import threading
 import time
@@ -186,6 +187,33 @@ def test_handing_back_after_any_iteration_changes_nothing(counted, program):
         elif after == 1:
             assert back >= 1
     assert_same(results_of(function), want)
+
+
+# The kernels of four chains take about 400 us per iteration, and two threads of the executor less
+# than two thirds of that, so the measurement may be far off before another choice is made.
+@pytest.mark.skipif(
+    (os.cpu_count() or 1) < 2, reason="one thread is never slower than the executor"
+)
+def test_a_measured_hand_back_holds_for_the_next_run(counted):
+    def chain(h):
+        for _ in range(10):
+            h = tf.tanh(h)
+        return h
+
+    @tf.function(autograph=False)
+    def function(x):
+        chains = (x, x * 2, x * 3, x * 4)
+        step = lambda i, *chains: (i + 1, *(chain(h + x) for h in chains))  # noqa: E731
+        return tf.while_loop(lambda i, *_: i < 80, step, (0, *chains))
+
+    x = tf.linspace(tf.constant(-1.0, tf.float64), 1.0, 8_192)
+    want = results_without_the_kernel(function, x)
+    function = tf.function(function.python_function, autograph=False)
+    with hand_back(NEVER):
+        for runs in (1, 1, 2, 2, 2, 3):  # the choice of a run holds for the next one, then for two
+            assert_same(results_of(function, x), want)
+            assert counted["loops.runs"] == counted["loops.handed_back"] == runs
+    assert 0 < counted["loops.iterations"] < 80 * 3
 
 
 def test_handing_back_a_loop_of_tf1_over_v3_arrays_changes_nothing(counted):
