@@ -1,14 +1,15 @@
 #include "cc/core/counters.h"
 
-#include <mutex>
 #include <utility>
 #include <vector>
+
+#include "cc/core/mutex.h"
 
 namespace tensor_array_grad {
 namespace {
 
 struct CounterList {
-  std::mutex mu;
+  Mutex mu;
   std::vector<const Counter*> all;
 };
 
@@ -20,12 +21,19 @@ CounterList& List() {
 }  // namespace
 
 Counter::Counter(std::string name) : name_(std::move(name)) {
-  std::lock_guard<std::mutex> lock(List().mu);
+  MutexLock lock(&List().mu);
   List().all.push_back(this);
 }
 
+Counter& CounterNamed(const std::string& name) {
+  static auto* const mu = new Mutex;
+  static auto* const named = new std::map<std::string, Counter>;
+  MutexLock lock(mu);
+  return named->try_emplace(name, name).first->second;
+}
+
 std::map<std::string, int64_t> ReadCounters() {
-  std::lock_guard<std::mutex> lock(List().mu);
+  MutexLock lock(&List().mu);
   std::map<std::string, int64_t> values;
   for (const Counter* counter : List().all) values[counter->name()] += counter->value();
   return values;

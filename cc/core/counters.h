@@ -13,7 +13,7 @@ namespace tensor_array_grad {
 // Tests and `status()` read counters to see that work was done, and how much. Each counter must
 // have static storage duration: it is added to a process-wide list when constructed and is never
 // removed. Two counters of one name are summed by ReadCounters. Thread-safe; adding is one relaxed
-// atomic add. Knows nothing of TensorFlow.
+// atomic add.
 class Counter {
  public:
   explicit Counter(std::string name);
@@ -28,6 +28,10 @@ class Counter {
   const std::string name_;
   alignas(64) std::atomic<int64_t> value_{0};  // a cache line of its own: kernels race to add
 };
+
+// The counter `name` of those that this function has made; makes it if there is none. For counters
+// whose names are known only at run time. Thread-safe. O(log n).
+Counter& CounterNamed(const std::string& name);
 
 // The value of every counter by name. O(counters); values are read one by one, not as a snapshot.
 std::map<std::string, int64_t> ReadCounters();

@@ -23,6 +23,14 @@ TEST(CountersTest, CountersOfOneNameAreSummed) {
   EXPECT_EQ(ReadCounters()["test.twin"], 11);
 }
 
+TEST(CountersTest, ANameHasOneCounter) {
+  CounterNamed("test.named").Add(2);
+  CounterNamed("test.other").Add(4);
+  EXPECT_EQ(&CounterNamed("test.named"), &CounterNamed("test.named"));
+  EXPECT_EQ(ReadCounters()["test.named"], 2);
+  EXPECT_EQ(ReadCounters()["test.other"], 4);
+}
+
 TEST(CountersTest, NoConcurrentAddIsLost) {
   static Counter raced("test.raced");
   std::vector<std::thread> threads;

@@ -123,8 +123,8 @@ LinearGradientPass::LinearGradientPass() : LinearGradientPass(AllRules()) {}
 
 LinearGradientPass::LinearGradientPass(std::vector<std::unique_ptr<Rule>> rules) {
   for (auto& rule : rules) {
-    auto rewrites = std::make_unique<Counter>(absl::StrCat("graph.", rule->name()));
-    rules_.push_back({std::move(rule), std::move(rewrites)});
+    Counter& rewrites = CounterNamed(absl::StrCat("graph.", rule->name()));
+    rules_.push_back({std::move(rule), &rewrites});
   }
 }
 

@@ -41,7 +41,7 @@ class LinearGradientPass : public tensorflow::GraphOptimizationPass {
   // A rule and the count of its rewrites.
   struct CountedRule {
     std::unique_ptr<Rule> rule;
-    std::unique_ptr<Counter> rewrites;
+    Counter* rewrites;
   };
 
   absl::Status ApplyAll(const tensorflow::GraphOptimizationPassOptions& options) const;

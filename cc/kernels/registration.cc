@@ -1,10 +1,7 @@
 #include "cc/kernels/registration.h"
 
-#include <map>
-#include <memory>
 #include <utility>
 
-#include "absl/synchronization/mutex.h"
 #include "cc/core/tensorflow_names.h"
 #include "cc/device/cuda_kernels.h"
 #include "cc/kernels/activation.h"
@@ -60,15 +57,6 @@ Activation RegisterAll() {
 [[maybe_unused]] const Activation* const at_load = &ThisActivation();
 
 }  // namespace
-
-Counter& KernelCalls(const std::string& op) {
-  static auto* mu = new absl::Mutex;
-  static auto* counters = new std::map<std::string, std::unique_ptr<Counter>>;
-  absl::MutexLock lock(mu);
-  std::unique_ptr<Counter>& counter = (*counters)[op];
-  if (counter == nullptr) counter = std::make_unique<Counter>("kernels." + op);
-  return *counter;
-}
 
 const Activation& ThisActivation() {
   static const auto* activation = new Activation(RegisterAll());

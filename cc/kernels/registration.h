@@ -37,20 +37,16 @@ struct KernelSpec {
 };
 using KernelTable = std::vector<KernelSpec>;
 
-// The counter "kernels.<op>" of calls of this library's kernel for `op`. It is never destroyed.
-// Thread-safe.
-Counter& KernelCalls(const std::string& op);
-
-// Wraps `Kernel`: counts calls and turns std::bad_alloc, which would end the process, into
-// RESOURCE_EXHAUSTED. Memory for values comes from TensorFlow's allocators, which fail with a
-// Status. Memory for everything else comes from operator new, which throws. After either failure,
-// the state that the library keeps between calls is unchanged.
+// Wraps `Kernel`: counts calls, in the counter "kernels.<op>", and turns std::bad_alloc, which
+// would end the process, into RESOURCE_EXHAUSTED. Memory for values comes from TensorFlow's
+// allocators, which fail with a Status. Memory for everything else comes from operator new, which
+// throws. After either failure, the state that the library keeps between calls is unchanged.
 template <typename Kernel>
 class Counted : public Kernel {
  public:
   explicit Counted(tensorflow::OpKernelConstruction* ctx)
       : Kernel(ctx),
-        calls_(KernelCalls(this->type_string())),
+        calls_(CounterNamed(absl::StrCat("kernels.", this->type_string()))),
         out_of_memory_(absl::ResourceExhaustedError(absl::StrCat(
             this->type_string(), " ", this->name(), ": out of memory for its own records."))) {}
   void Compute(tensorflow::OpKernelContext* ctx) override {

@@ -27,7 +27,7 @@ class Interpreter {
   // `executable` and `ctx` must outlive the interpreter. `threads` is the number of threads that
   // the executor would have. `first` is what runs the first iterations: kOneThread or kTwoThreads.
   Interpreter(const Executable& executable, tensorflow::OpKernelContext* ctx, int threads,
-              Choice first = Choice::kOneThread);
+              Choice first);
 
   // Puts input `index` of the op into its register. Moves the tensor out of the context if no other
   // tensor shares its buffer, so that the first iteration may already work in place.

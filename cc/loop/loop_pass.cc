@@ -3,15 +3,12 @@
 #include <atomic>
 #include <cstdlib>
 #include <exception>
-#include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "cc/core/counters.h"
 #include "cc/core/log.h"
 #include "cc/graph/graph_names.h"
@@ -123,14 +120,8 @@ void SetLoopsEnabled(bool enabled) { Enabled().store(enabled, std::memory_order_
 bool AreLoopsEnabled() { return Enabled().load(std::memory_order_relaxed); }
 
 void CountRejected(absl::string_view loop, const absl::Status& why) {
-  static auto* const mu = new absl::Mutex;
-  static auto* const counters = new std::map<std::string, std::unique_ptr<Counter>>;
-  const std::string reason(ReasonOf(why));
   Log(loop, absl::StrCat("left to TensorFlow's executor, ", why.message()));
-  absl::MutexLock lock(mu);
-  std::unique_ptr<Counter>& counter = (*counters)[reason];
-  if (counter == nullptr) counter = std::make_unique<Counter>("loops.left." + reason);
-  counter->Add();
+  CounterNamed(absl::StrCat("loops.left.", ReasonOf(why))).Add();
 }
 
 absl::Status LoopPass::Run(const GraphOptimizationPassOptions& options) {

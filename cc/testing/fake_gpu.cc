@@ -159,16 +159,6 @@ class FakeContext : public tensorflow::DeviceContext {
   }
 };
 
-// The counter "fake_gpu.<op>": how many kernels for `op` ran on the device.
-Counter& RunsOnGpu(const std::string& op) {
-  static absl::Mutex mu(absl::kConstInit);
-  static auto* counters = new std::map<std::string, std::unique_ptr<Counter>>;
-  absl::MutexLock lock(&mu);
-  std::unique_ptr<Counter>& counter = (*counters)[op];
-  if (counter == nullptr) counter = std::make_unique<Counter>("fake_gpu." + op);
-  return *counter;
-}
-
 class FakeGpu : public tensorflow::LocalDevice {
  public:
   FakeGpu(const tensorflow::SessionOptions& options, const std::string& name)
@@ -203,7 +193,7 @@ class FakeGpu : public tensorflow::LocalDevice {
   }
   absl::Status Sync() override { return absl::OkStatus(); }
   void Compute(tensorflow::OpKernel* kernel, tensorflow::OpKernelContext* context) override {
-    RunsOnGpu(kernel->type_string()).Add();
+    CounterNamed("fake_gpu." + kernel->type_string()).Add();
     LocalDevice::Compute(kernel, context);
   }
 
