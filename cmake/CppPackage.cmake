@@ -15,8 +15,10 @@ set_target_properties(tag_api PROPERTIES OUTPUT_NAME tensor_array_grad_api)
 add_library(tensor_array_grad::api ALIAS tag_api)
 
 # A program's libraries are initialised from its last to its first: TensorFlow, behind the op
-# library, has registered its devices and kernels when the op library looks at them.
+# library, has registered its devices and kernels when the op library looks at them. Some compilers
+# pass --as-needed, with which the linker drops a library if the program uses no symbol of it.
 add_library(tag_ops INTERFACE)
+target_link_options(tag_ops INTERFACE LINKER:--no-as-needed)
 target_include_directories(tag_ops INTERFACE ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(tag_ops INTERFACE tensor_array_grad TensorFlow::cc)
 add_library(tensor_array_grad::ops ALIAS tag_ops)

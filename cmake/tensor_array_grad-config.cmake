@@ -71,9 +71,11 @@ if(NOT TARGET tensor_array_grad::api)
     INTERFACE_LINK_LIBRARIES "TensorFlow::cc;${CMAKE_DL_LIBS}")
 
   # TensorFlow comes last on the linker's command line, so it is initialised first: the op library
-  # looks for TensorFlow's devices and kernels while it is initialised.
+  # looks for TensorFlow's devices and kernels while it is initialised. --no-as-needed keeps it in a
+  # program that uses no symbol of it.
   add_library(tensor_array_grad::ops SHARED IMPORTED)
   set_target_properties(tensor_array_grad::ops PROPERTIES
+    INTERFACE_LINK_OPTIONS LINKER:--no-as-needed
     IMPORTED_LOCATION ${tensor_array_grad_LIBRARY}
     INTERFACE_INCLUDE_DIRECTORIES ${_tag_package}/include
     INTERFACE_LINK_LIBRARIES TensorFlow::cc)

@@ -11,17 +11,17 @@ import argparse
 from collections.abc import Callable
 
 import tensorflow as tf
-from timing import timed
+from common import descend, timed
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--steps", type=int, default=2000, help="words of a sequence")
-    parser.add_argument("--batch", type=int, default=4, help="sequences")
-    parser.add_argument("--tags", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=2000, help="words per sentence")
+    parser.add_argument("--batch", type=int, default=4, help="number of sentences")
+    parser.add_argument("--tags", type=int, default=5, help="number of different tags")
     args = parser.parse_args()
-    loss = timed(f"{args.steps} steps", program(args.steps, args.batch, args.tags))
-    print(f"loss {loss:.6f}")
+    loss = timed(f"training step, {args.steps} words", program(args.steps, args.batch, args.tags))
+    print(f"loss after 3 updates: {loss:.6f}")
 
 
 def program(steps: int, batch: int = 4, tags: int = 5) -> Callable[[], float]:
@@ -33,8 +33,8 @@ def program(steps: int, batch: int = 4, tags: int = 5) -> Callable[[], float]:
       tags: Number of different tags.
 
     Returns:
-      A function that trains for one step and returns the mean negative log-likelihood of a word
-      before it.
+      A function that makes one update and returns the loss before the update: the mean negative
+      log-likelihood per word.
     """
     words = tf.random.stateless_normal([batch, steps, 16], [1, 2])
     # The right tag of a word depends on the word and on the one before.
@@ -49,10 +49,7 @@ def program(steps: int, batch: int = 4, tags: int = 5) -> Callable[[], float]:
             emissions = tf.matmul(words, weights)
             score = path_score(emissions, transitions, right)
             loss = tf.reduce_mean(log_partition(emissions, transitions) - score) / steps
-        for variable, gradient in zip(
-            [weights, transitions], tape.gradient(loss, [weights, transitions]), strict=True
-        ):
-            variable.assign_sub(gradient)
+        descend(tape, loss, [weights, transitions], rate=1.0)
         return loss
 
     return lambda: float(train())

@@ -17,6 +17,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 
 import tensorflow as tf
 
@@ -48,10 +49,11 @@ def launch(roles: dict[str, int]) -> int:
     """Runs this command in a process for each task of a cluster.
 
     Args:
-      roles: The number of tasks by role. The first process of the first role ends the program.
+      roles: The number of tasks by role. The program ends when all processes of the first role have
+        ended, or when a process has failed.
 
     Returns:
-      The exit status of that process.
+      0, or 1 if a process failed.
     """
     addresses = iter(free_addresses(sum(roles.values())))
     cluster = {role: [next(addresses) for _ in range(count)] for role, count in roles.items()}
@@ -61,10 +63,18 @@ def launch(roles: dict[str, int]) -> int:
             config = {"cluster": cluster, "task": {"type": role, "index": index}}
             environment = os.environ | {"TF_CONFIG": json.dumps(config)}
             processes.append(subprocess.Popen([sys.executable, *sys.argv], env=environment))
+    first = processes[: next(iter(roles.values()))]  # servers do not end by themselves
     try:
-        return processes[0].wait()
+        while any(process.poll() is None for process in first):
+            if any(process.poll() for process in processes):
+                break  # the others could wait for it forever
+            time.sleep(0.05)
+        failed = [process for process in processes if process.poll()]
+        for process in failed:
+            print(f"process {process.pid} ended with {process.returncode}", file=sys.stderr)
+        return 1 if failed else 0
     finally:
-        for process in processes[1:]:
+        for process in processes:
             process.kill()  # a server of TensorFlow survives SIGTERM
             process.wait()
 

@@ -1,5 +1,6 @@
-"""Fits a hidden Markov model by gradient with TensorFlow Probability.
+"""Makes steps of gradient descent on a hidden Markov model of TensorFlow Probability.
 
+    pip install '.[examples]'   # with tensorflow-cpu, see "Examples" in docs/guide.md
     python examples/hidden_markov.py                              # on stock TensorFlow
     python -m tensor_array_grad examples/hidden_markov.py         # with the library
     python -m tensor_array_grad compare examples/hidden_markov.py
@@ -14,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-from timing import timed
+from common import descend, timed
 
 tfd = tfp.distributions
 
@@ -24,8 +25,10 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=4000, help="observations")
     parser.add_argument("--states", type=int, default=3)
     args = parser.parse_args()
-    loss, *means = timed(f"{args.steps} steps", program(args.steps, args.states))
-    print(f"loss {loss:.6f}, means", *(f"{mean:.5f}" for mean in means))
+    loss, *means = timed(
+        f"training step, {args.steps} observations", program(args.steps, args.states)
+    )
+    print(f"loss after 3 updates: {loss:.6f}; means after 4:", *(f"{mean:.5f}" for mean in means))
 
 
 def program(steps: int, states: int = 3) -> Callable[[], np.ndarray]:
@@ -36,8 +39,8 @@ def program(steps: int, states: int = 3) -> Callable[[], np.ndarray]:
       states: Number of hidden states.
 
     Returns:
-      A function that makes one step of gradient descent and returns the negative log-likelihood per
-      observation before it and the means after it.
+      A function that makes one update and returns the negative log-likelihood per observation
+      before the update, followed by the means after it.
     """
     truth = tf.cast(tf.range(steps) // 50 % states, tf.float32)
     observed = 2 * truth + tf.random.stateless_normal([steps], [1, 2])
@@ -54,10 +57,7 @@ def program(steps: int, states: int = 3) -> Callable[[], np.ndarray]:
                 num_steps=steps,
             )
             loss = -model.log_prob(observed) / steps
-        for variable, gradient in zip(
-            [means, transition], tape.gradient(loss, [means, transition]), strict=True
-        ):
-            variable.assign_sub(gradient)
+        descend(tape, loss, [means, transition], rate=1.0)
         return tf.concat([[loss], means], 0)
 
     return lambda: train().numpy()

@@ -1,10 +1,12 @@
 """Smooths the weekly CO2 record of Mauna Loa with a Kalman smoother of TensorFlow Probability.
 
+    pip install '.[examples]'   # with tensorflow-cpu, see "Examples" in docs/guide.md
     python examples/kalman_smoother.py                            # on stock TensorFlow
     python -m tensor_array_grad examples/kalman_smoother.py       # with the library
 
 The model is a level with a slope and a yearly cycle. Weeks without a measurement are masked. The
-smoother runs one loop forwards and one backwards, which reads what the first one wrote.
+smoother runs a forward loop over the weeks, then a backward loop that reads the arrays that the
+forward loop wrote.
 """
 
 import argparse
@@ -12,12 +14,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import statsmodels.api as sm
 import tensorflow as tf
-import tensorflow_probability as tfp
-from timing import timed
+from common import timed
+from statsmodels.datasets import co2
+from tensorflow_probability import distributions as tfd
 
-tfd = tfp.distributions
 WEEKS_PER_YEAR = 365.25 / 7
 
 
@@ -25,7 +26,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--steps", type=int, default=2000, help="weeks, at most 2284")
     args = parser.parse_args()
-    smoothed = timed(f"{args.steps} steps", program(args.steps))
+    smoothed = timed(f"{args.steps} weeks", program(args.steps))
     for week in (0, len(smoothed) // 2, len(smoothed) - 1):
         level, deviation = smoothed[week]
         print(f"week {week:4}: {level:.6f} ppm +- {deviation:.6f}")
@@ -40,7 +41,10 @@ def program(steps: int) -> Callable[[], np.ndarray]:
     Returns:
       A function that returns the level and its standard deviation in ppm for each week, [weeks, 2].
     """
-    record = sm.datasets.co2.load_pandas().data["co2"].to_numpy()[:steps, np.newaxis]
+    weeks = co2.load_pandas().data["co2"].to_numpy()
+    if not 1 <= steps <= len(weeks):
+        raise ValueError(f"steps is {steps}, need 1 to {len(weeks)}")
+    record = weeks[:steps, np.newaxis]
     missing = np.isnan(record[:, 0])
     start = record[0, 0]
     observed = tf.constant(np.where(np.isnan(record), 0, record - start))

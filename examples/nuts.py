@@ -1,5 +1,6 @@
 """Samples the parameters of a logistic regression with NUTS of TensorFlow Probability.
 
+    pip install '.[examples]'   # with tensorflow-cpu, see "Examples" in docs/guide.md
     python examples/nuts.py                            # on stock TensorFlow
     python -m tensor_array_grad examples/nuts.py       # with the library
 
@@ -12,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 import tensorflow_probability as tfp
-from timing import timed
+from common import timed
 
 tfd = tfp.distributions
 
@@ -22,8 +23,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=200, help="samples")
     parser.add_argument("--points", type=int, default=100, help="observations")
     args = parser.parse_args()
-    samples = timed(f"{args.steps} steps", program(args.steps, args.points))
-    print("means", *(f"{mean:.6f}" for mean in samples.mean(axis=0)))
+    samples = timed(f"{args.steps} samples", program(args.steps, args.points))
+    kept = samples[len(samples) // 2 :]  # the first half depends on the start
+    print("means (data: 1, -2, 0.5):", *(f"{mean:.6f}" for mean in kept.mean(axis=0)))
 
 
 def program(steps: int, points: int = 100) -> Callable[[], np.ndarray]:
@@ -37,7 +39,8 @@ def program(steps: int, points: int = 100) -> Callable[[], np.ndarray]:
       A function that returns samples of the three weights, [steps, 3].
     """
     features = tf.random.stateless_normal([points, 3], [1, 2])
-    labels = tf.cast(features @ [[1.0], [-2.0], [0.5]] > 0, tf.float32)[:, 0]
+    chances = tf.sigmoid(tf.linalg.matvec(features, [1.0, -2.0, 0.5]))
+    labels = tf.cast(tf.random.stateless_uniform([points], [5, 6]) < chances, tf.float32)
 
     def log_density(weights: tf.Tensor) -> tf.Tensor:
         logits = tf.linalg.matvec(features, weights)

@@ -78,30 +78,26 @@ void* BufferCache::Take(int size) {
 bool BufferCache::Keep(Header* header) {
   const int size = header->size;
   if (size < 0 || !LockSoon()) return false;
-  Lists removed;
-  if (free_.bytes + BytesOf(size) > kMostCachedBytes) removed = std::exchange(free_, Lists());
-  header->next = std::exchange(free_.first[size], header);
-  free_.bytes += BytesOf(size);
+  const bool fits = free_.bytes + BytesOf(size) <= kMostCachedBytes;
+  if (fits) {
+    header->next = std::exchange(free_.first[size], header);
+    free_.bytes += BytesOf(size);
+  }
   mu_.Unlock();
-  Deallocate(removed);
-  return true;
+  if (!fits) GiveBackAll();
+  return fits;
 }
 
 bool BufferCache::GiveBackAll() noexcept {
   if (!LockSoon()) return false;
   const Lists removed = std::exchange(free_, Lists());
   mu_.Unlock();
-  Deallocate(removed);
-  return removed.bytes > 0;
-}
-
-void BufferCache::Deallocate(const Lists& lists) {
-  if (lists.bytes == 0) return;
-  for (Header* header : lists.first) {
+  for (Header* header : removed.first) {
     while (header != nullptr) {
       underlying_->DeallocateRaw(std::exchange(header, header->next)->start);
     }
   }
+  return removed.bytes > 0;
 }
 
 }  // namespace tensor_array_grad

@@ -24,7 +24,7 @@ namespace tensor_array_grad {
 // The cache has a list of free buffers for each of kSizes sizes. A size is at most an eighth larger
 // than what was asked for. A header in front of each buffer holds its size. When the free buffers
 // would exceed kMostCachedBytes, or the underlying allocator has no memory left, all of them are
-// given back. Sizes that are no longer needed thus leave the cache.
+// given back. Thus sizes that are no longer needed leave the cache.
 //
 // If another thread uses the lists, a call tries again for a few microseconds and then turns to the
 // underlying allocator. If it did not try again, each such call would add a buffer to the cache or
@@ -75,8 +75,7 @@ class BufferCache {
   // Returns false if another thread holds the lock for long.
   bool LockSoon() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true, mu_);
   void* Take(int size);
-  bool Keep(Header* header);
-  void Deallocate(const Lists& lists);
+  bool Keep(Header* header);  // false if it must go back to the underlying allocator
 
   tensorflow::Allocator* const underlying_;
   Mutex mu_;

@@ -1,5 +1,7 @@
 // Gradient arrays by hand: two backward passes over one TensorArray, each with its own source.
 //
+//   array_gradient [LIBRARY]    # CMakeLists.txt says how to build it
+//
 // Prints each value that it fetched and ends with 1 if one is not what it must be.
 
 #include <cstdio>

@@ -164,6 +164,22 @@ def test_a_linked_op_library_is_initialised_after_tensorflow(programs):
     assert initialised.index("libtensorflow_cc.so.2") < initialised.index(child.LIBRARY.name)
 
 
+def test_a_linked_op_library_is_loaded_though_no_symbol_of_it_is_used(tmp_path):
+    (tmp_path / "empty.cc").write_text("int main() {}\n")
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.22)\nproject(empty LANGUAGES CXX)\n"
+        "find_package(Python REQUIRED COMPONENTS Interpreter)\n"
+        "find_package(tensor_array_grad REQUIRED HINTS ${Python_SITELIB})\n"
+        "add_executable(empty empty.cc)\n"
+        "target_link_libraries(empty PRIVATE tensor_array_grad::ops)\n"
+    )
+    build = tmp_path / "build"
+    succeed(*configure(tmp_path, build, "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--as-needed"))
+    succeed(_tool("cmake"), "--build", build)
+    done = run(build / "empty", LD_DEBUG="files")
+    assert f"calling init: {child.LIBRARY}" in done.stderr
+
+
 def _python_error(built: _loader.BuildInfo, path: pathlib.Path) -> str:
     with pytest.raises(tensor_array_grad.LoadError) as raised:
         _loader.check_fit(built, tf.__version__, tf.sysconfig.CXX11_ABI_FLAG, str(path))

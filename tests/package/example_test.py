@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the tests lie out
 
 def test_all_examples_are_tested():
     names = {path.stem for path in EXAMPLES.glob("*.py")}
-    assert names == {*EXPECTED, "timing"}
+    assert names == {*EXPECTED, "common"}
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -57,6 +57,13 @@ def test_an_example_prints_the_same_on_stock_and_with_the_library(name):
     assert found["output"] == "the same in all runs"
     assert found["loops_in_one_kernel"] == loops
     assert found["rewrites"]["slice_sum"] == slice_sums
+
+
+@pytest.mark.parametrize("name", [name for name, (needs, *_) in EXPECTED.items() if not needs])
+def test_an_example_prints_finite_numbers(name):
+    output = run(str(EXAMPLES / f"{name}.py")).stdout
+    assert re.search(r"\d\.\d{6}", output)
+    assert not re.search(r"\b(nan|inf)\b", output)
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +93,8 @@ def test_losses_are_those_of_stock_if_one_worker_has_the_library(losses, with_li
     with ThreadPoolExecutor() as pool:
         workers = list(pool.map(worker, range(2)))
     assert workers[0].stdout == losses
-    assert losses.count("loss") == 5
+    values = [float(value) for value in re.findall(r"loss ([\d.]+)", losses)]
+    assert len(values) == 5
+    assert values == sorted(set(values), reverse=True)
     runs = [done.stderr.count("runs in one kernel") for done in workers]
     assert runs == [2 * (index == with_library) for index in range(2)]
