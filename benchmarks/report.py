@@ -31,7 +31,7 @@ _JIT_COLUMNS = (
     "| with jit_compile=True / ours | note"
 )
 # The files of results that are shown as tables in README.md.
-_TABLES = ("lists", "loops", "indexing", "v3")
+_TABLES = ("lists", "loops", "indexing", "v3", "programs")
 # A picture is as wide as the screen of a phone, in inches, so that its text can be read there.
 _WIDTH, _COLUMNS_OF_PANELS = 5.0, 3
 
