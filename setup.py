@@ -105,6 +105,7 @@ class BuildWithPth(build_py):
         self.copy_file(str(ROOT / "python" / PTH), str(pathlib.Path(folder) / PTH))
 
 
+# The build folder is scratch/temp.*/cmake; ccache finds the files of a build at the same depth.
 scratch = tempfile.mkdtemp(prefix="tensor_array_grad-build-")
 atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 setup(

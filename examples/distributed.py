@@ -58,13 +58,13 @@ def launch(roles: dict[str, int]) -> int:
     addresses = iter(free_addresses(sum(roles.values())))
     cluster = {role: [next(addresses) for _ in range(count)] for role, count in roles.items()}
     processes = []
-    for role, count in roles.items():
-        for index in range(count):
-            config = {"cluster": cluster, "task": {"type": role, "index": index}}
-            environment = os.environ | {"TF_CONFIG": json.dumps(config)}
-            processes.append(subprocess.Popen([sys.executable, *sys.argv], env=environment))
-    first = processes[: next(iter(roles.values()))]  # servers do not end by themselves
     try:
+        for role, count in roles.items():
+            for index in range(count):
+                config = {"cluster": cluster, "task": {"type": role, "index": index}}
+                environment = os.environ | {"TF_CONFIG": json.dumps(config)}
+                processes.append(subprocess.Popen([sys.executable, *sys.argv], env=environment))
+        first = processes[: next(iter(roles.values()))]  # servers do not end by themselves
         while any(process.poll() is None for process in first):
             if any(process.poll() for process in processes):
                 break  # the others could wait for it forever

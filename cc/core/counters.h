@@ -11,7 +11,7 @@ namespace tensor_array_grad {
 // A named count of events in this process: kernel calls, nodes copied, rewrites applied.
 //
 // Tests and `status()` read counters to see that work was done, and how much. Each counter must
-// have static storage duration: it is added to a process-wide list when constructed and is never
+// live until the process ends: it is added to a process-wide list when constructed and is never
 // removed. Two counters of one name are summed by ReadCounters. Thread-safe; adding is one relaxed
 // atomic add.
 class Counter {

@@ -54,8 +54,8 @@ void BufferCache::Free(void* buffer) noexcept {
   if (!Keep(header)) underlying_->DeallocateRaw(header->start);
 }
 
-// The lock is held for about 10 ns at a time, so tries of about 2 us in all suffice unless the
-// system has interrupted the thread that holds it.
+// The lock is held for some 10 ns, or for a copy of the lists, so tries of about 2 us in all
+// suffice unless the system has interrupted the thread that holds it.
 bool BufferCache::LockSoon() {
   constexpr int kTries = 1000;
   for (int i = 0; i < kTries; ++i) {

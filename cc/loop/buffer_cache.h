@@ -47,7 +47,8 @@ class BufferCache {
   // Frees a buffer that Allocate returned. `buffer` may be null.
   void Free(void* buffer) noexcept;
 
-  // Gives all free buffers back to the underlying allocator. Returns whether there were any.
+  // Gives all free buffers back to the underlying allocator, or none if another thread holds the
+  // lock for long. Returns whether it gave any back.
   bool GiveBackAll() noexcept;
 
  private:

@@ -115,10 +115,10 @@ std::unique_ptr<Device> NewPooledDevice(DeviceBase* underlying) {
   return std::make_unique<PooledDevice>(device);
 }
 
-void GiveBackFreeBuffers(Device* pooled) {
-  if (pooled == nullptr) return;
+bool GiveBackFreeBuffers(Device* pooled) {
+  if (pooled == nullptr) return false;
   auto* const buffers = dynamic_cast<LoopBuffers*>(pooled->GetAllocator(AllocatorAttributes()));
-  if (buffers != nullptr) buffers->cache().GiveBackAll();
+  return buffers != nullptr && buffers->cache().GiveBackAll();
 }
 
 }  // namespace tensor_array_grad

@@ -27,8 +27,8 @@ std::unique_ptr<tensorflow::Device> NewPooledDevice(tensorflow::DeviceBase* unde
 // from NewPooledDevice. To be called when a loop is handed back, or is left to the executor because
 // earlier runs were handed back: the executor does not take its buffers from the cache. Other loops
 // use the same cache and fill it again, which costs them some page faults but no measurable time.
-// Thread-safe.
-void GiveBackFreeBuffers(tensorflow::Device* pooled);
+// Returns whether there were any free buffers. Thread-safe.
+bool GiveBackFreeBuffers(tensorflow::Device* pooled);
 
 }  // namespace tensor_array_grad
 

@@ -1,7 +1,6 @@
 #include "cc/loop/pooled_device.h"
 
 #include <gtest/gtest.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -66,13 +65,10 @@ TEST_F(PooledDeviceTest, LargerBuffersAreKeptInTheCache) {
 TEST_F(PooledDeviceTest, FreeBuffersAreGivenBack) {
   if (!kPools) GTEST_SKIP() << "AddressSanitizer keeps freed buffers apart";
   GiveBackFreeBuffers(device_.get());  // those of earlier tests
-  const auto allocated = [] { return mallinfo2().uordblks; };
-  const size_t before = allocated();
   allocator()->DeallocateRaw(allocator()->AllocateRaw(64, 100'000));
-  EXPECT_GE(allocated(), before + 100'000);
-  GiveBackFreeBuffers(device_.get());
-  EXPECT_LT(allocated(), before + 100'000);
-  GiveBackFreeBuffers(nullptr);
+  EXPECT_TRUE(GiveBackFreeBuffers(device_.get()));
+  EXPECT_FALSE(GiveBackFreeBuffers(device_.get()));
+  EXPECT_FALSE(GiveBackFreeBuffers(nullptr));
 }
 
 TEST_F(PooledDeviceTest, BuffersOfEitherKindAreAllocatedWithoutAttributesToo) {
