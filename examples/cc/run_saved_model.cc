@@ -3,9 +3,9 @@
 //   run_saved_model FOLDER [INPUT=NUMBER,NUMBER,...]...
 //
 // Feeds the inputs of the signature `serving_default`: a list of numbers is a float vector, one
-// number a scalar. Prints each output, then the counters of the library that are not 0: kernels.<op>
-// counts the calls of its kernel for <op>. The op library is linked; Load() checks that it fits
-// TensorFlow.
+// number a scalar. Prints each output, then the counters of the library that are not 0:
+// kernels.<op> counts the calls of its kernel for <op>. The op library is linked; Load() checks
+// that it fits TensorFlow.
 
 #include <cstdio>
 #include <cstdlib>
