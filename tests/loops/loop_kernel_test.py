@@ -190,12 +190,13 @@ def test_handing_back_after_any_iteration_changes_nothing(counted, program):
     assert_same(results_of(function), want)
 
 
-# The kernels of eight chains take about 800 us per iteration, and two threads of the executor less
-# than two thirds of that, so the measurement may be far off before another choice is made.
-@pytest.mark.skipif(
-    len(os.sched_getaffinity(0)) < 2, reason="with one thread no loop is handed back"
-)
-def test_a_measured_hand_back_holds_for_the_next_run(counted):
+def eight_chains():
+    """A function whose loop of 80 iterations is handed back, and its argument.
+
+    The kernels of an iteration take about 800 us, and two threads of the executor less than two
+    thirds of that, so the measurement may be far off before another choice is made.
+    """
+
     def chain(h):
         for _ in range(10):
             h = tf.tanh(h)
@@ -206,9 +207,18 @@ def test_a_measured_hand_back_holds_for_the_next_run(counted):
         step = lambda i, *chains: (i + 1, *(chain(h + x) for h in chains))  # noqa: E731
         return tf.while_loop(lambda i, *_: i < 80, step, (0, *(x * k for k in range(1, 9))))
 
-    x = tf.linspace(tf.constant(-1.0, tf.float64), 1.0, 8_192)
-    want = results_without_the_kernel(function, x)
-    function = tf.function(function.python_function, autograph=False)
+    return function, tf.linspace(tf.constant(-1.0, tf.float64), 1.0, 8_192)
+
+
+two_cores = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="with one thread no loop is handed back"
+)
+
+
+@two_cores
+def test_a_measured_hand_back_holds_for_the_next_run(counted):
+    want = results_without_the_kernel(*eight_chains())
+    function, x = eight_chains()
     with hand_back(NEVER):
         for runs in (1, 1, 2, 2, 2, 3):  # the choice of a run holds for the next one, then for two
             assert_same(results_of(function, x), want)
@@ -227,8 +237,13 @@ def allocated_bytes():
     return mallinfo2().numbers[7]
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="needs glibc 2.33")
-# The executor cannot use the buffers that the kernels of the loop have freed.
+# The executor cannot use the buffers that the kernels of a loop have freed.
+measures_memory = pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="needs glibc 2.33"
+)
+
+
+@measures_memory
 def test_a_loop_that_is_handed_back_gives_its_free_buffers_back(counted):
     function = with_gradient(lambda x: loops.recurrence(tf.tile(x, [1, 5_000])))
     want = results_of(function)  # N elements of 80 kB, and as many gradients
@@ -236,6 +251,21 @@ def test_a_loop_that_is_handed_back_gives_its_free_buffers_back(counted):
     with hand_back(2):
         assert_same(results_of(function), want)
     assert counted["loops.handed_back"] > 0
+    assert allocated_bytes() < kept - 4 * 80_000
+
+
+@two_cores
+@measures_memory
+def test_a_loop_that_is_left_to_the_executor_gives_free_buffers_back(counted):
+    other = with_gradient(lambda x: loops.recurrence(tf.tile(x, [1, 5_000])))
+    function, x = eight_chains()
+    with hand_back(NEVER):
+        results_of(function, x)
+        assert counted["loops.handed_back"] == 1
+        results_of(other)
+        runs, kept = counted["loops.runs"], allocated_bytes()
+        results_of(function, x)
+    assert counted["loops.runs"] == runs
     assert allocated_bytes() < kept - 4 * 80_000
 
 
