@@ -39,7 +39,8 @@ def mode(request: pytest.FixtureRequest, device: str) -> modes.Mode:
     return modes.Mode(request.param, device)
 
 
-# Arguments of set_hand_back_after: no loop runs that many iterations; the library decides again.
+# Arguments of set_hand_back_after: a number of iterations that no loop reaches, and the value that
+# lets measured times decide again.
 _FOR_EVER, _AS_MEASURED = 2**62, -1
 
 
@@ -50,7 +51,7 @@ class Counted:
         self._before: dict[str, int] = _loader.bind().counters()
 
     def __getitem__(self, name: str) -> int:
-        """How often `name` happened. Its first event makes the counter, so without one it is 0."""
+        """How often event `name` happened: 0 if the library has no such counter yet."""
         return _loader.bind().counters().get(name, 0) - self._before.get(name, 0)
 
     def all(self) -> dict[str, int]:
@@ -64,7 +65,7 @@ class Counted:
 def counted() -> Iterator[Counted]:
     """Counts the library's events from the start of the test.
 
-    Until the test ends, loops are not handed back on account of measured times, because the counts
+    Until the test ends, measured times do not cause a loop to be handed back, because the counts
     must not depend on how busy the machine is.
     """
     _loader.bind().set_hand_back_after(_FOR_EVER)

@@ -79,7 +79,7 @@ class ArraySessionTest : public ::testing::Test {
   const Scope root_ = Scope::NewRootScope();
 };
 
-TEST_F(ArraySessionTest, KernelsOfOursRunOnceForEachNode) {
+TEST_F(ArraySessionTest, KernelsOfThisLibraryRunOncePerNode) {
   const std::string grad_calls = "kernels.TensorArrayGradV3", writes = "kernels.TensorArrayWriteV3";
   Chain forward = Array(2);
   Write(&forward, 0, {1, 2});
@@ -101,7 +101,7 @@ TEST_F(ArraySessionTest, ExistingGradientArrayIsFoundByItsSource) {
   EXPECT_THAT(Fetch({Read({made.handle, found.flow}, 1)})[0], TensorEq(Vec({11, 22})));
 }
 
-TEST_F(ArraySessionTest, EachSourceHasAnAccumulatorOfItsOwn) {
+TEST_F(ArraySessionTest, EachSourceHasAGradientArrayOfItsOwn) {
   const Chain forward = Array(1);
   Chain first = Grad(forward, "gradients"), second = Grad(forward, "gradients_1");
   Write(&first, 0, {1, 2});
@@ -188,7 +188,7 @@ TEST_F(ArraySessionTest, GradientOfAGradientArrayIsAnArrayOfItsOwn) {
   EXPECT_THAT(values[1], TensorEq(Vec({11, 21})));
 }
 
-TEST_F(ArraySessionTest, PrependedShapeStandsBeforeThatOfTheElements) {
+TEST_F(ArraySessionTest, PrependedShapePrecedesThatOfTheElements) {
   const Chain forward = Array(1);
   const TensorArrayGradWithShape grad(root_, forward.handle, forward.flow, {3}, "g");
   const Tensor rows = TensorOf<float>({3, 2}, {1, 2, 3, 4, 5, 6});
@@ -245,7 +245,7 @@ void RunAtOnce(const std::vector<Session*>& sessions, const Output& fetched, con
 
 class SessionsAtOnceTest : public ArraySessionTest {
  protected:
-  // Sums 1 + 2 + ... + 8 into one element, by writes in no order.
+  // Sums 1 + 2 + ... + 8 into one element, by writes that may run in any order.
   Output RacingSum() {
     const Chain grad = Grad(Array(1, /*dynamic=*/false, "raced"), "gradients");
     std::vector<Output> flows;

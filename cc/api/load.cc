@@ -24,7 +24,7 @@ namespace {
 
 using introspection::Decision;
 
-// Functions of the opened library; both null before.
+// Functions of the opened library; null until it is open.
 std::atomic<decltype(&tensor_array_grad_activation)> ask_activation{nullptr};
 std::atomic<decltype(&tensor_array_grad_counters)> ask_counters{nullptr};
 

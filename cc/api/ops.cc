@@ -60,10 +60,10 @@ absl::Status AddNode(const Scope& scope, NodeBuilder& builder, Node** node) {
   return status;
 }
 
-// Checks that `vector` can be one. This must precede the shape function of
+// Checks that `vector` can be a vector. This must precede the shape function of
 // TensorArrayGradWithShape, which reads out of bounds if the input is known to be a scalar. A scope
-// does not reveal inferred shapes, it only rejects nodes that contradict them. So this adds an
-// EnsureShape node and removes it again.
+// does not reveal inferred shapes, but it rejects nodes that contradict them. So this function adds
+// an EnsureShape node and removes it again.
 absl::Status CheckIsVector(const Scope& scope, const char* op, const Argument& arg,
                            const NodeBuilder::NodeOut& vector) {
   if (vector.node == nullptr) return absl::OkStatus();  // a back edge: nothing is known yet

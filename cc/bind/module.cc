@@ -26,7 +26,7 @@ PYBIND11_MODULE(_bind, m) {
       .def_readonly("is_gradient", &tag::Array::is_gradient)
       .def_readonly("gradients", &tag::Array::gradients);
 
-  // A kernel that waits for Python (py_function) may hold an array's lock: release the GIL.
+  // Releases the GIL, because existing_arrays may wait for the lock of an array.
   using Unlocked = py::call_guard<py::gil_scoped_release>;
   m.def("activation", &tag::ActivationDecision);
   m.def("counters", &tag::Counters);

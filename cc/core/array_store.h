@@ -19,20 +19,24 @@
 
 namespace tensor_array_grad {
 
-// The slots of one tensor array, for several threads: SlotTable has the rules for filling and
-// emptying them.
+// Stores the elements of one tensor array, for calls from several threads. SlotTable has the rules
+// for filling and emptying slots; this class adds the lock, the waiting and the device work.
 //
 // Thread-safe. A method that fails has changed nothing, and no slot stays busy. If an ElementOps
 // has no memory for values, the method returns ResourceExhausted; if there is no memory for the
-// store's own records, it throws std::bad_alloc. One fault of TensorFlow is an exception: a
-// recorded TensorShape that needs memory of its own (more than six dimensions, or large ones) is
-// unusable after an assignment that found none.
+// store's own records, it throws std::bad_alloc. Two failures do not keep this rule. If
+// ElementOps::Add fails, sums that the same call has made in place remain. And because of a fault
+// of TensorFlow, a recorded TensorShape that needs memory of its own (more than six dimensions, or
+// large ones) is unusable after an assignment that found none.
 //
 // `mu_` guards the table. It is held while the table allocates its own records, but never over an
-// allocation of values, device work, or the destruction of a tensor: these may take long, and a
-// destructor may take other locks. So a method that computes has three steps: look (locked),
-// compute (unlocked), commit (locked). SlotAccess describes them. A sum marks its slots as busy
-// meanwhile, and other calls for these slots wait until they are idle or the array is closed.
+// allocation of values, device work, or the freeing of a buffer: these may take long, and a
+// destructor may take other locks. So a method that computes has these steps: look (locked),
+// compute (unlocked), look again and commit (locked). SlotAccess describes them. A read whose slots
+// have changed meanwhile computes again. A write that sums marks its slots as busy, and other calls
+// for these slots wait until they are idle or the array is closed.
+//
+// Requires of all writes: the value has dtype(). Callers use CheckWriteDtype first.
 //
 // Device work is done by an ElementOps, which must not call back. The class knows no kernel,
 // resource manager or stream. Sizes and indices are 64-bit here; an array has at most 2^31 - 1
@@ -44,10 +48,12 @@ class ArrayStore {
   ArrayStore(const ArrayStore&) = delete;
   ArrayStore& operator=(const ArrayStore&) = delete;
 
-  // Puts `value` at `index`; an accumulating store adds it to the value already there. O(1).
+  // Puts `value` at `index`; an accumulating store adds it to the value already there. O(1), or
+  // O(values) for a sum.
   //
-  // The store shares `value`'s buffer. `exclusive`: no other tensor shares it, so that later sums
-  // may be made in it; otherwise the first sum is made in a new buffer.
+  // An empty slot shares `value`'s buffer. `exclusive`: no other tensor shares that buffer. A sum
+  // is made in the slot's buffer if no other tensor shares it, else in `value`'s buffer if that is
+  // exclusive, else in a new one.
   // Errors: closed; index out of range and not growable; shape; slot already read; slot already
   // written (if not accumulating); a sum of a dtype that cannot be added.
   absl::Status Write(int64_t index, tensorflow::Tensor value, bool exclusive, ElementOps& ops)
@@ -55,14 +61,17 @@ class ArrayStore {
 
   // Sets `value` to the element at `index`, or to zeros if none was written and the shape is known.
   // Copies no values, except those of a part of a block that is not aligned. Clears the slot if
-  // clear_after_read; in any case later writes to the slot are errors. O(1).
+  // clear_after_read; in any case later writes to the slot are errors. O(1), or O(values) for zeros
+  // and copies. Errors: closed; index out of range (a gradient array grows instead); slot already
+  // cleared; nothing written, and the shape is not known or the dtype has no zeros.
   absl::Status Read(int64_t index, ElementOps& ops, tensorflow::Tensor* value)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Stacks the elements at `indices` into `value`, of shape [indices.size()] + element shape, and
   // merges `element_shape` into the array's. Consecutive parts of one block are returned as the
   // block, or as a slice of it if that is aligned (see also KeepValues); elements of several
-  // buffers are copied. Reads each slot as Read does. O(indices).
+  // buffers are copied. Reads each slot as Read does. O(indices), and O(values) for copies. An
+  // index that occurs twice is an error if clear_after_read.
   absl::Status Gather(absl::Span<const int32_t> indices,
                       const tensorflow::PartialTensorShape& element_shape, ElementOps& ops,
                       tensorflow::Tensor* value) ABSL_LOCKS_EXCLUDED(mu_);
@@ -88,13 +97,15 @@ class ArrayStore {
   // The number of slots. Error: closed.
   absl::Status Size(int64_t* size) const ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Drops all elements now. Every later call except Close and an empty Gather is an error.
+  // Drops all elements now. Later reads, writes and calls of Size and Freeze are errors, except a
+  // Gather of no indices whose element shape is known. Calls that wait or compute return the error
+  // too. size() and TotalBytes() are 0 from then on.
   void Close() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Makes the size final and sets `gradient` to the options of this array's gradient array: as many
-  // slots, `prefix` in front of the element shape, accumulating. The caller sets its name. O(1).
-  // Errors, after which the size is not final: closed; the joined element shape is too large; the
-  // order would exceed kMaxOrder.
+  // Ends the growth by writes and sets `gradient` to the options of this array's gradient array: as
+  // many slots, `prefix` in front of the element shape, accumulating. The caller sets its name.
+  // O(1). Errors, after which the size is not final: closed; the joined element shape is too large;
+  // the order would exceed kMaxOrder.
   absl::Status Freeze(const tensorflow::TensorShape& prefix, ArrayOptions* gradient)
       ABSL_LOCKS_EXCLUDED(mu_);
 

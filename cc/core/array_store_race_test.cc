@@ -91,7 +91,31 @@ TEST(ArrayStoreRaceTest, AGatherSeesASumThatBeganWhileItCopied) {
   EXPECT_THAT(ValuesOf(seen), ::testing::ElementsAre(2, 2, 1, 1));
 }
 
-TEST(ArrayStoreRaceTest, AScatterWhoseShapeAnotherWriteForestallsChangesNothing) {
+// Calls `after_first_pack` when the first Pack has copied its pieces.
+class PacksThenCalls : public FakeElementOps {
+ public:
+  absl::Status Pack(absl::Span<const Piece> pieces, Tensor* out) override {
+    TF_RETURN_IF_ERROR(FakeElementOps::Pack(pieces, out));
+    if (packs == 1) after_first_pack();
+    return absl::OkStatus();
+  }
+  std::function<void()> after_first_pack;
+};
+
+TEST(ArrayStoreRaceTest, AReadOfAnUnalignedElementSeesASumMadeAfterItCopied) {
+  ArrayStore store(Options(1, true));
+  FakeElementOps plain;
+  PacksThenCalls ops;
+  const Tensor unaligned = Vec({0, 5, 6}).Slice(1, 3);  // the only reference to the buffer
+  ASSERT_FALSE(unaligned.IsAligned());
+  ASSERT_OK(store.Write(0, unaligned, /*exclusive=*/true, plain));
+  ops.after_first_pack = [&] { ASSERT_OK(store.Write(0, Vec({10, 10}), false, plain)); };
+  Tensor seen;
+  ASSERT_OK(store.Read(0, ops, &seen));
+  EXPECT_THAT(ValuesOf(seen), ::testing::ElementsAre(15, 16));
+}
+
+TEST(ArrayStoreRaceTest, AScatterChangesNothingIfAnotherWriteFixesAnotherShape) {
   ArrayOptions options = Options(3, true);
   options.identical_element_shapes = true;
   ArrayStore store(options);
@@ -126,7 +150,7 @@ TEST(ArrayStoreRaceTest, OneOfManyWritersAndOneOfManyReadersWins) {
   }
 }
 
-TEST(ArrayStoreRaceTest, AGatherAmongSumsIsOneMomentsSum) {
+TEST(ArrayStoreRaceTest, AGatherDuringSumsHasNoHalfAddedElement) {
   FakeElementOps ops;
   for (int round = 0; round < 100; ++round) {
     ArrayOptions options = Options(2, true);
@@ -141,7 +165,7 @@ TEST(ArrayStoreRaceTest, AGatherAmongSumsIsOneMomentsSum) {
         EXPECT_EQ(got[0], got[1]);  // no half-added element
         EXPECT_EQ(got[2], got[3]);
       } else {
-        // After the gather writes are refused; before it they count.
+        // Writes before the gather are added to the sums, and writes after it are errors.
         for (int i = 0; i < 10; ++i) store.Write(i % 2, Vec({1, 1}), true, ops).IgnoreError();
       }
     });

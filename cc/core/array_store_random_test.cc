@@ -117,7 +117,7 @@ class RandomProgram {
   std::vector<int32_t> Indices() {
     std::vector<int32_t> indices(Below(5));
     const int64_t first = Index();
-    const bool run = Below(2) == 0;  // the fast paths are those of consecutive indices
+    const bool run = Below(2) == 0;  // consecutive indices take the fast paths
     for (size_t i = 0; i < indices.size(); ++i) indices[i] = run ? first + i : Index();
     return indices;
   }

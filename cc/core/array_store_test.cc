@@ -122,7 +122,7 @@ TEST_F(ArrayStoreTest, TheLargestArrayTakesNoMemoryOfItsOwn) {
   EXPECT_THAT(Read(store, kMaxSize - 2), TensorEq(Vec({0})));
 }
 
-TEST_F(ArrayStoreTest, WhatWasNeverWrittenReadsAsZerosIfTheShapeIsKnown) {
+TEST_F(ArrayStoreTest, AnUnwrittenElementReadsAsZerosIfTheShapeIsKnown) {
   ArrayOptions options = Keeping(2);
   options.element_shape = PartialTensorShape({2});
   ArrayStore store(options);
@@ -141,7 +141,7 @@ TEST_F(ArrayStoreTest, AZeroWithoutValuesTakesNoMemory) {
   EXPECT_EQ(Read(store, 0).shape(), TensorShape({3, 0}));
 }
 
-TEST_F(ArrayStoreTest, ADtypeWithoutAZeroIsNotMadeUp) {
+TEST_F(ArrayStoreTest, AnUnwrittenElementOfADtypeWithoutZerosIsAnError) {
   ArrayOptions options = Forward(1);
   options.dtype = tensorflow::DT_STRING;
   options.element_shape = PartialTensorShape({2});
@@ -150,7 +150,7 @@ TEST_F(ArrayStoreTest, ADtypeWithoutAZeroIsNotMadeUp) {
   ASSERT_OK(Write(store, 0, Tensor(tensorflow::DT_STRING, TensorShape({2}))));
 }
 
-TEST_F(ArrayStoreTest, AFailedAllocationLeavesAZeroUnread) {
+TEST_F(ArrayStoreTest, AFailedReadOfZerosLeavesTheSlotUnread) {
   ArrayOptions options = Forward(1);
   options.element_shape = PartialTensorShape({2});
   ArrayStore store(options);
@@ -193,7 +193,7 @@ TEST_F(ArrayStoreTest, AHundredAddendsTakeOneBuffer) {
   EXPECT_EQ(ops_.adds, 99);
 }
 
-TEST_F(ArrayStoreTest, ABufferThatNobodyElseHoldsTakesTheSum) {
+TEST_F(ArrayStoreTest, ASumIsMadeInABufferThatNoOtherTensorShares) {
   ArrayStore store(Accumulating(2));
   ASSERT_OK(store.Write(0, Vec({1}), /*exclusive=*/true, ops_));
   ASSERT_OK(Write(store, 0, Vec({2})));
@@ -204,7 +204,7 @@ TEST_F(ArrayStoreTest, ABufferThatNobodyElseHoldsTakesTheSum) {
   EXPECT_EQ(ops_.allocations, 0);
 }
 
-TEST_F(ArrayStoreTest, ASumOfOtherShapeOrDtypeIsRefusedAndWhatIsThereStays) {
+TEST_F(ArrayStoreTest, AnAddendOfAnotherShapeOrADtypeWithoutSumsIsRefused) {
   ArrayStore store(Accumulating(1));
   ASSERT_OK(Write(store, 0, Vec({1, 2})));
   EXPECT_THAT(Write(store, 0, Vec({1})),
@@ -251,7 +251,7 @@ TEST_F(ArrayStoreTest, ASumDoesNotKeepOtherIndicesWaiting) {
   EXPECT_THAT(Read(store, 0), TensorEq(Vec({3})));
 }
 
-TEST_F(ArrayStoreTest, AnArrayClosedDuringASumSaysSo) {
+TEST_F(ArrayStoreTest, ASumIntoAnArrayClosedMeanwhileIsAnError) {
   ArrayStore store(Accumulating(1));
   ASSERT_OK(Write(store, 0, Vec({1})));
   ops_.before_add = [&] { store.Close(); };
@@ -397,7 +397,7 @@ TEST_F(BulkTest, UnwrittenElementsOfAGatherAreZeros) {
   EXPECT_THAT(Gathered(store, {0, 1, 2}), TensorEq(TensorOf<float>({3, 2}, {0, 0, 1, 2, 0, 0})));
 }
 
-TEST_F(BulkTest, AGathersElementShapeCountsForTheZerosItReads) {
+TEST_F(BulkTest, AGatherOfUnwrittenElementsUsesItsElementShape) {
   ArrayStore store(Keeping(2));
   ASSERT_OK(Write(store, 0, Vec({1, 2})));
   Tensor value;
@@ -440,7 +440,7 @@ TEST_F(BulkTest, UnstackAndStackOfAHundredThousandRowsAllocateNothing) {
 
 // -- concat and split -------------------------------------------------------------------------
 
-TEST_F(BulkTest, ConcatJoinsWhatSplitCutWithoutACopy) {
+TEST_F(BulkTest, ConcatOfASplitTensorMakesNoCopy) {
   ArrayStore store(Forward(3));
   const Tensor value = TensorOf<float>({4, 1}, {1, 2, 3, 4});
   ASSERT_OK(store.Split(value, {1, 0, 3}, ops_));
@@ -568,7 +568,7 @@ TEST_F(ArrayStoreTest, AReadPastTheEndOfAGradientArrayGrowsItsSizeOnly) {
   EXPECT_THAT(ReadStatus(store, kMaxSize), Fails(kInvalid, "index 2147483647"));
 }
 
-TEST_F(ArrayStoreTest, TheGradientOfASummingArrayIsReadOnceForEveryAddend) {
+TEST_F(ArrayStoreTest, TheGradientOfASummingArrayIsReadOncePerAddend) {
   ArrayStore first(Accumulating(1));
   ArrayOptions options;
   ASSERT_OK(first.Freeze({}, &options));

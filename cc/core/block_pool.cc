@@ -40,7 +40,7 @@ int SizeOf(size_t bytes) {
 }
 size_t BytesOf(int size) { return (size + 1) * kGrain; }
 
-// The blocks of a chain, enough to amortise the lock: those of a span, but at most 32.
+// The number of blocks in a chain: those of a span, but at most 32, enough to amortise the lock.
 int ChainLength(int size) {
   return static_cast<int>(std::min<size_t>(kSpanBytes / BytesOf(size), 32));
 }

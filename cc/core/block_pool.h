@@ -45,7 +45,7 @@ void* TakePooledBlock(size_t bytes);
 // Frees a block that either function returned. O(1).
 void FreeBlock(void* block) noexcept;
 
-// Whether `block` lies in the pool.
+// Whether `block` is in the pool.
 bool IsPooled(const void* block);
 
 // A base class for objects that live in blocks.

@@ -136,7 +136,7 @@ TEST(BlockPoolTest, AThreadThatEndsLeavesTheBlocksThatItDidNotTake) {
   }
 }
 
-// Threads that allocate and free until it goes out of scope.
+// Threads that allocate and free blocks until this object is destroyed.
 class BusyThreads {
  public:
   explicit BusyThreads(int count) {
@@ -180,7 +180,7 @@ TEST(BlockPoolTest, ChildForkedAmongBusyThreadsAllocatesOnSeveralThreads) {
 }
 
 // The last test, because it uses up all spans for the rest of the process.
-TEST(BlockPoolTest, UsedUpSpansAreFollowedByTheCLibrary) {
+TEST(BlockPoolTest, BlocksComeFromTheCLibraryOnceAllSpansAreUsed) {
   if (!kPools) GTEST_SKIP() << "AddressSanitizer has no spans";
   std::vector<void*> blocks;
   for (size_t bytes = 0; bytes < kPoolBytes + (size_t{1} << 20); bytes += 4096) {

@@ -29,7 +29,7 @@ class BulkRead : public SlotAccess {
     std::vector<Piece> pieces;
     std::vector<int64_t> lengths;                  // concat: dimension 0 of each element
     tensorflow::PartialTensorShape element_shape;  // gather: the array's, merged with the attribute
-    bool busy = false;                             // some slot is
+    bool busy = false;                             // some slot is busy
 
     // Appends an element's values; extends the last piece if they follow it in the same tensor.
     void Append(const Element& element, const tensorflow::Tensor** last_source);
@@ -37,7 +37,7 @@ class BulkRead : public SlotAccess {
     bool SameAs(const Plan& other) const;
   };
 
-  // The slot that the read takes at position `i`.
+  // The index of the slot that the read takes at position `i`.
   virtual int64_t index(int64_t i) const = 0;
   // Plans the read, or returns the error that the user sees. `plan` is empty.
   virtual absl::Status MakePlan(const SlotTable& table, Plan* plan) const = 0;

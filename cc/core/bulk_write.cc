@@ -117,7 +117,7 @@ bool BulkWrite::AnyBusy(const SlotTable& table) const {
 
 void BulkWrite::PrepareSlots(SlotTable* table) {
   const bool record = !element_shape_.IsFullyDefined();
-  int64_t run = 0;  // parts of one shape in consecutive slots that are not recorded yet
+  int64_t run = 0;  // how many parts of one shape, in consecutive slots, are not recorded yet
   for (int64_t i = 0; i < block().parts(); ++i) {
     const int64_t slot = index(i);
     table->Make(slot, size_);

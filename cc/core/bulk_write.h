@@ -23,9 +23,9 @@ class BulkWrite : public SlotAccess {
   }
 
   const Block& block() const { return blocks_.front(); }
-  // The slot that part `i` of the block goes to.
+  // The index of the slot to which part `i` of the block is written.
   virtual int64_t index(int64_t i) const = 0;
-  // What is checked before the indices of the parts.
+  // Checks the arguments of the call, before the indices of the parts are checked.
   virtual absl::Status CheckRequest(const SlotTable& table) const = 0;
 
  private:
@@ -59,7 +59,7 @@ class BulkWrite : public SlotAccess {
   bool computed_ = false;
 };
 
-// ArrayStore::Scatter: row i of the block goes to slot indices[i].
+// ArrayStore::Scatter: row i of the block is written to slot indices[i].
 class ScatterWrite final : public BulkWrite {
  public:
   // Requires: as many indices as rows.
@@ -73,7 +73,7 @@ class ScatterWrite final : public BulkWrite {
   const absl::Span<const int32_t> indices_;
 };
 
-// ArrayStore::Split: part i of the block goes to slot i.
+// ArrayStore::Split: part i of the block is written to slot i.
 class SplitWrite final : public BulkWrite {
  public:
   SplitWrite(tensorflow::Tensor value, std::vector<int64_t> starts, SlotShapes* shapes)

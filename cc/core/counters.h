@@ -11,7 +11,7 @@ namespace tensor_array_grad {
 // A named count of events in this process: kernel calls, nodes copied, rewrites applied.
 //
 // Tests and `status()` read counters to see that work was done, and how much. Each counter must
-// live until the process ends: it is added to a process-wide list when constructed and is never
+// exist until the process ends: it is added to a process-wide list when constructed and is never
 // removed. Two counters of one name are summed by ReadCounters. Thread-safe; adding is one relaxed
 // atomic add.
 class Counter {
@@ -26,7 +26,7 @@ class Counter {
 
  private:
   const std::string name_;
-  alignas(64) std::atomic<int64_t> value_{0};  // a cache line of its own: kernels race to add
+  alignas(64) std::atomic<int64_t> value_{0};  // a cache line of its own: several threads may add
 };
 
 // The counter `name` of those that this function has made; makes it if there is none. For counters

@@ -24,7 +24,7 @@ struct Piece {
 // The work on element values that the core leaves to a device. The core uses devices in no other
 // way.
 //
-// An implementation lives for one kernel call and works on that call's stream or thread pool. Its
+// An implementation exists for one kernel call and works on that call's stream or thread pool. Its
 // methods may block and may fail; the core calls them with no lock held, and they must not call
 // back. Sources may be unaligned views; destinations come from Allocate. Each method is O(values).
 class ElementOps {
@@ -47,7 +47,7 @@ class ElementOps {
   // Requires: the pieces' dtype is out's, and their counts sum to out's number of values.
   virtual absl::Status Pack(absl::Span<const Piece> pieces, tensorflow::Tensor* out) = 0;
 
-  // Whether values are in the memory of a GPU, where every call is a launch.
+  // Whether values are in the memory of a GPU. Every call is then a launch.
   virtual bool on_gpu() const = 0;
 };
 

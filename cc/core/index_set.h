@@ -8,8 +8,8 @@
 namespace tensor_array_grad {
 
 // A set of indices, to detect repeated ones. Allocates nothing while each index is the previous one
-// plus 1, as is nearly always the case; otherwise takes one bit per index, in the stretches that
-// are touched.
+// plus 1, which is nearly always the case. Otherwise it takes one bit per index, in chunks of which
+// only those with an index in the set take memory.
 class IndexSet {
  public:
   // Adds `index`; true if it was not in the set. Throws std::bad_alloc. Requires: index >= 0.

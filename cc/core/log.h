@@ -5,7 +5,8 @@
 
 namespace tensor_array_grad {
 
-// What TENSOR_ARRAY_GRAD_LOG in the environment asks for. Each level includes those before it.
+// The level that the environment variable TENSOR_ARRAY_GRAD_LOG requests. Each level includes those
+// before it.
 enum class LogLevel {
   kNone = 0,      // not set, or anything but the values below
   kLoops = 1,     // "1": one line per loop: what was rewritten, and where the loop runs

@@ -14,7 +14,7 @@ TEST(LogTest, TheEnvironmentsValueNamesTheLevel) {
   EXPECT_EQ(ParseLogLevel(nullptr), LogLevel::kNone);
 }
 
-TEST(LogTest, ALineBearsTheLibrarysName) {
+TEST(LogTest, ALineStartsWithTheLibrarysName) {
   testing::internal::CaptureStderr();
   LogLine("loop while: runs in one kernel");
   EXPECT_EQ(testing::internal::GetCapturedStderr(),

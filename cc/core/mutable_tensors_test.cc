@@ -18,7 +18,7 @@ Tensor Kept(const Tensor& value, FakeElementOps& ops) {
 }
 
 // The flag stays set to the end of the process.
-TEST(MutableTensorsTest, FromTheFirstOneOnWhatOthersHoldIsCopied) {
+TEST(MutableTensorsTest, SharedBuffersAreCopiedOnceTheFlagIsSet) {
   FakeElementOps ops;
   Tensor variable(tensorflow::DT_FLOAT, TensorShape({3}));
   variable.flat<float>().setConstant(1);
@@ -46,7 +46,7 @@ TEST(MutableTensorsTest, FromTheFirstOneOnWhatOthersHoldIsCopied) {
   EXPECT_EQ(kept_word.flat<tstring>()(0), "first");
 }
 
-TEST(MutableTensorsTest, WhatNobodyElseHoldsOrHasNoValuesIsNotCopied) {
+TEST(MutableTensorsTest, UnsharedAndEmptyTensorsAreNotCopied) {
   NoteMutableTensors();
   FakeElementOps ops;
   const Tensor alone(tensorflow::DT_FLOAT, TensorShape({3}));
@@ -56,7 +56,7 @@ TEST(MutableTensorsTest, WhatNobodyElseHoldsOrHasNoValuesIsNotCopied) {
   EXPECT_EQ(ops.allocations, 0);
 }
 
-TEST(MutableTensorsTest, WithoutMemoryNothingIsKept) {
+TEST(MutableTensorsTest, FailedCopyIsAnError) {
   NoteMutableTensors();
   FakeElementOps ops;
   ops.allocations_left = 0;

@@ -217,7 +217,7 @@ TEST(OutOfMemoryTest, FreezeThatFailedLetsTheArrayGrow) {
   });
 }
 
-TEST(OutOfMemoryTest, GradientArrayCollectsWhatItIsGivenOnce) {
+TEST(OutOfMemoryTest, GradientArrayAddsEachValueOnce) {
   AtEachAllocation([](FailingMemory& memory) {
     Scene scene(Options(2));
     for (int i = 0; i < 2; ++i) ASSERT_OK(scene.Write(i, Vec({1.f * i})));

@@ -14,7 +14,7 @@ inline bool OwnsOthers(tensorflow::DataType dtype) {
 // Drops the reference `tensor`. If that destroys an object that calls Release in turn, the inner
 // call only queues its tensor for the outermost call of this thread. So the call stack stays flat
 // when lists of lists, or arrays that hold handles of arrays, are nested to any depth. Throws
-// nothing: a tensor for whose place in the queue there is no memory is released at once.
+// nothing: if there is no memory to queue a tensor, the tensor is released at once.
 // Requires: the caller holds no lock.
 void Release(tensorflow::Tensor tensor);
 

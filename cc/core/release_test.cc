@@ -49,7 +49,7 @@ TEST(ReleaseTest, ATensorInATensorInATensorIsFreedWithoutAStackOverflow) {
   EXPECT_EQ(freed, kDepth);
 }
 
-TEST(ReleaseTest, WhatSomebodyElseHoldsStays) {
+TEST(ReleaseTest, TensorWithAnotherReferenceIsNotFreed) {
   Tensor inside(tensorflow::DT_FLOAT, TensorShape({3}));
   Tensor outside(DT_VARIANT, TensorShape({}));
   outside.scalar<Variant>()() = Box(inside);

@@ -23,7 +23,7 @@ TEST(SlotShapesTest, TheFirstShapeOfASlotStays) {
   EXPECT_EQ(Look(shapes, 2, SlotShapes::kNow), "none");
 }
 
-TEST(SlotShapesTest, AFrozenEpochDoesNotLearnOfLaterShapes) {
+TEST(SlotShapesTest, AFrozenEpochExcludesLaterShapes) {
   SlotShapes shapes;
   shapes.Record(0, 1, TensorShape({2}));
   const SlotShapes::Epoch before = shapes.Freeze();

@@ -31,8 +31,8 @@ struct ArrayOptions {
   std::shared_ptr<SlotShapes> shapes;  // null: the array gets its own
 };
 
-// The highest order of a gradient array; a program that asks for a higher one is taken to be in an
-// endless loop. Each order makes the name longer and adds a level of recursion to shape lookups.
+// The highest order of a gradient array; a program that asks for a higher one is assumed to be in
+// an endless loop. Each order makes the name longer and adds a level of recursion to shape lookups.
 inline constexpr int kMaxOrder = 100;
 
 // The most slots that an array can have: the ops have int32 indices and sizes.

@@ -9,11 +9,11 @@
 
 namespace tensor_array_grad {
 
-// A vector of default-valued T's of which only the touched stretches take memory.
+// A vector of default-valued T's, in chunks of which only those with a touched entry take memory.
 //
 //   directory   [ * | - | - | * ]        one pointer per 512 entries, up to the last one touched
 //                 |           |
-//   chunks      [T T T ..]  [T T T ..]   the first one is short while the vector is
+//   chunks      [T T T ..]  [T T T ..]   the first one is short if the vector is short
 //
 // An untouched vector takes no memory, whatever its length; a touched one takes O(1) per entry.
 // Pointers stay valid until Clear, except those into the first chunk, which moves when it grows.
@@ -22,7 +22,7 @@ namespace tensor_array_grad {
 template <typename T>
 class SparseVector {
  public:
-  // The entry at `i`, or nullptr where nothing was touched. Requires: i >= 0.
+  // The entry at `i`, or nullptr if it takes no memory. Requires: i >= 0.
   T* Find(int64_t i) const {
     const size_t chunk = static_cast<size_t>(i) / kChunk;
     if (chunk >= directory_.size() || directory_[chunk] == nullptr) return nullptr;

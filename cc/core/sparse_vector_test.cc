@@ -5,7 +5,7 @@
 namespace tensor_array_grad {
 namespace {
 
-TEST(SparseVectorTest, WhatWasNotTouchedIsNotThere) {
+TEST(SparseVectorTest, UntouchedEntriesAreMissing) {
   SparseVector<int> row;
   EXPECT_EQ(row.Find(0), nullptr);
   *row.FindOrMake(2000000000, 2147483647) = 7;

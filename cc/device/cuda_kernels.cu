@@ -137,7 +137,7 @@ struct InlineTable {
 };
 constexpr int64_t kFewRuns = 8;
 static_assert(sizeof(InlineTable<kInlineRuns>) + 3 * sizeof(int64_t) <= 4096, "CUDA's limit");
-// Any number of them, in device memory.
+// Any number of runs, in device memory.
 using FarTable = const Run*;
 
 // A block fills stretches of this many units, and looks up which runs lie in each stretch.

@@ -22,9 +22,9 @@ class IntraOpPool {
   tensorflow::OpKernelContext* const ctx_;
 };
 
-// The ElementOps of a kernel: allocates through the kernel's context and computes where the kernel
-// was placed. On a CPU that is the calling thread and the device's intra-op pool; on a GPU the
-// device's stream, where work is queued and not waited for. Construction costs nothing. Must not
+// The ElementOps of a kernel: allocates through the kernel's context and computes on the kernel's
+// device. On a CPU, the calling thread and the device's intra-op pool do the work. On a GPU, the
+// work is queued on the device's stream and not waited for. Construction costs nothing. Must not
 // outlive the context.
 class DeviceElementOps : public ElementOps {
  public:

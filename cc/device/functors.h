@@ -11,8 +11,8 @@
 
 namespace tensor_array_grad::cpu {
 
-// Runs work(begin, end) over [0, total), in parallel where it pays; `cost` is in nanoseconds per
-// unit.
+// Runs work(begin, end) over [0, total), in parallel if that is faster; `cost` is in nanoseconds
+// per unit.
 using Work = absl::FunctionRef<void(int64_t begin, int64_t end)>;
 using ParallelFor = absl::FunctionRef<void(int64_t total, int64_t cost, Work work)>;
 
@@ -35,7 +35,7 @@ struct Box {
 
 // Adds row i of `addend` to the values of `sum` in the box that begins at value starts[i], in
 // row-major order. A row has as many values as the box. Skips row i if starts[i] is negative.
-// Requires: CanAdd(dtype), one dtype; each box lies in `sum`; no value is in two boxes, unless
+// Requires: CanAdd(dtype), one dtype; each box is inside `sum`; no value is in two boxes, unless
 // `run` works on the calling thread alone.
 void AddRows(const tensorflow::Tensor& addend, const Box& box, absl::Span<const int64_t> starts,
              ParallelFor run, tensorflow::Tensor* sum);

@@ -60,7 +60,7 @@ template <>
 void AddRange(const double* left, const double* right, double* out, int64_t n) {
   AddDoubles(left, right, out, n);
 }
-// A complex sum is two real ones, so that the loops above serve.
+// A complex sum is two real sums, so the loops above compute it.
 template <>
 void AddRange(const tensorflow::complex64* left, const tensorflow::complex64* right,
               tensorflow::complex64* out, int64_t n) {
@@ -84,7 +84,7 @@ void AddAll(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* ou
 }
 
 // The same box with as few dimensions as possible, but at least one: adjacent dimensions become one
-// where the step of the outer one is the extent of the inner one.
+// if the step of the outer one is the extent of the inner one.
 Box Simplified(const Box& box) {
   Box simple;
   for (size_t d = 0; d < box.sizes.size(); ++d) {
@@ -104,8 +104,8 @@ Box Simplified(const Box& box) {
   return simple;
 }
 
-// The offset from the box's first value to that of run number `run`. A run goes along the last
-// dimension.
+// The offset from the box's first value to that of run number `run`. The values of a run
+// differ only in their position in the last dimension.
 int64_t StartOfRun(const Box& box, int64_t run) {
   int64_t start = 0;
   for (size_t d = box.sizes.size() - 1; d-- > 0;) {
@@ -159,8 +159,8 @@ void TakeRun(T* from, int64_t n, int64_t step, T* to) {
   for (int64_t i = 0; i < n; ++i) to[i] = std::exchange(from[i * step], static_cast<T>(-T(0)));
 }
 
-// Copies the part of `pieces` that falls into values [begin, end) of the output. `starts[i]` is
-// where piece i begins there.
+// Copies the part of `pieces` that falls into values [begin, end) of the output. Piece i
+// begins at value `starts[i]` of the output.
 template <typename CopyRun, typename ZeroRun>
 void PackRange(absl::Span<const Piece> pieces, absl::Span<const int64_t> starts, int64_t begin,
                int64_t end, CopyRun copy, ZeroRun zero) {

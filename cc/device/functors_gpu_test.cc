@@ -95,7 +95,7 @@ TYPED_TEST(GpuAddTest, SumsAsTheCpuDoesAlsoInPlace) {
   }
 }
 
-TYPED_TEST(GpuAddTest, SumsViewsThatNoVectorFits) {
+TYPED_TEST(GpuAddTest, SumsViewsThatAreNotAlignedToAVector) {
   constexpr int64_t kCount = 1000;
   const Tensor a = Counting<TypeParam>(kCount + 3, 1), b = Counting<TypeParam>(kCount, 7);
   for (const int64_t begin : {1, 2, 3}) {
@@ -178,7 +178,7 @@ TEST_F(GpuTest, RowsCutFromOneTensorAreCopiedAsOne) {
   EXPECT_EQ(tables, 1);
 }
 
-TEST_F(GpuTest, EachWorkIsOneLaunch) {
+TEST_F(GpuTest, EachCallIsOneLaunch) {
   const auto launches = [] { return ReadCounters()["gpu.launches"]; };
   for (const int64_t n : {10, 1000, 100000}) {
     const Tensor source = ToDevice(Counting<float>(2 * n, 1));

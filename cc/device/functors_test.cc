@@ -67,7 +67,7 @@ TEST(FunctorsTest, PackCopiesStrings) {
   EXPECT_EQ(ValuesOf<tstring>(out), (std::vector<tstring>{std::string(100, 'x'), "one"}));
 }
 
-TYPED_TEST(FunctorsTest, RowsAreAddedWhereTheirBoxesLie) {
+TYPED_TEST(FunctorsTest, RowsAreAddedToTheirBoxes) {
   using T = TypeParam;
   const auto numbers = [](int n) {
     std::vector<T> all;
@@ -98,7 +98,7 @@ TYPED_TEST(FunctorsTest, RowsAreAddedWhereTheirBoxesLie) {
   EXPECT_EQ(ValuesOf<T>(sum), want);
 }
 
-TEST(FunctorsTest, WhatIsTakenLeavesNegativeZeros) {
+TEST(FunctorsTest, TakeRowsLeavesNegativeZeros) {
   Tensor sum = Vec({1, 2}), taken = Vec({0});
   cpu::TakeRows({{}, {}}, {1}, ByThrees, &sum, &taken);
   EXPECT_TRUE(std::signbit(sum.vec<float>()(1)));

@@ -29,7 +29,7 @@ class IterationLivenessTest : public testing::Test, protected LoopUnderTest {
 
   IterationLiveness Liveness() { return IterationLiveness(*Find("cond")); }
   Source Output(const std::string& node, int slot = 0) { return {Find(node), slot}; }
-  // Outputs that are live exactly where the branch is taken, or the body runs.
+  // Outputs that are live if and only if the branch is taken, or if and only if the body runs.
   Source Taken(int side) { return Output(side == 1 ? "pivot_t" : "pivot_f"); }
   Source InBody() { return Output("pivot"); }
 };

@@ -23,7 +23,7 @@ bool IsGraphPassEnabled();
 // XLA has cut out its clusters. A rule that inserts an op of this library does nothing on a device
 // without a kernel for the op, and so nothing if the library is inactive. RecomputeRule inserts
 // only stock ops. Rewrites are counted as `graph.<rule>`, and logged if the environment variable
-// TENSOR_ARRAY_GRAD_LOG says so (cc/core/log.h).
+// TENSOR_ARRAY_GRAD_LOG asks for it (cc/core/log.h).
 //
 // If a rule fails, which is a defect of the rule, the user's program still runs: the graph is
 // restored to what it was before the pass, and the failure is logged as a warning and counted as

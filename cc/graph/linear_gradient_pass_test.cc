@@ -44,7 +44,7 @@ class LinearGradientPassTest : public testing::Test, protected GraphUnderTest {
     Set(sum, "T", DT_VARIANT);
   }
 
-  // Runs every pass that is registered in the group where this one should be.
+  // Runs every pass of the group in which this pass must be registered.
   void RunRegisteredPasses(const tensorflow::FunctionDef* function = nullptr) {
     tensorflow::FunctionLibraryDefinition library(tensorflow::OpRegistry::Global(),
                                                   tensorflow::FunctionDefLibrary());
@@ -67,7 +67,7 @@ TEST_F(LinearGradientPassTest, TheRuntimeFindsThePassAndEveryRewriteIsCounted) {
   EXPECT_EQ(Rewrites() - before, 2);
 }
 
-TEST_F(LinearGradientPassTest, SwitchedOffItChangesNothing) {
+TEST_F(LinearGradientPassTest, DisabledPassChangesNothing) {
   SetGraphPassEnabled(false);
   EXPECT_FALSE(IsGraphPassEnabled());
   const int64_t before = Rewrites();
@@ -76,7 +76,7 @@ TEST_F(LinearGradientPassTest, SwitchedOffItChangesNothing) {
   EXPECT_EQ(Rewrites(), before);
 }
 
-TEST_F(LinearGradientPassTest, SwitchedOnAgainItWorksAgain) {
+TEST_F(LinearGradientPassTest, ReenabledPassRewrites) {
   SetGraphPassEnabled(false);
   SetGraphPassEnabled(true);
   RunRegisteredPasses();
@@ -97,7 +97,7 @@ TEST_F(LinearGradientPassTest, AnotherFunctionIsRewritten) {
   EXPECT_EQ(CountOf("AddN"), 0);
 }
 
-// The sum after a Merge takes in the sum of the branch, a candidate with a later id.
+// The rewrite of the sum after a Merge removes the sum in the branch, a candidate with a later id.
 TEST_F(LinearGradientPassTest, RewriteMayRemoveALaterCandidate) {
   Clear();
   for (const char* name : {"a", "dy"}) Placeholder(name, DT_FLOAT);
@@ -146,7 +146,7 @@ TEST_F(LinearGradientPassTest, ARuleThatFailsLeavesTheGraphAsItWas) {
   for (const bool throws : {false, true}) {
     std::vector<std::unique_ptr<Rule>> rules;
     rules.push_back(std::make_unique<FailingRule>(throws));
-    auto* const pass = new LinearGradientPass(std::move(rules));  // kept, as its counters are
+    auto* const pass = new LinearGradientPass(std::move(rules));  // must not be destroyed
     const int64_t failures = ReadCounters()["graph_pass.failures"];
     const std::string before = graph()->ToGraphDefDebug().DebugString();
     tensorflow::GraphOptimizationPassOptions options;

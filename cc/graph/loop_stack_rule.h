@@ -23,11 +23,11 @@ namespace tensor_array_grad {
 // once.
 //
 // A list that is never read is packed too, but the stack does not keep its values. Removing it
-// would lose the error of a list that rejects an element, for its shape or for being one too many;
-// PushLoopStack raises that error as TensorListPushBack does. The same holds for a list whose
-// popped values nothing reads. As an exception, floats are kept if the graph has an AddN of three
-// or more terms: the rounding of the sum depends on which buffers are shared, and the list shares
-// them.
+// would lose the error of a list that rejects an element, because of the element's shape or because
+// the list is full; PushLoopStack raises that error as TensorListPushBack does. The same holds for
+// a list whose popped values nothing reads. As an exception, floats are kept if the graph has an
+// AddN of three or more terms: the rounding of the sum depends on which buffers are shared, and the
+// list shares them.
 //
 // The rule applies only if no other node reads a list between its EmptyTensorList and its last pop,
 // if all nodes are on one device that has the kernels, and if the pops have no control inputs and

@@ -201,7 +201,7 @@ TEST_F(LoopStackRuleTest, AListWhosePoppedValuesNothingReadsIsNotKept) {
   EXPECT_EQ(Find("a_pop")->num_outputs(), 2);
 }
 
-TEST_F(LoopStackRuleTest, PopsWhoseValuesNothingReadsStillCount) {
+TEST_F(LoopStackRuleTest, APopWhoseValuesNothingReadsStillRemovesRows) {
   AddPushedList("a", "x");
   graph()->RemoveNode(Find("use_a"));
   EXPECT_EQ(Apply(), 1);
@@ -211,7 +211,7 @@ TEST_F(LoopStackRuleTest, PopsWhoseValuesNothingReadsStillCount) {
   EXPECT_THAT(InputsOf("a_b_next"), ElementsAre("a_pop"));
 }
 
-TEST_F(LoopStackRuleTest, AValueThatOneOfTwoEqualListsIsReadForIsKept) {
+TEST_F(LoopStackRuleTest, AValueOfTwoEqualListsIsKeptIfOneOfThemIsRead) {
   AddPushedList("a", "x");
   AddPushed("never", "x");
   Named("never_f_enter").set_input(0, "a");
@@ -380,7 +380,7 @@ TEST_F(LoopStackRuleTest, APopOfAnotherTypeStays) {
   ExpectNothingChanges();
 }
 
-TEST_F(LoopStackRuleTest, AConstantOfTheLoopStays) {
+TEST_F(LoopStackRuleTest, AListThatIsAConstantOfTheLoopStays) {
   AddPushedList("a", "x");
   Set(Named("a_f_enter"), "is_constant", true);
   ExpectNothingChanges();

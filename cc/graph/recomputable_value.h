@@ -19,11 +19,12 @@ namespace tensor_array_grad {
 
 // A forward loop and its backward loop, if both count their iterations.
 //
-// The backward loop runs at most as many iterations as the forward loop ran. Its iteration k,
-// counted from 0, belongs to the forward loop's last iteration but k. A count of the forward loop
-// that grows by one and ended as e had the value e - (k + 1) in that iteration, one that falls by
-// one the value e + (k + 1). Example: after three forward iterations with i = 0, 1, 2, i ends as 3,
-// and backward iteration 0 gets i = 3 - (0 + 1) = 2.
+// The backward loop runs at most as many iterations as the forward loop ran. If the forward loop
+// ran n iterations, backward iteration k belongs to forward iteration n - 1 - k, both counted from
+// 0. Let e be the final value of a count of the forward loop. In that forward iteration, the count
+// was e - (k + 1) if it grows by one per iteration, and e + (k + 1) if it falls by one. Example:
+// after three forward iterations with i = 0, 1, 2, i ends as 3, and backward iteration 0 gets
+// i = 3 - (0 + 1) = 2.
 struct LoopPair {
   LoopCount ahead;                // counts the forward loop's iterations; has an Exit
   LoopCount back;                 // counts the backward loop's iterations

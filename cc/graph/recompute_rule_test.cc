@@ -189,7 +189,7 @@ TEST_F(RecomputeRuleTest, IndexThatFollowsFromTheCountIsRecomputed) {
   }
 }
 
-TEST_F(RecomputeRuleTest, IndexThatIsRejectedOrFailsOrIsComputedWithStays) {
+TEST_F(RecomputeRuleTest, IndexThatMayBeRejectedOrMayFailOrIsAnOperandStays) {
   const auto add = [&](const char* op, const char* second, std::vector<int32_t> shape) {
     AddTyped("index", op, {"i_switch:1", second}, DT_INT32);
     if (*op == 'P') Set(Named("index"), "N", 2);
@@ -264,7 +264,7 @@ TEST_F(RecomputeRuleTest, ACountWithoutAnExitGetsOne) {
   EXPECT_THAT(InputsOf(exit->name()), ElementsAre("j_switch"));
 }
 
-TEST_F(RecomputeRuleTest, IdentitiesAreReadPast) {
+TEST_F(RecomputeRuleTest, IdentitiesAreSkipped) {
   AddTyped("i_in", "Identity", {"i_switch:1"}, DT_INT32);
   AddTyped("i_out", "Identity", {"i_exit"}, DT_INT32);
   Named("steps").set_input(0, "i_out");
@@ -339,7 +339,7 @@ TEST_F(RecomputeRuleTest, ReaderThatWouldRunInTheLastIterationReadsACopyThatWait
     ReadInSteps("a");
     AddTyped("other_reader", "Identity", {"a_pop:1"}, DT_INT32);
   });
-  expect_wait([&] {  // a variable whose next value it is
+  expect_wait([&] {  // a variable whose next value is the popped value
     AddLoopVariable("b", "h", "i_exit", "a_pop:1", DT_INT32);
     ReadInSteps("a");
   });
@@ -624,7 +624,7 @@ TEST_F(RecomputeRuleTest, EachFurtherListAllowsOneMoreNode) {
   EXPECT_EQ(Apply(), 2);
 }
 
-TEST_F(RecomputeRuleTest, AListNextToOneThatStaysStays) {
+TEST_F(RecomputeRuleTest, ListStaysIfAnotherListOfTheLoopStays) {
   ExpectKept([&] { AddUnknown(); });
 }
 

@@ -29,12 +29,13 @@ class Rule {
   // Short name: rewrites are counted as `graph.<name>`.
   virtual const char* name() const = 0;
 
-  // The op type of the last node of a group. Apply is called for nodes of this type only.
+  // The op type of the nodes for which Apply is called: that of the last node of a group or, for a
+  // rule that rewrites loops, LoopCond.
   virtual const char* op() const = 0;
 
-  // Replaces the groups that end in `node`, if any, and appends one entry per rewrite to `done`. If
-  // `done` grew, `node` may have been removed. On error the graph may be inconsistent and must not
-  // be run.
+  // Replaces the groups that end in `node`, or those in the loop of `node`, and appends one entry
+  // per rewrite to `done`. If `done` grew, `node` may have been removed. On error the graph may be
+  // inconsistent and must not be run.
   //
   // Requires: op() is the type of `node`, and `node` runs in this process. A rule that adds ops of
   // this library on the devices of other nodes must check that these run in this process too.

@@ -106,7 +106,7 @@ TEST_F(SliceSumRuleTest, PadDoesNotFixTheOrder) {
   EXPECT_EQ(Apply({"a", "padded", "b"}), 0);
 }
 
-TEST_F(SliceSumRuleTest, TwoAreAddedInAnyOrder) {
+TEST_F(SliceSumRuleTest, PadInASumOfTwoIsReplaced) {
   AddPad("padded");
   EXPECT_EQ(Apply({"a", "padded"}), 1);
   EXPECT_THAT(InputsOf("sum"), ElementsAre("a", "dy", "paddings"));
@@ -130,7 +130,7 @@ TEST_F(SliceSumRuleTest, ABranchWhoseSumHasNoKnownOrderIsLeftAlone) {
   EXPECT_EQ(Apply({"chosen", "b"}), 0);
 }
 
-TEST_F(SliceSumRuleTest, RefsAreLeftAlone) {
+TEST_F(SliceSumRuleTest, SliceWithARefInputIsLeftAlone) {
   NodeDef& variable = Add("variable", "VariableV2");
   Set(variable, "dtype", DT_FLOAT);
   *Named("g").mutable_input(1) = "variable";

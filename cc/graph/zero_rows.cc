@@ -87,8 +87,10 @@ class ZeroRows {
         });
   }
 
-  // Whether the numbers are live exactly where the zeros are: `limit` is computed from the shape of
-  // the zeros, or of the tensor that they are like, and both have the same control inputs.
+  // Whether the numbers are live if and only if the zeros are. If `limit` is computed from the
+  // shape of the zeros, the numbers may have no control inputs that the zeros lack. If it is
+  // computed from the shape of the tensor that the zeros are like, both must have the same control
+  // inputs.
   bool AreAliveTogether(const Node& limit) const {
     const Node* const shape = InputOf(limit, 0).node;
     if (limit.type_string() != "StridedSlice" || shape->type_string() != "Shape") return false;

@@ -55,7 +55,7 @@ struct Built {
 };
 
 // Decides whether to replace stock's kernels. The decision is made when the library is loaded and
-// holds for the life of the process: stock's kernels cannot be restored after they were overridden,
+// holds until the process ends: stock's kernels cannot be restored after they were overridden,
 // and two kernels of one priority break every graph that has the op.
 //
 // This is a pure function, so that each refusal can be tested. O(k^2) for k kernels.

@@ -13,8 +13,8 @@
 
 namespace tensor_array_grad {
 
-// The checks that several list ops share. Each returns InvalidArgument with the message of stock's
-// kernel, where stock has the check.
+// The checks that several list ops share. Each returns InvalidArgument if it fails, with the
+// message of stock's kernel if stock has the check.
 
 // The largest length of a list: every op that outputs a length does so as an int32.
 inline constexpr int64_t kMaxListSize = std::numeric_limits<int32_t>::max();
@@ -24,18 +24,19 @@ absl::Status InvalidList(const Args&... args) {
   return absl::InvalidArgumentError(absl::StrCat(args...));
 }
 
-// A list can have `size` elements.
+// Checks that a list can have `size` elements.
 absl::Status CheckSize(int64_t size);
 
-// An op for elements of `dtype` may use a list of `list_dtype`.
+// Checks that an op for elements of `dtype` may use a list of `list_dtype`.
 absl::Status CheckDtypes(tensorflow::DataType dtype, tensorflow::DataType list_dtype);
 
-// `item` can become element `size` of a list of `spec`, pushed by an op for elements of `dtype`.
+// Checks that an op for elements of `dtype` can push `item` to a list that has `spec` and `size`
+// elements.
 absl::Status CheckPush(const ListSpec& spec, int64_t size, tensorflow::DataType dtype,
                        const tensorflow::Tensor& item);
 
-// `item` can be set at `index` of a list of `size` elements of `shape`. If the list `grows`, the
-// index may be past its end.
+// Checks that `item` can be set at `index` of a list of `size` elements of `shape`. If the list
+// `grows`, the index may be past its end.
 absl::Status CheckSet(const tensorflow::PartialTensorShape& shape, int64_t size, int64_t index,
                       const tensorflow::Tensor& item, bool grows = false);
 

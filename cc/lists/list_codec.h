@@ -7,8 +7,8 @@
 namespace tensor_array_grad {
 
 // The serialised form of a list, in files and in messages to other processes. The format is
-// stock's, under stock's type name, so that a process without this library reads what one with it
-// wrote, and the reverse:
+// stock's, under stock's type name, so that a process without this library reads the lists of a
+// process with it, and the reverse:
 //
 //   metadata: varints {number of unset elements, their indices, dtype, max_num_elements}, then the
 //             serialised TensorShapeProto of the element shape
@@ -21,8 +21,8 @@ namespace tensor_array_grad {
 // make, it is written as an unset element. Set elements are shared with `data`, not copied.
 //
 // The write fails if memory is short, or if more than 2**29 elements are unset, whose indices do
-// not fit in a proto. This cannot be returned as an error, since TensorFlow's callers take no
-// status. Instead, `data` gets the type name kUnwritten, for which there is no decoder, so that
+// not fit in a proto. This cannot be returned as an error, because TensorFlow's callers accept
+// no status. Instead, `data` gets the type name kUnwritten, for which there is no decoder, so that
 // reading it is an error and does not yield another list. The log of this process has the reason.
 void EncodeList(const ListVariant& list, tensorflow::VariantTensorData* data);
 inline constexpr char kUnwritten[] = "unwritten list";  // short: std::string allocates nothing

@@ -19,7 +19,7 @@ namespace {
 
 using ::tensorflow::VariantTensorData;
 
-// As libtensorflow_cc registers it, which the C++ tests do not link.
+// libtensorflow_cc registers this decoder, but the C++ tests do not link it.
 REGISTER_UNARY_VARIANT_DECODE_FUNCTION(tensorflow::TensorList, "tensorflow::TensorList");
 
 Tensor Vec(std::initializer_list<float> values) {
@@ -156,7 +156,7 @@ TEST(ListCodecTest, HandlesOfResourcesAreWrittenAsStockWritesThem) {
   EXPECT_EQ(read.Get(0).tensor->scalar<tensorflow::ResourceHandle>()().name(), "a_table");
 }
 
-TEST(ListCodecTest, WhatReadsAsZerosIsWrittenAsZerosAndWhatIsUnsetAsUnset) {
+TEST(ListCodecTest, ZerosAreWrittenAsZerosAndUnsetElementsAsUnset) {
   ListVariant list({DT_FLOAT, PartialTensorShape(), -1}, 5), zeros;
   list.Set(1, Vec({1, 2}));
   list.Set(2, Vec({3, 4}));
@@ -199,7 +199,7 @@ TEST(ListCodecTest, ZerosThatOnlyAKernelCanMakeAreWrittenAsUnset) {
   EXPECT_EQ(ReadByStock(Bytes(zeros)).tensors()[0].dtype(), DT_INVALID);
 }
 
-TEST(ListCodecTest, ElementsAreSharedWithWhatIsWritten) {
+TEST(ListCodecTest, EncodedElementsAreSharedWithTheList) {
   ListVariant list({DT_FLOAT, {1}, -1}, 1);
   list.Set(0, Vec({1}));
   VariantTensorData data;
@@ -266,7 +266,7 @@ bool IsRead(const std::string& metadata, const std::vector<Tensor>& tensors) {
   return read;
 }
 
-TEST(ListCodecTest, WhatNoListWroteIsRefused) {
+TEST(ListCodecTest, InvalidDataIsNotDecoded) {
   constexpr uint64_t kMost = ~uint64_t{0}, kUnbounded = kMost;
   const Tensor one = Vec({1});
   ASSERT_TRUE(IsRead(Metadata({2, 0, 2, DT_FLOAT, kUnbounded}), {one}));

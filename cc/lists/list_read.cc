@@ -255,14 +255,14 @@ absl::Status PiecesToGather(const ListVariant& list, const TensorShape& element,
 }
 
 absl::Status ShapeToConcat(const ListVariant& list, const PartialTensorShape& shape,
-                           bool length_is_known, ConcatRows* rows) {
+                           bool first_dim_is_length, ConcatRows* rows) {
   PartialTensorShape row = shape;
   if (!shape.unknown_rank()) {
     if (shape.dims() == 0) {
       return InvalidList("Concat requires elements to be at least vectors, found scalars instead.");
     }
     TF_RETURN_IF_ERROR(row.RemoveDimWithStatus(0));
-    if (length_is_known) rows->length = shape.dim_size(0);
+    if (first_dim_is_length) rows->length = shape.dim_size(0);
   }
   if (list.size() == 0 && !row.IsFullyDefined()) {
     return InvalidList(

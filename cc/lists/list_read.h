@@ -15,35 +15,43 @@
 
 namespace tensor_array_grad {
 
-// How list ops read elements. An element that was never set reads as zeros, of a shape that the
-// list, the op's input element_shape, or the other elements determine.
+// The rules by which list ops read elements: which shape an element has, and what the output of an
+// op that reads several elements consists of. An element that was never set reads as zeros, of a
+// shape that the list, the op's input element_shape, or the other elements determine.
 //
-// These functions do no work on values: they find shapes, and the pieces of which a kernel makes
-// its output (ElementOps::Pack). None of them changes the list. Errors have the messages of stock's
-// kernels.
+// These functions do no work on values, except by ZerosLike: they find shapes, and the pieces of
+// which a kernel makes its output (ElementOps::Pack). None of them changes the list, so several
+// threads may read one list. Errors are InvalidArgument, with stock's message if stock has the
+// check. After an error the outputs are unspecified.
 
-// One element: the tensor itself, zeros like a tensor, or zeros of `shape` if it is kUnset.
+// One element: the tensor itself, zeros like a tensor, or zeros of `shape` if it is kUnset (only
+// then `shape` is set). `element` points into the list and is valid until the list changes.
 struct ElementValue {
   ListElement element;
   tensorflow::TensorShape shape;
 };
 
-// TensorListGetItem. If the element is unset and nothing else determines its shape, it has the
-// shape that all other elements have, which takes O(elements).
+// TensorListGetItem. O(log32 n) for n elements. If the element is unset and nothing else determines
+// its shape, it has the shape that all other elements have, which takes O(n).
 absl::Status ReadElement(const ListVariant& list, int64_t index,
                          const tensorflow::Tensor& element_shape, ElementValue* value);
 
-// The element that TensorListPopBack removes. O(1).
+// The element that TensorListPopBack removes. O(log32 n). An unset element whose shape neither the
+// list nor `element_shape` determines is an error, whatever the other elements are.
 absl::Status ReadLast(const ListVariant& list, const tensorflow::Tensor& element_shape,
                       ElementValue* value);
 
-// Sets `zeros` to a tensor of zeros like `like`, of a dtype whose zeros need its values (variants).
+// Sets `zeros` to a tensor of zeros like `like`. Used for variants, whose zeros depend on their
+// values.
 using ZerosLike =
     absl::FunctionRef<absl::Status(const tensorflow::Tensor& like, tensorflow::Tensor* zeros)>;
 
 // TensorListStack and TensorListGather, in two halves, so that the kernel can allocate its output
-// between them. The first finds the shape of an element; the output is [count] + element, see
-// StackedShape. The second finds the pieces; it is needed only if the output has values.
+// between them. The first finds the shape of an element; the output is [count] + element
+// (StackedShape, element_shape.h). It takes O(1) if the list's element shape is known, else O(n).
+// The second appends the pieces to `pieces`, each with a reference to its buffer. It also makes the
+// checks that need every element, and is needed only if the output has values. It takes O(elements
+// set), or O(n) if the list has kZeros.
 
 // `num_elements`: how many elements the list must have; -1 for any number.
 absl::Status ShapeToStack(const ListVariant& list, const tensorflow::Tensor& element_shape,
@@ -57,20 +65,22 @@ absl::Status PiecesToGather(const ListVariant& list, const tensorflow::TensorSha
                             absl::Span<const int32_t> indices, ZerosLike zeros_like,
                             std::vector<Piece>* pieces);
 
-// The rows of a concatenation. Elements may differ in their number of rows, their length.
+// The rows of a concatenation. The length of an element is its number of rows; lengths may differ.
 struct ConcatRows {
   tensorflow::TensorShape row;
   int64_t length = -1;  // of unset elements; -1: unknown
 };
 
-// TensorListConcat, in two halves as well. `shape` is the element shape, with the length as its
-// first dimension.
+// TensorListConcat, in two halves as well. `shape` is the element shape. Its first dimension is
+// the length that all elements must have if `first_dim_is_length` (TensorListConcatV2), and is
+// ignored otherwise. Requires: `rows` is new. O(1) if the list's element shape is known, else O(n).
 absl::Status ShapeToConcat(const ListVariant& list, const tensorflow::PartialTensorShape& shape,
-                           bool length_is_known, ConcatRows* rows);
+                           bool first_dim_is_length, ConcatRows* rows);
 
-// Sets lengths[i] to the length of element i, and `out` to the shape of the output. Unset elements
-// have the lengths of `leading_dims`, as far as it has any, or rows.length; `leading_dims` is
-// missing for the first version of the op. Requires: lengths.size() == list.size().
+// Sets lengths[i] to the length of element i and `out` to the shape of the output, and appends the
+// output's pieces to `pieces`. O(n). Unset elements have the lengths of `leading_dims`, as far as
+// it has any, or rows.length; `leading_dims` is nullopt for TensorListConcat, which has no such
+// input. Requires: lengths.size() == list.size().
 absl::Status PiecesToConcat(const ListVariant& list, const ConcatRows& rows,
                             std::optional<absl::Span<const int64_t>> leading_dims,
                             ZerosLike zeros_like, absl::Span<int64_t> lengths,

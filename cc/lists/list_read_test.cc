@@ -23,7 +23,7 @@ Tensor Sizes(const std::vector<int32_t>& sizes) {
   return TensorOf<int32_t>({static_cast<int64_t>(sizes.size())}, sizes);
 }
 
-// `size` elements of `shape`; those of `set` are set to vectors, in order, from element 0.
+// A list of `size` elements of `shape`. Element i is set to set[i] if that has a value.
 ListVariant ListOf(const PartialTensorShape& shape, int64_t size,
                    const std::vector<std::optional<Tensor>>& set = {}) {
   ListVariant list({DT_FLOAT, shape, -1}, size);

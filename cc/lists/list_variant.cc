@@ -44,7 +44,7 @@ bool RegisterCopies() {
 
 [[maybe_unused]] const bool registered = RegisterCopies();
 
-// Merges the `zeros_` of two lists. Where both have a tensor, either would do.
+// Merges the `zeros_` of two lists. If both have a tensor for an element, either is correct.
 absl::Status KeepFirst(const Tensor& a, const Tensor&, Tensor* out) {
   *out = a;
   return absl::OkStatus();

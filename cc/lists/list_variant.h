@@ -54,7 +54,7 @@ struct ListElement {
 // zeros of their shapes.
 class ListVariant {
  public:
-  // tensorflow::TensorList's: lists are written in stock's format, see list_codec.h.
+  // The type name of tensorflow::TensorList: lists are written in stock's format (list_codec.h).
   static constexpr char kTypeName[] = "tensorflow::TensorList";
 
   ListVariant() : ListVariant(ListSpec{}, 0) {}  // variants must be default constructible
@@ -65,7 +65,7 @@ class ListVariant {
         items_(std::move(items)),
         zeros_(items_.size()) {}
 
-  // The same elements as a stock list's. O(n), counted as `lists.stock_lists_converted`.
+  // A list with the elements of `stock`. O(n), counted as `lists.stock_lists_converted`.
   static ListVariant FromStock(const tensorflow::TensorList& stock);
 
   const ListSpec& spec() const { return *spec_; }
@@ -111,7 +111,8 @@ class ListVariant {
   // one. Sets `shape`, which may be other.shape itself, to the element shape of the sum.
   absl::Status CheckAddable(const ListSpec& other, int64_t size,
                             tensorflow::PartialTensorShape* shape) const;
-  // Makes unset elements read as zeros where those of `zeros` do. Requires: CheckAddable.
+  // Makes each unset element read as zeros if the same element of `zeros` does. Requires:
+  // CheckAddable.
   absl::Status AddZeros(const ListVariant& zeros);
   // out = a + b, with `add` for the elements that are set in both. InvalidArgument when dtypes,
   // shapes or sizes differ.

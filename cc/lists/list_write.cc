@@ -44,7 +44,7 @@ absl::Status SpecOfParts(const Tensor& tensor, const Tensor& element_shape, List
                      " is not compatible with element_shape ", spec->shape.DebugString());
 }
 
-// Checks that `lengths` cut `total` rows into parts without a rest.
+// Checks that `lengths` cut `total` rows into parts without a remainder.
 absl::Status CheckLengths(absl::Span<const int64_t> lengths, int64_t total) {
   int64_t start = 0;
   for (const int64_t length : lengths) {

@@ -13,7 +13,7 @@
 
 namespace tensor_array_grad {
 
-// How list ops make elements of the rows of a tensor. An element is a view of the tensor where its
+// How list ops make elements of the rows of a tensor. An element is a view of the tensor if its
 // rows are aligned, else a copy (RowCutter).
 //
 // Every function checks all its arguments before it makes a list or changes one. Errors have the

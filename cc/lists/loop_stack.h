@@ -65,9 +65,9 @@ static_assert(sizeof(LoopStackRow) % alignof(tensorflow::Tensor) == 0,
 // all lists. Unlike PersistentList, it has no tree.
 //
 // Only the values of the first `kept()` lists are kept. Nothing reads the values of the others. A
-// push to them can fail nevertheless, for the shape of the value or because the list is full; the
-// caller checks that before the push (ListSpec::Takes). A stack that keeps nothing only counts its
-// rows.
+// push to them can fail nevertheless, because of the shape of the value or because the list is
+// full; the caller checks that before the push (ListSpec::Takes). A stack that keeps nothing only
+// counts its rows.
 //
 // A value type. Versions of a stack share their rows, so copying is O(1). As thread-safe as a
 // ListVariant, and also stored in a Variant without an allocation. Only the ops that push and pop
@@ -76,7 +76,7 @@ class LoopStack {
  public:
   static constexpr char kTypeName[] = "tensor_array_grad::LoopStack";
 
-  LoopStack() : LoopStack(std::vector<ListSpec>()) {}  // variants must be so constructible
+  LoopStack() : LoopStack(std::vector<ListSpec>()) {}  // variants must be default constructible
   // Empty lists of these specs, of which the first `kept` are kept; without that number, all.
   // Requires: kept <= specs.size().
   explicit LoopStack(std::vector<ListSpec> specs, std::optional<size_t> kept = std::nullopt) {

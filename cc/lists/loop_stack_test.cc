@@ -27,7 +27,7 @@ std::vector<int> Drained(LoopStack all) {
   return values;
 }
 
-TEST(LoopStackTest, WhatWasPushedLastIsPoppedFirst) {
+TEST(LoopStackTest, TheLastRowIsPoppedFirst) {
   LoopStack all = Two();
   for (int i = 0; i < 3; ++i) all.Push(Row(i));
   EXPECT_EQ(all.size(), 3);
@@ -38,7 +38,7 @@ TEST(LoopStackTest, WhatWasPushedLastIsPoppedFirst) {
   EXPECT_THAT(Drained(all), ElementsAre(10, 0));
 }
 
-TEST(LoopStackTest, AVersionKeepsItsRowsWhateverBecomesOfTheOthers) {
+TEST(LoopStackTest, AVersionKeepsItsRowsIfOtherVersionsChange) {
   LoopStack all = Two();
   for (int i = 0; i < 3; ++i) all.Push(Row(i));
   LoopStack shorter = all;
@@ -54,7 +54,7 @@ TEST(LoopStackTest, AVersionKeepsItsRowsWhateverBecomesOfTheOthers) {
   EXPECT_THAT(Drained(forked), ElementsAre(20, 10, 0));
 }
 
-TEST(LoopStackTest, ARowThatOneVersionHoldsGivesItsTensorsAway) {
+TEST(LoopStackTest, PopMovesTheTensorsOfARowThatNoOtherVersionShares) {
   LoopStack all = Two();
   all.Push(Row(1));
   EXPECT_TRUE(all.Pop()[0].RefCountIsOne());
@@ -84,7 +84,7 @@ TEST(LoopStackTest, AStackThatKeepsNothingCountsItsRows) {
   EXPECT_EQ(before.size(), 3);
 }
 
-TEST(LoopStackTest, AMillionRowsAreFreedWithoutAStack) {
+TEST(LoopStackTest, AMillionRowsAreFreedWithoutRecursion) {
   LoopStack all = Two();
   for (int i = 0; i < 1'000'000; ++i) all.Push(Row(i));
   LoopStack half = all;
@@ -93,7 +93,7 @@ TEST(LoopStackTest, AMillionRowsAreFreedWithoutAStack) {
   EXPECT_EQ(half.size(), 500'000);
 }
 
-TEST(LoopStackTest, AccumulatorsInAccumulatorsAreFreedWithoutAStack) {
+TEST(LoopStackTest, NestedLoopStacksAreFreedWithoutRecursion) {
   LoopStack inner({{DT_VARIANT, {}, -1}});
   for (int depth = 0; depth < 200'000; ++depth) {
     Tensor holder(DT_VARIANT, {});
@@ -105,7 +105,7 @@ TEST(LoopStackTest, AccumulatorsInAccumulatorsAreFreedWithoutAStack) {
   EXPECT_EQ(inner.size(), 1);
 }
 
-TEST(LoopStackTest, ThreadsMayPopVersionsOfOne) {
+TEST(LoopStackTest, ThreadsMayPopVersionsOfOneStack) {
   LoopStack all = Two();
   for (int i = 0; i < 1'000; ++i) all.Push(Row(i));
   std::vector<std::thread> threads;
@@ -118,7 +118,7 @@ TEST(LoopStackTest, ThreadsMayPopVersionsOfOne) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST(LoopStackTest, AreEncodedAndDecoded) {
+TEST(LoopStackTest, RowsAreEncodedAndDecoded) {
   LoopStack all({{DT_FLOAT, tensorflow::PartialTensorShape({-1, 2}), 7}, {DT_INT32, {}, -1}});
   for (int i = 0; i < 3; ++i) all.Push(Row(i));
   tensorflow::VariantTensorData data;
@@ -167,10 +167,10 @@ TEST(LoopStackTest, MoreRowsThanAListCanHaveAreNotDecoded) {
   }
 }
 
-// As libtensorflow_cc registers it, which the C++ tests do not link.
+// libtensorflow_cc registers this decoder, but the C++ tests do not link it.
 REGISTER_UNARY_VARIANT_DECODE_FUNCTION(tensorflow::TensorList, "tensorflow::TensorList");
 
-TEST(LoopStackTest, AConstantOfThemCanBeMade) {
+TEST(LoopStackTest, AnEmptyStackIsReadBackFromTheProtoOfAConstant) {
   DecodeListsAsOurs();  // the specs are written as lists
   Tensor holder(DT_VARIANT, {}), parsed;
   holder.scalar<Variant>()() = Two();
@@ -218,7 +218,7 @@ TEST(LoopStackTest, EveryValueIsCopiedToAnotherDevice) {
   EXPECT_EQ(copied.get<LoopStack>()->size(), 1);
 }
 
-TEST(LoopStackTest, WhatNoEncodeWroteIsRefused) {
+TEST(LoopStackTest, InvalidDataIsNotDecoded) {
   LoopStack all = Two();
   all.Push(Row(1));
   const auto refuses = [&](auto spoil) {
@@ -233,7 +233,7 @@ TEST(LoopStackTest, WhatNoEncodeWroteIsRefused) {
   const auto metadata = [](std::string bytes) {
     return [bytes](tensorflow::VariantTensorData* data) { data->set_metadata(bytes); };
   };
-  // {format, lists, kept, size}: {2, 2, 2, 1} is the right one.
+  // The bytes are {format, lists, kept, size}; {2, 2, 2, 1} would be valid.
   for (const char* bytes :
        {"", "\2", "\2\2", "\2\2\2", "\1\2\1", "\3\2\2\1", "\2\2\2\2", "\2\3\2\1", "\2\2\3\1",
         "\2\2\1\1", "\2\2\2\1\1", "\2\2\2\377\377\377\377\377\377\377\377\377\1",

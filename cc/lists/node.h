@@ -129,7 +129,7 @@ class alignas(void*) Node final : public Shareable {
   const uint8_t capacity_;
   const uint8_t level_;
 };
-static_assert(sizeof(Node) % alignof(Shareable*) == 0, "the children stand right behind the node");
+static_assert(sizeof(Node) % alignof(Shareable*) == 0, "the children are stored behind the node");
 
 }  // namespace tensor_array_grad
 

@@ -295,8 +295,7 @@ TEST(OutOfMemoryTest, NestedListsAreFreedWithoutMemory) {
   }
 }
 
-// ---- loop stacks
-// ----------------------------------------------------------------------------------
+// ---- loop stacks --------------------------------------------------------------------------------
 
 constexpr int kLists = 9;  // more than a row keeps without an allocation
 
@@ -355,7 +354,7 @@ TEST(OutOfMemoryTest, RowIsPoppedOrStays) {
   }
 }
 
-TEST(OutOfMemoryTest, AccumulatorsAreCopiedAndDecodedOrUnchanged) {
+TEST(OutOfMemoryTest, LoopStackIsCopiedAndDecodedOrUnchanged) {
   LoopStack from = Empty();
   from.Push(RowOf(10));
   from.Push(RowOf(20));

@@ -216,7 +216,7 @@ TEST(PersistentListTest, ForEachVisitsSetElementsByRisingIndexAndStopsAtAFailure
   EXPECT_THAT(seen, ElementsAre(3, 64));
 }
 
-TEST(PersistentListTest, WritingAListThatNobodySharesCopiesNoNode) {
+TEST(PersistentListTest, WritingAnUnsharedListCopiesNoNode) {
   PersistentList list(100000);
   const int64_t before = NodesCopied();
   for (int64_t i = 0; i < list.size(); ++i) list.Set(i, Scalar(i));
@@ -224,7 +224,7 @@ TEST(PersistentListTest, WritingAListThatNobodySharesCopiesNoNode) {
   EXPECT_EQ(NodesCopied() - before, 0);
 }
 
-TEST(PersistentListTest, WritingASharedListCopiesOneNodeALevel) {
+TEST(PersistentListTest, WritingASharedListCopiesOneNodePerLevel) {
   PersistentList list = Iota(32 * 32 * 32);
   const PersistentList snapshot = list;
   const int64_t before = NodesCopied();

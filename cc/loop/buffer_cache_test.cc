@@ -21,7 +21,7 @@ namespace {
 using tensorflow::AllocationAttributes;
 using tensorflow::Allocator;
 
-// Counts what the cache asks of it.
+// Counts the calls of the cache, and has memory for `room` bytes.
 class CountingAllocator : public Allocator {
  public:
   std::string Name() override { return "counting"; }
@@ -120,7 +120,7 @@ TEST_F(BufferCacheTest, SmallAndLargeBuffersAreNeitherRoundedNorKept) {
   }
 }
 
-TEST_F(BufferCacheTest, UnusualAlignmentsAreKept) {
+TEST_F(BufferCacheTest, BuffersOfLargerAlignmentAreAlignedAndNotCached) {
   cache_.Free(Allocate(5'000, 4096));
   EXPECT_EQ(underlying_.freed, 1);
 }
@@ -163,9 +163,9 @@ TEST_F(BufferCacheTest, OtherThreadsUseTheCacheWhileBuffersAreGivenBack) {
   EXPECT_EQ(underlying_.freed, 1);
 }
 
-// Two threads of a loop use the cache at the same time in every iteration. If their calls turned to
-// the underlying allocator whenever the lock is taken, the cache would grow with each run.
-TEST_F(BufferCacheTest, ThreadsRarelyTurnToTheUnderlyingAllocator) {
+// Two threads of a loop use the cache at the same time in every iteration. If a call used the
+// underlying allocator whenever the other thread has the lock, the cache would grow with each run.
+TEST_F(BufferCacheTest, ThreadsRarelyUseTheUnderlyingAllocator) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "the threads must run at once";
   constexpr int kRounds = 200'000;
   std::atomic<int> started{0};
@@ -196,7 +196,7 @@ TEST_F(BufferCacheTest, FreeBuffersAreGivenBackBeforeMemoryRunsOut) {
   EXPECT_EQ(Allocate(8'192), nullptr);
 }
 
-TEST_F(BufferCacheTest, SizeThatNoHeaderFitsIsRefused) {
+TEST_F(BufferCacheTest, SizeThatLeavesNoRoomForTheHeaderIsRefused) {
   const size_t most = std::numeric_limits<size_t>::max();
   for (const size_t bytes : {most, most - 63}) {
     EXPECT_EQ(cache_.Allocate(64, bytes, AllocationAttributes()), nullptr);
@@ -204,9 +204,9 @@ TEST_F(BufferCacheTest, SizeThatNoHeaderFitsIsRefused) {
   EXPECT_EQ(underlying_.allocated, 0);
 }
 
-TEST_F(BufferCacheTest, NullIsFreed) { cache_.Free(nullptr); }
+TEST_F(BufferCacheTest, FreeOfNullDoesNothing) { cache_.Free(nullptr); }
 
-TEST_F(BufferCacheTest, ThreadsWorkSideBySide) {
+TEST_F(BufferCacheTest, ThreadsNeverShareABuffer) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([this, t] {

@@ -15,8 +15,8 @@ using tensorflow::OpKernelContext;
 using tensorflow::TensorValue;
 
 // The parameters of kernel calls are those of RunLoop's own call, so that kernels find the same
-// resources and cancellation manager as in the executor. Replaced are only the device
-// (pooled_device.h) and what belongs to a single kernel call, such as inputs and outputs.
+// resources and cancellation manager as in the executor. Only the device (pooled_device.h) and the
+// parameters of a single kernel call, such as inputs and outputs, are replaced.
 CodeRunner::CodeRunner(const Executable& executable, OpKernelContext* ctx)
     : executable_(executable),
       params_(*ctx->params()),
@@ -68,7 +68,7 @@ absl::Status CodeRunner::RunTimed(const Code& code, double* ns) {
 }
 
 // A kBranch and a kMerge are called even if their guards do not hold, because they must clear the
-// flags that the last iteration has set. The releases of an instruction do not depend on its
+// flags that the previous iteration has set. The releases of an instruction do not depend on its
 // guards.
 inline absl::Status CodeRunner::RunOne(const Instruction& instruction) {
   switch (instruction.action) {

@@ -15,7 +15,7 @@ namespace tensor_array_grad {
 // executor: with the same kernels, resources, cancellation and errors. An error names the node that
 // failed, as the executor's errors do.
 //
-// Not thread-safe: each thread has its own. Every method except the queries may throw
+// Not thread-safe: each thread has its own CodeRunner. Every method except the queries may throw
 // std::bad_alloc, as kernels may. After an exception or an error only the queries and the
 // destructor may be called. The destructor releases the contents of all registers.
 class CodeRunner {
@@ -32,7 +32,7 @@ class CodeRunner {
   // nanoseconds to ns[i].
   absl::Status Run(const Code& code, double* ns);
 
-  // Runs the condition of a frame. An error if the run was cancelled.
+  // Runs the condition of a frame. Returns an error if the run was cancelled.
   absl::Status RunCondition(const LoopCode& code, double* ns);
 
   // Runs the body of a frame, without the moves of `next`.
@@ -40,10 +40,11 @@ class CodeRunner {
 
   void Do(const std::vector<Move>& moves);
 
-  // Reads the predicate of `code` after its condition has run. An error if it is not a scalar.
+  // Reads the predicate of `code` after its condition has run. Returns an error if it is not a
+  // scalar.
   absl::Status Predicate(const LoopCode& code, bool* taken);
 
-  int64_t nodes() const { return nodes_; }  // how many the executor would have run until now
+  int64_t nodes() const { return nodes_; }  // nodes that the executor would have run until now
 
  private:
   absl::Status RunTimed(const Code& code, double* ns);

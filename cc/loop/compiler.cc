@@ -223,7 +223,7 @@ class FrameCompiler {
   }
 
   // A constant is in its register before the loop starts and needs no instruction. Its readers have
-  // its conditions too, so they do not run where it is dead.
+  // its conditions too, so they do not run if the constant is dead.
   absl::Status AddConstant(const Node& node) {
     const tensorflow::TensorProto* proto;
     ConstantRegister constant;
@@ -301,8 +301,7 @@ class FrameCompiler {
   // Adds a kLoop for `loop`. Its outputs are the registers of the loop's variables (see AddExit).
   absl::Status AddLoop(const Frame& loop) {
     if (!liveness_->EntersAsOne(loop)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("inputs may be dead apart: frame '", loop.name, "'"));
+      return Rejected("inputs may be dead apart", absl::StrCat("frame '", loop.name, "'"));
     }
     const Conditions when = liveness_->OfLoop(loop);
     if (Has(when, not_taken_)) {
@@ -355,7 +354,8 @@ class FrameCompiler {
                              CopiedFrom(InputOf(*from.node, 1)).node == loop_cond_ &&
                              merges_.count(CopiedFrom(InputOf(*from.node, 0)).node) != 0;
     const Conditions& when = liveness_->OfNode(exit);
-    if (!of_variable || !WithoutEdge(when).empty()) return Rejected("unsupported frame", exit);
+    if (!of_variable || !Without(when, not_taken_).empty())
+      return Rejected("unsupported frame", exit);
     return PassOn(exit, 0, InputOf(exit, 0));
   }
 
@@ -366,17 +366,7 @@ class FrameCompiler {
   }
 
   // `when` without LoopCond=1, which is true whenever the body runs.
-  Conditions Inside(const Conditions& when) const {
-    Conditions inside = when;
-    inside.erase(std::remove(inside.begin(), inside.end(), taken_), inside.end());
-    return inside;
-  }
-
-  Conditions WithoutEdge(const Conditions& when) const {
-    Conditions inside = when;
-    inside.erase(std::remove(inside.begin(), inside.end(), not_taken_), inside.end());
-    return inside;
-  }
+  Conditions Inside(const Conditions& when) const { return Without(when, taken_); }
 
   // The flags that must be set for an instruction with the conditions `when` to run.
   Flags FlagsOf(const Conditions& when) const {

@@ -62,7 +62,7 @@ class ProgramTest : public testing::Test, protected FramesUnderTest {
   Program program_;
 };
 
-TEST_F(ProgramTest, ExampleOfTheHeader) {
+TEST_F(ProgramTest, CounterCompilesToTheExampleOfTheHeader) {
   EXPECT_EQ(Text(),
             "condition:\n"
             "  i_less 0 1 -> 3\n"
@@ -118,7 +118,7 @@ TEST_F(ProgramTest, BranchesAreGuardedAndMerged) {
             "predicate 4\n");
 }
 
-TEST_F(ProgramTest, ListIsUpdatedByItsLastReaderOnThePathThatTakesIt) {
+TEST_F(ProgramTest, ListUpdateInABranchIsTheLastReaderOfTheList) {
   // if p: a = SetItem(list, i, item)  else: a = list
   AddInvariantOf("p", DT_BOOL, "p0");
   AddVariableOf("i", "list", DT_VARIANT, "list0", "a");
@@ -132,7 +132,7 @@ TEST_F(ProgramTest, ListIsUpdatedByItsLastReaderOnThePathThatTakesIt) {
   EXPECT_THAT(text, HasSubstr(absl::StrCat("merge a [f0] ", list, "! | [f1] ")));
 }
 
-TEST_F(ProgramTest, ValueOfAPathWithoutReaderIsReleasedThereToo) {
+TEST_F(ProgramTest, ValueThatOnlyOneBranchReadsIsReleasedIfThatBranchIsNotTaken) {
   AddBranch();
   AddUnary("big", "Neg", DT_INT32, {"i_switch:1"});
   AddUnary("of_big", "Switch", DT_INT32, {"big", "p_switch:1"});
@@ -160,7 +160,7 @@ TEST_F(ProgramTest, OutputThatNothingReadsHasNoRegister) {
   EXPECT_THAT(Text(), HasSubstr("  waited_for 2 -> _\n"));
 }
 
-TEST_F(ProgramTest, ValueThatOnlyAVanishedNodeReadsIsReleasedAtOnce) {
+TEST_F(ProgramTest, ValueThatOnlyANodeWithoutInstructionReadsIsReleasedAtOnce) {
   AddUnary("value", "Neg", DT_INT32, {"i_switch:1"});
   AddUnary("copy", "Identity", DT_INT32, {"value"});
   EXPECT_THAT(Text(), HasSubstr("value 0"));
@@ -230,7 +230,7 @@ TEST_F(ProgramTest, MergeOfUnknownLivenessSetsAFlagForItsReaders) {
   EXPECT_GE(flag, 0);
 }
 
-TEST_F(ProgramTest, SwapOfTwoVariablesGoesThroughAThirdRegister) {
+TEST_F(ProgramTest, SwapOfTwoVariablesUsesAThirdRegister) {
   AddVariableOf("i", "x", DT_INT32, "x0", "y_switch:1");
   AddVariableOf("i", "y", DT_INT32, "y0", "x_switch:1");
   const LoopCode& code = program().loops[0];
@@ -344,14 +344,14 @@ TEST_F(ProgramTest, InnerLoopIsOneInstruction) {
             "predicate 5\n");
 }
 
-TEST_F(ProgramTest, VariableOfAnInnerLoopWhoseExitNothingReadsIsReleasedBehindTheLoop) {
+TEST_F(ProgramTest, VariableOfAnInnerLoopWhoseExitNothingReadsIsReleasedAfterTheLoop) {
   AddCounter("j", "i_switch:1", "i_limit", "i_one");
   const Instruction& loop = program().loops[0].body[0];
   ASSERT_EQ(loop.action, Instruction::kLoop);
   EXPECT_THAT(loop.releases, ElementsAre(loop.outputs[0]));
 }
 
-TEST_F(ProgramTest, LoopInsideOfTheConditionRunsThere) {
+TEST_F(ProgramTest, InnerLoopThatLoopCondNeedsIsInTheCondition) {
   AddCounter("j", "i_merge", "i_limit", "i_one");
   Named("i_less").set_input(0, "j_exit");
   const LoopCode& code = program().loops[0];

@@ -8,8 +8,8 @@
 
 namespace tensor_array_grad {
 
-// What LoopCond depends on within its frame and iteration, by data or control edges. It must run
-// before the body, because it decides whether the body runs.
+// The nodes and inner loops on which LoopCond depends within its frame and iteration, by data or
+// control edges. They must run before the body, because they decide whether the body runs.
 struct ConditionPart {
   std::unordered_set<const tensorflow::Node*> nodes;  // LoopCond included
   std::unordered_set<const Frame*> loops;             // inner loops

@@ -35,7 +35,6 @@ bool MayHaveItsSideEffects(const std::string& op) {
                                            "LookupTableRemoveV2",
                                            "LookupTableSizeV2",
                                            "NonDeterministicInts",
-
                                            "PrintV2",
                                            "PyFunc",
                                            "ReadVariableOp",

@@ -18,10 +18,10 @@
 namespace tensor_array_grad {
 namespace {
 
-// The loop i. Tests add nodes because of which it is left to the executor.
-class LeftTest : public testing::Test, protected FramesUnderTest {
+// The loop i. Tests add nodes that may make the compiler leave the loop to the executor.
+class LeftToExecutorTest : public testing::Test, protected FramesUnderTest {
  protected:
-  LeftTest() {
+  LeftToExecutorTest() {
     for (const char* name : {"zero", "ten", "step", "x0"}) Placeholder(name, DT_INT32);
     for (const char* name : {"p0", "q0"}) Placeholder(name, DT_BOOL);
     Placeholder("variable", DT_RESOURCE);
@@ -55,9 +55,9 @@ class LeftTest : public testing::Test, protected FramesUnderTest {
 
 // ---- kernels
 
-TEST_F(LeftTest, CounterCompiles) { ExpectCompiles(); }
+TEST_F(LeftToExecutorTest, CounterCompiles) { ExpectCompiles(); }
 
-TEST_F(LeftTest, CallOfAFunction) {
+TEST_F(LeftToExecutorTest, CallOfAFunction) {
   tensorflow::NodeDef& call = Add("call", "PartitionedCall", {"i_switch:1"});
   Set(call, "Tin", tensorflow::DataTypeVector{DT_INT32});
   Set(call, "Tout", tensorflow::DataTypeVector{DT_INT32});
@@ -67,7 +67,7 @@ TEST_F(LeftTest, CallOfAFunction) {
   ExpectLeft("asynchronous kernel: call (PartitionedCall)");
 }
 
-TEST_F(LeftTest, NodeThatIsAFunction) {
+TEST_F(LeftToExecutorTest, NodeThatIsAFunction) {
   tensorflow::FunctionDef& function = *library().add_function();
   tensorflow::OpDef& signature = *function.mutable_signature();
   signature.set_name("Twice");
@@ -77,7 +77,7 @@ TEST_F(LeftTest, NodeThatIsAFunction) {
   ExpectLeft("asynchronous kernel: call (Twice)");
 }
 
-TEST_F(LeftTest, KernelWithStateOfItsOwn) {
+TEST_F(LeftToExecutorTest, KernelWithStateOfItsOwn) {
   tensorflow::NodeDef& random =
       Add("random", "RandomUniformInt", {"i_switch:1", "i_limit", "i_one"});
   Set(random, "T", DT_INT32);
@@ -85,34 +85,34 @@ TEST_F(LeftTest, KernelWithStateOfItsOwn) {
   ExpectLeft("private state or unknown side effects: random (RandomUniformInt)");
 }
 
-TEST_F(LeftTest, RefType) {
+TEST_F(LeftToExecutorTest, RefType) {
   Set(Add("variable_v2", "VariableV2", {"^i_switch"}), "dtype", DT_FLOAT);
   ExpectLeft("ref type: variable_v2 (VariableV2)");
 }
 
-TEST_F(LeftTest, KernelThatWritesItsInput) {
+TEST_F(LeftToExecutorTest, KernelThatWritesItsInput) {
   Set(Add("write", "InplaceUpdate", {"i_switch:1", "i_one", "i_limit"}), "T", DT_INT32);
   ExpectLeft("writes its input: write (InplaceUpdate)");
 }
 
-TEST_F(LeftTest, SendToAnotherDevice) {
+TEST_F(LeftToExecutorTest, SendToAnotherDevice) {
   Set(Add("send", "_Send", {"i_switch:1"}), "T", DT_INT32);
   ExpectLeft("another device takes part: send (_Send)");
 }
 
-TEST_F(LeftTest, RecvFromAnotherDevice) {
+TEST_F(LeftToExecutorTest, RecvFromAnotherDevice) {
   Set(Add("recv", "_Recv", {"^i_switch"}), "tensor_type", DT_INT32);
   ExpectLeft("another device takes part: recv (_Recv)");
 }
 
-TEST_F(LeftTest, SideEffectsOnResourcesAreAllowed) {
+TEST_F(LeftToExecutorTest, SideEffectsOnResourcesAreAllowed) {
   AddResource();
   AddAssignment("add", "resource", "i_switch:1");
   Set(Add("read", "ReadVariableOp", {"resource"}), "dtype", DT_INT32);
   ExpectCompiles();
 }
 
-TEST_F(LeftTest, PrefixOfTheOpSaysWhetherItsSideEffectsAreAllowed) {
+TEST_F(LeftToExecutorTest, PrefixOfTheOpDecidesWhetherItsSideEffectsAreAllowed) {
   const std::string unknown = "private state or unknown side effects: ";
   const std::map<std::string, std::string> reason_of = {
       {"ResourceApplyAdam", ""},
@@ -134,7 +134,7 @@ TEST_F(LeftTest, PrefixOfTheOpSaysWhetherItsSideEffectsAreAllowed) {
   }
 }
 
-TEST_F(LeftTest, KernelOfAnInnerLoop) {
+TEST_F(LeftToExecutorTest, KernelWithStateOfItsOwnInAnInnerLoop) {
   AddInner("j", "i_switch:1");
   tensorflow::NodeDef& random =
       Add("random", "RandomUniformInt", {"j_switch:1", "j_limit", "j_one"});
@@ -145,21 +145,21 @@ TEST_F(LeftTest, KernelOfAnInnerLoop) {
 
 // ---- the condition, which the stock loop evaluates once more
 
-TEST_F(LeftTest, ConditionWithSideEffects) {
+TEST_F(LeftToExecutorTest, ConditionWithSideEffects) {
   AddResource();
   AddAssignment("count", "resource", "i_merge");
   Named("i_cond").add_input("^count");
   ExpectLeft("condition with side effects: count (AssignAddVariableOp)");
 }
 
-TEST_F(LeftTest, ConditionMayReadAVariable) {
+TEST_F(LeftToExecutorTest, ConditionMayReadAVariable) {
   AddResource();
   Set(Add("read", "ReadVariableOp", {"resource"}), "dtype", DT_INT32);
   Named("i_less").set_input(1, "read");
   ExpectCompiles();
 }
 
-TEST_F(LeftTest, SideEffectsOfALoopInTheCondition) {
+TEST_F(LeftToExecutorTest, SideEffectsOfALoopInTheCondition) {
   AddResource();
   AddInner("j", "i_merge");
   AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
@@ -168,7 +168,7 @@ TEST_F(LeftTest, SideEffectsOfALoopInTheCondition) {
   ExpectLeft("condition with side effects: count (AssignAddVariableOp)");
 }
 
-TEST_F(LeftTest, SideEffectsOfALoopInsideOfALoopInTheCondition) {
+TEST_F(LeftToExecutorTest, SideEffectsOfALoopInsideOfALoopInTheCondition) {
   AddResource();
   AddInner("j", "i_merge");
   AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
@@ -180,7 +180,7 @@ TEST_F(LeftTest, SideEffectsOfALoopInsideOfALoopInTheCondition) {
   ExpectLeft("condition with side effects: count (AssignAddVariableOp)");
 }
 
-TEST_F(LeftTest, ConditionOfAnInnerLoopMayHaveSideEffects) {
+TEST_F(LeftToExecutorTest, ConditionOfAnInnerLoopMayHaveSideEffects) {
   AddResource();
   AddInner("j", "i_switch:1");
   AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
@@ -189,7 +189,7 @@ TEST_F(LeftTest, ConditionOfAnInnerLoopMayHaveSideEffects) {
   ExpectCompiles();
 }
 
-TEST_F(LeftTest, SideEffectsOutsideOfAnInnerBody) {
+TEST_F(LeftToExecutorTest, SideEffectsOutsideOfAnInnerBody) {
   AddResource();
   AddInner("j", "i_switch:1");
   AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
@@ -199,14 +199,14 @@ TEST_F(LeftTest, SideEffectsOutsideOfAnInnerBody) {
 
 // ---- liveness
 
-TEST_F(LeftTest, VariableThatMayBeDead) {
+TEST_F(LeftToExecutorTest, VariableThatMayBeDead) {
   AddVariableOf("i", "p", DT_BOOL, "p0", "p_switch:1");
   AddUnary("s", "Switch", DT_INT32, {"i_switch:1", "p_switch:1"});
   Named("i_next").set_input(0, "s:1");
   ExpectLeft("a variable may be dead: i_next (NextIteration)");
 }
 
-TEST_F(LeftTest, InnerLoopWhoseInputsMayBeDeadApart) {
+TEST_F(LeftToExecutorTest, InnerLoopWhoseInputsMayBeDeadApart) {
   AddVariableOf("i", "p", DT_BOOL, "p0", "p_switch:1");
   AddUnary("s", "Switch", DT_INT32, {"i_switch:1", "p_switch:1"});
   AddInner("j", "i_switch:1");
@@ -216,82 +216,82 @@ TEST_F(LeftTest, InnerLoopWhoseInputsMayBeDeadApart) {
 
 // ---- frames that tf.while_loop does not make
 
-TEST_F(LeftTest, FrameWithoutLoopCond) {
+TEST_F(LeftToExecutorTest, FrameWithoutLoopCond) {
   AddConstantOf("straight", "enters", DT_INT32, "x0");
   AddUnary("leaves", "Exit", DT_INT32, {"enters"});
   EXPECT_EQ(Compile(FrameNamed("straight")).status().message(), "unsupported frame: 0 LoopConds");
 }
 
-TEST_F(LeftTest, FrameWithoutVariable) {
+TEST_F(LeftToExecutorTest, FrameWithoutVariable) {
   AddConstantOf("still", "enters", DT_BOOL, "p0");
   Add("still_cond", "LoopCond", {"enters"});
   EXPECT_EQ(Compile(FrameNamed("still")).status().message(), "unsupported frame: no variable");
 }
 
-TEST_F(LeftTest, EnterOfAVariableThatTwoNodesRead) {
+TEST_F(LeftToExecutorTest, EnterOfAVariableThatTwoNodesRead) {
   AddUnary("reader", "Neg", DT_INT32, {"i_enter"});
   ExpectLeft("unsupported frame: i_enter (Enter)");
 }
 
-TEST_F(LeftTest, EnterOfAVariableThatANodeWaitsFor) {
+TEST_F(LeftToExecutorTest, EnterOfAVariableThatANodeWaitsFor) {
   AddConst("waiter", {"^i_enter"});
   ExpectLeft("unsupported frame: i_enter (Enter)");
 }
 
-TEST_F(LeftTest, EnterOfAConstantThatAMergeReads) {
+TEST_F(LeftToExecutorTest, EnterOfAConstantThatAMergeReads) {
   AddMerge("reader", DT_INT32, {"i_limit"});
   ExpectLeft("unsupported frame: i_limit (Enter)");
 }
 
-TEST_F(LeftTest, ValueIndexOfALoopsMergeIsRead) {
+TEST_F(LeftToExecutorTest, ValueIndexOfALoopsMergeIsRead) {
   AddUnary("reader", "Neg", DT_INT32, {"i_merge:1"});
   ExpectLeft("unsupported frame: i_merge (Merge)");
 }
 
-TEST_F(LeftTest, LoopCondThatNoSwitchReads) {
+TEST_F(LeftToExecutorTest, LoopCondThatNoSwitchReads) {
   AddUnary("other", "Neg", DT_BOOL, {"i_cond"});
   Named("i_switch").set_input(1, "other");
   ExpectLeft("unsupported frame: i_cond (LoopCond)");
 }
 
-TEST_F(LeftTest, LoopInsideWhoseConstantComesFromItsOwnExit) {
+TEST_F(LeftToExecutorTest, InnerLoopWhoseConstantComesFromItsOwnExit) {
   AddCounter("j", "i_switch:1", "i_limit", "late");
   AddUnary("late", "Neg", DT_INT32, {"j_exit"});
   ExpectLeft("unsupported frame: nodes of frame 'i' wait for each other");
 }
 
-TEST_F(LeftTest, ValueOfTheIterationThatIsNotTakenIsMergedIntoTheBody) {
+TEST_F(LeftToExecutorTest, ValueOfTheIterationThatIsNotTakenIsMergedIntoTheBody) {
   AddUnary("last", "Neg", DT_INT32, {"i_switch"});
   AddMerge("merged", DT_INT32, {"last", "i_plus"});
   ExpectLeft("unsupported frame: merged (Merge)");
 }
 
-TEST_F(LeftTest, NodeBeforeTheExitOfAnInnerLoop) {
+TEST_F(LeftToExecutorTest, NodeBeforeTheExitOfAnInnerLoop) {
   AddInner("j", "i_switch:1");
   AddUnary("last", "Neg", DT_INT32, {"j_switch"});
   Named("j_exit").set_input(0, "last");
   ExpectLeft("unsupported frame: last (Neg)");
 }
 
-TEST_F(LeftTest, NodeBeforeTheExitOfTheOutermostLoopIsLeftToTheStockLoop) {
+TEST_F(LeftToExecutorTest, NodeBeforeTheExitOfTheOutermostLoopIsLeftToTheStockLoop) {
   AddUnary("last", "Neg", DT_INT32, {"i_switch"});
   Named("i_exit").set_input(0, "last");
   ExpectCompiles();
 }
 
-TEST_F(LeftTest, ExitOfAnInnerLoopFromItsBody) {
+TEST_F(LeftToExecutorTest, ExitOfAnInnerLoopFromItsBody) {
   AddInner("j", "i_switch:1");
   Named("j_exit").set_input(0, "j_switch:1");
   ExpectLeft("unsupported frame: j_exit (Exit)");
 }
 
-TEST_F(LeftTest, LoopThatIsEnteredWhereAnInnerLoopEnds) {
+TEST_F(LeftToExecutorTest, LoopThatIsEnteredWhereAnInnerLoopEnds) {
   AddInner("j", "i_switch:1");
   AddCounter("k", "j_switch", "j_limit", "j_one");
   ExpectLeft("unsupported frame: 'k' is entered where 'j' ends");
 }
 
-TEST_F(LeftTest, LoopThatRunsInIterationsOfAnInnerLoopThatAreNotTaken) {
+TEST_F(LeftToExecutorTest, LoopThatRunsInIterationsOfAnInnerLoopThatAreNotTaken) {
   AddInner("j", "i_switch:1");
   AddCounter("k", "j_merge", "j_limit", "j_one");
   ExpectLeft("unsupported frame: 'k' runs in iterations that are not taken");
@@ -308,7 +308,7 @@ tensorflow::TensorProto Repeated(int64_t elements) {
   return proto;
 }
 
-TEST_F(LeftTest, ConstantsThatAreLargeTogether) {
+TEST_F(LeftToExecutorTest, ConstantsThatAreLargeTogether) {
   for (const char* name : {"first", "second"}) {
     tensorflow::NodeDef& constant = Add(name, "Const", {"^i_switch"});
     Set(constant, "dtype", DT_FLOAT);
@@ -318,14 +318,14 @@ TEST_F(LeftTest, ConstantsThatAreLargeTogether) {
   EXPECT_THAT(status, Fails(absl::StatusCode::kFailedPrecondition, "large constants: "));
 }
 
-TEST_F(LeftTest, ConstantThatIsNotTooLarge) {
+TEST_F(LeftToExecutorTest, ConstantOfTheLargestAllowedSizeCompiles) {
   tensorflow::NodeDef& constant = Add("large", "Const", {"^i_switch"});
   Set(constant, "dtype", DT_FLOAT);
   Set(constant, "value", Repeated(4 << 20));  // 16 MiB
   ExpectCompiles();
 }
 
-TEST_F(LeftTest, ConstantThatCannotBeRead) {
+TEST_F(LeftToExecutorTest, ConstantThatCannotBeRead) {
   tensorflow::TensorProto proto = Repeated(2);
   proto.set_tensor_content("three");
   tensorflow::NodeDef& constant = Add("broken", "Const", {"^i_switch"});
@@ -334,7 +334,7 @@ TEST_F(LeftTest, ConstantThatCannotBeRead) {
   ExpectLeft("a constant cannot be read: broken (Const)");
 }
 
-TEST_F(LeftTest, ReasonIsTheTextBeforeTheColon) {
+TEST_F(LeftToExecutorTest, ReasonIsTheTextBeforeTheColon) {
   EXPECT_EQ(ReasonOf(Rejected("ref type", *Find("i_plus"))), "ref type");
   EXPECT_EQ(ReasonOf(absl::FailedPreconditionError("no colon")), "no colon");
 }

@@ -65,20 +65,20 @@ TEST_F(ExecutableTest, OutputsRequiredAreThoseThatAreRead) {
   }
 }
 
-TEST_F(ExecutableTest, OpWithoutKernelIsLeft) {
+TEST_F(ExecutableTest, LoopOfAnOpWithoutKernelIsRejected) {
   Add("unknown", "LoopTest>WithoutKernel", {"i_switch:1"});
   EXPECT_THAT(runner_.PrepareLoop(*this, "i"),
               Fails(absl::StatusCode::kFailedPrecondition, "no kernel: unknown: "));
 }
 
-TEST_F(ExecutableTest, AsynchronousKernelIsLeft) {
+TEST_F(ExecutableTest, LoopOfAnAsynchronousKernelIsRejected) {
   Add("later", "LoopTest>Later", {"i_switch:1"});
   EXPECT_THAT(
       runner_.PrepareLoop(*this, "i"),
       Fails(absl::StatusCode::kFailedPrecondition, "asynchronous kernel: later (LoopTest>Later)"));
 }
 
-TEST_F(ExecutableTest, StackEndsInlineOnACpu) {
+TEST_F(ExecutableTest, StackOpsAreAllowedAlthoughTheirKernelsAreAsynchronous) {
   Placeholder("stack0", tensorflow::DT_RESOURCE);
   AddConstantOf("i", "stack", tensorflow::DT_RESOURCE, "stack0");
   Set(Add("push", "StackPushV2", {"stack", "i_switch:1"}), "T", DT_INT32);
@@ -92,7 +92,7 @@ TEST_F(ExecutableTest, AttributeThatIsNotAGraphIsRejected) {
                     "unsupported frame: the attribute is no GraphDef"));
 }
 
-TEST_F(ExecutableTest, GraphWithoutLoopIsLeft) {
+TEST_F(ExecutableTest, GraphWithoutLoopIsRejected) {
   EXPECT_THAT(
       runner_.PrepareFrame("").status(),
       Fails(absl::StatusCode::kFailedPrecondition, "unsupported frame: not one outermost loop"));

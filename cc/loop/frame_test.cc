@@ -29,7 +29,7 @@ std::vector<std::string> NamesOf(const std::vector<Node*>& nodes) {
   return names;
 }
 
-// The names of the items in order; "loop NAME" stands for a loop.
+// The names of the items in order; "loop NAME" for an inner loop.
 std::vector<std::string> Order(const Frame& frame) {
   const absl::StatusOr<std::vector<Item>> order = OrderOf(frame);
   if (!order.ok()) return {order.status().ToString()};
@@ -167,7 +167,7 @@ TEST_F(FrameTest, FrameEnteredFromTwoFramesIsAnError) {
 
 class OrderTest : public FrameTest {
  protected:
-  // Adds the loop i, and the list and the item from outside that tests use in it.
+  // Adds the loop i, and a list and an item that tests let enter it.
   void AddLoopForList() {
     AddCounter("i", "zero", "ten", "step");
     Placeholder("values", DT_VARIANT);
@@ -194,7 +194,6 @@ class OrderTest : public FrameTest {
       ASSERT_EQ(position.count(node), 1) << node->name() << " is missing";
       for (const Edge* edge : node->in_edges()) {
         if (edge->src()->IsNextIteration() || position.count(edge->src()) == 0) continue;
-        if (edge->src()->IsEnter()) continue;  // its own Enter nodes are not items
         EXPECT_LT(position[edge->src()], position[node]) << edge->DebugString();
       }
     }
@@ -232,7 +231,7 @@ TEST_F(OrderTest, LoopComesAfterTheNodesThatOnlyItsEnterWaitsFor) {
   ExpectBefore(Order(root()), "effect", "loop i");
 }
 
-TEST_F(OrderTest, ListUpdateComesBehindReadersOfTheOldVersion) {
+TEST_F(OrderTest, ListUpdateComesAfterReadersOfTheOldVersion) {
   AddLoopForList();
   AddVariableOf("i", "list", DT_VARIANT, "values", "set");
   AddConstantOf("i", "new_item", DT_FLOAT, "item");
@@ -255,7 +254,7 @@ TEST_F(OrderTest, ListUpdateComesBehindReadersOfTheOldVersion) {
   ExpectInputsFirst(FrameNamed("i"));
 }
 
-TEST_F(OrderTest, ListUpdateComesBehindReadersOfACopyOfTheOldVersion) {
+TEST_F(OrderTest, ListUpdateComesAfterReadersOfACopyOfTheOldVersion) {
   AddLoopForList();
   // One reader waits for a variable that is added before the list, the other for one that is added
   // after it.
@@ -276,7 +275,7 @@ TEST_F(OrderTest, ListUpdateComesBehindReadersOfACopyOfTheOldVersion) {
   for (const char* reader : {"get_x", "get_y"}) ExpectBefore(order, reader, "set");
 }
 
-TEST_F(OrderTest, ListUpdateComesBehindReadersOfAnUpdatedList) {
+TEST_F(OrderTest, ListUpdateComesAfterReadersOfAnUpdatedList) {
   AddLoopForList();
   AddVariableOf("i", "list", DT_VARIANT, "values", "second");
   AddConstantOf("i", "new_item", DT_FLOAT, "item");

@@ -19,7 +19,7 @@ namespace tensor_array_grad {
 // One kernel runs a loop's nodes one after the other. The executor runs independent nodes at the
 // same time, also those of up to `parallel_iterations` iterations, but spends kNodeNs on each node.
 // Let there be P threads, and per iteration N nodes, a time W in all kernels and a time C in the
-// longest chain of dependent kernels. Then the executor needs for an iteration about
+// longest chain of dependent kernels. Then an iteration takes the executor about
 //
 //     W / P + C * (1 - 1 / P) + N * kNodeNs.
 //
@@ -34,8 +34,8 @@ namespace tensor_array_grad {
 // An iteration then takes about as long as the longer part, plus kHandOverNs.
 //
 // The estimate ignores that two threads may share a core. With shared cores, the executor needed
-// 0.97 of the time of one kernel for an LSTM of 256 units, where the estimate was 0.85. A loop that
-// is handed back runs as without this library, except for the iterations before.
+// 0.97 of the time of one kernel for an LSTM of 256 units, but the estimate was 0.85. A loop that
+// is handed back runs as without this library, except for the iterations before the hand-back.
 
 // The executor's overhead per node in nanoseconds, without the node's kernel and without the node's
 // part in the chain C.
@@ -118,9 +118,9 @@ class Pace {
                                             : kPause),
         choice_(threads < 2 ? Choice::kOneThread : first) {}
 
-  // Must be called before each iteration of the outermost loop. Returns what is to run it; it is
-  // kOneThread while something is measured. `nodes_so_far` is the number of nodes that the executor
-  // would have run until now. `trailing` is null if the loop has no trailing part.
+  // Must be called before each iteration of the outermost loop. Returns what is to run that
+  // iteration: kOneThread while a measurement lasts. `nodes_so_far` is the number of nodes that the
+  // executor would have run until now. `trailing` is null if the loop has no trailing part.
   Choice Look(int64_t iteration, double nodes_so_far, const LoopCode& code,
               const TrailingCode* trailing, int parallel_iterations) {
     if (iteration == next_) {
@@ -163,7 +163,7 @@ class Pace {
 // Thread-safe.
 class ChoiceMemory {
  public:
-  // What the run that begins is to start with. kOneThread: it is to be measured.
+  // Returns the choice with which the next run starts. kOneThread means that it is to be measured.
   Choice Next() {
     MutexLock lock(&mu_);
     if (runs_left_ == 0) return Choice::kOneThread;

@@ -35,12 +35,12 @@ IterationCost Chain(int tasks, double ns, int threads) {
 
 bool ExecutorWins(const IterationCost& cost) { return Fastest(cost) == Choice::kExecutor; }
 
-TEST(HandBackTest, OneThreadNeverWins) {
+TEST(HandBackTest, ExecutorWithOneThreadIsNeverFaster) {
   EXPECT_FALSE(ExecutorWins(Independent(8, 1000 * kUs, 1)));
   EXPECT_FALSE(MayBeFaster(1e9, 1, 1, true));
 }
 
-TEST(HandBackTest, HeavyIndependentTasksWinWithTwoThreadsOrMore) {
+TEST(HandBackTest, HeavyIndependentTasksAreHandedBackWithTwoThreadsOrMore) {
   for (int threads : {2, 4, 16, 128}) {
     EXPECT_TRUE(ExecutorWins(Independent(4, 100 * kUs, threads))) << threads;
   }
@@ -104,7 +104,7 @@ TEST(HandBackTest, MayBeFasterIsNeverStricterThanTheEstimates) {
   }
 }
 
-// An iteration whose kernels take `work`. The next iteration waits for `chain` of that.
+// An iteration whose kernels take `work`. The part `chain` of that depends on the iteration before.
 IterationCost WithChain(double work, double chain, double nodes, int threads) {
   IterationCost cost;
   cost.tasks.resize(2);
@@ -248,7 +248,7 @@ LoopCode CodeOf(int instructions, bool chained) {
 struct Decision {
   Decision(const LoopCode& code, double nodes, Pace* pace, const TrailingCode* trailing = nullptr)
       : at(0) {
-    constexpr double kBefore = 1e6;  // nodes of loops that ran before
+    constexpr double kBefore = 1e6;  // nodes that ran before, which must not count
     for (;; ++at) {
       const double so_far = kBefore + nodes * static_cast<double>(at);
       choice = pace->Look(at, so_far, code, trailing, 10);

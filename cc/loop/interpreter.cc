@@ -14,8 +14,8 @@ using tensorflow::OpKernelContext;
 std::atomic<int64_t> hand_back_after{-1};        // SetHandBackAfter
 std::atomic<int64_t> trailing_thread_after{-1};  // SetTrailingThreadAfter
 
-// How many iterations the trailing part may be behind the main part, and never more than
-// `parallel_iterations` allows.
+// The most iterations that the trailing part may be behind the main part. The loop's
+// `parallel_iterations` may allow fewer.
 constexpr int kMostBehind = 8;
 
 }  // namespace
@@ -31,7 +31,8 @@ Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int
 void Interpreter::TakeArgument(int index) {
   Value& value = runner_.at(executable_.register_of_arg[index]);
   Tensor* const tensor = ctx_->params()->inputs[index].tensor;
-  // A reference count of one is that of the executor's input. Constants have a second reference.
+  // If the reference count is one, only the executor's input refers to the buffer. A constant has a
+  // second reference.
   if (tensor->RefCountIsOne()) {
     value.Set(std::move(*tensor));
     *tensor = Tensor();

@@ -48,7 +48,7 @@ class Interpreter {
  private:
   absl::Status RunIteration(bool* taken);
   absl::Status FirstError(const absl::Status& error);
-  // What is to run the next iteration.
+  // Returns what is to run the next iteration.
   Choice Choose();
   // Begins or ends the use of a second thread.
   absl::Status UseTrailingThread(bool use);

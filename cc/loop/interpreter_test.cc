@@ -85,7 +85,7 @@ TEST_F(InterpreterTest, ConditionThatIsFalseAtOnceLeavesTheVariablesAsTheyAre) {
   EXPECT_FALSE(runner_.handed_back());
 }
 
-TEST_F(InterpreterTest, ExecutableServesSeveralRuns) {
+TEST_F(InterpreterTest, ExecutableMayRunSeveralTimes) {
   for (int32_t limit : {3, 0, 7}) {
     Feed("start", Scalar(0));
     Feed("limit", Scalar(limit));
@@ -143,7 +143,7 @@ TEST_F(InterpreterTest, KernelsAllocateSmallOutputsFromThePool) {
   EXPECT_EQ(IsPooled(values_["v0"].data()), kPools);
 }
 
-TEST_F(InterpreterTest, ValueThatAnotherHoldsIsCopiedOnce) {
+TEST_F(InterpreterTest, VariableWhoseBufferAnotherTensorSharesIsCopiedOnce) {
   AddVariableOf("i", "v", DT_FLOAT, "v0", "added");
   Add("added", "LoopTest>AddOneInPlace", {"v_switch:1"});
   const Tensor kept = Vec({1, 2, 3});
@@ -219,7 +219,7 @@ TEST_F(InterpreterTest, OnlyTheBranchThatIsTakenRuns) {
   EXPECT_THAT(Probed("beneath"), ElementsAre(0, 1, 2, 3, 4));
   EXPECT_THAT(Probed("above"), ElementsAre(5, 6, 7, 8, 9));
   EXPECT_EQ(NumberOf("x0"), 9);
-  EXPECT_EQ(NumberOf("y0"), 0) << "the number of the input that was alive";
+  EXPECT_EQ(NumberOf("y0"), 0) << "the number of the input that was live";
 }
 
 TEST_F(InterpreterTest, NodeThatWaitsForAPivotRunsWithIt) {
@@ -386,7 +386,7 @@ TEST_F(InterpreterTest, OperandsOfOtherShapesAreLeftToTheKernel) {
   EXPECT_THAT(Run(), Fails(absl::StatusCode::kInternal, "the kernel was called"));
 }
 
-TEST_F(InterpreterTest, PredicateThatIsNotScalarGivesTheExecutorsError) {
+TEST_F(InterpreterTest, BranchPredicateThatIsNoScalarGivesTheExecutorsError) {
   Add("pair", "LoopTest>Pair", {"i_switch:1"});
   AddUnary("s", "Switch", DT_INT32, {"i_switch:1", "pair:1"});
   AddProbe("probe", "s:1");

@@ -15,12 +15,6 @@ const Conditions& None() {
   return *none;
 }
 
-Conditions Without(const Conditions& from, int condition) {
-  Conditions rest = from;
-  rest.erase(std::remove(rest.begin(), rest.end(), condition), rest.end());
-  return rest;
-}
-
 Conditions Common(const Conditions& a, const Conditions& b) {
   Conditions common;
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(common));
@@ -35,6 +29,12 @@ bool IsLoopMerge(const Node& node) {
 }
 
 }  // namespace
+
+Conditions Without(const Conditions& from, int condition) {
+  Conditions rest = from;
+  rest.erase(std::remove(rest.begin(), rest.end(), condition), rest.end());
+  return rest;
+}
 
 Source CopiedFrom(Source source) {
   while (source.node->type_string() == "Identity") source = InputOf(*source.node, 0);

@@ -103,6 +103,9 @@ class Liveness {
 // Returns the value that `source` is a copy of: follows Identity nodes backwards.
 Source CopiedFrom(Source source);
 
+// `from` without the condition with the id `condition`.
+Conditions Without(const Conditions& from, int condition);
+
 // The union of two sets of conditions.
 Conditions Both(const Conditions& a, const Conditions& b);
 

@@ -1,4 +1,4 @@
-// Runs a whole loop in which memory runs out, in turn, at each allocation of a run.
+// Runs a loop many times. Memory runs out at the first allocation, then at the second, and so on.
 
 #include <map>
 #include <string>
@@ -49,8 +49,8 @@ class LoopOutOfMemoryTest : public testing::Test, protected FramesUnderTest {
   //         if i < 5: w += 1
   //         w = w + w
   //
-  // A node without a small op reads i, so that a tensor is made of i.
-  void Write() {
+  // A node without a small op reads i, so that a tensor is made from i.
+  void BuildLoop() {
     AddVariableOf("i", "v", DT_FLOAT, "v0", "inner_exit");
     AddCounter("j", "i_switch:1", "i_limit", "i_one");
     AddVariableOf("j", "inner", DT_FLOAT, "v_switch:1", "added");
@@ -68,7 +68,7 @@ class LoopOutOfMemoryTest : public testing::Test, protected FramesUnderTest {
 
   // Lets runs fail at each allocation in turn.
   void RunAtEachAllocation(FailingMemory::Callers callers, bool may_leak) {
-    Write();
+    BuildLoop();
     const Tensor v0 = Vec({1, 2, 3}), w0 = Vec({0});
     const std::map<std::string, Tensor> fed = {{"start", Tensor(0)}, {"limit", Tensor(8)},
                                                {"step", Tensor(1)},  {"five", Tensor(5)},

@@ -18,7 +18,7 @@ using tensorflow::Device;
 using tensorflow::DeviceBase;
 
 // Takes a buffer from the pool if the pool has blocks of its size, and from the cache if not. On
-// deallocation the address of a buffer tells which of the two it belongs to.
+// deallocation the address of a buffer shows to which of the two it belongs.
 class LoopBuffers final : public Allocator {
  public:
   explicit LoopBuffers(Allocator* underlying) : underlying_(underlying), cache_(underlying) {}

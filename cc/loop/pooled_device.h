@@ -9,9 +9,10 @@
 namespace tensor_array_grad {
 
 // Returns an allocator that takes small buffers from the pool of blocks (block_pool.h) and others
-// from a cache over `underlying` (buffer_cache.h). The result lives as long as the process, because
-// buffers outlive devices, and `underlying` must do so too. If an earlier call had another
-// `underlying`, returns `underlying` itself: a process has one allocator for a CPU. Thread-safe.
+// from a cache over `underlying` (buffer_cache.h). The result exists until the process ends,
+// because buffers outlive devices, and `underlying` must exist as long. If an earlier call had
+// another `underlying`, returns `underlying` itself: a process has one allocator for a CPU.
+// Thread-safe.
 tensorflow::Allocator* PooledAllocator(tensorflow::Allocator* underlying);
 
 // Returns a device that behaves like `underlying`, except that kernels allocate buffers from the

@@ -50,7 +50,7 @@ TEST_F(PooledDeviceTest, LargerTensorsDoNotComeFromThePool) {
   std::memset(tensor.data(), 1, tensor.TotalBytes());
 }
 
-// The cache hands out first what was freed last. The C library would join neighbours.
+// The cache reuses first the buffer that was freed last. The C library would merge free neighbours.
 TEST_F(PooledDeviceTest, LargerBuffersAreKeptInTheCache) {
   if (!kPools) GTEST_SKIP() << "AddressSanitizer keeps freed buffers apart";
   constexpr size_t kBytes = 100'000;
@@ -71,7 +71,7 @@ TEST_F(PooledDeviceTest, FreeBuffersAreGivenBack) {
   EXPECT_FALSE(GiveBackFreeBuffers(nullptr));
 }
 
-TEST_F(PooledDeviceTest, BuffersOfEitherKindAreAllocatedWithoutAttributesToo) {
+TEST_F(PooledDeviceTest, SmallAndLargeBuffersAreAllocatedWithoutAttributesToo) {
   for (const size_t bytes : {size_t{64}, 2 * kMostPooledBytes}) {
     void* const buffer = allocator()->AllocateRaw(64, bytes);
     ASSERT_NE(buffer, nullptr);
@@ -94,7 +94,7 @@ TEST_F(PooledDeviceTest, TensorsOutliveTheDevice) {
   EXPECT_EQ(tensor.flat<int>()(1), 7);
 }
 
-TEST_F(PooledDeviceTest, OtherAllocatorsAreLeftAlone) {
+TEST_F(PooledDeviceTest, OtherAllocatorsAreNotWrapped) {
   allocator();  // the first call decides which allocator is wrapped
   OtherAllocator other;
   EXPECT_EQ(PooledAllocator(&other), &other);

@@ -38,7 +38,7 @@ uint64_t ConstantOf(const tensorflow::Tensor& value) {
   return tensorflow::Hash64Combine(7, value.scalar<int32_t>()());
 }
 bool IsTrue(uint64_t predicate) { return predicate & 1; }
-bool GoesOn(uint64_t loop_cond) { return (loop_cond & 3) != 0; }  // in three of four cases
+bool Continues(uint64_t loop_cond) { return (loop_cond & 3) != 0; }  // in three of four cases
 
 // ---- evaluation of the graph
 
@@ -58,20 +58,20 @@ class Evaluator {
       values_.clear();
       for (const Node* enter : frame.enters) values_[{enter, 0}] = entering[enter];
       for (const auto& [merge, value] : carried) values_[{merge, 0}] = value;
-      bool goes_on = false;
+      bool continues = false;
       for (const Item& item : order) {
         if (item.loop != nullptr) {
           RunInner(*item.loop);
           continue;
         }
         if (carried.count(item.node) == 0) Evaluate(*item.node);
-        if (item.node->IsLoopCond()) goes_on = GoesOn(*values_[{item.node, 0}]);
+        if (item.node->IsLoopCond()) continues = Continues(*values_[{item.node, 0}]);
       }
       std::map<const Node*, Token> exits;
       for (const Node* node : frame.nodes) {
         if (node->IsExit()) exits[node] = values_[{node, 0}];
       }
-      if (!goes_on) return exits;
+      if (!continues) return exits;
       for (auto& [merge, value] : carried) {
         for (int i = 0; i < 2; ++i) {
           const Node* const next = InputOf(*merge, i).node;
@@ -121,7 +121,7 @@ class Evaluator {
     }
     if (node.IsSwitch()) {
       const bool of_loop = CopiedFrom(InputOf(node, 1)).node->IsLoopCond();
-      const bool taken = of_loop ? GoesOn(*inputs[1]) : IsTrue(*inputs[1]);
+      const bool taken = of_loop ? Continues(*inputs[1]) : IsTrue(*inputs[1]);
       values_[{&node, taken ? 1 : 0}] = inputs[0];
       return;
     }
@@ -160,7 +160,7 @@ class Machine {
         ADD_FAILURE() << "no predicate";
         return;
       }
-      if (!GoesOn(*registers_[code.predicate])) return Forget(code.condition);
+      if (!Continues(*registers_[code.predicate])) return Forget(code.condition);
       for (const Instruction& instruction : code.body) Execute(instruction);
       for (const Move& move : code.next) registers_[move.to] = Take(move.from);
       ExpectReleased(code);
@@ -197,7 +197,7 @@ class Machine {
     if (Holds(instruction.guards)) {
       const std::string text = ProgramText(program_).Of(instruction);
       SCOPED_TRACE(text);
-      ExecuteAlive(instruction);
+      ExecuteLive(instruction);
     }
     for (int reg : instruction.releases) {
       releases_ += registers_[reg].has_value();
@@ -205,7 +205,7 @@ class Machine {
     }
   }
 
-  void ExecuteAlive(const Instruction& instruction) {
+  void ExecuteLive(const Instruction& instruction) {
     std::vector<Token> inputs;
     for (const Read& read : instruction.inputs) inputs.push_back(Look(read));
     for (const Read& read : instruction.inputs) {
@@ -314,8 +314,8 @@ class RandomLoop : public FramesUnderTest {
       AddConstantOf(frame, condition.numbers.back(), DT_INT32, source);
     }
     condition.pivot = variables[0] + "_merge";
-    // A loop added to the condition's values need not be read by LoopCond. It would then also run
-    // when LoopCond is false, and the compiler rejects that in an inner loop.
+    // LoopCond need not read what these statements compute. A loop that it does not read would also
+    // run when LoopCond is false, and the compiler rejects that in an inner loop.
     condition.loops = frame == "outer";
     body.pivot = Fresh("pivot");
     AddUnary(body.pivot, "Identity", DT_INT32, {variables[0] + "_switch:1"});

@@ -44,16 +44,16 @@ TEST(InOrderTest, AShiftReadsEachVariableBeforeItIsReplaced) {
   EXPECT_EQ(InOrderFrom100({{0, 1}, {1, 2}, {2, 3}, {9, 0}}).size(), 4);  // no additional register
 }
 
-TEST(InOrderTest, ASwapGoesThroughOneRegister) {
+TEST(InOrderTest, ASwapTakesOneMoreRegister) {
   ExpectAllAtOnce({{0, 1}, {1, 0}});
   EXPECT_EQ(InOrderFrom100({{0, 1}, {1, 0}}).size(), 3);
 }
 
-TEST(InOrderTest, SeveralCyclesAndCopiesOutOfThem) {
+TEST(InOrderTest, MovesOfSeveralCyclesActLikeSimultaneousCopies) {
   ExpectAllAtOnce({{0, 1}, {1, 2}, {2, 0}, {0, 5}, {3, 4}, {4, 3}, {7, 6}});
 }
 
-TEST(InOrderTest, EveryPermutationOfFive) {
+TEST(InOrderTest, MovesOfEveryPermutationOfFiveActLikeSimultaneousCopies) {
   std::vector<int> targets{0, 1, 2, 3, 4};
   do {
     Copies copies;
@@ -124,14 +124,14 @@ TEST_F(LastReaderTest, LastOfManyReadersIsLast) {
   EXPECT_TRUE(InstructionOf("sum").inputs[0].last);
 }
 
-TEST_F(LastReaderTest, LastOfManyReadersThatReadsAValueTwiceDoesNotWriteIt) {
+TEST_F(LastReaderTest, LastOfManyReadersThatReadsAValueSeveralTimesDoesNotWriteIt) {
   AddReaders(100, 10);
   EXPECT_EQ(LastReads(), 0);
   EXPECT_THAT(InstructionOf("sum").releases,
               testing::ElementsAre(InstructionOf("value").outputs[0]));
 }
 
-TEST_F(LastReaderTest, ReadersOnBothSidesAreLastOnTheirPaths) {
+TEST_F(LastReaderTest, ReadersInBranchesThatExcludeEachOtherAreBothLast) {
   Placeholder("p0", tensorflow::DT_BOOL);
   AddVariableOf("i", "p", tensorflow::DT_BOOL, "p0", "p_switch:1");
   AddUnary("s", "Switch", tensorflow::DT_INT32, {"value", "p_switch:1"});

@@ -58,8 +58,7 @@ class Finder {
 
   static absl::Status Check(const Frame& loop, const Liveness& around) {
     if (!around.EntersAsOne(loop)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("inputs may be dead apart: frame '", loop.name, "'"));
+      return Rejected("inputs may be dead apart", absl::StrCat("frame '", loop.name, "'"));
     }
     return Compile(loop).status();
   }

@@ -189,7 +189,7 @@ TEST_F(RewriteTest, OpComesBetweenTheVariablesAndTheirEnters) {
   EXPECT_EQ(gone.size(), 2) << testing::PrintToString(gone);
 }
 
-TEST_F(RewriteTest, OpIsOnTheDeviceOfTheLoopAndTyped) {
+TEST_F(RewriteTest, OpHasTheDeviceAndTheTypesOfTheLoop) {
   AddVariableOf("i", "p", DT_BOOL, "p0", "p_switch:1");
   const Node* const run = Insert("i");
   EXPECT_EQ(run->assigned_device_name(), kCpu0);
@@ -218,7 +218,7 @@ TEST_F(RewriteTest, OpGetsTheControlInputsOfAllEnters) {
   EXPECT_THAT(InputsOf("i_one"), ElementsAre("step", "^other_effect"));
 }
 
-TEST_F(RewriteTest, FramesOfTheGraphAreStillValid) {
+TEST_F(RewriteTest, FramesOfTheGraphAreValidAfterTheInsertion) {
   AddCounter("j", "i_switch:1", "i_limit", "i_one");
   const Node* const run = Insert("j");
   const absl::StatusOr<FrameTree> tree = FrameTree::Of(*graph());
@@ -271,7 +271,7 @@ TEST_F(RewriteTest, ControlEdgesWithinTheFrameAreKeptAndThoseFromOutsideAreNot) 
   EXPECT_EQ(nodes.count("effect"), 0);
 }
 
-TEST_F(RewriteTest, NamesOfDifferentFramesDiffer) {
+TEST_F(RewriteTest, OpsOfDifferentFramesHaveDifferentNames) {
   const std::string name = Insert("i")->name();
   EXPECT_THAT(name, StartsWith("i_in_one_kernel_"));
   GraphUnderTest::Clear();

@@ -14,7 +14,7 @@ namespace tensor_array_grad {
 //     GatherV2, ResourceGather a scalar index into dimension 0, any plain dtype
 //     AddSlices                few values, if the sum can be changed in place
 //
-// A result shares a buffer exactly where the kernel's result would, because the order in which AddN
+// A result shares a buffer exactly if the kernel's result would, because the order in which AddN
 // adds depends on it.
 SmallOp SmallIndexingFor(const tensorflow::Node& node);
 

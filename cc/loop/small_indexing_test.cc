@@ -96,7 +96,7 @@ TEST_F(SmallIndexingTest, ErrorsAndOtherSlicesAreLeftToTheKernel) {
   EXPECT_FALSE(Call({Tensor(tensorflow::DT_STRING, {2}), Ints({0}), Ints({1}), Ints({1})}));
 }
 
-TEST_F(SmallIndexingTest, AllOfATensorSharesTheBuffer) {
+TEST_F(SmallIndexingTest, ASliceOfAllElementsSharesTheBuffer) {
   Slice(1);
   const Tensor x = Counted({1, 3});
   ASSERT_TRUE(Call({x, Ints({0}), Ints({1}), Ints({1})}));
@@ -208,7 +208,7 @@ class SmallSumTest : public SmallIndexingTest {
     Set(node, "T", DT_FLOAT);
     Set(node, "before", 0);
   }
-  std::vector<Tensor> AllBut(Tensor x) {
+  std::vector<Tensor> InputsFor(Tensor x) {
     return {std::move(x), Ints({3}), Ints({1}), Ints({2}), Ints({1}), Tensor(10.f)};
   }
 };
@@ -217,7 +217,7 @@ TEST_F(SmallSumTest, TheSumIsChangedInPlace) {
   const int64_t in_place = ReadCounters()["slice_sums.in_place"];
   Tensor x = Vec({1, 2, 3});
   const void* const buffer = x.data();
-  std::vector<Tensor> inputs = AllBut(std::move(x));
+  std::vector<Tensor> inputs = InputsFor(std::move(x));
   x = Tensor();
   // The operands must hold the only references.
   const SmallOp op = SmallOpOf(*this);
@@ -236,11 +236,11 @@ TEST_F(SmallSumTest, TheSumIsChangedInPlace) {
 
 TEST_F(SmallSumTest, SumThatAnotherTensorSharesIsLeftToTheKernel) {
   const Tensor x = Vec({1, 2, 3});
-  EXPECT_FALSE(Call(AllBut(x)));
+  EXPECT_FALSE(Call(InputsFor(x)));
   EXPECT_THAT(x, TensorEq(Vec({1, 2, 3})));
 }
 
-TEST_F(SmallIndexingTest, OtherBatchesAndAxesHaveNoSmallOp) {
+TEST_F(SmallIndexingTest, GatherWithBatchDimensionsHasNoSmallOp) {
   NodeDef& node = Node("GatherV2", {DT_FLOAT, DT_INT32, DT_INT32});
   Set(node, "Tparams", DT_FLOAT);
   Set(node, "Tindices", DT_INT32);

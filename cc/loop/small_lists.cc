@@ -65,7 +65,7 @@ bool IsShape(const Tensor& sizes, const PartialTensorShape& shape) {
 }
 
 // Sets *b to a + *b, in a new buffer. Returns false and leaves `b` unchanged if the kernel has to
-// do it: for tensors that are not small, that differ in dtype or shape, or that have no sum.
+// do it: for tensors that are not small, that differ in dtype or shape, or whose dtype has no sum.
 bool AddTo(const Tensor& a, const SmallOp& op, Tensor* b) {
   if (!CanAdd(a.dtype()) || !IsSmall(*b, a.dtype()) || !a.IsSameSize(*b)) return false;
   Tensor sum = MakeSmallTensor(op, a.dtype(), a.shape());

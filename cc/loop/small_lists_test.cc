@@ -110,7 +110,7 @@ TEST_F(SmallListsTest, AnElementIsSetInPlace) {
   EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({5, 6})));
 }
 
-TEST_F(SmallListsTest, AListThatIsReadAgainOrHeldElsewhereIsNotChanged) {
+TEST_F(SmallListsTest, AListThatIsReadAgainOrSharedIsNotChanged) {
   EXPECT_FALSE(SetItem(2, Vec({3, 4}), /*last=*/false));
   const Tensor held = *list_.tensor();
   EXPECT_FALSE(SetItem(2, Vec({3, 4})));
@@ -138,7 +138,7 @@ TEST_F(SmallListsTest, AnItemIsAddedToAnElementOrTakesItsPlace) {
   const Tensor before = *list().Get(1).tensor, item = Vec({10, 20});
   ASSERT_TRUE(Accumulate(1, item));
   EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({11, 22})));
-  EXPECT_THAT(before, TensorEq(Vec({1, 2}))) << "another reader has it";
+  EXPECT_THAT(before, TensorEq(Vec({1, 2}))) << "another tensor shares it";
   ASSERT_TRUE(Accumulate(0, item));
   EXPECT_EQ(list().Get(0).tensor->data(), item.data());
   ASSERT_TRUE(Accumulate(0, item, TensorOf<int64_t>({1}, {2})));
@@ -190,7 +190,7 @@ TEST_F(SmallListsTest, SumsThatChangeTheSpecOrFailAreLeftToTheKernel) {
   EXPECT_FALSE(Accumulate(1, item, Ints({2}), 4)) << "of two sizes";
   EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({1, 2})));
   list_.Set(Holding(AList({DT_FLOAT, PartialTensorShape({2}), 5})));
-  EXPECT_FALSE(Accumulate(1, item)) << "a sum has no bound";
+  EXPECT_FALSE(Accumulate(1, item)) << "the sum of the kernel has no max_num_elements";
 }
 
 TEST_F(SmallListsTest, ListsOfUnknownShapesAreSummedToo) {
@@ -203,7 +203,7 @@ TEST_F(SmallListsTest, ListsOfUnknownShapesAreSummedToo) {
   EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({2, 4})));
 }
 
-TEST_F(SmallListsTest, LengthAndShapeOfTheElements) {
+TEST_F(SmallListsTest, LengthAndElementShapeAreThoseOfTheList) {
   Value result;
   int32_t length = 0;
   ASSERT_TRUE(OpFor("TensorListLength", {DT_VARIANT})({{&list_, false}}, &result));
@@ -212,7 +212,7 @@ TEST_F(SmallListsTest, LengthAndShapeOfTheElements) {
   ASSERT_TRUE(shape({{&list_, false}}, &result));
   EXPECT_THAT(ValuesOf<int32_t>(*result.tensor()), testing::ElementsAre(2));
   list_.Set(Holding(AList({DT_FLOAT, PartialTensorShape(), -1})));
-  EXPECT_FALSE(shape({{&list_, false}}, &result)) << "a scalar says that nothing is known";
+  EXPECT_FALSE(shape({{&list_, false}}, &result)) << "the kernel outputs the scalar -1";
 }
 
 }  // namespace

@@ -127,18 +127,18 @@ TEST_F(SmallLoopStacksTest, EmptyStackAndOtherTypesAreLeftToTheKernel) {
   EXPECT_EQ(size(), 1);
 }
 
-TEST_F(SmallLoopStacksTest, RowsThatSomethingElseHoldsAreLeftToTheKernel) {
+TEST_F(SmallLoopStacksTest, StackThatAnotherTensorSharesIsLeftToTheKernel) {
   const Tensor held = *rows_.tensor();
   EXPECT_FALSE(Push(TensorOf<float>({2}, {1, 2}), 10));
   EXPECT_EQ(held.scalar<Variant>()().get<LoopStack>()->size(), 0);
 }
 
-TEST_F(SmallLoopStacksTest, RowsThatAreReadAgainAreLeftToTheKernel) {
+TEST_F(SmallLoopStacksTest, StackThatIsReadAgainIsLeftToTheKernel) {
   EXPECT_FALSE(Push(TensorOf<float>({2}, {1, 2}), 10, /*last=*/false));
   EXPECT_EQ(size(), 0);
 }
 
-TEST_F(SmallLoopStacksTest, RowsPushedIntoThemselvesAreLeftToTheKernel) {
+TEST_F(SmallLoopStacksTest, StackPushedOntoItselfIsLeftToTheKernel) {
   Set(Add("own", "TensorArrayGrad>PushLoopStack", {"rows", "rows"}), "T",
       std::vector<DataType>{DT_VARIANT});
   rows_.Set(Holding(LoopStack({{DT_VARIANT, {}, -1}})));

@@ -10,10 +10,10 @@ namespace tensor_array_grad {
 //
 //     Add, AddV2, Sub, Mul, Neg, Square, AddN, BiasAdd, comparisons, IsFinite, logic
 //     Maximum, Minimum, FloorDiv, FloorMod   of integer scalars
-//     Cast                                   of scalars, where every processor rounds alike
+//     Cast                                   of scalars, if every processor rounds alike
 //
-// The dtypes are float, double, int32 and int64, and bool for logic. Shapes are broadcast where the
-// kernel does so. Only ops whose kernels are exact element by element are included. Float Maximum
+// The dtypes are float, double, int32 and int64, and bool for logic. Shapes are broadcast as in
+// the kernel. Only ops whose kernels are exact element by element are included. Float Maximum
 // and Minimum, for example, are not: Eigen's result for NaN depends on the vector instructions that
 // it was compiled for.
 SmallOp::Run SmallMathFor(const tensorflow::Node& node);

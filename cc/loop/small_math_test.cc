@@ -106,7 +106,7 @@ class SmallNumericTest : public testing::Test {};
 using Numeric = testing::Types<float, double, int32_t, int64_t>;
 TYPED_TEST_SUITE(SmallNumericTest, Numeric);
 
-TYPED_TEST(SmallNumericTest, SumsDifferencesAndProducts) {
+TYPED_TEST(SmallNumericTest, SumsDifferencesAndProductsHaveTheBitsOfCpp) {
   using T = TypeParam;
   const auto sum = [](T a, T b) { return Wrapped(a, b, [](auto x, auto y) { return x + y; }); };
   for (const char* op : {"Add", "AddV2", "AddN"}) ExpectBinary<T>(op, sum);
@@ -116,7 +116,7 @@ TYPED_TEST(SmallNumericTest, SumsDifferencesAndProducts) {
                   [](T a, T b) { return Wrapped(a, b, [](auto x, auto y) { return x * y; }); });
 }
 
-TYPED_TEST(SmallNumericTest, Comparisons) {
+TYPED_TEST(SmallNumericTest, ComparisonsHaveTheResultsOfCpp) {
   using T = TypeParam;
   ExpectBinary<T>("Less", [](T a, T b) { return a < b; });
   ExpectBinary<T>("LessEqual", [](T a, T b) { return a <= b; });
@@ -126,7 +126,7 @@ TYPED_TEST(SmallNumericTest, Comparisons) {
   ExpectBinary<T>("NotEqual", [](T a, T b) { return a != b; });
 }
 
-TYPED_TEST(SmallNumericTest, NegationAndSquare) {
+TYPED_TEST(SmallNumericTest, NegationAndSquareHaveTheBitsOfCpp) {
   using T = TypeParam;
   const SmallOp neg = Find("Neg", DataTypeToEnum<T>::value);
   const SmallOp square = Find("Square", DataTypeToEnum<T>::value);
@@ -266,7 +266,7 @@ TEST(SmallBiasTest, BiasOfAnotherDimensionIsLeftToTheKernel) {
   EXPECT_FALSE(SmallOpFor(*graph.Find("node"), tensorflow::cpu_allocator()).exists());
 }
 
-TEST(SmallFiniteTest, NumbersAndTensors) {
+TEST(SmallFiniteTest, IsFiniteTestsNumbersAndEachElementOfTensors) {
   const float infinity = std::numeric_limits<float>::infinity();
   Value x = Of(Vec({0, infinity, -infinity, std::nanf(""), 1e38f})), result;
   ASSERT_TRUE(Call(Find("IsFinite", DT_FLOAT), {{&x, true}}, &result));
@@ -285,7 +285,7 @@ TYPED_TEST(SmallNumericTest, EmptyTensorsStayEmpty) {
   EXPECT_EQ(result.tensor()->shape(), TensorShape({0}));
 }
 
-TYPED_TEST(SmallNumericTest, MostElementsAndOneMore) {
+TYPED_TEST(SmallNumericTest, OneElementMoreThanTheMostIsLeftToTheKernel) {
   using T = TypeParam;
   for (const char* op : {"AddV2", "Less", "Neg", "Square"}) {
     const SmallOp small = Find(op, DataTypeToEnum<T>::value);
@@ -334,10 +334,10 @@ void ExpectOfScalars(const char* op, bool (*defined)(T), F want) {
     }
   }
   Value x = Of(VecOf<T>({1, 2})), y = Number(T(2)), result;
-  EXPECT_FALSE(Call(small, {{&x, true}, {&y, true}}, &result)) << "vectors are the kernel's";
+  EXPECT_FALSE(Call(small, {{&x, true}, {&y, true}}, &result)) << "vectors are left to the kernel";
 }
 
-TYPED_TEST(SmallIntegralTest, MaximumAndMinimum) {
+TYPED_TEST(SmallIntegralTest, MaximumAndMinimumHaveTheResultsOfCpp) {
   using T = TypeParam;
   ExpectOfScalars<T>("Maximum", [](T) { return true; }, [](T a, T b) { return std::max(a, b); });
   ExpectOfScalars<T>("Minimum", [](T) { return true; }, [](T a, T b) { return std::min(a, b); });
@@ -356,9 +356,9 @@ TYPED_TEST(SmallIntegralTest, QuotientsRoundDownAndThoseByZeroAndMinusOneAreLeft
   });
 }
 
-// ---- logic, choice and conversion
+// ---- logic and conversion
 
-TEST(SmallLogicTest, TruthTables) {
+TEST(SmallLogicTest, LogicalOpsFollowTheirTruthTables) {
   for (bool a : {false, true}) {
     for (bool b : {false, true}) {
       Value x = Number(a), y = Of(Tensor(b)), result;
@@ -401,7 +401,7 @@ void ExpectCast(std::vector<From> numbers) {
   EXPECT_FALSE(Call(cast, {{&vector, true}}, &result));
 }
 
-TEST(SmallCastTest, NumbersThatFitOrRound) {
+TEST(SmallCastTest, ConvertedNumbersHaveTheBitsOfCpp) {
   ExpectCast<int32_t, int64_t>(Interesting<int32_t>());
   ExpectCast<int32_t, float>(Interesting<int32_t>());
   ExpectCast<int32_t, double>(Interesting<int32_t>());
@@ -438,7 +438,7 @@ TEST(SmallOpForTest, ConversionsThatMayOverflowAreLeftToTheKernel) {
 
 // ---- buffers
 
-TEST(SmallBufferTest, LastOperandThatNothingElseHoldsBecomesTheResult) {
+TEST(SmallBufferTest, LastOperandThatNoOtherTensorSharesBecomesTheResult) {
   const SmallOp add = Find("AddV2", DT_FLOAT);
   for (bool first : {true, false}) {
     Value x = Of(Vec({1, 2})), y = Of(Vec({10, 20})), result;
@@ -461,7 +461,7 @@ TEST(SmallBufferTest, OperandThatIsReadAgainIsNotWritten) {
   }
 }
 
-TEST(SmallBufferTest, LastOperandThatAnotherHoldsIsNotWritten) {
+TEST(SmallBufferTest, LastOperandThatAnotherTensorSharesIsNotWritten) {
   const Tensor kept = Vec({1, 2});
   for (const char* op : {"AddV2", "Neg", "Square"}) {
     Value x = Of(kept), y = Number(1.f), result;

@@ -13,7 +13,7 @@ namespace tensor_array_grad {
 //     Pack, ConcatV2, Split         of few values of a plain dtype; Split along any axis but 0
 //     Tile, BroadcastTo             that repeat dimensions of size one, of few values
 //
-// A result shares a buffer exactly where the kernel's result would, because the order in which AddN
+// A result shares a buffer exactly if the kernel's result would, because the order in which AddN
 // adds depends on it.
 SmallOp SmallReshapingFor(const tensorflow::Node& node);
 

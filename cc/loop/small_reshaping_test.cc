@@ -207,7 +207,7 @@ TEST_F(SmallReshapingTest, SplitIntoOnePartIsLeftToTheKernel) {
   EXPECT_FALSE(Call({Tensor(1), Counted({2, 4})})) << "the kernel shares the buffer";
 }
 
-TEST_F(SmallReshapingTest, DimensionsOfSizeOneAreRepeated) {
+TEST_F(SmallReshapingTest, BroadcastToRepeatsDimensionsOfSizeOne) {
   Set(Node("BroadcastTo", 2, {1}), "Tidx", DT_INT32);
   const Tensor column = TensorOf<float>({2, 1}, {1, 2});
   ASSERT_TRUE(Call({column, Ints({2, 2})}));
@@ -221,7 +221,7 @@ TEST_F(SmallReshapingTest, DimensionsOfSizeOneAreRepeated) {
   EXPECT_FALSE(Call({Counted({1, 2, 1, 2, 1, 2}), Ints({2, 2, 2, 2, 2, 2})})) << "an error";
 }
 
-TEST_F(SmallReshapingTest, TilesOfDimensionsOfSizeOne) {
+TEST_F(SmallReshapingTest, TileRepeatsDimensionsOfSizeOne) {
   Set(Node("Tile", 2, {1}), "Tmultiples", DT_INT32);
   const Tensor column = TensorOf<float>({2, 1}, {1, 2});
   ASSERT_TRUE(Call({column, Ints({1, 3})}));

@@ -10,8 +10,8 @@ namespace tensor_array_grad {
 
 // Functions for the small ops that write the elements of a tensor.
 
-// Kernels that broadcast support this many dimensions. They support more if some of them can be
-// merged into one, and report an error otherwise.
+// Kernels that broadcast support this many dimensions. They support more if some dimensions can
+// be merged into one, and report an error otherwise.
 inline constexpr int kMostDimsOfKernels = 5;
 
 // The elements of `tensor`. Requires: its dtype is that of T.

@@ -48,7 +48,8 @@ class Divider {
   }
 
  private:
-  // True if `next` exchanges variables, as in (a, b) = (b, a), by a register of its own.
+  // True if `next` exchanges variables, as in (a, b) = (b, a), by means of a register that is no
+  // variable.
   bool UsesTemporaries() const {
     return std::any_of(code_.next.begin(), code_.next.end(), [this](const Move& move) {
       return std::find(code_.variables.begin(), code_.variables.end(), move.to) ==
@@ -56,7 +57,7 @@ class Divider {
     });
   }
 
-  // Whether the first thread must run the instruction, whatever reads its outputs.
+  // Whether the main thread must run the instruction, whatever reads its outputs.
   bool IsPinned(const Instruction& instruction) const {
     return instruction.action != Instruction::kKernel || !instruction.guards.empty() ||
            !may_trail_(instruction);
@@ -82,9 +83,9 @@ class Divider {
 
   Needs NoNeeds() const { return {std::vector<bool>(code_.body.size(), false), {}}; }
 
-  // What must run on the first thread whatever the variables need. An instruction that no variable
-  // needs is part of it, because it may fail.
-  Needs NeedsOfFirstThread() const {
+  // Returns the needs of the condition, of the awaited values and of the instructions that must run
+  // on the main thread. An instruction that no variable needs is one of them, because it may fail.
+  Needs NeedsOfMainThread() const {
     Needs of_variables = NoNeeds();
     for (const Move& move : code_.next) AddNeeds(move.from.reg, &of_variables);
     Needs needs = NoNeeds();
@@ -102,7 +103,7 @@ class Divider {
   }
 
   void FindTrailingVariables() {
-    main_ = NeedsOfFirstThread();
+    main_ = NeedsOfMainThread();
     std::set<int> read_by_others = main_.variables;
     for (const Move& move : code_.next) {
       Needs needs = NoNeeds();
@@ -198,8 +199,9 @@ class Divider {
     MoveAtLastUse();
   }
 
-  // Where the last of several moves of a value was that of a trailing variable, makes the last main
-  // move a move. The register would otherwise keep the buffer.
+  // If several moves read one register, the last of them takes the buffer out of it. If that move
+  // is one of a trailing variable, the last move of the main part must take the buffer instead: the
+  // register would otherwise keep it.
   void MoveAtLastUse() {
     std::set<int> moved;
     for (const Move& move : code_.next) {
@@ -227,7 +229,7 @@ class Divider {
   const Test& may_trail_;
   std::map<int, int> writers_;  // by register: the instruction of the body that writes it
   std::map<int, int> next_;     // by variable that changes: the register of its next value
-  Needs main_;                  // of everything that the first thread runs
+  Needs main_;                  // of everything that the main thread runs
   std::set<int> trailing_variables_, handed_over_;
   TrailingCode made_;
 };

@@ -18,26 +18,36 @@ namespace tensor_array_grad {
 //     dU_k = MatMul(h, dz)       dU' = AddN(dU, dU_k)        next iteration: dU = dU'
 //
 // The first line of nodes needs `dh` of the iteration before. Nothing but the second line needs
-// `dU`. So a second thread may run the second line of iteration k while the first thread runs the
-// first line of iteration k + 1.
+// `dU`. So a second thread may run the second line of iteration k while the main thread, which is
+// the thread that runs RunLoop, runs the first line of iteration k + 1. The divided code is
+//
+//     main part        dz = f(dh, ...), dh' = MatMul(dz, U)           next: dh = dh'
+//     trailing part    dU_k = MatMul(h, dz), dU' = AddN(dU, dU_k)     next: dU = dU'
+//     handed over      h, dz
 //
 // A *trailing variable* is a loop variable that only its own next value depends on: neither the
-// condition, nor another variable, nor an instruction that must run on the first thread reads it or
-// waits for it by a control edge, directly or through other instructions. The *trailing
-// instructions* are those that only trailing variables need. All other instructions and variables
-// are the *main* ones.
+// condition, nor another variable, nor an instruction that must run on the main thread reads it or
+// waits for it by a control edge, directly or through other instructions. A *trailing instruction*
+// computes something for the next value of a trailing variable, and nothing else needs it. All
+// other instructions and variables are the *main* ones, also an instruction that no variable needs,
+// because it may fail.
 //
-// Why the results are the same: main instructions read nothing that a trailing instruction writes.
-// Trailing instructions read trailing variables, constants of the loop, and registers that the main
-// part of the same iteration has written (`handed_over`). Each thread runs its instructions in the
-// order of the undivided code, and the trailing part of an iteration runs after its main part. More
-// buffers are shared than in the undivided code, though. The loop must therefore have no
-// instruction whose result depends on shared buffers. AddN of three or more terms is one: it begins
-// with a term whose buffer no other tensor shares, so its rounding depends on them. The caller
-// checks this (executable.cc).
+// Why the results are the same: main instructions read nothing that a trailing instruction writes,
+// because an instruction from which a main instruction reads is a main one. Trailing instructions
+// read trailing variables, results of earlier trailing instructions of the same iteration,
+// constants of the loop, and registers that the main part writes (`handed_over`), with their values
+// at the end of the main part of the same iteration. Each thread runs the iterations in order and
+// the instructions in the order of the undivided code. More buffers are shared than in the
+// undivided code, though. The loop must therefore have no instruction whose result depends on
+// shared buffers. AddN of three or more terms is one: it begins with a term whose buffer no other
+// tensor shares, so its rounding depends on which buffers are shared. The caller checks this
+// (executable.cc).
+//
+// Immutable after DivideTrailing: several runs may use one TrailingCode at the same time.
 struct TrailingCode {
-  // The loop without its trailing instructions and variables. No read of a register in
-  // `handed_over` is the last one, so all of them have their values at the end of the body.
+  // The loop without the trailing instructions and the moves of the trailing variables, which
+  // remain in `main.variables`. No read of a register in `handed_over` by the condition or the body
+  // is the last one, so all of them have their values until `main.next`.
   LoopCode main;
 
   std::vector<Instruction> body;  // the trailing instructions
@@ -57,7 +67,8 @@ struct TrailingCode {
 // requires that it has no side effects. Instructions in branches, Merges and inner loops never
 // trail.
 //
-// Returns null if no instruction can trail. O(v * n) for v variables and n instructions.
+// Returns null if no instruction can trail, or if `next` exchanges variables, as in
+// (a, b) = (b, a). O(v * n) for v variables and n instructions.
 std::unique_ptr<const TrailingCode> DivideTrailing(
     const LoopCode& code, const std::function<bool(const Instruction&)>& may_trail);
 

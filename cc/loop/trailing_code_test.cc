@@ -29,7 +29,7 @@ Instruction Kernel(int node, std::vector<Read> inputs, int output) {
 //     0: while less = i < limit:
 //     1:     i' = i + 1
 //     2:     h' = f(h, weights)         the last read of h
-//     3:     product = g(h', weights)   the last read of h' but for the move
+//     3:     product = g(h', weights)   the last read of h' except for the move
 //     4:     sum' = sum + product       the last reads of both
 LoopCode SummingLoop() {
   LoopCode code;
@@ -111,7 +111,7 @@ TEST(TrailingCodeTest, ConditionKeepsAHandedOverValueOfItsOwn) {
 TEST(TrailingCodeTest, VariableThatTheConditionReadsDoesNotTrail) {
   LoopCode code = SummingLoop();
   code.condition[0].inputs = {{kSum}, {kLimit}};
-  // Now only the counter is read by nothing else.
+  // The counter is now the only variable that nothing else reads.
   const auto divided = Divide(code);
   ASSERT_NE(divided, nullptr);
   EXPECT_THAT(divided->variables, ElementsAre(kI));
@@ -186,8 +186,8 @@ TEST(TrailingCodeTest, LoopThatExchangesVariablesIsNotDivided) {
   EXPECT_EQ(Divide(code), nullptr);
 }
 
-TEST(TrailingCodeTest, VariableThatFollowsAnotherTrailsWithItsReaders) {
-  // before' = h, and sum' = sum + g(before): `before` is read by the computation of sum.
+TEST(TrailingCodeTest, VariableThatOnlyASumReadsIsHandedOver) {
+  // before' = h, and sum' = sum + g(before). `before` does not trail, because sum' depends on it.
   LoopCode code = SummingLoop();
   code.variables.push_back(kOther);
   code.body[1].inputs[0].last = false;

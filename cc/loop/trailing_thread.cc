@@ -29,9 +29,9 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
   const TrailingCode& code() const { return code_; }
   CodeRunner& runner() { return *runner_; }
 
-  // Adds an iteration. If the trailing part is then too far behind, waits until it has caught up
-  // with half of that. A thread of the pool is asked for only when half of the queue is filled,
-  // because it costs as much to wake a thread as to run some small kernels.
+  // Adds an iteration. If more than most_behind_ iterations have then not ended, waits until half
+  // of them have. A thread of the pool is asked for only when half of the queue is filled, because
+  // it costs as much to wake a thread as to run some small kernels.
   absl::Status Push(Iteration iteration) {
     bool ask = false, full = false;
     {
@@ -78,8 +78,8 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
     Work(0);
   }
 
-  // Runs iterations until at most `most` wait or one has failed. Requires: this thread has set
-  // `working_`, which is cleared.
+  // Runs iterations until at most `most` wait or one has failed, and then clears `working_`,
+  // which this thread must have set.
   void Work(size_t most) {
     while (true) {
       Iteration iteration;

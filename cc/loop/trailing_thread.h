@@ -13,12 +13,12 @@ namespace tensor_array_grad {
 // Runs the trailing part of a loop (trailing_code.h) beside its main part, some iterations behind.
 //
 // The main thread hands over the values that the trailing part of an iteration reads. They wait in
-// a queue until a thread of the executor's pool has run the iterations before. Only one thread runs
-// trailing code at a time, in the order of the iterations, on registers of their own.
+// a queue until a thread of the executor's pool has run the iterations before. Only one thread at a
+// time runs trailing code, in the order of the iterations. This code has registers of its own.
 //
 // No thread of the pool is needed for progress: if the queue is full, or at the end, and no thread
 // of the pool has begun to work on it, the main thread runs the trailing code itself. A thread of
-// the pool leaves when the queue is empty, so it never waits. The main thread waits only for a
+// the pool stops when the queue is empty, so it never waits. The main thread waits only for a
 // thread that runs trailing code.
 //
 // The methods are to be called by one thread, the main thread, in the order Begin, Add ..., Wait,
@@ -27,8 +27,8 @@ namespace tensor_array_grad {
 class TrailingThread {
  public:
   // `executable`, which has trailing code, and `ctx`, the context of the op RunLoop, must outlive
-  // this object. At most `most_behind` iterations
-  // of the trailing part, at least 1, have not ended when the main part begins the next one.
+  // this object. When the main part begins an iteration, at most `most_behind` iterations of the
+  // trailing part have not ended. Requires: most_behind >= 1.
   TrailingThread(const Executable& executable, tensorflow::OpKernelContext* ctx, int most_behind);
   // Drops the iterations that no thread has begun, and waits for a thread that runs one.
   ~TrailingThread();

@@ -41,10 +41,11 @@ class Threads {
 // The loop
 //
 //     for i in range(limit):
-//         h = h + 1                   AddOneInPlace
-//         sum = sum + probe(h)        the trailing part reads the h from before
+//         sum = sum + (h + 1)         trailing part: the nodes `more` and `summed`
+//         h = h + 1                   main part: the node `h_plus`
 //
-// in which the trailing part runs behind the main part from the first iteration on.
+// in which the trailing part runs behind the main part from the first iteration on. `more` and
+// `h_plus` are AddOneInPlace nodes that read the same h.
 class TrailingThreadTest : public testing::Test, protected FramesUnderTest {
  protected:
   TrailingThreadTest() {
@@ -165,10 +166,17 @@ TEST_F(TrailingThreadTest, ErrorOfTheTrailingPartEndsTheRun) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr("x is 5"));
     EXPECT_THAT(std::string(status.message()), HasSubstr("{{node checked}}"));
-    EXPECT_LE(runner_.iterations(), 5 + 9) << "at most as far ahead as the queue is long";
+    EXPECT_LE(runner_.iterations(), 5 + 9) << "the queue has no room for more";
   }
   ASSERT_OK(Run(4));  // the next run is not affected
   ExpectResults(4);
+}
+
+TEST_F(TrailingThreadTest, ParallelIterationsLimitHowFarTheTrailingPartIsBehind) {
+  Set(Named("i_enter"), "parallel_iterations", 2);
+  Set(AddSumOf("LoopTest>FailAt"), "at", 5);
+  EXPECT_THAT(std::string(Run(1000).message()), HasSubstr("x is 5"));
+  EXPECT_LE(runner_.iterations(), 5 + 2) << "the queue has room for one iteration";
 }
 
 TEST_F(TrailingThreadTest, ErrorOfTheTrailingPartIsReportedAlsoIfTheLoopHasEnded) {
@@ -211,7 +219,7 @@ TEST_F(TrailingThreadTest, ErrorOfAnEarlierTrailingPartComesBeforeThatOfTheMainP
   EXPECT_THAT(std::string(Run(1000).message()), HasSubstr("x is 3"));
 }
 
-TEST_F(TrailingThreadTest, WithTwoParallelIterationsTheTrailingPartIsOneIterationBehind) {
+TEST_F(TrailingThreadTest, LoopWithTwoParallelIterationsHasTheSameSums) {
   Set(Named("i_enter"), "parallel_iterations", 2);
   AddSumOf("LoopTest>Probe");
   std::vector<Closure> waiting;

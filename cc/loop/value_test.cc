@@ -25,7 +25,7 @@ Value OfNumber(T number) {
   return value;
 }
 
-// Whether nothing else shares the tensor's buffer. The question does not add a reference.
+// Whether no other tensor shares the buffer. The call itself adds no reference.
 bool IsOnlyOwner(Tensor* tensor) { return tensor->RefCountIsOne(); }
 
 template <typename T>
@@ -54,7 +54,7 @@ TYPED_TEST(ValueNumberTest, IsReadFromANumberAndFromAScalarTensor) {
   EXPECT_EQ(got, number);
 }
 
-TYPED_TEST(ValueNumberTest, LargestAndSmallestArriveBitByBit) {
+TYPED_TEST(ValueNumberTest, LargestAndSmallestNumberKeepTheirBits) {
   for (TypeParam number :
        {std::numeric_limits<TypeParam>::max(), std::numeric_limits<TypeParam>::lowest()}) {
     TypeParam got{};
@@ -122,7 +122,7 @@ TEST(ValueTest, NewNumberReusesTheBufferOfTheOldOne) {
   EXPECT_EQ(value.tensor()->scalar<int32_t>()(), 2);
 }
 
-TEST(ValueTest, NewNumberDoesNotReuseABufferThatAnotherHolds) {
+TEST(ValueTest, NewNumberDoesNotReuseABufferThatAnotherTensorShares) {
   Value value = OfNumber(int32_t{1});
   const Tensor kept = *value.tensor();
   value.SetScalar(int32_t{2});
@@ -137,7 +137,7 @@ TEST(ValueTest, NewNumberReusesTheBufferThatWasHeldForAReader) {
   EXPECT_EQ(value.tensor()->data(), buffer);
 }
 
-TEST(ValueTest, NumberOfAnotherTypeThanTheBufferGetsAnother) {
+TEST(ValueTest, NumberOfAnotherTypeGetsANewBuffer) {
   Value value = OfNumber(int32_t{1});
   value.tensor();
   value.SetScalar(2.0);
@@ -266,7 +266,7 @@ TEST(ValueTest, TwoValuesOfAFloatNumberShareABuffer) {
   EXPECT_TRUE(second.LastTensor()->RefCountIsOne());
 }
 
-TEST(ValueTest, NumberDropsABufferThatAResultShares) {
+TEST(ValueTest, ReleaseTensorDropsTheBufferOfANumberThatAResultShares) {
   Value number;
   number.SetScalar(2.5f);
   const Tensor result = *number.LastTensor();  // as in a kernel that outputs its input

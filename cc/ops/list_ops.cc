@@ -91,8 +91,8 @@ Adds `item` to the element of a list at `index`; the input list does not change.
 Equal to `AddN([list, TensorListSetItem(TensorListReserve(element_shape, num_elements), index,
 item)])`, errors included, in O(log n) and without the one-element list. An element that is not set
 yet counts as zero, so it becomes `item`.
-The gradient of `list` is the gradient of the output, and the gradient of `item` is the element at
-`index` of that.
+The gradient of `list` is the gradient of the output, and the gradient of `item` is the element of
+that gradient at `index`.
 
 list: The list to add to, n elements of `element_dtype`.
 index: Scalar, in [0, n).
@@ -177,7 +177,7 @@ Appends one element to each list: `TensorListPushBack` of all of them, errors in
 
 loop_stack: The output of NewLoopStack, PushLoopStack or PopLoopStack.
 values: An element for each list, in the order in which the lists were packed.
-output_loop_stack: The longer lists; the input does not change.
+output_loop_stack: The stack of the longer lists; the input does not change.
 )doc");
 
 REGISTER_OP("TensorArrayGrad>PopLoopStack")
@@ -190,7 +190,7 @@ REGISTER_OP("TensorArrayGrad>PopLoopStack")
 Removes the last element of each list: `TensorListPopBack` of all of them, errors included.
 
 loop_stack: The output of PushLoopStack or PopLoopStack.
-output_loop_stack: The shorter lists; the input does not change.
+output_loop_stack: The stack of the shorter lists; the input does not change.
 values: The last element of each list that is kept, in the order in which the lists were packed.
 )doc");
 

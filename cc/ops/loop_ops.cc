@@ -29,8 +29,8 @@ Runs iterations of a while loop in one kernel.
 May stop after any iteration, also before the first. The while loop that `frame` was taken from
 follows this op in the graph and continues from `results`.
 
-variables: What enters the loop and may change in each iteration.
-constants: What enters the loop and is the same in all iterations.
+variables: The values that enter the loop and may change in each iteration.
+constants: The values that enter the loop and are the same in all iterations.
 results: The variables at the end of the last iteration that ran.
 frame: A serialised GraphDef of the loop's frame and the frames inside of it. Each Enter node reads
   an `_Arg` whose index is that of an input of this op.

@@ -40,7 +40,7 @@ REGISTER_OP("TensorArrayGrad>SliceGradients")
     .Doc(R"doc(
 Keeps gradients of slices in a variant, from which AddSlices adds them.
 
-Used for gradients between which a conditional chooses.
+Used in the branches of a conditional, whose Merge passes on the variant of the taken branch.
 
 args: The inputs of all addends, in the order of `addends`.
 sum: What AddN of the addends would output, errors included, in a form that takes O(values of the

@@ -49,7 +49,7 @@ struct Holder : public tensorflow::ResourceBase {
   const Tensor held;
 };
 
-TEST_F(ArrayResourceTest, ArraysWhoseLastHandlesAreInTheirOwnContainerDieWithIt) {
+TEST_F(ArrayResourceTest, ArraysWhoseLastHandlesAreInTheirContainerAreDestroyedWithIt) {
   const size_t before = ExistingArrays().size();
   for (int i = 0; i < 200; ++i) {
     ASSERT_OK(manager_.Create("step", std::to_string(i), new Holder(Make())));
@@ -59,7 +59,7 @@ TEST_F(ArrayResourceTest, ArraysWhoseLastHandlesAreInTheirOwnContainerDieWithIt)
   EXPECT_EQ(ExistingArrays().size(), before);
 }
 
-TEST_F(ArrayResourceTest, AnArrayDiesWithItsLastHandleAndIsListedNoMore) {
+TEST_F(ArrayResourceTest, AnArrayIsDestroyedAndUnlistedWithItsLastHandle) {
   const size_t before = ExistingArrays().size();
   std::string name;
   {
@@ -82,7 +82,7 @@ TEST_F(ArrayResourceTest, AHandlePrintsAsStocksDoes) {
   EXPECT_EQ(handle.name().rfind("_tensor_arraysa_", 0), 0u);
 }
 
-TEST_F(ArrayResourceTest, OneSourceHasOneArrayAndEachItsOwn) {
+TEST_F(ArrayResourceTest, EqualSourcesShareOneArrayAndOtherSourcesDoNot) {
   const Tensor forward = Make();
   const Tensor first = Grad(forward, "gradients"), again = Grad(forward, "gradients");
   EXPECT_EQ(&ArrayOf(first), &ArrayOf(again));
@@ -91,7 +91,7 @@ TEST_F(ArrayResourceTest, OneSourceHasOneArrayAndEachItsOwn) {
   EXPECT_EQ(HandleIn(first).name(), GradName(HandleIn(forward).name(), "gradients"));
 }
 
-TEST_F(ArrayResourceTest, AGradientLivesAsLongAsItsForwardArrayOrItsHandle) {
+TEST_F(ArrayResourceTest, AGradientExistsAsLongAsItsForwardArrayOrItsHandle) {
   const size_t before = ExistingArrays().size();
   Tensor grad;
   {
@@ -157,7 +157,7 @@ TEST_F(ArrayResourceTest, RacingCallsWithOneSourceGetOneArray) {
   }
 }
 
-TEST_F(ArrayResourceTest, TheLivingArraysTellWhatTheyHold) {
+TEST_F(ArrayResourceTest, DescribeReportsSizeBytesAndGradients) {
   const Tensor forward = Make(2);
   const Tensor grad = Grad(forward, "g");
   FakeElementOps ops;

@@ -71,7 +71,7 @@ TEST(OutOfMemoryTest, ClosedGradientArrayIsReplacedOrStays) {
   });
 }
 
-TEST(OutOfMemoryTest, ArrayIsMadeAndFreedAlsoWhereItCannotBeListed) {
+TEST(OutOfMemoryTest, ArrayIsMadeAndFreedEvenIfItCannotBeListed) {
   const size_t before = ExistingArrays().size();
   tensorflow::ResourceMgr manager;
   const Place place = {&manager, "/device:CPU:0", "step"};

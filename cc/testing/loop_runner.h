@@ -23,7 +23,7 @@
 
 namespace tensor_array_grad {
 
-// A CPU device with as much as kernels need that compute on the calling thread. Test-only.
+// A CPU device with only what is needed by kernels that compute on the calling thread. Test-only.
 class CpuUnderTest : public tensorflow::Device {
  public:
   explicit CpuUnderTest(tensorflow::Allocator* allocator = tensorflow::cpu_allocator())

@@ -95,8 +95,8 @@ class Pair : public OpKernel {
   }
 };
 
-// For stock ops that the interpreter computes as small ops if the operands are small and their
-// shapes fit.
+// A kernel that must not be called, for stock ops that the interpreter computes as small ops if the
+// operands are small and their shapes fit.
 class NotReached : public OpKernel {
  public:
   using OpKernel::OpKernel;

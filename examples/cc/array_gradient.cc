@@ -2,7 +2,7 @@
 //
 //   array_gradient [LIBRARY]    # CMakeLists.txt says how to build it
 //
-// Prints each value that it fetched and ends with 1 if one is not what it must be.
+// Prints each value that it fetched. The exit status is 1 if one of them is wrong.
 
 #include <cstdio>
 #include <cstdlib>
@@ -46,7 +46,7 @@ std::vector<Expected> BuildGraph(const Scope& root) {
   const ops::TensorArrayWrite w0(root, array.handle, 0, {1.0f, 2.0f}, array.flow);
   const ops::TensorArrayWrite w1(root, array.handle, 1, {3.0f, 4.0f}, w0.flow_out);
 
-  // After the last write, so that the size is known. Two losses, two sources.
+  // After the last write, so that the size is known. One source per loss.
   const TensorArrayGrad a(root, array.handle, w1.flow_out, "gradients");
   const TensorArrayGrad b(root, array.handle, w1.flow_out, "gradients_1");
 
@@ -55,7 +55,7 @@ std::vector<Expected> BuildGraph(const Scope& root) {
   const ops::TensorArrayWrite a1(root, a.grad_handle, 0, {0.5f, 0.5f}, a0.flow_out);
   const ops::TensorArrayWrite b0(root, b.grad_handle, 0, {7.0f, 8.0f}, b.flow_out);
 
-  // A source that is there already names the array that is there already.
+  // The array of this source exists already, so the op returns its handle.
   const TensorArrayGrad again(root, array.handle, a1.flow_out, "gradients");
 
   const auto read = [&](const Output& handle, int index, const Output& flow) {
@@ -69,7 +69,7 @@ std::vector<Expected> BuildGraph(const Scope& root) {
 
 std::vector<tensorflow::Tensor> Run(const Scope& root, const std::vector<Expected>& fetched) {
   tensorflow::GraphDef graph;
-  OrDie(root.ToGraphDef(&graph));  // says what was wrong with an operation, if one was
+  OrDie(root.ToGraphDef(&graph));  // an error if an operation could not be built
   tensorflow::Session* made = nullptr;
   OrDie(tensorflow::NewSession(tensorflow::SessionOptions(), &made));
   const std::unique_ptr<tensorflow::Session> session(made);

@@ -34,7 +34,7 @@ void OrDie(const absl::Status& status) {
   std::exit(1);
 }
 
-// The tensor that a list of numbers stands for.
+// Sets `tensor` to the numbers in `text`: a scalar for one number, else a vector.
 absl::Status Parse(const std::string& text, Tensor* tensor) {
   const std::vector<std::string> numbers = absl::StrSplit(text, ',');
   const bool scalar = numbers.size() == 1;
@@ -49,7 +49,7 @@ absl::Status Parse(const std::string& text, Tensor* tensor) {
   return absl::OkStatus();
 }
 
-// Inputs of the command line, under the names that they have in the graph.
+// Appends the inputs on the command line to `feeds`, by the names of their tensors in the graph.
 absl::Status ParseFeeds(const tensorflow::SignatureDef& signature, int argc, char** argv,
                         std::vector<std::pair<std::string, Tensor>>* feeds) {
   for (int i = 2; i < argc; ++i) {
@@ -86,7 +86,7 @@ int main(int argc, char** argv) {
 
   std::vector<std::pair<std::string, Tensor>> feeds;
   OrDie(ParseFeeds(signature->second, argc, argv, &feeds));
-  // Sorted by name: the order of a protobuf map is not one.
+  // Sorted by name, because a protobuf map has no fixed order.
   std::map<std::string, std::string> outputs;
   for (const auto& output : signature->second.outputs()) {
     outputs[output.first] = output.second.name();

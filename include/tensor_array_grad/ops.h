@@ -9,7 +9,7 @@
 // build graphs, with TensorFlow's own ops, so the graphs run with stock's kernels too. To use this
 // library's kernels, call Load() (tensor_array_grad/load.h) before the first session is made.
 //
-// As for every op class, `scope.status()` tells whether a constructor succeeded. After an error the
+// As for every op class, `scope.status()` shows whether a constructor succeeded. After an error the
 // members are empty and no node of the op is left in `scope.graph()`. (A stock op class leaves a
 // node that failed its shape function, and that node breaks the graph.)
 namespace tensor_array_grad {
@@ -18,12 +18,12 @@ namespace tensor_array_grad {
 //
 // If the array of this `source` exists already, its handle is returned. Otherwise it is created
 // with as many elements as `handle` has at that moment and with their dtype and shapes; a write to
-// it adds to the element. From then on a dynamic `handle` can no longer grow, so that the size of
-// its gradient stays right; this holds even for elements that are written later.
+// it adds to the element. From then on a dynamic `handle` can no longer grow, so that its gradient
+// array keeps the right size. Elements inside of that size can still be written.
 //
 // A note on `flow_in`: the size is only known once all forward writes are done. Pass the flow
 // output of the last of them, and the op runs after it. The same holds for each operation that must
-// see what another did to the array: chain their flows.
+// see the effect of another on the array: chain their flows.
 //
 // A note on `source`: an array sums the gradients of one backward calculation. If a graph has
 // several, for example of two losses, each must pass its own source, or their gradients would be

@@ -1,4 +1,4 @@
-"""Properties of the code that nvcc generates, which its output shows without a GPU."""
+"""Properties of the code that nvcc generates. The tests read its output and need no GPU."""
 
 from __future__ import annotations
 
@@ -72,16 +72,16 @@ def test_sums_and_packs_load_and_store_whole_vectors(tmp_path: pathlib.Path) -> 
 def test_no_register_is_spilled_and_no_table_is_copied_per_thread(
     architecture: str, tmp_path: pathlib.Path
 ) -> None:
-    said = compiled(
+    output = compiled(
         tmp_path / "kernels.cubin", f"-arch={architecture}", "-cubin", "--resource-usage"
     )
-    frames = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores", said)
+    frames = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores", output)
     assert len(frames) == 23
     assert set(frames) == {("0", "0")}
     # If a thread uses at most 32 registers, a multiprocessor holds its maximum number of threads,
     # enough to hide the latency of memory. Sums of narrow integers use more, because they unpack 8
     # or 16 lanes.
-    kernels = re.findall(r"Compiling entry function '(\w+)'", said)
-    registers = [int(used) for used in re.findall(r"Used (\d+) registers", said)]
+    kernels = re.findall(r"Compiling entry function '(\w+)'", output)
+    registers = [int(used) for used in re.findall(r"Used (\d+) registers", output)]
     many = {name for name, used in zip(kernels, registers, strict=True) if used > 32}
     assert all("AddKernelIh" in name or "AddKernelIt" in name for name in many), many

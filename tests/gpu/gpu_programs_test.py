@@ -49,7 +49,9 @@ def new_array(size: int, dtype: str) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 @with_numbers
-def test_v3_arrays(device: str, shape: tuple[int, ...], dtype: str) -> None:
+def test_v3_arrays_return_and_sum_values_on_the_device(
+    device: str, shape: tuple[int, ...], dtype: str
+) -> None:
     """Unstack, read, gather, concat and size; sums of writes and of scatters."""
     x = values(5, shape, dtype)
     handle, flow = new_array(5, dtype)
@@ -77,7 +79,9 @@ def test_v3_arrays(device: str, shape: tuple[int, ...], dtype: str) -> None:
 
 
 @with_floats
-def test_v3_split(device: str, shape: tuple[int, ...], dtype: str) -> None:
+def test_split_of_a_v3_array_writes_pieces_of_different_lengths(
+    device: str, shape: tuple[int, ...], dtype: str
+) -> None:
     """Pieces of different lengths, and an empty one."""
     x = values(7, shape, dtype)
     handle, flow = new_array(3, dtype)
@@ -87,23 +91,25 @@ def test_v3_split(device: str, shape: tuple[int, ...], dtype: str) -> None:
 
 
 @with_floats
-def test_lists(device: str, shape: tuple[int, ...], dtype: str) -> None:
+def test_list_ops_return_values_on_the_device(
+    device: str, shape: tuple[int, ...], dtype: str
+) -> None:
     """Lists made of a tensor, set, stacked, gathered, concatenated and copied between devices."""
     x = values(300, shape, dtype)
     cut = raw.TensorListFromTensor(tensor=x, element_shape=shape)
     args = {"element_shape": shape, "element_dtype": dtype}
     got = raw.TensorListStack(input_handle=cut, **args)
     np.testing.assert_array_equal(here(got), x)
-    order = [299, 3, 3, 0, *range(250, 0, -1)]  # more pieces than the arguments of a launch hold
+    order = [299, 3, 3, 0, *range(250, 0, -1)]  # too many pieces for the arguments of one launch
     got = raw.TensorListGather(input_handle=cut, indices=order, **args)
     np.testing.assert_array_equal(here(got), x[order])
     lengths = np.int64([100, 0, 1, 199])
     parts = raw.TensorListSplit(tensor=x, element_shape=(-1, *shape), lengths=lengths)
-    got, told = raw.TensorListConcatV2(
+    got, got_lengths = raw.TensorListConcatV2(
         input_handle=parts, element_shape=(-1, *shape), leading_dims=np.int64([]), **_dtype(dtype)
     )
     np.testing.assert_array_equal(here(got), x)
-    np.testing.assert_array_equal(told.numpy(), lengths)
+    np.testing.assert_array_equal(got_lengths.numpy(), lengths)
 
     some = raw.TensorListReserve(element_shape=shape, num_elements=3, element_dtype=dtype)
     some = raw.TensorListSetItem(input_handle=some, index=1, item=x[5])
@@ -126,8 +132,9 @@ def _dtype(dtype: str) -> dict[str, str]:
 
 
 @with_floats
-def test_list_errors(device: str, shape: tuple[int, ...], dtype: str) -> None:
-    """What is refused on a CPU is refused on a GPU."""
+def test_an_index_past_the_end_of_a_list_is_refused(
+    device: str, shape: tuple[int, ...], dtype: str
+) -> None:
     cut = raw.TensorListFromTensor(tensor=values(2, shape, dtype), element_shape=shape)
     message = ""
     try:
@@ -138,8 +145,8 @@ def test_list_errors(device: str, shape: tuple[int, ...], dtype: str) -> None:
 
 
 @with_shapes
-def test_gradient_in_function(device: str, shape: tuple[int, ...]) -> None:
-    """An unrolled program of arrays in a tf.function, where the graph pass rewrites its sums."""
+def test_the_gradient_of_an_unrolled_function_is_right(device: str, shape: tuple[int, ...]) -> None:
+    """An unrolled program of arrays in a tf.function, whose sums the graph pass rewrites."""
 
     @tf.function
     def program(x: tf.Tensor) -> tf.Tensor:
@@ -158,7 +165,7 @@ def test_gradient_in_function(device: str, shape: tuple[int, ...]) -> None:
 
 
 def recurrence(x: tf.Tensor) -> tf.Tensor:
-    """A loop that reads and writes an array; its gradient keeps floats, lists and indices."""
+    """A loop over an array. For its gradient, it saves floats, lists and indices."""
     steps = x.shape[0]
     array = tf.TensorArray(x.dtype, steps, clear_after_read=False).write(0, x[0]).write(1, x[1])
 
@@ -211,9 +218,10 @@ def test_values_and_gradients_with_ops_of_the_graph_pass_equal_those_without(
     dtype: str,
 ) -> None:
     x = tf.constant(np.random.default_rng(3).normal(size=(6, *shape)), dtype)
-    with tensor_array_grad.loops_in_one_kernel(False):  # it pushes and pops rows itself
+    # If the loop ran in one kernel, the interpreter would push and pop the rows itself.
+    with tensor_array_grad.loops_in_one_kernel(False):
         got = value_and_gradient(device, program, x)
-    assert counted[f"kernels.{OURS}NewLoopStack"] == 1  # of constants, so folded on the CPU
+    assert counted[f"kernels.{OURS}NewLoopStack"] == 1  # TensorFlow folds it on the CPU
     for op in ops:
         assert counted[f"kernels.{OURS}{op}"] > 0, op
         if IS_EMULATED and "GPU" in device:
@@ -295,7 +303,7 @@ def list_rows(x: tf.Tensor) -> tf.Tensor:
 def test_the_number_of_launches_does_not_depend_on_the_number_of_rows(
     device: str, program: Callable[[tf.Tensor], tf.Tensor]
 ) -> None:
-    program(tf.constant(values(1_000, (7,))))  # a kernel makes its first flow only once
+    program(tf.constant(values(1_000, (7,))))  # a kernel makes its flow in the first call only
     launches = []
     for rows in (1_000, 50_000):
         x = tf.constant(values(rows, (7,)))

@@ -1,8 +1,8 @@
-"""Work grows in proportion to the number of iterations. It is counted, not timed.
+"""Work grows in proportion to the number of iterations. Work is counted, not timed.
 
 Work is what the library counts: kernel calls, nodes of lists that are copied and elements that are
-visited. If the number of iterations is doubled, these counts grow by a factor of 2.0 where the cost
-is linear, and of 4.0 for a flat list that is copied in each iteration.
+visited. If the number of iterations is doubled, these counts grow by a factor of 2.0 if the cost is
+linear, and of 4.0 for a flat list that is copied in each iteration.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def reading_two_and_writing(x):
 @_program
 def reading_and_writing_apart(x):
     def body(i, h, array):
-        h = h + array.read(i)  # has no order with the write below
+        h = h + array.read(i)  # no data edge orders this read and the write
         return i + 1, h, array.write(i, tf.sin(h))
 
     loop = _loop(_length(x), body, (0, x[0], _array(_length(x)).unstack(x)))
@@ -179,7 +179,7 @@ def _least_work(counted, function: Callable, n: int) -> dict[str, int]:
 
 def _assert_linear(counted, function: Callable) -> None:
     traced = tf.function(function, input_signature=[tf.TensorSpec([None, WIDTH])])
-    _work(counted, traced, N)  # work that only the first call does
+    _work(counted, traced, N)  # the first call does work that later calls do not repeat
     once, twice = _least_work(counted, traced, N), _least_work(counted, traced, 2 * N)
     ours = [work for name, work in once.items() if name.startswith(("kernels.", "loops.iter"))]
     assert sum(ours) > N / 2, "the loop did not run on this library's kernels"

@@ -1,4 +1,4 @@
-"""Gradients of the list ops that stock gets wrong, and the search that found them."""
+"""Gradients of list ops that stock computes wrongly, and of random programs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def without_arrays(name, indices):
 
 
 def derivative(function, order):
-    """The gradient of order-1 directional derivatives along (1, 2, 3)."""
+    """The gradient of the directional derivative of order `order` - 1 along (1, 2, 3)."""
     if order == 0:
         return function
 

@@ -1,4 +1,4 @@
-"""Each TensorList op against stock's, run in another process: values, error classes, messages."""
+"""Compares each TensorList op with stock in another process: values, error classes, messages."""
 
 from __future__ import annotations
 

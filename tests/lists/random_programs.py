@@ -122,7 +122,7 @@ _STEPS = (*_IN_A_LOOP, _stack)
 
 @functools.cache
 def random_program(seed: int) -> Callable[[tf.Tensor], tf.Tensor]:
-    """The program of that number: [5, 2] float64 to a scalar, smooth almost everywhere."""
+    """Program number `seed`: maps a [5, 2] float64 to a scalar, smoothly almost everywhere."""
     random = np.random.default_rng(seed)
     steps = [_STEPS[k](random) for k in random.integers(len(_STEPS), size=random.integers(2, 6))]
 

@@ -1,4 +1,4 @@
-"""Compares derivatives of programs with those of stock in another process and with differences.
+"""Compares derivatives with those of stock, in another process, and with central differences.
 
 A method is a way to differentiate a program (tf2_programs.py). CI tests all programs with the
 plainest method, a few programs with every method, and the second derivatives of programs that found
@@ -23,8 +23,8 @@ from tests.support.stock_cases import StockCases
 
 tensor_array_grad.enable()
 
-# Stock's first derivatives are wrong where an index occurs twice. These programs are compared with
-# differences only.
+# Stock's first derivatives of these programs are wrong, because an index occurs twice. The programs
+# are compared with differences only.
 WRONG_IN_STOCK = {
     "gather_with_repeats",
     "gather_with_repeats_in_loop",
@@ -95,7 +95,7 @@ differences = functools.cache(Differences)
 
 
 def expected(program: str, method: str) -> list[np.ndarray]:
-    """What a method should return, by differences of derivatives one order lower."""
+    """What `method` should return, from central differences of derivatives one order lower."""
     d = differences(program)
     if method.startswith("hvp"):
         return [d.second()]
@@ -134,7 +134,7 @@ def test_derivative_is_that_of_stock_and_of_differences(stock, case):
 
 
 @pytest.mark.parametrize("program", sorted(WRONG_IN_STOCK))
-def test_stock_is_still_wrong_where_an_index_occurs_twice(stock, program):
+def test_stock_is_still_wrong_if_an_index_occurs_twice(stock, program):
     # If this fails, TensorFlow has corrected its gradient functions, and those here can be removed.
     theirs = stock(f"{program}/tape_inside")["0"]
     d = differences(program)

@@ -226,7 +226,7 @@ print(0, y.numpy().tolist() + gradient.numpy().tolist())
 """
 
 
-def test_a_saved_model_contains_no_op_of_ours_and_runs_without_the_library(tmp_path: pathlib.Path):
+def test_a_saved_model_has_only_stock_ops_and_runs_without_the_library(tmp_path: pathlib.Path):
     root = str(pathlib.Path(__file__).resolve().parents[2])
     runs, saved = child.code(_SAVE, str(tmp_path), root).stdout.split(maxsplit=1)
     _, loaded = child.code(_LOAD, str(tmp_path)).stdout.split(maxsplit=1)

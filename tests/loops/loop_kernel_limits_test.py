@@ -48,7 +48,7 @@ def test_a_loop_with_a_print_that_counts_its_lines_is_left_to_the_executor(count
     assert counted["loops.left.private state or unknown side effects"] >= 1
 
 
-def test_a_sum_of_a_vector_and_a_scalar_in_a_loop_is_the_error_of_stock(counted):
+def test_adding_a_scalar_to_a_vector_by_add_n_in_a_loop_raises_the_error_of_stock(counted):
     @tf.function(input_signature=[tf.TensorSpec(None, tf.float32), tf.TensorSpec(None, tf.float32)])
     def function(x, y):
         def body(i, h):
@@ -85,7 +85,7 @@ def test_side_effects_deep_in_a_condition_happen_once_per_evaluation(counted):
 
 
 def test_a_value_of_many_readers_is_not_overwritten_by_one_that_reads_it_twice():
-    readers = 70  # more than the program compares in pairs
+    readers = 70  # more than MarkLastReaders (cc/loop/readers.cc) compares in pairs
 
     @tf.function
     def function(x):

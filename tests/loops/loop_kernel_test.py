@@ -32,7 +32,7 @@ v1 = tf.compat.v1
 if not _command.switched_off():
     tensor_array_grad.enable()
 
-NEVER = -1  # for hand_back: after no fixed number, the library decides
+NEVER = -1  # for hand_back: the library decides whether and when a loop is handed back
 
 
 def a_point():
@@ -54,13 +54,13 @@ def with_gradient(program):
 
 
 def results_of(function, *arguments):
-    """What a call of `function` returns, as arrays."""
+    """Calls `function` and returns its results as arrays."""
     arguments = arguments or (tf.constant(a_point()),)
     return [tf.convert_to_tensor(t).numpy() for t in tf.nest.flatten(function(*arguments))]
 
 
 def results_without_the_kernel(function, *arguments):
-    """What `function` returns on stock loops. Requires: it has not been called yet."""
+    """Calls `function` with stock loops. Requires: it has not been called yet."""
     with tensor_array_grad.loops_in_one_kernel(False):
         return results_of(function, *arguments)
 
@@ -193,8 +193,8 @@ def test_handing_back_after_any_iteration_changes_nothing(counted, program):
 def eight_chains():
     """A function whose loop of 80 iterations is handed back, and its argument.
 
-    The kernels of an iteration take about 800 us, and two threads of the executor less than two
-    thirds of that, so the measurement may be far off before another choice is made.
+    The kernels of an iteration take about 800 us on one thread. Two threads of the executor take
+    less than two thirds of that, so even an inaccurate measurement leads to a hand-back.
     """
 
     def chain(h):
@@ -227,7 +227,7 @@ def test_a_measured_hand_back_holds_for_the_next_run(counted):
 
 
 def allocated_bytes():
-    """The bytes that the process has in use, of those that come from the C library's heaps."""
+    """The number of bytes in use in the heaps of the C library."""
 
     class Information(ctypes.Structure):  # of mallinfo2(3); the eighth number is uordblks
         _fields_ = [("numbers", ctypes.c_size_t * 10)]
@@ -237,7 +237,8 @@ def allocated_bytes():
     return mallinfo2().numbers[7]
 
 
-# The executor cannot use the buffers that the kernels of a loop have freed.
+# For tests of buffers that the kernels of a loop have freed. Such buffers must be given back,
+# because the executor cannot use them.
 measures_memory = pytest.mark.skipif(
     not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="needs glibc 2.33"
 )
@@ -319,7 +320,7 @@ def test_a_variable_is_assigned_once_in_each_iteration(options):
     count = options.get("maximum_iterations", N)
 
     def call(i):
-        # Not commutative, so that the result shows the order of the iterations.
+        # The result depends on the order of the iterations.
         return variable.assign(variable * 2.0 + tf.cast(i, tf.float64) + 1.0)
 
     want = 0.0
@@ -416,7 +417,7 @@ def test_an_error_in_an_iteration_is_the_error_of_stock(program, at):
 
     with tensor_array_grad.loops_in_one_kernel(False):
         want = error_of(tf.function(fails, autograph=False))
-    assert want[2], "a message of stock names the node"
+    assert want[2], "stock's message names no node"
     function = tf.function(fails, autograph=False)
     for after in [NEVER, *range(N + 2)]:
         with hand_back(after):

@@ -138,7 +138,7 @@ def test_a_loop_without_a_list_is_left_alone(counted):
 
 
 def _loop_that_calls(call, n=N):
-    """A loop over a list that makes `call`, which has no changing input, in every iteration."""
+    """A function whose loop over a list calls `call` once per iteration, with constant inputs."""
 
     @tf.function
     def function(x, n):
@@ -357,9 +357,9 @@ def test_a_seeded_op_gives_the_same_numbers_on_every_call():
         tf.random.set_seed(5)
         with tensor_array_grad.graph_pass(enabled):
             call = _loop_that_calls(lambda: tf.random.uniform([2], seed=3, dtype=tf.float64))
-            return [call(), call()]  # if the first runs the op too often, the second differs
+            return [call(), call()]  # an additional run of the op would change the second call
 
-    # Iterations run in parallel, so a sum may take the numbers of a call in another order.
+    # Iterations run in parallel, so a sum may add the numbers of a call in another order.
     np.testing.assert_allclose(two_calls(True), two_calls(False), rtol=1e-14)
 
 
@@ -381,12 +381,14 @@ def test_ops_after_a_loop_see_all_side_effects_of_its_iterations(counted):
     assert counted["loops.runs"] >= 1
 
 
-@pytest.mark.parametrize("reader", ["nobody", "what is folded"])
+@pytest.mark.parametrize("reader", ["nothing", "a folded node"])
 def test_a_variable_that_arrives_last_and_starts_no_node_does_not_stop_the_loop(counted, reader):
     read = (
-        (lambda _: 0.0) if reader == "nobody" else (lambda late: tf.cast(tf.size(late), late.dtype))
+        (lambda _: 0.0)
+        if reader == "nothing"
+        else (lambda late: tf.cast(tf.size(late), late.dtype))
     )
-    steps = 40  # more than parallel_iterations, so the later ones wait until the first one is done
+    steps = 40  # more than parallel_iterations, so later iterations wait for the end of the first
 
     @tf.function
     def function(x):
@@ -421,7 +423,7 @@ def test_an_error_in_an_iteration_is_the_same_with_and_without_the_pass(program)
             gradient_of(lambda x: program(x, n=N + 1), enabled)
         said = raised.value.message
         assert f"Trying to access element {N} in a list with {N} elements" in said
-        # Keeps the lines that quote Python, except those of this test and of the function's number.
+        # Drops the lines that quote this test, and those with the number of the function.
         of_step = [line for line in said.splitlines() if not re.search("loop_pass_test|Op:", line)]
         return of_step, re.findall("{{node [^}]*}}", said)
 

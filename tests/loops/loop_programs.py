@@ -64,7 +64,7 @@ def nested(x):
 
 
 def loop_in_a_branch(x, taken=True):
-    # Not known before run time: tracing would drop the branch that is not taken.
+    # The sign is computed at run time. Tracing would drop a branch that is known to be not taken.
     sign = tf.reduce_sum(x * x) if taken else -tf.reduce_sum(x * x)
     return tf.cond(sign > 0, lambda: read_loop(x), lambda: x[1] * 5.0)
 

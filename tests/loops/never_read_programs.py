@@ -58,11 +58,11 @@ def pushed_beside_a_gradient(bound: int, sizes: list[int]) -> tuple[int, list[fl
 def summed_beside_a_push() -> list[str]:
     """Runs a loop in the executor that sums three terms, of which it pushes the first, a.
 
-    The push is for the gradient of w, which is not asked for. AddN begins with a term whose buffer
-    no other tensor shares, and the list shares that of a.
+    Only the gradient of w, which is not computed, needs the push. AddN begins with a term whose
+    buffer no other tensor shares, and the list shares the buffer of a.
 
     Returns:
-      Hashes of the sum of the last iteration but one: all that 100 calls gave.
+      The distinct hashes of the sum in the last iteration but one, over 100 calls.
     """
 
     @tf.function
@@ -75,7 +75,7 @@ def summed_beside_a_push() -> list[str]:
             for _ in tf.range(4):
                 before = h
                 a = tf.sin(h) * 1.3
-                r = tf.random.uniform([])  # leaves the loop to the executor
+                r = tf.random.uniform([])  # because of this op the loop is left to the executor
                 added += tf.stop_gradient(a) * w
                 h = tf.add_n([a, b, tf.stop_gradient(tf.cos(a + 1.0)) * 0.1]) + 0.0 * r
             y = tf.reduce_sum(added) + tf.reduce_sum(h)

@@ -98,7 +98,7 @@ def test_the_executor_runs_far_fewer_nodes_with_the_pass(program, share):
 
 
 def test_two_backward_loops_of_one_forward_loop_are_independent(counted):
-    """Two backward loops read the lists of one forward loop, each at its own pace."""
+    """Each of the two backward loops pops all elements of the lists of the forward loop."""
 
     def gradients(x):
         with tf.GradientTape(persistent=True) as tape:
@@ -148,7 +148,7 @@ def test_what_a_loop_keeps_for_its_gradient_is_freed_when_an_iteration_fails(cou
         return tf.gradients(y, x)[0]
 
     x = tf.ones([N, 200_000], tf.float64)
-    kept = 3 * x[0].shape[0] * 8  # bytes of three iterations of one intermediate, of several
+    kept = 3 * x[0].shape[0] * 8  # bytes of one of the kept values in 3 iterations
     growth = []
     for _ in range(30):
         with pytest.raises(tf.errors.InvalidArgumentError, match="assert"):
@@ -188,7 +188,7 @@ def test_a_function_that_first_ran_without_the_pass_is_not_rewritten(counted):
 def _add_one_element_list(
     base, num_elements, dtype=tf.float32, shape=(), index=0, use_twice=False, like=None
 ):
-    """AddN of `base` and a list with a one at `index`; returns the stack of the sum."""
+    """Adds a list with a one at `index` to `base` with AddN; returns the stack of the sum."""
     shape = size = tf.constant(shape, tf.int32)
     if like is not None:
         size = tf.raw_ops.TensorListElementShape(input_handle=like, shape_type=tf.int32)
@@ -213,7 +213,7 @@ def _base(size=3, shape=()):
 
 
 def _run(enabled, length=3, like=False, **options):
-    # The lists are arguments, so that nothing is known about them before the function runs.
+    # The lists are arguments, so that their lengths and shapes are not known during tracing.
     variant, number = tf.TensorSpec([], tf.variant), tf.TensorSpec([], tf.int32)
 
     @tf.function(input_signature=[variant, number, variant])

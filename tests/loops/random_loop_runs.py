@@ -50,7 +50,7 @@ def run_seed(
 
 @contextlib.contextmanager
 def loops_in_sequence() -> Iterator[None]:
-    """Inside the context, loops are built with `parallel_iterations=1`, whatever they ask for."""
+    """In the context, loops are built with `parallel_iterations=1`, whatever value they pass."""
     with contextlib.ExitStack() as stack:
         for place, name in ((while_v2, "while_loop"), (control_flow_ops, "WhileContext")):
             build = functools.partial(_with_one_iteration, getattr(place, name))
@@ -73,7 +73,7 @@ def _counters() -> dict[str, int]:
 
 
 def has_settings(names: Sequence[str]) -> bool:
-    """Whether this process, a child, has loaded a library with these settings of `run_seed`."""
+    """Whether the library that this child process has loaded has these settings of `run_seed`."""
     from tensor_array_grad import _loader
 
     return _loader.is_loaded() and all(hasattr(_loader.bind(), name) for name in names)
@@ -100,7 +100,7 @@ _SOURCE = re.compile(r"^  ( |File)")  # a line of a traceback
 
 
 def first_line(message: str) -> str:
-    """The first line that says what is wrong, without names of nodes and numbers of functions."""
+    """The first line that describes the error, without names of nodes and numbers of functions."""
     for line in message.splitlines():
         if _NOISE.match(line) or _SOURCE.match(line):
             continue
@@ -110,7 +110,7 @@ def first_line(message: str) -> str:
 
 
 def _compiled(program: LoopProgram) -> dict[str, Any]:
-    # AutoGraph asks `linecache` for the source.
+    # AutoGraph reads the source from `linecache`.
     file = f"<random loop {program.seed}>"
     linecache.cache[file] = (len(program.text), None, program.text.splitlines(True), file)
     module: dict[str, Any] = {"__name__": f"random_loop_{program.seed}"}
@@ -124,7 +124,7 @@ def _inputs(seed: int) -> list[np.ndarray]:
 
 
 def loss_of(outputs: list[Any]) -> Any:
-    """The sum of everything that has a gradient."""
+    """The sum of all elements of the floating-point and complex outputs."""
     total = tf.zeros([], tf.float64)
     for output in outputs:
         if output.dtype.is_complex:

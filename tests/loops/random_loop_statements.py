@@ -238,10 +238,10 @@ class Statements(Values):
         return f"{value} % {most + 1}"
 
     def _ended_early(self, loop: Loop, inner: Scope, scope: Scope, trips: int | None) -> Block:
-        """Sometimes lets `loop` end before its counter does.
+        """Sometimes lets `loop` end before its counter reaches its limit.
 
         Returns:
-          The statements that this needs before the loop.
+          The statements that must precede the loop.
         """
         how = self.between(0, 9)
         floats = self.names_of(scope, ("float64", "float32"))
@@ -265,7 +265,7 @@ class Statements(Values):
         elif how == 2 and self.style == "while_loop":
             self.features.add("only_maximum_iterations")
             loop.test = f"tf.less({loop.counter}, 100)"
-            # An array has room for `trips` elements, and what reads it needs at least one.
+            # An array has room for `trips` elements, and its readers need at least one.
             count = self.between(0, 3) if trips is None else self.between(1, max(trips, 1))
             loop.options["maximum_iterations"] = str(count if trips != 0 else 0)
         return []
@@ -286,7 +286,7 @@ class Statements(Values):
             self._return_a_capture(loop, scope, names[0])
 
     def _return_a_capture(self, loop: Loop, scope: Scope, name: str) -> None:
-        """Sometimes lets the body return a value that it captures for the loop variable `name`."""
+        """Sometimes makes a captured value the next value of the loop variable `name`."""
         others = [n for n in self.names_of(scope, (scope[name],)) if n != name]
         if not others or name in self.counters or not self.chance(0.5):
             return

@@ -1,4 +1,4 @@
-"""Runs random programs with loops on stock and on ours, and compares the results.
+"""Runs random programs with loops on stock and with the library, and compares the results.
 
     python -m tests.loops.random_loops --programs 2000 --seed 0
 
@@ -187,8 +187,8 @@ def same_gradient(got: np.ndarray, want: np.ndarray) -> bool:
     return alike and bool(np.array_equal(got, want, equal_nan=True))
 
 
-# The relative size of the last bit of a value is _EPSILON, 2**-52 for other dtypes. That of the
-# error of a sum in which most terms cancel may be _TERMS times as large.
+# The size of the last bit of a value relative to the value; 2**-52 for dtypes that are not listed.
+# The relative error of a sum in which most terms cancel may be _TERMS times as large.
 _EPSILON = {"bfloat16": 2.0**-8, "float16": 2.0**-10, "float32": 2.0**-23, "complex64": 2.0**-23}
 _TERMS = 64
 
@@ -218,7 +218,7 @@ def given_by_stock(got: Ran, stock_runs: Iterable[Ran]) -> bool:
 
 
 def _results(ran: Ran) -> list[np.ndarray]:
-    # Zeros of gradients may differ in sign: + 0 makes 0 of -0.
+    # Zeros of gradients may differ in sign. Adding 0 turns -0 into 0.
     return [*ran.values, *(gradient + 0 for gradient in ran.gradients), *ran.effects]
 
 
@@ -338,9 +338,10 @@ class Tally:
         loops = {name: count for name, count in sorted(self.counters.items()) if count}
         return (
             f"{self.programs} programs, {self.values} values compared, {self.errors} errors "
-            f"compared, {self.differences} differences. Results of {self.rounded} differ in "
-            f"their last bits with and without loops, of {self.unsteady} from one run of stock to "
-            f"the next. Not built by TensorFlow: {self.unbuilt}. "
+            f"compared, {self.differences} differences. Accepted: {self.rounded} programs whose "
+            f"gradients differ in their last bits, but not because of a loop in one kernel, and "
+            f"{self.unsteady} whose results vary between runs of stock. "
+            f"Not built by TensorFlow: {self.unbuilt}. "
             f"Counted: {loops or 'no loop ran in one kernel'}"
         )
 
@@ -444,14 +445,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--programs", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0, help="number of the first program")
-    parser.add_argument("--jobs", type=int, default=1, help="pairs of processes")
-    parser.add_argument("--hand-back", action="store_true", help="end every loop in its middle")
+    parser.add_argument("--jobs", type=int, default=1, help="number of pairs of processes")
+    parser.add_argument(
+        "--hand-back", action="store_true", help="hand every loop back after 0 to 6 iterations"
+    )
     parser.add_argument(
         "--two-threads", action="store_true", help="run trailing parts on a second thread"
     )
     parser.add_argument("--only", type=int, help="number of the one program to run")
-    parser.add_argument("--show", type=int, help="number of a program to print, and not run")
-    parser.add_argument("--library", default="enable", help="'enable', or 'none' for stock twice")
+    parser.add_argument("--show", type=int, help="number of a program to print instead")
+    parser.add_argument(
+        "--library", default="enable", help="'enable', or 'none' to compare stock with itself"
+    )
     args = parser.parse_args()
     if args.show is not None:
         program = random_loop(args.show)
@@ -469,14 +474,14 @@ def main() -> None:
         for job in jobs:
             tally.merge(job.result())
     print(f"\nfeatures: {dict(sorted(tally.features.items()))}")
-    print(f"programs that failed without being asked to: {sorted(tally.unexpected)}")
+    print(f"programs that failed unexpectedly: {sorted(tally.unexpected)}")
     print(tally)
     sys.exit(1 if tally.differences else 0)
 
 
 if __name__ == "__main__":
     # Run the `main` of the imported module, because the children return objects of its classes, and
-    # those of `__main__` are different ones.
+    # the classes of `__main__` are different ones.
     from tests.loops import random_loops
 
     random_loops.main()

@@ -11,7 +11,7 @@ from tests.loops import random_loops
 from tests.loops.random_loops import LoopProgram, Ran, Tally, random_loop
 from tests.support import kernel_runner
 
-# Each of these occurs in at least one of the first programs.
+# Each of these occurs in at least one of the first _COVERED_BY programs.
 # fmt: off
 _FEATURES = [
     "while_loop", "autograph", "for_range", "depth_2", "depth_3", "inner_count_varies",
@@ -115,7 +115,7 @@ def _of(*gradients: list[float]) -> Ran:
     ("got", "given"),
     [
         (_of([1.0, 2.0]), True),
-        (_of([1.5, 2.0]), True),  # each element equals that of another run
+        (_of([1.5, 2.0]), True),  # the elements come from different runs
         (_of([1.0, 2.5]), True),
         (_of([1.0, 3.0]), False),
         (_of([np.nan, 2.0]), False),

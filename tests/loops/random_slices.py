@@ -1,4 +1,6 @@
-"""Random loops that index a tensor, on ours and on stock: `python -m tests.loops.random_slices`.
+"""Compares the gradients of random loops that index a tensor, on stock and with the library.
+
+    python -m tests.loops.random_slices --programs 500 --seed 0
 
 A program is one loop whose body makes one to three random reads of one or two tensors of rank one
 to four. A read is an index with integers, ranges, negative strides, ellipses and new axes, which
@@ -35,7 +37,7 @@ Read = Callable[[Any, Any], Any]  # of a tensor, in an iteration
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A program: what `run_seed` runs.
+    """A program that `run_seed` runs.
 
     Attributes:
       seed: Its number.

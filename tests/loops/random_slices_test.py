@@ -14,7 +14,7 @@ def test_gradients_of_random_loops_equal_those_of_stock(ours, stocks, capfd):
     assert counts["values"] > 12
 
 
-def test_the_programs_contain_every_kind_of_read_mode_and_place():
+def test_the_programs_contain_every_kind_of_read_method_and_place():
     programs = [random_slices.random_program(seed) for seed in range(_METHODS_SEEN_BY)]
     text = " ".join(line for program in programs for line in program.text)
     for part in (

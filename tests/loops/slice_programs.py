@@ -14,7 +14,7 @@ STEPS = 6
 ROWS, WIDTH = 8, 4  # of x
 Read = Callable[[Any, Any], Any]
 
-# What iteration i reads of x, [ROWS, WIDTH]: a row of WIDTH numbers.
+# The reads of x, of shape [ROWS, WIDTH], in iteration i. Each gives a vector of WIDTH numbers.
 READS: dict[str, Read] = {
     "index": lambda x, i: x[i],
     "index_from_the_end": lambda x, i: x[-i - 1],
@@ -188,7 +188,7 @@ def _in_session(loop: Callable, values: np.ndarray, v2: bool) -> list[np.ndarray
 
 
 def counted(name: str, steps: int) -> dict[str, int]:
-    """By how much the second call of a gradient raises each counter, for a loop of that length."""
+    """The increase of each counter in the second call of a gradient of a loop of that length."""
     from tensor_array_grad import _loader
 
     loop = _loop(READS[name], steps)
@@ -240,7 +240,7 @@ def from_several_threads(name: str, steps: int, threads: int) -> tuple[list[tupl
 
 
 def looked_up(ids: list[int], steps: int) -> tuple[np.ndarray, dict[str, int]]:
-    """The gradient of a table of which iteration i looks up the rows `ids` + i.
+    """The gradient of a table. Iteration i of a loop looks up its rows `ids` + i.
 
     Returns:
       The gradient, and by how much its second call raised each of the library's counters; no

@@ -1,4 +1,4 @@
-"""Gradients of indexing in loops have stock's values, and their cost is that of the rows read."""
+"""Gradients of indexing in loops equal stock's. Their cost is proportional to the rows read."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LINEAR = [
     "through_a_function",
 ]
 
-MOST_ROWS = 3  # that one iteration of these programs adds to a gradient
+MOST_ROWS = 3  # the most rows that one iteration of these programs adds to a gradient
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ BINARY = {
     "not_equal": tf.not_equal,
     "where": lambda a, b: tf.where(a > b, a, b),
     "where_or_zero": lambda a, b: tf.where(a > b, b, tf.zeros([], a.dtype)),
-    "where_of_a_column": lambda a, b: tf.where(tf.reduce_any(a > b), a, b),
+    "where_of_a_scalar": lambda a, b: tf.where(tf.reduce_any(a > b), a, b),
 }
 
 

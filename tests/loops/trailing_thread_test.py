@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -26,6 +24,7 @@ from tests.loops.loop_kernel_test import (
     results_without_the_kernel,
     with_gradient,
 )
+from tests.support.threads import in_parallel
 
 _USED = "loops.trailing_threads"
 
@@ -63,7 +62,7 @@ def test_a_second_thread_changes_nothing(counted, program, after):
     with two_threads(after):
         for _ in range(3):
             assert_same(results_of(function), want)
-    if after == 0:  # each of its variables depends on the others, so that none is a sum
+    if after == 0:  # the variables of rotated_variables depend on each other: none is a sum
         assert (counted[_USED] > 0) == (program.__name__ != "rotated_variables")
 
 
@@ -116,7 +115,7 @@ def test_an_error_in_the_trailing_part_is_that_of_the_stock_loop(counted):
         assert quotients(tf.constant([1] * 6)).numpy() == 360
 
 
-def test_a_side_effect_that_waits_for_a_sum_does_not_happen_if_the_sum_fails():
+def test_a_side_effect_that_waits_for_a_term_does_not_happen_if_the_term_fails():
     counter = tf.Variable(0)
 
     @tf.function(autograph=False)
@@ -195,34 +194,16 @@ def test_a_loop_with_parallel_iterations_1_uses_one_thread(counted):
     assert counted[_USED] == 0
 
 
-def _in_threads(count: int, work: Callable[[], Any]) -> None:
-    failures = []
-
-    def run() -> None:
-        try:
-            work()
-        except Exception as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=run) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-
-
 def test_concurrent_calls_of_one_function_do_not_disturb_each_other(counted):
     x = tf.constant(np.tile(a_point(), (20, 1)))
     want = results_without_the_kernel(with_gradient(sums_of_products), x)
     function = with_gradient(sums_of_products)
     results_of(function, x)
 
-    def call_often() -> None:
+    def call_often(_) -> None:
         for _ in range(20):
             assert_same(results_of(function, x), want)
 
     with two_threads(0):
-        _in_threads(4, call_often)
+        assert in_parallel(call_often, threads=4) == [None] * 4
     assert counted[_USED] >= 80

@@ -22,7 +22,7 @@ setuptools = pytest.importorskip("setuptools")
 
 
 def tensorflow(python: pathlib.Path, *path: pathlib.Path) -> list[str]:
-    """The TensorFlow that the backend requires if `python` runs it with `path` to import from."""
+    """The TensorFlow that the backend requires if `python` runs it with `path` on PYTHONPATH."""
     done = subprocess.run(
         [str(python), "-c", "import backend; print(backend._tensorflow())"],
         cwd=ROOT,

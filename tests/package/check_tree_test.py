@@ -31,8 +31,8 @@ LISTS = "CMake's lists have the sources"
 class Fault(NamedTuple):
     """A change of one file, and the problems that the check must report.
 
-    `old` is replaced by `new`. If it is empty, `new` is put before the text of the file. If it is
-    None, `new` is the text of a new file.
+    `old` is replaced by `new`. If `old` is empty, `new` is put before the text of the file. If
+    `old` is None, `new` is the text of a new file.
     """
 
     check: check_tree.Check
@@ -349,7 +349,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 @pytest.fixture
 def planted(request: pytest.FixtureRequest, copy: pathlib.Path) -> Iterator[Fault]:
-    """Plants a fault in the copy, and takes it back after the test."""
+    """Plants a fault in the copy, and restores the copy after the test."""
     change: Fault = request.param
     path = copy / change.file
     before = None if change.old is None else path.read_text()

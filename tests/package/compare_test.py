@@ -1,4 +1,4 @@
-"""`python -m tensor_array_grad compare` runs a program on stock and on ours, and compares."""
+"""`python -m tensor_array_grad compare` compares a program on stock and with the library."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ with tf.GradientTape() as tape:
     y = loss(x)
 print(sys.argv[1:], y.numpy(), tape.gradient(y, x).numpy().tolist())
 """
-# Prints the library that runs the program, and how often it has been run.
-WHO = """
+# Adds a dot to the file `seen` in each run, and prints the value of an expression on line 2.
+PRINTS_VALUE = """
 import os, pathlib
 seen = pathlib.Path("seen")
 seen.write_text((seen.read_text() if seen.exists() else "") + ".")
 print("first")
-print({who})
+print({value})
 """
 
 
@@ -66,7 +66,7 @@ def test_a_loop_that_reads_is_compared():
     assert "stock, run 1 of 1" in done.stderr
 
 
-def test_the_page_names_the_figures_and_the_reasons():
+def test_the_page_shows_the_figures_the_loops_and_the_rewrites():
     write(READS)
     done = child.python(*COMPARE, "--runs", "1", "script.py", TENSOR_ARRAY_GRAD_LOOPS="off")
     assert done.returncode == 0, done.stderr
@@ -81,7 +81,7 @@ def test_the_page_names_the_figures_and_the_reasons():
 
 
 def test_runs_alternate_and_another_output_is_reported():
-    write(WHO.format(who='os.environ.get("TENSOR_ARRAY_GRAD")'))
+    write(PRINTS_VALUE.format(value='os.environ.get("TENSOR_ARRAY_GRAD")'))
     done = child.python(*COMPARE, "--runs=2", "script.py")
     assert done.returncode == 1
     assert "DIFFERS: line 2 is 'off' on stock and 'on' on ours" in done.stdout
@@ -91,7 +91,7 @@ def test_runs_alternate_and_another_output_is_reported():
 
 
 def test_an_output_that_differs_on_stock_itself_is_no_difference():
-    write(WHO.format(who="len(seen.read_text())"))
+    write(PRINTS_VALUE.format(value="len(seen.read_text())"))
     done = child.python(*COMPARE, "--runs", "2", "script.py")
     assert done.returncode == 0
     assert "differs, between two runs of stock as well" in done.stdout

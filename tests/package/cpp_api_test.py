@@ -23,7 +23,7 @@ EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "cc"
 
 
 def _tool(name: str) -> str | None:
-    """The path of a program of this Python environment or else of the system; None without one."""
+    """The path of program `name` in this Python environment, or else in the system, or None."""
     beside = pathlib.Path(sys.executable).parent / name
     return str(beside) if beside.exists() else shutil.which(name)
 
@@ -103,7 +103,7 @@ def test_the_environment_makes_the_example_run_on_stock_kernels(programs):
 
 
 def write_model(folder: pathlib.Path) -> None:
-    """A TensorFlow 1 SavedModel: the loop s[i] = s[i-1] * y + x[i] and the gradient of its sum."""
+    """Writes a TF1 SavedModel: the loop s[i] = s[i-1] * y + x[i] and the gradient of its sum."""
     with tf.Graph().as_default(), modes.tf1_control_flow():
         x = tf.compat.v1.placeholder(tf.float32, [None], name="x")
         y = tf.compat.v1.placeholder(tf.float32, [], name="y")
@@ -158,7 +158,8 @@ def test_the_model_program_names_a_wrong_input(programs, tmp_path):
 
 
 def test_a_linked_op_library_is_initialised_after_tensorflow(programs):
-    # If it came first, it would look for devices and kernels that are not registered yet.
+    # An op library that is initialised first looks for devices and kernels that are not registered
+    # yet.
     done = run(programs / "run_saved_model", LD_DEBUG="files")
     initialised = re.findall(r"calling init: \S*/(lib[\w.]+)", done.stderr)
     assert initialised.index("libtensorflow_cc.so.2") < initialised.index(child.LIBRARY.name)
@@ -208,7 +209,7 @@ def test_a_missing_record_is_refused_with_the_message_of_the_python_loader(progr
 
 
 def refusal_of_find_package(package: pathlib.Path) -> str:
-    """What CMake reports about a package of this process's TensorFlow, under the name of 2.3.4."""
+    """What CMake reports about `package` if this process's TensorFlow is said to be 2.3.4."""
     project = package.parent / "project"
     project.mkdir()
     (project / "CMakeLists.txt").write_text(

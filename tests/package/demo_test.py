@@ -194,10 +194,10 @@ def test_the_command_fails_when_stock_and_ours_disagree(monkeypatch, capsys, tmp
 @pytest.mark.parametrize("model", ["v1", "function", "indexed", "keras"])
 def test_stock_and_ours_train_alike_in_processes_of_their_own(model, record, tmp_path):
     record.save(worker.record_path(tmp_path, _WEEKS))
-    told = []
+    messages = []
     config = dataclasses.replace(_CONFIG, model=model)
-    (pair,) = runner.run_pairs([config], tmp_path, told.append)
-    assert len(told) == 4
+    (pair,) = runner.run_pairs([config], tmp_path, messages.append)
+    assert len(messages) == 4
     # If a loop runs in one kernel, only the ops before and after it call kernels of arrays.
     assert (pair.stock.kernel_calls, pair.ours.kernel_calls > 8 * _CONFIG.steps) == (0, True)
     np.testing.assert_allclose(pair.ours.losses, pair.stock.losses, rtol=1e-5)

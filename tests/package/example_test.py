@@ -19,8 +19,9 @@ LIBRARY = ("-m", "tensor_array_grad")
 
 TFP = ("tensorflow_probability", "tf_keras")
 
-# The packages that an example needs beside those of the tests; its loops in one kernel, summed over
-# its processes; and how many gradients of slices are summed in place.
+# For each example: the packages that it needs in addition to those of the tests, the number of its
+# loops that run in one kernel, summed over its processes, and the number of its slice gradients
+# that are summed in place.
 EXPECTED: dict[str, tuple[tuple[str, ...], int, int]] = {
     "indexing": ((), 2, 1),
     "crf_tagger": ((), 2, 4),
@@ -75,7 +76,7 @@ def losses() -> str:
 def test_workers_of_a_parameter_server_have_the_library(losses):
     done = run(*LIBRARY, DISTRIBUTED, "--strategy", "parameter_server", TENSOR_ARRAY_GRAD_LOG="1")
     assert done.stdout == losses
-    # The workers are ended from outside, so they do not report to `compare`.
+    # The example kills its workers, so they do not report to `compare`.
     loops = re.findall(r"loop (.*): runs in one kernel", done.stderr)
     assert set(loops) == {"while", "gradient_tape/while/while_grad"}
 

@@ -330,8 +330,8 @@ def test_no_way_of_loading_replaces_kernels_if_the_environment_says_off():
     """,
         TENSOR_ARRAY_GRAD="off",
     )
-    said = "tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=off in the environment"
-    assert done.stderr.count(said) == 2  # once by enable(), once by the library itself
+    message = "tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=off in the environment"
+    assert done.stderr.count(message) == 2  # once by enable(), once by the library itself
 
 
 REFUSED = (
@@ -346,7 +346,7 @@ REFUSED = (
     ("values", "source"),
     [
         ("array.unstack([a, b]).stack()", "gradients_1/gradients"),
-        ("array.write(0, a).write(1, b).stack()", "gradients_1"),  # the other source is elsewhere
+        ("array.write(0, a).write(1, b).stack()", "gradients_1"),  # refused with the other source
     ],
 )
 def test_a_second_derivative_without_the_gradient_functions_is_an_error_and_not_zero(

@@ -193,7 +193,7 @@ def installed() -> bool:
     )
 
 
-@pytest.mark.skipif(installed(), reason="the .pth file serves -E and -I")
+@pytest.mark.skipif(installed(), reason="the .pth file also works with -E and -I")
 @pytest.mark.parametrize(
     ("arguments", "flag"),
     [

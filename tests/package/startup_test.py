@@ -43,8 +43,8 @@ def test_other_values_leave_the_import_system_alone(value):
 def test_an_unknown_value_warns_once_and_keeps_stock():
     done = under("yes", "import tensorflow\n" + STATE)
     assert done.stdout == "False False\n"
-    said = "tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=yes in the environment is neither on"
-    assert done.stderr.count(said) == 1
+    text = "tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=yes in the environment is neither on"
+    assert done.stderr.count(text) == 1
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ importlib.reload(sys.modules["_tensor_array_grad_startup"])
 
 @pytest.mark.parametrize("first", [ANOTHER_FINDER, SECOND_WATCH], ids=["another", "second"])
 def test_finders_that_ask_each_other_find_tensorflow(first):
-    # Where TensorFlow enables oneDNN, it says so on stderr.
+    # If TensorFlow enables oneDNN, it logs that to stderr.
     done = under("on", f"{first}import tensorflow\n{STATE}", TF_ENABLE_ONEDNN_OPTS="0")
     assert done.stdout == "True True\n"
     assert done.stderr == ""
@@ -144,9 +144,9 @@ def test_a_loader_that_cannot_be_changed_loads_tensorflow_with_a_warning(loader)
 
 
 def test_threads_that_import_both_at_once_find_the_library_enabled():
-    # The first line is there because CPython 3.11 may wait for ever if two threads import the same
-    # module of its library: so it does, without this library, if one thread imports TensorFlow 2.16
-    # (whose `import distutils` setuptools answers) and another one `re`.
+    # The first line of `code` avoids a deadlock of CPython 3.11, which may occur if two threads
+    # import the same module of the standard library. It occurs without this library as well, if one
+    # thread imports TensorFlow 2.16, whose `import distutils` setuptools answers, and another `re`.
     code = """
 import dataclasses, importlib.resources, json, logging
 import importlib, threading
@@ -170,8 +170,8 @@ def test_a_library_that_does_not_fit_is_a_warning_and_tensorflow_works(tmp_path)
     code = "import tensorflow as tf\nprint(tf.constant(2.0).numpy())\n"
     done = under("on", code, PYTHONPATH=str(tmp_path))
     assert done.stdout == "2.0\n"
-    said = "tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=on in the environment, but "
-    assert done.stderr.count(said) == 1
+    text = "tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=on in the environment, but "
+    assert done.stderr.count(text) == 1
     assert "does not say what" in done.stderr
 
 

@@ -23,7 +23,7 @@ def alive(name):
     return [array for array in tensor_array_grad.status().arrays if name in array.name]
 
 
-def test_an_array_is_listed_while_its_handle_lives_and_no_longer():
+def test_an_array_is_listed_while_its_handle_exists_and_no_longer():
     handle, flow = make("listed", 3, tf.float64)
     tf.raw_ops.TensorArrayWriteV3(handle=handle, index=1, value=np.zeros([5, 2]), flow_in=flow)
     (array,) = alive("listed")

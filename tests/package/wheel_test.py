@@ -26,7 +26,7 @@ pytestmark = [
     pytest.mark.skipif(not (ROOT / "setup.py").exists(), reason="the tests lie outside a checkout"),
     pytest.mark.skipif(
         not all(map(importlib.util.find_spec, ("pip", "setuptools", "wheel", "pybind11"))),
-        reason="nothing to build a wheel with",
+        reason="pip, setuptools, wheel or pybind11 is not installed",
     ),
 ]
 

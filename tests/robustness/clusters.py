@@ -1,7 +1,7 @@
 """The functions that `clusters_test` runs in processes with the library and without it.
 
 Each function is called by name in a process of its own (`kernel_runner.Runner`). The test passes
-only bytes, a folder or an address from one process to another, so that TensorFlow alone carries
+only bytes, a folder or an address from one process to another, so that only TensorFlow transfers
 lists.
 """
 
@@ -92,7 +92,7 @@ def reserialized(data: bytes) -> bytes:
 
 
 def save_lists(folder: str) -> int:
-    """Saves a dataset of three lists, of i rows of i each; returns the number of files."""
+    """Saves a dataset of the lists `rows_of` 0, 1 and 2; returns the number of files."""
     dataset = tf.data.Dataset.range(3).map(rows_of)
     dataset.save(folder)
     return len(list(pathlib.Path(folder).iterdir()))
@@ -105,7 +105,7 @@ def load_lists(folder: str) -> list[list[float]]:
 
 
 def rows_of(i: Any) -> Any:
-    """A list of i rows of i."""
+    """A list of `i` rows of shape [1], each with the value `i`."""
     rows = tf.fill([tf.cast(i, tf.int32), 1], tf.cast(i, tf.float32))
     return raw.TensorListFromTensor(tensor=rows, element_shape=[1])
 

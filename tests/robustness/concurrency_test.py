@@ -48,7 +48,7 @@ def summed_by_many_threads() -> Any:
 def summed_in_one_session_step() -> Any:
     """For each of two sources, 100 unordered writes to a gradient array and 100 to that of order 2.
 
-    All writes are in one graph and go to 3 indices.
+    All writes are in one graph and use 3 indices.
     """
     with tf.Graph().as_default():
         handle, flow = new_array(size=3)

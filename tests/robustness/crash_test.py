@@ -257,7 +257,7 @@ def _concat_of(world: World, *values: Any) -> int:
     return world.concat(array)
 
 
-# Calls that use any array, for bad handles.
+# One call per op, for tests that pass a bad handle.
 USES: dict[str, Callable[[World, Any], int]] = {
     "Write": lambda w, h: w.write(h, 0, [1.0]),
     "Read": lambda w, h: w.read(h, 0),
@@ -313,7 +313,7 @@ def test_bad_input_is_an_error_in_graphs(ours, case, mode):
     world = World()
     at = case.call(world)
     if case.name == "gather none of rank 254":
-        pytest.skip("TensorFlow's graph optimiser dies of a shape of rank 255, before any kernel")
+        pytest.skip("TensorFlow's graph optimiser crashes on rank 255, before any kernel runs")
     if mode == "session" and any(
         isinstance(s.get("value"), kernel_runner.Zeros) for s in world.program
     ):
@@ -347,7 +347,7 @@ def test_the_first_of_several_handles_is_used(ours, op):
         assert fuzz.same_values(both.outputs, one.outputs)
 
 
-def test_an_array_of_the_largest_size_costs_nothing(ours):
+def test_an_array_of_the_largest_size_is_read_and_written(ours):
     script = Script()
     array = script.array(MAX, element_shape=[1])
     size = script.size(array)

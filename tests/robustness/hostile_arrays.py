@@ -126,9 +126,10 @@ ON_AN_ARRAY: dict[str, Callable[[Any], Any]] = {
 
 
 def _forged_handle(**fields: Any) -> tf.Tensor:
-    """A forged handle: that of an array that was freed, with some fields changed.
+    """Returns a handle of an array that was freed, with `fields` changed.
 
-    It goes through a proto, which has the name and type of the array but does not own it.
+    The handle is parsed from a proto, which has the name and type of the array but no reference to
+    it.
     """
     handle, _ = array(1)
     proto = tf.make_tensor_proto(0)
@@ -441,7 +442,7 @@ def _list_across_functions() -> float:
     return float(use(make()))
 
 
-def _map_defun() -> list[float]:
+def _parallel_map() -> list[float]:
     def one(x: Any) -> Any:
         handle, flow = raw.TensorArrayV3(size=1, dtype=f32)
         flow = write(handle, 0, x, flow)
@@ -484,7 +485,7 @@ works("a partial run", _partial_run, [1.0, 2.0])
 works("an array closed while others use it", _closed_while_used, "alive")
 case("a loop that fails in the middle", _while_that_fails, "element 1000")
 works("a list from one function in another", _list_across_functions, 3.0)
-works("arrays in a parallel map", _map_defun, [0.0, 2.0, 4.0, 6.0])
+works("arrays in a parallel map", _parallel_map, [0.0, 2.0, 4.0, 6.0])
 works("lists of constants", _constant_lists, 2.0)
 case("constant lists of a negative size", lambda: _in_function(lambda: reserve(-5)), "non negative")
 case(

@@ -1,4 +1,4 @@
-"""Measures the memory that repeated calls with arrays leak, beside the same calls without arrays.
+"""Measures the memory that repeated calls with arrays leak, compared with calls without arrays.
 
     python -m tests.robustness.leak --calls 100000
 
@@ -111,11 +111,11 @@ def measure(mode: str, arrays: bool, calls: int) -> tuple[int, int, int]:
 
     import tensor_array_grad
 
-    work, a_run = _caller(mode, _use_arrays if arrays else _use_none)
+    work, calls_per_run = _caller(mode, _use_arrays if arrays else _use_none)
     errors = 0
     before = 0
-    for run in range((calls + WARM_UP) // a_run):
-        if run == WARM_UP // a_run:
+    for run in range((calls + WARM_UP) // calls_per_run):
+        if run == WARM_UP // calls_per_run:
             before = resident_bytes()
         if run % 1000 == 999:
             gc.collect()
@@ -131,7 +131,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--calls", type=int, default=100000)
     calls = parser.parse_args().calls
-    print("mode       calls  errors   grown by   a call   control   a call   arrays left")
+    print("mode       calls  errors   grown by per call   control per call   arrays left")
     with kernel_runner.Runner("enable") as ours:
         for mode in kernel_runner.MODES:
             ran = [ours.call("tests.robustness.leak:measure", mode, a, calls, timeout=7200.0)

@@ -1,4 +1,4 @@
-"""Runs Python code in a process of its own, where the library is not loaded yet."""
+"""Runs Python code in a process of its own, in which the library is not loaded yet."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def copy_package(folder: pathlib.Path) -> pathlib.Path:
 
 
 def build_record(package: pathlib.Path) -> pathlib.Path:
-    """The record beside the op library, in a copy of the package."""
+    """The path of `build_info.json`, which is beside the op library, in a copy of the package."""
     return package / LIBRARY.relative_to(PACKAGE).with_name("build_info.json")
 
 

@@ -44,7 +44,7 @@ class Tally:
     rules: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
 
 
-# A program, its mode, and what stock must give: all of it, or what precedes a crash of stock.
+# A program, its mode, and the outcomes that stock must give, up to a step that crashes stock.
 _Job = tuple[Program, str, list[reference.Expected]]
 
 
@@ -116,7 +116,7 @@ def _steps_before_death(expected: Sequence[reference.Expected]) -> int:
 
 
 def compare(
-    who: str,
+    kernels: str,
     program: Program,
     got: Sequence[kernel_runner.Outcome],
     want: Sequence[reference.Expected],
@@ -124,10 +124,10 @@ def compare(
 ) -> None:
     """Raises Mismatch at the first step whose outcome in `got` is not the one in `want`."""
     for k, (g, w) in enumerate(zip(got, want, strict=True)):
-        any_text = who == "ours" and program[k]["op"] in _SEVERAL_FAULTS
+        any_text = kernels == "ours" and program[k]["op"] in _SEVERAL_FAULTS
         problem = _difference(g, w, any_text)
         if problem:
-            raise Mismatch(_report(who, program, k, problem, mode))
+            raise Mismatch(_report(kernels, program, k, problem, mode))
         if mode != "eager" and isinstance(w, reference.Failed):
             return  # an error ends the run of a graph
 
@@ -183,9 +183,9 @@ def _same_array(got: np.ndarray, want: np.ndarray) -> bool:
     )
 
 
-def _report(who: str, program: Program, at: int, problem: str, mode: str) -> str:
+def _report(kernels: str, program: Program, at: int, problem: str, mode: str) -> str:
     steps = "\n".join(f"  {'>' if k == at else ' '} {k}: {step}" for k, step in enumerate(program))
-    return f"{who}, mode {mode}, step {at}:\n  {problem}\n{steps}"
+    return f"{kernels}, mode {mode}, step {at}:\n  {problem}\n{steps}"
 
 
 def run(judge: Judge, count: int, eager: int = 4) -> None:

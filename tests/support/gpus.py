@@ -6,7 +6,8 @@ import tensorflow as tf
 
 import tensor_array_grad
 
-# Called before any test file is imported, because what has run before keeps stock's kernels.
+# Called before any test file is imported, because an op that ran before the call keeps its stock
+# kernel.
 tensor_array_grad.enable()
 
 # The GPUs on which this library's kernels run: none unless TENSOR_ARRAY_GRAD_GPU=1 is set.
@@ -18,15 +19,15 @@ def _is_emulated() -> bool:
     return [detail.get("device_name") for detail in details] == ["emulated"]
 
 
-# The GPU is a device of cc/testing/fake_gpu.cc (cmake/EmulatedGpu.cmake).
+# Whether the GPU is the emulated device of cc/testing/fake_gpu.cc (cmake/EmulatedGpu.cmake).
 IS_EMULATED = _is_emulated()
 
-_NO_KERNEL = "stock has no kernel for this on any GPU, nor a way from there to the CPU's"
-_NO_XLA = "this TensorFlow, built without CUDA, has no XLA for GPUs: code for a CPU would be run"
-_CUDNN = "Keras takes cuDNN where it sees a GPU: there is no loop, and none on the emulated one"
+_NO_KERNEL = "stock has no GPU kernel for this either, and TensorFlow cannot move it to the CPU"
+_NO_XLA = "this TensorFlow was built without CUDA, so XLA would compile for a CPU"
+_CUDNN = "Keras uses cuDNN, and no loop, if it sees a GPU; the emulated GPU has no cuDNN"
 
-# Stock refuses these on a GPU too: int64 arrays in eager mode, lists and arrays of types that only
-# a CPU has, serialised handles.
+# Stock also refuses the programs with _NO_KERNEL on a GPU: int64 arrays in eager mode, lists and
+# arrays of types that only a CPU has, and serialised handles.
 _ON_ANY_GPU = {
     **{
         f"crash_test.py::test_bad_input_is_an_error_and_changes_nothing[GPU-{op}-another-dtype]": (

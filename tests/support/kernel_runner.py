@@ -81,7 +81,7 @@ class Died:
 
 @dataclasses.dataclass(frozen=True)
 class Hung:
-    """Nothing came back within `seconds`; the process was killed."""
+    """No result arrived within `seconds`, so the process was killed."""
 
     seconds: float
 
@@ -133,7 +133,7 @@ class Runner:
     Args:
       library: None for TensorFlow's own kernels; "enable" to call `tensor_array_grad.enable()` in
         the nursery; else the path of an op library to load.
-      gpu: Let the children see the GPU, on which TensorFlow then places ops where it can. Each
+      gpu: Make the GPU visible to the children, so that TensorFlow places ops on it if it can. Each
         worker loads TensorFlow itself, because CUDA does not work in the fork of a process that has
         looked for GPUs.
       env: Environment variables to add to (or, with None, remove from) the child's.
@@ -153,7 +153,7 @@ class Runner:
         self._worker: socket.socket | None = None
         self._worker_pid = 0
         self._pending: deque[tuple[str, Program]] = deque()
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the runner
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the runner
         self._control, theirs = socket.socketpair()
         environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3")
         if library is None:  # the value `on` would enable this library
@@ -231,21 +231,24 @@ class Runner:
         try:
             return receive(worker, timeout)
         except (EOFError, TimeoutError) as gone:
-            return self._bury(gone, timeout)
+            return self._end_of_worker(gone, timeout)
         finally:
             self._drop_worker()
 
     def start_call(self, function: str, *args: object) -> None:
-        """Calls "module:function" in the worker and keeps it; `finish_call` returns the result."""
+        """Starts a call of "module:function" in the worker; `finish_call` returns the result.
+
+        Unlike `call`, it uses the worker that other programs use, and keeps it.
+        """
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `finish_call` reports it
             send(self._worker_socket(), ("call", function, args))
 
     def finish_call(self, timeout: float = 300.0) -> Any:
-        """Returns what `call` would return for the call that was started."""
+        """Returns the result of the call that `start_call` started, in the form that `call` has."""
         try:
             return receive(self._worker_socket(), timeout)
         except (EOFError, TimeoutError) as gone:
-            return self._bury(gone, timeout)
+            return self._end_of_worker(gone, timeout)
 
     def restart(self) -> None:
         """Ends the worker; the next program or call gets a new one."""
@@ -269,7 +272,7 @@ class Runner:
             while len(outcomes) < len(program):
                 outcomes.extend(receive(self._worker_socket(), self._timeout))
         except (EOFError, TimeoutError) as gone:
-            outcomes.append(self._bury(gone, self._timeout))
+            outcomes.append(self._end_of_worker(gone, self._timeout))
             for mode, later in self._pending:
                 self._send_to_worker(mode, later)
         outcomes.extend([NotRun()] * (len(program) - len(outcomes)))
@@ -283,7 +286,8 @@ class Runner:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `collect` reports it
             send(self._worker_socket(), (mode, program))
 
-    def _bury(self, gone: Exception, timeout: float) -> Outcome:
+    def _end_of_worker(self, gone: Exception, timeout: float) -> Outcome:
+        """How the worker ended; `gone` is the failure to receive. Kills a worker that hangs."""
         hung = isinstance(gone, TimeoutError)
         if hung:
             os.kill(self._worker_pid, signal.SIGKILL)

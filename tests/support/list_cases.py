@@ -44,7 +44,7 @@ def outcome(program: Case) -> tuple[Any, ...]:
 
 
 def plain(value: Any) -> Any:
-    """A tensor as a NumPy array that can be pickled and compared."""
+    """A tensor as data that can be pickled and compared: its dtype and array, or its `contents`."""
     if not tf.is_tensor(value):
         return value
     if value.dtype == tf.variant:
@@ -167,7 +167,7 @@ def shape_of(a_list: Any, dtype: Any = tf.int32) -> Any:
 
 
 def contents(a_list: Any) -> Any:
-    """Everything that ops show of a list of floats or of lists."""
+    """All that ops return about a list of floats or of lists: length, shape and elements."""
     seen: list[Any] = [plain(length(a_list)), plain(shape_of(a_list))]
     for dtype in (f32, tf.variant):
         for index in range(int(length(a_list))):
@@ -184,7 +184,7 @@ def rows(*shape: int, dtype: Any = f32) -> Any:
 
 
 def values(dtype: str, *shape: int, start: int = 1) -> Any:
-    """Different values of `dtype`."""
+    """Consecutive numbers as values of `dtype`; a bool is True for multiples of 3."""
     numbers = np.arange(start, start + int(np.prod(shape))).reshape(shape)
     if dtype == "string":
         return tf.constant(numbers.astype(str))
@@ -293,7 +293,7 @@ class RandomProgram:
     def do_put(self) -> Any:
         return put(self.a_list(), self.below(6), self.item(), self.pick([True, False]))
 
-    do_put_2 = do_put_3 = do_put
+    do_put_2 = do_put_3 = do_put  # aliases make `step` choose the op more often
 
     def do_push(self) -> Any:
         return push(self.a_list(), self.item())
@@ -333,7 +333,7 @@ class RandomProgram:
 
     def do_zeros_like(self) -> Any:
         # If the element shape of a list is fully known, zeros_like of this library keeps only that
-        # shape. A reader must then not ask for another one, so such lists are returned unchanged.
+        # shape. Later ops may ask for another shape, so such lists are returned unchanged.
         a_list = self.a_list()
         known = shape_of(a_list).numpy()
         return a_list if known.ndim and (known >= 0).all() else tf.zeros_like(a_list)
@@ -342,8 +342,9 @@ class RandomProgram:
         lists = tf.stack([self.a_list() for _ in range(2)])
         return list(tf.unstack(push_batch(lists, self.batch(2))))
 
-    # This class checks the element shapes for the ops below. Stock does not check all of them, and
-    # would read or write past the end of an element.
+    # Stock does not check all arguments of the ops below, and would read or write past the end of
+    # an element or a list. `do_concat` therefore checks the element shapes, and the others limit
+    # the indices.
 
     def uniform(self, a_list: Any) -> bool:
         return all(got.shape == (2,) for got in self.elements(a_list))
@@ -387,7 +388,7 @@ def random_programs(seeds: list[int]) -> list[list[Any]]:
     return [random_program(seed) for seed in seeds]
 
 
-# ---- errors and corner cases, the same in stock --------------------------------------------------
+# ---- errors and corner cases with the outcome of stock -------------------------------------------
 
 
 def grid(*programs: Case) -> list[Any]:

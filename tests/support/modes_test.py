@@ -1,4 +1,4 @@
-"""Tests of `modes`, also that its numeric check of gradients fails on wrong gradients."""
+"""Tests of `modes`. The numeric check of gradients must fail on wrong gradients."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ Partial = Shape | None  # None: unknown rank; -1: unknown dimension
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
 MAX_RANK = 254
-# Stock allocates all slots of an array. The model takes it that a stock process ends if it has to
-# allocate more than this at once.
+# Stock allocates all slots of an array. The model assumes that a stock process ends if it has to
+# allocate more slots than this at once.
 STOCK_SLOTS = 2**20
 # No allocator of a test machine provides more than this.
 HUGE_BYTES = 2**44
@@ -43,16 +43,19 @@ ZEROABLE = [*NUMBERS, "bool"]
 class Rules:
     """Where the library differs from stock. A field that is True selects the library's behaviour.
 
+    The model never reads `empty_handle_refused` and `every_dtype`, because no program that it runs
+    depends on them.
+
     Attributes:
       limits_checked: Sizes, indices, lengths and shapes that end a stock process are errors, or
-        simply work, because storage is lazy.
+        work, because the library stores no slot before it is used.
       empty_handle_refused: A handle tensor without elements is an error in graphs too.
       refusals_change_nothing: A call that returns an error leaves every array as it was.
       empty_gather_compares: A gather whose result has no elements still compares the shapes.
       empty_shape_inferred: An empty gather or concat takes the element shape from the array, or
         from the written elements, if its attribute is not fully defined.
       sources_by_array: Gradient arrays are found by (array, source), not by the joined name.
-      prefixes_compared: Finding a gradient array that was made with another prefix is an error.
+      prefixes_compared: Asking for a gradient array that was made with another prefix is an error.
       higher_order: A gradient array has gradient arrays of its own.
       closed_grads_renewed: A source whose gradient array was closed gets a new one.
       every_dtype: Every op takes every dtype.
@@ -131,7 +134,11 @@ class Slot:
 
 @dataclasses.dataclass(eq=False)
 class Array:
-    """One array; slots that were never touched are absent from `slots`."""
+    """One array; slots that were never touched are absent from `slots`.
+
+    `marked` is the number of pieces of the last split, or -1. A gradient array has the number that
+    its forward array had when the gradient array was made.
+    """
 
     name: str
     dtype: str
@@ -370,7 +377,8 @@ class Model:
             dtype=array.dtype,
             size=array.size,
             shape=None if array.shape is None else prefix + array.shape,
-            # A slot of an array that sums has several writes. The gradient of each reads the slot.
+            # If `array` is a gradient array, a slot of it may be written several times, and the
+            # gradient of each of these writes reads the slot of `made`.
             clear=not array.sums,
             identical=array.identical,
             parent=array,

@@ -35,7 +35,7 @@ class StockCases:
             )
 
     def __call__(self, case: str) -> dict[str, np.ndarray]:
-        """Returns the results of `case`; waits until they are there."""
+        """Returns the results of `case`; waits until the other process has written them."""
         path = self._folder / _file_of(case)
         while not path.exists():
             ended = self._child.poll() is not None

@@ -16,10 +16,10 @@ def without_collection() -> Iterator[None]:
     """Switches cyclic garbage collection off, for threads in which eager ops fail.
 
     This prevents a deadlock that exists without the library as well. TensorFlow's binding holds a
-    lock of its own while it makes an exception. If a collection begins there and frees an eager
-    tensor, it releases the interpreter lock. A second thread that makes an exception then takes the
-    interpreter lock and waits for the lock of the binding, while the first thread holds that lock
-    and waits for the interpreter lock.
+    lock of its own while it makes an exception. If a collection begins in this code and frees an
+    eager tensor, the thread releases the interpreter lock. A second thread that makes an exception
+    then takes the interpreter lock and waits for the lock of the binding, while the first thread
+    holds that lock and waits for the interpreter lock.
     """
     gc.disable()
     try:

@@ -126,8 +126,8 @@ def _session(program: Program) -> Iterator[list[Outcome]]:
 
     def feed(array: np.ndarray, dtype: str) -> Any:
         # TensorFlow does not add a control dependency to an op if one of the op's inputs was made
-        # under the same dependency. A placeholder that is fed does not wait for it, so the
-        # placeholder is made without any.
+        # under the same dependency. A placeholder that is fed does not wait for its control
+        # inputs, so the placeholder is made without control inputs.
         with graph.control_dependencies(None):
             placeholder = tf.compat.v1.placeholder(dtype, shape=None)
         feeds[placeholder] = array
@@ -318,7 +318,7 @@ class _Builder:
     """Turns a step into a call of `tf.raw_ops`, the same in all modes.
 
     Args:
-      made: The outputs of each step before; None for a step that failed.
+      made: The outputs of each earlier step; None for a step that failed.
       feed: Makes a tensor from an array and the name of a dtype.
     """
 

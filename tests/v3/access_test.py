@@ -107,10 +107,10 @@ def test_a_refused_write_neither_grows_the_array_nor_fixes_its_element_shape(our
         assert results[write] == 0.0
 
 
-def test_a_value_read_is_not_changed_by_later_sums(ours):
+def test_reads_of_a_gradient_array_of_order_2_do_not_clear(ours):
     script = Script()
     array = script.array(1)
-    outer = script.grad(script.grad(array), "h")  # its reads do not clear
+    outer = script.grad(script.grad(array), "h")
     script.write(outer, 0, [1.0])
     script.write(outer, 0, [2.0])
     first = script.read(outer, 0)

@@ -22,7 +22,7 @@ v1 = tf.compat.v1
 
 
 def sum_by_gradient_array(x: tf.Tensor) -> tf.Tensor:
-    """x + 2x through a fresh array and its gradient array; also checks the forward read."""
+    """Returns x + 2x. Reads x from a new array and sums it in the gradient array of that array."""
     handle, flow = raw.TensorArrayV3(size=1, dtype=tf.float32)
     flow = raw.TensorArrayWriteV3(handle=handle, index=0, value=x, flow_in=flow)
     read = raw.TensorArrayReadV3(handle=handle, index=0, flow_in=flow, dtype=tf.float32)
@@ -30,7 +30,7 @@ def sum_by_gradient_array(x: tf.Tensor) -> tf.Tensor:
 
 
 def sum_into(handle: tf.Tensor, flow: tf.Tensor, x: tf.Tensor, source: str = "g") -> tf.Tensor:
-    """x + 2x through the gradient array of `handle`."""
+    """Returns x + 2x, summed in the gradient array of `handle`."""
     grad, flow = raw.TensorArrayGradV3(handle=handle, flow_in=flow, source=source)
     flow = raw.TensorArrayWriteV3(handle=grad, index=0, value=x, flow_in=flow)
     flow = raw.TensorArrayWriteV3(handle=grad, index=0, value=2 * x, flow_in=flow)
@@ -54,7 +54,10 @@ def in_a_parallel_dataset_map() -> Any:
 
 
 def captured_by_a_dataset_map() -> Any:
-    """Finds the gradient array of an array of the caller. Stock looks in the wrong container."""
+    """The map finds the gradient array of the caller's array.
+
+    Stock looks for it in the wrong container.
+    """
     handle, _ = raw.TensorArrayV3(size=1, dtype=tf.float32)
 
     def use(i: tf.Tensor) -> tf.Tensor:

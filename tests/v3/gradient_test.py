@@ -190,7 +190,7 @@ def test_the_gradient_of_the_gradient_is_the_hessian_vector_product(program, n):
     assert n == 0 or np.abs(exact).max() > 1e-2
 
 
-SCOPES = {  # of the first and of the second tf.gradients call, and the names of the calls
+SCOPES = {  # the scope and the name of the first tf.gradients call, and those of the second
     "gradients in front": (("plain", None), ("gradients_penalty/gradients", None)),
     "gradients in both": (("a/gradients", None), ("a/gradients", None)),
     "names of the calls": (("plain", "first"), ("gradients_penalty", "second")),

@@ -1,4 +1,4 @@
-"""The typed ops have the arguments and results of those in `tf.raw_ops`, and one more check."""
+"""The typed ops have the arguments and results of `tf.raw_ops`, and check the rank of a prefix."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@
 // The part of CUDA's runtime that cuda_kernels.cu, its tests and its benchmark use, on the host. A
 // launch runs every thread of the grid, one after the other, before it returns. With this header in
 // place of CUDA's a C++ compiler compiles the device code, so that its arithmetic and, under UBSan,
-// the alignment of its loads are tested where there is no GPU. It does not show speed, nor anything
+// the alignment of its loads are tested without a GPU. It does not show speed, nor anything
 // about streams.
 
 #define __global__
