@@ -1,8 +1,8 @@
 """Builds the wheel: CMake makes the op library and the bindings, setuptools packs them.
 
-The TensorFlow found in the target environment is the one built against and the one that the wheel
-then requires; all other metadata is in pyproject.toml. For a wheel that serves several TensorFlows,
-tools/build_wheel.sh names a folder of libraries that it has built in TAG_PREBUILT.
+The library is compiled against the TensorFlow in the target environment, and the wheel requires
+that TensorFlow. All other metadata is in pyproject.toml. For a wheel that serves several releases
+of TensorFlow, tools/build_wheel.sh builds the libraries and sets TAG_PREBUILT to their folder.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from setuptools.command.build_py import build_py
 ROOT = pathlib.Path(__file__).resolve().parent
 VERSIONS = runpy.run_path(str(ROOT / "python" / "tensor_array_grad" / "_version.py"))
 PTH = "tensor_array_grad.pth"
-BYTES_PER_JOB = 1.5e9  # what one compiler needs for TensorFlow's headers
+BYTES_PER_JOB = 1.5e9  # memory that one compiler needs for TensorFlow's headers
 PREBUILT = os.environ.get("TAG_PREBUILT")
 
 
 def requirement() -> str:
-    """The TensorFlow that the wheel built now will fit."""
+    """The requirement of this wheel on TensorFlow, such as `tensorflow-cpu==2.21.*`."""
     wheel = runpy.run_path(str(ROOT / "cmake" / "find_tensorflow.py"))["find"]()
-    if wheel is None:  # an sdist: the wheel made from it will say
+    if wheel is None:  # for an sdist; a wheel made from it has the exact requirement
         return f"tensorflow-cpu>={VERSIONS['TENSORFLOW_MIN']}"
     if wheel.distribution.startswith("tf-nightly"):
         return f"{wheel.distribution}=={wheel.version}"
@@ -46,33 +46,33 @@ def requirement() -> str:
 
 
 def _minor(version: str) -> int:
-    """21 of "2.21.0"; TensorFlow 2 is the only major version served."""
+    """The major and minor version as one number: 221 for "2.21.0"."""
     major, minor = version.split(".")[:2]
     return int(major) * 100 + int(minor)
 
 
 def jobs() -> int:
-    """As many compilers as the machine has cores and memory for."""
+    """The number of compilers that the cores and the memory of this machine allow."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return max(1, min(os.cpu_count() or 1, int(memory / BYTES_PER_JOB)))
 
 
 class CMakeExtension(Extension):
-    """A module that CMake builds; `name` only tells setuptools where it goes."""
+    """A module that CMake builds. setuptools needs `name` only to find its folder in the wheel."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, sources=[])
 
 
 class BuildWithCMake(build_ext):
-    """Runs CMake and installs its component `python` where setuptools collects the wheel.
+    """Runs CMake and installs its component `python` into the folder that becomes the wheel.
 
-    Always from an empty folder: a CMake cache holds paths into pip's build environment, which is
-    gone when the next build starts.
+    The build folder is always empty at first. A CMake cache has paths into pip's build environment,
+    which does not exist any more when the next build starts.
     """
 
     def build_extension(self, ext: Extension) -> None:
-        """Configures, builds and installs; `ext` is the only one."""
+        """Configures, builds and installs everything. `ext` is the only extension."""
         package = pathlib.Path(self.get_ext_fullpath(ext.name)).resolve().parent
         if PREBUILT:
             shutil.copytree(PREBUILT, package, dirs_exist_ok=True)
@@ -88,17 +88,20 @@ class BuildWithCMake(build_ext):
         ]
         install = ["cmake", "--install", str(build), "--component", "python", "--strip", "--prefix"]
         commands = [configure, ["cmake", "--build", str(build)], [*install, str(package.parent)]]
-        if self.editable_mode:  # of what was collected, setuptools copies the bindings alone
+        if self.editable_mode:  # setuptools copies only the bindings into the checkout
             commands.append([*install, str(ROOT / "python")])
         for command in commands:
             subprocess.run(command, check=True, env=env)
 
 
 class BuildWithPth(build_py):
-    """Puts the .pth file beside the package, where an interpreter that starts reads it."""
+    """Puts the .pth file beside the package, where Python reads it when it starts."""
 
     def run(self) -> None:
-        """Also for an editable wheel, of which only this folder is packed."""
+        """Builds the modules and copies the .pth file, for an editable wheel too.
+
+        An editable wheel contains only the files of the folder `install_lib`.
+        """
         super().run()
         editable = self.editable_mode
         folder = self.get_finalized_command("install").install_lib if editable else self.build_lib
@@ -110,10 +113,12 @@ scratch = tempfile.mkdtemp(prefix="tensor_array_grad-build-")
 atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 setup(
     version=VERSIONS["__version__"],
-    # No TensorFlow if several fit: pip would install `tensorflow` beside `tensorflow-cpu`.
+    # A wheel for several releases requires no TensorFlow, because pip would install `tensorflow`
+    # beside an installed `tensorflow-cpu`.
     install_requires=[] if PREBUILT else [requirement()],
     ext_modules=[CMakeExtension("tensor_array_grad._bind")],
     cmdclass={"build_ext": BuildWithCMake, "build_py": BuildWithPth},
-    # Not the checkout's build/: what an earlier build left there would enter the wheel.
+    # Not the folder build/ of the checkout: files of an earlier build there would get into the
+    # wheel.
     options={"build": {"build_base": scratch}},
 )

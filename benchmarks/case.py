@@ -78,11 +78,11 @@ class Measurement:
 
     Attributes:
       seconds: Duration of each run.
-      cpu_seconds: Processor time of each whole run, all threads. A busy machine changes it less.
+      cpu_seconds: Processor time of all threads for each run. Other processes affect it less.
       peak_bytes: Highest resident memory, minus that before the case was built.
       sample: Some elements of the result.
       kernel_calls: Calls of this library's kernels.
-      first_s: Duration of the first call, which verifies. If the case is compiled, it compiles too.
+      first_s: Duration of the first call, which is verified. With `jit_compile=True`, it compiles.
     """
 
     seconds: list[float]
@@ -113,15 +113,15 @@ def check(prepared: Prepared) -> npt.NDArray[Any]:
 
 
 def measure(case: Case, n: int, budget_s: float, jit: bool = False) -> Measurement:
-    """Verifies, which is also the warm-up, then times as many runs as fit into `budget_s` seconds.
+    """Runs once, to verify and warm up, then times as many runs as fit into `budget_s` seconds.
 
     Args:
       case: What to measure.
       n: Its size.
-      budget_s: How long all runs may take. Three runs are always timed, unless verifying took four
-        times as long as `budget_s`: then its time is the measurement.
-      jit: Whether to measure the form with `jit_compile=True`. Verifying then compiles, so a second
-        call is timed in its place.
+      budget_s: How long all runs may take. At least three runs are timed, unless the first run,
+        which is verified, took four times `budget_s` or longer. Its time is then the measurement.
+      jit: Whether to measure the form with `jit_compile=True`. The first run then compiles, so a
+        second run takes its place in the measurement.
 
     Returns:
       The measurement.

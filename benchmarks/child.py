@@ -1,4 +1,4 @@
-"""What runs in the process of one measurement: see `harness.Server`."""
+"""The function that measures one case in a child process; see `harness.Server`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import tensor_array_grad
 from benchmarks import case as cases
 from tensor_array_grad._counters import with_prefix
 
-_MOST_MEMORY = 8 << 30  # bytes; a case that needs more fails, and the machine does not
+_MOST_MEMORY = 8 << 30  # bytes, so that a case cannot take all memory of the machine
 
 
 def measure(module: str, name: str, n: int, budget_s: float, jit: bool) -> cases.Measurement | str:
@@ -37,7 +37,7 @@ def measure(module: str, name: str, n: int, budget_s: float, jit: bool) -> cases
 
 
 def kernel_calls() -> int:
-    """How often kernels of this library have run in this process."""
+    """The number of calls of this library's kernels in this process."""
     return sum(with_prefix(tensor_array_grad.status().counters, "kernels.").values())
 
 

@@ -1,13 +1,14 @@
-// What the device code alone reaches on a GPU, without TensorFlow and its executor: bytes read and
-// written a second, as a share of those of a plain copy in the same run. Each result is compared
-// with the host's before its time is taken.
+// The bandwidth of the device code on a GPU, without TensorFlow and its executor: bytes read and
+// written per second, also as a share of the bandwidth of a plain copy in the same run. Each result
+// is compared with the host's before its time is measured.
 //
-//   device_code_benchmark [SCALE]      sizes are divided by SCALE, 1 unless told
+//   device_code_benchmark [SCALE]      sizes are divided by SCALE (default: 1)
 //
-// Ends with exit status 1 where large sums stay below 80 % of the copy, unless SCALE is given.
+// The exit status is 1 if large sums are slower than 80 % of the copy, unless SCALE is given.
 //
-// CMake makes it where CUDA is, and on the host, with the device code emulated, to test itself. On
-// a machine without TensorFlow, for a GPU of compute capability 9.0:
+// CMake builds this program if it finds CUDA. To test the program itself, CMake also builds it for
+// the host, with the device code emulated. On a machine without TensorFlow, for a GPU of compute
+// capability 9.0:
 //
 //   nvcc -std=c++17 -O3 -arch=sm_90 -I. -DTAG_CUDA_LOWEST=90 -DTAG_CUDA_NEWEST=90
 //        cc/device/cuda_kernels.cu benchmarks/device_code.cc -o device_code_benchmark
@@ -69,8 +70,8 @@ class Stopwatch {
     cudaEventDestroy(end_);
   }
 
-  // Seconds on the device of one `call`, which queues work: the median of several rounds of
-  // `calls` of them, call(0) to call(calls - 1).
+  // The device's seconds per call of `call`, which queues work: the median of several rounds, each
+  // with the calls call(0) to call(calls - 1).
   double Seconds(int calls, const std::function<void(int)>& call) {
     std::vector<double> rounds;
     for (int round = 0; round < 8; ++round) {  // the first one warms up
@@ -95,22 +96,22 @@ class Benchmark {
  public:
   explicit Benchmark(int64_t scale) : scale_(scale) { Check(cudaStreamCreate(&stream_)); }
 
-  // Whether large sums are as fast as they have to be.
+  // Runs all cases. Returns whether large sums reach 80 % of the copy's bandwidth.
   bool Run() {
     std::printf("%-44s %12s %12s %14s\n", "case", "time", "GB/s", "of the copy");
     Copy();
     Zero();
     const double share = Add("sum of 64 Mi floats", (int64_t{64} << 20) / scale_, 1);
-    // As many different ones as no cache holds.
+    // With 64 different sums, the data does not fit into any cache.
     Add("sum of 1,000,000 floats", 1'000'000 / scale_, 64);
     Pack("pack of 100,000 x 16 in order, one run", 16, Rows::kInOrder);
-    Pack("pack of 100,000 x 16, a run a row", 16, Rows::kReversed);
-    Pack("pack of 100,000 x 7, a run a row", 7, Rows::kReversed);
+    Pack("pack of 100,000 x 16, one run per row", 16, Rows::kReversed);
+    Pack("pack of 100,000 x 7, one run per row", 7, Rows::kReversed);
     return share >= 0.8;
   }
 
  private:
-  // Returns the bandwidth as a share of the copy's.
+  // Prints one row of the table. Returns the bandwidth as a share of the copy's.
   double Report(const char* name, double bytes, double seconds) {
     if (copy_ == 0) copy_ = bytes / seconds;
     std::printf("%-44s %9.2f us %12.1f %12.1f %%\n", name, seconds * 1e6, bytes / seconds / 1e9,
@@ -118,7 +119,7 @@ class Benchmark {
     return bytes / seconds / copy_;
   }
 
-  // Of work that gives the same however often it is done.
+  // Checks the result of `work` and reports its time. Each repetition must give the same result.
   void Measure(const char* name, double bytes, const std::function<void(int)>& work,
                const float* result, const std::vector<float>& want) {
     work(0);
@@ -172,8 +173,9 @@ class Benchmark {
 
   enum class Rows { kInOrder, kReversed };
 
-  // 100,000 rows of `width`: in order they are one run; reversed each is one, and the table of them
-  // comes from the host each time, not counted as bytes.
+  // Packs 100,000 rows of `width` floats. Rows in order are one run of bytes. If they are reversed,
+  // each row is a run of its own, and the table of runs is copied from the host in each call; its
+  // bytes do not count.
   void Pack(const char* name, int64_t width, Rows order) {
     const int64_t rows = 100'000 / scale_, count = rows * width;
     const std::vector<float> values = Counting(count);
@@ -200,7 +202,7 @@ class Benchmark {
 
   const int64_t scale_;
   cudaStream_t stream_;
-  double copy_ = 0;  // bytes a second
+  double copy_ = 0;  // bandwidth of the copy, in bytes per second
 };
 
 }  // namespace

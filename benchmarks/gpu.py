@@ -1,7 +1,7 @@
 """The speed of our kernels on a GPU: `python -m benchmarks.gpu`, on a machine that has one.
 
-Stock and ours run in processes of their own, one after the other. All values are verified before
-the time is measured. Prints a table and one JSON row per case, and ends with exit status 1 if ours
+Stock and ours run one after the other, in separate processes. All values are verified before the
+time is measured. Prints a table and one JSON row per case, and ends with exit status 1 if ours
 is slower than stock. The bandwidth of a summed write is also compared with that of a plain copy on
 the device. Most of the time of such a write is TensorFlow's launch of the op; device_code.cc
 measures the device code without TensorFlow.
@@ -22,12 +22,12 @@ REPEATS = 15
 VALUES = 1_000_000  # of a summed write
 WRITES = 200
 ROWS = 100_000
-LIMIT_S = 900  # of all cases on one library
+LIMIT_S = 900  # for all cases on one library
 NOISE = 1.05
 
 
 def _median_seconds(run: Callable[[], Any]) -> float:
-    """The median time of a call of `run`, which must end by copying a value to the host."""
+    """The median time of a call of `run`, which must copy a value to the host at its end."""
     for _ in range(3):
         run()
     times = []

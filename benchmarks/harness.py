@@ -52,7 +52,7 @@ class Plan:
 
 QUICK = Plan(rounds=2, budget_s=0.5, row_s=10, limit_s=60, largest_n=6_400)
 FULL = Plan(rounds=5, budget_s=2.0, row_s=60, limit_s=240, largest_n=10**9)
-_GROWTH = 4.5  # of time from one size to the next: that of a quadratic case, 4, with a margin
+_GROWTH = 4.5  # of the time from one size to the next: 4 if it is quadratic, with a margin
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,8 +150,8 @@ def alternate(
     Args:
       attempts: By name, a function that measures once.
       plan: How many rounds, and for how long.
-      notes: By name, why it is left out. A name whose attempt fails is added with the reason, and
-        left out of later rounds.
+      notes: The names to leave out, with the reasons. If an attempt fails, its name is added with
+        the reason, and left out of later rounds.
 
     Returns:
       The measurements, by name.
@@ -311,7 +311,7 @@ def _ratio(of: dict[str, float | None]) -> float | None:
 
 @contextlib.contextmanager
 def servers_for(module: str, libraries: Sequence[str] = LIBRARIES) -> Iterator[dict[str, Server]]:
-    """A server for each library, ended on leaving."""
+    """One server per library, for the duration of a `with` statement."""
     with contextlib.ExitStack() as stack:
         yield {library: stack.enter_context(Server(module, library)) for library in libraries}
 
@@ -369,7 +369,7 @@ def main(module: str, all_cases: Sequence[Case], arguments: Sequence[str] | None
     from benchmarks import report  # not at the top, so servers do not import matplotlib
 
     parser = parser_for(f"python -m {module}")
-    parser.add_argument("--jit", action="store_true", help="stock with jit_compile=True too: slow")
+    parser.add_argument("--jit", action="store_true", help="stock with jit_compile=True too (slow)")
     options = parser.parse_args(arguments)
     plan = plan_for(options)
     libraries = (*LIBRARIES, STOCK_JIT) if options.jit else LIBRARIES
@@ -406,7 +406,7 @@ def parser_for(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=program)
     parser.add_argument("--quick", action="store_true", help="small sizes, few runs")
     parser.add_argument("--largest", type=int, metavar="N", help="no larger sizes than N")
-    parser.add_argument("--out", type=pathlib.Path, default=RESULTS, help="where results go")
+    parser.add_argument("--out", type=pathlib.Path, default=RESULTS, help="folder for the results")
     parser.add_argument("cases", nargs="*", help="only cases with one of these in their names")
     return parser
 

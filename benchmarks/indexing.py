@@ -33,7 +33,12 @@ Read = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 
 
 def _loss(read: Read, steps: int | None = None) -> Loss:
-    """The sum of squares of h after `steps`, or one per row, times h = h / 2 + read(x, i)."""
+    """The sum of squares of h after a loop over i with the body h = h / 2 + read(x, i).
+
+    Args:
+      read: Computes the tensor that iteration i adds, from x and i.
+      steps: Number of iterations; None for one per row of x.
+    """
 
     def loss(x: tf.Tensor) -> tf.Tensor:
         step = lambda i, h: (h * 0.5 + read(x, i),)  # noqa: E731

@@ -184,24 +184,31 @@ def _loop_case(name: str, what: str, target: float | Mapping[int, float] = 1.0) 
 
 
 CASES = (
-    _loop_case("read", "reads", {6_400: 120.0, 25_600: 400.0}),
-    _loop_case("write", "writes", {6_400: 10.0}),
-    _loop_case("recurrence", "reads i-1, i-2, writes i", {6_400: 60.0}),
-    _loop_case("read_write", "reads one, writes another"),
-    _loop_case("nested", "a loop in a loop reads", {6_400: 20.0}),
-    _loop_case("gather_scatter", "gathers, scatters"),
-    _loop_case("cond_read", "reads in a cond", {6_400: 600.0}),
-    _loop_case("cond_write", "writes in a cond"),
-    _loop_case("dynamic", "writes, growing", {6_400: 8.0}),
+    _loop_case("read", "a loop reads an array", {6_400: 120.0, 25_600: 400.0}),
+    _loop_case("write", "a loop writes an array", {6_400: 10.0}),
+    _loop_case("recurrence", "reads i-1 and i-2, writes i", {6_400: 60.0}),
+    _loop_case("read_write", "reads one array, writes another"),
+    _loop_case("nested", "a loop inside a loop reads", {6_400: 20.0}),
+    _loop_case("gather_scatter", "gathers and scatters"),
+    _loop_case("cond_read", "reads inside tf.cond", {6_400: 600.0}),
+    _loop_case("cond_write", "writes inside tf.cond"),
+    _loop_case("dynamic", "writes an array that grows", {6_400: 8.0}),
     _loop_case("scan", "tf.scan", {6_400: 90.0}),
     _loop_case("map_fn", "tf.map_fn", {6_400: 60.0}),
-    Case("simple_rnn", "Keras", _STEPS, keras_layer("SimpleRNN"), {3_200: 4.5}),
-    Case("simple_rnn_input", "and to the input", _STEPS, keras_layer("SimpleRNN", to_input=True)),
-    Case("lstm", "Keras", _STEPS, keras_layer("LSTM"), {3_200: 3.5}),
-    Case("gru", "Keras", _STEPS, keras_layer("GRU"), {3_200: 2.5}),
-    Case("hessian_vector", "of reads", _STEPS, _hessian_vector, {6_400: 20.0}),
+    Case("simple_rnn", "Keras SimpleRNN", _STEPS, keras_layer("SimpleRNN"), {3_200: 4.5}),
+    Case(
+        "simple_rnn_input",
+        "Keras SimpleRNN, gradient of the input too",
+        _STEPS,
+        keras_layer("SimpleRNN", to_input=True),
+    ),
+    Case("lstm", "Keras LSTM", _STEPS, keras_layer("LSTM"), {3_200: 3.5}),
+    Case("gru", "Keras GRU", _STEPS, keras_layer("GRU"), {3_200: 2.5}),
+    Case(
+        "hessian_vector", "Hessian-vector product of reads", _STEPS, _hessian_vector, {6_400: 20.0}
+    ),
     Case("short", "reads and writes, 10 steps", (10,), of_loss(_read_write), 1.7),
-    Case("large_rows", "the same, rows of 4 MB", (40,), of_loss(_read_write, 1_000_000)),
+    Case("large_rows", "reads and writes, rows of 4 MB", (40,), of_loss(_read_write, 1_000_000)),
     _loop_case("plain", "a loop without arrays", {6_400: 4.0}),
 )
 

@@ -2,8 +2,8 @@
 
 `benchmarks.lists` measures the cost of single uses of an array in a loop. The cases here are a loop
 without arrays, filters that run over a series of observations, and loops with an expensive body:
-large matrix products, or ops that can run in parallel. The time of the latter depends on how well
-the body is executed.
+large matrix products, or ops that can run in parallel. The time of an expensive body depends on how
+well its ops are scheduled.
 """
 
 from __future__ import annotations
@@ -180,8 +180,14 @@ CASES = (
     Case("markov", "a hidden Markov model by tf.scan", (4_000,), _markov, 22.0),
     Case("lstm_128", "Keras, 32 x 128 units", (400,), keras_layer("LSTM", 128, 32), 1.3),
     Case("lstm_256", "Keras, 64 x 256 units", (200,), keras_layer("LSTM", 256, 64, 256), 0.95),
-    Case("determinants", "tf.map_fn, 64 x 64", (400,), _determinants(False), 0.95),
-    Case("determinants_gradient", "and the gradient", (400,), _determinants(True), 0.95),
+    Case("determinants", "determinants by tf.map_fn, 64 x 64", (400,), _determinants(False), 0.95),
+    Case(
+        "determinants_gradient",
+        "determinants by tf.map_fn, 64 x 64, gradient",
+        (400,),
+        _determinants(True),
+        0.95,
+    ),
     *_chain_cases(4_096, 400),
     *_chain_cases(256, 1_600),
 )

@@ -1,11 +1,12 @@
 """The same loops in PyTorch and JAX: `python -m benchmarks.peers [--quick] [case ...]`.
 
-There are three loops with their gradient: `read` reads an array of its input, `index` reads `x[i]`,
-`plain` has no array. They are measured in eager PyTorch, in JAX as a compiled `lax.scan`, and on
-stock and ours. PyTorch reads a row from `unbind`, or with `x[i]`. The gradient of `x[i]` takes time
-quadratic in the steps, in PyTorch and in JAX (in the body of the scan). Each measurement runs in a
-process of its own, in turn, and all must compute the same gradient. `pip install '.[peers]'`
-installs PyTorch and JAX. A package that is not installed is left out.
+There are three loops with their gradients: `read` reads its input from an array, `index` reads
+`x[i]`, `plain` has no array. They are measured in eager PyTorch, in JAX as a compiled `lax.scan`,
+and on stock and ours. PyTorch reads a row from the result of `unbind`, or with `x[i]`. The time of
+the gradient of `x[i]` is quadratic in the number of steps, in PyTorch and in JAX (in the body of
+the scan). The measurements alternate, each in a separate process, and all must compute the same
+gradient. `pip install '.[peers]'` installs PyTorch and JAX. A package that is not installed is left
+out.
 """
 
 from __future__ import annotations
@@ -180,7 +181,7 @@ CASES = (
 def missing() -> dict[str, str]:
     """For each package that is not installed, a sentence that says how to install it."""
     return {
-        package: f"{package} is not installed; pip install 'tensor_array_grad[peers]' brings it"
+        package: f"{package} is not installed; pip install 'tensor_array_grad[peers]' installs it"
         for package in _PACKAGES
         if importlib.util.find_spec(package) is None
     }
@@ -257,8 +258,8 @@ def line(row: PeerRow) -> str:
     cells = [report.seconds(row.seconds[column.title]) for column in COLUMNS]
     text = f"| {row.case} | {row.n:,} | {' | '.join(cells)} |"
     known = missing().values()
-    told = [f"{k}: {v.splitlines()[-1]}" for k, v in row.notes.items() if v not in known]
-    return f"{text} {'; '.join(told)}".rstrip()
+    reasons = [f"{k}: {v.splitlines()[-1]}" for k, v in row.notes.items() if v not in known]
+    return f"{text} {'; '.join(reasons)}".rstrip()
 
 
 def _versions() -> dict[str, str]:

@@ -1,7 +1,7 @@
 """The programs of `examples/` at real size: `python -m benchmarks.programs [--quick] [case ...]`.
 
-Each is measured at n and 2n. A call is a training step, or what else the program repeats.
-`pip install '.[examples]'` installs the packages that they use.
+Each program is measured at n and 2n. A call is one training step, or another unit that the program
+repeats. `pip install '.[examples]'` installs the packages that the programs use.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
 
 def _case(name: str, what: str, n: int) -> Case:
     def build(steps: int) -> Prepared:
-        # Imported here, in the forked child: the examples switch TensorFlow's behaviour.
+        # Imported here, in the forked child, because an example may change TensorFlow's settings.
         sys.path.insert(0, str(_EXAMPLES))
         program: Callable[[int], Callable[[], object]] = importlib.import_module(name).program
         call = program(steps)

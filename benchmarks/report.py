@@ -18,7 +18,7 @@ from benchmarks.harness import Row
 
 plt.rcParams.update({"font.size": 8, "axes.titlesize": 8})
 
-_NOISE = 0.05  # relative error of a ratio, from timer and scheduler, with the given rounds
+_NOISE = 0.05  # relative error of a ratio, caused by the timer and the scheduler
 _HEADING = "## Last results\n"
 _PAGE = 1 << 20  # bytes; peaks that differ by less than this, or a twentieth, count as equal
 
@@ -70,13 +70,13 @@ def line(row: Row) -> str:
 
 
 def jit_table(rows: Sequence[Row]) -> str:
-    """The table of stock with `jit_compile=True`, with the rows that have been measured so.
+    """The table of stock with `jit_compile=True`, for the rows that have such a measurement.
 
     Args:
       rows: The rows of results.
 
     Returns:
-      Markdown with a heading; empty if no row has been measured so.
+      Markdown with a heading; empty if no row has such a measurement.
     """
     measured = [row for row in rows if row.jit_s is not None or row.jit_note]
     if not measured:
@@ -251,7 +251,7 @@ def _draw_ratios(rows: Sequence[Row], path: pathlib.Path) -> None:
     axes.set_yticks(range(len(shown)), [f"{row.case}, {row.n:,}" for row in shown])
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set_xlabel("stock's time / ours")
+    axes.set_xlabel("stock's time / our time")
     axes.legend(loc="best")
     _save(figure, path)
 
@@ -281,7 +281,7 @@ def _draw_growth(cases: dict[str, list[Row]], path: pathlib.Path) -> None:
         axes.set_xticks(sizes, [f"{n:,}" for n in sizes])
     figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     figure.supxlabel("steps")
-    figure.supylabel("seconds, forward and back")
+    figure.supylabel("seconds, forward and backward")
     _save(figure, path)
 
 

@@ -1,4 +1,4 @@
-"""Shared by the cases in `tf.function`: loops, inputs, gradients, and the traced call."""
+"""Functions that the cases in `tf.function` share: loops, inputs, gradients, the traced call."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def prepared(
     Args:
       function: The function to call.
       *arguments: Its arguments.
-      compiled: Whether XLA compiles the function, in the first call. Its loops then get their
-        number of iterations, without which XLA refuses their gradients.
+      compiled: Whether XLA compiles the function, in the first call. `loop` then passes the number
+        of iterations to TensorFlow, because XLA refuses the gradient of a loop without it.
 
     Returns:
       The case. If it is not compiled, it has its compiled form.
@@ -57,7 +57,7 @@ def loop(n: int, step: Callable[..., LoopVars], *start: Any) -> LoopVars:
       *start: The values before the first iteration.
 
     Returns:
-      The values after the last.
+      The values after the last iteration.
     """
     _, *last = tf.while_loop(
         lambda i, *_: i < n,

@@ -271,31 +271,44 @@ def _loop(n: int) -> Prepared:
         expected = np.zeros((n + 1, width))
         for i in reversed(range(n)):
             expected[i] = weights[i] + 0.5 * expected[i + 1]
-        # Where terms nearly cancel, an element is mostly rounding error.
+        # If terms nearly cancel, an element is mostly rounding error.
         return _whole_run(graph, gradient, expected[:n], tolerance=1e-2)
 
 
 CASES = (
     Case("floor", "an op that does nothing", (1_000,), _floor, uses_arrays=False, judged=False),
-    Case("find", "TensorArrayGradV3 finding its array", (500,), _find, target=3.0),
-    Case("create", "TensorArrayGradV3 creating one, n elements", (3,), _create),
-    Case("create_large", "the same", (1_000_000,), _create_large, target=1_000.0),
-    Case("make_and_free", "an array and its gradient's, 100 in a run", (3,), _make_and_free(100)),
-    Case("make_and_free_large", "a run: both, n elements", (1_000_000,), _make_and_free(1)),
+    Case("find", "TensorArrayGradV3 finds its array", (500,), _find, target=3.0),
+    Case("create", "TensorArrayGradV3 makes an array of n slots", (3,), _create),
+    Case(
+        "create_large",
+        "TensorArrayGradV3 makes an array of n slots",
+        (1_000_000,),
+        _create_large,
+        target=1_000.0,
+    ),
+    Case("make_and_free", "an array and its gradient array of n slots", (3,), _make_and_free(100)),
+    Case(
+        "make_and_free_large",
+        "an array and its gradient array of n slots",
+        (1_000_000,),
+        _make_and_free(1),
+    ),
     Case("write", "a write of 16 floats", (1_000,), _write),
     Case("read", "a read of 16 floats", (1_000,), _read(unstacked=False)),
-    Case("read_row", "a read of 16 unstacked floats", (1_000,), _read(unstacked=True)),
+    Case("read_row", "a read of one row of 16 from a block", (1_000,), _read(unstacked=True)),
     Case(
         "unstack_stack_16",
-        "a run: unstack, stack, n x 16",
+        "unstack and stack, n rows of 16",
         (100_000,),
         _unstack_stack(16),
         target=5.0,
     ),
-    Case("unstack_stack_4096", "a run: n x 4,096", (1_000,), _unstack_stack(4_096)),
-    Case("sum_large", "a run: n summed writes of 1,000,000 floats", (100,), _sum_large(1_000_000)),
+    Case(
+        "unstack_stack_4096", "unstack and stack, n rows of 4,096", (1_000,), _unstack_stack(4_096)
+    ),
+    Case("sum_large", "n summed writes of 1,000,000 floats", (100,), _sum_large(1_000_000)),
     Case("sum_small", "one of n summed writes of 16 floats", (1_000,), _sum_small),
-    Case("loop", "a run: TF1 loop of n steps and its gradient", (25_600,), _loop, target=5.0),
+    Case("loop", "TF1 loop of n steps and its gradient", (25_600,), _loop, target=5.0),
 )
 
 

@@ -1,10 +1,10 @@
-# What a C++ project needs of the installed package, inside the Python package and beside its
-# library: headers, the static library of cc/api, and the files that find_package reads. They
-# belong to the component `python`, so a wheel holds them too; a prefix given to `cmake --install`
-# gets the same folder.
+# Installs the files that C++ projects need into the folder of the Python package, beside the op
+# library: the headers, the static library of cc/api, and the files that find_package reads. They
+# belong to the component `python`, so a wheel contains them too.
 #
-# Makes the target tag_api, which is tensor_array_grad::api to users; the op library is
-# tensor_array_grad::ops to those who link it. Both names are the same in the installed package.
+# Makes the target tag_api, with the alias tensor_array_grad::api, and the target
+# tensor_array_grad::ops for programs that link the op library. The installed package has targets of
+# the same names.
 
 add_library(tag_api STATIC ${TAG_API_SOURCES})
 target_include_directories(tag_api PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
@@ -14,9 +14,9 @@ target_compile_definitions(tag_api INTERFACE
 set_target_properties(tag_api PROPERTIES OUTPUT_NAME tensor_array_grad_api)
 add_library(tensor_array_grad::api ALIAS tag_api)
 
-# A program's libraries are initialised from its last to its first: TensorFlow, behind the op
-# library, has registered its devices and kernels when the op library looks at them. Some compilers
-# pass --as-needed, with which the linker drops a library if the program uses no symbol of it.
+# TensorFlow comes last on the linker's command line, so it is initialised first: the op library
+# looks for TensorFlow's devices and kernels while it is initialised. Some compilers pass
+# --as-needed, with which the linker drops a library if the program uses no symbol of it.
 add_library(tag_ops INTERFACE)
 target_link_options(tag_ops INTERFACE LINKER:--no-as-needed)
 target_include_directories(tag_ops INTERFACE ${PROJECT_SOURCE_DIR}/include)

@@ -1,26 +1,28 @@
 # Finds a CUDA toolkit and compiles the device code with it.
 #
-# TAG_CUDA is AUTO (where there is a toolkit that works), ON (or stop) or OFF. Outputs:
-# TAG_CUDA_OBJECTS, the compiled device code, and TAG_CUDA_LIBRARIES, the CUDA runtime and what that
-# needs; both empty in a build without CUDA, which has TAG_NO_CUDA_SOURCES in their place.
+# TAG_CUDA is AUTO (build the GPU kernels if there is a working toolkit), ON (fail if there is none)
+# or OFF. Outputs: TAG_CUDA_OBJECTS, the compiled device code, and TAG_CUDA_LIBRARIES, the CUDA
+# runtime and the libraries that it needs. Both are empty in a build without CUDA, which compiles
+# TAG_NO_CUDA_SOURCES instead.
 #
-# nvcc is called by a command of our own: as a CMake language a toolkit that is found and broken
-# ends the configuration, where AUTO must go on. The runtime is linked statically and its symbols
-# are not exported: TensorFlow has another version of it in the same process.
+# nvcc is called by a custom command. If CUDA were enabled as a language of CMake, a broken toolkit
+# would end the configuration, even with AUTO. The runtime is linked statically and its symbols are
+# not exported, because TensorFlow has another version of it in the same process.
 
 set(TAG_CUDA AUTO CACHE STRING "Build the GPU kernels: AUTO, ON or OFF")
 set(TAG_CUDA_SOURCES
   cc/device/cuda_kernels.cu)
 set(TAG_NO_CUDA_SOURCES
   cc/device/cuda_absent.cc)
-# What TensorFlow's wheels hold code for, and PTX of the last one for devices that are newer. A
-# toolkit that has dropped the first ones begins with the oldest that it has.
+# The architectures that TensorFlow's wheels have code for. Newer devices use the PTX of the last
+# one. Architectures that the toolkit does not support are left out.
 set(TAG_CUDA_WANTED 60 70 75 80 90)
 
-# Sets `why` to why there is no CUDA, or to "" and TAG_CUDA_NVCC, TAG_CUDA_INCLUDE, TAG_CUDA_FLAGS,
-# TAG_CUDA_LOWEST, TAG_CUDA_NEWEST and TAG_CUDA_LIBRARIES to what was found.
+# Finds nvcc and the CUDA runtime. Sets TAG_CUDA_NVCC, TAG_CUDA_INCLUDE, TAG_CUDA_FLAGS,
+# TAG_CUDA_LOWEST, TAG_CUDA_NEWEST and TAG_CUDA_LIBRARIES, and the variable `why` to "". If
+# something is missing or does not work, sets `why` to the reason.
 function(tag_find_cuda why)
-  # Last, the wheels nvidia-cuda-nvcc, -runtime and -cccl, beside Python's other packages.
+  # The last places are the folders of the wheels nvidia-cuda-nvcc, -runtime and -cccl.
   file(GLOB _wheels ${Python_SITELIB}/nvidia/cu*/bin ${TAG_TENSORFLOW_DIR}/../nvidia/cu*/bin)
   find_program(TAG_CUDA_NVCC nvcc PATHS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin
                /usr/local/cuda/bin ${_wheels})
@@ -28,8 +30,9 @@ function(tag_find_cuda why)
     set(${why} "no nvcc in PATH, CUDA_HOME, /usr/local/cuda or the Python environment" PARENT_SCOPE)
     return()
   endif()
-  # Its own folder and where it links from, as it says itself: what stands in PATH may be a script
-  # that calls it. A toolkit of the system's packages has no folder and stands where all does.
+  # --dryrun prints the folder of the toolkit (TOP) and the folders of its libraries (-L). The path
+  # of nvcc does not determine them, because it may be a script that calls another nvcc, and a
+  # toolkit from packages of the system has no folder of its own.
   execute_process(COMMAND ${TAG_CUDA_NVCC} --dryrun -x cu -c /dev/null -o /dev/null
     ERROR_VARIABLE _plan OUTPUT_VARIABLE _plan_too RESULT_VARIABLE _failed)
   if(_failed)
@@ -69,7 +72,7 @@ function(tag_find_cuda why)
   list(APPEND _flags -gencode arch=compute_${_newest},code=compute_${_newest}
     -std=c++17 -O3 -Wno-deprecated-gpu-targets -ccbin ${CMAKE_CXX_COMPILER} -Xcompiler -fPIC,-fvisibility=hidden)
 
-  # Whether it goes along with this C++ compiler shows only in doing it.
+  # Only a compilation shows whether this nvcc supports this C++ compiler.
   if(NOT TAG_CUDA_WORKS STREQUAL "${TAG_CUDA_NVCC} ${CMAKE_CXX_COMPILER}")
     set(_probe ${PROJECT_BINARY_DIR}/cuda_probe.cu)
     file(WRITE ${_probe} "#include <cuda_fp16.h>\n#include <string>\n__global__ void Nothing() {}\n"

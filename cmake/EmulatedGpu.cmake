@@ -1,5 +1,6 @@
-# The package once more, in <build>/emulated_gpu, with an op library that brings a device "GPU"
-# (cc/testing/fake_gpu.cc): the Python tests run on it as on a machine with a GPU. Any of them:
+# Builds a second copy of the package in <build>/emulated_gpu. Its op library registers a device
+# "GPU" (cc/testing/fake_gpu.cc), on which the Python tests run as on a machine with a GPU. To run
+# any of them:
 #
 #   PYTHONPATH=<build>/emulated_gpu TENSOR_ARRAY_GRAD_GPU=1 pytest
 if(NOT TAG_BINDING_TARGETS)
@@ -30,7 +31,7 @@ add_custom_command(OUTPUT ${_copied}
   COMMENT "Copying the package beside the library with a fake GPU" VERBATIM)
 add_custom_target(emulated_gpu ALL DEPENDS ${_copied} ops_with_fake_gpu)
 
-# The files that say most about a device; all of them take too long for every build.
+# The tests that use a device most. All tests would take too long for every build.
 set(_tests gpu/gpu_test gpu/gpu_programs_test v3/access_test v3/bulk_test v3/grad_test
   v3/lifecycle_test support/modes_test)
 list(TRANSFORM _tests REPLACE "(.+)" "tests/\\1.py")

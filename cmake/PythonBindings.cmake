@@ -1,8 +1,8 @@
 # Makes the target tag_bind: the Python module `_bind`, from cc/bind/module.cc, for each Python.
 #
-# TAG_BINDINGS is AUTO (build it where pybind11 and Python's headers are found), ON or OFF.
-# TAG_BINDINGS_FOR lists the Pythons to build it for, by default the one that builds. Sets
-# TAG_BINDING_TARGETS to the libraries, one for each Python.
+# TAG_BINDINGS is AUTO (build it if pybind11 and Python's headers are found), ON or OFF.
+# TAG_BINDINGS_FOR lists the Pythons to build it for, by default Python_EXECUTABLE. Sets
+# TAG_BINDING_TARGETS to the targets of the modules, one for each Python.
 
 set(TAG_BINDINGS AUTO CACHE STRING "Build the Python bindings: AUTO, ON or OFF")
 set(TAG_BINDINGS_FOR ${Python_EXECUTABLE} CACHE STRING "The Pythons to build the bindings for")
@@ -25,7 +25,7 @@ foreach(_python ${TAG_BINDINGS_FOR})
   string(REPLACE "|" ";" _found "${_found}")
   list(POP_BACK _found _suffix)
 
-  # Knows the op library's exported functions only; no TensorFlow header, no TensorFlow library.
+  # Uses only the op library's exported functions, and no header or library of TensorFlow.
   list(LENGTH TAG_BINDING_TARGETS _number)
   set(_target tag_bind_${_number})
   add_library(${_target} MODULE cc/bind/module.cc)
@@ -33,7 +33,7 @@ foreach(_python ${TAG_BINDINGS_FOR})
   target_include_directories(${_target} SYSTEM PRIVATE ${_found})
   target_compile_definitions(${_target} PRIVATE _GLIBCXX_USE_CXX11_ABI=1)
   target_link_libraries(${_target} PRIVATE tensor_array_grad)
-  # The op library lies beside the module, which therefore needs no path to TensorFlow.
+  # The module finds the op library beside itself, and needs no path to TensorFlow.
   target_link_options(${_target} PRIVATE -Wl,--allow-shlib-undefined)
   set_target_properties(${_target} PROPERTIES
     PREFIX "" OUTPUT_NAME _bind SUFFIX "${_suffix}"

@@ -1,6 +1,6 @@
-# What the Python package holds beside its .py files: the op library, the bindings and the record of
-# what they were built for. `cmake --install <build> --component python --prefix <site-packages>`
-# puts them there; -DTAG_INPLACE=ON builds them into the checkout instead.
+# Adds the compiled files to the Python package: the op library, the bindings and build_info.json,
+# which records the versions that they were built for. `cmake --install <build> --component python
+# --prefix <site-packages>` installs them. -DTAG_INPLACE=ON builds them into the checkout instead.
 
 configure_file(${CMAKE_CURRENT_LIST_DIR}/build_info.json.in
                ${PROJECT_BINARY_DIR}/build_info.json @ONLY)

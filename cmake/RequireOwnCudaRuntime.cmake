@@ -1,5 +1,6 @@
-# Fails where LIBRARY takes functions of CUDA from another library: they would be TensorFlow's, of
-# another release than the device code was compiled for. NM lists the symbols.
+# Fails if LIBRARY takes functions of CUDA from another library. They would come from TensorFlow,
+# and belong to another release than the one that the device code was compiled for. NM lists the
+# symbols.
 if(NOT NM)
   message(WARNING "No nm: not checked that ${LIBRARY} brings its own CUDA runtime")
   return()

@@ -1,12 +1,12 @@
-# Makes the target TensorFlow::framework from the TensorFlow wheel of the building Python.
+# Makes the targets TensorFlow::framework and TensorFlow::cc from the TensorFlow wheel of a Python.
 #
-# Looks only at the installed files (importlib.metadata): TensorFlow is never imported, so this also
-# works inside pip's isolated build environment. Inputs: Python_EXECUTABLE (from find_package), or
-# TAG_TENSORFLOW_DIR and TAG_TENSORFLOW_VERSION to name a wheel's `tensorflow` folder by hand.
-# TAG_SITE_PACKAGES, where given, is searched first. Outputs: TAG_TENSORFLOW_DIR,
-# TAG_TENSORFLOW_VERSION (2.21.0), TAG_TENSORFLOW_MINOR (2.21), and the targets
-# TensorFlow::framework and TensorFlow::cc. Where there is no wheel, find_package gets
-# TAG_TENSORFLOW_NOT_FOUND instead; anyone else ends here.
+# Reads the metadata of installed wheels and does not import TensorFlow, so this also works inside
+# pip's isolated build environment. Inputs: Python_EXECUTABLE (from find_package), or
+# TAG_TENSORFLOW_DIR and TAG_TENSORFLOW_VERSION, which name the `tensorflow` folder of a wheel.
+# TAG_SITE_PACKAGES, if set, is searched first. Other outputs: TAG_TENSORFLOW_DIR,
+# TAG_TENSORFLOW_VERSION (2.21.0) and TAG_TENSORFLOW_MINOR (2.21). If there is no wheel, the
+# configuration ends with an error, except inside find_package, which gets the text of the error in
+# TAG_TENSORFLOW_NOT_FOUND.
 
 if(NOT TAG_TENSORFLOW_DIR)
   execute_process(
@@ -29,7 +29,7 @@ if(NOT TAG_TENSORFLOW_DIR)
   set(TAG_TENSORFLOW_DISTRIBUTION ${TAG_TENSORFLOW_DISTRIBUTION}
       CACHE STRING "The wheel's name: tensorflow, tensorflow-cpu or a nightly")
 elseif(NOT TAG_TENSORFLOW_DISTRIBUTION)
-  set(TAG_TENSORFLOW_DISTRIBUTION tensorflow)  # a wheel named by hand, or by an older build folder
+  set(TAG_TENSORFLOW_DISTRIBUTION tensorflow)  # only TAG_TENSORFLOW_DIR names the wheel
 endif()
 string(REGEX MATCH "^[0-9]+\\.[0-9]+" TAG_TENSORFLOW_MINOR ${TAG_TENSORFLOW_VERSION})
 message(STATUS "TensorFlow ${TAG_TENSORFLOW_VERSION} in ${TAG_TENSORFLOW_DIR}")
@@ -39,11 +39,11 @@ set_target_properties(TensorFlow::framework PROPERTIES
   IMPORTED_LOCATION ${TAG_TENSORFLOW_DIR}/libtensorflow_framework.so.2
   IMPORTED_SONAME libtensorflow_framework.so.2)
 target_include_directories(TensorFlow::framework SYSTEM INTERFACE ${TAG_TENSORFLOW_DIR}/include)
-# What tf.sysconfig.get_compile_flags() answers in every release from 2.16 to 2.21.
+# The flags that tf.sysconfig.get_compile_flags() returns in every release from 2.16 to 2.21.
 target_compile_definitions(TensorFlow::framework INTERFACE
   _GLIBCXX_USE_CXX11_ABI=1 EIGEN_MAX_ALIGN_BYTES=64)
-# Some of its classes (EdgeSet) have one member more without NDEBUG, which the wheel was built with:
-# a Debug build of ours would read them wrongly. Release defines it anyway.
+# The wheel was built with NDEBUG. Without it, some classes of the headers (EdgeSet) have one member
+# more, so a Debug build would read objects of TensorFlow wrongly. CMake's Release defines NDEBUG.
 target_compile_definitions(TensorFlow::framework INTERFACE
   $<$<NOT:$<CONFIG:Release>>:NDEBUG>)
 target_compile_features(TensorFlow::framework INTERFACE cxx_std_17)
@@ -54,7 +54,7 @@ set_target_properties(TensorFlow::cc PROPERTIES
   IMPORTED_LOCATION ${TAG_TENSORFLOW_DIR}/libtensorflow_cc.so.2
   IMPORTED_SONAME libtensorflow_cc.so.2)
 target_link_libraries(TensorFlow::cc INTERFACE TensorFlow::framework)
-# Its 750 MB take ld.bfd 5 s and 0.9 GB for each program, gold 1.2 s.
+# The library is 750 MB large. ld.bfd links a program with it in 5 s and 0.9 GB, gold in 1.2 s.
 find_program(TAG_LD_GOLD ld.gold)
 if(TAG_LD_GOLD)
   target_link_options(TensorFlow::cc INTERFACE -fuse-ld=gold)

@@ -1,8 +1,8 @@
 """Prints `<include folders>|<module suffix>` for a pybind11 module of this Python.
 
-Python's own headers are often not installed (Debian keeps them in python3-dev), while TensorFlow's
-wheel for this Python carries a copy: the first argument is that wheel's folder. Exits with 1 and
-says why when pybind11 or the headers are missing.
+The headers of Python are often not installed (Debian has them in python3-dev). TensorFlow's wheel
+for this Python contains a copy of them; the first argument is the folder of that wheel. If pybind11
+or the headers are missing, this exits with 1 and prints the reason.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sysconfig
 
 
 def python_headers(tensorflow: pathlib.Path) -> pathlib.Path | None:
-    """The folder of this Python's `Python.h`."""
+    """The folder of this Python's `Python.h`; None if there is none."""
     bundled = tensorflow / "include" / "external" / "local_config_python" / "python_include"
     for folder in (pathlib.Path(sysconfig.get_path("include")), bundled):
         if (folder / "Python.h").exists():

@@ -1,9 +1,10 @@
 """Prints `<folder>;<version>;<distribution>` of the TensorFlow that this Python would import.
 
-Folders given as arguments are searched first.
+Folders given as arguments are searched first. If there is no TensorFlow, this exits with 1 and
+prints the reason.
 
-Never imports it: inside pip's isolated builds the TensorFlow of the target environment is not
-importable, but its files are there. Exits with 1 and says why when there is none.
+TensorFlow is not imported: pip's isolated builds cannot import the TensorFlow of the target
+environment, but they can read its files.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Wheel(NamedTuple):
 
 
 def search_path() -> list[str]:
-    """The import path, and behind it the site-packages that pip's isolated builds hide."""
+    """The import path, followed by the site-packages that pip's isolated builds hide."""
     outer = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     configuration = pathlib.Path(sys.prefix) / "pyvenv.cfg"
     if not configuration.exists():
@@ -40,7 +41,7 @@ def search_path() -> list[str]:
 
 
 def find(*first: str) -> Wheel | None:
-    """The first TensorFlow wheel in these folders or, behind them, on the search path."""
+    """The first TensorFlow wheel in the folders `first`, else on the search path."""
     for folder in (*first, *search_path()):
         if not os.path.isdir(folder):
             continue

@@ -2,14 +2,15 @@
 #   tensor_array_grad::api   the op classes and Load(), with TensorFlow's C++ client API
 #   tensor_array_grad::ops   the op library, for programs that link the kernels as well
 #   TensorFlow::cc, TensorFlow::framework   the TensorFlow wheel beside this package
-# and sets tensor_array_grad_LIBRARY, the path that Load() takes; sources of programs that link
-# tensor_array_grad::api see it as the macro TENSOR_ARRAY_GRAD_LIBRARY.
+# and sets tensor_array_grad_LIBRARY, the path of the op library, which Load() takes. Sources of
+# programs that link tensor_array_grad::api have the path in the macro TENSOR_ARRAY_GRAD_LIBRARY.
 #
-# Found with the package's folder's parent as a hint, which for a pip install is Python_SITELIB:
+# find_package needs a hint: the folder in which the package is installed. After a pip install, this
+# is Python_SITELIB:
 #   find_package(Python REQUIRED COMPONENTS Interpreter)
 #   find_package(tensor_array_grad REQUIRED HINTS ${Python_SITELIB})
-# The TensorFlow wheel is the one beside this package, else the one that Python_EXECUTABLE has, or
-# what TAG_TENSORFLOW_DIR and TAG_TENSORFLOW_VERSION name.
+# The TensorFlow wheel is the one that TAG_TENSORFLOW_DIR and TAG_TENSORFLOW_VERSION name, else the
+# one beside this package, else the one of Python_EXECUTABLE.
 
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH _tag_package)
 cmake_path(GET _tag_package PARENT_PATH TAG_SITE_PACKAGES)
@@ -26,7 +27,7 @@ if(NOT TARGET TensorFlow::cc)
   endif()
 endif()
 
-# A wheel for several releases has a folder for each, as the Python loader expects them.
+# A wheel for several releases has one folder per release, which _loader.py describes.
 set(_tag_built ${_tag_package}/tf${TAG_TENSORFLOW_MINOR})
 file(GLOB _tag_served RELATIVE ${_tag_package} ${_tag_package}/tf2.*)
 if(NOT _tag_served)
@@ -34,7 +35,7 @@ if(NOT _tag_served)
 endif()
 set(tensor_array_grad_LIBRARY ${_tag_built}/libtensor_array_grad.so)
 
-# The sentences of the Python loader, whose second one is also Load()'s.
+# The two error messages below are those of the Python loader. Load() has the second one too.
 if(_tag_served AND NOT EXISTS ${_tag_built}/build_info.json)
   set(tensor_array_grad_FOUND FALSE)
   list(SORT _tag_served COMPARE NATURAL)
@@ -71,8 +72,8 @@ if(NOT TARGET tensor_array_grad::api)
     INTERFACE_LINK_LIBRARIES "TensorFlow::cc;${CMAKE_DL_LIBS}")
 
   # TensorFlow comes last on the linker's command line, so it is initialised first: the op library
-  # looks for TensorFlow's devices and kernels while it is initialised. --no-as-needed keeps it in a
-  # program that uses no symbol of it.
+  # looks for TensorFlow's devices and kernels while it is initialised. --no-as-needed keeps the op
+  # library in a program that uses no symbol of it.
   add_library(tensor_array_grad::ops SHARED IMPORTED)
   set_target_properties(tensor_array_grad::ops PROPERTIES
     INTERFACE_LINK_OPTIONS LINKER:--no-as-needed

@@ -1,7 +1,7 @@
-"""What the examples share.
+"""Functions that the examples share.
 
-They print results on stdout, and times on stderr, so that `python -m tensor_array_grad compare
-examples/x.py` can compare what they print.
+The examples print results on stdout and times on stderr, so that `python -m tensor_array_grad
+compare examples/x.py` can compare the results.
 """
 
 import sys
@@ -18,7 +18,7 @@ def timed(what: str, call: Callable[[], Result], calls: int = 3) -> Result:
     """Calls `call` once, which traces it, and then `calls` times more.
 
     Args:
-      what: What is measured, for example "training step". It is printed with the time.
+      what: Name of the measured call, for example "training step". It is printed with the time.
       call: A function whose work is finished when it returns, for example a training step.
       calls: Number of calls that are measured.
 

@@ -25,10 +25,10 @@ def main() -> None:
 
 
 def program(steps: int, batch: int = 4, tags: int = 5) -> Callable[[], float]:
-    """Prepares the training on random sentences, of words that are vectors of 16 numbers.
+    """Prepares the training on random sentences. Each word is a vector of 16 numbers.
 
     Args:
-      steps: Words of a sentence.
+      steps: Words per sentence.
       batch: Number of sentences.
       tags: Number of different tags.
 
@@ -37,7 +37,7 @@ def program(steps: int, batch: int = 4, tags: int = 5) -> Callable[[], float]:
       log-likelihood per word.
     """
     words = tf.random.stateless_normal([batch, steps, 16], [1, 2])
-    # The right tag of a word depends on the word and on the one before.
+    # The right tag of a word depends on this word and on the word before it.
     hidden = tf.matmul(words, tf.random.stateless_normal([16, tags], [3, 4]))
     right = tf.argmax(hidden + tf.roll(hidden, 1, axis=1), axis=2)
     weights = tf.Variable(tf.random.stateless_normal([16, tags], [5, 6], stddev=0.1))

@@ -4,10 +4,10 @@
     python -m tensor_array_grad examples/distributed.py               # with the library
     python examples/distributed.py --strategy parameter_server
 
-The first form uses MultiWorkerMirroredStrategy: two workers, each of which computes the gradient of
-its half of the sequences. The other one uses ParameterServerStrategy: a server holds the variables,
-and a coordinator gives steps to two workers. The command starts all processes; child processes have
-the library if this process has it.
+By default, the example uses MultiWorkerMirroredStrategy: two workers, each of which computes the
+gradient of its half of the sequences. The last command uses ParameterServerStrategy: a server holds
+the variables, and a coordinator schedules gradients on two workers. The command starts all
+processes. The library is enabled in the child processes if it is enabled in this process.
 """
 
 import argparse
@@ -22,7 +22,7 @@ import time
 import tensorflow as tf
 
 BATCH, UNITS, WORKERS = 8, 16, 2
-STRATEGIES = {  # the processes of each: how many there are of each role
+STRATEGIES = {  # for each strategy, the number of processes by role
     "multi_worker": {"worker": WORKERS},
     "parameter_server": {"chief": 1, "ps": 1, "worker": WORKERS},
 }
@@ -89,17 +89,17 @@ def free_addresses(count: int) -> list[str]:
 
 
 class Model:
-    """A recurrent cell; its loop indexes the sequences."""
+    """A recurrent cell, run by a loop that indexes the sequences."""
 
     def __init__(self) -> None:
         start = tf.random.stateless_normal([UNITS, UNITS], [1, 2], stddev=0.1)
-        # What the replicas assign is averaged.
+        # The values that the replicas assign are averaged.
         self.recurrent = tf.Variable(start, aggregation=tf.VariableAggregation.MEAN)
 
     def gradient(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The mean loss of the sequences `x`, [batch, steps, UNITS], and its gradient."""
         with tf.GradientTape() as tape:
-            # Read once: in the loop, each step would fetch the variable from the parameter server.
+            # Reads the variable once, because each read fetches it from the parameter server.
             recurrent = tf.convert_to_tensor(self.recurrent)
             h = tf.zeros_like(x[:, 0])
             for i in tf.range(tf.shape(x)[1]):
@@ -114,7 +114,7 @@ def sequences(part: tf.Tensor, steps: int) -> tf.Tensor:
 
 
 def train_with_others(steps: int, updates: int) -> None:
-    """What each worker does in MultiWorkerMirroredStrategy."""
+    """Runs one worker of MultiWorkerMirroredStrategy."""
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     with strategy.scope():
         model = Model()
@@ -136,7 +136,7 @@ def train_with_others(steps: int, updates: int) -> None:
 
 
 def coordinate(steps: int, updates: int) -> None:
-    """What the coordinator does in ParameterServerStrategy. The workers compute gradients."""
+    """Runs the coordinator of ParameterServerStrategy. The workers compute the gradients."""
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     strategy = tf.distribute.ParameterServerStrategy(resolver)
     coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
@@ -155,7 +155,7 @@ def coordinate(steps: int, updates: int) -> None:
 
 
 def serve() -> None:
-    """What a worker or a parameter server does: it waits for work until it is ended."""
+    """Runs a worker or a parameter server, which waits for work until its process is killed."""
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     tf.distribute.Server(
         resolver.cluster_spec(), job_name=resolver.task_type, task_index=resolver.task_id

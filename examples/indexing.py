@@ -45,7 +45,8 @@ def program(steps: int, batch: int = 8, units: int = 16) -> Callable[[], float]:
     @tf.function
     def train() -> tf.Tensor:
         with tf.GradientTape() as tape:
-            # Depends on a variable. A constant needs no gradient, so its loop is fast on stock too.
+            # The input of the loop depends on a variable. A constant input would need no gradient,
+            # so the loop would be fast on stock too.
             entering = x @ embedding
             h = tf.zeros([batch, units])
             for i in tf.range(steps):

@@ -3,8 +3,9 @@
     python examples/lstm_fit.py                            # on stock TensorFlow
     python -m tensor_array_grad examples/lstm_fit.py       # with the library
 
-`jit_compile=False` keeps Keras from compiling the model with XLA, which it does where it can. The
-library does not change XLA, and compiled, this model takes several times as long.
+`jit_compile=False` keeps Keras from compiling the model with XLA, which is its default if XLA
+supports the model. The library does not change compiled code, and if this model is compiled, it
+takes several times as long.
 """
 
 import argparse
@@ -21,7 +22,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=400, help="length of a sequence")
     parser.add_argument("--units", type=int, default=128)
     parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--batches", type=int, default=4, help="batches of an epoch")
+    parser.add_argument("--batches", type=int, default=4, help="batches per epoch")
     args = parser.parse_args()
     if keras.backend.backend() != "tensorflow":
         sys.exit(f"Keras uses {keras.backend.backend()}; set KERAS_BACKEND=tensorflow")
@@ -38,11 +39,11 @@ def program(steps: int, units: int = 128, batch: int = 32, batches: int = 4) -> 
     Args:
       steps: Elements of a sequence, vectors of 8 numbers.
       units: Width of the state.
-      batch: Sequences of a batch.
-      batches: Batches of an epoch.
+      batch: Sequences per batch.
+      batches: Batches per epoch.
 
     Returns:
-      A function that trains for an epoch and returns its mean loss.
+      A function that trains for one epoch and returns the mean loss of this epoch.
     """
     keras.utils.set_random_seed(1)
     x = np.random.default_rng(1).normal(size=(batch * batches, steps, 8))

@@ -4,7 +4,7 @@
     python -m tensor_array_grad examples/saved_model.py       # with the library
 
 The saved graph has TensorArrayV3, TensorArrayGradV3, ... and control flow v1. It contains stock ops
-only, so a process with the library and one without it can load each other's.
+only, so a graph that was saved with the library can be loaded without it, and the reverse.
 """
 
 import argparse

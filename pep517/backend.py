@@ -1,7 +1,8 @@
-"""The build backend: setuptools, plus a TensorFlow to build against where there is none.
+"""The build backend: setuptools, with TensorFlow as a build requirement if none is installed.
 
-A static build requirement on TensorFlow would download a second one beside the user's and compile
-against the wrong release. So it is asked for only when the target environment has none.
+With a static build requirement, pip would download a second TensorFlow beside the user's, and the
+library would be compiled against the wrong release. TensorFlow is therefore required only if the
+target environment has none.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 from typing import Any
 
 from setuptools import build_meta
-from setuptools.build_meta import (  # noqa: F401  (the hooks that need no change)
+from setuptools.build_meta import (  # noqa: F401  (hooks that are not changed)
     build_editable,
     build_sdist,
     build_wheel,

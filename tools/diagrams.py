@@ -12,7 +12,7 @@ import pathlib
 from collections.abc import Callable
 
 _WIDTH = 400
-_SHOWN = 600  # pixels, where the page is wide enough
+_SHOWN = 600  # width in pixels, if the page is wide enough
 _LINE = 14  # units between two lines of text
 _STYLE = """
 :root { --page: #ffffff; --ink: #24292f; --line: #57606a; --box: #eef1f4; --mark: #b6e3c5; }
@@ -37,7 +37,7 @@ _TIP = (
 
 
 class Drawing:
-    """An SVG document that is filled from methods; coordinates are those of the top left corner."""
+    """An SVG document. Its methods add shapes and texts."""
 
     def __init__(self, height: int, title: str) -> None:
         self._height = height
@@ -45,11 +45,11 @@ class Drawing:
         self._parts: list[str] = []
 
     def text(self, x: float, y: float, text: str, style: str = "") -> None:
-        """One line of text, centred at x, or from x on with the style `left`."""
+        """One line of text, centred at x. With the style `left`, it begins at x."""
         self._parts.append(f'<text x="{x:g}" y="{y:g}" class="{style}">{html.escape(text)}</text>')
 
     def box(self, x: float, y: float, w: float, h: float, text: str = "", style: str = "") -> None:
-        """A rectangle with lines of text in its middle."""
+        """A rectangle with the top left corner (x, y), and lines of text in its middle."""
         corner = 4 if text else 1
         self._parts.append(
             f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" rx="{corner}" '
@@ -83,7 +83,7 @@ class Drawing:
 
 
 def _row(drawing: Drawing, x: float, y: float, count: int, marked: int) -> None:
-    """A list of `count` elements, one of which is set."""
+    """An array of `count` elements. Number `marked` is set; none is if `marked` is `count`."""
     for i in range(count):
         drawing.box(x + 22 * i, y, 22, 18, style="mark" if i == marked else "box")
 
@@ -95,7 +95,7 @@ def _two_ops(drawing: Drawing, top: float, name: str) -> None:
 
 
 def list_gradient() -> Drawing:
-    """The gradient of a loop that reads an array: lists of all elements, and paths of one list."""
+    """The gradient of a loop that reads an array: one list, or one path, per iteration."""
     drawing = Drawing(430, "Gradient of a loop that reads an array, on stock and with the library")
     drawing.text(12, 24, "Stock: each iteration makes and adds n elements", "left head")
     for number, marked in enumerate((7, 6, 5)):
@@ -150,7 +150,9 @@ def one_kernel() -> Drawing:
     drawing.arrow(290, 192, 290, 246)
     drawing.text(296, 214, "values after the", "left")
     drawing.text(296, 228, "last iteration", "left")
-    rest = "the stock loop: ends\nif the condition is false,\nand goes on if RunLoop\nstopped early"
+    rest = (
+        "the stock loop: ends\nif the condition is false,\nruns the rest if RunLoop\nstopped early"
+    )
     drawing.box(206, 246, 168, 84, rest)
     drawing.arrow(290, 330, 290, 380)
     return drawing

@@ -11,7 +11,7 @@ changed, no declaration, message or comment. The source tree does not change: th
 in a copy below `--build` and compiled without optimisation. Each mutant is a line of
 `DIR/mutants.jsonl`:
 
-    killed    a test failed, or the process ended
+    killed    a test failed or crashed
     hung      a test program was still running after `--limit` seconds
     survived  all tests passed
     invalid   the mutant does not compile, and does not count
@@ -235,8 +235,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--paths", nargs="+", default=["cc/core", "cc/lists", "cc/loop"])
     parser.add_argument("--build", type=pathlib.Path, required=True, help="outside the checkout")
-    parser.add_argument("--limit", type=float, default=60, help="seconds for a test program")
-    parser.add_argument("--resume", action="store_true", help="keep the results that are there")
+    parser.add_argument("--limit", type=float, default=60, help="seconds per test program")
+    parser.add_argument("--resume", action="store_true", help="keep the results of earlier runs")
     options = parser.parse_args(arguments)
     workshop = Workshop(options.build.resolve(), options.limit)
     results = options.build / "mutants.jsonl"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Runs the library under the sanitizers, from the checkout: tools/sanitize.sh [build folder]
 #
-#   thread              two C++ tests of the core, one of which tests races; of loops, the tests of
-#                       the second thread and of the cache of buffers
-#   address,undefined   the C++ tests of core, device (the GPU code on the host too), resources,
-#                       lists, slices, graphs and loops; then the whole op library in a Python
-#                       process: the tests of bad input, of the graph pass and of slices, and 600
+#   thread              two C++ tests of the core, and the C++ tests of a loop's second thread and
+#                       of the cache of buffers
+#   address,undefined   the C++ tests of core, device (with the GPU code on the host), resources,
+#                       lists, slices, graphs and loops; then, with the whole op library in a Python
+#                       process, the tests of bad input, of the graph pass and of slices, and 600
 #                       random programs
 #
 # PYTHON names the interpreter whose TensorFlow is used (default: python3). It needs the test

@@ -25,8 +25,8 @@ from mkdocs.structure.nav import Link, Navigation
 from mkdocs.structure.pages import Page
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
-# The part of a link in front of the fragment. In code, `](` begins the parameters of a lambda; no
-# file has their name.
+# The part of a link in front of the fragment. In C++ code, `](` begins the parameters of a lambda,
+# which are not the name of a file.
 _LINK = re.compile(r"\]\(([^)#\s]+)")
 _LANGUAGES = {".h": "cpp", ".cc": "cpp", ".py": "python", ".txt": "cmake"}
 _COPIED = (".css", ".md", ".png", ".svg")
@@ -68,7 +68,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
-    """Makes links to sections, which mkdocs.yml writes as /docs/guide/#section, relative."""
+    """Makes the links to sections relative. mkdocs.yml writes them as /docs/guide/#section."""
     for section in nav.items:
         for item in section.children or []:
             if isinstance(item, Link):

@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
 shift
-# Each file on its own, without the precompiled header: it must include what it uses.
+# Checks each file without the precompiled header, because a file must include all that it uses.
 commands=$(mktemp -d)
 trap 'rm -rf "$commands"' EXIT
 sed -E 's/-Winvalid-pch|-include [^ "]+cmake_pch.hxx//g' "$build/compile_commands.json" \

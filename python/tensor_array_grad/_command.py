@@ -1,6 +1,6 @@
 """How this process was started: the command line of the runner, and the switch in the environment.
 
-This module does not import TensorFlow, because the runner uses it before or without that import.
+This module does not import TensorFlow, because the runner does not always import it.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Run:
     wall_s: float
     cpu_s: float  # of the process and of the child processes that it has waited for
     peak_bytes: int  # the highest resident memory of one process
-    output: bytes  # what it printed on standard output
+    output: bytes  # standard output of the program
 
 
 @dataclasses.dataclass(frozen=True)

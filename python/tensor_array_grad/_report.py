@@ -1,4 +1,4 @@
-"""Writes what the library did in this process, for `python -m tensor_array_grad compare`."""
+"""Writes the counters of this process to a file, for `python -m tensor_array_grad compare`."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def _write() -> None:
     from tensor_array_grad.status import status
 
     path = pathlib.Path(os.environ[FOLDER], f"{os.getpid()}-{time.time_ns()}.json")
-    if path.parent.is_dir():  # not if the process outlives the comparison
+    if path.parent.is_dir():  # it does not exist any more if the comparison has ended
         path.write_text(json.dumps(status().counters))

@@ -1,4 +1,4 @@
-"""Replaces stock's kernels: `enable()`, and the switches of the parts that only save work."""
+"""Replaces stock's kernels: `enable()`, and the switches of the optimisations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tensor_array_grad import _command, _loader, _tf_private, gradients_list, gr
 
 _log = logging.getLogger("tensor_array_grad")
 _lock = threading.Lock()
-_said: set[str] = set()
+_logged: set[str] = set()
 
 # Causes of inactivity for which the process keeps stock's kernels and logs a warning. Any other
 # cause is an error.
@@ -178,8 +178,8 @@ class loops_in_one_kernel(_Switch):
 
 def _warn_inactive(reason: str) -> None:
     """Warns once per process and reason, because many modules may call enable()."""
-    if reason not in _said:
-        _said.add(reason)
+    if reason not in _logged:
+        _logged.add(reason)
         _log.warning("tensor_array_grad is inactive: %s", reason)
 
 

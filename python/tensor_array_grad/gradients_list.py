@@ -34,12 +34,12 @@ def install() -> None:
     """Registers the functions for this process. A second call does nothing."""
     if _stock:
         return
-    for op_type, mend in CORRECTED.items():
+    for op_type, corrected in CORRECTED.items():
         found = _tf_private.gradient_function(op_type)
         if found is None:
             raise LookupError(f"{op_type} is registered as not differentiable")
         _stock[op_type] = found
-        _tf_private.replace_gradient(op_type, mend)
+        _tf_private.replace_gradient(op_type, corrected)
     _tf_private.wrap_vectorization("TensorListGather", _vectorized_gather)
 
 

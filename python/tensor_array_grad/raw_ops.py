@@ -48,7 +48,7 @@ def TensorArrayGradV3(
 def TensorArrayGradWithShape(
     handle: Any, flow_in: Any, shape_to_prepend: Any, source: str, name: str | None = None
 ) -> GradOutput:
-    """Like TensorArrayGradV3, for a gradient whose elements have more dimensions in front.
+    """Like TensorArrayGradV3, for gradients whose elements have additional leading dimensions.
 
     Args:
       handle: Scalar `resource`: the handle of an array.

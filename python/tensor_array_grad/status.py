@@ -194,7 +194,7 @@ def status() -> Status:
         if active and not gradients_list.installed():
             problems.append(
                 "kernels are replaced and gradient functions are not: call "
-                "tensor_array_grad.enable(), which tf.load_op_library does not stand in for"
+                "tensor_array_grad.enable(), because tf.load_op_library replaces kernels only"
             )
     elif _command.switched_off():
         reason = "switched off by TENSOR_ARRAY_GRAD in the environment"

@@ -411,8 +411,8 @@ def no_package(monkeypatch):
 
 def test_a_package_that_is_not_installed_is_named_with_the_extra_that_installs_it(no_package):
     assert peers.missing() == {
-        "torch": "torch is not installed; pip install 'tensor_array_grad[peers]' brings it",
-        "jax": "jax is not installed; pip install 'tensor_array_grad[peers]' brings it",
+        "torch": "torch is not installed; pip install 'tensor_array_grad[peers]' installs it",
+        "jax": "jax is not installed; pip install 'tensor_array_grad[peers]' installs it",
     }
 
 

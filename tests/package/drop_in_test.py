@@ -93,7 +93,7 @@ def test_a_refusal_that_the_user_has_not_chosen_is_an_error(monkeypatch):
 
 def test_a_visible_gpu_without_our_kernels_is_logged_once_and_is_no_error(monkeypatch, caplog):
     refuse(monkeypatch, "gpu", "a GPU is visible")
-    monkeypatch.setattr(drop_in, "_said", set())
+    monkeypatch.setattr(drop_in, "_logged", set())
     drop_in.enable()
     drop_in.enable()
     assert caplog.messages == ["tensor_array_grad is inactive: a GPU is visible"]

@@ -300,7 +300,7 @@ def test_load_op_library_alone_replaces_kernels_and_reports_what_is_missing():
     assert status.active and not status.gradient_functions
     assert status.problems == (
         "kernels are replaced and gradient functions are not: call tensor_array_grad.enable(), "
-        "which tf.load_op_library does not stand in for",
+        "because tf.load_op_library replaces kernels only",
     ), status.problems
     check_that_arrays_work()
     assert tensor_array_grad.status().counters["kernels.TensorArrayReadV3"] == 1

@@ -140,7 +140,7 @@ def test_a_loader_that_cannot_be_changed_loads_tensorflow_with_a_warning(loader)
     code = "import tensorflow as tf\nprint(int(tf.constant(2)), 'tensor_array_grad' in sys.modules)"
     done = under("on", loader + WRAPPING_FINDER + code)
     assert done.stdout == "2 False\n"
-    assert done.stderr.count("of TensorFlow cannot be told to enable it") == 1
+    assert done.stderr.count("of TensorFlow cannot be changed to enable it") == 1
 
 
 def test_threads_that_import_both_at_once_find_the_library_enabled():

@@ -1,4 +1,4 @@
-"""Does what `tensor_array_grad.pth` does, for a package that is found by PYTHONPATH only.
+"""Replaces `tensor_array_grad.pth` for a package that is found by PYTHONPATH only.
 
 The runner puts this folder in front of PYTHONPATH, so that the interpreter and its child processes
 import this module when they start. This module runs the user's own `sitecustomize` first.

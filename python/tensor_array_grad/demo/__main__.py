@@ -16,7 +16,7 @@ from tensor_array_grad.demo.worker import STOCK, Config, Step, record_path
 
 _MAIN_RUNS = ((32, 80), (8, 12))  # units and steps
 _UNITS = 32
-_GROWING_STEPS = 3  # the first of which traces and is not timed
+_GROWING_STEPS = 3  # the first one traces, and its time does not count
 _GROWING_ROWS = {
     "function": (571, 1142, 2284, 4568),
     "indexed": (571, 1142, 2284, 4568),
@@ -25,21 +25,21 @@ _GROWING_ROWS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Trains, compares, prints the tables and saves the picture.
+    """Trains on stock and with the library, compares, prints the tables and saves the picture.
 
     Args:
-      arguments: The command line; `None` takes the process's own.
+      arguments: The command line; `None` means that of this process.
 
     Returns:
-      The exit code: 0, or 1 when a run failed or stock and ours disagree.
+      The exit code: 0, or 1 if a run failed or stock and ours disagree.
     """
     options = _parse(arguments)
     console = rich.console.Console()
     record = data.load(options.rows)
     start = record.dates[0].astype("datetime64[D]")
     console.print(
-        f"CO2 at Mauna Loa, {len(record.ppm):,} weeks from {start}: forecasting {data.HORIZON} "
-        f"weeks ahead, on stock TensorFlow and on tensor_array_grad."
+        f"CO2 at Mauna Loa, {len(record.ppm):,} weeks from {start}: a forecast {data.HORIZON} "
+        f"weeks ahead, on stock TensorFlow and with tensor_array_grad."
     )
     try:
         trained, growing = _train(_plan(options, len(record.ppm)), console)
@@ -47,17 +47,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(f"FAILED: {error}", markup=False)
         return 1
     console.print(report.losses_table(trained))
-    console.print("Losses of stock and ours are equal within float tolerance, epoch by epoch.")
-    console.print(report.costs_table(trained, "A step: forward and back through the series"))
+    console.print("In every epoch, both losses are equal within float tolerance.")
+    console.print(report.costs_table(trained, "Time per step, forward and backward"))
     if growing:
-        console.print(report.costs_table(growing, "TF2: a step on growing series"))
+        title = "TF2: time per step, series of increasing length"
+        console.print(report.costs_table(growing, title))
     report.save_picture(record, trained, growing, options.picture)
     console.print(f"Picture: {options.picture.resolve()}", soft_wrap=True)
     return 0
 
 
 def _plan(options: argparse.Namespace, rows: int) -> list[list[Config]]:
-    """The runs, in lists that share a process; those of the main training come first."""
+    """The runs on stock. Each list shares one process; the main trainings come first."""
     plan = [
         [Config("v1", STOCK, units, rows, options.steps or steps)] for units, steps in _MAIN_RUNS
     ]
@@ -70,10 +71,10 @@ def _plan(options: argparse.Namespace, rows: int) -> list[list[Config]]:
 def _train(
     plan: Sequence[Sequence[Config]], console: rich.console.Console
 ) -> tuple[list[runner.Pair], list[runner.Pair]]:
-    """Runs all of `plan` on stock and on ours under one progress bar.
+    """Runs all of `plan` on stock and with the library, and shows one progress bar.
 
     Returns:
-      The main trainings, and those on growing series.
+      The main trainings, and those on series of increasing length.
     """
     bar = rich.progress.Progress(
         rich.progress.TextColumn("{task.description}"),
@@ -102,21 +103,21 @@ def _train(
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tensor_array_grad.demo", description=__doc__)
     add = parser.add_argument
-    add("--rows", type=int, help="train on only the first so many weeks")
-    add("--steps", type=int, help="training steps of each run")
+    add("--rows", type=int, help="number of weeks to train on (default: all)")
+    add("--steps", type=int, help="training steps per run")
     add(
         "--growing",
         nargs="*",
         choices=tuple(_GROWING_ROWS),
         default=tuple(_GROWING_ROWS),
-        help="TF2 models to time on growing series (default: all)",
+        help="TF2 models to time on series of increasing length (default: all)",
     )
-    add("--longest", type=int, default=9136, help="longest of those (default: %(default)s)")
+    add("--longest", type=int, default=9136, help="most rows of these (default: %(default)s)")
     add(
         "--picture",
         type=pathlib.Path,
         default=pathlib.Path("tensor_array_grad_demo.png"),
-        help="where the picture goes (default: %(default)s)",
+        help="file for the picture (default: %(default)s)",
     )
     return parser.parse_args(arguments)
 

@@ -10,24 +10,24 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
 
-YEAR = 52  # weeks: the lag of the model's second connection
-HORIZON = 13  # weeks: a quarter is forecast ahead
-_TRAINED_SHARE = 0.8  # the rest is never seen by the loss
+YEAR = 52  # weeks; each state of the model depends on the states one week and one year before
+HORIZON = 13  # weeks; a forecast is for a quarter of a year later
+_TRAINED_SHARE = 0.8  # of the weeks; the loss does not depend on the targets of the others
 
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """One series, a row a week, ready for training.
+    """One series, one row per week, ready for training.
 
     Attributes:
       dates: `[n]` `datetime64`, the week of each row.
-      ppm: `[n]` CO2 in parts per million, gaps filled by straight lines.
-      features: `[n, 3]` what is known in that week, standardised: the changes over one week,
-        over `HORIZON` weeks and over a `YEAR`.
-      targets: `[n]` change over the `HORIZON` weeks that follow, standardised; 0 where unknown.
-      trained: `[n]` 1.0 in the weeks whose target the loss counts, else 0.0; they come first.
-      scale: ppm of one standardised unit of `targets`.
-      centre: ppm that `targets` are measured from.
+      ppm: `[n]` CO2 in parts per million. Gaps are filled by linear interpolation.
+      features: `[n, 3]` the model's inputs: the changes over the last week, the last `HORIZON`
+        weeks and the last `YEAR`, standardised.
+      targets: `[n]` change over the next `HORIZON` weeks, standardised; 0 if it is not known.
+      trained: `[n]` 1.0 for the weeks whose targets are in the loss, which come first, else 0.0.
+      scale: The standard deviation, in ppm, by which `targets` were divided.
+      centre: The mean, in ppm, that was subtracted from `targets` before the division.
     """
 
     dates: npt.NDArray[np.datetime64]
@@ -42,7 +42,7 @@ class Record:
         """Turns model outputs into ppm.
 
         Args:
-          outputs: `[n]`, the model's standardised guess of `targets`.
+          outputs: `[n]`, the model's prediction of `targets`.
 
         Returns:
           `[n]`, where row `i` is the forecast of `ppm[i + HORIZON]` made in week `i`.
@@ -50,31 +50,31 @@ class Record:
         return (self.ppm + outputs * self.scale + self.centre).astype(np.float32)
 
     def error(self, outputs: Floats) -> float:
-        """Root mean square error, in ppm, of the forecasts that training has not seen.
+        """Root mean square error, in ppm, of the forecasts for weeks that were not trained on.
 
         Args:
-          outputs: `[n]`, the model's standardised guess of `targets`.
+          outputs: `[n]`, the model's prediction of `targets`.
 
         Returns:
-          The error over the held-out weeks.
+          The error over the weeks whose targets are known but not in the loss.
         """
         held_out = slice(int(self.trained.sum()), len(self.ppm) - HORIZON)
         miss = (self.targets - outputs)[held_out] * self.scale
         return float(np.sqrt(np.mean(miss.astype(np.float64) ** 2)))
 
     def as_last_year(self) -> Floats:
-        """The guess to beat: each quarter changes as the same quarter did a year before, `[n]`."""
+        """The baseline, `[n]`: the change after each week is the same as one year before."""
         guess = np.zeros_like(self.targets)
         guess[YEAR:] = self.targets[:-YEAR]
         return guess
 
     def save(self, path: pathlib.Path) -> None:
-        """Writes the record to `path` (`.npz`), for another process to `read`."""
+        """Writes the record to `path` (`.npz`), so that another process can `read` it."""
         np.savez(path, **dataclasses.asdict(self))
 
     @classmethod
     def read(cls, path: pathlib.Path) -> Record:
-        """Reads what `save` wrote.
+        """Reads a record that `save` wrote.
 
         Args:
           path: The `.npz` file.
@@ -95,17 +95,18 @@ def load(rows: int | None = None) -> Record:
     """Loads the record that comes with statsmodels, 29 March 1958 to 29 December 2001.
 
     Args:
-      rows: Keep only the first so many weeks; more than the 2,284 there are gives the whole record
-        drawn finer, the values between by straight lines; `None` is the record as it is.
+      rows: Length of the result. Up to 2,284, the length of the whole record, these are its first
+        weeks. If `rows` is larger, the whole record is sampled at that many points by linear
+        interpolation. `None` is the record as it is.
 
     Returns:
       The record.
 
     Raises:
-      ImportError: statsmodels is not installed; the extra `[demo]` brings it.
-      ValueError: `rows` is too few to train on.
+      ImportError: statsmodels is not installed; the extra `[demo]` includes it.
+      ValueError: `rows` is less than two years.
     """
-    from statsmodels.datasets import co2  # here, for its import takes seconds
+    from statsmodels.datasets import co2  # not at the top, because the import takes seconds
 
     series = co2.load_pandas().data["co2"].interpolate()
     dates = series.index.to_numpy("datetime64[s]")
@@ -121,7 +122,7 @@ def load(rows: int | None = None) -> Record:
 
 
 def prepare(dates: npt.NDArray[np.datetime64], ppm: npt.NDArray[np.float64]) -> Record:
-    """Makes features and targets; every scale is taken from the trained weeks alone.
+    """Makes features and targets, standardised by means and deviations of the trained weeks.
 
     Args:
       dates: `[n]`.

@@ -1,4 +1,4 @@
-"""The forecaster itself, in operations that a TF1 graph and a tf.function understand alike."""
+"""The forecaster, in operations that work in a TF1 graph and in a tf.function."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tensorflow as tf
 from tensor_array_grad.demo.data import YEAR, Floats, Record
 
 LEARNING_RATE = 0.01
-_LARGEST_NORM = 1.0  # gradients through thousands of steps are clipped to this
+_LARGEST_NORM = 1.0  # gradients through thousands of iterations can be large, so they are clipped
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,11 +18,11 @@ class Weights:
     """The model's parameters; `units` is the width of the hidden state.
 
     Attributes:
-      enter: `[features, units]`, from what is known in a week.
-      last: `[units, units]`, from the state one week ago.
-      year: `[units, units]`, from the state one year ago.
+      enter: `[features, units]`, from the features of a week to its state.
+      last: `[units, units]`, from the state one week before.
+      year: `[units, units]`, from the state one year before.
       bias: `[units]`.
-      leave: `[units, 1]`, to the forecast.
+      leave: `[units, 1]`, from the state to the forecast.
     """
 
     enter: Floats
@@ -33,10 +33,10 @@ class Weights:
 
 
 def first_weights(features: int, units: int, seed: int = 1) -> Weights:
-    """Draws the weights that every run starts from.
+    """Draws the initial weights, which are the same in every run.
 
     Args:
-      features: Number of inputs a week.
+      features: Number of features per week.
       units: Width of the hidden state.
       seed: Equal seeds give equal weights in every process.
 
@@ -60,13 +60,14 @@ def first_weights(features: int, units: int, seed: int = 1) -> Weights:
 def states(
     entering: tf.Tensor, last: tf.Tensor, year: tf.Tensor, indexed: bool = False
 ) -> tf.Tensor:
-    """The hidden state of each week: tanh(entering + last week's @ last + last year's @ year).
+    """The hidden states h, with h[t] = tanh(entering[t] + h[t - 1] @ last + h[t - YEAR] @ year).
 
-    The states live in one array, a year of zeros in front. The loop reads two of them and writes
-    one, so that the gradient of each is a sum of three: of both reads and of the final stack.
+    One array holds all states, after a year of zeros. Each iteration reads two states and writes
+    one. The gradient of a state is therefore a sum of up to three terms, one for each of the two
+    reads and one for the final stack.
 
     Args:
-      entering: `[n, units]`, what the inputs add to each state.
+      entering: `[n, units]`, the contribution of the features to each state.
       last: `[units, units]`.
       year: `[units, units]`.
       indexed: Whether the loop reads `entering[week]` instead of an array of its rows.
@@ -93,16 +94,16 @@ def states(
 def forward(
     weights: dict[str, tf.Variable], record: Record, indexed: bool = False
 ) -> tuple[tf.Tensor, tf.Tensor]:
-    """The forecaster on the whole record.
+    """Runs the forecaster on the whole record.
 
     Args:
-      weights: Variables by the names of `Weights`' fields.
+      weights: Variables, by the names of the fields of `Weights`.
       record: The series.
       indexed: As for `states`.
 
     Returns:
-      `(loss, outputs)`: the mean square error over the trained weeks, scalar; the guess of
-      `record.targets`, `[n]`.
+      `(loss, outputs)`: the mean square error over the trained weeks, a scalar, and the prediction
+      of `record.targets`, `[n]`.
     """
     entering = record.features @ weights["enter"] + weights["bias"]
     hidden = states(entering, weights["last"], weights["year"], indexed)
@@ -115,17 +116,17 @@ def variables(record: Record, units: int) -> dict[str, tf.Variable]:
     """Makes the variables of a forecaster.
 
     Args:
-      record: What it will be trained on.
+      record: The series to train on.
       units: Width of the hidden state.
 
     Returns:
-      Variables by the names of `Weights`' fields, holding `first_weights`.
+      Variables with the values of `first_weights`, by the names of the fields of `Weights`.
     """
     first = first_weights(record.features.shape[1], units)
     return {name: tf.Variable(value, name=name) for name, value in vars(first).items()}
 
 
 def clipped(gradients: list[tf.Tensor]) -> list[tf.Tensor]:
-    """Scales gradients down together where their common norm is large."""
+    """Scales all gradients by one factor if their global norm exceeds `_LARGEST_NORM`."""
     scaled: list[tf.Tensor] = tf.clip_by_global_norm(gradients, _LARGEST_NORM)[0]
     return scaled

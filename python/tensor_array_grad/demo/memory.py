@@ -1,4 +1,4 @@
-"""Peak memory of a stretch of this process's life, as Linux counts it."""
+"""Peak memory of this process during a part of its run, as Linux counts it."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ _CLEAR = pathlib.Path("/proc/self/clear_refs")
 
 
 class PeakMemory:
-    """Measures how far resident memory rises above where it stood when this was made.
+    """Measures how far resident memory rises above its size when this object was made.
 
-    Where the system has no `/proc` the rise of the process's whole-life peak is taken instead,
-    which is too small if there was a higher peak before.
+    Without `/proc`, it measures how far the peak of the whole process rises. The result is then
+    too small if there was a higher peak before.
     """
 
     def __init__(self) -> None:
         """Starts measuring."""
-        # Sets the high-water mark back to what is resident now. Where that is forbidden the mark
-        # stays, and only a rise above the earlier peak is seen.
+        # Resets the peak that Linux records (VmHWM) to the present resident size. If the system
+        # does not permit that, only a rise above the earlier peak is measured.
         with contextlib.suppress(OSError):
             _CLEAR.write_text("5")
         self._start = _resident("VmRSS")
 
     def bytes(self) -> int:
-        """Highest resident size since the start, less the size at the start; never negative."""
+        """The highest resident size since the start minus the size at the start, at least 0."""
         return max(0, _resident("VmHWM") - self._start)
 
 
 def _resident(field: str) -> int:
-    """A size in bytes from /proc/self/status."""
+    """A size in bytes: `field` of /proc/self/status, or the peak of the process without /proc."""
     try:
         lines = _STATUS.read_text().splitlines()
     except OSError:

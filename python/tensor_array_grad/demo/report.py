@@ -31,15 +31,15 @@ _SHOWN_EPOCHS = 8
 
 
 def losses_table(pairs: Sequence[Pair]) -> rich.table.Table:
-    """The loss of both libraries epoch by epoch, some epochs of them.
+    """The losses on both libraries, in up to nine epochs.
 
     Args:
-      pairs: What was run.
+      pairs: The finished trainings.
 
     Returns:
-      A table with two columns a pair; the shorter trainings leave the last rows empty.
+      A table with two columns per pair. A column is empty after the last epoch of its training.
     """
-    table = rich.table.Table(title="Loss of each epoch (all compared, some shown)")
+    table = rich.table.Table(title="Loss per epoch (all are compared, some are shown)")
     table.add_column("epoch", justify="right")
     runs = [run for pair in pairs for run in (pair.stock, pair.ours)]
     for run in runs:
@@ -55,18 +55,18 @@ def losses_table(pairs: Sequence[Pair]) -> rich.table.Table:
 
 
 def costs_table(pairs: Sequence[Pair], title: str) -> rich.table.Table:
-    """Time and memory of both libraries.
+    """The time per step and the peak memory on both libraries.
 
     Args:
-      pairs: What was run.
-      title: Printed above.
+      pairs: The finished trainings.
+      title: The title of the table.
 
     Returns:
-      A table with one row a pair.
+      A table with one row per pair.
     """
     table = rich.table.Table(title=title)
     table.add_column("model", no_wrap=True)
-    for heading in ("units", "rows", "stock\nms", "ours\nms", "ratio", "stock\nMB", "ours\nMB"):
+    for heading in ("units", "rows", "stock\nms", "ours\nms", "speed\nup", "stock\nMB", "ours\nMB"):
         table.add_column(heading, justify="right")
     table.add_column("kernel\ncalls", justify="right")
     for pair in pairs:
@@ -88,13 +88,13 @@ def costs_table(pairs: Sequence[Pair], title: str) -> rich.table.Table:
 def save_picture(
     record: Record, main: Sequence[Pair], curves: Sequence[Pair], path: pathlib.Path
 ) -> None:
-    """Draws the forecasts beside the record, the time of each step, and time over length.
+    """Draws the record with its forecasts, the time of each step, and the time by length of series.
 
     Args:
-      record: What `main` was trained on.
-      main: The trainings; the first one's forecasts are drawn.
-      curves: Short trainings of the TF2 models, at growing lengths.
-      path: Where the `.png` goes.
+      record: The series that `main` was trained on.
+      main: The main trainings. The forecasts of the first one are drawn.
+      curves: Short trainings of the TF2 models, on series of increasing length.
+      path: The `.png` file to write.
     """
     models = list(dict.fromkeys(pair.stock.config.model for pair in curves))
     panels = ["times", *models]
@@ -109,25 +109,25 @@ def save_picture(
 
 
 def _draw_fit(axes: Axes, record: Record, run: Run) -> None:
-    """The last quarter of the record, and what was forecast for each week."""
+    """Draws the last quarter of the record, and the forecast for each of these weeks."""
     outputs = np.asarray(run.outputs, np.float32)
     known = len(record.ppm) - HORIZON
     dates, start = record.dates[HORIZON:], int(known * 0.75)
     axes.plot(dates[start:], record.ppm[HORIZON:][start:], "k", lw=1, label="measured")
     forecast = record.forecast(outputs)[:known]
-    axes.plot(dates[start:], forecast[start:], lw=1, label=f"forecast {HORIZON} weeks before")
+    axes.plot(dates[start:], forecast[start:], lw=1, label=f"forecast made {HORIZON} weeks before")
     unseen = int(record.trained.sum())
     axes.axvspan(dates[unseen], dates[-1], alpha=0.1, label="not trained on")
     axes.set_ylabel("CO2, parts per million")
     axes.set_title(
-        f"Mauna Loa: error where not trained {record.error(outputs):.2f} ppm; "
-        f"of last year's changes taken again {record.error(record.as_last_year()):.2f} ppm"
+        f"Mauna Loa: error in weeks not trained on {record.error(outputs):.2f} ppm; "
+        f"if last year's changes are repeated {record.error(record.as_last_year()):.2f} ppm"
     )
     axes.legend(loc="lower right")
 
 
 def _draw_times(axes: Axes, pairs: Sequence[Pair]) -> None:
-    """Each step's time, a dot a step."""
+    """Draws the time of each step, one dot per step."""
     for place, pair in enumerate(pairs):
         for shift, run in ((-0.15, pair.stock), (0.15, pair.ours)):
             seconds = run.seconds[1:] or run.seconds
@@ -138,13 +138,13 @@ def _draw_times(axes: Axes, pairs: Sequence[Pair]) -> None:
     names = [f"{_MODELS[p.stock.config.model]}\n{p.stock.config.units} units" for p in pairs]
     axes.set_xticks(range(len(pairs)), names)
     axes.set_ylim(0, axes.get_ylim()[1])
-    axes.set_ylabel("seconds a step")
-    axes.set_title("Forward and back, a dot a step")
+    axes.set_ylabel("seconds per step")
+    axes.set_title("Forward and backward, one dot per step")
     axes.legend()
 
 
 def _draw_growth(axes: Axes, pairs: Sequence[Pair]) -> None:
-    """Time of a step over the length of the series."""
+    """Draws the time per step by the length of the series."""
     rows = [pair.stock.config.rows for pair in pairs]
     for name in (STOCK, OURS):
         runs = [pair.stock if name == STOCK else pair.ours for pair in pairs]
@@ -152,13 +152,13 @@ def _draw_growth(axes: Axes, pairs: Sequence[Pair]) -> None:
         axes.plot(rows, seconds, "o-", color=_COLOURS[name], label=_NAMES[name])
     axes.set_ylim(0, axes.get_ylim()[1])
     axes.set_xlabel("rows of the series")
-    axes.set_ylabel("seconds a step")
-    axes.set_title(f"{_MODELS[pairs[0].stock.config.model]}, growing series")
+    axes.set_ylabel("seconds per step")
+    axes.set_title(f"{_MODELS[pairs[0].stock.config.model]}, series of increasing length")
     axes.legend()
 
 
 def _short(count: int) -> str:
-    """A large count in few characters."""
+    """`count` in thousands or millions if it is large, such as 1.2M."""
     for unit, size in (("M", 1e6), ("k", 1e3)):
         if count >= size:
             return f"{count / size:.1f}{unit}"

@@ -1,4 +1,4 @@
-"""Starts one process for each run, follows it, and compares stock with ours."""
+"""Trains in child processes, on stock and with the library, and compares their losses."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import numpy as np
 
 from tensor_array_grad.demo.worker import OURS, STOCK, Config, Finish, Step
 
-_LOSS_TOLERANCE = 1e-3  # relative; both train in float32, and sums may be in another order
-_LAST_WORDS = 4000  # characters of a failed child's errors to show
+_LOSS_TOLERANCE = 1e-3  # relative: both train in float32, and may sum in another order
+_SHOWN = 4000  # number of characters of a failed child's stderr that the error shows
 
 
 class DemoError(RuntimeError):
@@ -26,15 +26,15 @@ class DemoError(RuntimeError):
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """What one process did.
+    """One finished training run.
 
     Attributes:
-      config: What it was asked to do.
-      losses: One a step.
-      seconds: One a step.
-      peak_bytes: Rise of memory while training.
-      kernel_calls: Calls of this library's kernels.
-      outputs: The trained model's guess for each week.
+      config: The configuration of the run.
+      losses: One per step.
+      seconds: The time of each step.
+      peak_bytes: How far resident memory rose during training.
+      kernel_calls: Number of calls of this library's kernels.
+      outputs: The trained model's prediction for each week.
     """
 
     config: Config
@@ -46,38 +46,38 @@ class Run:
 
     @property
     def step_seconds(self) -> float:
-        """Median time of a step, the first (which also builds) left out where there are more."""
+        """Median time per step, without the first step, which also builds, if there are others."""
         return statistics.median(self.seconds[1:] or self.seconds)
 
 
 @dataclasses.dataclass(frozen=True)
 class Pair:
-    """The same training on stock and on ours."""
+    """The same training on stock and with the library."""
 
     stock: Run
     ours: Run
 
     @property
     def speed_up(self) -> float:
-        """Stock's time for a step divided by ours."""
+        """Stock's time per step divided by ours."""
         return self.stock.step_seconds / self.ours.step_seconds
 
 
 def run(
     configs: Sequence[Config], folder: pathlib.Path, on_step: Callable[[Step], None]
 ) -> list[Run]:
-    """Trains `configs`, one after the other, in one process of their own.
+    """Trains `configs`, one after the other, in one new process.
 
     Args:
-      configs: The runs, all of one library.
-      folder: Where the records are.
+      configs: The runs, all on the same library.
+      folder: The folder of the records.
       on_step: Called after each training step.
 
     Returns:
       The finished runs.
 
     Raises:
-      DemoError: The process failed, or says that the wrong kernels ran.
+      DemoError: The process failed, or it ran the kernels of the wrong library.
     """
     runs: list[Run] = []
     steps: list[Step] = []
@@ -99,8 +99,8 @@ def run(
                     steps = []
         if child.returncode or len(runs) != len(configs):
             errors.seek(0)
-            said = errors.read()[-_LAST_WORDS:]
-            raise DemoError(f"{configs} ended with code {child.returncode}:\n{said}")
+            tail = errors.read()[-_SHOWN:]
+            raise DemoError(f"{configs} ended with code {child.returncode}:\n{tail}")
     return runs
 
 
@@ -110,12 +110,12 @@ def run_pairs(
     """Trains `configs` on stock, then on ours, and compares the losses.
 
     Args:
-      configs: The runs; their `library` is replaced.
-      folder: Where the records are.
-      on_step: Called after each training step of either.
+      configs: The runs; their `library` is ignored.
+      folder: The folder of the records.
+      on_step: Called after each training step on either library.
 
     Returns:
-      Both runs of each.
+      One pair of runs for each of `configs`.
 
     Raises:
       DemoError: A process failed, or the losses differ.
@@ -131,15 +131,15 @@ def run_pairs(
 
 
 def check_losses(config: Config, stock: Sequence[float], ours: Sequence[float]) -> None:
-    """Fails unless both trainings went the same way.
+    """Raises an error unless both trainings have the same losses.
 
     Args:
-      config: Named in the error.
-      stock: Loss of each step.
-      ours: Loss of each step.
+      config: The configuration, for the message.
+      stock: Loss of each step on stock.
+      ours: Loss of each step with the library.
 
     Raises:
-      DemoError: They differ by more than float32 explains, or one is not finite.
+      DemoError: The losses differ by more than rounding, or one is missing or not finite.
     """
     if len(stock) != len(ours) or not np.all(np.isfinite([*stock, *ours])):
         raise DemoError(f"{config}: losses are missing or not finite: {stock} and {ours}")
@@ -157,7 +157,11 @@ def _command(configs: Sequence[Config], folder: pathlib.Path) -> list[str]:
 
 
 def _finished(config: Config, steps: Sequence[Step], finish: Finish) -> Run:
-    """Joins what a run told; a comparison of stock with itself would prove nothing."""
+    """Makes a `Run` of its events.
+
+    Raises:
+      DemoError: The library's kernels ran on stock, or did not run with the library.
+    """
     if (config.library == OURS) != (finish.kernel_calls > 0):
         raise DemoError(f"{config}: {finish.kernel_calls} calls of the library's kernels")
     return Run(
@@ -169,7 +173,7 @@ def _finished(config: Config, steps: Sequence[Step], finish: Finish) -> Run:
 
 
 def _environment(library: str) -> dict[str, str]:
-    """The child's environment: quiet, and on stock with the library's own switch set to off."""
+    """The child's environment: few log messages, no GPU, and the library off for stock."""
     environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
     if library == STOCK:
         environment["TENSOR_ARRAY_GRAD"] = "off"

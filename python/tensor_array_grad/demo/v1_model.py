@@ -1,4 +1,4 @@
-"""The forecaster as a TF1 graph: its arrays are V3 resources, its gradients TensorArrayGradV3."""
+"""The forecaster as a TF1 graph, with V3 arrays. Its gradient uses TensorArrayGradV3."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tensor_array_grad.demo.data import Floats, Record
 
 @contextlib.contextmanager
 def v1_control_flow() -> Iterator[None]:
-    """Within it, graphs get TF1 loops, whose TensorArrays are V3 resources, not TF2 lists."""
+    """Context in which loops become TF1 loops, whose TensorArrays are V3 arrays, not lists."""
     was_on = tf.compat.v1.control_flow_v2_enabled()
     tf.compat.v1.disable_control_flow_v2()
     try:
@@ -25,13 +25,13 @@ def v1_control_flow() -> Iterator[None]:
 
 
 class Trainer:
-    """One graph, its session and its weights; each `step` is a pass over all weeks and back."""
+    """One graph, its session and its weights. Each `step` trains once on all weeks."""
 
     def __init__(self, record: Record, units: int) -> None:
         """Builds the graph and sets the weights.
 
         Args:
-          record: What to train on.
+          record: The series to train on.
           units: Width of the hidden state.
         """
         with tf.Graph().as_default() as graph, v1_control_flow():
@@ -46,12 +46,12 @@ class Trainer:
         """Trains once on the whole series.
 
         Returns:
-          The loss before the weights moved.
+          The loss before the update of the weights.
         """
         return float(self._session.run([self._loss, self._train])[0])
 
     def outputs(self) -> Floats:
-        """The model's guess of the record's `targets`, `[n]`."""
+        """The model's prediction of the record's `targets`, `[n]`."""
         return np.asarray(self._session.run(self._outputs), np.float32)
 
 

@@ -1,4 +1,4 @@
-"""The forecaster in TF2, where a tf.TensorArray is a list: as a tf.function and in Keras."""
+"""The forecaster in TF2, as a tf.function and in Keras. Its tf.TensorArrays are lists."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tensor_array_grad.demo.data import Floats, Record
 
 
 class FunctionTrainer:
-    """The same model as the TF1 graph's, line for line, trained by one tf.function."""
+    """The same model as that of the TF1 graph, trained by one tf.function."""
 
     def __init__(self, record: Record, units: int, indexed: bool = False) -> None:
-        """Makes the weights; the first step traces.
+        """Makes the weights. The first step traces the function.
 
         Args:
-          record: What to train on.
+          record: The series to train on.
           units: Width of the hidden state.
-          indexed: Whether its loop indexes a tensor where the TF1 graph's reads an array.
+          indexed: Whether the loop indexes a tensor of the inputs, instead of reading an array.
         """
         weights = forecaster.variables(record, units)
         trained = list(weights.values())
@@ -39,23 +39,26 @@ class FunctionTrainer:
         """Trains once on the whole series.
 
         Returns:
-          The loss before the weights moved.
+          The loss before the update of the weights.
         """
         return float(self._step())
 
     def outputs(self) -> Floats:
-        """The model's guess of the record's `targets`, `[n]`."""
+        """The model's prediction of the record's `targets`, `[n]`."""
         return np.asarray(self._outputs(), np.float32)
 
 
 class KerasTrainer:
-    """A Keras model of the same width, without the connection to last year, which Keras lacks."""
+    """A Keras model of the same width. Its state does not depend on the state one year before.
+
+    Keras has no layer for such a dependence.
+    """
 
     def __init__(self, record: Record, units: int) -> None:
         """Builds and compiles the model.
 
         Args:
-          record: What to train on.
+          record: The series to train on.
           units: Width of the hidden state.
         """
         tf.keras.utils.set_random_seed(1)
@@ -66,7 +69,7 @@ class KerasTrainer:
             tf.keras.layers.Dense(1),
         ]
         self._model = tf.keras.Sequential(layers)
-        # Without jit_compile=False, Keras would let XLA compile the loop, arrays and all.
+        # Without jit_compile=False, Keras would compile the loop and its arrays with XLA.
         self._model.compile(
             tf.keras.optimizers.Adam(forecaster.LEARNING_RATE, global_clipnorm=1.0),
             "mse",
@@ -80,12 +83,12 @@ class KerasTrainer:
         """Trains once on the whole series.
 
         Returns:
-          The loss before the weights moved.
+          The loss before the update of the weights.
         """
         self._model.reset_metrics()
         return float(self._model.train_on_batch(self._inputs, self._targets, self._trained))
 
     def outputs(self) -> Floats:
-        """The model's guess of the record's `targets`, `[n]`."""
+        """The model's prediction of the record's `targets`, `[n]`."""
         guess = self._model.predict_on_batch(self._inputs)
         return np.asarray(guess, np.float32)[0, :, 0]

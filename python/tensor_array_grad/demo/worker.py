@@ -1,8 +1,9 @@
-"""The child process: trains on one library and tells its parent how it goes.
+"""The child process: trains on one library and reports each step to its parent.
 
-Run as `python -m tensor_array_grad.demo.worker CONFIGS FOLDER`: a JSON list of configurations of
-one library, trained one after the other, and where the records are. Each line of standard output
-is one event as JSON: a `Step`, or at the end of each configuration a `Finish`.
+The command is `python -m tensor_array_grad.demo.worker CONFIGS FOLDER`. CONFIGS is a JSON list of
+configurations, all for the same library, which are trained one after the other. FOLDER has the
+records. Each line of standard output is one event as JSON: a `Step`, or, at the end of each
+configuration, a `Finish`.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ class Config:
     """One training run.
 
     Attributes:
-      model: `v1`, `function`, `indexed` or `keras`: how the forecaster is written.
+      model: The form of the forecaster: `v1`, `function`, `indexed` or `keras`.
       library: `STOCK` or `OURS`.
       units: Width of the hidden state.
-      rows: Length of the series; a row is a week, or less where the record is drawn finer.
-      steps: How many times the whole series is trained on.
+      rows: Length of the series. A row is a week, or less if the record is sampled more finely.
+      steps: Number of training steps. Each trains on the whole series.
     """
 
     model: str
@@ -43,7 +44,7 @@ class Config:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One pass over the series: the loss before it, and how long it took."""
+    """One training step: the loss before its update, and its duration."""
 
     loss: float
     seconds: float
@@ -54,9 +55,9 @@ class Finish:
     """The end of a run.
 
     Attributes:
-      peak_bytes: How far memory rose above what it was with the model built.
-      kernel_calls: Calls of this library's kernels; 0 on stock.
-      outputs: The trained model's guess for each week.
+      peak_bytes: How far resident memory rose after the model was built.
+      kernel_calls: Number of calls of this library's kernels; 0 on stock.
+      outputs: The trained model's prediction for each week.
     """
 
     peak_bytes: int
@@ -65,13 +66,13 @@ class Finish:
 
 
 class Trainer(Protocol):
-    """What every way of writing the forecaster offers."""
+    """The methods that every form of the forecaster has."""
 
     def step(self) -> float:
-        """Trains once on the whole series and returns the loss before that."""
+        """Trains once on the whole series and returns the loss before the update."""
 
     def outputs(self) -> Floats:
-        """The model's guess of the record's targets."""
+        """The model's prediction of the record's targets."""
 
 
 def make_trainer(config: Config, record: Record) -> Trainer:
@@ -79,16 +80,16 @@ def make_trainer(config: Config, record: Record) -> Trainer:
 
     Args:
       config: The run.
-      record: What to train on.
+      record: The series to train on.
 
     Returns:
-      The model, untrained.
+      The untrained model.
 
     Raises:
       ValueError: There is no such model.
     """
     if config.model == "v1":
-        from tensor_array_grad.demo import v1_model  # here: TensorFlow after the library
+        from tensor_array_grad.demo import v1_model
 
         return v1_model.Trainer(record, config.units)
     if config.model in ("function", "indexed", "keras"):
@@ -101,13 +102,13 @@ def make_trainer(config: Config, record: Record) -> Trainer:
 
 
 def kernel_calls() -> int:
-    """How often kernels of this library have run in this process."""
+    """The number of calls of this library's kernels in this process."""
     counters = tensor_array_grad.status().counters
     return sum(count for name, count in counters.items() if name.startswith("kernels."))
 
 
 def record_path(folder: pathlib.Path, rows: int) -> pathlib.Path:
-    """Where the parent leaves the record of `rows` rows for its children."""
+    """The file in which the parent saves the record of `rows` rows for its child processes."""
     return folder / f"{rows}.npz"
 
 
@@ -115,8 +116,8 @@ def train(config: Config, record: Record) -> None:
     """Trains one configuration and prints its events.
 
     Args:
-      config: The run; its library is already chosen.
-      record: What to train on.
+      config: The run. The process has enabled the library already, if the run needs it.
+      record: The series to train on.
     """
     calls = kernel_calls()
     trainer = make_trainer(config, record)
@@ -124,19 +125,19 @@ def train(config: Config, record: Record) -> None:
     for _ in range(config.steps):
         start = time.perf_counter()
         loss = trainer.step()
-        _tell(Step(loss, time.perf_counter() - start))
+        _print_event(Step(loss, time.perf_counter() - start))
     peak, calls = memory.bytes(), kernel_calls() - calls
-    _tell(Finish(peak, calls, trainer.outputs().tolist()))
+    _print_event(Finish(peak, calls, trainer.outputs().tolist()))
 
 
 def main(arguments: list[str]) -> None:
-    """Trains as told and prints the events.
+    """Trains all configurations of the command line and prints the events.
 
     Args:
       arguments: The configurations as a JSON list, and the folder of the records.
 
     Raises:
-      tensor_array_grad.LoadError: The library was asked for and does not fit this TensorFlow.
+      tensor_array_grad.LoadError: A run needs the library, which does not fit this TensorFlow.
     """
     configs = [Config(**fields) for fields in json.loads(arguments[0])]
     if configs[0].library == OURS:
@@ -145,7 +146,7 @@ def main(arguments: list[str]) -> None:
         train(config, Record.read(record_path(pathlib.Path(arguments[1]), config.rows)))
 
 
-def _tell(event: Step | Finish) -> None:
+def _print_event(event: Step | Finish) -> None:
     print(json.dumps(dataclasses.asdict(event)), flush=True)
 
 
