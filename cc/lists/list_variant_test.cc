@@ -126,6 +126,19 @@ TEST(ListVariantTest, ASetElementHidesTheZeroAndASumKeepsBoth) {
   EXPECT_EQ(sum.Get(1).kind, ListElement::kUnset);
 }
 
+TEST(ListVariantTest, SumHasTheZerosOfEitherAddend) {
+  ListVariant list({DT_FLOAT, PartialTensorShape(), -1}, 2), zeros, sum;
+  const ListVariant unset = list;
+  list.Set(1, Vec({3}));
+  ASSERT_TRUE(ListVariant::ZerosLike(list, &zeros).ok());
+  ASSERT_TRUE(ListVariant::Add(unset, zeros, AddFirst, &sum).ok());
+  EXPECT_EQ(sum.Get(0).kind, ListElement::kUnset);
+  EXPECT_EQ(sum.Get(1).kind, ListElement::kZeros);
+  ASSERT_TRUE(ListVariant::Add(zeros, unset, AddFirst, &sum).ok());
+  EXPECT_EQ(sum.Get(0).kind, ListElement::kUnset);
+  EXPECT_EQ(sum.Get(1).kind, ListElement::kZeros);
+}
+
 TEST(ListVariantTest, StringsHaveNoZerosUnlessNoneIsSet) {
   ListVariant list({DT_STRING, PartialTensorShape(), -1}, 2), zeros;
   EXPECT_TRUE(ListVariant::ZerosLike(list, &zeros).ok());
