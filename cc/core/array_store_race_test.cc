@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "cc/core/array_store.h"
@@ -106,9 +107,9 @@ TEST(ArrayStoreRaceTest, AReadOfAnUnalignedElementSeesASumMadeAfterItCopied) {
   ArrayStore store(Options(1, true));
   FakeElementOps plain;
   PacksThenCalls ops;
-  const Tensor unaligned = Vec({0, 5, 6}).Slice(1, 3);  // the only reference to the buffer
+  Tensor unaligned = Vec({0, 5, 6}).Slice(1, 3);  // the only reference to the buffer
   ASSERT_FALSE(unaligned.IsAligned());
-  ASSERT_OK(store.Write(0, unaligned, /*exclusive=*/true, plain));
+  ASSERT_OK(store.Write(0, std::move(unaligned), /*exclusive=*/true, plain));
   ops.after_first_pack = [&] { ASSERT_OK(store.Write(0, Vec({10, 10}), false, plain)); };
   Tensor seen;
   ASSERT_OK(store.Read(0, ops, &seen));

@@ -48,10 +48,11 @@ using ZerosLike =
 
 // TensorListStack and TensorListGather, in two halves, so that the kernel can allocate its output
 // between them. The first finds the shape of an element; the output is [count] + element
-// (StackedShape, element_shape.h). It takes O(1) if the list's element shape is known, else O(n).
-// The second appends the pieces to `pieces`, each with a reference to its buffer. It also makes the
-// checks that need every element, and is needed only if the output has values. It takes O(elements
-// set), or O(n) if the list has kZeros.
+// (StackedShape, element_shape.h). It takes O(1) if the list's element shape is known; otherwise it
+// looks at the elements that the op reads. The second appends the pieces to `pieces`, each with a
+// reference to its buffer. It also makes the checks that need every element, and is needed only if
+// the output has values. It takes O(elements set) for a stack, or O(n) if the list has kZeros, and
+// O(log32 n) per index for a gather.
 
 // `num_elements`: how many elements the list must have; -1 for any number.
 absl::Status ShapeToStack(const ListVariant& list, const tensorflow::Tensor& element_shape,
