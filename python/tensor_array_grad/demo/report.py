@@ -120,8 +120,8 @@ def _draw_fit(axes: Axes, record: Record, run: Run) -> None:
     axes.axvspan(dates[unseen], dates[-1], alpha=0.1, label="not trained on")
     axes.set_ylabel("CO2, parts per million")
     axes.set_title(
-        f"Mauna Loa: error in weeks not trained on {record.error(outputs):.2f} ppm; "
-        f"if last year's changes are repeated {record.error(record.as_last_year()):.2f} ppm"
+        f"Mauna Loa, weeks not trained on: error of the forecast {record.error(outputs):.2f} ppm, "
+        f"of last year's changes {record.error(record.as_last_year()):.2f} ppm"
     )
     axes.legend(loc="lower right")
 
