@@ -354,8 +354,9 @@ class FrameCompiler {
                              CopiedFrom(InputOf(*from.node, 1)).node == loop_cond_ &&
                              merges_.count(CopiedFrom(InputOf(*from.node, 0)).node) != 0;
     const Conditions& when = liveness_->OfNode(exit);
-    if (!of_variable || !Without(when, not_taken_).empty())
+    if (!of_variable || !Without(when, not_taken_).empty()) {
       return Rejected("unsupported frame", exit);
+    }
     return PassOn(exit, 0, InputOf(exit, 0));
   }
 
