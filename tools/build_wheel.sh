@@ -12,6 +12,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mkdir -p "${1:-dist}" && cd "${1:-dist}" && pwd)
 pythons=(python3.10 python3.11 python3.12 python3.13)
+# A shim of pyenv is on PATH even if its Python is not selected.
+for python in "${pythons[@]}"; do "$python" --version > /dev/null; done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -56,40 +57,20 @@ TEST(ArrayStoreRaceTest, AWriteAmongTheSumsOfAScatterIsNotLost) {
   ArrayStore store(Options(3, true));
   FakeElementOps plain, ops;
   ASSERT_OK(store.Write(0, Vec({1, 1}), false, plain));
-  // While slot 0 is summed, two other threads write: one to slot 1, which the scatter fills, and
-  // one to slot 2, which the scatter does not name.
-  std::vector<std::thread> others;
+  // While slot 0 is summed, two other threads write: one to slot 1, which the scatter fills and which
+  // the write therefore waits for, and one to slot 2, which the scatter does not name.
+  std::future<absl::Status> waits;
   ops.before_add = [&] {
-    others.emplace_back([&] { ASSERT_OK(store.Write(1, Vec({1, 1}), false, plain)); });
-    others.emplace_back([&] { ASSERT_OK(store.Write(2, Vec({1, 1}), false, plain)); });
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time enough for a sum to be lost
+    waits = std::async(std::launch::async,
+                       [&] { return store.Write(1, Vec({1, 1}), false, plain); });
+    std::thread([&] { ASSERT_OK(store.Write(2, Vec({1, 1}), false, plain)); }).join();
+    EXPECT_EQ(waits.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
   };
   ASSERT_OK(store.Scatter({0, 1}, TensorOf<float>({2, 2}, {1, 1, 1, 1}), ops));
-  for (std::thread& other : others) other.join();
+  EXPECT_OK(waits.get());
   Tensor sums;
   ASSERT_OK(store.Gather({0, 1, 2}, PartialTensorShape(), plain, &sums));
   EXPECT_THAT(ValuesOf(sums), ::testing::ElementsAre(2, 2, 2, 2, 1, 1));
-}
-
-TEST(ArrayStoreRaceTest, AGatherSeesASumThatBeganWhileItCopied) {
-  ArrayStore store(Options(2, true));
-  FakeElementOps plain, slow, ops;
-  for (int slot = 0; slot < 2; ++slot) ASSERT_OK(store.Write(slot, Vec({1, 1}), false, plain));
-  std::atomic<bool> began{false};
-  slow.before_add = [&] {
-    began = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until the gather has copied
-  };
-  std::thread writer;
-  ops.before_pack = [&] {
-    if (writer.joinable()) return;
-    writer = std::thread([&] { ASSERT_OK(store.Write(0, Vec({1, 1}), false, slow)); });
-    while (!began) std::this_thread::yield();
-  };
-  Tensor seen;
-  ASSERT_OK(store.Gather({0, 1}, PartialTensorShape(), ops, &seen));
-  writer.join();
-  EXPECT_THAT(ValuesOf(seen), ::testing::ElementsAre(2, 2, 1, 1));
 }
 
 // Calls `after_first_pack` when the first Pack has copied its pieces.
@@ -102,6 +83,30 @@ class PacksThenCalls : public FakeElementOps {
   }
   std::function<void()> after_first_pack;
 };
+
+TEST(ArrayStoreRaceTest, AGatherSeesASumThatBeganWhileItCopied) {
+  ArrayStore store(Options(2, true));
+  FakeElementOps plain, slow;
+  PacksThenCalls ops;
+  for (int slot = 0; slot < 2; ++slot) ASSERT_OK(store.Write(slot, Vec({1, 1}), false, plain));
+  // The sum begins before the gather copies, and ends only after it has copied.
+  std::promise<void> began, copied;
+  slow.before_add = [&] {
+    began.set_value();
+    copied.get_future().wait();
+  };
+  std::thread writer;
+  ops.before_pack = [&] {
+    if (writer.joinable()) return;
+    writer = std::thread([&] { ASSERT_OK(store.Write(0, Vec({1, 1}), false, slow)); });
+    began.get_future().wait();
+  };
+  ops.after_first_pack = [&] { copied.set_value(); };
+  Tensor seen;
+  ASSERT_OK(store.Gather({0, 1}, PartialTensorShape(), ops, &seen));
+  writer.join();
+  EXPECT_THAT(ValuesOf(seen), ::testing::ElementsAre(2, 2, 1, 1));
+}
 
 TEST(ArrayStoreRaceTest, AReadOfAnUnalignedElementSeesASumMadeAfterItCopied) {
   ArrayStore store(Options(1, true));

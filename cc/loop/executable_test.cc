@@ -65,6 +65,11 @@ TEST_F(ExecutableTest, OutputsRequiredAreThoseThatAreRead) {
   }
 }
 
+TEST_F(ExecutableTest, NodesWithNamesThatTensorFlowReservesAreAccepted) {
+  Add("_reserved", "LoopTest>Pair", {"i_switch:1"});
+  ASSERT_OK(runner_.PrepareLoop(*this, "i"));
+}
+
 TEST_F(ExecutableTest, LoopOfAnOpWithoutKernelIsRejected) {
   Add("unknown", "LoopTest>WithoutKernel", {"i_switch:1"});
   EXPECT_THAT(runner_.PrepareLoop(*this, "i"),
