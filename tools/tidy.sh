@@ -3,9 +3,9 @@
 # tools/tidy.sh BUILD [FILE...]
 #
 # Also checks the lock annotations (ABSL_GUARDED_BY, ABSL_LOCKS_EXCLUDED, ..), which g++ ignores.
-# Without FILE, checks all sources and the tests that take a lock. clang-tidy comes from the extra
-# "lint". From version 21 on it does not look into system headers, which makes it eight times as
-# fast. BUILD is a folder that CMake has configured with the tests. Takes five minutes on two cores.
+# Without FILE, checks all sources but the tests. clang-tidy comes from the extra "lint". From
+# version 21 on it does not look into system headers, which makes it eight times as fast. BUILD is a
+# folder that CMake has configured. Takes five minutes on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1
@@ -15,8 +15,11 @@ commands=$(mktemp -d)
 trap 'rm -rf "$commands"' EXIT
 sed -E 's/-Winvalid-pch|-include [^ "]+cmake_pch.hxx//g' "$build/compile_commands.json" \
   > "$commands/compile_commands.json"
-[ $# != 0 ] || set -- $(find cc -name '*.cc' ! -name '*_test.cc' ! -path 'cc/testing/*') \
-  $(grep -lE 'Mutex|ABSL_GUARDED_BY' cc/*/*_test.cc)
+[ $# != 0 ] || set -- $(find cc -name '*.cc' ! -name '*_test.cc' ! -path 'cc/testing/*')
+# By default the analyzer visits up to 225,000 states of a function. Where a function has that many,
+# the first 100,000 take less than half of the time.
+analyzer=(--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang
+  --extra-arg=max-nodes=100000)
 printf '%s\n' "$@" |
   xargs -P "$(nproc)" -n 1 clang-tidy -p "$commands" --quiet \
-    --extra-arg=-Wthread-safety --extra-arg=-Wno-unknown-warning-option
+    "${analyzer[@]}" --extra-arg=-Wthread-safety --extra-arg=-Wno-unknown-warning-option

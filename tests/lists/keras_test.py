@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 import tensor_array_grad
 from tests.lists import tf2_workloads
-from tests.support.stock_cases import StockCases
+from tests.support.kernel_runner import Runner
 
 tensor_array_grad.enable()
 
-CASES = list(tf2_workloads.WORKLOADS)
 
-
-@pytest.fixture(scope="module")
-def stock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockCases]:
-    """The results of the workloads on stock, by name."""
-    cases = StockCases("tests.lists.tf2_workloads", CASES, tmp_path_factory.mktemp("stock"))
-    yield cases
-    cases.close()
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_workload_returns_what_stock_returns(stock, case):
-    ours, theirs = tf2_workloads.attempt(case), stock(case)
+@pytest.mark.parametrize("case", list(tf2_workloads.WORKLOADS))
+def test_workload_returns_what_stock_returns(stocks: Runner, case: str) -> None:
+    stocks.start_call("tests.lists.tf2_workloads:attempt", case)
+    ours, theirs = tf2_workloads.attempt(case), stocks.finish_call()
+    assert isinstance(theirs, dict), theirs
     assert "error" not in theirs, theirs["text"]
     assert ours.keys() == theirs.keys(), ours.get("text")
     for name, got in ours.items():

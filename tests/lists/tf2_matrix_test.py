@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -19,9 +19,11 @@ import tensorflow as tf
 import tensor_array_grad
 from tests.lists import tf2_programs
 from tests.lists.tf2_programs import METHODS, PROGRAMS, SHAPE
-from tests.support.stock_cases import StockCases
+from tests.support.kernel_runner import Runner
 
 tensor_array_grad.enable()
+
+ATTEMPT = "tests.lists.tf2_programs:attempt"
 
 # Stock's first derivatives of these programs are wrong, because an index occurs twice. The programs
 # are compared with differences only.
@@ -47,17 +49,6 @@ def _selected() -> list[str]:
     second = [f"{program}/jacobian_with_pfor" for program in WRONG_UNDER_PFOR]
     second += [f"{program}/hvp_inside" for program in SECOND_ORDER]
     return sorted({*plain, *methods, *second})
-
-
-CASES = _selected()
-
-
-@pytest.fixture(scope="module")
-def stock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StockCases]:
-    """Stock's results for a case."""
-    cases = StockCases("tests.lists.tf2_programs", CASES, tmp_path_factory.mktemp("stock"))
-    yield cases
-    cases.close()
 
 
 class Differences:
@@ -116,10 +107,12 @@ def expected(program: str, method: str) -> list[np.ndarray]:
     }.get(method, [g])
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_derivative_is_that_of_stock_and_of_differences(stock, case):
+@pytest.mark.parametrize("case", _selected())
+def test_derivative_is_that_of_stock_and_of_differences(stocks: Runner, case: str) -> None:
     program, method = case.split("/")
-    ours, theirs = tf2_programs.attempt(case), stock(case)
+    stocks.start_call(ATTEMPT, case)
+    ours, theirs = tf2_programs.attempt(case), stocks.finish_call()
+    assert isinstance(theirs, dict), theirs
     if "error" in ours:
         assert ours == theirs  # an error is correct only if stock raises it too
         return
@@ -134,8 +127,8 @@ def test_derivative_is_that_of_stock_and_of_differences(stock, case):
 
 
 @pytest.mark.parametrize("program", sorted(WRONG_IN_STOCK))
-def test_stock_is_still_wrong_if_an_index_occurs_twice(stock, program):
+def test_stock_is_still_wrong_if_an_index_occurs_twice(stocks: Runner, program: str) -> None:
     # If this fails, TensorFlow has corrected its gradient functions, and those here can be removed.
-    theirs = stock(f"{program}/tape_inside")["0"]
+    theirs = stocks.call(ATTEMPT, f"{program}/tape_inside")["0"]
     d = differences(program)
     assert np.abs(theirs - d.gradient(d.x)).max() > 1e-3

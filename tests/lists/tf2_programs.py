@@ -1,6 +1,6 @@
 """Programs that use tf.TensorArray in a tf.function, and the ways to differentiate them.
 
-The matrix test runs them with the library, and stock_cases.py on stock.
+The matrix test runs them with the library in its own process, and on stock in another one.
 """
 
 from __future__ import annotations
