@@ -43,13 +43,12 @@ ZEROABLE = [*NUMBERS, "bool"]
 class Rules:
     """Where the library differs from stock. A field that is True selects the library's behaviour.
 
-    The model never reads `empty_handle_refused` and `every_dtype`, because no program that it runs
-    depends on them.
+    Differences on which no program of the tests depends are not listed: an empty tensor of handles
+    is an error in graphs too, and every op takes every dtype.
 
     Attributes:
       limits_checked: Sizes, indices, lengths and shapes that end a stock process are errors, or
         work, because the library stores no slot before it is used.
-      empty_handle_refused: A handle tensor without elements is an error in graphs too.
       refusals_change_nothing: A call that returns an error leaves every array as it was.
       empty_gather_compares: A gather whose result has no elements still compares the shapes.
       empty_shape_inferred: An empty gather or concat takes the element shape from the array, or
@@ -58,13 +57,11 @@ class Rules:
       prefixes_compared: Asking for a gradient array that was made with another prefix is an error.
       higher_order: A gradient array has gradient arrays of its own.
       closed_grads_renewed: A source whose gradient array was closed gets a new one.
-      every_dtype: Every op takes every dtype.
       unsplit_grads_concatenate: Concat of a gradient array whose forward array was not split before
         the gradient array was made joins all of its slots.
     """
 
     limits_checked: bool = False
-    empty_handle_refused: bool = False
     refusals_change_nothing: bool = False
     empty_gather_compares: bool = False
     empty_shape_inferred: bool = False
@@ -72,7 +69,6 @@ class Rules:
     prefixes_compared: bool = False
     higher_order: bool = False
     closed_grads_renewed: bool = False
-    every_dtype: bool = False
     unsplit_grads_concatenate: bool = False
 
 
