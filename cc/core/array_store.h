@@ -25,9 +25,9 @@ namespace tensor_array_grad {
 // Thread-safe. A method that fails has changed nothing, and no slot stays busy. If an ElementOps
 // has no memory for values, the method returns ResourceExhausted; if there is no memory for the
 // store's own records, it throws std::bad_alloc. Two failures do not keep this rule. If
-// ElementOps::Add fails, sums that the same call has made in place remain. And because of a fault
-// of TensorFlow, a recorded TensorShape that needs memory of its own (more than six dimensions, or
-// large ones) is unusable after an assignment that found none.
+// ElementOps::Add fails, sums that the same call has made in place remain. And a recorded
+// TensorShape of more than six dimensions, or of large ones, needs memory: if its assignment finds
+// none, TensorFlow leaves the shape unusable.
 //
 // `mu_` guards the table. It is held while the table allocates its own records, but never over an
 // allocation of values, device work, or the freeing of a buffer: these may take long, and a
@@ -59,9 +59,10 @@ class ArrayStore {
   absl::Status Write(int64_t index, tensorflow::Tensor value, bool exclusive, ElementOps& ops)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Sets `value` to the element at `index`, or to zeros if none was written and the shape is known.
-  // Copies no values, except those of a part of a block that is not aligned. Clears the slot if
-  // clear_after_read; in any case later writes to the slot are errors. O(1), or O(values) for zeros
+  // Sets `value` to the element at `index`. If none was written, sets it to zeros, of the array's
+  // element shape or, in a gradient array, of the shape of the element in the forward array. Copies
+  // no values, except those of a part of a block that is not aligned. Then the slot is cleared if
+  // clear_after_read; later writes to it are errors, cleared or not. O(1), or O(values) for zeros
   // and copies. Errors: closed; index out of range (a gradient array grows instead); slot already
   // cleared; nothing written, and the shape is not known or the dtype has no zeros.
   absl::Status Read(int64_t index, ElementOps& ops, tensorflow::Tensor* value)
@@ -81,16 +82,16 @@ class ArrayStore {
   absl::Status Scatter(absl::Span<const int32_t> indices, const tensorflow::Tensor& value,
                        ElementOps& ops) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Joins the elements of all slots (in a gradient array: of the first marked_size slots) along
-  // dimension 0 and sets `lengths` to each element's size in dimension 0. Reads each slot as Read
-  // does.
+  // Joins the elements of all slots along dimension 0 and sets `lengths` to each element's size in
+  // dimension 0. A gradient array joins only the first marked_size slots (see Split). Reads each
+  // slot as Read does.
   absl::Status Concat(const tensorflow::PartialTensorShape& element_shape_except0, ElementOps& ops,
                       tensorflow::Tensor* value, std::vector<int64_t>* lengths)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Writes consecutive pieces of `value`, of lengths[i] along dimension 0, to slots 0, 1, ..., as
-  // Scatter does. A forward array also records the number of pieces as the marked_size of gradient
-  // arrays that are made later.
+  // Scatter does. A forward array also records the number of pieces, which is the marked_size of
+  // the gradient arrays that are made later.
   absl::Status Split(const tensorflow::Tensor& value, absl::Span<const int64_t> lengths,
                      ElementOps& ops) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -102,10 +103,10 @@ class ArrayStore {
   // too. size() and TotalBytes() are 0 from then on.
   void Close() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Ends the growth by writes and sets `gradient` to the options of this array's gradient array: as
-  // many slots, `prefix` in front of the element shape, accumulating. The caller sets its name.
-  // O(1). Errors, after which the size is not final: closed; the joined element shape is too large;
-  // the order would exceed kMaxOrder.
+  // Makes the size final: later writes do not grow the array. Sets `gradient` to the options of the
+  // array's gradient array, which has as many slots, has `prefix` in front of the element shape,
+  // and accumulates. The caller sets its name. O(1). Errors, after which the size is not final:
+  // closed; the joined element shape is too large; the order would exceed kMaxOrder.
   absl::Status Freeze(const tensorflow::TensorShape& prefix, ArrayOptions* gradient)
       ABSL_LOCKS_EXCLUDED(mu_);
 

@@ -20,9 +20,9 @@ bool IsGraphPassEnabled();
 // Runs the rules over each graph that the runtime is about to execute.
 //
 // The pass is registered at POST_REWRITE_FOR_EXEC. Nodes are then placed, loops are lowered, and
-// XLA has cut out its clusters. A rule that inserts an op of this library does nothing on a device
-// without a kernel for the op, and so nothing if the library is inactive. RecomputeRule inserts
-// only stock ops. Rewrites are counted as `graph.<rule>`, and logged if the environment variable
+// XLA has cut out its clusters. A rule that inserts an op of this library checks that the device
+// has a kernel for it; if the library is inactive, no device has. RecomputeRule inserts only stock
+// ops. Rewrites are counted as `graph.<rule>`, and logged if the environment variable
 // TENSOR_ARRAY_GRAD_LOG asks for it (cc/core/log.h).
 //
 // If a rule fails, which is a defect of the rule, the user's program still runs: the graph is

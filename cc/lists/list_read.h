@@ -24,8 +24,9 @@ namespace tensor_array_grad {
 // threads may read one list. Errors are InvalidArgument, with stock's message if stock has the
 // check. After an error the outputs are unspecified.
 
-// One element: the tensor itself, zeros like a tensor, or zeros of `shape` if it is kUnset (only
-// then `shape` is set). `element` points into the list and is valid until the list changes.
+// One element, by its kind. kSet: the tensor itself; kZeros: zeros like a tensor; kUnset: zeros of
+// `shape`, which is set for no other kind. `element` points into the list and is valid until the
+// list changes.
 struct ElementValue {
   ListElement element;
   tensorflow::TensorShape shape;
@@ -50,9 +51,9 @@ using ZerosLike =
 // between them. The first finds the shape of an element; the output is [count] + element
 // (StackedShape, element_shape.h). It takes O(1) if the list's element shape is known; otherwise it
 // looks at the elements that the op reads. The second appends the pieces to `pieces`, each with a
-// reference to its buffer. It also makes the checks that need every element, and is needed only if
-// the output has values. It takes O(elements set) for a stack, or O(n) if the list has kZeros, and
-// O(log32 n) per index for a gather.
+// reference to its buffer, and also checks every element. If the output has no values, kernels do
+// not call it, so that these checks are not made, as on stock. It takes O(elements set) for a
+// stack, or O(n) if the list has kZeros, and O(log32 n) per index for a gather.
 
 // `num_elements`: how many elements the list must have; -1 for any number.
 absl::Status ShapeToStack(const ListVariant& list, const tensorflow::Tensor& element_shape,

@@ -25,12 +25,12 @@ namespace tensor_array_grad {
 //     trailing part    dU_k = MatMul(h, dz), dU' = AddN(dU, dU_k)     next: dU = dU'
 //     handed over      h, dz
 //
-// A *trailing variable* is a loop variable that only its own next value depends on: neither the
-// condition, nor another variable, nor an instruction that must run on the main thread reads it or
-// waits for it by a control edge, directly or through other instructions. A *trailing instruction*
-// computes something for the next value of a trailing variable, and nothing else needs it. All
-// other instructions and variables are the *main* ones, also an instruction that no variable needs,
-// because it may fail.
+// A *trailing variable* is a loop variable that only its own next value depends on. The following
+// must not read it or wait for it by a control edge, directly or through other instructions: the
+// condition, the next value of another variable, and an instruction that may not trail
+// (DivideTrailing). A *trailing instruction* computes something for the next value of a trailing
+// variable, and nothing else needs it. All others are *main* variables and *main* instructions. An
+// instruction that no variable needs is a main one too, because its error must be reported.
 //
 // Why the results are the same: main instructions read nothing that a trailing instruction writes,
 // because an instruction from which a main instruction reads is a main one. Trailing instructions
@@ -45,9 +45,9 @@ namespace tensor_array_grad {
 //
 // Immutable after DivideTrailing: several runs may use one TrailingCode at the same time.
 struct TrailingCode {
-  // The loop without the trailing instructions and the moves of the trailing variables, which
-  // remain in `main.variables`. No read of a register in `handed_over` by the condition or the body
-  // is the last one, so all of them have their values until `main.next`.
+  // The loop without the trailing instructions and without the moves of the trailing variables.
+  // `main.variables` still contains these variables. The condition and the body do not empty the
+  // registers in `handed_over`, which therefore have their values until `main.next`.
   LoopCode main;
 
   std::vector<Instruction> body;  // the trailing instructions
@@ -62,10 +62,10 @@ struct TrailingCode {
   std::vector<bool> is_trailing;  // by instruction of the undivided body
 };
 
-// Divides the outermost loop `code`. `may_trail` is asked for instructions with the action kKernel:
-// true if another thread may run the instruction later than instructions that follow it, which
-// requires that it has no side effects. Instructions in branches, Merges and inner loops never
-// trail.
+// Divides the outermost loop `code`. `may_trail` is called for instructions with the action
+// kKernel. It returns true if the instruction may run on another thread, after instructions that
+// follow it. Such an instruction has no side effects. Instructions in branches, Merges and inner
+// loops never trail.
 //
 // Returns null if no instruction can trail, or if `next` exchanges variables, as in
 // (a, b) = (b, a). O(v * n) for v variables and n instructions.
