@@ -30,7 +30,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
-from benchmarks import harness, lists, loops, v3
+from benchmarks import harness, indexing, lists, loops, v3
 from benchmarks.case import Case
 from benchmarks.harness import Plan, Server
 
@@ -51,6 +51,7 @@ PLAN = Plan(rounds=3, budget_s=0.5, row_s=600, limit_s=60, largest_n=6_400)
 CASES: Mapping[str, Sequence[Case]] = {
     "benchmarks.lists": lists.CASES,
     "benchmarks.loops": loops.CASES,
+    "benchmarks.indexing": indexing.CASES,
     "benchmarks.v3": tuple(case for case in v3.CASES if case.name == "loop"),
 }
 

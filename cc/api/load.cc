@@ -40,17 +40,16 @@ std::string RealPath(const std::string& path) {
   return real == nullptr ? path : real.get();
 }
 
-absl::Status CheckOnlyCopy(const std::string& path, const BuildRecord& built) {
+absl::Status CheckOnlyCopy(const std::string& path) {
   std::ifstream stream("/proc/self/maps");
   const std::string maps{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   for (const std::string& other : MappedLibraries(maps)) {
     if (other == path) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat("tensor_array_grad: ", other,
-                     " is already loaded, and two copies break every graph that "
-                     "holds a TensorArray: ",
-                     path, " was not loaded (built for TensorFlow ", built.tensorflow, ", running ",
-                     TF_Version(), "). ", HowToReinstall()));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "tensor_array_grad: a second copy, ", other, ", is already loaded (running TensorFlow ",
+        TF_Version(), "), and two copies of one kernel break every graph: ", path,
+        " is not used. Load one of them only; to leave one installed: "
+        "pip uninstall tensor_array_grad"));
   }
   return absl::OkStatus();
 }
@@ -58,7 +57,7 @@ absl::Status CheckOnlyCopy(const std::string& path, const BuildRecord& built) {
 absl::Status CheckBeforeOpening(const std::string& path, BuildRecord* built) {
   absl::Status status = ReadBuildRecord(path, TF_Version(), built);
   if (status.ok()) status = CheckFit(*built, TF_Version(), _GLIBCXX_USE_CXX11_ABI, path);
-  return status.ok() ? CheckOnlyCopy(path, *built) : status;
+  return status.ok() ? CheckOnlyCopy(path) : status;
 }
 
 absl::Status Open(const std::string& path, const BuildRecord& built) {

@@ -57,12 +57,12 @@ TEST(ArrayStoreRaceTest, AWriteAmongTheSumsOfAScatterIsNotLost) {
   ArrayStore store(Options(3, true));
   FakeElementOps plain, ops;
   ASSERT_OK(store.Write(0, Vec({1, 1}), false, plain));
-  // While slot 0 is summed, two other threads write: one to slot 1, which the scatter fills and which
-  // the write therefore waits for, and one to slot 2, which the scatter does not name.
+  // While slot 0 is summed, two other threads write: one to slot 1, which the scatter fills and
+  // which the write therefore waits for, and one to slot 2, which the scatter does not name.
   std::future<absl::Status> waits;
   ops.before_add = [&] {
-    waits = std::async(std::launch::async,
-                       [&] { return store.Write(1, Vec({1, 1}), false, plain); });
+    waits =
+        std::async(std::launch::async, [&] { return store.Write(1, Vec({1, 1}), false, plain); });
     std::thread([&] { ASSERT_OK(store.Write(2, Vec({1, 1}), false, plain)); }).join();
     EXPECT_EQ(waits.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
   };

@@ -18,7 +18,8 @@ struct Rewrite {
 // One rewrite of a placed graph: finds a group of nodes, proves that it may be replaced, and
 // replaces it.
 //
-// A rule only saves work. The graph gives the same values and the same errors as before, and no
+// A rule only saves work. The graph gives the same values and the same errors as before, but
+// for the order in which more than two lists are added, and no
 // data edge within one device becomes an edge between two. A rule has no state, so it is
 // thread-safe. It uses op names and attributes. Of kernels it only checks whether one is
 // registered.

@@ -13,6 +13,8 @@ namespace tensor_array_grad {
 // Buffers for the kernels of loops that do not come from the pool of small blocks (block_pool.h).
 // Freed buffers of kLeastCachedBuffer to kMostCachedBuffer bytes are kept for later calls that ask
 // for about that size. Other buffers come from the underlying allocator and go back to it.
+// All are given back when the executor runs the loop instead (loop_kernels.cc), because it does not
+// use the cache.
 //
 // The problem: glibc gives each thread a heap of its own (an arena), and a freed buffer goes back
 // to the heap that it came from. A loop in one kernel takes all its buffers from the heap of one

@@ -62,8 +62,8 @@ class Interpreter {
   bool handed_back_ = false, had_trailing_thread_ = false;
 };
 
-// Test-only: from now on every loop is handed back after `iterations` iterations; -1 turns this
-// off.
+// Test-only: from now on every loop is handed back after `iterations` iterations; -1: when
+// measured times say that the executor is faster.
 void SetHandBackAfter(int64_t iterations);
 
 // Test-only: from now on a second thread runs the trailing part of every loop that has one, after

@@ -20,12 +20,14 @@ if not is_runner_starting():
         is_enabled,
         loops_in_one_kernel,
     )
-    from tensor_array_grad.status import Status, status
+    from tensor_array_grad.status import Array, Kernel, Status, status
 
     follow_environment()
     _report.follow_environment()
 
 __all__ = [
+    "Array",
+    "Kernel",
     "LoadError",
     "Status",
     "__version__",

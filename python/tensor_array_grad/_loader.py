@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib
+import importlib.util
 import json
 import pathlib
+import platform
 import threading
 from types import ModuleType
 from typing import Any, NoReturn
@@ -20,6 +21,7 @@ from packaging.version import InvalidVersion, Version
 
 _LIBRARY = "libtensor_array_grad.so"
 _RECORD = "build_info.json"
+_BINDINGS = "tensor_array_grad._bind"
 _FOLDER = pathlib.Path(__file__).resolve().parent
 _lock = threading.Lock()
 
@@ -182,19 +184,35 @@ def bind() -> Any:
       The module `tensor_array_grad._bind`.
 
     Raises:
-      LoadError: As for `ops`, or the bindings do not fit this Python.
+      LoadError: As for `ops`, or there are no bindings that fit this Python.
     """
+    check_bindings()
     ops()
     try:
-        bindings = importlib.import_module("tensor_array_grad._bind")
+        bindings = importlib.import_module(_BINDINGS)
     except ImportError as error:
-        raise LoadError(
-            f"tensor_array_grad: no Python bindings beside {library_path()}. {_reinstall()}"
-        ) from error
+        raise LoadError(_no_bindings()) from error
     other = bindings.build_facts()["library"]
     if not pathlib.Path(other).samefile(library_path()):
         _refuse_second_copy(other)
     return bindings
+
+
+def check_bindings() -> None:
+    """Looks for the bindings without loading anything.
+
+    Raises:
+      LoadError: The package has no bindings for this Python.
+    """
+    if importlib.util.find_spec(_BINDINGS) is None:
+        raise LoadError(_no_bindings())
+
+
+def _no_bindings() -> str:
+    return (
+        f"tensor_array_grad: no bindings for Python {platform.python_version()} beside "
+        f"{library_path()}. {_reinstall()}"
+    )
 
 
 def _refuse_second_copy(other: str) -> NoReturn:

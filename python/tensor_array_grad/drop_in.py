@@ -29,7 +29,10 @@ def enable() -> None:
     kernels and if they fit the GPU and its driver.
 
     Raises:
-      LoadError: The op library does not fit this TensorFlow, or a second copy of it is loaded.
+      LoadError: The op library or its bindings are missing, do not fit this TensorFlow or Python,
+        or cannot be opened; a second copy of the library is loaded; or the library refused to
+        replace kernels. The message names the cause and the remedy. TensorFlow then keeps its own
+        kernels, unless `tf.load_op_library` had loaded the library before.
 
     Examples:
       >>> import tensor_array_grad
@@ -79,8 +82,8 @@ def is_enabled() -> bool:
       True after `enable()`, unless it failed or kept stock's kernels. False after only
       `tf.load_op_library(library_path())`, which replaces the kernels but not the functions.
     """
-    active = _loader.is_loaded() and bool(_loader.bind().activation().active)
-    return active and gradients_list.installed()
+    # The functions are installed only after the bindings were found.
+    return gradients_list.installed() and bool(_loader.bind().activation().active)
 
 
 class _Switch:

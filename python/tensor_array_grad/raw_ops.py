@@ -14,10 +14,15 @@ from tensor_array_grad import drop_in
 
 
 class GradOutput(NamedTuple):
-    """The result of both ops. `tf.raw_ops` has a tuple with the same fields for each of them."""
+    """The fields of the result of both ops, which is a named tuple that `tf.raw_ops` makes.
 
-    grad_handle: Any  # scalar `resource`: the gradient array
-    flow_out: Any  # scalar `float32`: orders later ops after this one
+    Attributes:
+      grad_handle: Scalar `resource`: the gradient array.
+      flow_out: Scalar `float32`: orders later ops after this one.
+    """
+
+    grad_handle: Any
+    flow_out: Any
 
 
 def TensorArrayGradV3(
@@ -37,8 +42,11 @@ def TensorArrayGradV3(
       `(grad_handle, flow_out)`: scalar `resource` and scalar `float32`.
 
     Raises:
-      tf.errors.InvalidArgumentError: `handle` is closed, or not an array.
-      LoadError: The op library does not fit this TensorFlow.
+      tf.errors.InvalidArgumentError: `handle` is closed, or not an array; the gradient array of
+        `source` was made with leading dimensions (`TensorArrayGradWithShape`); or `handle` is a
+        gradient array of the 100th order, or one that has no gradient array for this `source` (see
+        docs/semantics.md, "Gradients").
+      LoadError: The op library cannot be loaded (see `enable`).
     """
     drop_in.enable()
     made = tf.raw_ops.TensorArrayGradV3(handle=handle, flow_in=flow_in, source=source, name=name)
@@ -62,9 +70,11 @@ def TensorArrayGradWithShape(
       `(grad_handle, flow_out)`: scalar `resource` and scalar `float32`.
 
     Raises:
-      tf.errors.InvalidArgumentError: `shape_to_prepend` is not a vector, or `handle` is closed
-        or not an array.
-      LoadError: The op library does not fit this TensorFlow.
+      tf.errors.InvalidArgumentError: As for TensorArrayGradV3; or `shape_to_prepend` is not a
+        vector, has a negative dimension, or makes the element's shape too large (more than 254
+        dimensions, or 2**63 values).
+      TypeError, ValueError: `shape_to_prepend` cannot be converted to an `int32` tensor.
+      LoadError: The op library cannot be loaded (see `enable`).
     """
     drop_in.enable()
     prefix = tf.convert_to_tensor(shape_to_prepend, dtype=tf.int32)

@@ -22,7 +22,8 @@ class Kernel:
     Attributes:
       op: The name of the op.
       device: The type of the device, such as `CPU`.
-      dtypes: The dtypes that the kernel serves; empty for a kernel of every dtype.
+      dtypes: The dtypes that the kernel serves, in TensorFlow's C++ spelling, such as `float` for
+        `tf.float32`; empty for a kernel of every dtype.
       priority: 0 for stock's kernels, 1 for this library's.
     """
 
@@ -38,9 +39,10 @@ class Array:
 
     Attributes:
       name: The name of the array in the resource manager.
-      dtype: The dtype of the elements.
-      size: The number of elements.
-      bytes: The memory that the elements hold now.
+      dtype: The dtype of the elements, in TensorFlow's C++ spelling, such as `float`.
+      size: The number of slots.
+      bytes: The memory that the elements hold now, in bytes. A buffer that several elements share
+        is counted several times.
       is_gradient: Whether it is a gradient array.
       gradients: The names of its gradient arrays, by source.
     """
@@ -66,14 +68,16 @@ class Status:
       built_for: The version of TensorFlow that the op library was built for.
       built_from: The name of the distribution of that TensorFlow.
       running: The version of TensorFlow in this process.
-      cxx11_abi: The C++11 ABI of the op library, 0 or 1.
+      cxx11_abi: The C++11 ABI of the op library, 0 or 1; -1 if the record of its versions cannot
+        be read, and `built_for` and `built_from` are "unknown" then.
       devices: The names of TensorFlow's physical devices.
       kernels: All kernels of the ops that the library replaces, stock's included.
       missing_kernels: Each op and device for which stock has a kernel and this library has none
         that serves all dtypes of stock's kernel.
       counters: The number of events since the library was loaded, by name.
-      graph_pass: Whether the graph pass is switched on.
-      loops_in_one_kernel: Whether loops in one kernel are switched on.
+      graph_pass: Whether the graph pass is switched on; False if the library is not loaded.
+      loops_in_one_kernel: Whether loops in one kernel are switched on; False if the library is not
+        loaded.
       arrays: The V3 arrays that exist now.
       gradient_functions: Whether the gradient functions of this package are registered.
       problems: Sentences that say what is wrong; empty if there is no problem.
@@ -184,8 +188,14 @@ def status() -> Status:
       A `Status`. Its `problems` are empty if there is no problem.
     """
     built, problems = _built()
-    bind = _loader.bind() if _loader.is_loaded() else None
+    loaded, bind = _loader.is_loaded(), None
     active, reason = False, "not loaded: call tensor_array_grad.enable()"
+    if loaded:
+        reason = "loaded, but not accessible"
+        try:
+            bind = _loader.bind()
+        except _loader.LoadError as error:
+            problems = [str(error)]
     if bind is not None:
         decision = bind.activation()
         active, reason = decision.active, decision.reason
@@ -196,12 +206,12 @@ def status() -> Status:
                 "kernels are replaced and gradient functions are not: call "
                 "tensor_array_grad.enable(), because tf.load_op_library replaces kernels only"
             )
-    elif _command.switched_off():
+    elif not loaded and _command.switched_off():
         reason = "switched off by TENSOR_ARRAY_GRAD in the environment"
     return Status(
         version=__version__,
         library_path=_loader.library_path(),
-        loaded=bind is not None,
+        loaded=loaded,
         active=active,
         reason=reason,
         built_for=built.tensorflow,
@@ -229,6 +239,7 @@ def _built() -> tuple[_loader.BuildInfo, list[str]]:
     try:
         built = _loader.read_build_info()
         _loader.check_fit(built, tf.__version__, tf.sysconfig.CXX11_ABI_FLAG, path)
+        _loader.check_bindings()
     except _loader.LoadError as error:
         return built, [str(error)]
     return built, []

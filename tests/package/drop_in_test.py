@@ -115,6 +115,23 @@ def test_the_private_gradient_registry_can_be_read_and_replaced():
         _tf_private.gradient_function("NoSuchOp")
 
 
+def test_a_vectorization_is_wrapped_and_an_unknown_op_is_refused():
+    from tensorflow.python.ops.parallel_for import pfor
+
+    converters = pfor._pfor_converter_registry
+    stock = converters["Erfc"]
+    try:
+        _tf_private.wrap_vectorization("Erfc", lambda convert, pfor_input: convert(pfor_input))
+        x = tf.constant([0.5, -1.0])
+        found = tf.vectorized_map(lambda row: tf.raw_ops.Erfc(x=row), x)
+        np.testing.assert_array_equal(found, tf.math.erfc(x))
+        assert converters["Erfc"] is not stock
+    finally:
+        converters["Erfc"] = stock
+    with pytest.raises(LookupError):
+        _tf_private.wrap_vectorization("NoSuchOp", lambda convert, pfor_input: None)
+
+
 def test_the_private_lists_of_functions_and_sessions_can_be_counted():
     functions, sessions = _tf_private.functions_and_sessions()
 

@@ -167,6 +167,33 @@ def test_another_version_is_refused_before_the_library_is_opened(tmp_path):
     )
 
 
+def test_without_bindings_nothing_is_replaced_and_status_names_the_problem(tmp_path):
+    for bindings in child.copy_package(tmp_path).glob("_bind*"):
+        bindings.unlink()
+    child.code(
+        """
+        import tensor_array_grad, tensorflow as tf
+        from tensor_array_grad import _loader
+        try:
+            tensor_array_grad.enable()
+        except tensor_array_grad.LoadError as error:
+            assert "no bindings for Python" in str(error), error
+        else:
+            raise AssertionError("not refused")
+        assert not _loader.mapped_libraries(), _loader.mapped_libraries()
+        for loaded in (False, True):
+            if loaded:
+                tf.load_op_library(tensor_array_grad.library_path())
+            assert not tensor_array_grad.is_enabled()
+            status = tensor_array_grad.status()
+            assert status.loaded == loaded and not status.active, status
+            assert len(status.problems) == 1, status.problems
+            assert "no bindings for Python" in status.problems[0], status.problems
+        """,
+        PYTHONPATH=str(tmp_path),
+    )
+
+
 def test_a_damaged_library_is_a_load_error_with_its_cause(tmp_path):
     package = child.copy_package(tmp_path)
     (package / child.LIBRARY.relative_to(child.PACKAGE)).write_bytes(b"not a library")

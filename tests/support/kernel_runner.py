@@ -152,12 +152,13 @@ class Runner:
         self._timeout = step_timeout
         self._worker: socket.socket | None = None
         self._worker_pid = 0
+        self._unanswered = False  # a call was started whose result was not received
         self._pending: deque[tuple[str, Program]] = deque()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the runner
         self._control, theirs = socket.socketpair()
         environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3")
-        if library is None:  # the value `on` would enable this library
-            environment.pop("TENSOR_ARRAY_GRAD", None)
+        if library is None:
+            environment["TENSOR_ARRAY_GRAD"] = "off"  # enable() then keeps stock's kernels
         if not gpu:
             environment["CUDA_VISIBLE_DEVICES"] = "-1"
         # The child imports what this process imports, installed or not.
@@ -240,15 +241,30 @@ class Runner:
 
         Unlike `call`, it uses the worker that other programs use, and keeps it.
         """
+        self._end_unanswered_call()
+        self._unanswered = True
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `finish_call` reports it
             send(self._worker_socket(), ("call", function, args))
 
-    def finish_call(self, timeout: float = 300.0) -> Any:
-        """Returns the result of the call that `start_call` started, in the form that `call` has."""
+    def finish_call(self, timeout: float = 240.0) -> Any:
+        """Returns the result of the call that `start_call` started, in the form that `call` has.
+
+        The default timeout is shorter than that of a test, so that a test which takes too long
+        reports Hung.
+        """
         try:
-            return receive(self._worker_socket(), timeout)
+            result = receive(self._worker_socket(), timeout)
         except (EOFError, TimeoutError) as gone:
-            return self._end_of_worker(gone, timeout)
+            result = self._end_of_worker(gone, timeout)
+        self._unanswered = False
+        return result
+
+    def _end_unanswered_call(self) -> None:
+        """Kills the worker if a test ended before `finish_call`: its answer is of no later call."""
+        if self._unanswered and self._worker is not None:
+            os.kill(self._worker_pid, signal.SIGKILL)
+            self._wait_for_worker()
+        self._unanswered = False
 
     def restart(self) -> None:
         """Ends the worker; the next program or call gets a new one."""
@@ -260,6 +276,7 @@ class Runner:
 
         Some tens of programs may be submitted before the first is collected.
         """
+        self._end_unanswered_call()
         self._worker_socket()
         self._pending.append((mode, program))
         self._send_to_worker(mode, program)
