@@ -75,7 +75,7 @@ TEST(LoadTest, SecondCopyIsRefusedAndTheFirstStaysInUse) {
   const absl::Status status = Load(copy);
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr("and two copies of one kernel break every graph"));
-  EXPECT_THAT(status.message(), HasSubstr(copy.string() + " was not loaded"));
+  EXPECT_THAT(status.message(), HasSubstr(copy.string() + " is not used"));
   EXPECT_TRUE(IsEnabled());
 }
 
