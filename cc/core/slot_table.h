@@ -25,9 +25,11 @@ struct ArrayOptions {
   bool dynamic_size = false;
   bool clear_after_read = true;
   bool identical_element_shapes = false;
-  bool accumulate = false;             // writes to one index are summed: a gradient array
-  int order = 0;                       // 1: collects gradients; 2: the gradients of those; ...
-  int64_t marked_size = -1;            // how many slots concat joins in a gradient array; -1: all
+  bool accumulate = false;  // writes to one index are summed: a gradient array
+  int order = 0;            // 1: collects gradients; 2: the gradients of those; ...
+  // The number of pieces of the last split into the forward array: concat of its gradient array
+  // joins only so many slots. -1: there was no split, so that it joins all.
+  int64_t marked_size = -1;
   std::shared_ptr<SlotShapes> shapes;  // null: the array gets its own
 };
 
@@ -54,10 +56,11 @@ struct SlotContents {
 // allows, and what each of them changes. It takes no lock, waits for nothing and makes no values.
 // ArrayStore guards it; SlotAccess has the calls that are composed of these steps.
 //
-// A method either checks (const, returns the error that the user sees) or changes (void). What a
-// change requires has been checked before under the same lock. A method that finds no memory for
-// its records throws std::bad_alloc and has changed nothing; Put, PutPart, AddBlock, DropReference,
-// Share, SetBusy and Close need none.
+// Most methods either check (const, return the error that the user sees) or change (void). What a
+// change requires has been checked before, under the same lock or, for a sum, before the call got
+// its lease, which keeps it true. If there is no memory for its records, a method throws
+// std::bad_alloc and has changed nothing. Put, PutPart, AddBlock, DropReference, Share, SetBusy and
+// Close need no memory.
 class SlotTable {
  public:
   // Requires: 0 <= options.size < 2^31, options.shapes is set; `options` outlives the table.
@@ -68,11 +71,11 @@ class SlotTable {
   int64_t size() const { return size_; }
   bool dynamic_size() const { return dynamic_size_; }
   const tensorflow::PartialTensorShape& element_shape() const { return element_shape_; }
-  // How many slots concat joins.
+  // How many slots concat joins: all, or in a gradient array the marked ones.
   int64_t joined_size() const {
     return options_.accumulate && marked_size_ >= 0 ? marked_size_ : size_;
   }
-  // Rises with every change of a slot.
+  // Rises with every change that a read in progress must notice.
   uint64_t version() const { return version_; }
   // Whether a sum is in progress for slot `index`; any int64 is allowed.
   bool IsBusy(int64_t index) const;
@@ -99,7 +102,8 @@ class SlotTable {
                        Element* element) const;
 
   // -- changes --
-  // Makes slot `index`. `size`: the array's size after the call; it is not set here.
+  // Makes slot `index`. `size`: the size that the array will have when the write is committed; this
+  // method does not change it.
   // Requires: index < size.
   void Make(int64_t index, int64_t size) { contents_.slots.FindOrMake(index, size); }
   // Marks slot `index` as read, and makes it if it is missing.

@@ -18,11 +18,10 @@ struct Rewrite {
 // One rewrite of a placed graph: finds a group of nodes, proves that it may be replaced, and
 // replaces it.
 //
-// A rule only saves work. The graph gives the same values and the same errors as before, but
-// for the order in which more than two lists are added, and no
-// data edge within one device becomes an edge between two. A rule has no state, so it is
-// thread-safe. It uses op names and attributes. Of kernels it only checks whether one is
-// registered.
+// A rule only saves work. The graph gives the same values and errors as before; docs/semantics.md
+// has the exceptions. A data edge within one device never becomes an edge between two. A rule has
+// no state and is therefore thread-safe. It looks at op names and attributes, and at kernels only
+// to see whether one is registered.
 class Rule {
  public:
   virtual ~Rule() = default;

@@ -40,7 +40,8 @@ using KernelTable = std::vector<KernelSpec>;
 // Wraps `Kernel`: counts calls, in the counter "kernels.<op>", and turns std::bad_alloc, which
 // would end the process, into RESOURCE_EXHAUSTED. Memory for values comes from TensorFlow's
 // allocators, which fail with a Status. Memory for everything else comes from operator new, which
-// throws. After either failure, the state that the library keeps between calls is unchanged.
+// throws. After either failure, the state that the library keeps between calls is unchanged, with
+// the exceptions in array_store.h and array_resource.h.
 template <typename Kernel>
 class Counted : public Kernel {
  public:
@@ -85,7 +86,7 @@ KernelTable GradKernels();           // TensorArrayGradV3, TensorArrayGradWithSh
 KernelTable AccessKernels();         // Write, Read
 KernelTable GatherScatterKernels();  // Gather, Scatter
 KernelTable ConcatSplitKernels();    // Concat, Split
-KernelTable ListAccessKernels();     // TensorList ops that handle one element, ListAccumulate
+KernelTable ListAccessKernels();     // other TensorList ops, ListAccumulate
 KernelTable LoopStackKernels();      // loop stacks: pack, push and pop
 KernelTable ListBulkKernels();       // TensorListPushBackBatch, ConcatLists
 KernelTable ListWriteKernels();      // TensorList ops that cut a tensor into elements

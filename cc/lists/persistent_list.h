@@ -20,11 +20,12 @@ namespace tensor_array_grad {
 // As thread-safe as a std::vector: any number of readers, or one writer, of one object; objects
 // that share nodes need no lock. Knows no dtype, element shape or device.
 //
-// Set, Resize, Append, Build, Map and Merge throw std::bad_alloc. Every list then has the size and
-// the elements that it had before.
+// If memory runs out, Set, Resize, Append, Build, Map and Merge throw std::bad_alloc. Every list
+// then has the size and the elements that it had before.
 //
-// Costs, for n elements: Find, Set, Resize O(log32 n); Merge O(elements set in both, plus the paths
-// to them); ForEach O(elements set); growing, copying and making an unset list O(1).
+// Costs, for n elements: Find, Set and shrinking O(log32 n), and O(elements freed) for elements
+// that no other list shares; Merge O(elements set at the same index in both, plus the paths to
+// them); ForEach O(elements set); growing, copying and making an unset list O(1).
 class PersistentList {
  public:
   static constexpr int64_t kMaxSize = int64_t{1} << 60;

@@ -14,9 +14,9 @@ namespace tensor_array_grad {
 // Values are held in numbered *registers*. A node that only passes a value on (Identity, Switch,
 // LoopCond, Enter, Exit, NextIteration) has no instruction: its output has the register of its
 // input. A register does not record whether its value is dead. This is the task of *flags*, one for
-// each condition (liveness.h): a kBranch instruction sets the flags of a predicate, and an
-// instruction runs if the flags of its guards are set. An instruction in a branch that is not taken
-// costs one test of its guards.
+// each condition (liveness.h): the first Switch of a predicate adds a kBranch instruction, which
+// sets the flags of the predicate, and an instruction runs if the flags of its guards are set. An
+// instruction in a branch that is not taken costs one test of its guards.
 //
 // A register is emptied at the last read of its value, so that memory is freed as early as in the
 // executor and a kernel may work in place on a buffer that nothing else reads. Only the small
@@ -39,8 +39,8 @@ namespace tensor_array_grad {
 struct Read {
   int reg = -1;
   // If the instruction runs, no other read of this value happens at the same time or later. If one
-  // instruction reads a value twice, neither read is the last, except for alternatives of a Merge
-  // that exclude each other.
+  // instruction reads a value twice, neither read is the last. Exception: two alternatives of a
+  // Merge of which at most one can be live may both be last.
   bool last = false;
 };
 
@@ -64,7 +64,7 @@ struct Instruction {
   Flags guards;   // runs only if all these flags are set
   absl::InlinedVector<Read, 4> inputs;
   absl::InlinedVector<int, 2> outputs;    // registers; -1: nothing reads the output
-  absl::InlinedVector<int, 1> releases;   // registers emptied afterwards, whatever the guards
+  absl::InlinedVector<int, 1> releases;   // registers emptied afterwards, even if not run
   absl::InlinedVector<int, 2> sides;      // of a kBranch: a flag for each side
   std::vector<Alternative> alternatives;  // of a kMerge
   int flag = -1;                          // of a kMerge that may be dead: set if it is live
