@@ -19,6 +19,7 @@ pairs=${PAIRS:-$(
   for tensorflow in 2.20 2.21; do echo $tensorflow:3.{10,11,12,13}; done
 )}
 export TF_CPP_MIN_LOG_LEVEL=2 PIP_DISABLE_PIP_VERSION_CHECK=1
+unset PYTHONPATH  # it could name another copy of the package
 status=0
 # The hash is that of the wheel and the arguments.
 rows=$wheel.$({ cat "$wheel"; echo "$*"; } | sha256sum | cut -c 1-12).rows
@@ -33,7 +34,7 @@ check() {
   "python$python" -m venv "$work" && "$work/bin/pip" install -q "tensorflow-cpu==$tensorflow.*" \
     && "$work/bin/pip" install -q "$wheel[test]" || { echo "cannot be installed"; return 1; }
   # Three processes, because some tests wait ten seconds for TensorFlow's allocator and use no core.
-  summary=$("$work/bin/python" -m pytest -q -n 3 "${@:3}" 2> /dev/null | tee /dev/stderr | tail -n 1)
+  summary=$("$work/bin/python" -m pytest -q -n 3 "${@:3}" | tee /dev/stderr | tail -n 1)
   code=$?  # of pytest, because of pipefail
   echo "$summary"
   return $code
