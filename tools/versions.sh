@@ -31,8 +31,11 @@ trap 'exit 1' INT TERM
 # Installs into $work and tests there; prints the last line of pytest, or what failed.
 check() {
   local tensorflow=$1 python=$2 summary code
-  "python$python" -m venv "$work" && "$work/bin/pip" install -q "tensorflow-cpu==$tensorflow.*" \
-    && "$work/bin/pip" install -q "$wheel[test]" || { echo "cannot be installed"; return 1; }
+  # In one command: the wheel requires no TensorFlow, so that pip would otherwise install a NumPy that
+  # is too new for TensorFlow 2.16.
+  "python$python" -m venv "$work" &&
+    "$work/bin/pip" install -q "tensorflow-cpu==$tensorflow.*" "$wheel[test]" ||
+    { echo "cannot be installed"; return 1; }
   # Three processes, because some tests wait ten seconds for TensorFlow's allocator and use no core.
   summary=$("$work/bin/python" -m pytest -q -n 3 "${@:3}" | tee /dev/stderr | tail -n 1)
   code=$?  # of pytest, because of pipefail
