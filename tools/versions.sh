@@ -7,7 +7,7 @@
 #   PAIRS='2.16:3.10 2.21:3.13' tools/versions.sh WHEEL tests/lists
 #
 # Requires python3.10 to python3.13 on PATH and network access. The whole suite takes about 10
-# minutes per pair on two cores, more than three hours for all pairs. So each row that passed is kept
+# minutes per pair on two cores, over three hours for all pairs. So each row that passed is kept
 # beside the wheel, in WHEEL.HASH.rows, and a later run with the same wheel and arguments continues
 # with the pairs that are missing there. Exits with 1 if a test failed.
 set -uo pipefail
@@ -31,8 +31,8 @@ trap 'exit 1' INT TERM
 # Installs into $work and tests there; prints the last line of pytest, or what failed.
 check() {
   local tensorflow=$1 python=$2 summary code
-  # In one command: the wheel requires no TensorFlow, so that pip would otherwise install a NumPy that
-  # is too new for TensorFlow 2.16.
+  # In one command: the wheel requires no TensorFlow, and pip would otherwise install a NumPy that is
+  # too new for TensorFlow 2.16.
   "python$python" -m venv "$work" &&
     "$work/bin/pip" install -q "tensorflow-cpu==$tensorflow.*" "$wheel[test]" ||
     { echo "cannot be installed"; return 1; }
