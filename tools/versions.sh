@@ -31,7 +31,7 @@ trap 'exit 1' INT TERM
 # Installs into $work and tests there; prints the last line of pytest, or what failed.
 check() {
   local tensorflow=$1 python=$2 summary code
-  # In one command: the wheel requires no TensorFlow, and pip would otherwise install a NumPy that is
+  # In one command: the wheel requires no TensorFlow, so pip would otherwise install a NumPy that is
   # too new for TensorFlow 2.16.
   "python$python" -m venv "$work" &&
     "$work/bin/pip" install -q "tensorflow-cpu==$tensorflow.*" "$wheel[test]" ||
