@@ -3,9 +3,10 @@
 # tools/tidy.sh BUILD [FILE...]
 #
 # Also checks the lock annotations (ABSL_GUARDED_BY, ABSL_LOCKS_EXCLUDED, ..), which g++ ignores.
-# Without FILE, checks the sources of the library: no tests, no examples, nothing in cc/testing. clang-tidy comes from the extra "lint". From
-# version 21 on it does not look into system headers, which makes it eight times as fast. BUILD is a
-# folder that CMake has configured. Takes five minutes on two cores.
+# Without FILE, checks the sources of the library: no tests, no examples, nothing in cc/testing.
+# clang-tidy comes from the extra "lint". From version 21 on it does not look into system headers,
+# which makes it eight times as fast. BUILD is a folder that CMake has configured. Takes five
+# minutes on two cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=$1

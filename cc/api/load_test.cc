@@ -76,6 +76,7 @@ TEST(LoadTest, SecondCopyIsRefusedAndTheFirstStaysInUse) {
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(status.message(), HasSubstr("and two copies of one kernel break every graph"));
   EXPECT_THAT(status.message(), HasSubstr(copy.string() + " is not used"));
+  EXPECT_THAT(status.message(), HasSubstr("pip uninstall tensor_array_grad"));
   EXPECT_TRUE(IsEnabled());
 }
 

@@ -54,8 +54,8 @@ TAG_EXPORT std::vector<Kernel> Kernels();
 // The ops of each family for which this library has kernels, by the family's name.
 TAG_EXPORT std::map<std::string, std::vector<std::string>> Families();
 
-// Each "op on device" for which stock has a kernel, but this library has no kernel that
-// serves all dtypes of it.
+// Each "op on device" for which stock has a kernel, but this library has no kernel that serves all
+// dtypes of it.
 TAG_EXPORT std::vector<std::string> MissingKernels();
 
 // Reads or sets whether the graph pass runs. Setting affects graphs that are prepared afterwards.
@@ -66,8 +66,8 @@ TAG_EXPORT void SetGraphPassEnabled(bool enabled);
 TAG_EXPORT bool LoopsEnabled();
 TAG_EXPORT void SetLoopsEnabled(bool enabled);
 
-// Test-only: loops that run afterwards are handed back after `iterations`; -1: if the
-// library expects the executor to be faster.
+// Test-only: loops that run afterwards are handed back after `iterations`; -1: if the library
+// expects the executor to be faster.
 TAG_EXPORT void SetHandBackAfter(int64_t iterations);
 
 // Test-only: in loops that run afterwards, a second thread runs the trailing part of each iteration
