@@ -11,8 +11,7 @@ from tests.support import child
 from tools import diagrams
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Pages whose Python blocks are programs. Those of docs/stock_bugs.md need two lines in front, and
-# some of them end the process.
+# Pages whose Python blocks are programs that succeed. stock_bugs_test.py has those that may fail.
 PAGES = ["README.md", *(f"docs/{name}.md" for name in ("guide", "how_it_works"))]
 NO_PROGRAM = "<!-- not a program -->\n"
 BLOCK = re.compile(rf"^({NO_PROGRAM})?```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
