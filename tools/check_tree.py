@@ -108,7 +108,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_command": set(),
     "_counters": set(),
     "_report": {"status"},
-    "_compare": {"_command", "_counters", "_report"},
+    "_outputs": set(),
+    "_comparison": {"_counters", "_outputs"},
+    "_compare": {"_command", "_comparison", "_report"},
     "__init__": {"_command", "_loader", "_report", "_version", "drop_in", "raw_ops", "status"},
     "__main__": {"_command", "_compare", "_loader", "_version", "drop_in", "status"},
 }

@@ -1,25 +1,47 @@
-"""Writes the counters of this process to a file, for `python -m tensor_array_grad compare`."""
+"""Writes what the library did in this process, for `python -m tensor_array_grad compare`.
+
+Each process with the library has a file. It is empty until the process ends, so that the files tell
+which processes ended without a report: those that a signal or `os._exit` ended, and forks, which
+may not run TensorFlow's code any more and whose counters contain those of their parent.
+"""
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import pathlib
 import time
 
 FOLDER = "TENSOR_ARRAY_GRAD_REPORTS"  # the environment variable that names the folder
+_report: pathlib.Path  # the file of this process
 
 
 def follow_environment() -> None:
     """Writes a report when the process ends, if the environment names a folder for it."""
     if FOLDER in os.environ:
+        _announce(pathlib.Path(os.environ[FOLDER]))
         atexit.register(_write)
+        os.register_at_fork(after_in_child=_announce_fork)
+
+
+def _announce(folder: pathlib.Path) -> None:
+    global _report
+    _report = folder / f"{os.getpid()}-{time.time_ns()}.json"
+    with contextlib.suppress(OSError):  # the folder does not exist any more if the comparison ended
+        _report.touch()
+
+
+def _announce_fork() -> None:
+    atexit.unregister(_write)
+    _announce(_report.parent)
 
 
 def _write() -> None:
     from tensor_array_grad.status import status
 
-    path = pathlib.Path(os.environ[FOLDER], f"{os.getpid()}-{time.time_ns()}.json")
-    if path.parent.is_dir():  # it does not exist any more if the comparison has ended
-        path.write_text(json.dumps(status().counters))
+    page = status()
+    inactive = "" if page.active else ". ".join(page.problems or (page.reason,))
+    if _report.parent.is_dir():
+        _report.write_text(json.dumps({"inactive": inactive, "counters": page.counters}))

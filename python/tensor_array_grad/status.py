@@ -234,10 +234,10 @@ def _built() -> tuple[_loader.BuildInfo, list[str]]:
     """The versions that the library was built for, and the problems with them in this process."""
     path = _loader.library_path()
     built = _loader.BuildInfo(__version__, "unknown", "unknown", -1)
-    if not pathlib.Path(path).exists():
-        return built, [f"{path} is missing"]
     try:
         built = _loader.read_build_info()
+        if not pathlib.Path(path).exists():
+            return built, [f"{path} is missing"]
         _loader.check_fit(built, tf.__version__, tf.sysconfig.CXX11_ABI_FLAG, path)
         _loader.check_bindings()
     except _loader.LoadError as error:

@@ -5,9 +5,15 @@ from __future__ import annotations
 import json
 import pathlib
 import re
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
+from tensor_array_grad import _outputs
+from tensor_array_grad._comparison import Comparison, Reports, Run
 from tests.support import child
 
 COMPARE = ("-m", "tensor_array_grad", "compare")
@@ -55,7 +61,11 @@ def test_a_loop_that_reads_is_compared():
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["output"] == "the same in all runs"
+    assert not found["differs"]
+    assert (found["processes"], found["processes_without_report"]) == (1, 0)
+    assert found["inactive"] == []
     assert found["loops_in_one_kernel"] == 2
+    assert found["loops_handed_back"] == 0
     assert found["loops_left"] == {}
     assert found["rewrites"]["accumulate_into_list"] == 1
     for library in ("stock", "ours"):
@@ -92,10 +102,13 @@ def test_runs_alternate_and_another_output_is_reported():
 
 def test_an_output_that_differs_on_stock_itself_is_no_difference():
     write(PRINTS_VALUE.format(value="len(seen.read_text())"))
-    done = child.python(*COMPARE, "--runs", "2", "script.py")
-    assert done.returncode == 0
-    assert "differs, between two runs of stock as well" in done.stdout
-    assert "The library was not loaded: the program did not import TensorFlow." in done.stdout
+    for runs, seen in ("2", 4), ("1", 3):
+        pathlib.Path("seen").unlink(missing_ok=True)
+        done = child.python(*COMPARE, "--runs", runs, "script.py")
+        assert done.returncode == 0
+        assert "differs, between two runs of stock as well" in done.stdout
+        assert "No process had the library" in done.stdout
+        assert len(pathlib.Path("seen").read_text()) == seen
 
 
 @pytest.mark.parametrize("library", ["stock", "ours"])
@@ -106,6 +119,140 @@ def test_a_program_that_fails_ends_the_comparison(library):
     assert done.returncode == 1
     assert f"{library}: the program ended with 1\nno data" in done.stderr
     assert done.stdout == ""
+
+
+def test_a_program_that_a_signal_ends_is_shown_with_its_output():
+    code = "import os; print('half', flush=True); os.kill(os.getpid(), 9)"
+    done = child.python(*COMPARE, "-c", code)
+    assert done.returncode == 1
+    assert "stock: the program was ended by SIGKILL\nhalf" in done.stderr
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_the_program_and_its_children_too(number, status, tmp_path):
+    write("""
+import os, pathlib, subprocess, sys
+sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(200)"])
+pathlib.Path("new").write_text(f"{os.getpid()} {sleeper.pid}")
+pathlib.Path("new").rename("started")
+sleeper.wait()
+""")
+    comparing = subprocess.Popen([sys.executable, *COMPARE, "script.py"], stderr=subprocess.PIPE)
+    while not pathlib.Path("started").exists():
+        time.sleep(0.01)
+    comparing.send_signal(number)
+    assert comparing.wait() == status
+    assert comparing.stderr.read() == b""
+    for process in pathlib.Path("started").read_text().split():
+        while pathlib.Path(f"/proc/{process}").exists() and not is_zombie(process):
+            time.sleep(0.01)
+
+
+def is_zombie(process: str) -> bool:
+    return ") Z " in pathlib.Path(f"/proc/{process}/stat").read_text()
+
+
+@pytest.mark.parametrize(
+    ("end", "silent", "processes"),
+    [
+        ("os._exit(0)", 1, 1),
+        ("os.environ.clear()", 0, 1),
+        ("if os.fork(): os.wait()", 1, 2),
+    ],
+)
+def test_processes_that_end_without_a_report_are_counted(end, silent, processes):
+    done = child.python(*COMPARE, "--runs", "1", "--json", "-c", f"import os, tensorflow\n{end}")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["processes_without_report"], found["processes"]) == (silent, processes)
+
+
+def test_a_library_that_cannot_be_loaded_is_reported(tmp_path):
+    package = child.copy_package(tmp_path)
+    (package / child.LIBRARY.relative_to(child.PACKAGE)).unlink()
+    done = child.python(
+        *COMPARE, "--runs", "1", "-c", "import tensorflow", PYTHONPATH=str(tmp_path)
+    )
+    assert done.returncode == 1, done.stderr
+    assert "The library was not active: " in done.stdout
+    assert "No kernel" not in done.stdout
+
+
+def comparison(stock: list[str], ours: list[str], **reports: object) -> Comparison:
+    runs = {"stock": stock, "ours": ours}
+    made = {name: [Run(1.0, 1.0, 1, text) for text in texts] for name, texts in runs.items()}
+    return Comparison(made, Reports(**{"processes": 1, **reports}))
+
+
+@pytest.mark.parametrize(
+    ("reports", "line"),
+    [
+        ({"processes": 0}, "No process had the library"),
+        ({}, "No kernel of the library ran"),
+        ({"silent": 1, "processes": 2}, "1 of 2 processes ended without a report"),
+        ({"inactive": ("a GPU",)}, "The library was not active: a GPU"),
+        ({"counters": {"loops.prepared": 3, "loops.handed_back": 2}}, "loops in one kernel     3"),
+        ({"counters": {"loops.prepared": 3, "loops.handed_back": 2}}, "loops handed back       2 "),
+        ({"counters": {"loops.left.large frame": 2}}, "loops left to stock     2: large frame"),
+        ({"counters": {"graph.fold": 2}}, "rewritten: fold         2"),
+    ],
+)
+def test_the_page_says_what_the_library_did(reports, line):
+    lines = str(comparison(["a"], ["a"], **reports)).splitlines()
+    assert [text for text in lines if text.startswith(line)], lines
+    silent = not reports.get("processes", 1) or "silent" in reports or "inactive" in reports
+    used = "prepared" in str(reports)
+    assert any("No kernel" in text for text in lines) == (not silent and not used)
+
+
+@pytest.mark.parametrize(
+    ("stock", "ours", "says"),
+    [
+        (["1"], ["1"], "the same in all runs"),
+        (["1", "2"], ["3"], "differs, between two runs of stock as well"),
+        (["loss 0.1"], ["loss 0.1", "loss 0.2"], "DIFFERS: line 1 is 'loss 0.1' on stock and"),
+        (["[1. 2.]"], ["[1.        2.0000001]"], "the same but for rounding: the largest "),
+    ],
+)
+def test_the_page_says_whether_the_outputs_differ(stock, ours, says):
+    found = comparison(stock, ours)
+    assert found.output.startswith(says)
+    assert found.differs == says.startswith("DIFFERS")
+
+
+@pytest.mark.parametrize(
+    ("stock", "ours", "expected"),
+    [
+        ("loss 1.0\n", "loss 1.000001\n", 1e-6),
+        ("-2e-5 1E3", "-1e-5 1E3", 0.5),
+        ("1.0", "-1.0", 2.0),
+        (".5", "0.5", 0.0),
+        ("step 1000000", "step 1000001", float("inf")),
+        ("1.0 a", "1.0 b", float("inf")),
+        ("1.0", "1.0 2.0", float("inf")),
+        ("nan", "1.0", float("inf")),
+    ],
+)
+def test_rounding_is_the_largest_relative_difference(stock, ours, expected):
+    assert _outputs.rounding(stock, ours) == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("stock", "ours", "expected"),
+    [
+        ("a\nb\n", "a\nc\n", "line 2 is 'b' on stock and 'c' on ours"),
+        ("a\n", "a\nb\n", "stock printed 1 lines, ours 2"),
+        ("a\n", "a", "only the ends of lines differ"),
+        ("a\n", "a\r\n", "only the ends of lines differ"),
+        (
+            "x" * 500 + "1" + "y" * 500,
+            "x" * 500,
+            f"line 1 is ...'{'x' * 40}1{'y' * 39}'... on stock and ...'{'x' * 40}' on ours",
+        ),
+    ],
+)
+def test_the_first_difference_is_shown_with_what_is_around_it(stock, ours, expected):
+    assert _outputs.first_difference(stock, ours) == expected
 
 
 def test_modules_code_and_flags_of_the_interpreter_are_passed_on():
@@ -123,6 +270,7 @@ def test_modules_code_and_flags_of_the_interpreter_are_passed_on():
         (["--runs", "0", "script.py"], "--runs must be at least 1, got 0"),
         (["--runs", "many", "script.py"], "invalid int value: 'many'"),
         (["--run", "3", "script.py"], "unrecognized arguments: --run"),
+        (["-", "argument"], "the program cannot come from standard input"),
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):
@@ -130,3 +278,9 @@ def test_wrong_arguments_are_named(arguments, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert "usage: python -m tensor_array_grad compare" in done.stderr
+
+
+def test_help_is_that_of_the_comparison():
+    done = child.python(*COMPARE, "-h")
+    assert done.returncode == 0
+    assert "runs on each library (default: 3)" in done.stdout

@@ -1,0 +1,180 @@
+"""What `python -m tensor_array_grad compare` has found, as text and as JSON."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+import pathlib
+import statistics
+from collections.abc import Callable
+
+from tensor_array_grad import _outputs
+from tensor_array_grad._counters import with_prefix
+
+LIBRARIES = ("stock", "ours")
+_FIGURES = ("wall_s", "cpu_s", "peak_bytes")
+_MEGABYTE = 1_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run of the program."""
+
+    wall_s: float
+    cpu_s: float  # of the process and of the child processes that it has waited for
+    peak_bytes: int  # the highest resident memory of one process
+    output: str  # standard output of the program
+
+
+@dataclasses.dataclass(frozen=True)
+class Reports:
+    """What the processes with the library reported (`_report`): the mean of all runs."""
+
+    processes: int = 0  # that had the library
+    silent: int = 0  # of these, that ended without a report
+    inactive: tuple[str, ...] = ()  # why the library replaced no kernel, in the processes where so
+    counters: dict[str, int] = dataclasses.field(default_factory=dict)  # of `status()`, added up
+
+    @staticmethod
+    def read(folder: pathlib.Path, runs: int) -> Reports:
+        """Reads the reports of `runs` runs."""
+        texts = [path.read_text() for path in folder.glob("*.json")]
+        reports = [json.loads(text) for text in texts if text]
+        total: collections.Counter[str] = collections.Counter()
+        for report in reports:
+            total.update(report["counters"])
+        return Reports(
+            round(len(texts) / runs),
+            round((len(texts) - len(reports)) / runs),
+            tuple(sorted({report["inactive"] for report in reports} - {""})),
+            {name: round(count / runs) for name, count in total.items()},
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """The runs of one program. Times are in seconds."""
+
+    runs: dict[str, list[Run]]  # by library: stock, ours
+    reports: Reports
+
+    @property
+    def differs(self) -> bool:
+        """Whether the output with the library differs although all runs of stock agree."""
+        return len(self._outputs("stock")) == 1 and bool(self._different())
+
+    @property
+    def output(self) -> str:
+        """Says whether stock and this library printed the same on standard output."""
+        stock, *others = self._outputs("stock")
+        if others:
+            return "differs, between two runs of stock as well"
+        if self._different():
+            return "DIFFERS: " + _outputs.first_difference(stock, self._different()[0])
+        rounding = max(_outputs.rounding(stock, text) for text in self._outputs("ours"))
+        if rounding > 0:
+            return f"the same but for rounding: the largest relative difference is {rounding:.1e}"
+        return "the same in all runs"
+
+    @property
+    def loops_left(self) -> dict[str, int]:
+        """How many loops were left to TensorFlow's executor, by reason."""
+        return with_prefix(self.reports.counters, "loops.left.")
+
+    @property
+    def rewrites(self) -> dict[str, int]:
+        """How often the graph pass applied each rule."""
+        return with_prefix(self.reports.counters, "graph.")
+
+    def median(self, library: str, figure: str) -> float:
+        """The median of `wall_s`, `cpu_s` or `peak_bytes` over the runs of a library."""
+        return float(statistics.median(getattr(run, figure) for run in self.runs[library]))
+
+    def to_json(self) -> str:
+        """The figures as JSON: a list per library and figure, and what the library did."""
+        figures: dict[str, object] = {
+            name: {figure: [getattr(run, figure) for run in runs] for figure in _FIGURES}
+            for name, runs in self.runs.items()
+        }
+        return json.dumps(
+            figures
+            | {
+                "output": self.output,
+                "differs": self.differs,
+                "processes": self.reports.processes,
+                "processes_without_report": self.reports.silent,
+                "inactive": self.reports.inactive,
+                "loops_in_one_kernel": self._count("loops.prepared"),
+                "loops_handed_back": self._count("loops.handed_back"),
+                "loops_left": self.loops_left,
+                "rewrites": self.rewrites,
+            }
+        )
+
+    def __str__(self) -> str:
+        rows = [("", "stock", "ours", "stock / ours")]
+        rows += [self._row("wall time", "wall_s", _seconds)]
+        rows += [self._row("processor time", "cpu_s", _seconds)]
+        rows += [self._row("peak memory", "peak_bytes", _megabytes)]
+        lines = [f"{name:22}{stock:>12}{ours:>12}{ratio:>14}" for name, stock, ours, ratio in rows]
+        return "\n".join([*lines, f"{'output':22}  {self.output}", *self._reasons()])
+
+    def _outputs(self, library: str) -> list[str]:
+        """The outputs of a library, each once."""
+        return list(dict.fromkeys(run.output for run in self.runs[library]))
+
+    def _different(self) -> list[str]:
+        """The outputs of the library that differ from stock's first one by more than rounding."""
+        stock = self.runs["stock"][0].output
+        return [
+            text
+            for text in self._outputs("ours")
+            if _outputs.rounding(stock, text) > _outputs.ROUNDING
+        ]
+
+    def _count(self, counter: str) -> int:
+        return self.reports.counters.get(counter, 0)
+
+    def _row(
+        self, name: str, figure: str, shown: Callable[[float], str]
+    ) -> tuple[str, str, str, str]:
+        stock, ours = (self.median(library, figure) for library in LIBRARIES)
+        return name, shown(stock), shown(ours), f"{stock / ours:.2f}" if ours else "-"
+
+    def _reasons(self) -> list[str]:
+        """The lines that say why the library helps this program, or why it does not."""
+        reports = self.reports
+        if not reports.processes:
+            return [
+                "No process had the library: none imported TensorFlow and kept its environment."
+            ]
+        counts = [("loops in one kernel", f"{self._count('loops.prepared')}")]
+        if self._count("loops.handed_back"):
+            counts += [("loops handed back", f"{self._count('loops.handed_back')} times, to stock")]
+        counts += [("loops left to stock", f"{n}: {why}") for why, n in self.loops_left.items()]
+        counts += [(f"rewritten: {rule}", f"{n}") for rule, n in self.rewrites.items() if n]
+        lines = [f"The library was not active: {why}" for why in reports.inactive]
+        lines += [f"{name:22}  {what}" for name, what in counts]
+        used = self._count("loops.prepared") or any(
+            with_prefix(reports.counters, "kernels.").values()
+        )
+        if reports.silent:
+            lines += [
+                f"{reports.silent} of {reports.processes} processes ended without a report (fork, "
+                "os._exit or signal), so what the library did there is not counted."
+            ]
+        elif not used and not reports.inactive:
+            lines += [
+                "No kernel of the library ran: it does not change this program. (XLA runs "
+                "functions with jit_compile=True without these kernels.)"
+            ]
+        return lines
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2f} s"
+
+
+def _megabytes(size: float) -> str:
+    return f"{size / _MEGABYTE:,.0f} MB"
