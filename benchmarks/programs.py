@@ -1,7 +1,7 @@
 """The programs of `examples/` at real size: `python -m benchmarks.programs [--quick] [case ...]`.
 
 Each program is measured at n and 2n. A call is one training step, or another unit that the program
-repeats. `pip install '.[examples]'` installs the packages that the programs use.
+repeats. docs/guide.md says how to install the packages that the programs use.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Makes steps of gradient descent on a hidden Markov model of TensorFlow Probability.
 
-    pip install '.[examples]'   # with tensorflow-cpu, see "Examples" in docs/guide.md
+    pip install '.[examples]' && pip install --no-deps 'tf-keras==2.21.*'  # as your TensorFlow
     python examples/hidden_markov.py                              # on stock TensorFlow
     python -m tensor_array_grad examples/hidden_markov.py         # with the library
     python -m tensor_array_grad compare examples/hidden_markov.py

@@ -1,6 +1,6 @@
 """Smooths the weekly CO2 record of Mauna Loa with a Kalman smoother of TensorFlow Probability.
 
-    pip install '.[examples]'   # with tensorflow-cpu, see "Examples" in docs/guide.md
+    pip install '.[examples]' && pip install --no-deps 'tf-keras==2.21.*'  # as your TensorFlow
     python examples/kalman_smoother.py                            # on stock TensorFlow
     python -m tensor_array_grad examples/kalman_smoother.py       # with the library
 

@@ -1,6 +1,6 @@
 """Samples the parameters of a logistic regression with NUTS of TensorFlow Probability.
 
-    pip install '.[examples]'   # with tensorflow-cpu, see "Examples" in docs/guide.md
+    pip install '.[examples]' && pip install --no-deps 'tf-keras==2.21.*'  # as your TensorFlow
     python examples/nuts.py                            # on stock TensorFlow
     python -m tensor_array_grad examples/nuts.py       # with the library
 

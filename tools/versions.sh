@@ -32,9 +32,12 @@ trap 'exit 1' INT TERM
 check() {
   local tensorflow=$1 python=$2 summary code
   # In one command: the wheel requires no TensorFlow, so pip would otherwise install a NumPy that is
-  # too new for TensorFlow 2.16.
+  # too new for TensorFlow 2.16. The other packages are what tests of the wheel and of the examples
+  # need; with its dependences, tf-keras would install a second TensorFlow.
   "python$python" -m venv "$work" &&
-    "$work/bin/pip" install -q "tensorflow-cpu==$tensorflow.*" "$wheel[test]" ||
+    "$work/bin/pip" install -q "tensorflow-cpu==$tensorflow.*" "$wheel[test,examples]" \
+      'setuptools>=77' wheel 'pybind11>=2.13' packaging &&
+    "$work/bin/pip" install -q --no-deps "tf-keras==$tensorflow.*" ||
     { echo "cannot be installed"; return 1; }
   # Three processes, because some tests wait ten seconds for TensorFlow's allocator and use no core.
   summary=$("$work/bin/python" -m pytest -q -n 3 "${@:3}" | tee -a /dev/stderr | tail -n 1)

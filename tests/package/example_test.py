@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import pathlib
 import re
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -99,3 +101,37 @@ def test_losses_are_those_of_stock_if_one_worker_has_the_library(losses, with_li
     assert values == sorted(set(values), reverse=True)
     runs = [done.stderr.count("runs in one kernel") for done in workers]
     assert runs == [2 * (index == with_library) for index in range(2)]
+
+
+def test_losses_are_those_of_stock_if_a_parameter_server_and_a_worker_lack_the_library(losses):
+    roles = [("chief", 0), ("ps", 0), ("worker", 0), ("worker", 1)]
+    with_library = [("chief", 0), ("worker", 1)]
+    addresses = dict(zip(roles, child.free_addresses(len(roles)), strict=True))
+    cluster = {kind: [a for r, a in addresses.items() if r[0] == kind] for kind, _ in roles}
+
+    def command(role: tuple[str, int]) -> tuple[list[str], dict[str, str]]:
+        config = {"cluster": cluster, "task": {"type": role[0], "index": role[1]}}
+        runner = LIBRARY if role in with_library else ()
+        arguments = [*runner, DISTRIBUTED, "--strategy", "parameter_server"]
+        return arguments, {"TF_CONFIG": json.dumps(config), "TENSOR_ARRAY_GRAD_LOG": "1"}
+
+    with contextlib.ExitStack() as stack:
+        servers = []
+        for role in roles[1:]:
+            arguments, environment = command(role)
+            server = stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, *arguments, "--steps", "9"],
+                    env=child.environment_of(**environment),
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            stack.callback(server.kill)
+            servers.append(server)
+        arguments, environment = command(roles[0])
+        assert run(*arguments, **environment).stdout == losses
+        for server in servers:
+            server.kill()
+        logs = [server.communicate()[1] for server in servers]
+    assert [log.count("runs in one kernel") for log in logs] == [0, 0, 2]

@@ -18,18 +18,22 @@ LIBRARY = pathlib.Path(tensor_array_grad.library_path())
 _TIMEOUT_S = 180
 
 
+def environment_of(**environment: str) -> dict[str, str]:
+    """The variables of a child process that imports the same package as this one."""
+    path = os.pathsep.join([environment.pop("PYTHONPATH", ""), str(PACKAGE.parent)])
+    inherited = {k: v for k, v in os.environ.items() if k != "TENSOR_ARRAY_GRAD"}
+    own = {"TF_CPP_MIN_LOG_LEVEL": "1", "PYTHONPATH": path.strip(os.pathsep)}
+    return {**inherited, **own, **environment}
+
+
 def python(
     *arguments: str, stdin: str = "", **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs `python arguments...` with these environment variables; any exit status is returned."""
-    # The child imports the same package as this process, installed or not.
-    path = os.pathsep.join([environment.pop("PYTHONPATH", ""), str(PACKAGE.parent)])
-    inherited = {k: v for k, v in os.environ.items() if k != "TENSOR_ARRAY_GRAD"}
-    env = {**inherited, "TF_CPP_MIN_LOG_LEVEL": "1", "PYTHONPATH": path.strip(os.pathsep)}
     return subprocess.run(
         [sys.executable, *arguments],
         input=stdin,
-        env={**env, **environment},
+        env=environment_of(**environment),
         capture_output=True,
         text=True,
         timeout=_TIMEOUT_S,
