@@ -26,6 +26,7 @@ from benchmarks.traced import (
 )
 
 _STEPS = (1_600, 3_200, 6_400, 12_800, 25_600)
+_LAYER_STEPS = (400, *_STEPS)  # usual lengths too
 _BRANCH = 40  # steps of the inner loop of `nested`
 
 
@@ -195,15 +196,15 @@ CASES = (
     _loop_case("dynamic", "writes an array that grows", {6_400: 8.0}),
     _loop_case("scan", "tf.scan", {6_400: 90.0}),
     _loop_case("map_fn", "tf.map_fn", {6_400: 60.0}),
-    Case("simple_rnn", "Keras SimpleRNN", _STEPS, keras_layer("SimpleRNN"), {3_200: 4.5}),
+    Case("simple_rnn", "Keras SimpleRNN", _LAYER_STEPS, keras_layer("SimpleRNN"), {3_200: 4.5}),
     Case(
         "simple_rnn_input",
         "Keras SimpleRNN, gradient of the input too",
         _STEPS,
         keras_layer("SimpleRNN", to_input=True),
     ),
-    Case("lstm", "Keras LSTM", _STEPS, keras_layer("LSTM"), {3_200: 3.5}),
-    Case("gru", "Keras GRU", _STEPS, keras_layer("GRU"), {3_200: 2.5}),
+    Case("lstm", "Keras LSTM", _LAYER_STEPS, keras_layer("LSTM"), {3_200: 3.5}),
+    Case("gru", "Keras GRU", _LAYER_STEPS, keras_layer("GRU"), {3_200: 2.5}),
     Case(
         "hessian_vector", "Hessian-vector product of reads", _STEPS, _hessian_vector, {6_400: 20.0}
     ),

@@ -3,9 +3,8 @@
     python examples/lstm_fit.py                            # on stock TensorFlow
     python -m tensor_array_grad examples/lstm_fit.py       # with the library
 
-`jit_compile=False` keeps Keras from compiling the model with XLA, which is its default if XLA
-supports the model. The library does not change compiled code, and if this model is compiled, it
-takes several times as long.
+`jit_compile=False` keeps Keras from compiling the model with XLA, which is its default if
+TensorFlow sees a GPU. The library does not change compiled code.
 """
 
 import argparse

@@ -69,7 +69,7 @@ class KerasTrainer:
             tf.keras.layers.Dense(1),
         ]
         self._model = tf.keras.Sequential(layers)
-        # Without jit_compile=False, Keras would compile the loop and its arrays with XLA.
+        # Without jit_compile=False, Keras would compile the loop with XLA if it saw a GPU.
         self._model.compile(
             tf.keras.optimizers.Adam(forecaster.LEARNING_RATE, global_clipnorm=1.0),
             "mse",
