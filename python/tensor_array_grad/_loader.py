@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib.metadata
 import importlib.util
 import json
 import pathlib
@@ -84,7 +83,7 @@ def read_build_info(folder: pathlib.Path | None = None) -> BuildInfo:
             raise LoadError(
                 f"tensor_array_grad: this wheel serves TensorFlow {', '.join(served)} and cannot "
                 f"be loaded into TensorFlow {tf.__version__}. "
-                f"Run: pip install '{_distribution()}=={served[-1]}.*'"
+                f"Run: pip install 'tensorflow=={served[-1]}.*'"
             ) from None
         raise LoadError(
             f"tensor_array_grad: {record} does not say what {folder / _LIBRARY} was built for "
@@ -224,21 +223,7 @@ def _refuse_second_copy(other: str) -> NoReturn:
     )
 
 
-def _distribution() -> str:
-    """The name of the installed package of TensorFlow: a second one would share its folder."""
-    try:
-        importlib.metadata.version("tensorflow-cpu")
-    except importlib.metadata.PackageNotFoundError:
-        return "tensorflow"
-    return "tensorflow-cpu"
-
-
 def _reinstall() -> str:
-    if any(_FOLDER.glob("tf2.*")):
-        return (
-            "Install the wheel again: "
-            "pip install --force-reinstall --no-deps tensor_array_grad-VERSION.whl"
-        )
     return (
         "Rebuild it from its source folder for this TensorFlow: "
         "pip install --force-reinstall --no-deps --no-cache-dir ."

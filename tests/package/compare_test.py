@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -128,8 +129,17 @@ def test_a_program_that_a_signal_ends_is_shown_with_its_output():
     assert "stock: the program was ended by SIGKILL\nhalf" in done.stderr
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Lets SIGINT end child processes. It does not if a shell runs the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_ends_the_program_and_its_children_too(number, status, tmp_path):
+def test_a_signal_ends_the_program_and_its_children_too(number, status):
     write("""
 import os, pathlib, subprocess, sys
 sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(200)"])

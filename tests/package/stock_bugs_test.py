@@ -5,6 +5,7 @@ The page describes each run in one bullet. Its first sentence is compared with t
     - Stock: prints `[10, 0, 100]`. ...          exits with 0 and prints these numbers to stdout
     - Stock: raises NotFoundError, "x ... y".    exits with this error, whose text has both parts
     - Stock: SIGABRT, `Check failed: x`.         the signal ends the process, which printed the text
+    - Stock: SIGABRT in most runs                is not compared
     - Library: "x".                              exits with InvalidArgumentError and the text
     - Library: the same.                         as the bullet on stock
     - TensorFlow 2.16: ...                       both, if that is the version
@@ -79,6 +80,8 @@ def expected(text: str) -> Expected:
 
 def difference(text: str, status: int, output: str) -> str | None:
     """How a run differs from what the page says."""
+    if "in most runs" in text:
+        return None
     page = expected(text)
     if status not in page.statuses:
         return f"ended with {status}"
@@ -146,3 +149,5 @@ def test_a_run_that_differs_from_the_page_is_reported():
     assert difference("prints `[1, 0]` twice.", 0, "[1. 0.]\n") == "did not print ['[1, 0]']"
     assert difference("prints `[1, 0]`.", 0, "[11. 0.]\n") == "did not print ['[1, 0]']"
     assert difference("prints `1`.", -signal.SIGSEGV, "1") == "ended with -11"
+    assert difference("SIGABRT.", 0, "") == "ended with 0"
+    assert difference("SIGABRT in most runs.", 0, "") is None
