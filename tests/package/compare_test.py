@@ -188,6 +188,15 @@ def test_a_library_that_cannot_be_loaded_is_reported(tmp_path):
     assert "No kernel" not in done.stdout
 
 
+def test_counts_are_the_means_of_the_runs_but_no_silent_process_is_lost(tmp_path):
+    report = {"inactive": "a GPU", "counters": {"loops.prepared": 2}}
+    for number in range(2):
+        (tmp_path / f"{number}.json").write_text(json.dumps(report))
+    (tmp_path / "2.json").touch()
+    reports = Reports(1, 1, ("a GPU",), {"loops.prepared": 1})
+    assert Reports.read(tmp_path, 3) == reports
+
+
 def comparison(stock: list[str], ours: list[str], **reports: object) -> Comparison:
     runs = {"stock": stock, "ours": ours}
     made = {name: [Run(1.0, 1.0, 1, text) for text in texts] for name, texts in runs.items()}
