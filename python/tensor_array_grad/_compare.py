@@ -39,10 +39,13 @@ def main(arguments: list[str]) -> int:
 
     Returns:
       The exit status: 0; 1 if the program failed, if it printed something else with the library, or
-      if the library was not active; 2 if the arguments are wrong; 130 after an interrupt.
+      if the library was not active; 2 if the arguments are wrong; 128 and the number of a signal
+      that ended it.
     """
     options, command = _parse(arguments)
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(each) != signal.SIG_IGN:  # as of `nohup`
+            signal.signal(each, lambda number, _: sys.exit(128 + number))
     try:
         found = compare(command, options.runs)
     except Failed as error:
@@ -136,4 +139,5 @@ def _run(command: Sequence[str], library: str, reports: pathlib.Path) -> Run:
 def _ended(status: int) -> str:
     if status > 0:
         return f"ended with {status}"
-    return f"was ended by {signal.Signals(-status).name}"
+    known = -status in set(signal.Signals)
+    return f"was ended by {signal.Signals(-status).name if known else f'signal {-status}'}"

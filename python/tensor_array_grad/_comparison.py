@@ -46,8 +46,8 @@ class Reports:
         for report in reports:
             total.update(report["counters"])
         return Reports(
-            round(len(texts) / runs),
-            math.ceil((len(texts) - len(reports)) / runs),  # one in any run is not hidden
+            math.ceil(len(texts) / runs),  # one process in any run is not hidden
+            math.ceil((len(texts) - len(reports)) / runs),
             tuple(sorted({report["inactive"] for report in reports} - {""})),
             {name: round(count / runs) for name, count in total.items()},
         )
@@ -63,17 +63,17 @@ class Comparison:
     @property
     def differs(self) -> bool:
         """Whether the output with the library differs although all runs of stock agree."""
-        return len(self._outputs("stock")) == 1 and bool(self._different())
+        return not self._different("stock") and bool(self._different("ours"))
 
     @property
     def output(self) -> str:
         """Says whether stock and this library printed the same on standard output."""
-        stock, *others = self._outputs("stock")
-        if others:
+        stock = self.runs["stock"][0].output
+        if self._different("stock"):
             return "differs, between two runs of stock as well"
-        if self._different():
-            return "DIFFERS: " + _outputs.first_difference(stock, self._different()[0])
-        rounding = max(_outputs.rounding(stock, text) for text in self._outputs("ours"))
+        if self.differs:
+            return "DIFFERS: " + _outputs.first_difference(stock, self._different("ours")[0])
+        rounding = max(_outputs.rounding(stock, run.output) for run in self.runs["ours"])
         if rounding > 0:
             return f"the same but for rounding: the largest relative difference is {rounding:.1e}"
         return "the same in all runs"
@@ -121,18 +121,11 @@ class Comparison:
         lines = [f"{name:22}{stock:>12}{ours:>12}{ratio:>14}" for name, stock, ours, ratio in rows]
         return "\n".join([*lines, f"{'output':22}  {self.output}", *self._reasons()])
 
-    def _outputs(self, library: str) -> list[str]:
-        """The outputs of a library, each once."""
-        return list(dict.fromkeys(run.output for run in self.runs[library]))
-
-    def _different(self) -> list[str]:
-        """The outputs of the library that differ from stock's first one by more than rounding."""
+    def _different(self, library: str) -> list[str]:
+        """The outputs that differ from that of stock's first run by more than rounding."""
         stock = self.runs["stock"][0].output
-        return [
-            text
-            for text in self._outputs("ours")
-            if _outputs.rounding(stock, text) > _outputs.ROUNDING
-        ]
+        others = [run.output for run in self.runs[library]]
+        return [text for text in others if _outputs.rounding(stock, text) > _outputs.ROUNDING]
 
     def _count(self, counter: str) -> int:
         return self.reports.counters.get(counter, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 # Two floating-point numbers are the same but for rounding if they differ by no more than this part
@@ -15,16 +16,18 @@ def rounding(stock: str, ours: str) -> float:
     """The largest relative difference of two floating-point numbers in the same place.
 
     Returns:
-      0 if the texts are equal; infinity if they differ in anything but floating-point numbers and
-      the white space around them, by which NumPy aligns numbers.
+      0 if the texts are equal but for the amount of white space, with which NumPy aligns numbers;
+      infinity if they differ in anything but finite floating-point numbers.
     """
     if stock == ours:
         return 0.0
-    texts = [["".join(part.split()) for part in _FLOAT.split(text)] for text in (stock, ours)]
+    texts = [[" ".join(part.split()) for part in _FLOAT.split(text)] for text in (stock, ours)]
     if texts[0] != texts[1]:
         return float("inf")
     numbers = [map(float, _FLOAT.findall(text)) for text in (stock, ours)]
-    pairs = [(a, b) for a, b in zip(*numbers, strict=True) if a != b]
+    pairs = [(a, b) for a, b in zip(*numbers, strict=True) if a != b or math.isinf(a)]
+    if not all(math.isfinite(number) for pair in pairs for number in pair):
+        return float("inf")
     return max((abs(a - b) / max(abs(a), abs(b)) for a, b in pairs), default=0.0)
 
 

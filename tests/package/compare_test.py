@@ -127,18 +127,24 @@ def test_a_program_that_a_signal_ends_is_shown_with_its_output():
     done = child.python(*COMPARE, "-c", code)
     assert done.returncode == 1
     assert "stock: the program was ended by SIGKILL\nhalf" in done.stderr
+    done = child.python(*COMPARE, "-c", "import os; os.kill(os.getpid(), 35)")
+    assert "stock: the program was ended by signal 35" in done.stderr
 
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Lets SIGINT end child processes. It does not if a shell runs the tests in the background."""
+    """Lets signals end child processes that a shell ignores in the background, or `nohup`."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGHUP, hangup)
 
 
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+)
 def test_a_signal_ends_the_program_and_its_children_too(number, status):
     write("""
 import os, pathlib, subprocess, sys
@@ -147,19 +153,26 @@ pathlib.Path("new").write_text(f"{os.getpid()} {sleeper.pid}")
 pathlib.Path("new").rename("started")
 sleeper.wait()
 """)
-    comparing = subprocess.Popen([sys.executable, *COMPARE, "script.py"], stderr=subprocess.PIPE)
-    while not pathlib.Path("started").exists():
-        time.sleep(0.01)
-    comparing.send_signal(number)
-    assert comparing.wait() == status
-    assert comparing.stderr.read() == b""
+    command = [sys.executable, *COMPARE, "script.py"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as comparing:
+        try:
+            while not pathlib.Path("started").exists():
+                time.sleep(0.01)
+            comparing.send_signal(number)
+            assert comparing.wait() == status
+            assert comparing.stderr.read() == b""
+        finally:
+            comparing.terminate()
     for process in pathlib.Path("started").read_text().split():
-        while pathlib.Path(f"/proc/{process}").exists() and not is_zombie(process):
+        while not has_ended(process):
             time.sleep(0.01)
 
 
-def is_zombie(process: str) -> bool:
-    return ") Z " in pathlib.Path(f"/proc/{process}/stat").read_text()
+def has_ended(process: str) -> bool:
+    try:
+        return ") Z " in pathlib.Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return True
 
 
 @pytest.mark.parametrize(
@@ -229,6 +242,8 @@ def test_the_page_says_what_the_library_did(reports, line):
     [
         (["1"], ["1"], "the same in all runs"),
         (["1", "2"], ["3"], "differs, between two runs of stock as well"),
+        (["1.0000001", "1.0000002"], ["1.0"], "the same but for rounding: the largest "),
+        (["1.0000001", "1.0000002"], ["5.0"], "DIFFERS: line 1 is '1.0000001' on stock and"),
         (["loss 0.1"], ["loss 0.1", "loss 0.2"], "DIFFERS: line 1 is 'loss 0.1' on stock and"),
         (["[1. 2.]"], ["[1.        2.0000001]"], "the same but for rounding: the largest "),
     ],
@@ -248,6 +263,11 @@ def test_the_page_says_whether_the_outputs_differ(stock, ours, says):
         (".5", "0.5", 0.0),
         ("step 1000000", "step 1000001", float("inf")),
         ("1.0 a", "1.0 b", float("inf")),
+        ("[1 2 3]", "[12 3]", float("inf")),
+        ("a b 1.0", "ab 1.0", float("inf")),
+        ("1e400", "1.0", float("inf")),
+        ("1e400", "2e400", float("inf")),
+        ("1  2", "1 2", 0.0),
         ("1.0", "1.0 2.0", float("inf")),
         ("nan", "1.0", float("inf")),
     ],
