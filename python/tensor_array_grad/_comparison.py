@@ -35,7 +35,8 @@ class Reports:
     processes: int = 0  # that had the library
     silent: int = 0  # of these, that ended without a report
     inactive: tuple[str, ...] = ()  # why the library replaced no kernel, in the processes where so
-    counters: dict[str, int] = dataclasses.field(default_factory=dict)  # of `status()`, added up
+    # Those of `status()`, added up.
+    counters: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
 
     @staticmethod
     def read(folder: pathlib.Path, runs: int) -> Reports:
@@ -49,7 +50,7 @@ class Reports:
             math.ceil(len(texts) / runs),  # one process in any run is not hidden
             math.ceil((len(texts) - len(reports)) / runs),
             tuple(sorted({report["inactive"] for report in reports} - {""})),
-            {name: round(count / runs) for name, count in total.items()},
+            collections.Counter({name: round(count / runs) for name, count in total.items()}),
         )
 
 
@@ -63,17 +64,16 @@ class Comparison:
     @property
     def differs(self) -> bool:
         """Whether the output with the library differs although all runs of stock agree."""
-        return not self._different("stock") and bool(self._different("ours"))
+        return self._farthest("stock")[0] <= _outputs.ROUNDING < self._farthest("ours")[0]
 
     @property
     def output(self) -> str:
         """Says whether stock and this library printed the same on standard output."""
-        stock = self.runs["stock"][0].output
-        if self._different("stock"):
+        if self._farthest("stock")[0] > _outputs.ROUNDING:
             return "differs, between two runs of stock as well"
-        if self.differs:
-            return "DIFFERS: " + _outputs.first_difference(stock, self._different("ours")[0])
-        rounding = max(_outputs.rounding(stock, run.output) for run in self.runs["ours"])
+        rounding, text = self._farthest("ours")
+        if rounding > _outputs.ROUNDING:
+            return "DIFFERS: " + _outputs.first_difference(self.runs["stock"][0].output, text)
         if rounding > 0:
             return f"the same but for rounding: the largest relative difference is {rounding:.1e}"
         return "the same in all runs"
@@ -106,8 +106,8 @@ class Comparison:
                 "processes": self.reports.processes,
                 "processes_without_report": self.reports.silent,
                 "inactive": self.reports.inactive,
-                "loops_in_one_kernel": self._count("loops.prepared"),
-                "loops_handed_back": self._count("loops.handed_back"),
+                "loops_in_one_kernel": self.reports.counters["loops.prepared"],
+                "loops_handed_back": self.reports.counters["loops.handed_back"],
                 "loops_left": self.loops_left,
                 "rewrites": self.rewrites,
             }
@@ -121,14 +121,10 @@ class Comparison:
         lines = [f"{name:22}{stock:>12}{ours:>12}{ratio:>14}" for name, stock, ours, ratio in rows]
         return "\n".join([*lines, f"{'output':22}  {self.output}", *self._reasons()])
 
-    def _different(self, library: str) -> list[str]:
-        """The outputs that differ from that of stock's first run by more than rounding."""
+    def _farthest(self, library: str) -> tuple[float, str]:
+        """The output that differs most from that of stock's first run, after its `rounding`."""
         stock = self.runs["stock"][0].output
-        others = [run.output for run in self.runs[library]]
-        return [text for text in others if _outputs.rounding(stock, text) > _outputs.ROUNDING]
-
-    def _count(self, counter: str) -> int:
-        return self.reports.counters.get(counter, 0)
+        return max((_outputs.rounding(stock, run.output), run.output) for run in self.runs[library])
 
     def _row(
         self, name: str, figure: str, shown: Callable[[float], str]
@@ -143,16 +139,15 @@ class Comparison:
             return [
                 "No process had the library: none imported TensorFlow and kept its environment."
             ]
-        counts = [("loops in one kernel", f"{self._count('loops.prepared')}")]
-        if self._count("loops.handed_back"):
-            counts += [("loops handed back", f"{self._count('loops.handed_back')} times, to stock")]
+        prepared = reports.counters["loops.prepared"]
+        counts = [("loops in one kernel", f"{prepared}")]
+        if handed_back := reports.counters["loops.handed_back"]:
+            counts += [("loops handed back", f"{handed_back} times, to stock")]
         counts += [("loops left to stock", f"{n}: {why}") for why, n in self.loops_left.items()]
         counts += [(f"rewritten: {rule}", f"{n}") for rule, n in self.rewrites.items() if n]
         lines = [f"The library was not active: {why}" for why in reports.inactive]
         lines += [f"{name:22}  {what}" for name, what in counts]
-        used = self._count("loops.prepared") or any(
-            with_prefix(reports.counters, "kernels.").values()
-        )
+        used = prepared or any(with_prefix(reports.counters, "kernels.").values())
         if reports.silent:
             lines += [
                 f"{reports.silent} of {reports.processes} processes ended without a report (fork, "

@@ -15,7 +15,7 @@ import pathlib
 import time
 
 FOLDER = "TENSOR_ARRAY_GRAD_REPORTS"  # the environment variable that names the folder
-_report: pathlib.Path  # the file of this process
+_file: pathlib.Path  # the report of this process
 
 
 def follow_environment() -> None:
@@ -27,15 +27,15 @@ def follow_environment() -> None:
 
 
 def _announce(folder: pathlib.Path) -> None:
-    global _report
-    _report = folder / f"{os.getpid()}-{time.time_ns()}.json"
+    global _file
+    _file = folder / f"{os.getpid()}-{time.time_ns()}.json"
     with contextlib.suppress(OSError):  # the folder does not exist any more if the comparison ended
-        _report.touch()
+        _file.touch()
 
 
 def _announce_fork() -> None:
     atexit.unregister(_write)
-    _announce(_report.parent)
+    _announce(_file.parent)
 
 
 def _write() -> None:
@@ -43,5 +43,5 @@ def _write() -> None:
 
     page = status()
     inactive = "" if page.active else ". ".join(page.problems or (page.reason,))
-    if _report.parent.is_dir():
-        _report.write_text(json.dumps({"inactive": inactive, "counters": page.counters}))
+    if _file.parent.is_dir():
+        _file.write_text(json.dumps({"inactive": inactive, "counters": page.counters}))

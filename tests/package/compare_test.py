@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -206,14 +207,15 @@ def test_counts_are_the_means_of_the_runs_but_no_silent_process_is_lost(tmp_path
     for number in range(2):
         (tmp_path / f"{number}.json").write_text(json.dumps(report))
     (tmp_path / "2.json").touch()
-    reports = Reports(1, 1, ("a GPU",), {"loops.prepared": 1})
+    reports = Reports(1, 1, ("a GPU",), Counter({"loops.prepared": 1}))
     assert Reports.read(tmp_path, 3) == reports
 
 
 def comparison(stock: list[str], ours: list[str], **reports: object) -> Comparison:
     runs = {"stock": stock, "ours": ours}
     made = {name: [Run(1.0, 1.0, 1, text) for text in texts] for name, texts in runs.items()}
-    return Comparison(made, Reports(**{"processes": 1, **reports}))
+    counters = Counter(reports.pop("counters", {}))
+    return Comparison(made, Reports(**{"processes": 1, "counters": counters, **reports}))
 
 
 @pytest.mark.parametrize(

@@ -83,15 +83,22 @@ def test_workers_of_a_parameter_server_have_the_library(losses):
     assert set(loops) == {"while", "gradient_tape/while/while_grad"}
 
 
+def task(
+    cluster: dict[str, list[str]], kind: str, index: int, with_library: bool
+) -> tuple[list[str], dict[str, str]]:
+    """The arguments of Python and the environment of one process of a cluster."""
+    config = json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})
+    runner = LIBRARY if with_library else ()
+    return [*runner, DISTRIBUTED], {"TF_CONFIG": config, "TENSOR_ARRAY_GRAD_LOG": "1"}
+
+
 @pytest.mark.parametrize("with_library", [0, 1])
 def test_losses_are_those_of_stock_if_one_worker_has_the_library(losses, with_library):
-    addresses = child.free_addresses(2)
+    cluster = {"worker": child.free_addresses(2)}
 
     def worker(index: int) -> subprocess.CompletedProcess[str]:
-        task = {"type": "worker", "index": index}
-        config = json.dumps({"cluster": {"worker": addresses}, "task": task})
-        command = LIBRARY if index == with_library else ()
-        return run(*command, DISTRIBUTED, TF_CONFIG=config, TENSOR_ARRAY_GRAD_LOG="1")
+        arguments, environment = task(cluster, "worker", index, index == with_library)
+        return run(*arguments, **environment)
 
     with ThreadPoolExecutor() as pool:
         workers = list(pool.map(worker, range(2)))
@@ -104,33 +111,25 @@ def test_losses_are_those_of_stock_if_one_worker_has_the_library(losses, with_li
 
 
 def test_losses_are_those_of_stock_if_a_parameter_server_and_a_worker_lack_the_library(losses):
-    roles = [("chief", 0), ("ps", 0), ("worker", 0), ("worker", 1)]
-    with_library = [("chief", 0), ("worker", 1)]
-    addresses = dict(zip(roles, child.free_addresses(len(roles)), strict=True))
-    cluster = {kind: [a for r, a in addresses.items() if r[0] == kind] for kind, _ in roles}
-
-    def command(role: tuple[str, int]) -> tuple[list[str], dict[str, str]]:
-        config = {"cluster": cluster, "task": {"type": role[0], "index": role[1]}}
-        runner = LIBRARY if role in with_library else ()
-        arguments = [*runner, DISTRIBUTED, "--strategy", "parameter_server"]
-        return arguments, {"TF_CONFIG": json.dumps(config), "TENSOR_ARRAY_GRAD_LOG": "1"}
-
+    chief, ps, *workers = child.free_addresses(4)
+    cluster = {"chief": [chief], "ps": [ps], "worker": workers}
+    strategy = ("--strategy", "parameter_server", "--steps", "9")
     with contextlib.ExitStack() as stack:
         servers = []
-        for role in roles[1:]:
-            arguments, environment = command(role)
-            server = stack.enter_context(
-                subprocess.Popen(
-                    [sys.executable, *arguments, "--steps", "9"],
-                    env=child.environment_of(**environment),
-                    stderr=subprocess.PIPE,
-                    text=True,
-                )
-            )
+        for kind, index, with_library in (
+            ("ps", 0, False),
+            ("worker", 0, False),
+            ("worker", 1, True),
+        ):
+            arguments, environment = task(cluster, kind, index, with_library)
+            command = [sys.executable, *arguments, *strategy]
+            environment = child.environment_of(**environment)
+            server = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+            stack.enter_context(server)
             stack.callback(server.kill)
             servers.append(server)
-        arguments, environment = command(roles[0])
-        assert run(*arguments, **environment).stdout == losses
+        arguments, environment = task(cluster, "chief", 0, True)
+        assert run(*arguments, *strategy, **environment).stdout == losses
         for server in servers:
             server.kill()
         logs = [server.communicate()[1] for server in servers]
