@@ -57,8 +57,8 @@ if(NOT TAG_TENSORFLOW_MINOR STREQUAL _tag_minor)
     "tensor_array_grad: ${tensor_array_grad_LIBRARY} was built for TensorFlow "
     "${_tag_version} (C++11 ABI 1) and cannot be loaded into TensorFlow "
     "${TAG_TENSORFLOW_VERSION} (C++11 ABI 1). "
-    "Rebuild it from its source folder for this TensorFlow: "
-    "pip install --force-reinstall --no-deps --no-cache-dir ., "
+    "Install it again, from its source folder or from a wheel for this TensorFlow: "
+    "pip install --force-reinstall --no-deps --no-cache-dir FOLDER_OR_WHEEL, "
     "or: pip install '${_tag_distribution}==${_tag_minor}.*'")
   return()
 endif()

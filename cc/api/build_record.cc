@@ -46,8 +46,8 @@ bool MinorVersion(absl::string_view version, std::pair<int, int>* minor) {
 }  // namespace
 
 std::string HowToReinstall() {
-  return "Rebuild it from its source folder for this TensorFlow: "
-         "pip install --force-reinstall --no-deps --no-cache-dir .";
+  return "Install it again, from its source folder or from a wheel for this TensorFlow: "
+         "pip install --force-reinstall --no-deps --no-cache-dir FOLDER_OR_WHEEL";
 }
 
 absl::Status ReadBuildRecord(const std::string& path, absl::string_view running,

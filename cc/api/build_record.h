@@ -31,7 +31,7 @@ absl::Status CheckFit(const BuildRecord& built, absl::string_view running, int a
 // The paths of the op libraries in `maps`, text in the form of /proc/self/maps. Each path once.
 std::vector<std::string> MappedLibraries(absl::string_view maps);
 
-// The sentence with the command that rebuilds the library, for the end of a message.
+// The sentence with the command that installs the library again, for the end of a message.
 std::string HowToReinstall();
 
 }  // namespace tensor_array_grad

@@ -58,8 +58,9 @@ TEST(LoadTest, LibraryForAnotherTensorFlowIsRefusedBeforeItIsOpened) {
                 " was built for TensorFlow 2.3.4 (C++11 ABI 1) and cannot be loaded into "
                 "TensorFlow " +
                 TF_Version() +
-                " (C++11 ABI 1). Rebuild it from its source folder "
-                "for this TensorFlow: pip install --force-reinstall --no-deps --no-cache-dir ., "
+                " (C++11 ABI 1). Install it again, from its source folder or from a wheel for this "
+                "TensorFlow: pip install --force-reinstall --no-deps --no-cache-dir "
+                "FOLDER_OR_WHEEL, "
                 "or: pip install 'tensorflow-cpu==2.3.*'");
 }
 

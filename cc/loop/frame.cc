@@ -130,7 +130,7 @@ class Sorter {
   int ItemBehind(const Node& node) const {
     if (node.IsExit() && exit_of_.count(&node) != 0) return exit_of_.at(&node);
     const auto found = item_of_.find(&node);
-    return found == item_of_.end() || node.IsEnter() ? -1 : found->second;
+    return found == item_of_.end() ? -1 : found->second;
   }
 
   // Records what the item of `node` reads and waits for. Back edges do not count, because they lead

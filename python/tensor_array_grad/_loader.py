@@ -225,6 +225,6 @@ def _refuse_second_copy(other: str) -> NoReturn:
 
 def _reinstall() -> str:
     return (
-        "Rebuild it from its source folder for this TensorFlow: "
-        "pip install --force-reinstall --no-deps --no-cache-dir ."
+        "Install it again, from its source folder or from a wheel for this TensorFlow: "
+        "pip install --force-reinstall --no-deps --no-cache-dir FOLDER_OR_WHEEL"
     )
