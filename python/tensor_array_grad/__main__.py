@@ -21,9 +21,8 @@ from tensor_array_grad._version import __version__
 
 _USAGE = (
     "usage: python -m tensor_array_grad [option of python] ... "
-    "[script.py | -m module | -c code | -] [argument] ...\n"
-    "       python -m tensor_array_grad compare [--runs N] [--json] "
-    "[script.py | -m module | -c code] [argument] ...\n"
+    "{script.py | -m module | -c code | -} [argument] ...\n"
+    f"       {_command.COMPARE_USAGE}\n"
     "       python -m tensor_array_grad [--help | --version]"
 )
 # A group of flags, the last of which may take a value: `-u`, `-Im`, `-X`, `-Werror`. Not `-` alone.

@@ -9,6 +9,10 @@ import os
 import re
 import sys
 
+COMPARE_USAGE = (
+    "python -m tensor_array_grad compare [--runs N] [--json] "
+    "{script.py | -m module | -c code} [argument] ..."
+)
 # Matches `-m tensor_array_grad` without the space. -m may end a group of flags, as in `-um`.
 _RUN = re.compile(r"(-\w*)mtensor_array_grad(\.__main__)?")
 

@@ -20,10 +20,6 @@ from collections.abc import Sequence
 from tensor_array_grad import _command, _report
 from tensor_array_grad._comparison import LIBRARIES, Comparison, Reports, Run
 
-_USAGE = (
-    "python -m tensor_array_grad compare [--runs N] [--json] "
-    "script.py | -m module | -c code [argument] ..."
-)
 _TAIL = 2000  # bytes of each stream of a program that failed
 
 
@@ -83,7 +79,10 @@ def compare(command: Sequence[str], runs: int) -> Comparison:
 def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     """The options in front of the command, and the command."""
     parser = argparse.ArgumentParser(
-        "compare", _USAGE, "Compares a program on stock and on this library.", allow_abbrev=False
+        "compare",
+        _command.COMPARE_USAGE,
+        "Compares a program on stock and on this library.",
+        allow_abbrev=False,
     )
     parser.add_argument("--runs", type=int, default=3, help="runs on each library (default: 3)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")

@@ -276,7 +276,7 @@ def test_version_prints_the_versions_of_the_library_and_of_tensorflow():
 def test_help_is_printed_without_importing_tensorflow():
     done = child.python("-X", "importtime", *RUNNER, "--help")
     assert done.returncode == 0
-    assert done.stdout.startswith("usage: python -m tensor_array_grad [option of python] ... [scr")
+    assert done.stdout.startswith("usage: python -m tensor_array_grad [option of python] ... {scr")
     assert " tensor_array_grad._command\n" in done.stderr
     assert " tensorflow\n" not in done.stderr
 
