@@ -18,7 +18,7 @@ folder=$(realpath "${1:-build-sanitize}")
 python=$(command -v "${PYTHON:-python3}")
 tests=(array_name_test array_store_test array_store_race_test array_store_random_test
   slot_shapes_test slot_table_test sparse_vector_test release_test block_pool_test
-  mutable_tensors_test functors_test array_resource_test list_variant_test list_codec_test
+  mutable_tensors_test functors_test resource_test list_variant_test list_codec_test
   list_ops_test persistent_list_test loop_stack_test graph_test functors_gpu_emulated_test
   slices_test pooled_tensor_test loop_test core_out_of_memory_test lists_out_of_memory_test
   resource_out_of_memory_test loop_out_of_memory_test)

@@ -19,7 +19,7 @@ class ElementKernel : public Cheap<OpKernel> {
     int64_t index;
     OP_REQUIRES_OK(ctx, GetIndex(ctx, kIndex, &index));
     ArrayRef array;
-    OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &array));
+    OP_REQUIRES_OK(ctx, Lookup(ctx, kHandle, &array));
     OP_REQUIRES_OK(ctx, RunAt(ctx, array->store(), index));
   }
 

@@ -126,6 +126,7 @@ const std::vector<OpFamily>& OpFamilies() {
        {"TensorArrayV3", "TensorArrayGradV3", "TensorArrayGradWithShape", "TensorArrayWriteV3",
         "TensorArrayReadV3", "TensorArrayGatherV3", "TensorArrayScatterV3", "TensorArrayConcatV3",
         "TensorArraySplitV3", "TensorArraySizeV3", "TensorArrayCloseV3"}},
+      {"StackV2", {"StackV2", "StackPushV2", "StackPopV2", "StackCloseV2"}},
       {"TensorList", {"EmptyTensorList",         "TensorListReserve",
                       "TensorListLength",        "TensorListElementShape",
                       "TensorListGetItem",       "TensorListSetItem",

@@ -192,7 +192,7 @@ TEST(ActivationTest, NoOpIsInTwoFamilies) {
   for (const OpFamily& family : OpFamilies()) {
     ops.insert(ops.end(), family.ops.begin(), family.ops.end());
   }
-  EXPECT_EQ(ops.size(), 31u);
+  EXPECT_EQ(ops.size(), 35u);
   EXPECT_EQ(std::set<std::string>(ops.begin(), ops.end()).size(), ops.size());
 }
 

@@ -35,7 +35,7 @@ class GradOp : public Cheap<OpKernel> {
 
   void Compute(OpKernelContext* ctx) override {
     ArrayRef forward;
-    OP_REQUIRES_OK(ctx, LookupArray(ctx, kHandle, &forward));
+    OP_REQUIRES_OK(ctx, Lookup(ctx, kHandle, &forward));
     OP_REQUIRES(ctx, !may_be_one_of_several_ || !forward->store().accumulates(),
                 errors::OneOfSeveralSources(forward->store().name(), source_));
     TensorShape prefix;

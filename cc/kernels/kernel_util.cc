@@ -14,50 +14,43 @@ using tensorflow::ResourceHandle;
 
 namespace {
 
-absl::Status CheckHandle(OpKernelContext* ctx, const ResourceHandle& handle) {
+absl::Status CheckHandle(OpKernelContext* ctx, const ResourceHandle& handle, const char* kind,
+                         uint64_t type_hash) {
   const std::string& device = ctx->device()->attributes().name();
   if (handle.device() != device) {
     return absl::InvalidArgumentError(absl::StrCat("Trying to access resource ", handle.name(),
                                                    " located in device ", handle.device(),
                                                    " from device ", device));
   }
-  static const uint64_t ours = tensorflow::TypeIndex::Make<ArrayResource>().hash_code();
-  if (handle.hash_code() == ours) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "Trying to access a handle's resource using the wrong type. The handle ", handle.name(),
-      " points to a resource of type '", handle.maybe_type_name(),
-      "', and a tensor array made by tensor_array_grad is needed. A TensorArray made before the "
-      "library was enabled cannot be used after: enable it first."));
-}
-
-absl::Status LookupByName(OpKernelContext* ctx, const ResourceHandle& handle, ArrayRef* array) {
-  tensorflow::core::RefCountPtr<ArrayResource> found;
-  absl::Status status =
-      ArrayResource::Find(ctx->resource_manager(), handle.container(), handle.name(), &found);
-  array->Own(found.release());
-  return status;
+  if (handle.hash_code() == type_hash) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("Trying to access a handle's resource using the wrong type. The handle ",
+                   handle.name(), " points to a resource of type '", handle.maybe_type_name(),
+                   "', and a ", kind, " made by tensor_array_grad is needed. A ", kind,
+                   " made before the library was enabled cannot be used after: enable it first."));
 }
 
 }  // namespace
 
-absl::Status LookupArray(OpKernelContext* ctx, int input, ArrayRef* array) {
+Place PlaceOf(OpKernelContext* ctx) {
+  return {ctx->resource_manager(), ctx->device()->attributes().name(), "tensor_array_grad"};
+}
+
+absl::Status GetHandle(OpKernelContext* ctx, int input, const char* kind, uint64_t type_hash,
+                       const ResourceHandle** handle) {
   const Tensor& tensor = ctx->input(input);
   if (tensor.NumElements() == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(ctx->op_kernel().type_string(), ": the handle tensor is empty: it has shape ",
                      tensor.shape().DebugString(), " and one resource handle is needed."));
   }
-  const ResourceHandle& handle = *static_cast<const ResourceHandle*>(tensor.data());
-  absl::Status status = CheckHandle(ctx, handle);
-  if (!status.ok()) return status;
-  if (!handle.IsRefCounting()) return LookupByName(ctx, handle, array);
-  array->Borrow(static_cast<ArrayResource*>(handle.resource().get()));
-  return absl::OkStatus();
+  *handle = static_cast<const ResourceHandle*>(tensor.data());
+  return CheckHandle(ctx, **handle, kind, type_hash);
 }
 
 void ArrayKernel::Compute(OpKernelContext* ctx) {
   ArrayRef array;
-  OP_REQUIRES_OK(ctx, LookupArray(ctx, 0, &array));
+  OP_REQUIRES_OK(ctx, Lookup(ctx, 0, &array));
   OP_REQUIRES_OK(ctx, Run(ctx, array->store()));
 }
 

@@ -8,36 +8,64 @@
 #include "cc/core/mutex.h"
 #include "cc/resource/array_resource.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/lib/core/refcount.h"
 
 namespace tensor_array_grad {
 
-// A pointer to an array for the duration of a kernel call. The handle tensor in the kernel's input
-// keeps the array alive, so the object takes no reference. An array that was found by its name is
-// an exception: the object owns a reference to it.
-class ArrayRef {
+// Where the resource manager lists the resources that a kernel makes. Stock lists them in the
+// container of the call (the step container). All eager calls and `tf.function`s share one such
+// container, and it is destroyed while kernels run if another thread clears the caches of the eager
+// context. A resource of this library removes its entry when it is destroyed, so the end of a call
+// need not clean up, and a container of this library can be used.
+Place PlaceOf(tensorflow::OpKernelContext* ctx);
+
+// A pointer to a resource for the duration of a kernel call. The handle tensor in the kernel's
+// input keeps the resource alive, so the object takes no reference. A resource that was found by
+// its name is an exception: the object owns a reference to it.
+template <typename T>
+class ResourceRef {
  public:
-  ArrayResource* operator->() const { return array_; }
-  // Points to `array` without taking a reference.
-  void Borrow(ArrayResource* array) { array_ = array; }
-  // Points to `array` and takes over the caller's reference.
-  void Own(ArrayResource* array) {
-    owner_.reset(array);
-    array_ = array;
+  T* get() const { return resource_; }
+  T* operator->() const { return resource_; }
+  // Points to `resource` without taking a reference.
+  void Borrow(T* resource) { resource_ = resource; }
+  // Points to `resource` and takes over the caller's reference.
+  void Own(T* resource) {
+    owner_.reset(resource);
+    resource_ = resource;
   }
 
  private:
-  ArrayResource* array_ = nullptr;
-  tensorflow::core::RefCountPtr<ArrayResource> owner_;
+  T* resource_ = nullptr;
+  tensorflow::core::RefCountPtr<T> owner_;
 };
+using ArrayRef = ResourceRef<ArrayResource>;
 
-// Sets `array` to the array whose handle is the first element of input `input`. Requires: the input
-// is a resource tensor in host memory.
-//
-// Returns InvalidArgument if the input has no element or the handle is of another device or type.
-// Returns NotFound if the handle only names an array, because it went through a proto, and the
-// array no longer exists.
-absl::Status LookupArray(tensorflow::OpKernelContext* ctx, int input, ArrayRef* array);
+// Sets `handle` to the first element of input `input`. Requires: the input is a resource tensor in
+// host memory. Returns InvalidArgument if the input has no element, or if the handle is of another
+// device or of another type than the one with this hash. `kind` names the type in messages.
+absl::Status GetHandle(tensorflow::OpKernelContext* ctx, int input, const char* kind,
+                       uint64_t type_hash, const tensorflow::ResourceHandle** handle);
+
+// Sets `resource` to the T whose handle is the first element of input `input`. Requirement and
+// errors are those of GetHandle. Also returns NotFound if the handle only names a resource, because
+// it went through a proto, and the resource no longer exists.
+template <typename T>
+absl::Status Lookup(tensorflow::OpKernelContext* ctx, int input, ResourceRef<T>* resource) {
+  static const uint64_t hash = tensorflow::TypeIndex::Make<T>().hash_code();
+  const tensorflow::ResourceHandle* handle;
+  absl::Status status = GetHandle(ctx, input, T::kKind, hash, &handle);
+  if (!status.ok()) return status;
+  if (handle->IsRefCounting()) {
+    resource->Borrow(static_cast<T*>(handle->resource().get()));
+    return status;
+  }
+  tensorflow::core::RefCountPtr<T> found;
+  status = FindListed(ctx->resource_manager(), handle->container(), handle->name(), &found);
+  resource->Own(found.release());
+  return status;
+}
 
 // The base of kernels whose first input is the handle of an array. Compute looks the array up and
 // calls Run with its store. The error of Run becomes that of the call.

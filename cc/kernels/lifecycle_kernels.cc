@@ -10,15 +10,6 @@
 namespace tensor_array_grad {
 namespace {
 
-// Where the resource manager lists this call's arrays. Stock lists its arrays in the container of
-// the call (the step container). All eager calls and `tf.function`s share one such container, and
-// it is destroyed while kernels run if another thread clears the caches of the eager context. An
-// array of this library removes its entry when it is destroyed, so the end of a call need not clean
-// up, and a container of this library can be used.
-Place PlaceOf(OpKernelContext* ctx) {
-  return {ctx->resource_manager(), ctx->device()->attributes().name(), "tensor_array_grad"};
-}
-
 // Makes an array.
 class CreateOp : public Cheap<OpKernel> {
  public:

@@ -97,9 +97,7 @@ class RunLoopOp : public tensorflow::OpKernel {
 }  // namespace
 
 KernelTable LoopKernels() {
-  KernelTable table = {{"TensorArrayGrad>RunLoop", MakeKernel<RunLoopOp>, {}}};
-  table.front().on_gpu = false;
-  return table;
+  return {{"TensorArrayGrad>RunLoop", MakeKernel<RunLoopOp>, {}, {}, KernelSpec::kCpu}};
 }
 
 }  // namespace tensor_array_grad

@@ -46,8 +46,8 @@ Activation RegisterAll() {
     return activation;
   }
   for (const KernelSpec& kernel : AllKernels()) {
-    Register(kernel, CpuDef(kernel));
-    if (cuda::Built() && kernel.on_gpu) Register(kernel, GpuDef(kernel));
+    if (kernel.on_cpu()) Register(kernel, CpuDef(kernel));
+    if (cuda::Built() && kernel.on_gpu()) Register(kernel, GpuDef(kernel));
   }
   DecodeListsAsOurs();
   return activation;
@@ -68,8 +68,10 @@ Built ThisBuild() {
   built.version = TAG_TENSORFLOW_VERSION;
   built.gpu_kernels = cuda::Built();
   for (const KernelSpec& kernel : AllKernels()) {
-    built.kernels.push_back({kernel.op, tensorflow::DEVICE_CPU, {}, kPriority, ""});
-    if (!built.gpu_kernels || !kernel.on_gpu) continue;
+    if (kernel.on_cpu()) {
+      built.kernels.push_back({kernel.op, tensorflow::DEVICE_CPU, {}, kPriority, ""});
+    }
+    if (!built.gpu_kernels || !kernel.on_gpu()) continue;
     std::vector<std::string> types;
     for (const DataType type : kernel.gpu_types.types) types.push_back(DataTypeString(type));
     built.kernels.push_back({kernel.op, tensorflow::DEVICE_GPU, types, kPriority, ""});
@@ -95,7 +97,7 @@ KernelTable AllKernels() {
   for (const auto& table :
        {LifecycleKernels, GradKernels, AccessKernels, GatherScatterKernels, ConcatSplitKernels,
         ListAccessKernels, LoopStackKernels, ListBulkKernels, ListWriteKernels, ListReadKernels,
-        LoopKernels, SliceSumKernels}) {
+        LoopKernels, SliceSumKernels, StackKernels}) {
     const KernelTable rows = table();
     all.insert(all.end(), rows.begin(), rows.end());
   }

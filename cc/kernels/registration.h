@@ -26,14 +26,19 @@ GpuTypes GpuNumbers(const char* attribute, std::vector<tensorflow::DataType> als
 // `also`.
 GpuTypes GpuElements(std::vector<tensorflow::DataType> also = {});
 
-// One row of the registration table: the kernel for one op, on CPU and on GPU.
+// One row of the registration table: the kernel for one op. An op may have several rows.
 struct KernelSpec {
+  // GPU kernels exist only in a build with device code.
+  enum Devices { kCpu, kGpu, kCpuAndGpu };
   const char* op;
   tensorflow::OpKernel* (*create)(tensorflow::OpKernelConstruction*);
   // The names of the inputs and outputs that are in host memory if the op is placed on a GPU.
   std::vector<const char*> gpu_host_memory;
   GpuTypes gpu_types = {};  // on CPU all dtypes are served
-  bool on_gpu = true;       // whether a build with device code has a GPU kernel
+  Devices devices = kCpuAndGpu;
+
+  bool on_cpu() const { return devices != kGpu; }
+  bool on_gpu() const { return devices != kCpu; }
 };
 using KernelTable = std::vector<KernelSpec>;
 
@@ -43,25 +48,49 @@ using KernelTable = std::vector<KernelSpec>;
 // throws. After either failure, the state that the library keeps between calls is unchanged, with
 // the exceptions in array_store.h and array_resource.h.
 template <typename Kernel>
-class Counted : public Kernel {
+class CountedBase : public Kernel {
  public:
-  explicit Counted(tensorflow::OpKernelConstruction* ctx)
+  explicit CountedBase(tensorflow::OpKernelConstruction* ctx)
       : Kernel(ctx),
         calls_(CounterNamed(absl::StrCat("kernels.", this->type_string()))),
         out_of_memory_(absl::ResourceExhaustedError(absl::StrCat(
             this->type_string(), " ", this->name(), ": out of memory for its own records."))) {}
+
+ protected:
+  Counter& calls_;
+  const absl::Status out_of_memory_;  // made beforehand: there may be no memory for a message
+};
+
+template <typename Kernel>
+class Counted : public CountedBase<Kernel> {
+ public:
+  using CountedBase<Kernel>::CountedBase;
   void Compute(tensorflow::OpKernelContext* ctx) override {
-    calls_.Add();
+    this->calls_.Add();
     try {
       Kernel::Compute(ctx);
     } catch (const std::bad_alloc&) {
-      ctx->SetStatus(out_of_memory_);
+      ctx->SetStatus(this->out_of_memory_);
     }
   }
+};
 
- private:
-  Counter& calls_;
-  const absl::Status out_of_memory_;  // made beforehand: there may be no memory for a message
+// The same for a kernel derived from AsyncOpKernel. Requires: its ComputeAsync throws only before
+// it has called `done` or passed it to a callback.
+template <typename Kernel>
+class CountedAsync : public CountedBase<Kernel> {
+ public:
+  using CountedBase<Kernel>::CountedBase;
+  void ComputeAsync(tensorflow::OpKernelContext* ctx,
+                    tensorflow::AsyncOpKernel::DoneCallback done) override {
+    this->calls_.Add();
+    try {
+      Kernel::ComputeAsync(ctx, done);
+    } catch (const std::bad_alloc&) {
+      ctx->SetStatus(this->out_of_memory_);
+      done();
+    }
+  }
 };
 
 // Derives from `Base`, the base of kernels that do little work. The executor runs them on the
@@ -79,6 +108,11 @@ tensorflow::OpKernel* MakeKernel(tensorflow::OpKernelConstruction* ctx) {
   return new Counted<Kernel>(ctx);
 }
 
+template <typename Kernel>
+tensorflow::OpKernel* MakeAsyncKernel(tensorflow::OpKernelConstruction* ctx) {
+  return new CountedAsync<Kernel>(ctx);
+}
+
 // The rows of each kernel file, which defines its function. A new kernel file adds its function
 // here and to AllKernels().
 KernelTable LifecycleKernels();      // TensorArrayV3, Size, Close
@@ -93,6 +127,7 @@ KernelTable ListWriteKernels();      // TensorList ops that cut a tensor into el
 KernelTable ListReadKernels();       // TensorListStack, Gather, Concat, ConcatV2
 KernelTable LoopKernels();           // RunLoop
 KernelTable SliceSumKernels();       // sums with gradients of slices
+KernelTable StackKernels();          // the stacks of TF1 loops
 
 // Every kernel of the library. Kernels are generic in dtype and device, so a row is one
 // registration per device.

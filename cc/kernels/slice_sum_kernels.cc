@@ -130,9 +130,9 @@ class LastRowOfZerosOp : public Cheap<OpKernel> {
 
 KernelTable SliceSumKernels() {
   return {
-      {"TensorArrayGrad>AddSlices", MakeKernel<AddSlicesOp>, {}, {}, /*on_gpu=*/false},
-      {SliceGradientOp::kSumOp, MakeKernel<SliceGradientsOp>, {}, {}, /*on_gpu=*/false},
-      {"TensorArrayGrad>LastRowOfZeros", MakeKernel<LastRowOfZerosOp>, {}, {}, /*on_gpu=*/false}};
+      {"TensorArrayGrad>AddSlices", MakeKernel<AddSlicesOp>, {}, {}, KernelSpec::kCpu},
+      {SliceGradientOp::kSumOp, MakeKernel<SliceGradientsOp>, {}, {}, KernelSpec::kCpu},
+      {"TensorArrayGrad>LastRowOfZeros", MakeKernel<LastRowOfZerosOp>, {}, {}, KernelSpec::kCpu}};
 }
 
 }  // namespace tensor_array_grad

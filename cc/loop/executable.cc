@@ -19,12 +19,6 @@ namespace {
 
 using tensorflow::OpKernelConstruction;
 
-// Whether the asynchronous kernel of `node` finishes before Compute returns. The stack ops of TF1's
-// gradients are asynchronous only for the sake of GPUs.
-bool EndsInline(const Node& node) {
-  return node.type_string() == "StackPushV2" || node.type_string() == "StackPopV2";
-}
-
 // Makes the CPU kernel of `node` as the executor would. Returns an error if that fails, or if the
 // kernel is asynchronous.
 absl::Status MakeKernel(const Node& node, OpKernelConstruction* ctx, NodeKernel* made) {
@@ -39,9 +33,7 @@ absl::Status MakeKernel(const Node& node, OpKernelConstruction* ctx, NodeKernel*
         absl::StrCat("no kernel: ", node.name(), ": ", status.message()));
   }
   made->kernel.reset(kernel);
-  if (kernel->AsAsync() != nullptr && !EndsInline(node)) {
-    return Rejected("asynchronous kernel", node);
-  }
+  if (kernel->AsAsync() != nullptr) return Rejected("asynchronous kernel", node);
   made->small = SmallOpFor(node, device->GetAllocator(tensorflow::AllocatorAttributes()));
   made->outputs_required = std::make_unique<bool[]>(std::max(1, node.num_outputs()));
   for (const Edge* edge : node.out_edges()) {

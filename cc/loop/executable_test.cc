@@ -83,14 +83,6 @@ TEST_F(ExecutableTest, LoopOfAnAsynchronousKernelIsRejected) {
       Fails(absl::StatusCode::kFailedPrecondition, "asynchronous kernel: later (LoopTest>Later)"));
 }
 
-TEST_F(ExecutableTest, StackOpsAreAllowedAlthoughTheirKernelsAreAsynchronous) {
-  Placeholder("stack0", tensorflow::DT_RESOURCE);
-  AddConstantOf("i", "stack", tensorflow::DT_RESOURCE, "stack0");
-  Set(Add("push", "StackPushV2", {"stack", "i_switch:1"}), "T", DT_INT32);
-  Set(Add("pop", "StackPopV2", {"stack", "^push"}), "elem_type", DT_INT32);
-  ASSERT_OK(runner_.PrepareLoop(*this, "i"));
-}
-
 TEST_F(ExecutableTest, AttributeThatIsNotAGraphIsRejected) {
   EXPECT_THAT(runner_.PrepareFrame("no graph").status(),
               Fails(absl::StatusCode::kFailedPrecondition,

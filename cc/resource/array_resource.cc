@@ -8,12 +8,9 @@
 #include "cc/core/errors.h"
 #include "cc/core/release.h"
 #include "cc/core/tensorflow_names.h"
-#include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {
-
-using tensorflow::ResourceHandle;
 
 namespace {
 
@@ -29,37 +26,8 @@ ArrayRegistry& Registry() {
   return *registry;
 }
 
-// An array's entry in a resource manager, which owns the entry and not the array.
-class Listing : public tensorflow::ResourceBase {
- public:
-  explicit Listing(ArrayResource* array) : array_(array) {}
-
-  // Null if the array is destroyed or being destroyed.
-  tensorflow::core::RefCountPtr<ArrayResource> array() const { return array_.GetNewRef(); }
-
-  std::string DebugString() const override {
-    const auto found = array();
-    return found == nullptr ? "TensorArray that is gone" : found->DebugString();
-  }
-  int64_t MemoryUsed() const override {
-    const auto found = array();
-    return found == nullptr ? 0 : found->MemoryUsed();
-  }
-
- private:
-  const tensorflow::core::WeakPtr<ArrayResource> array_;
-};
-
-// A handle tensor that holds a new reference to the array.
-Tensor HandleOf(ArrayResource* array, const Place& place) {
-  Tensor handle(tensorflow::DT_RESOURCE, TensorShape({}));
-  array->Ref();  // MakeRefCountingHandle takes it over before anything in it can throw
-  ResourceHandle owner = ResourceHandle::MakeRefCountingHandle(array, place.device);
-  owner.set_container(place.container);
-  owner.set_maybe_type_name("tensorflow::TensorArray");  // handles print as stock's do
-  handle.scalar<ResourceHandle>()() = owner;
-  return handle;
-}
+// Handles print as stock's do.
+constexpr char kStockType[] = "tensorflow::TensorArray";
 
 }  // namespace
 
@@ -84,47 +52,8 @@ void ArrayResource::Create(Place place, std::string name, ArrayOptions options, 
   options.name = std::string(ShortName(name));
   const tensorflow::core::RefCountPtr<ArrayResource> array(
       new ArrayResource(std::move(place), std::move(name), std::move(options)));
-  *handle = HandleOf(array.get(), array->place_);
-  array->List();
-}
-
-// If the name is taken (two arrays whose name and source join to one string), the older array keeps
-// it and the newer one is not listed. Nor is an array if there is no memory for its entry. An array
-// that is not listed lacks nothing else: only handles that went through a proto are looked up by
-// name.
-void ArrayResource::List() {
-  if (place_.manager == nullptr) return;
-  try {
-    tensorflow::core::RefCountPtr<Listing> listing(new Listing(this));
-    listing->Ref();  // Create takes it over, or leaks it if it throws
-    listed_ = place_.manager->Create(place_.container, name_, listing.get()).ok();
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-  }
-}
-
-// The destructor calls this too, so it must not throw. If there is no memory to look the entry up,
-// the entry stays in the manager with its weak reference, which is null once the array is
-// destroyed.
-void ArrayResource::Unlist() {
-  if (!listed_.exchange(false)) return;
-  try {
-    // Not found is fine: another call may have cleared the container (Session.reset,
-    // DestroyResourceOp).
-    place_.manager->Delete<Listing>(place_.container, name_).IgnoreError();
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch)
-  }
-}
-
-absl::Status ArrayResource::Find(tensorflow::ResourceMgr* manager, const std::string& container,
-                                 const std::string& name,
-                                 tensorflow::core::RefCountPtr<ArrayResource>* array) {
-  Listing* found = nullptr;
-  TF_RETURN_IF_ERROR(manager->Lookup<Listing>(container, name, &found));
-  const tensorflow::core::RefCountPtr<Listing> listing(found);
-  *array = listing->array();
-  if (*array != nullptr) return absl::OkStatus();
-  return absl::NotFoundError(
-      absl::StrCat("Resource ", container, "/", name, " has been destroyed."));
+  *handle = HandleOf(array.get(), array->place_, kStockType);
+  array->ListByName();
 }
 
 absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const TensorShape& prefix,
@@ -152,7 +81,7 @@ absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const Ten
   options.name = std::string(ShortName(name));
   const tensorflow::core::RefCountPtr<ArrayResource> array(
       new ArrayResource(place_, std::move(name), std::move(options)));
-  Tensor owner = HandleOf(array.get(), place_);
+  Tensor owner = HandleOf(array.get(), place_, kStockType);
   Grad made{prefix, array.get(), owner};
   Grad closed;  // the array that is replaced, if any; destroyed unlocked
   {
@@ -162,7 +91,7 @@ absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const Ten
     closed = std::exchange(grad, std::move(made));
   }
   if (closed.array != nullptr) closed.array->Unlist();
-  array->List();
+  array->ListByName();
   *handle = std::move(owner);
   return absl::OkStatus();
 }

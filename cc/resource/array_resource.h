@@ -15,17 +15,11 @@
 #include "cc/core/array_store.h"
 #include "cc/core/mutex.h"
 #include "cc/resource/array_registry.h"
+#include "cc/resource/listing.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace tensor_array_grad {
-
-// Where arrays are listed by name: TensorFlow's resource manager of one device, one container.
-struct Place {
-  tensorflow::ResourceMgr* manager = nullptr;  // null: the array is listed nowhere
-  std::string device;                          // as handles name it
-  std::string container;
-};
 
 // A tensor array as a TensorFlow resource: one store, its name, and the ownership between arrays.
 //
@@ -34,10 +28,7 @@ struct Place {
 //   resource manager . . . . . . . . . . . . . .      (==> owns, . . lists without owning)
 //
 // A handle tensor owns its array by reference count. So an array is destroyed with the last tensor
-// that holds a handle to it, and its entry in the manager is removed then. The entry is an object
-// of its own with a weak reference to the array. ResourceMgr::CreateUnowned cannot be used instead:
-// with it, the destruction of an array erases its entry even from a container that is being
-// destroyed, for example when the last handle is in a Stack of that container.
+// that holds a handle to it, and its entry in the manager is removed then (listing.h).
 //
 // A forward array holds the *handle tensors* of its gradient arrays, so returning one again
 // allocates nothing. No strong reference points back: a gradient array does not know its forward
@@ -50,6 +41,9 @@ struct Place {
 // array is not listed if there is no memory for its entry.
 class ArrayResource : public tensorflow::ResourceBase {
  public:
+  // For the messages of Lookup (kernel_util.h).
+  static constexpr char kKind[] = "tensor array";
+
   // Makes an array called `name` and sets `handle` to a scalar handle that owns it.
   static void Create(Place place, std::string name, ArrayOptions options,
                      tensorflow::Tensor* handle);
@@ -63,12 +57,6 @@ class ArrayResource : public tensorflow::ResourceBase {
   // Errors: closed; shapes that cannot be joined; the source has an array with another prefix.
   absl::Status FindOrCreateGrad(absl::string_view source, const tensorflow::TensorShape& prefix,
                                 tensorflow::Tensor* handle) ABSL_LOCKS_EXCLUDED(grads_mu_);
-
-  // Sets `array` to the array that is listed in `manager` under that name. NotFound if there is
-  // none.
-  static absl::Status Find(tensorflow::ResourceMgr* manager, const std::string& container,
-                           const std::string& name,
-                           tensorflow::core::RefCountPtr<ArrayResource>* array);
 
   ArrayStore& store() { return store_; }
   const std::string& name() const { return name_; }
@@ -87,8 +75,10 @@ class ArrayResource : public tensorflow::ResourceBase {
   };
 
   ArrayResource(Place place, std::string name, ArrayOptions options);
-  void List();
-  void Unlist();
+  void ListByName() { listed_ = List(this, place_, name_); }
+  void Unlist() {
+    if (listed_.exchange(false)) tensor_array_grad::Unlist<ArrayResource>(place_, name_);
+  }
 
   const Place place_;
   const std::string name_;

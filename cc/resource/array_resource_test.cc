@@ -37,7 +37,7 @@ class ArrayResourceTest : public ::testing::Test {
   }
   bool Listed(const std::string& name) {
     tensorflow::core::RefCountPtr<ArrayResource> found;
-    return ArrayResource::Find(&manager_, "step", name, &found).ok();
+    return FindListed(&manager_, "step", name, &found).ok();
   }
   ResourceMgr manager_;
 };

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -64,12 +65,22 @@ class DeviceMemory : public tensorflow::Allocator {
       next_ += size;
     }
     sizes_[room] = size;
+    in_use_ += static_cast<int64_t>(size);
     return room;
   }
 
   void DeallocateRaw(void* pointer) override {
     absl::MutexLock lock(&mu_);
+    in_use_ -= static_cast<int64_t>(sizes_[pointer]);
     free_[sizes_[pointer]].push_back(static_cast<char*>(pointer));
+  }
+
+  std::optional<tensorflow::AllocatorStats> GetStats() override {
+    absl::MutexLock lock(&mu_);
+    tensorflow::AllocatorStats stats;
+    stats.bytes_in_use = in_use_;
+    stats.bytes_limit = kBytes;
+    return stats;
   }
 
   tensorflow::AllocatorMemoryType GetMemoryType() const override {
@@ -100,6 +111,7 @@ class DeviceMemory : public tensorflow::Allocator {
   char* begin_;
   char* next_;
   int touching_ = 0;
+  int64_t in_use_ = 0;
   std::map<void*, size_t> sizes_;
   std::map<size_t, std::vector<char*>> free_;
 };

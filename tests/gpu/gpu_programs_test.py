@@ -284,6 +284,37 @@ def test_list_accumulate_ops_add_to_elements(
     np.testing.assert_array_equal(here(got), want)
 
 
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("swap_memory", [False, True])
+def test_stacks_move_values_to_the_host_if_the_memory_of_the_device_is_nearly_full(
+    device: str, counted: Any, swap_memory: bool, full: bool
+) -> None:
+    if full and not IS_EMULATED:
+        pytest.skip("would fill the memory of a real GPU")
+    held = [tf.zeros([size << 18]) for size in (512, 256)] if full else []  # of 1,024 MB
+    stack = raw.StackV2(max_size=-1, elem_type=tf.float32)
+    large, small = values(3, (1000,)), values(1, (512,))[0]
+    for value in (*large, small):
+        pushed = raw.StackPushV2(handle=stack, elem=tf.constant(value), swap_memory=swap_memory)
+        np.testing.assert_array_equal(here(pushed), value)
+    for value in (small, *large[::-1]):
+        popped = raw.StackPopV2(handle=stack, elem_type=tf.float32)
+        np.testing.assert_array_equal(here(popped), value)
+    swapped = full and swap_memory and "GPU" in device
+    # Neither the first value nor one of at most 2,048 bytes is moved.
+    assert counted["stacks.swapped"] == (2 if swapped else 0)
+    del held
+
+
+@pytest.mark.parametrize("dtype", [tf.int32, tf.bool])
+def test_stacks_of_types_that_stay_in_host_memory(device: str, dtype: tf.DType) -> None:
+    stack = raw.StackV2(max_size=-1, elem_type=dtype)
+    for i in range(2):
+        raw.StackPushV2(handle=stack, elem=tf.cast(i, dtype), swap_memory=True)
+    for i in (1, 0):
+        assert raw.StackPopV2(handle=stack, elem_type=dtype).numpy() == i
+
+
 def v3_rows(x: tf.Tensor) -> tf.Tensor:
     """Unstacks `x` into an array and stacks it in reverse order, so that each row is one piece."""
     size = x.shape[0]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import pathlib
 import re
-import resource
 import subprocess
 import sys
 
@@ -15,6 +13,7 @@ import tensorflow as tf
 
 import tensor_array_grad
 from tests.loops.loop_programs import N, read_loop, recurrence
+from tests.support.memory import resident_bytes
 
 tensor_array_grad.enable()
 
@@ -130,11 +129,6 @@ def test_a_hessian_vector_product_does_not_depend_on_the_pass():
     with tensor_array_grad.graph_pass(False):
         want = tf.function(product)(x)
     np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-15)
-
-
-def resident_bytes():
-    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize()
 
 
 def test_what_a_loop_keeps_for_its_gradient_is_freed_when_an_iteration_fails(counted):

@@ -11,15 +11,13 @@ fifth run ends in an error.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import gc
-import pathlib
-import resource
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from tests.support import kernel_runner
+from tests.support.memory import resident_bytes
 
 WARM_UP = 500
 PER_RUN = 20
@@ -27,17 +25,6 @@ WORDS = 4096  # floats per element: an array that leaks keeps 32 kB or more
 
 # A function of the input and an index, which is 1, or WORDS in a call that must fail.
 _Program = Callable[[Any, Any], Any]
-
-
-def resident_bytes() -> int:
-    """The resident set of this process, without garbage and the memory that malloc keeps.
-
-    The traceback of an error keeps tensors in a reference cycle: 50 kB of garbage per error.
-    """
-    gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
-    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize()
 
 
 def _use_arrays(x: Any, index: Any) -> Any:
@@ -144,6 +131,8 @@ def main() -> None:
                 f"{control:9,} {control / calls:8.2f} {left:13}",
                 flush=True,
             )
+        _, grown, left = ours.call("tests.v3.stack_test:call_wrapped", calls, timeout=7200.0)
+        print(f"TF1 graph {calls:6} {grown * calls:18,.0f} {grown:8.2f} {left:32} stacks")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import tensorflow as tf
 import tensor_array_grad
 from tests.robustness import leak
 from tests.support import kernel_runner
+from tests.support.memory import resident_bytes
 
 _CALLS = 800
 raw = tf.raw_ops
@@ -32,11 +33,11 @@ def test_the_measurement_detects_the_leak_of_stock(stocks):
 
 def grow_eagerly(calls: int) -> int:
     value = tf.ones([leak.WORDS])
-    before = leak.resident_bytes()
+    before = resident_bytes()
     for _ in range(calls):
         handle, flow = raw.TensorArrayV3(size=1, dtype=tf.float32)
         raw.TensorArrayWriteV3(handle=handle, index=0, value=value + 1.0, flow_in=flow)
-    return leak.resident_bytes() - before
+    return resident_bytes() - before
 
 
 def _bytes() -> int:

@@ -1,0 +1,19 @@
+"""How much memory this process has."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import pathlib
+import resource
+
+
+def resident_bytes() -> int:
+    """The resident set of this process, without garbage and the memory that malloc keeps.
+
+    The traceback of an error keeps tensors in a reference cycle: 50 kB of garbage per error.
+    """
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
