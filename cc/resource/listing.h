@@ -102,7 +102,7 @@ absl::Status FindListed(tensorflow::ResourceMgr* manager, const std::string& con
     *resource = listing->resource();
     if (*resource != nullptr) return absl::OkStatus();
   }
-  return absl::NotFoundError(absl::StrCat("Resource ", container, "/", name, " does not exist."));
+  return absl::NotFoundError(absl::StrCat("The resource does not exist: ", container, "/", name));
 }
 
 }  // namespace tensor_array_grad
