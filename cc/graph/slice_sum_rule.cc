@@ -76,7 +76,7 @@ class Matcher {
     found_.def.set_op("ZerosLike");
     found_.inputs = {like};
     found_.may_be_shared = found_.nodes.empty();
-    if (!OnSameDevice(*like.node, add_) || HasRefInput()) return std::nullopt;
+    if (!OnSameDevice(*like.node, add_) || !HasKnownDtypes()) return std::nullopt;
     return std::move(found_);
   }
 
@@ -144,18 +144,26 @@ class Matcher {
     for (int i = 0; i < made->num_inputs(); ++i) found_.inputs.push_back(InputOf(*made, i));
     AddMove("_transposed", transpose);
     AddMove("_reshaped", reshape);
-    if (HasRefInput()) return std::nullopt;
+    if (!HasKnownDtypes()) return std::nullopt;
     found_.has_slice = true;
     found_.may_be_shared = MayOutputItsInput(*made);
     return std::move(found_);
   }
 
-  // Whether an input is the ref tensor of a variable. Its value may change before the slices are
-  // added, and a variant cannot hold it.
-  bool HasRefInput() const {
-    return std::any_of(found_.inputs.begin(), found_.inputs.end(), [](const Source& input) {
-      return tensorflow::IsRefType(input.node->output_type(input.slot));
-    });
+  // Whether AddSlices reads inputs of these dtypes: values that it sums, and int32 or int64
+  // numbers; row numbers may be int16. A ref tensor of a variable is none of these: its value may
+  // change before the slices are added, and a variant cannot hold it.
+  bool HasKnownDtypes() const {
+    constexpr size_t kIds = 1;
+    for (size_t i = 0; i < found_.inputs.size(); ++i) {
+      const DataType dtype = found_.inputs[i].node->output_type(found_.inputs[i].slot);
+      const bool ids = found_.def.op() == "UnsortedSegmentSum" && i == kIds;
+      if (!IsSummed(dtype) && dtype != DT_INT32 && dtype != DT_INT64 &&
+          !(ids && dtype == tensorflow::DT_INT16)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   // Whether the kernel may output the buffer of its input: Pad without paddings, and

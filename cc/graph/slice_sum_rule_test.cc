@@ -71,6 +71,23 @@ class SliceSumRuleTest : public testing::Test, protected GraphUnderTest {
   int64_t Before(const std::string& name) { return Find(name)->attrs().Find("before")->i(); }
 };
 
+// Stock has no such kernels today.
+TEST_F(SliceSumRuleTest, IndicesOfADtypeThatAddSlicesDoesNotReadAreLeftAlone) {
+  for (const char* name : {"ids", "shape"}) Set(Named(name), "dtype", tensorflow::DT_INT16);
+  for (const char* name : {"g", "h"}) Set(Named(name), "Tindices", tensorflow::DT_INT16);
+  EXPECT_EQ(Apply({"a", "g", "h"}), 0);
+}
+
+TEST_F(SliceSumRuleTest, SegmentIdsMayBeInt16) {
+  Set(Named("ids"), "dtype", tensorflow::DT_INT16);
+  for (const char* name : {"g", "h"}) Set(Named(name), "Tindices", tensorflow::DT_INT16);
+  Set(Named("shape"), "dtype", tensorflow::DT_INT16);
+  NodeDef& segments = AddOf("s", "UnsortedSegmentSum", {"rows", "ids", "n"});
+  Set(segments, "Tindices", tensorflow::DT_INT16);
+  Set(segments, "Tnumsegments", DT_INT32);
+  EXPECT_EQ(Apply({"a", "s"}), 1);
+}
+
 TEST_F(SliceSumRuleTest, OneOpAddsTheSlices) {
   EXPECT_EQ(Apply({"a", "g", "h"}), 2);
   EXPECT_EQ(Find("sum")->type_string(), kAddSlices);

@@ -128,7 +128,9 @@ absl::Status RequireDtypes(const SliceGradientOp& op, Inputs inputs) {
     const tensorflow::DataType dtype = inputs[i]->dtype();
     // All integer inputs of StridedSliceGrad have one dtype.
     const bool alike = op.kind != SliceGradientOp::kStridedSlice || dtype == inputs[0]->dtype();
-    const bool is_int = dtype == tensorflow::DT_INT32 || dtype == tensorflow::DT_INT64;
+    const bool ids = op.kind == SliceGradientOp::kSegmentSum && i == 1;
+    const bool is_int = dtype == tensorflow::DT_INT32 || dtype == tensorflow::DT_INT64 ||
+                        (ids && dtype == tensorflow::DT_INT16);
     if (i != values && (!is_int || !alike)) {
       return Invalid("Input ", i, " of the gradient of a slice cannot be of ",
                      DataTypeString(dtype));

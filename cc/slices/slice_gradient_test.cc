@@ -139,6 +139,15 @@ TEST_F(SliceGradientTest, GradientsWithoutElementsAreRead) {
   EXPECT_THAT(Dense(), ElementsAre());
 }
 
+TEST_F(SliceGradientTest, RowNumbersOfASegmentSumMayBeInt16) {
+  Node("UnsortedSegmentSum");
+  const Tensor rows = Floats({3, 1}, {1, 2, 3}), ids = TensorOf<int16_t>({3}, {1, -1, 1});
+  ASSERT_OK(Read({rows, ids, Tensor(2)}));
+  EXPECT_THAT(Dense(), ElementsAre(0, 4));
+  Fails({rows, TensorOf<int16_t>({3}, {0, 2, 0}), Tensor(2)}, "[1] = 2 is out of range [0, 2)");
+  Fails({rows, ids, TensorOf<int16_t>({}, {2})}, "Input 2");
+}
+
 TEST_F(SliceGradientTest, OtherDtypesAreRefused) {
   const Tensor number(1), real(1.0F), text(tensorflow::DT_STRING, {1});
   const Tensor rows = Floats({1}, {1}), ints = Ints({0}), longs = TensorOf<int64_t>({1}, {0});

@@ -18,10 +18,11 @@ absl::Status Invalid(const Args&... args) {
   return absl::InvalidArgumentError(absl::StrCat(args...));
 }
 
-// Element i of an int32 or int64 tensor.
+// Element i of an int16, int32 or int64 tensor.
 inline int64_t IntAt(const tensorflow::Tensor& tensor, int64_t i) {
-  return tensor.dtype() == tensorflow::DT_INT32 ? tensor.flat<int32_t>()(i)
-                                                : tensor.flat<int64_t>()(i);
+  if (tensor.dtype() == tensorflow::DT_INT32) return tensor.flat<int32_t>()(i);
+  if (tensor.dtype() == tensorflow::DT_INT64) return tensor.flat<int64_t>()(i);
+  return tensor.flat<int16_t>()(i);
 }
 
 // The size of each dimension.
