@@ -34,11 +34,12 @@ struct Box {
 };
 
 // Adds row i of `addend` to the values of `sum` in the box that begins at value starts[i], in
-// row-major order. A row has as many values as the box. Skips row i if starts[i] is negative.
+// row-major order. A row has as many values as the box. Skips row i if starts[i] is negative. With
+// `from_zero`, adds 0 + x for each value x of `addend`, which is x, but 0 if x is -0.
 // Requires: CanAdd(dtype), one dtype; each box is inside `sum`; no value is in two boxes, unless
 // `run` works on the calling thread alone.
 void AddRows(const tensorflow::Tensor& addend, const Box& box, absl::Span<const int64_t> starts,
-             ParallelFor run, tensorflow::Tensor* sum);
+             ParallelFor run, tensorflow::Tensor* sum, bool from_zero = false);
 
 // Moves the values of `sum` in the boxes to the rows of `taken`, and leaves -0 in their place: -0 +
 // x is x for every x, also for -0. Requires: as AddRows.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <complex>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -34,9 +35,36 @@ T Sum(T a, T b) {
   }
 }
 
+// Returns 0 + x, which is x, but 0 if x is -0.
 template <typename T>
-__attribute__((noinline)) void AddRange(const T* left, const T* right, T* out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) out[i] = Sum(left[i], right[i]);
+T FromZero(T x) {
+  return x == T(0) ? T(0) : x;
+}
+template <typename T>
+std::complex<T> FromZero(std::complex<T> x) {
+  return {FromZero(x.real()), FromZero(x.imag())};
+}
+// By its bits, because the conversion to a float takes long.
+Eigen::half FromZero(Eigen::half x) {
+  constexpr uint16_t kNegativeZero = 0x8000;
+  return Eigen::numext::bit_cast<uint16_t>(x) == kNegativeZero ? Eigen::half(0) : x;
+}
+
+// out = left + right or, if `from_zero`, left + (0 + right).
+template <typename T>
+__attribute__((noinline)) void AddRange(const T* left, const T* right, bool from_zero, T* out,
+                                        int64_t n) {
+  if (from_zero) {
+    for (int64_t i = 0; i < n; ++i) out[i] = Sum(left[i], FromZero(right[i]));
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i] = Sum(left[i], right[i]);
+  }
+}
+
+// What AddFloats and AddDoubles add to a value of `right`: -0 changes no value, not even -0.
+template <typename T>
+T ZeroToAdd(bool from_zero) {
+  return from_zero ? T(0) : -T(0);
 }
 
 // With target_clones the compiler makes a version for each kind of vector unit, and the loader
@@ -46,32 +74,33 @@ __attribute__((noinline)) void AddRange(const T* left, const T* right, T* out, i
 #else
 #define TAG_WIDE __attribute__((target_clones("avx2", "default")))
 #endif
-TAG_WIDE void AddFloats(const float* left, const float* right, float* out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) out[i] = left[i] + right[i];
+TAG_WIDE void AddFloats(const float* left, const float* right, float zero, float* out, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = left[i] + (zero + right[i]);
 }
-TAG_WIDE void AddDoubles(const double* left, const double* right, double* out, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) out[i] = left[i] + right[i];
-}
-template <>
-void AddRange(const float* left, const float* right, float* out, int64_t n) {
-  AddFloats(left, right, out, n);
+TAG_WIDE void AddDoubles(const double* left, const double* right, double zero, double* out,
+                         int64_t n) {
+  for (int64_t i = 0; i < n; ++i) out[i] = left[i] + (zero + right[i]);
 }
 template <>
-void AddRange(const double* left, const double* right, double* out, int64_t n) {
-  AddDoubles(left, right, out, n);
+void AddRange(const float* left, const float* right, bool from_zero, float* out, int64_t n) {
+  AddFloats(left, right, ZeroToAdd<float>(from_zero), out, n);
+}
+template <>
+void AddRange(const double* left, const double* right, bool from_zero, double* out, int64_t n) {
+  AddDoubles(left, right, ZeroToAdd<double>(from_zero), out, n);
 }
 // A complex sum is two real sums, so the loops above compute it.
 template <>
-void AddRange(const tensorflow::complex64* left, const tensorflow::complex64* right,
+void AddRange(const tensorflow::complex64* left, const tensorflow::complex64* right, bool from_zero,
               tensorflow::complex64* out, int64_t n) {
   AddFloats(reinterpret_cast<const float*>(left), reinterpret_cast<const float*>(right),
-            reinterpret_cast<float*>(out), 2 * n);
+            ZeroToAdd<float>(from_zero), reinterpret_cast<float*>(out), 2 * n);
 }
 template <>
 void AddRange(const tensorflow::complex128* left, const tensorflow::complex128* right,
-              tensorflow::complex128* out, int64_t n) {
+              bool from_zero, tensorflow::complex128* out, int64_t n) {
   AddDoubles(reinterpret_cast<const double*>(left), reinterpret_cast<const double*>(right),
-             reinterpret_cast<double*>(out), 2 * n);
+             ZeroToAdd<double>(from_zero), reinterpret_cast<double*>(out), 2 * n);
 }
 
 template <typename T>
@@ -79,7 +108,7 @@ void AddAll(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* ou
   const T *a = Values<T>(left), *b = Values<T>(right);
   T* sum = Values<T>(out);
   run(out->NumElements(), /*cost=*/1, [=](int64_t begin, int64_t end) {
-    AddRange<T>(a + begin, b + begin, sum + begin, end - begin);
+    AddRange<T>(a + begin, b + begin, /*from_zero=*/false, sum + begin, end - begin);
   });
 }
 
@@ -149,9 +178,11 @@ void ForEachRunOfRows(const Box& given, absl::Span<const int64_t> starts, Parall
 }
 
 template <typename T>
-void AddRun(const T* addend, int64_t n, int64_t step, T* to) {
-  if (step == 1) return AddRange<T>(to, addend, to, n);
-  for (int64_t i = 0; i < n; ++i) to[i * step] = Sum(to[i * step], addend[i]);
+void AddRun(const T* addend, int64_t n, int64_t step, bool from_zero, T* to) {
+  if (step == 1) return AddRange<T>(to, addend, from_zero, to, n);
+  for (int64_t i = 0; i < n; ++i) {
+    to[i * step] = Sum(to[i * step], from_zero ? FromZero(addend[i]) : addend[i]);
+  }
 }
 
 template <typename T>
@@ -221,14 +252,14 @@ int64_t Box::values() const {
 }
 
 void AddRows(const Tensor& addend, const Box& box, absl::Span<const int64_t> starts,
-             ParallelFor run, Tensor* sum) {
+             ParallelFor run, Tensor* sum, bool from_zero) {
   switch (sum->dtype()) {
-#define TAG_ADD(T)                                                                 \
-  case tensorflow::DataTypeToEnum<T>::value:                                       \
-    return ForEachRunOfRows(                                                       \
-        box, starts, run, Values<T>(sum),                                          \
-        [values = Values<T>(addend)](T* to, int64_t at, int64_t n, int64_t step) { \
-          AddRun(values + at, n, step, to);                                        \
+#define TAG_ADD(T)                                                                            \
+  case tensorflow::DataTypeToEnum<T>::value:                                                  \
+    return ForEachRunOfRows(                                                                  \
+        box, starts, run, Values<T>(sum),                                                     \
+        [values = Values<T>(addend), from_zero](T* to, int64_t at, int64_t n, int64_t step) { \
+          AddRun(values + at, n, step, from_zero, to);                                        \
         });
     TF_CALL_NUMBER_TYPES(TAG_ADD)
 #undef TAG_ADD

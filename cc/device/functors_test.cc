@@ -98,6 +98,25 @@ TYPED_TEST(FunctorsTest, RowsAreAddedToTheirBoxes) {
   EXPECT_EQ(ValuesOf<T>(sum), want);
 }
 
+TYPED_TEST(FunctorsTest, RowsAreAddedToZerosIfWanted) {
+  using T = TypeParam;
+  const T negative = static_cast<T>(-T(0));
+  for (const int64_t step : {1, 2}) {
+    std::vector<T> addend, want(600, negative);
+    for (int i = 0; i < 300; ++i) {
+      addend.push_back(i % 2 == 0 ? negative : T(i % 7));
+      want[i * step] = i % 2 == 0 ? T(0) : T(i % 7);
+    }
+    Tensor sum = TensorOf<T>({600}, std::vector<T>(600, negative));
+    cpu::AddRows(TensorOf<T>({300}, addend), {{300}, {step}}, {0}, ByThrees, &sum);
+    EXPECT_EQ(ValuesOf<T>(sum), want);
+    sum = TensorOf<T>({600}, std::vector<T>(600, negative));
+    cpu::AddRows(TensorOf<T>({300}, addend), {{300}, {step}}, {0}, cpu::OnThisThread, &sum,
+                 /*from_zero=*/true);
+    EXPECT_EQ(sum.tensor_data(), TensorOf<T>({600}, want).tensor_data()) << "in all bits";
+  }
+}
+
 TEST(FunctorsTest, TakeRowsLeavesNegativeZeros) {
   Tensor sum = Vec({1, 2}), taken = Vec({0});
   cpu::TakeRows({{}, {}}, {1}, ByThrees, &sum, &taken);

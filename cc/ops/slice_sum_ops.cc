@@ -17,9 +17,9 @@ REGISTER_OP("TensorArrayGrad>AddSlices")
     .Doc(R"doc(
 Adds gradients of slices to the parts of a tensor that they belong to.
 
-Equal to AddN of `sum` and the outputs of the nodes `addends`, errors included, except that a -0.0
-outside of the slices stays -0.0, where stock adds a zero. Adds in place if nothing else refers to
-the buffer of `sum`, in O(values of the slices); else in a copy.
+Equal to AddN of `sum` and the outputs of the nodes `addends`, errors included, except that nothing
+is added outside of a slice, where stock adds a zero: -0.0 and subnormal numbers stay. Adds in place
+if nothing else refers to the buffer of `sum`, in O(values of the slices); else in a copy.
 
 sum: The tensor to add to.
 args: The inputs of all addends, in the order of `addends`.

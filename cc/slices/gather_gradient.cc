@@ -20,9 +20,12 @@ using Inputs = absl::Span<const Tensor* const>;
 
 // Makes the rows distinct: replaces rows with the same start by one row, their sum from zero in the
 // order of the rows, and drops rows with a negative start. Stock sums in this order too, so that
-// the rounding is the same.
+// the rounding is the same. A single row is not copied: `from_zero` says that it has no -0.
 absl::Status SumRowsOfOneStart(SliceGradient* gradient) {
-  if (gradient->starts.size() == 1 && gradient->starts.front() >= 0) return absl::OkStatus();
+  if (gradient->starts.size() == 1 && gradient->starts.front() >= 0) {
+    gradient->from_zero = true;
+    return absl::OkStatus();
+  }
   std::unordered_map<int64_t, int64_t> row_of;  // by start: the number of the summed row
   decltype(gradient->starts) starts, firsts;    // of the summed rows; by row: its place in `sums`
   const int64_t width = gradient->width();

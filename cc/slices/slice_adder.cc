@@ -19,17 +19,16 @@ Counter in_place("slice_sums.in_place"), rows_added("slice_sums.rows");
 void AddGroup(absl::Span<const SliceGradient> terms, absl::Span<Tensor> taken, cpu::ParallelFor run,
               Tensor* sum) {
   const bool several = terms.size() > 1;
-  const auto add = [&](const SliceGradient& term, const Tensor& values) {
-    cpu::AddRows(values, term.box, term.starts, run, sum);
-  };
   for (size_t i = 0; several && i < terms.size(); ++i) {
     cpu::TakeRows(terms[i].box, terms[i].starts, run, sum, &taken[i]);
   }
   for (const SliceGradient& term : terms) {
-    add(term, term.values);
+    cpu::AddRows(term.values, term.box, term.starts, run, sum, term.from_zero);
     rows_added.Add(static_cast<int64_t>(term.starts.size()));
   }
-  for (size_t i = 0; several && i < terms.size(); ++i) add(terms[i], taken[i]);
+  for (size_t i = 0; several && i < terms.size(); ++i) {
+    cpu::AddRows(taken[i], terms[i].box, terms[i].starts, run, sum);
+  }
 }
 
 }  // namespace
@@ -110,7 +109,8 @@ bool SliceAdder::AddOneRun(Inputs inputs, int64_t most, Tensor* sum) const {
   if (values == nullptr || values->dtype() != sum->dtype() || values->NumElements() > most) {
     return false;
   }
-  cpu::AddRows(*values, {{values->NumElements()}, {1}}, {first}, cpu::OnThisThread, sum);
+  const bool from_zero = addends_.op(0).kind == SliceGradientOp::kSegmentSum;
+  cpu::AddRows(*values, {{values->NumElements()}, {1}}, {first}, cpu::OnThisThread, sum, from_zero);
   rows_added.Add();
   return true;
 }

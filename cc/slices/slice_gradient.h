@@ -25,6 +25,7 @@ struct SliceGradient {
   tensorflow::Tensor values;
   absl::InlinedVector<int64_t, 2> starts;
   cpu::Box box;
+  bool from_zero = false;  // whether stock adds the values to zeros: the values are 0 + `values`
 
   int64_t width() const { return box.values(); }
 };

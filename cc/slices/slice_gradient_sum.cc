@@ -34,13 +34,14 @@ void Append(const Sizes& sizes, Numbers* numbers) {
   numbers->insert(numbers->end(), sizes.begin(), sizes.end());
 }
 
-// Encodes a term without its values: four vectors, each after its length.
+// Encodes a term without its values: four vectors, each after its length, and `from_zero`.
 Tensor LayoutOf(const SliceGradient& term) {
   Numbers numbers;
   Append(term.whole.dim_sizes(), &numbers);
   Append(term.box.sizes, &numbers);
   Append(term.box.steps, &numbers);
   Append(term.starts, &numbers);
+  numbers.push_back(term.from_zero ? 1 : 0);
   Tensor layout(tensorflow::DT_INT64, TensorShape({static_cast<int64_t>(numbers.size())}));
   std::copy(numbers.begin(), numbers.end(), layout.flat<int64_t>().data());
   return layout;
@@ -87,9 +88,11 @@ bool ReadTerm(const Tensor& values, const Tensor& layout, SliceGradient* term) {
   int64_t position = 0;
   Numbers whole;
   if (!Read(layout, &position, &whole) || !Read(layout, &position, &term->box.sizes) ||
-      !Read(layout, &position, &term->box.steps) || !Read(layout, &position, &term->starts)) {
+      !Read(layout, &position, &term->box.steps) || !Read(layout, &position, &term->starts) ||
+      position >= layout.NumElements()) {
     return false;
   }
+  term->from_zero = layout.flat<int64_t>()(position) != 0;
   term->values = values;
   return TensorShape::BuildTensorShape(whole, &term->whole).ok() && IsWithin(*term);
 }

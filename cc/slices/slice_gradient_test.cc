@@ -148,6 +148,22 @@ TEST_F(SliceGradientTest, RowNumbersOfASegmentSumMayBeInt16) {
   Fails({rows, ids, TensorOf<int16_t>({}, {2})}, "Input 2");
 }
 
+TEST_F(SliceGradientTest, OnlyGradientsOfGathersAreAddedToZeros) {
+  const Tensor row = Floats({1}, {-0.0F});
+  Node("UnsortedSegmentSum");
+  ASSERT_OK(Read({row, Ints({1}), Tensor(3)}));
+  EXPECT_TRUE(gradient_.from_zero);
+  Node("ScatterNd");
+  ASSERT_OK(Read({Ints({1}), row, Ints({3})}));
+  EXPECT_TRUE(gradient_.from_zero);
+  Node("StridedSliceGrad");
+  ASSERT_OK(Read({Ints({3}), Ints({1}), Ints({2}), Ints({1}), row}));
+  EXPECT_FALSE(gradient_.from_zero) << "stock copies -0";
+  Node("Pad");
+  ASSERT_OK(Read({row, TensorOf<int32_t>({1, 2}, {1, 1})}));
+  EXPECT_FALSE(gradient_.from_zero);
+}
+
 TEST_F(SliceGradientTest, OtherDtypesAreRefused) {
   const Tensor number(1), real(1.0F), text(tensorflow::DT_STRING, {1});
   const Tensor rows = Floats({1}, {1}), ints = Ints({0}), longs = TensorOf<int64_t>({1}, {0});
@@ -199,6 +215,7 @@ SliceGradient TwoRows() {
   term.values = Floats({4}, {1, 2, 3, 4});
   term.starts = {5, 2};
   term.box = {{2}, {-2}};
+  term.from_zero = true;
   return term;
 }
 
@@ -221,6 +238,7 @@ TEST(SliceGradientSumTest, IsEncodedAndDecoded) {
   EXPECT_THAT(term.starts, ElementsAre(5, 2));
   EXPECT_THAT(term.box.sizes, ElementsAre(2));
   EXPECT_THAT(term.box.steps, ElementsAre(-2));
+  EXPECT_TRUE(term.from_zero);
 }
 
 TEST(SliceGradientSumTest, ConstFoldingCanStoreIt) {
@@ -258,8 +276,9 @@ TEST(SliceGradientSumTest, InvalidDataAreRejected) {
   EXPECT_FALSE(read.Decode(data));
   sum.terms = {TwoRows()};
   sum.Encode(&data);
-  for (const Tensor& layout : {Ints({1}), TensorOf<int64_t>({1}, {7}), TensorOf<int64_t>({0}, {}),
-                               TensorOf<int64_t>({1}, {-1})}) {
+  for (const Tensor& layout :
+       {Ints({1}), TensorOf<int64_t>({1}, {7}), TensorOf<int64_t>({0}, {}),
+        TensorOf<int64_t>({1}, {-1}), TensorOf<int64_t>({10}, {2, 3, 2, 1, 2, 1, -2, 2, 5, 2})}) {
     tensorflow::VariantTensorData odd;
     *odd.add_tensors() = data.tensors(0);
     *odd.add_tensors() = layout;

@@ -72,6 +72,17 @@ READS: dict[str, Read] = {
     ),
     "through_a_function": lambda x, i: tf.function(lambda y: tf.gather(y, i) * y[0])(x),
 }
+# The gradients of reads of row 1 of a tensor of shape [2, 3]; `row` is that of the row, [1, 3].
+ONE_ROW: dict[str, Callable[[Any], Any]] = {
+    "StridedSliceGrad": lambda row: tf.raw_ops.StridedSliceGrad(
+        shape=[2, 3], begin=[1], end=[2], strides=[1], dy=row
+    ),
+    "Pad": lambda row: tf.raw_ops.Pad(input=row, paddings=[[1, 0], [0, 0]]),
+    "UnsortedSegmentSum": lambda row: tf.raw_ops.UnsortedSegmentSum(
+        data=row, segment_ids=[1], num_segments=2
+    ),
+    "ScatterNd": lambda row: tf.raw_ops.ScatterNd(indices=[[1]], updates=row, shape=[2, 3]),
+}
 # How the gradients are computed.
 METHODS = (
     "inside",
@@ -185,6 +196,28 @@ def _in_session(loop: Callable, values: np.ndarray, v2: bool) -> list[np.ndarray
             v1.enable_control_flow_v2()
         with v1.Session() as session:
             return [session.run(gradient, {x: values}) for _ in range(2)]
+
+
+def sums_of_negative_zeros(dtype: str) -> dict[str, np.ndarray]:
+    """Row 1 of sums of -0.0 and gradients of that row, which are -0.0 too, by op and form."""
+
+    def sums(x: Any, yes: Any) -> dict[str, Any]:
+        found = {}
+        for op, gradient in ONE_ROW.items():
+            of_row = lambda gradient=gradient: gradient(x[1:])  # noqa: E731
+            add = lambda *terms: tf.raw_ops.AddN(inputs=terms)  # noqa: E731
+            found[f"{op} after"] = add(x, of_row())
+            found[f"{op} before"] = add(of_row(), of_row(), x)
+            branch = tf.cond(yes, of_row, lambda: tf.zeros_like(x))
+            found[f"{op} in a branch"] = add(x, branch)
+            step = lambda i, y, of=of_row, add=add: (i + 1, add(y, of()))  # noqa: E731
+            found[f"{op} in a loop"] = tf.while_loop(lambda i, _: i < 3, step, (0, x))[1]
+        return found
+
+    x = tf.cast(tf.fill([2, 3], -0.0), dtype)
+    x = tf.complex(*[tf.fill([2, 3], -0.0)] * 2) if dtype == "complex64" else x
+    found = tf.function(sums, autograph=False)(x, tf.constant(True))
+    return {name: value[1].numpy() for name, value in found.items()}
 
 
 def counted(name: str, steps: int) -> dict[str, int]:

@@ -55,6 +55,18 @@ def test_gradients_equal_those_of_stock(ours, stocks, dtype, method):
             np.testing.assert_array_equal(one, other, err_msg=name)
 
 
+@pytest.mark.parametrize("dtype", slice_programs.DTYPES)
+def test_zeros_inside_of_a_slice_have_the_sign_of_stock(ours, stocks, dtype):
+    run = "tests.loops.slice_programs:sums_of_negative_zeros"
+    ours.start_call(run, dtype)
+    stocks.start_call(run, dtype)
+    got, want = ours.finish_call(), stocks.finish_call()
+    assert isinstance(got, dict), got
+    assert {name: zeros.tobytes() for name, zeros in got.items()} == {
+        name: zeros.tobytes() for name, zeros in want.items()
+    }
+
+
 @pytest.mark.parametrize("name", LINEAR)
 def test_at_most_one_tensor_is_copied_per_loop(ours, name):
     steps = 200
