@@ -18,6 +18,8 @@
 namespace tensor_array_grad {
 namespace {
 
+constexpr char kRunLoop[] = "TensorArrayGrad>RunLoop";
+
 // A larger graph does not fit into RunLoop's attribute: protocol buffers limit the size of a
 // message.
 constexpr size_t kMostBytes = 256 << 20;
@@ -143,7 +145,7 @@ absl::Status InsertRunLoop(const Frame& loop, Graph* graph) {
   }
   NodeDef def;
   def.set_name(name);
-  def.set_op("TensorArrayGrad>RunLoop");
+  def.set_op(kRunLoop);
   def.set_device(enters.front()->assigned_device_name());
   AddNodeAttr("T", variables, &def);
   AddNodeAttr("U", constants, &def);
@@ -162,6 +164,19 @@ absl::Status InsertRunLoop(const Frame& loop, Graph* graph) {
   }
   for (size_t i = 0; i < variables.size(); ++i) {
     TF_RETURN_IF_ERROR(graph->UpdateEdge(run, static_cast<int>(i), enters[i], 0));
+  }
+  return absl::OkStatus();
+}
+
+// The first inputs of a RunLoop are the variables; output i continues variable i.
+absl::Status RemoveRunLoops(Graph* graph) {
+  const std::vector<Node*> nodes(graph->op_nodes().begin(), graph->op_nodes().end());
+  for (Node* node : nodes) {
+    if (node->type_string() != kRunLoop) continue;
+    for (int i = 0; i < node->num_outputs(); ++i) {
+      TF_RETURN_IF_ERROR(MoveOutput(node, i, InputOf(*node, i), graph));
+    }
+    graph->RemoveNode(node);
   }
   return absl::OkStatus();
 }

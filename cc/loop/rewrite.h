@@ -25,6 +25,9 @@ std::vector<const Frame*> FindLoops(
 // the loop is too large for the op's attribute. On error the graph is unchanged.
 absl::Status InsertRunLoop(const Frame& loop, tensorflow::Graph* graph);
 
+// Removes all RunLoop ops from `graph`, so that its loops run as on stock.
+absl::Status RemoveRunLoops(tensorflow::Graph* graph);
+
 }  // namespace tensor_array_grad
 
 #endif  // CC_LOOP_REWRITE_H_
