@@ -162,8 +162,11 @@ class FrameCompiler {
   // ---- one item --------------------------------------------------------------------------------
 
   absl::Status AddNode(Node& node) {
-    TF_RETURN_IF_ERROR(CheckNode(node));
     const Conditions& when = liveness_->OfNode(node);
+    if (liveness_->AreNeverLive(when) && !node.IsNextIteration() && !node.IsExit()) {
+      return absl::OkStatus();
+    }
+    TF_RETURN_IF_ERROR(CheckNode(node));
     const bool in_condition = condition_.nodes.count(&node) != 0;
     if (node.IsExit()) return AddExit(node);
     if (node.IsNextIteration()) {
@@ -249,6 +252,7 @@ class FrameCompiler {
     branch.action = Instruction::kBranch;
     for (int side = 0; side < node.num_outputs(); ++side) {
       const int id = liveness_->Find(predicate, side, node.num_outputs());
+      if (id < 0) return absl::OkStatus();           // the predicate is known
       if (flags_[id] >= 0) return absl::OkStatus();  // an earlier Switch has the kBranch
       branch.sides.push_back(flags_[id] = shared_.NewFlag());
     }
@@ -266,6 +270,10 @@ class FrameCompiler {
     merge.node = shared_.NodeIndex(&node);
     for (int i = 0; i < node.num_inputs(); ++i) {
       const Source input = InputOf(node, i);
+      if (liveness_->AreNeverLive(liveness_->Of(input))) {
+        if (IsRead({const_cast<Node*>(&node), 1})) return Rejected("unsupported frame", node);
+        continue;
+      }
       if (Has(liveness_->Of(input), not_taken_)) return Rejected("unsupported frame", node);
       merge.alternatives.push_back({FlagsOf(liveness_->Of(input)), {shared_.RegisterOf(input)}});
     }
@@ -304,6 +312,8 @@ class FrameCompiler {
       return Rejected("inputs may be dead apart", absl::StrCat("frame '", loop.name, "'"));
     }
     const Conditions when = liveness_->OfLoop(loop);
+    if (liveness_->AreNeverLive(when)) return absl::OkStatus();
+    liveness_->NoteKnownValues(loop);
     if (Has(when, not_taken_)) {
       if (outermost_) return absl::OkStatus();
       return Rejected("unsupported frame",
@@ -422,7 +432,8 @@ class FrameCompiler {
         if (instruction.action != Instruction::kMerge) continue;
         const Node& node = *shared_.program_.nodes[instruction.node];
         for (int i = 0; i < node.num_inputs(); ++i) {
-          all[instruction.node].push_back(Inside(liveness_->Of(InputOf(node, i))));
+          const Conditions& when = liveness_->Of(InputOf(node, i));
+          if (!liveness_->AreNeverLive(when)) all[instruction.node].push_back(Inside(when));
         }
       }
     }

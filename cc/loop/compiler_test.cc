@@ -99,6 +99,26 @@ TEST_F(ProgramTest, ConstantsHaveRegistersFromTheStart) {
   EXPECT_FALSE(made.loops[0].body[0].inputs[1].last);
 }
 
+TEST_F(ProgramTest, ABranchOfAKnownPredicateHasNoGuards) {
+  AddValue("yes", tensorflow::Tensor(true), {"^i_switch"});
+  AddUnary("s", "Switch", DT_INT32, {"i_switch:1", "yes"});
+  AddUnary("taken", "Neg", DT_INT32, {"s:1"});
+  Add("never", "LoopTest>WithoutKernel", {"s"});
+  AddMerge("merged", DT_INT32, {"never", "taken"});
+  Named("i_next").set_input(0, "merged");
+  EXPECT_EQ(program().flags, 0);
+  EXPECT_EQ(Text(),
+            "condition:\n"
+            "  i_less 0 1 -> 3\n"
+            "body:\n"
+            "  taken 0 -> 5\n"
+            "  merge merged 5! -> 6 _\n"
+            "  i_plus 0! 2 -> _\n"
+            "next:\n"
+            "  0 = 6!\n"
+            "predicate 3\n");
+}
+
 TEST_F(ProgramTest, BranchesAreGuardedAndMerged) {
   AddBranch();
   AddMerge("merged", DT_INT32, {"s", "taken"});

@@ -214,6 +214,14 @@ TEST_F(LeftToExecutorTest, InnerLoopWhoseInputsMayBeDeadApart) {
   ExpectLeft("inputs may be dead apart: frame 'j'");
 }
 
+TEST_F(LeftToExecutorTest, NumberOfTheLiveInputOfAMergeWithAnInputThatIsNeverLive) {
+  AddValue("yes", tensorflow::Tensor(true), {"^i_switch"});
+  AddUnary("s", "Switch", DT_INT32, {"i_switch:1", "yes"});
+  AddMerge("merged", DT_INT32, {"s", "s:1"});
+  AddUnary("number", "Neg", DT_INT32, {"merged:1"});
+  ExpectLeft("unsupported frame: merged (Merge)");
+}
+
 // ---- frames that tf.while_loop does not make
 
 TEST_F(LeftToExecutorTest, FrameWithoutLoopCond) {

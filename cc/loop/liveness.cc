@@ -4,7 +4,11 @@
 #include <iterator>
 #include <utility>
 
+#include "cc/core/tensorflow_names.h"
 #include "cc/graph/graph_names.h"
+#include "cc/graph/node_util.h"
+#include "cc/loop/condition_part.h"
+#include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -21,11 +25,56 @@ Conditions Common(const Conditions& a, const Conditions& b) {
   return common;
 }
 
+// The attribute of a constant's Enter that NoteKnownValues adds.
+constexpr char kKnownValue[] = "_tensor_array_grad_known_value";
+
+// The known value of `predicate`, or -1: that of a Const, or of a marked Enter. A constant of an
+// outer loop is followed to the Enter of the outermost loop.
+int KnownValueOf(Source predicate) {
+  int value = -1;
+  for (predicate = CopiedFrom(predicate); IsConstantEnter(*predicate.node);
+       predicate = CopiedFrom(InputOf(*predicate.node, 0))) {
+    if (TryGetNodeAttr(predicate.node->attrs(), kKnownValue, &value)) return value;
+  }
+  Tensor constant;
+  const bool known =
+      ConstantOf(*predicate.node, &constant) && constant.dtype() == DT_BOOL && constant.dims() == 0;
+  return known ? static_cast<int>(constant.scalar<bool>()()) : -1;
+}
+
 // Whether `node` is the Merge of a loop variable, whose inputs are an Enter and a NextIteration.
 bool IsLoopMerge(const Node& node) {
   return std::any_of(node.in_edges().begin(), node.in_edges().end(), [](const Edge* edge) {
     return edge->src()->IsNextIteration() || edge->src()->IsEnter();
   });
+}
+
+// Whether a node of `frame`, or of a frame inside of it, has side effects.
+bool HasSideEffects(const Frame& frame) {
+  return std::any_of(frame.nodes.begin(), frame.nodes.end(),
+                     [](const Node* node) { return node->op_def().is_stateful(); }) ||
+         std::any_of(frame.children.begin(), frame.children.end(),
+                     [](const Frame* child) { return HasSideEffects(*child); });
+}
+
+// Whether the nodes of `loop` with side effects run only where `cond`, its LoopCond, is true.
+bool HasSideEffectsInItsBodyAlone(const Frame& loop, const Node& cond) {
+  if (!HasSideEffects(loop)) return true;
+  const absl::StatusOr<std::vector<Item>> order = OrderOf(loop);
+  if (!order.ok()) return false;
+  const Liveness liveness(loop, *order);
+  const int taken = liveness.Find({const_cast<Node*>(&cond), 0}, 1);
+  const auto in_body = [&](const Conditions& when) {
+    return std::binary_search(when.begin(), when.end(), taken);
+  };
+  return std::all_of(loop.nodes.begin(), loop.nodes.end(),
+                     [&](const Node* node) {
+                       return !node->op_def().is_stateful() || in_body(liveness.OfNode(*node));
+                     }) &&
+         std::all_of(loop.children.begin(), loop.children.end(), [&](const Frame* child) {
+           return !HasSideEffects(*child) ||
+                  (liveness.EntersAsOne(*child) && in_body(liveness.OfLoop(*child)));
+         });
 }
 
 }  // namespace
@@ -80,6 +129,22 @@ bool Liveness::EntersAsOne(const Frame& loop) const { return of_loop_.count(&loo
 
 const Conditions& Liveness::OfLoop(const Frame& loop) const { return of_loop_.at(&loop); }
 
+void Liveness::NoteKnownValues(const Frame& loop) const {
+  const Conditions& when = OfLoop(loop);
+  const auto holds = [&](Source predicate, int value) {
+    return std::binary_search(when.begin(), when.end(), Find(predicate, value));
+  };
+  for (Node* enter : loop.enters) {
+    if (!IsConstantEnter(*enter) || enter->output_type(0) != DT_BOOL) continue;
+    const Source predicate = InputOf(*enter, 0);
+    int known = KnownValueOf(predicate);
+    for (const int value : {0, 1}) {
+      if (holds(predicate, value)) known = value;
+    }
+    if (known >= 0) enter->AddAttr(kKnownValue, known);
+  }
+}
+
 int Liveness::Find(Source predicate, int side, int sides) const {
   predicate = CopiedFrom(predicate);
   const auto found = sides_.find({predicate.node->id(), predicate.slot, side, sides});
@@ -127,11 +192,22 @@ Conditions Liveness::Inputs(const Node& node) const {
 void Liveness::AddSwitch(const Node& node) {
   of_node_[&node] = Inputs(node);
   const Source predicate = CopiedFrom(InputOf(node, 1));
+  const int known = KnownValueOf(predicate);
+  if (known >= 0) return AddSwitchByKnown(node, known);
   const Conditions when = Of(predicate);
   for (int side = 0; side < node.num_outputs(); ++side) {
     const int id = Side(predicate, side, node.num_outputs(), when);
     of_output_[{&node, side}] = Both(of_node_[&node], Both(all_[id].implied, {id}));
   }
+}
+
+void Liveness::AddSwitchByKnown(const Node& node, int known) {
+  if (never_ < 0) {
+    never_ = size();
+    all_.push_back({});
+  }
+  of_output_[{&node, known}] = of_node_[&node];
+  of_output_[{&node, 1 - known}] = Both(of_node_[&node], {never_});
 }
 
 // The id of the condition that `predicate` has the value `side`; adds it at the first call.
@@ -142,14 +218,19 @@ int Liveness::Side(Source predicate, int side, int sides, const Conditions& impl
   return found->second;
 }
 
-// If the inputs cover all sides of a predicate, exactly one of them is live whenever their common
-// conditions hold, and the Merge has these. Otherwise the Merge has what all inputs have in common,
-// and an unknown condition of its own, because possibly none of them is live.
+// Inputs that are never live do not count. If the others cover all sides of a predicate, exactly
+// one of them is live whenever their common conditions hold, and the Merge has these. Otherwise the
+// Merge has what all inputs have in common, and an unknown condition of its own, because possibly
+// none of them is live.
 void Liveness::AddMerge(const Node& node) {
   Conditions& conditions = of_node_[&node];
   if (IsLoopMerge(node)) return;
   std::vector<Conditions> inputs;
-  for (int i = 0; i < node.num_inputs(); ++i) inputs.push_back(Of(InputOf(node, i)));
+  for (int i = 0; i < node.num_inputs(); ++i) {
+    const Conditions& input = Of(InputOf(node, i));
+    if (!AreNeverLive(input)) inputs.push_back(input);
+  }
+  if (inputs.empty()) inputs.push_back(Of(InputOf(node, 0)));
   if (inputs.size() == 1) {
     conditions = inputs.front();
     return;
@@ -187,26 +268,19 @@ bool Liveness::Completes(const std::vector<Conditions>& inputs, Conditions* comm
   return false;
 }
 
-// Compares the conditions of the loop's Enters. If they agree (EntersAsOne), the loop runs as a
-// whole or not at all, and its Exits have the same conditions. If they do not, each Exit gets an
-// unknown condition.
+// The loop runs as a whole or not at all if its variables have equal conditions and its constants
+// none besides, or if NeedsAllInputs. Its Exits then have the conditions of all inputs. Otherwise
+// each Exit gets an unknown condition.
 void Liveness::AddLoop(const Frame& loop) {
-  const Conditions* variables = nullptr;
-  Conditions constants;
-  bool as_one = true;
+  Conditions all;
+  for (const Node* enter : loop.enters) all = Both(all, Inputs(*enter));
+  bool has_variable = false, alike = true;
   for (const Node* enter : loop.enters) {
-    Conditions conditions = Inputs(*enter);
-    if (IsConstantEnter(*enter)) {
-      constants = Both(constants, conditions);
-    } else if (variables == nullptr) {
-      variables = &(of_loop_[&loop] = std::move(conditions));
-    } else {
-      as_one = as_one && conditions == *variables;
-    }
+    if (IsConstantEnter(*enter)) continue;
+    has_variable = true;
+    alike = alike && Inputs(*enter) == all;
   }
-  if (variables == nullptr || !as_one || Both(*variables, constants) != *variables) {
-    of_loop_.erase(&loop);
-  }
+  if (has_variable && (alike || NeedsAllInputs(loop, all))) of_loop_[&loop] = all;
   for (const Node* node : loop.nodes) {
     if (!node->IsExit()) continue;
     if (EntersAsOne(loop)) {
@@ -216,6 +290,24 @@ void Liveness::AddLoop(const Frame& loop) {
       of_node_[node] = {size() - 1};
     }
   }
+}
+
+// If an input on which LoopCond depends is dead, then LoopCond and so all outputs of the loop's
+// Switches are dead. That is the case for every dead input if the inputs on which LoopCond depends
+// have the conditions `all` of all inputs. Some nodes of the first iteration may run nevertheless,
+// which cannot be observed if they have no side effects. Example: in a TF1 conditional, the
+// gradient's counter of iterations is made outside of the branch, and the loop's own counter, which
+// LoopCond reads, inside.
+bool Liveness::NeedsAllInputs(const Frame& loop, const Conditions& all) const {
+  if (loop.loop_conds.size() != 1) return false;
+  const Node& cond = *loop.loop_conds.front();
+  const ConditionPart part = ConditionPartOf(loop, cond);
+  Conditions needed;
+  for (const Node* node : part.nodes) {
+    if (node->IsEnter()) needed = Both(needed, Inputs(*node));
+    if (node->IsMerge() && !IsLoopMerge(*node)) return false;
+  }
+  return needed == all && part.loops.empty() && HasSideEffectsInItsBodyAlone(loop, cond);
 }
 
 }  // namespace tensor_array_grad

@@ -1,6 +1,7 @@
 #ifndef CC_LOOP_LIVENESS_H_
 #define CC_LOOP_LIVENESS_H_
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -34,6 +35,12 @@ namespace tensor_array_grad {
 // The loop's own Switches count as well: values that the body computes have the condition
 // "LoopCond=1". Sets are closed under implication: if p itself has the condition q=1, each set that
 // contains p=1 also contains q=1.
+//
+// A predicate may be *known*: it is a Const, or NoteKnownValues has marked the Enter from which it
+// comes. In a TF1 conditional, all inputs of a loop are outputs of Switches by the predicate p. The
+// backward loop gets p as a constant, and has Switches by p itself. Since it runs only if p is
+// true, p is known in it. A Switch by a known predicate adds no condition to its output on the
+// known side, and its other output is never live.
 using Conditions = std::vector<int>;  // ids, sorted
 
 class Liveness {
@@ -60,12 +67,22 @@ class Liveness {
   // the conditions of its output.
   const Conditions& OfNode(const tensorflow::Node& node) const;
 
-  // True if all variables of the inner loop `loop` are live under the same conditions, and its
-  // constants whenever the variables are. If not, the loop may run with some of its inputs dead.
+  // True if the inner loop `loop` runs as a whole or not at all: if one of its inputs is dead, the
+  // loop runs no iteration and all its outputs are dead. If not, it may run with dead inputs.
   bool EntersAsOne(const Frame& loop) const;
 
-  // The conditions of a loop's variables. Requires: EntersAsOne(loop).
+  // The conditions under which all inputs of a loop are live. Requires: EntersAsOne(loop).
   const Conditions& OfLoop(const Frame& loop) const;
+
+  // Whether `conditions` contain one that never holds.
+  bool AreNeverLive(const Conditions& conditions) const {
+    return std::binary_search(conditions.begin(), conditions.end(), never_);
+  }
+
+  // Marks the Enters of the constants of `loop` that must have a known value if all inputs of the
+  // loop are live. Requires: EntersAsOne(loop). The marks are attributes, so copies of the nodes
+  // have them too.
+  void NoteKnownValues(const Frame& loop) const;
 
   // The id of the condition that `predicate` has the value `side`, or -1 if no Switch with `sides`
   // outputs reads the predicate.
@@ -85,11 +102,14 @@ class Liveness {
   void AddSwitch(const tensorflow::Node& node);
   void AddMerge(const tensorflow::Node& node);
   void AddLoop(const Frame& loop);
+  bool NeedsAllInputs(const Frame& loop, const Conditions& all) const;
+  void AddSwitchByKnown(const tensorflow::Node& node, int known);
   int Side(Source predicate, int side, int sides, const Conditions& implied);
   bool Completes(const std::vector<Conditions>& inputs, Conditions* common) const;
 
   const Frame& frame_;
   std::vector<Condition> all_;
+  int never_ = -1;  // the id of the condition that never holds; -1 if no Switch needed it
   // The key is the predicate's node id and slot, the side and the number of sides. The number is
   // part of it because an index beyond the last output selects the last one: side 2 of 3 is another
   // condition than side 2 of 5.

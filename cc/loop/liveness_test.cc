@@ -318,10 +318,54 @@ TEST_F(InnerLoopLivenessTest, LoopWhoseVariablesHaveEqualConditionsEntersAsOne) 
   EXPECT_THAT(Of("after"), UnorderedElementsAre("i_cond=1", "body_p=1"));
 }
 
-TEST_F(InnerLoopLivenessTest, ExitOfAVariableThatMayBeDeadApartHasAnUnknownCondition) {
+// If p is false, j and so the loop's condition are dead. Then no iteration runs, and y_exit is
+// dead.
+TEST_F(InnerLoopLivenessTest, LoopWhoseLoopCondNeedsAllLiveInputsEntersAsOne) {
   AddInnerLoop("s:1", "x_switch:1", "s:1");
+  ASSERT_TRUE(liveness().EntersAsOne(FrameNamed("j")));
+  EXPECT_THAT(NamesOf(liveness().OfLoop(FrameNamed("j"))),
+              UnorderedElementsAre("i_cond=1", "body_p=1"));
+  EXPECT_THAT(Of("after"), UnorderedElementsAre("i_cond=1", "body_p=1"));
+}
+
+TEST_F(InnerLoopLivenessTest, ExitOfAVariableThatMayBeDeadApartHasAnUnknownCondition) {
+  AddInnerLoop("s:1", "t:1", "s:1");
   EXPECT_FALSE(liveness().EntersAsOne(FrameNamed("j")));
   EXPECT_THAT(Of("after"), ElementsAre("unknown"));
+}
+
+TEST_F(InnerLoopLivenessTest, LoopWhoseConditionHasAMergeMayRunWithADeadInput) {
+  AddInnerLoop("s:1", "x_switch:1", "s:1");
+  AddUnary("j_negative", "Neg", DT_INT32, {"j_merge"});
+  AddMerge("either", DT_INT32, {"j_negative", "y_merge"});
+  Named("j_less").set_input(0, "either");
+  EXPECT_FALSE(liveness().EntersAsOne(FrameNamed("j")));
+}
+
+TEST_F(InnerLoopLivenessTest, SideEffectsOfTheFirstIterationAreNotLost) {
+  AddInnerLoop("s:1", "x_switch:1", "s:1");
+  Add("effect", "LoopTest>Effect", {"y_merge"});
+  EXPECT_FALSE(liveness().EntersAsOne(FrameNamed("j")));
+}
+
+TEST_F(InnerLoopLivenessTest, SideEffectsInTheBodyNeedAllInputs) {
+  AddInnerLoop("s:1", "x_switch:1", "s:1");
+  Add("effect", "LoopTest>Effect", {"y_switch:1"});
+  EXPECT_TRUE(liveness().EntersAsOne(FrameNamed("j")));
+}
+
+TEST_F(InnerLoopLivenessTest, SideEffectsOfALoopInTheBodyNeedAllInputs) {
+  AddInnerLoop("s:1", "x_switch:1", "s:1");
+  AddCounter("k", "y_switch:1", "j_limit", "j_one");
+  Add("effect", "LoopTest>Effect", {"k_switch:1"});
+  EXPECT_TRUE(liveness().EntersAsOne(FrameNamed("j")));
+}
+
+TEST_F(InnerLoopLivenessTest, SideEffectsOfALoopOutsideOfTheBodyAreNotLost) {
+  AddInnerLoop("s:1", "x_switch:1", "s:1");
+  AddCounter("k", "y_merge", "j_limit", "j_one");
+  Add("effect", "LoopTest>Effect", {"k_switch:1"});
+  EXPECT_FALSE(liveness().EntersAsOne(FrameNamed("j")));
 }
 
 TEST_F(InnerLoopLivenessTest, VariableOnTheOtherSideIsDeadApart) {
@@ -334,8 +378,16 @@ TEST_F(InnerLoopLivenessTest, ConstantWithFewerConditionsIsLiveWithTheLoop) {
   EXPECT_TRUE(liveness().EntersAsOne(FrameNamed("j")));
 }
 
-TEST_F(InnerLoopLivenessTest, ConstantWithMoreConditionsMayBeDeadApart) {
+TEST_F(InnerLoopLivenessTest, LoopCondNeedsTheConstantThatItReads) {
   AddInnerLoop("s:1", "s:1", "t:1");
+  ASSERT_TRUE(liveness().EntersAsOne(FrameNamed("j")));
+  EXPECT_THAT(NamesOf(liveness().OfLoop(FrameNamed("j"))),
+              UnorderedElementsAre("i_cond=1", "body_p=1", "body_q=1"));
+}
+
+TEST_F(InnerLoopLivenessTest, ConstantWithMoreConditionsMayBeDeadApart) {
+  AddInnerLoop("s:1", "s:1", "i_limit");
+  AddConstantOf("j", "c", DT_INT32, "t:1");
   EXPECT_FALSE(liveness().EntersAsOne(FrameNamed("j")));
 }
 
@@ -350,6 +402,74 @@ TEST_F(InnerLoopLivenessTest, LoopOfConstantsOnlyDoesNotEnterAsOne) {
   AddConstantOf("j", "c", DT_INT32, "x_switch:1");
   AddUnary("c_exit", "Exit", DT_INT32, {"c"});
   EXPECT_FALSE(liveness().EntersAsOne(FrameNamed("j")));
+}
+
+// ---- predicates whose value is known
+
+class KnownPredicateTest : public InnerLoopLivenessTest {
+ protected:
+  // A loop j that runs if body_p is `side`, and has body_p and body_q as constants.
+  void AddLoopOfSide(int side) {
+    const std::string input = absl::StrCat("s:", side);
+    AddInnerLoop(input, input, input);
+    AddConstantOf("j", "p_in", DT_BOOL, "body_p");
+    AddConstantOf("j", "q_in", DT_BOOL, "body_q");
+    AddSwitch("by_p", "y_switch:1", "p_in");
+    AddSwitch("by_q", "y_switch:1", "q_in");
+    AddMerge("merged", DT_INT32, {"by_p", "by_p:1"});
+  }
+
+  // The conditions in the frame of that name. Its predicates are named by their Enters.
+  const Liveness& In(const std::string& frame) {
+    liveness().NoteKnownValues(FrameNamed("j"));
+    const absl::StatusOr<std::vector<Item>> order = OrderOf(FrameNamed(frame));
+    if (!order.ok()) ADD_FAILURE() << order.status();
+    inner_ = std::make_unique<Liveness>(FrameNamed(frame), *order);
+    return *inner_;
+  }
+  int TakenIn(const std::string& frame) { return inner_->Find({Find(frame + "_cond"), 0}, 1); }
+
+ private:
+  std::unique_ptr<Liveness> inner_;
+};
+
+class KnownSideTest : public KnownPredicateTest, public testing::WithParamInterface<int> {};
+
+TEST_P(KnownSideTest, ASwitchAddsNoConditionToTheKnownSide) {
+  AddLoopOfSide(GetParam());
+  const Liveness& in = In("j");
+  EXPECT_THAT(in.Of(Output("by_p", GetParam())), ElementsAre(TakenIn("j")));
+  EXPECT_TRUE(in.AreNeverLive(in.Of(Output("by_p", 1 - GetParam()))));
+  EXPECT_THAT(in.Of(Output("merged")), ElementsAre(TakenIn("j")));
+  EXPECT_EQ(in.Find(Output("p_in"), GetParam()), -1);
+}
+INSTANTIATE_TEST_SUITE_P(Sides, KnownSideTest, testing::Values(0, 1));
+
+TEST_F(KnownPredicateTest, AnotherPredicateIsNotKnown) {
+  AddLoopOfSide(1);
+  const Liveness& in = In("j");
+  EXPECT_THAT(in.Of(Output("by_q", 1)),
+              UnorderedElementsAre(TakenIn("j"), in.Find(Output("q_in"), 1)));
+  EXPECT_FALSE(in.AreNeverLive(in.Of(Output("by_q", 0))));
+}
+
+TEST_F(KnownPredicateTest, IsFollowedIntoInnerLoops) {
+  AddLoopOfSide(1);
+  AddCounter("k", "y_switch:1", "j_limit", "j_one");
+  AddConstantOf("k", "p_in_k", DT_BOOL, "p_in");
+  AddSwitch("by_p_in_k", "k_switch:1", "p_in_k");
+  const Liveness& in = In("k");
+  EXPECT_THAT(in.Of(Output("by_p_in_k", 1)), ElementsAre(TakenIn("k")));
+  EXPECT_TRUE(in.AreNeverLive(in.Of(Output("by_p_in_k", 0))));
+}
+
+TEST_F(KnownPredicateTest, AConstIsKnown) {
+  AddValue("yes", tensorflow::Tensor(true), {"^i_switch"});
+  AddSwitch("by_yes", "x_switch:1", "yes");
+  AddMerge("both", DT_INT32, {"by_yes", "by_yes:1"});
+  EXPECT_THAT(Of("by_yes", 1), ElementsAre("i_cond=1"));
+  EXPECT_TRUE(liveness().AreNeverLive(liveness().Of(Output("by_yes", 0))));
+  EXPECT_THAT(Of("both"), ElementsAre("i_cond=1"));
 }
 
 }  // namespace

@@ -62,6 +62,7 @@ class Finder {
     if (!around.EntersAsOne(loop)) {
       return Rejected("inputs may be dead apart", absl::StrCat("frame '", loop.name, "'"));
     }
+    around.NoteKnownValues(loop);
     return Compile(loop).status();
   }
 

@@ -131,10 +131,17 @@ TEST_F(RewriteTest, EveryLoopThatIsLeftIsReported) {
 
 TEST_F(RewriteTest, LoopWhoseInputsMayBeDeadApartIsLeft) {
   AddUnary("s", "Switch", DT_INT32, {"x0", "p0"});
-  AddCounter("j", "s:1", "ten", "step");
-  AddVariableOf("j", "y", DT_INT32, "x0", "y_switch:1");
+  AddCounter("j", "zero", "ten", "step");
+  AddVariableOf("j", "y", DT_INT32, "s:1", "y_switch:1");
   EXPECT_THAT(Found(), ElementsAre("i"));
   EXPECT_EQ(left_["j"], "inputs may be dead apart: frame 'j'");
+}
+
+TEST_F(RewriteTest, LoopThatRunsNoIterationUnlessAllInputsAreLiveIsFound) {
+  AddUnary("s", "Switch", DT_INT32, {"x0", "p0"});
+  AddCounter("j", "s:1", "ten", "step");
+  AddVariableOf("j", "y", DT_INT32, "x0", "y_switch:1");
+  EXPECT_THAT(Found(), UnorderedElementsAre("i", "j"));
 }
 
 TEST_F(RewriteTest, LoopOfOneBranchIsFound) {
