@@ -2,7 +2,7 @@
 
 Prints one line per problem and exits with code 1 if there is any:
 
-    cc/core/log.h: includes cc/graph/node_util.h, but cc/core may include only cc/core/
+    cc/base/log.h: includes cc/flow/node_util.h, but cc/base may include only cc/base/
 
 The rules are: which part may depend on which, include guards, spelling, sizes of files, and facts
 that several files state and that must agree. tools/build_lists.py has those about CMake and Bazel.
@@ -21,73 +21,40 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 from tools import build_lists
 
-# The headers that a folder of cc/ may include besides its own, by prefix. cc/core/counters.h, log.h
-# and mutable_tensors.h depend neither on TensorFlow nor on other parts of this library, so that any
-# layer may use them, as it may use TensorFlow's names for values in cc/core/tensorflow_names.h.
-# block_pool.h and pooled_tensor.h provide memory, and depend on no array, list or loop.
+# The folders of cc/ whose headers a folder may include besides its own.
 MAY_INCLUDE: dict[str, tuple[str, ...]] = {
-    "core": (),
-    "device": (
-        "cc/core/element_ops.h",
-        "cc/core/counters.h",
-        "cc/core/pooled_tensor.h",
-        "cc/core/tensorflow_names.h",
-    ),
-    "resource": ("cc/core/",),
-    "lists": (
-        "cc/core/block_pool.h",
-        "cc/core/counters.h",
-        "cc/core/element_ops.h",
-        "cc/core/release.h",
-        "cc/core/tensorflow_names.h",
-    ),
-    "slices": (
-        "cc/core/counters.h",
-        "cc/core/pooled_tensor.h",
-        "cc/core/tensorflow_names.h",
-        "cc/device/functors.h",
-    ),
-    "kernels": ("cc/resource/", "cc/device/", "cc/core/", "cc/lists/", "cc/loop/", "cc/slices/"),
+    "base": (),
     "ops": (),
-    # Small ops use the code of lists, of slices and of sums; node_util.h reads graphs, and
-    # graph_names.h has TensorFlow's names for them.
-    "loop": (
-        "cc/core/block_pool.h",
-        "cc/core/counters.h",
-        "cc/core/element_ops.h",
-        "cc/core/log.h",
-        "cc/core/mutex.h",
-        "cc/core/pooled_tensor.h",
-        "cc/core/tensorflow_names.h",
-        "cc/device/functors.h",
-        "cc/graph/graph_names.h",
-        "cc/graph/node_util.h",
-        "cc/lists/",
-        "cc/slices/",
+    "device": ("cc/base/",),
+    "array": ("cc/base/",),
+    "resource": ("cc/array/", "cc/base/"),
+    "lists": ("cc/base/",),
+    "slices": ("cc/device/", "cc/base/"),
+    "flow": ("cc/base/",),
+    "rewrite": ("cc/flow/", "cc/base/"),
+    "small_ops": ("cc/flow/", "cc/lists/", "cc/slices/", "cc/device/", "cc/base/"),
+    "compile": ("cc/flow/", "cc/base/"),
+    "run": ("cc/compile/", "cc/small_ops/", "cc/flow/", "cc/base/"),
+    "kernels": (
+        *("cc/run/", "cc/compile/", "cc/resource/", "cc/array/", "cc/lists/", "cc/slices/"),
+        *("cc/device/", "cc/base/"),
     ),
-    "graph": (
-        "cc/core/counters.h",
-        "cc/core/log.h",
-        "cc/core/mutable_tensors.h",
-        "cc/core/tensorflow_names.h",
+    "bind": (
+        "include/",
+        *("cc/kernels/", "cc/run/", "cc/compile/", "cc/rewrite/", "cc/resource/", "cc/base/"),
     ),
     # Declarations, through which the API reads the counters of a library that it has opened.
     "api": ("cc/bind/entry_points.h", "include/"),
     "tensor_array_grad": (),  # the public headers, in include/
-    "bind": (
-        "include/",
-        "cc/core/counters.h",
-        "cc/resource/",
-        "cc/kernels/",
-        "cc/graph/",
-        "cc/lists/",
-        "cc/loop/",
+    "testing": (
+        *("cc/run/", "cc/compile/", "cc/small_ops/", "cc/flow/", "cc/device/", "cc/ops/"),
+        "cc/base/",
     ),
-    "testing": ("cc/core/", "cc/device/", "cc/loop/", "cc/ops/"),
 }
 # Patterns of TensorFlow headers that a layer must not include, because only higher layers may.
 MUST_NOT_KNOW = {
-    "core": r"op_kernel|resource_mgr|Eigen|unsupported/|cuda|graph/|client/",
+    "base": r"op_kernel|resource_mgr|Eigen|unsupported/|cuda|graph/|client/",
+    "array": r"op_kernel|resource_mgr|Eigen|unsupported/|cuda|graph/|client/",
     "resource": r"op_kernel\.h|Eigen|unsupported/|cuda|graph/|client/",
     "lists": r"op_kernel\.h|resource_mgr|cuda|graph/|client/",
     "slices": r"op_kernel\.h|resource_mgr|cuda|graph/|client/",
@@ -192,7 +159,7 @@ def check_includes(root: pathlib.Path) -> Iterator[str]:
             continue
         allowed = (f"cc/{folder}/", *MAY_INCLUDE[folder])
         if is_test(file):
-            allowed = (*allowed, "cc/testing/", "cc/core/")
+            allowed = (*allowed, "cc/testing/", "cc/base/")
         for header in build_lists.own_includes(path):
             if not header.startswith(allowed):
                 may = ", ".join(allowed)

@@ -190,18 +190,20 @@ def architecture() -> Drawing:
     drawing.arrow(100, 52, 100, 84)
     drawing.arrow(288, 36, 308, 84)
     drawing.arrow(344, 52, 344, 84)
-    drawing.box(12, 176, 76, 54, "cc/graph:\nrules")
-    drawing.box(106, 176, 84, 54, "cc/loop:\nRunLoop,\ninterpreter")
+    drawing.box(12, 176, 76, 54, "cc/rewrite:\nrules")
+    drawing.box(106, 176, 84, 54, "cc/compile,\ncc/run:\nRunLoop")
     drawing.box(208, 176, 94, 54, "cc/kernels:\none per op")
     for x, label in ((50, "graph"), (148, "graph"), (250, "op by name")):
         drawing.arrow(x, 124, x, 176)
         drawing.text(x + 4, 154, label, "left")
     drawing.arrow(350, 124, 350, 190, 302, 190)
-    drawing.arrow(106, 203, 88, 203, style="arrow dashed")
     drawing.arrow(208, 203, 190, 203)
+    drawing.box(12, 280, 76, 54, "cc/flow:\nframes,\nliveness")
+    drawing.arrow(50, 230, 50, 280)
+    drawing.arrow(118, 230, 78, 280)
     drawing.box(100, 280, 90, 54, "cc/lists:\npersistent list,\nloop stack")
     drawing.box(204, 280, 84, 54, "cc/slices:\nslice\ngradients")
-    drawing.box(312, 280, 76, 54, "cc/resource:\nV3 array")
+    drawing.box(312, 280, 76, 54, "cc/resource,\ncc/array:\nV3 array")
     drawing.arrow(140, 230, 140, 280)
     drawing.arrow(172, 230, 214, 280)
     drawing.arrow(220, 230, 178, 280)
@@ -210,8 +212,8 @@ def architecture() -> Drawing:
     drawing.arrow(297, 230, 297, 356)
     drawing.box(204, 356, 98, 40, "cc/device:\nCPU, CUDA")
     drawing.arrow(246, 334, 246, 356)
-    drawing.box(12, 418, 376, 24, "cc/core: slots, pool, counters")
-    for x, y in ((50, 230), (145, 334), (253, 396), (350, 334)):
+    drawing.box(12, 418, 376, 24, "cc/base: memory, counters, log")
+    for x, y in ((50, 334), (145, 334), (253, 396), (350, 334)):
         drawing.arrow(x, y, x, 418)
     return drawing
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs the library under the sanitizers, from the checkout: tools/sanitize.sh [build folder]
 #
-#   thread              two C++ tests of the core, and the C++ tests of a loop's second thread and
+#   thread              two C++ tests of arrays, and the C++ tests of a loop's second thread and
 #                       of the cache of buffers
-#   address,undefined   the C++ tests of core, device (with the GPU code on the host), resources,
-#                       lists, slices, graphs and loops; then, with the whole op library in a Python
+#   address,undefined   the C++ tests of arrays, device (with the GPU code on the host), resources,
+#                       lists, slices, rules and loops; then, with the whole op library in a Python
 #                       process, the tests of bad input, of the graph pass and of slices, and 600
 #                       random programs
 #
@@ -19,9 +19,10 @@ python=$(command -v "${PYTHON:-python3}")
 tests=(array_name_test array_store_test array_store_race_test array_store_random_test
   slot_shapes_test slot_table_test sparse_vector_test release_test block_pool_test
   mutable_tensors_test functors_test resource_test list_variant_test list_codec_test
-  list_ops_test persistent_list_test loop_stack_test graph_test functors_gpu_emulated_test
-  slices_test pooled_tensor_test loop_test core_out_of_memory_test lists_out_of_memory_test
-  resource_out_of_memory_test loop_out_of_memory_test)
+  list_ops_test persistent_list_test loop_stack_test functors_gpu_emulated_test slices_test
+  pooled_tensor_test flow_test rewrite_test small_ops_test compile_test run_test
+  array_out_of_memory_test lists_out_of_memory_test resource_out_of_memory_test
+  run_out_of_memory_test)
 
 # build SANITIZERS TARGETS...
 build() {
@@ -42,9 +43,9 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 # Under `thread`, the list tests would cause reports about the reference counts of tensors, which
 # TensorFlow's own code, built without the sanitizer, changes.
 threads=(array_store_test array_store_race_test)
-build thread "${threads[@]}" loop_test
+build thread "${threads[@]}" run_test
 for test in "${threads[@]}"; do "$folder/thread/$test"; done
-"$folder/thread/loop_test" --gtest_filter='TrailingThread*:BufferCache*'
+"$folder/thread/run_test" --gtest_filter='TrailingThread*:BufferCache*'
 
 build address,undefined "${tests[@]}" tensor_array_grad tag_bind tag_api
 for test in "${tests[@]}"; do "$folder/address-undefined/$test"; done

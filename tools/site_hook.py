@@ -6,7 +6,7 @@ which a document links, at its own path, so that a relative link is right both i
 repository and on the site:
 
     README.md, docs/guide.md  ->  the page README.md, which is the index; the page docs/guide.md
-    cc/loop/frame.h           ->  the page cc/loop/frame.h.md, which shows the code
+    cc/flow/frame.h           ->  the page cc/flow/frame.h.md, which shows the code
     examples/cc, a folder     ->  the page examples/cc/index.md, which lists the files
 
 Only links to code and to folders are rewritten. mkdocs reports links to files that do not exist.

@@ -3,13 +3,13 @@
 #include <dlfcn.h>
 
 #include "absl/strings/str_cat.h"
-#include "cc/core/counters.h"
-#include "cc/graph/linear_gradient_pass.h"
+#include "cc/base/counters.h"
+#include "cc/compile/loop_pass.h"
 #include "cc/kernels/activation.h"
 #include "cc/kernels/registration.h"
-#include "cc/loop/interpreter.h"
-#include "cc/loop/loop_pass.h"
 #include "cc/resource/array_registry.h"
+#include "cc/rewrite/rewrite_pass.h"
+#include "cc/run/interpreter.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad::introspection {

@@ -1,7 +1,7 @@
 #ifndef CC_DEVICE_DEVICE_ELEMENT_OPS_H_
 #define CC_DEVICE_DEVICE_ELEMENT_OPS_H_
 
-#include "cc/core/element_ops.h"
+#include "cc/base/element_ops.h"
 #include "cc/device/functors.h"
 #include "tensorflow/core/framework/op_kernel.h"
 

@@ -6,7 +6,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
-#include "cc/core/element_ops.h"
+#include "cc/base/element_ops.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace tensor_array_grad::cpu {

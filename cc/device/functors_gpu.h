@@ -6,7 +6,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "cc/core/element_ops.h"
+#include "cc/base/element_ops.h"
 #include "cc/device/cuda_kernels.h"
 #include "tensorflow/core/framework/tensor.h"
 

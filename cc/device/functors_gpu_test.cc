@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <random>
 
-#include "cc/core/counters.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/counters.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/allocator.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <complex>
 
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {

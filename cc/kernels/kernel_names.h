@@ -3,7 +3,7 @@
 
 #include "tensorflow/core/framework/op_kernel.h"
 
-// TensorFlow's names for kernels; see cc/core/tensorflow_names.h.
+// TensorFlow's names for kernels; see cc/base/tensorflow_names.h.
 namespace tensor_array_grad {
 
 using tensorflow::OpKernel;

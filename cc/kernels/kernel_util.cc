@@ -1,8 +1,8 @@
 #include "cc/kernels/kernel_util.h"
 
 #include "absl/strings/str_cat.h"
-#include "cc/core/errors.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/array/errors.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/kernel_names.h"
 #include "tensorflow/core/framework/resource_handle.h"

@@ -4,7 +4,7 @@
 // A kernel that changes a list makes all checks before it calls ForwardList. ForwardList may hand
 // over the input's list to be changed in place, and an error must leave the input unchanged.
 
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/kernels/kernel_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"

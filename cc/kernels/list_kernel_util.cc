@@ -4,9 +4,9 @@
 #include <memory>
 #include <utility>
 
-#include "cc/core/element_ops.h"
-#include "cc/core/pooled_tensor.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/element_ops.h"
+#include "cc/base/pooled_tensor.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/device/cuda_kernels.h"
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/kernel_names.h"

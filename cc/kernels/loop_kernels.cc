@@ -6,13 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "cc/core/counters.h"
+#include "cc/base/counters.h"
+#include "cc/compile/loop_pass.h"
 #include "cc/kernels/kernel_names.h"
 #include "cc/kernels/registration.h"
-#include "cc/loop/executable.h"
-#include "cc/loop/interpreter.h"
-#include "cc/loop/loop_pass.h"
-#include "cc/loop/pooled_device.h"
+#include "cc/run/executable.h"
+#include "cc/run/interpreter.h"
+#include "cc/run/pooled_device.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/platform/cpu_info.h"
 #include "tensorflow/core/profiler/lib/traceme.h"

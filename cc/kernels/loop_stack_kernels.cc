@@ -2,7 +2,7 @@
 // TensorListPopBack. They pack the lists that a forward loop fills for its backward loop into one
 // loop stack.
 
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/kernels/kernel_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"

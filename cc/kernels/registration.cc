@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/device/cuda_kernels.h"
 #include "cc/kernels/activation.h"
 #include "cc/lists/list_codec.h"

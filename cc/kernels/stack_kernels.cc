@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cc/core/counters.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/counters.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/kernels/kernel_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"

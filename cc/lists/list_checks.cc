@@ -1,6 +1,6 @@
 #include "cc/lists/list_checks.h"
 
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 

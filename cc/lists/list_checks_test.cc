@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/lists/element_shape.h"
 #include "cc/testing/matchers.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/tensorflow_names.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensorflow/core/framework/tensor.pb.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/lists/element_shape.h"
 #include "cc/testing/fake_element_ops.h"
 #include "cc/testing/matchers.h"

@@ -1,8 +1,8 @@
 #include "cc/lists/list_variant.h"
 
 #include "absl/strings/str_cat.h"
-#include "cc/core/counters.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/counters.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/lists/list_codec.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"

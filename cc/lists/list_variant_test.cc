@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "cc/core/counters.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/counters.h"
+#include "cc/base/tensorflow_names.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensorflow/core/framework/variant.h"

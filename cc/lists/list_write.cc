@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/lists/element_shape.h"
 #include "cc/lists/list_checks.h"
 #include "cc/lists/row_cutter.h"

@@ -4,9 +4,9 @@
 #include <memory>
 #include <utility>
 
-#include "cc/core/block_pool.h"
-#include "cc/core/release.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/block_pool.h"
+#include "cc/base/release.h"
+#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
 #include "tensorflow/core/lib/core/coding.h"

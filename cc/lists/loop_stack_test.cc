@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/lists/list_codec.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/framework/variant.h"

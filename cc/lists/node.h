@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "cc/core/block_pool.h"
-#include "cc/core/release.h"
+#include "cc/base/block_pool.h"
+#include "cc/base/release.h"
 #include "tensorflow/core/framework/tensor.h"
 
 namespace tensor_array_grad {

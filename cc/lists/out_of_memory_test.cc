@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/lists/list_codec.h"
 #include "cc/lists/list_variant.h"
 #include "cc/lists/loop_stack.h"

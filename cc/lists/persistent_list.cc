@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "cc/core/counters.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/counters.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 namespace {

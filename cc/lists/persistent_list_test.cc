@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cc/core/counters.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/counters.h"
+#include "cc/base/tensorflow_names.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

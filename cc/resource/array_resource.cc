@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cc/core/array_name.h"
-#include "cc/core/errors.h"
-#include "cc/core/release.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/array/array_name.h"
+#include "cc/array/errors.h"
+#include "cc/base/release.h"
+#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {

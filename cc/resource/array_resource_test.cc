@@ -2,8 +2,8 @@
 
 #include <thread>
 
-#include "cc/core/array_name.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/array/array_name.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/testing/fake_element_ops.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/resource_handle.h"

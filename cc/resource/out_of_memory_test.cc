@@ -1,7 +1,7 @@
 // Lets memory run out at each allocation of each call of ArrayResource.
 
-#include "cc/core/array_name.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/array/array_name.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/resource/array_resource.h"
 #include "cc/testing/failing_memory.h"
 #include "cc/testing/fake_element_ops.h"

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cc/core/counters.h"
-#include "cc/core/release.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/counters.h"
+#include "cc/base/release.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 namespace {

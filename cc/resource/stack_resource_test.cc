@@ -1,7 +1,7 @@
 #include "cc/resource/stack_resource.h"
 
-#include "cc/core/counters.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/counters.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/testing/fake_element_ops.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/resource_handle.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/util/strided_slice_op.h"

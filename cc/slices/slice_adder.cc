@@ -1,8 +1,8 @@
 #include "cc/slices/slice_adder.h"
 
 #include "absl/strings/str_cat.h"
-#include "cc/core/counters.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/counters.h"
+#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/framework/types.h"
 

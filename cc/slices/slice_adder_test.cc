@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cc/core/counters.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/counters.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/attr_value_util.h"
 #include "tensorflow/core/framework/node_def.pb.h"

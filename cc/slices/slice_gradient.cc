@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cc/core/pooled_tensor.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/pooled_tensor.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/slices/gather_gradient.h"
 #include "cc/slices/slice_inputs.h"
 #include "tensorflow/core/framework/node_def_util.h"

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/slices/slice_gradient_sum.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/node_def_util.h"

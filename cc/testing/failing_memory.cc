@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "cc/core/block_pool.h"
+#include "cc/base/block_pool.h"
 
 extern "C" const char __executable_start, etext;  // from the linker: where the program's code is
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <functional>
 
-#include "cc/core/element_ops.h"
+#include "cc/base/element_ops.h"
 #include "cc/device/functors.h"
 
 namespace tensor_array_grad {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cc/loop/frame.h"
+#include "cc/flow/frame.h"
 #include "cc/testing/loop_under_test.h"
 #include "tensorflow/core/framework/tensor.h"
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "cc/loop/executable.h"
-#include "cc/loop/interpreter.h"
-#include "cc/loop/rewrite.h"
+#include "cc/compile/insert_run_loop.h"
+#include "cc/run/executable.h"
+#include "cc/run/interpreter.h"
 #include "cc/testing/frames_under_test.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/device.h"

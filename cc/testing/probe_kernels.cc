@@ -3,7 +3,7 @@
 #include "cc/testing/probe_kernels.h"
 
 #include "absl/strings/str_cat.h"
-#include "cc/core/tensorflow_names.h"
+#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 

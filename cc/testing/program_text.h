@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cc/loop/program.h"
+#include "cc/compile/program.h"
 
 // Programs as text, for tests that compare whole programs. Test-only.
 //

@@ -39,7 +39,7 @@ OPS = (
 
 #: The last component of the sources for gradient arrays of gradient arrays. It starts with
 #: "gradients", because TensorFlow's functions take the source from a name up to such a component.
-#: cc/kernels/grad_kernels.cc has the same string.
+#: cc/kernels/array_grad_kernels.cc has the same string.
 MARK = "gradients.one_source"
 
 _GRADIENT_ARRAYS = ("TensorArrayGradV3", "TensorArrayGradWithShape")

@@ -85,7 +85,7 @@ def test_side_effects_deep_in_a_condition_happen_once_per_evaluation(counted):
 
 
 def test_a_value_of_many_readers_is_not_overwritten_by_one_that_reads_it_twice():
-    readers = 70  # more than MarkLastReaders (cc/loop/readers.cc) compares in pairs
+    readers = 70  # more than MarkLastReaders (cc/compile/readers.cc) compares in pairs
 
     @tf.function
     def function(x):

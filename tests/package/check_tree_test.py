@@ -21,8 +21,8 @@ pytestmark = pytest.mark.skipif(
     not (ROOT / "cc").is_dir(), reason="the tests lie outside a checkout"
 )
 
-LOG, LOG_HEADER = "cc/core/log.cc", "cc/core/log.h"
-GUARD = f"{LOG_HEADER}: the include guard is not CC_CORE_LOG_H_, in #ifndef, #define and #endif"
+LOG, LOG_HEADER = "cc/base/log.cc", "cc/base/log.h"
+GUARD = f"{LOG_HEADER}: the include guard is not CC_BASE_LOG_H_, in #ifndef, #define and #endif"
 PACKAGE = "python/tensor_array_grad"
 VERSION = _version.__version__
 LISTS = "CMake's lists have the sources"
@@ -59,14 +59,14 @@ FAULTS = [
         LOG,
         "",
         '#include "cc/kernels/kernel_util.h"\n',
-        f"{LOG}: includes cc/kernels/kernel_util.h, but cc/core may include only cc/core/",
+        f"{LOG}: includes cc/kernels/kernel_util.h, but cc/base may include only cc/base/",
     ),
     fault(
         check_tree.check_includes,
         LOG,
         "",
-        '#include "cc/core/absent.h"\n',
-        f"{LOG}: includes cc/core/absent.h, which does not exist",
+        '#include "cc/base/absent.h"\n',
+        f"{LOG}: includes cc/base/absent.h, which does not exist",
     ),
     fault(
         check_tree.check_includes,
@@ -80,7 +80,7 @@ FAULTS = [
         LOG,
         "",
         '#include "tensorflow/core/framework/op_kernel.h"\n',
-        f"{LOG}: includes tensorflow/core/framework/op_kernel.h, which only layers above cc/core"
+        f"{LOG}: includes tensorflow/core/framework/op_kernel.h, which only layers above cc/base"
         " may",
     ),
     fault(
@@ -90,8 +90,8 @@ FAULTS = [
         '#include "cc/testing/program_text.h"\n',
         f"{LOG}: includes cc/testing/program_text.h, which only tests may",
     ),
-    fault(check_tree.check_include_guards, LOG_HEADER, "#ifndef CC_CORE", "#ifndef CORE", GUARD),
-    fault(check_tree.check_include_guards, LOG_HEADER, "#define CC_CORE", "#define CORE", GUARD),
+    fault(check_tree.check_include_guards, LOG_HEADER, "#ifndef CC_BASE", "#ifndef BASE", GUARD),
+    fault(check_tree.check_include_guards, LOG_HEADER, "#define CC_BASE", "#define BASE", GUARD),
     fault(check_tree.check_include_guards, LOG_HEADER, "#endif  // CC", "#endif  //", GUARD),
     fault(check_tree.check_include_guards, LOG_HEADER, "", "#pragma once\n", GUARD),
     misspelt("namespace tensorflow {}", "code in namespace tensorflow; use tensor_array_grad"),
@@ -112,7 +112,7 @@ FAULTS = [
         LOG_HEADER,
         "",
         "class ArrayStore {};\n",
-        f"{LOG_HEADER}: defines ArrayStore, as cc/core/array_store.h does",
+        f"{LOG_HEADER}: defines ArrayStore, as cc/array/array_store.h does",
     ),
     fault(
         check_tree.check_package_imports,
@@ -176,10 +176,10 @@ FAULTS = [
     ),
     fault(
         check_tree.check_sizes,
-        "cc/core/long.cc",
+        "cc/base/long.cc",
         None,
         501 * "\n",
-        "cc/core/long.cc: 501 lines, may have 500",
+        "cc/base/long.cc: 501 lines, may have 500",
     ),
     fault(
         check_tree.check_sizes,
@@ -190,10 +190,10 @@ FAULTS = [
     ),
     fault(
         check_tree.check_sizes,
-        "cc/core/long_test.cc",
+        "cc/base/long_test.cc",
         None,
         701 * "\n",
-        "cc/core/long_test.cc: 701 lines, may have 700",
+        "cc/base/long_test.cc: 701 lines, may have 700",
     ),
     fault(
         check_tree.check_sizes,
@@ -257,17 +257,17 @@ FAULTS = [
         build_lists.check_cmake_lists,
         "CMakeLists.txt",
         LOG,
-        f"{LOG} cc/core/absent.cc",
-        "CMakeLists.txt: cc/core/absent.cc is too many; it lists the sources in cc",
+        f"{LOG} cc/base/absent.cc",
+        "CMakeLists.txt: cc/base/absent.cc is too many; it lists the sources in cc",
     ),
     fault(
         build_lists.check_bazel_targets,
         "BUILD",
         'name = "device"',
-        'name = "core"',
-        "BUILD: two targets core",
+        'name = "base"',
+        "BUILD: two targets base",
         "BUILD: slices depends on :device, which does not exist",
-        "BUILD: loop depends on :device, which does not exist",
+        "BUILD: small_ops depends on :device, which does not exist",
         "BUILD: testing depends on :device, which does not exist",
         "BUILD: device_test depends on :device, which does not exist",
     ),
@@ -281,8 +281,8 @@ FAULTS = [
     fault(
         build_lists.check_bazel_sources,
         "BUILD",
-        'exclude = ["cc/core/*_test.cc"]',
-        f'exclude = ["cc/core/*_test.cc", "{LOG}"]',
+        'exclude = ["cc/base/*_test.cc"]',
+        f'exclude = ["cc/base/*_test.cc", "{LOG}"]',
         f"BUILD: libtensor_array_grad.so: {LOG} is missing; {LISTS}",
     ),
     fault(

@@ -1,0 +1,202 @@
+#include "cc/array/bulk_read.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "cc/array/errors.h"
+#include "cc/array/index_set.h"
+#include "cc/base/tensorflow_names.h"
+#include "tensorflow/core/platform/errors.h"
+#include "tensorflow/core/platform/mem.h"
+
+namespace tensor_array_grad {
+namespace {
+
+// `shape` with `dim0` put in front.
+absl::Status Prepend(int64_t dim0, const TensorShape& shape, TensorShape* result) {
+  *result = TensorShape();
+  TF_RETURN_IF_ERROR(result->AddDimWithStatus(dim0));
+  return result->AppendShapeWithStatus(shape);
+}
+
+// Plans a read of no slots. `attribute` and `doing` are for the message.
+absl::Status PlanEmpty(const std::string& name, absl::string_view attribute,
+                       absl::string_view doing, const PartialTensorShape& known,
+                       TensorShape* shape) {
+  TensorShape element;
+  if (!known.AsTensorShape(&element)) {
+    return errors::EmptyWithoutShape(name, attribute, doing, known);
+  }
+  return Prepend(0, element, shape).ok() ? absl::OkStatus()
+                                         : errors::ResultTooLarge(name, "An empty result");
+}
+
+}  // namespace
+
+// ---- the steps of each bulk read --------------------------------------------------------------
+
+absl::Status BulkRead::Look(SlotTable* table, Next* next) {
+  *next = Next::kCommit;
+  if (computed_ && table->version() == version_) return absl::OkStatus();
+  Plan plan;
+  TF_RETURN_IF_ERROR(MakePlan(*table, &plan));
+  if (plan.busy) {
+    *next = Next::kWait;
+    return absl::OkStatus();  // the slots keep the buffers of `plan`
+  }
+  previous_ = std::exchange(plan_, std::move(plan));
+  version_ = table->version();
+  // The plan shares the slots' buffers from here on, so no sum may be made in them any more.
+  for (int64_t i = 0; table->options().accumulate && i < plan_.count; ++i) table->Share(index(i));
+  if (computed_ && plan_.SameAs(previous_)) return absl::OkStatus();
+  *next = Next::kCompute;
+  dtype_ = table->options().dtype;
+  return absl::OkStatus();
+}
+
+absl::Status BulkRead::Compute(ElementOps& ops) {
+  previous_ = Plan();
+  computed_ = true;
+  made_ = Tensor();
+  if (plan_.pieces.size() <= 1) {
+    const Piece all = plan_.pieces.empty() ? Piece() : plan_.pieces[0];
+    Tensor whole;
+    TF_RETURN_IF_ERROR(Materialize(all, dtype_, plan_.shape, ops, &whole));
+    return KeepValues(whole, ops, &made_);
+  }
+  TF_RETURN_IF_ERROR(ops.Allocate(dtype_, plan_.shape, &made_));
+  return ops.Pack(plan_.pieces, &made_);
+}
+
+void BulkRead::Commit(SlotTable* table) {
+  // First makes the slots that are missing, which read as zeros: only this step needs memory.
+  int64_t size = table->size();
+  for (int64_t i = 0; i < plan_.count; ++i) {
+    size = std::max(size, index(i) + 1);
+    table->Make(index(i), size);
+  }
+  for (int64_t i = 0; i < plan_.count; ++i) table->CommitRead(index(i));
+}
+
+void BulkRead::Plan::Append(const Element& element, const Tensor** last_source) {
+  busy |= element.busy;
+  if (element.count == 0) return;
+  const bool goes_on =
+      !pieces.empty() && *last_source == element.source &&
+      (element.source == nullptr || pieces.back().begin + pieces.back().count == element.begin);
+  if (goes_on) {
+    pieces.back().count += element.count;
+  } else {
+    pieces.push_back(element.piece());
+  }
+  *last_source = element.source;
+}
+
+bool BulkRead::Plan::SameAs(const Plan& other) const {
+  if (count != other.count || shape != other.shape || lengths != other.lengths ||
+      pieces.size() != other.pieces.size()) {
+    return false;
+  }
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const Piece &a = pieces[i], &b = other.pieces[i];
+    const bool same_source =
+        a.zeros() ? b.zeros() : !b.zeros() && a.source.SharesBufferWith(b.source);
+    if (a.begin != b.begin || a.count != b.count || !same_source) return false;
+  }
+  return true;
+}
+// ---- gather -----------------------------------------------------------------------------------
+
+absl::Status GatherRead::MakePlan(const SlotTable& table, Plan* plan) const {
+  const std::string& name = table.options().name;
+  TF_RETURN_IF_ERROR(table.element_shape().MergeWith(attribute_, &plan->element_shape));
+  plan->count = static_cast<int64_t>(indices_.size());
+  if (plan->count == 0) {
+    PartialTensorShape known = plan->element_shape;
+    const std::optional<TensorShape> common = table.options().shapes->Common(SlotShapes::kNow);
+    if (!known.IsFullyDefined() && common.has_value() && !table.closed()) {
+      TF_RETURN_IF_ERROR(
+          plan->element_shape.MergeWith(PartialTensorShape(common->dim_sizes()), &known));
+    }
+    return PlanEmpty(name, "element shape", "packing", known, &plan->shape);
+  }
+  IndexSet seen;
+  Element element;
+  TensorShape first;
+  const Tensor* last_source = nullptr;
+  for (int64_t i = 0; i < plan->count; ++i) {
+    const int64_t index = indices_[i];
+    TF_RETURN_IF_ERROR(table.Inspect(index, plan->element_shape, &element));
+    if (table.options().clear_after_read && !seen.Insert(index)) {
+      return errors::ReadTwice(name, index);
+    }
+    if (i == 0) {
+      first = element.shape;
+      if (!attribute_.IsCompatibleWith(PartialTensorShape(first.dim_sizes()))) {
+        return errors::GatherMismatch(name, attribute_, index, first);
+      }
+    } else if (element.shape != first) {
+      return errors::Inconsistent(name, first, i, element.shape);
+    }
+    plan->Append(element, &last_source);
+  }
+  return Prepend(plan->count, first, &plan->shape).ok()
+             ? absl::OkStatus()
+             : errors::ResultTooLarge(name, "The gathered value");
+}
+
+void GatherRead::Commit(SlotTable* table) {
+  BulkRead::Commit(table);
+  table->SetElementShape(std::move(plan_.element_shape));
+}
+
+// ---- concat -----------------------------------------------------------------------------------
+
+absl::Status ConcatRead::MakePlan(const SlotTable& table, Plan* plan) const {
+  const std::string& name = table.options().name;
+  TF_RETURN_IF_ERROR(table.CheckOpen());
+  plan->count = table.joined_size();
+  // Memory grows with the slots that were touched, and Concat touches all of them.
+  const int64_t bytes = plan->count * static_cast<int64_t>(sizeof(Slot) + sizeof(int64_t));
+  if (bytes > tensorflow::port::AvailableRam()) {
+    return errors::TooManyToConcat(name, plan->count, bytes);
+  }
+  if (plan->count == 0) {
+    PartialTensorShape known = attribute_, rest;
+    if (!known.IsFullyDefined() && table.element_shape().dims() > 0) {
+      rest = table.element_shape();
+      if (!rest.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name, "A row");
+      TF_RETURN_IF_ERROR(attribute_.MergeWith(rest, &known));
+    }
+    return PlanEmpty(name, "element_shape_except0", "concatenating", known, &plan->shape);
+  }
+  Element element;
+  TensorShape first, rest;
+  int64_t total = 0;
+  const Tensor* last_source = nullptr;
+  for (int64_t i = 0; i < plan->count; ++i) {
+    TF_RETURN_IF_ERROR(table.Inspect(i, table.element_shape(), &element));
+    if (element.shape.dims() == 0) return errors::ConcatScalar(name, i);
+    rest = element.shape;
+    if (!rest.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name, "A row");
+    if (i == 0) {
+      first = rest;
+      if (!attribute_.IsCompatibleWith(PartialTensorShape(first.dim_sizes()))) {
+        return errors::ConcatFirst(name, attribute_, first);
+      }
+    } else if (rest != first) {
+      return errors::ConcatInconsistent(name, first, i, rest);
+    }
+    plan->lengths.push_back(element.shape.dim_size(0));
+    if (__builtin_add_overflow(total, plan->lengths.back(), &total)) {
+      return errors::ResultTooLarge(name, "The concatenated value");
+    }
+    plan->Append(element, &last_source);
+  }
+  return Prepend(total, first, &plan->shape).ok()
+             ? absl::OkStatus()
+             : errors::ResultTooLarge(name, "The concatenated value");
+}
+
+}  // namespace tensor_array_grad

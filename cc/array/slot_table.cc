@@ -1,0 +1,278 @@
+#include "cc/array/slot_table.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "cc/array/errors.h"
+#include "cc/base/release.h"
+#include "cc/base/tensorflow_names.h"
+#include "tensorflow/core/platform/errors.h"
+
+namespace tensor_array_grad {
+
+using State = Slot::State;
+
+namespace {
+
+bool Compatible(const PartialTensorShape& partial, const TensorShape& shape) {
+  if (partial.unknown_rank()) return true;
+  if (partial.dims() != shape.dims()) return false;
+  for (int d = 0; d < shape.dims(); ++d) {
+    const int64_t dim = partial.dim_size(d);
+    if (dim >= 0 && dim != shape.dim_size(d)) return false;
+  }
+  return true;
+}
+
+Tensor DataOfSlot(const Slot& slot) {
+  if (slot.block == nullptr) return slot.value;
+  const Block& block = *slot.block;
+  return ViewOf({block.value(), block.begin(slot.part), block.count(slot.part)},
+                block.shape(slot.part));
+}
+
+TensorShape ShapeOf(const Slot& slot) {
+  return slot.block == nullptr ? slot.value.shape() : slot.block->shape(slot.part);
+}
+
+}  // namespace
+
+SlotContents::~SlotContents() {
+  if (!OwnsOthers(dtype)) return;  // the destructors of such elements do not nest
+  slots.ForEach([](Slot& slot) { Release(std::move(slot.value)); });
+  for (Block& block : blocks) Release(block.TakeValue());
+}
+
+SlotTable::SlotTable(const ArrayOptions& options)
+    : options_(options),
+      element_shape_(options.element_shape),
+      element_shape_known_(element_shape_.IsFullyDefined()),
+      size_(options.size),
+      dynamic_size_(options.dynamic_size),
+      marked_size_(options.marked_size),
+      contents_(options.dtype) {}
+
+bool SlotTable::IsBusy(int64_t index) const {
+  if (busy_ == 0 || index < 0) return false;
+  const Slot* slot = contents_.slots.Find(index);
+  return slot != nullptr && slot->busy;
+}
+
+int64_t SlotTable::TotalBytes() const {
+  size_t bytes = 0;
+  contents_.slots.ForEach([&bytes](const Slot& slot) { bytes += slot.value.TotalBytes(); });
+  for (const Block& block : contents_.blocks) bytes += block.value().TotalBytes();
+  return static_cast<int64_t>(bytes);
+}
+
+// ---- checks of writes -------------------------------------------------------------------------
+
+absl::Status SlotTable::CheckOpen() const {
+  return closed_ ? errors::Closed(options_.name) : absl::OkStatus();
+}
+
+absl::Status SlotTable::CheckWriteIndex(int64_t index) const {
+  if (index >= 0 && index < size_) return absl::OkStatus();
+  if (index < 0 || !dynamic_size_) {
+    return errors::WriteOutOfRange(options_.name, index, size_, dynamic_size_);
+  }
+  return index < kMaxSize ? absl::OkStatus() : errors::CannotGrow(options_.name, index);
+}
+
+absl::Status SlotTable::CheckElementShape(int64_t index, const TensorShape& shape,
+                                          const PartialTensorShape& element_shape) const {
+  return Compatible(element_shape, shape)
+             ? absl::OkStatus()
+             : errors::IncompatibleElement(options_.name, index, shape, element_shape);
+}
+
+absl::Status SlotTable::CheckSlot(int64_t index, const TensorShape& shape, bool* sums) const {
+  *sums = false;
+  const Slot* slot = contents_.slots.Find(index);
+  const State state = slot == nullptr ? State::kEmpty : slot->state;
+  if (state == State::kRead || state == State::kCleared) {
+    return errors::AlreadyRead(options_.name, index);
+  }
+  if (!options_.accumulate) {
+    return state == State::kEmpty ? absl::OkStatus() : errors::AlreadyWritten(options_.name, index);
+  }
+  bool known = state == State::kWritten;
+  TensorShape have;
+  if (known) {
+    have = ShapeOf(*slot);
+  } else {
+    TF_RETURN_IF_ERROR(options_.shapes->Find(index, SlotShapes::kNow, &known, &have));
+  }
+  if (known && have != shape) return errors::AggregateShape(options_.name, index, have, shape);
+  *sums = state == State::kWritten && have.num_elements() > 0;
+  return *sums && !CanAdd(options_.dtype) ? errors::NoSum(options_.name, index, options_.dtype)
+                                          : absl::OkStatus();
+}
+
+// ---- reads ------------------------------------------------------------------------------------
+
+absl::Status SlotTable::Inspect(int64_t index, const PartialTensorShape& element_shape,
+                                Element* element) const {
+  TF_RETURN_IF_ERROR(CheckOpen());
+  const bool in_range = index >= 0 && index < size_;
+  const bool grows = index >= size_ && options_.accumulate && index < kMaxSize;
+  if (!in_range && !grows) return errors::ReadOutOfRange(options_.name, index, size_);
+  const Slot* slot = contents_.slots.Find(index);
+  element->busy = slot != nullptr && slot->busy;
+  if (slot != nullptr && slot->state == State::kCleared) {
+    return errors::ReadTwice(options_.name, index);
+  }
+  if (slot == nullptr || slot->state == State::kEmpty || slot->zeros) {
+    return InspectZeros(index, element_shape, element);
+  }
+  if (slot->block == nullptr) {
+    element->source = &slot->value;
+    element->begin = 0;
+    element->count = slot->value.NumElements();
+    element->shape = slot->value.shape();
+  } else {
+    element->source = &slot->block->value();
+    element->begin = slot->block->begin(slot->part);
+    element->count = slot->block->count(slot->part);
+    element->shape = slot->block->shape(slot->part);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SlotTable::InspectZeros(int64_t index, const PartialTensorShape& element_shape,
+                                     Element* element) const {
+  bool known = false;
+  if (options_.accumulate) {
+    TF_RETURN_IF_ERROR(options_.shapes->Find(index, SlotShapes::kNow, &known, &element->shape));
+  }
+  if (!known && !element_shape.AsTensorShape(&element->shape)) {
+    return errors::NothingToRead(options_.name, index, element_shape);
+  }
+  element->source = nullptr;
+  element->begin = 0;
+  element->count = element->shape.num_elements();
+  return element->count == 0 || CanZero(options_.dtype)
+             ? absl::OkStatus()
+             : errors::NoZero(options_.name, index, options_.dtype);
+}
+
+void SlotTable::CommitRead(int64_t index) {
+  Slot* slot = contents_.slots.FindOrMake(index, std::max(size_, index + 1));
+  ++version_;
+  size_ = std::max(size_, index + 1);
+  if (slot->state == State::kEmpty) slot->zeros = true;
+  slot->state = options_.clear_after_read ? State::kCleared : State::kRead;
+  if (options_.clear_after_read) DropData(slot);
+}
+
+void SlotTable::Share(int64_t index) {
+  if (Slot* slot = contents_.slots.Find(index)) slot->owned = false;
+}
+
+// ---- sums and writes --------------------------------------------------------------------------
+
+void SlotTable::SetBusy(int64_t index, bool busy) {
+  Slot* slot = contents_.slots.Find(index);
+  if (slot == nullptr || slot->busy == busy) return;
+  slot->busy = busy;
+  busy_ += busy ? 1 : -1;
+  if (busy) ++version_;  // a read in progress has to look again
+}
+
+Tensor SlotTable::DataOf(int64_t index, bool* owned) const {
+  const Slot& slot = *contents_.slots.Find(index);
+  *owned = slot.owned;
+  return slot.state == State::kWritten ? DataOfSlot(slot) : Tensor();
+}
+
+void SlotTable::RecordShape(int64_t index, const TensorShape& shape) {
+  if (FirstShapeCounts()) {
+    SetElementShape(PartialTensorShape(shape.dim_sizes()));
+  } else if (!element_shape_known_) {
+    options_.shapes->Record(index, 1, shape);
+  }
+}
+
+void SlotTable::Put(int64_t index, Tensor* data, bool owned) {
+  Slot* slot = contents_.slots.Find(index);
+  ++version_;
+  size_ = std::max(size_, index + 1);
+  if (slot->block != nullptr) DropData(slot);
+  std::swap(slot->value, *data);
+  slot->owned = owned;
+  slot->state = State::kWritten;
+}
+
+Block* SlotTable::AddBlock(std::list<Block>* block) {
+  contents_.blocks.splice(contents_.blocks.end(), *block);
+  Block* added = &contents_.blocks.back();
+  added->self = std::prev(contents_.blocks.end());
+  added->live = 1;
+  return added;
+}
+
+void SlotTable::PutPart(int64_t index, Block* block, int64_t part) {
+  Slot* slot = contents_.slots.Find(index);
+  ++version_;
+  size_ = std::max(size_, index + 1);
+  if (slot->state == State::kWritten) DropData(slot);  // an element without values
+  slot->block = block;
+  slot->part = static_cast<int32_t>(part);
+  slot->state = State::kWritten;
+  ++block->live;
+}
+
+void SlotTable::DropReference(Block* block) {
+  if (--block->live == 0) contents_.blocks.erase(block->self);
+}
+
+void SlotTable::DropData(Slot* slot) {
+  if (slot->block != nullptr) DropReference(slot->block);
+  slot->block = nullptr;
+  slot->value = Tensor();
+  slot->owned = false;
+}
+
+void SlotTable::SetElementShape(PartialTensorShape shape) {
+  if (element_shape_known_) return;
+  element_shape_ = std::move(shape);
+  element_shape_known_ = element_shape_.IsFullyDefined();
+}
+
+// ---- the whole array --------------------------------------------------------------------------
+
+void SlotTable::Close(SlotContents* contents) {
+  closed_ = true;
+  ++version_;
+  size_ = 0;
+  busy_ = 0;
+  std::swap(contents->slots, contents_.slots);
+  std::swap(contents->blocks, contents_.blocks);
+}
+
+absl::Status SlotTable::Freeze(const TensorShape& prefix, ArrayOptions* gradient) {
+  TF_RETURN_IF_ERROR(CheckOpen());
+  if (options_.order >= kMaxOrder) return errors::OrderTooHigh(options_.name, kMaxOrder);
+  PartialTensorShape joined;
+  const absl::Status fits =
+      PartialTensorShape(prefix.dim_sizes()).ConcatenateWithStatus(element_shape_, &joined);
+  if (!fits.ok()) return errors::JoinedShape(options_.name, prefix, element_shape_, fits);
+  gradient->dtype = options_.dtype;
+  gradient->element_shape = std::move(joined);
+  gradient->size = size_;
+  gradient->dynamic_size = false;
+  // Each addend of a sum gets the gradient of the sum. So the gradient array of an accumulating
+  // array is read once per write to that array.
+  gradient->clear_after_read = !options_.accumulate;
+  gradient->identical_element_shapes = options_.identical_element_shapes;
+  gradient->accumulate = true;
+  gradient->order = options_.order + 1;
+  gradient->marked_size = marked_size_;
+  gradient->shapes =
+      std::make_shared<SlotShapes>(options_.shapes, options_.shapes->Freeze(), prefix);
+  dynamic_size_ = false;
+  return absl::OkStatus();
+}
+
+}  // namespace tensor_array_grad

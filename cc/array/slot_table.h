@@ -1,0 +1,162 @@
+#ifndef CC_ARRAY_SLOT_TABLE_H_
+#define CC_ARRAY_SLOT_TABLE_H_
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "cc/array/slot.h"
+#include "cc/array/slot_shapes.h"
+#include "cc/array/sparse_vector.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace tensor_array_grad {
+
+// The initial properties of an array.
+struct ArrayOptions {
+  std::string name;  // the short name, for messages
+  tensorflow::DataType dtype = tensorflow::DT_FLOAT;
+  tensorflow::PartialTensorShape element_shape;  // default: unknown rank
+  int64_t size = 0;
+  bool dynamic_size = false;
+  bool clear_after_read = true;
+  bool identical_element_shapes = false;
+  bool accumulate = false;  // writes to one index are summed: a gradient array
+  int order = 0;            // 1: collects gradients; 2: the gradients of those; ...
+  // The number of pieces of the last split into the forward array: concat of its gradient array
+  // joins only so many slots. -1: there was no split, so that it joins all.
+  int64_t marked_size = -1;
+  std::shared_ptr<SlotShapes> shapes;  // null: the array gets its own
+};
+
+// The highest order of a gradient array; a program that asks for a higher one is assumed to be in
+// an endless loop. Each order makes the name longer and adds a level of recursion to shape lookups.
+inline constexpr int kMaxOrder = 100;
+
+// The most slots that an array can have: the ops have int32 indices and sizes.
+inline constexpr int64_t kMaxSize = 2147483647;
+
+// The elements of an array. The destructor frees them, nested to any depth (release.h).
+struct SlotContents {
+  explicit SlotContents(tensorflow::DataType of) : dtype(of) {}
+  SlotContents(const SlotContents&) = delete;
+  SlotContents& operator=(const SlotContents&) = delete;
+  ~SlotContents();
+
+  const tensorflow::DataType dtype;
+  SparseVector<Slot> slots;
+  std::list<Block> blocks;  // the blocks that slots refer to
+};
+
+// The slots of one tensor array as a state machine: which reads and writes the present state
+// allows, and what each of them changes. It takes no lock, waits for nothing and makes no values.
+// ArrayStore guards it; SlotAccess has the calls that are composed of these steps.
+//
+// Most methods either check (const, return the error that the user sees) or change (void). What a
+// change requires has been checked before, under the same lock or, for a sum, before the call got
+// its lease, which keeps it true. If there is no memory for its records, a method throws
+// std::bad_alloc and has changed nothing. Put, PutPart, AddBlock, DropReference, Share, SetBusy and
+// Close need no memory.
+class SlotTable {
+ public:
+  // Requires: 0 <= options.size < 2^31, options.shapes is set; `options` outlives the table.
+  explicit SlotTable(const ArrayOptions& options);
+
+  const ArrayOptions& options() const { return options_; }
+  bool closed() const { return closed_; }
+  int64_t size() const { return size_; }
+  bool dynamic_size() const { return dynamic_size_; }
+  const tensorflow::PartialTensorShape& element_shape() const { return element_shape_; }
+  // How many slots concat joins: all, or in a gradient array the marked ones.
+  int64_t joined_size() const {
+    return options_.accumulate && marked_size_ >= 0 ? marked_size_ : size_;
+  }
+  // Rises with every change that a read in progress must notice.
+  uint64_t version() const { return version_; }
+  // Whether a sum is in progress for slot `index`; any int64 is allowed.
+  bool IsBusy(int64_t index) const;
+  bool AnyBusy() const { return busy_ > 0; }
+  // Bytes of the elements held. A buffer is counted once per slot or block that refers to it.
+  int64_t TotalBytes() const;
+
+  // -- checks of a write, in this order --
+  absl::Status CheckOpen() const;
+  absl::Status CheckWriteIndex(int64_t index) const;
+  // `element_shape` is the array's, or the one that this write will give to the array.
+  absl::Status CheckElementShape(int64_t index, const tensorflow::TensorShape& shape,
+                                 const tensorflow::PartialTensorShape& element_shape) const;
+  // Sets `sums` to whether the slot has data that the value has to be added to.
+  absl::Status CheckSlot(int64_t index, const tensorflow::TensorShape& shape, bool* sums) const;
+  // Whether the next value written fixes the element shape of the whole array.
+  bool FirstShapeCounts() const {
+    return options_.identical_element_shapes && !element_shape_known_;
+  }
+
+  // Checks whether slot `index` can be read, and sets `element` to what the read yields.
+  // `element_shape` is the array's, or the one that this read will give to the array.
+  absl::Status Inspect(int64_t index, const tensorflow::PartialTensorShape& element_shape,
+                       Element* element) const;
+
+  // -- changes --
+  // Makes slot `index`. `size`: the size that the array will have when the write is committed; this
+  // method does not change it.
+  // Requires: index < size.
+  void Make(int64_t index, int64_t size) { contents_.slots.FindOrMake(index, size); }
+  // Marks slot `index` as read, and makes it if it is missing.
+  void CommitRead(int64_t index);
+  // Records that another tensor shares the slot's buffer from now on. The next sum must therefore
+  // be made in another buffer.
+  void Share(int64_t index);
+  // Makes the slot busy, or idle again. A call that sums may name a slot twice and then also calls
+  // this twice. A slot may become idle after Close too.
+  void SetBusy(int64_t index, bool busy);
+  // What a sum for slot `index` starts from: the data, perhaps unaligned, and whether the sum may
+  // be made in its buffer. Uninitialised if the slot is empty. Requires: the slot was made.
+  tensorflow::Tensor DataOf(int64_t index, bool* owned) const;
+  // Records the shape of the value that is about to be put into a slot without data.
+  void RecordShape(int64_t index, const tensorflow::TensorShape& shape);
+  // Swaps `data` with the slot's data. `owned`: no other tensor shares data's buffer.
+  // Requires: the slot was made.
+  void Put(int64_t index, tensorflow::Tensor* data, bool owned);
+  // Moves the only block of `block` here; returns it with one reference, the caller's.
+  Block* AddBlock(std::list<Block>* block);
+  // Makes part `part` of `block` the slot's data. Requires: the slot was made and its data, if any,
+  // has no values.
+  void PutPart(int64_t index, Block* block, int64_t part);
+  // Gives back a reference to `block`. Frees no buffer: the block's value has other references.
+  void DropReference(Block* block);
+  void SetElementShape(tensorflow::PartialTensorShape shape);
+  void set_marked_size(int64_t size) { marked_size_ = size; }
+  // Moves all elements to `contents`, to be freed unlocked. No slot is busy afterwards.
+  // Requires: `contents` is empty.
+  void Close(SlotContents* contents);
+
+  // As ArrayStore::Freeze.
+  absl::Status Freeze(const tensorflow::TensorShape& prefix, ArrayOptions* gradient);
+
+ private:
+  absl::Status InspectZeros(int64_t index, const tensorflow::PartialTensorShape& element_shape,
+                            Element* element) const;
+  // Drops the slot's data. Requires: the data has no values, or another tensor shares its buffer,
+  // so that no buffer is freed under the lock.
+  void DropData(Slot* slot);
+
+  const ArrayOptions& options_;
+  tensorflow::PartialTensorShape element_shape_;
+  bool element_shape_known_;  // element_shape_.IsFullyDefined()
+  int64_t size_;
+  bool dynamic_size_;
+  int64_t marked_size_;
+  bool closed_ = false;
+  int64_t busy_ = 0;  // number of busy slots
+  uint64_t version_ = 0;
+  SlotContents contents_;
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_ARRAY_SLOT_TABLE_H_

@@ -1,0 +1,78 @@
+#include "cc/base/element_ops.h"
+
+#include "cc/base/mutable_tensors.h"
+#include "cc/base/tensorflow_names.h"
+#include "tensorflow/core/platform/logging.h"
+
+namespace tensor_array_grad {
+
+bool CanAdd(DataType dtype) {
+  switch (dtype) {
+    case tensorflow::DT_HALF:
+    case tensorflow::DT_BFLOAT16:
+    case tensorflow::DT_FLOAT:
+    case tensorflow::DT_DOUBLE:
+    case tensorflow::DT_INT8:
+    case tensorflow::DT_INT16:
+    case tensorflow::DT_INT32:
+    case tensorflow::DT_INT64:
+    case tensorflow::DT_UINT8:
+    case tensorflow::DT_UINT16:
+    case tensorflow::DT_UINT32:
+    case tensorflow::DT_UINT64:
+    case tensorflow::DT_COMPLEX64:
+    case tensorflow::DT_COMPLEX128:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool CanZero(DataType dtype) { return CanAdd(dtype) || dtype == tensorflow::DT_BOOL; }
+
+Tensor ViewOf(const Piece& piece, const TensorShape& shape) {
+  const bool whole = piece.begin == 0 && piece.count == piece.source.NumElements();
+  Tensor view(piece.source.dtype());
+  bool fits;
+  if (whole) {
+    fits = view.CopyFrom(piece.source, shape);
+  } else {
+    Tensor flat(piece.source.dtype());
+    fits = flat.CopyFrom(piece.source, TensorShape({piece.source.NumElements()})) &&
+           view.CopyFrom(flat.Slice(piece.begin, piece.begin + piece.count), shape);
+  }
+  DCHECK(fits) << "a piece of " << piece.count << " values as " << shape.DebugString();
+  (void)fits;
+  return view;
+}
+
+absl::Status Materialize(const Piece& piece, DataType dtype, const TensorShape& shape,
+                         ElementOps& ops, Tensor* value) {
+  if (shape.num_elements() == 0) {
+    *value = Tensor(dtype, shape);
+    return absl::OkStatus();
+  }
+  if (!piece.zeros()) {
+    *value = ViewOf(piece, shape);
+    if (value->IsAligned()) return absl::OkStatus();
+  }
+  Tensor made;
+  TF_RETURN_IF_ERROR(ops.Allocate(dtype, shape, &made));
+  TF_RETURN_IF_ERROR(piece.zeros() ? ops.Zero(&made) : ops.Pack({piece}, &made));
+  *value = std::move(made);
+  return absl::OkStatus();
+}
+
+absl::Status KeepValues(const Tensor& value, ElementOps& ops, Tensor* kept) {
+  // Values change in place only through another tensor that shares the buffer.
+  if (!HasMutableTensors() || value.NumElements() == 0 || value.RefCountIsOne()) {
+    *kept = value;
+    return absl::OkStatus();
+  }
+  const absl::Status status = ops.Allocate(value.dtype(), value.shape(), kept);
+  if (!status.ok()) return status;
+  const Piece whole{value, 0, value.NumElements()};
+  return ops.Pack({&whole, 1}, kept);
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,27 @@
+#ifndef CC_BASE_LOG_H_
+#define CC_BASE_LOG_H_
+
+#include "absl/strings/string_view.h"
+
+namespace tensor_array_grad {
+
+// The level that the environment variable TENSOR_ARRAY_GRAD_LOG requests. Each level includes those
+// before it.
+enum class LogLevel {
+  kNone = 0,      // not set, or anything but the values below
+  kLoops = 1,     // "1": one line per loop: what was rewritten, and where the loop runs
+  kRewrites = 2,  // "2": one line per rewrite, with the names of the nodes
+};
+
+// Whether the environment asked for `level` at the time of the first call.
+bool IsLogged(LogLevel level);
+
+// Writes "tensor_array_grad: `line`" to stderr.
+void LogLine(absl::string_view line);
+
+// The level that `value`, which may be null, denotes.
+LogLevel ParseLogLevel(const char* value);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_BASE_LOG_H_

@@ -1,0 +1,479 @@
+#include "cc/compile/compiler.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cc/compile/eligibility.h"
+#include "cc/compile/readers.h"
+#include "cc/flow/condition_part.h"
+#include "cc/flow/graph_names.h"
+#include "cc/flow/liveness.h"
+#include "cc/flow/node_util.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/tensor.pb.h"
+
+namespace tensor_array_grad {
+namespace {
+
+// A loop whose constants have more bytes than this in total is left to the executor: RunLoop holds
+// two copies of them, in its attribute and in registers, in addition to the stock loop's.
+constexpr int64_t kMostConstantBytes = 16 << 20;
+
+// The state that all frames of one program share while it is compiled.
+class Compiler {
+ public:
+  absl::StatusOr<Program> Compile(const Frame& frame) {
+    for (const Node* enter : frame.enters) program_.arguments.push_back(NewRegister({enter, 0}));
+    TF_RETURN_IF_ERROR(CompileFrame(frame, nullptr));
+    return std::move(program_);
+  }
+
+ private:
+  friend class FrameCompiler;
+  using Key = std::pair<const Node*, int>;
+
+  absl::Status CompileFrame(const Frame& frame, int* loop);
+
+  int NewRegister() { return program_.registers++; }
+  int NewRegister(Key value) { return registers_[value] = NewRegister(); }
+  int NewFlag() { return program_.flags++; }
+  int NodeIndex(const Node* node) {
+    program_.nodes.push_back(node);
+    return static_cast<int>(program_.nodes.size()) - 1;
+  }
+  int RegisterOf(Source source) const { return registers_.at({source.node, source.slot}); }
+
+  Program program_;
+  std::map<Key, int> registers_;
+  int64_t constant_bytes_ = 0;
+};
+
+// Compiles one frame into a LoopCode, as compiler.h explains.
+class FrameCompiler {
+ public:
+  FrameCompiler(const Frame& frame, bool outermost, Compiler* shared)
+      : frame_(frame), outermost_(outermost), shared_(*shared) {}
+
+  absl::Status Compile(LoopCode* code) {
+    code_ = code;
+    TF_RETURN_IF_ERROR(CheckShape());
+    absl::StatusOr<std::vector<Item>> order = OrderOf(frame_);
+    if (!order.ok()) return Rejected("unsupported frame", order.status().message());
+    liveness_ = std::make_unique<const Liveness>(frame_, *order);
+    const Source cond{loop_cond_, 0};
+    taken_ = liveness_->Find(cond, 1);
+    not_taken_ = liveness_->Find(cond, 0);
+    if (taken_ < 0) return Rejected("unsupported frame", *loop_cond_);
+    flags_.assign(liveness_->size(), -1);
+    condition_ = ConditionPartOf(frame_, *loop_cond_);
+    // The condition is compiled before the body because it runs first: if both need the same
+    // kBranch, it must be in the condition.
+    for (const bool in_condition : {true, false}) {
+      for (const Item& item : *order) {
+        if (IsInCondition(item) != in_condition) continue;
+        TF_RETURN_IF_ERROR(item.loop != nullptr ? AddLoop(*item.loop) : AddNode(*item.node));
+      }
+    }
+    TF_RETURN_IF_ERROR(Finish());
+    return absl::OkStatus();
+  }
+
+ private:
+  // ---- the frame -------------------------------------------------------------------------------
+
+  absl::Status CheckShape() {
+    if (frame_.loop_conds.size() != 1) {
+      return Rejected("unsupported frame", absl::StrCat(frame_.loop_conds.size(), " LoopConds"));
+    }
+    loop_cond_ = frame_.loop_conds.front();
+    for (const Node* enter : frame_.enters) TF_RETURN_IF_ERROR(AddEnter(*enter));
+    if (code_->variables.empty()) return Rejected("unsupported frame", "no variable");
+    return absl::OkStatus();
+  }
+
+  // Gives `enter` its register. The Enter of a variable may have at most one reader, its Merge. The
+  // Enter of a constant may have any readers except a Merge.
+  absl::Status AddEnter(const Node& enter) {
+    if (IsRefType(enter.input_type(0)) || IsRefType(enter.output_type(0))) {
+      return Rejected("ref type", enter);
+    }
+    const int argument = EnterRegister(enter);
+    if (IsConstantEnter(enter)) {
+      shared_.registers_[{&enter, 0}] = argument;
+      for (const Edge* edge : enter.out_edges()) {
+        if (edge->dst()->IsMerge()) return Rejected("unsupported frame", enter);
+      }
+      return absl::OkStatus();
+    }
+    const Node* merge = nullptr;
+    for (const Edge* edge : enter.out_edges()) {
+      if (edge->dst()->IsSink()) continue;
+      if (edge->IsControlEdge() || !edge->dst()->IsMerge() || merge != nullptr) {
+        return Rejected("unsupported frame", enter);
+      }
+      merge = edge->dst();
+    }
+    if (merge == nullptr) {
+      code_->variables.push_back(outermost_ ? argument : -1);  // never read
+      return absl::OkStatus();
+    }
+    const Source back = BackInput(*merge);
+    if (back.node == nullptr) return Rejected("unsupported frame", *merge);
+    const int reg = outermost_ ? argument : shared_.NewRegister();
+    shared_.registers_[{merge, 0}] = reg;
+    code_->variables.push_back(reg);
+    merges_.insert(merge);
+    next_.push_back({back, reg});
+    return absl::OkStatus();
+  }
+
+  int EnterRegister(const Node& enter) const {
+    return outermost_ ? shared_.registers_.at({&enter, 0}) : shared_.RegisterOf(InputOf(enter, 0));
+  }
+
+  // Returns what the NextIteration of `merge` reads. Returns a null node if `merge` is not the
+  // Merge of a loop variable, or if its second output is read.
+  Source BackInput(const Node& merge) const {
+    if (merge.num_inputs() != 2) return {nullptr, 0};
+    Node* next = nullptr;
+    for (int i = 0; i < 2; ++i) {
+      Node* const input = InputOf(merge, i).node;
+      if (input != nullptr && input->IsNextIteration()) next = input;
+    }
+    for (const Edge* edge : merge.out_edges()) {
+      if (!edge->IsControlEdge() && edge->src_output() == 1) return {nullptr, 0};
+    }
+    return next == nullptr ? Source{nullptr, 0} : InputOf(*next, 0);
+  }
+
+  bool IsInCondition(const Item& item) const {
+    return item.loop != nullptr ? condition_.loops.count(item.loop) != 0
+                                : condition_.nodes.count(item.node) != 0;
+  }
+
+  // ---- one item --------------------------------------------------------------------------------
+
+  absl::Status AddNode(Node& node) {
+    const Conditions& when = liveness_->OfNode(node);
+    if (liveness_->AreNeverLive(when) && !node.IsNextIteration() && !node.IsExit()) {
+      return absl::OkStatus();
+    }
+    TF_RETURN_IF_ERROR(CheckNode(node));
+    const bool in_condition = condition_.nodes.count(&node) != 0;
+    if (node.IsExit()) return AddExit(node);
+    if (node.IsNextIteration()) {
+      if (Inside(when).empty()) return absl::OkStatus();
+      return Rejected("a variable may be dead", node);
+    }
+    if (node.IsMerge() && merges_.count(&node) != 0) return absl::OkStatus();
+    if (Has(when, not_taken_)) {
+      return outermost_ ? absl::OkStatus() : Rejected("unsupported frame", node);
+    }
+    if (in_condition) {
+      if (Has(when, taken_)) return Rejected("unsupported frame", node);
+      if (outermost_) TF_RETURN_IF_ERROR(CheckCondition(node));
+    } else if (!Has(when, taken_) && !outermost_ && node.op_def().is_stateful()) {
+      // The executor runs the node once more, when LoopCond is false. The program does not.
+      return Rejected("side effects outside of the body", node);
+    }
+    current_ = in_condition ? &code_->condition : &code_->body;
+    const size_t before = current_->size();
+    TF_RETURN_IF_ERROR(Emit(node));
+    NoteWaits(node, current_->size() == before);
+    return absl::OkStatus();
+  }
+
+  // Records the instructions that `node` waits for. If it has an instruction of its own, only
+  // control edges count, because its registers show what it reads. If it has none (`vanished`), all
+  // edges count, and a node that waits for it waits for these instructions.
+  void NoteWaits(const Node& node, bool vanished) {
+    std::set<int> waits;
+    for (const Edge* edge : node.in_edges()) {
+      const auto known = instructions_behind_.find(edge->src());
+      if (known == instructions_behind_.end() || !(vanished || edge->IsControlEdge())) continue;
+      waits.insert(known->second.begin(), known->second.end());
+    }
+    if (!vanished) {
+      current_->back().after.assign(waits.begin(), waits.end());
+      const int index = static_cast<int>(current_->size()) - 1;
+      waits = {current_ == &code_->condition ? ~index : index};
+    }
+    instructions_behind_[&node] = {waits.begin(), waits.end()};
+  }
+
+  absl::Status Emit(Node& node) {
+    const std::string& op = node.type_string();
+    if (op == "NoOp" || op == "ControlTrigger") return absl::OkStatus();
+    if (op == "Identity" || node.IsLoopCond()) return PassOn(node, 0, InputOf(node, 0));
+    if (node.IsSwitch()) return AddSwitch(node);
+    if (node.IsMerge()) return AddMerge(node);
+    if (op == "Const") return AddConstant(node);
+    AddKernel(node);
+    return absl::OkStatus();
+  }
+
+  absl::Status PassOn(const Node& node, int slot, Source input) {
+    shared_.registers_[{&node, slot}] = shared_.RegisterOf(input);
+    return absl::OkStatus();
+  }
+
+  // A constant is in its register before the loop starts and needs no instruction. Its readers have
+  // its conditions too, so they do not run if the constant is dead.
+  absl::Status AddConstant(const Node& node) {
+    const tensorflow::TensorProto* proto;
+    ConstantRegister constant;
+    TF_RETURN_IF_ERROR(GetNodeAttr(node.attrs(), "value", &proto));
+    if (!constant.value.FromProto(*proto)) return Rejected("a constant cannot be read", node);
+    shared_.constant_bytes_ += static_cast<int64_t>(constant.value.TotalBytes());
+    if (shared_.constant_bytes_ > kMostConstantBytes) return Rejected("large constants", node);
+    constant.reg = shared_.NewRegister({&node, 0});
+    shared_.program_.constants.push_back(std::move(constant));
+    return absl::OkStatus();
+  }
+
+  // Gives all outputs the register of the input. Only the first Switch by a predicate gets a
+  // kBranch, which sets the predicate's flags.
+  absl::Status AddSwitch(const Node& node) {
+    for (int side = 0; side < node.num_outputs(); ++side) {
+      shared_.registers_[{&node, side}] = shared_.RegisterOf(InputOf(node, 0));
+    }
+    const Source predicate = SkipIdentities(InputOf(node, 1));
+    if (predicate.node == loop_cond_) return absl::OkStatus();
+    const Conditions& when = liveness_->Of(predicate);
+    Instruction branch;
+    branch.action = Instruction::kBranch;
+    for (int side = 0; side < node.num_outputs(); ++side) {
+      const int id = liveness_->Find(predicate, side, node.num_outputs());
+      if (id < 0) return absl::OkStatus();           // the predicate is known
+      if (flags_[id] >= 0) return absl::OkStatus();  // an earlier Switch has the kBranch
+      branch.sides.push_back(flags_[id] = shared_.NewFlag());
+    }
+    branch.node = shared_.NodeIndex(&node);
+    branch.inputs.push_back({shared_.RegisterOf(predicate)});
+    Add(std::move(branch), when);
+    return absl::OkStatus();
+  }
+
+  // Adds a kMerge. If the Merge has an unknown condition, the instruction itself sets the flag of
+  // that condition, so it is guarded only by what the condition implies.
+  absl::Status AddMerge(const Node& node) {
+    Instruction merge;
+    merge.action = Instruction::kMerge;
+    merge.node = shared_.NodeIndex(&node);
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      const Source input = InputOf(node, i);
+      if (liveness_->AreNeverLive(liveness_->Of(input))) {
+        if (IsRead({const_cast<Node*>(&node), 1})) return Rejected("unsupported frame", node);
+        continue;
+      }
+      if (Has(liveness_->Of(input), not_taken_)) return Rejected("unsupported frame", node);
+      merge.alternatives.push_back({FlagsOf(liveness_->Of(input)), {shared_.RegisterOf(input)}});
+    }
+    merge.outputs = {Output(node, 0), Output(node, 1)};
+    Conditions when = liveness_->OfNode(node);
+    const int unknown = liveness_->FindUnknown(node);
+    if (unknown >= 0) {
+      merge.flag = flags_[unknown] = shared_.NewFlag();
+      when = liveness_->condition(unknown).implied;
+    }
+    Add(std::move(merge), when);
+    return absl::OkStatus();
+  }
+
+  void AddKernel(const Node& node) {
+    Instruction kernel;
+    kernel.node = shared_.NodeIndex(&node);
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      kernel.inputs.push_back({shared_.RegisterOf(InputOf(node, i))});
+    }
+    for (int i = 0; i < node.num_outputs(); ++i) kernel.outputs.push_back(Output(node, i));
+    Add(std::move(kernel), liveness_->OfNode(node));
+  }
+
+  // A register for an output, or -1 if nothing reads it.
+  int Output(const Node& node, int slot) {
+    const bool read = std::any_of(
+        node.out_edges().begin(), node.out_edges().end(),
+        [slot](const Edge* edge) { return !edge->IsControlEdge() && edge->src_output() == slot; });
+    return read ? shared_.NewRegister({&node, slot}) : -1;
+  }
+
+  // Adds a kLoop for `loop`. Its outputs are the registers of the loop's variables (see AddExit).
+  absl::Status AddLoop(const Frame& loop) {
+    if (!liveness_->EntersAsOne(loop)) {
+      return Rejected("inputs may be dead apart", absl::StrCat("frame '", loop.name, "'"));
+    }
+    const Conditions when = liveness_->OfLoop(loop);
+    if (liveness_->AreNeverLive(when)) return absl::OkStatus();
+    liveness_->NoteKnownValues(loop);
+    if (Has(when, not_taken_)) {
+      if (outermost_) return absl::OkStatus();
+      return Rejected("unsupported frame",
+                      absl::StrCat("'", loop.name, "' is entered where '", frame_.name, "' ends"));
+    }
+    const bool in_condition = condition_.loops.count(&loop) != 0;
+    if (in_condition && outermost_) {
+      TF_RETURN_IF_ERROR(CheckConditionLoop(loop));
+    }
+    if (!in_condition && !Has(when, taken_) && !outermost_) {
+      return Rejected("unsupported frame",
+                      absl::StrCat("'", loop.name, "' runs in iterations that are not taken"));
+    }
+    Instruction run;
+    run.action = Instruction::kLoop;
+    for (const Node* enter : loop.enters) {
+      const Read read{shared_.RegisterOf(InputOf(*enter, 0))};
+      if (IsConstantEnter(*enter)) {
+        run.constants.push_back(read);
+      } else {
+        run.inputs.push_back(read);
+      }
+    }
+    TF_RETURN_IF_ERROR(shared_.CompileFrame(loop, &run.loop));
+    const LoopCode& code = shared_.program_.loops[run.loop];
+    run.node = code.loop_cond;
+    run.outputs.assign(code.variables.begin(), code.variables.end());
+    current_ = in_condition ? &code_->condition : &code_->body;
+    Add(std::move(run), when);
+    for (const Node* node : loop.nodes) {
+      if (node->IsExit()) NoteWaits(*node, false);
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status CheckConditionLoop(const Frame& loop) {
+    for (const Node* node : loop.nodes) TF_RETURN_IF_ERROR(CheckCondition(*node));
+    for (const Frame* inner : loop.children) TF_RETURN_IF_ERROR(CheckConditionLoop(*inner));
+    return absl::OkStatus();
+  }
+
+  // An Exit of an inner loop passes on its variable. The Exits of the outermost loop belong to the
+  // stock loop.
+  absl::Status AddExit(const Node& exit) {
+    if (outermost_) return absl::OkStatus();
+    const Source from = SkipIdentities(InputOf(exit, 0));
+    const bool of_variable = from.node->IsSwitch() && from.slot == 0 &&
+                             SkipIdentities(InputOf(*from.node, 1)).node == loop_cond_ &&
+                             merges_.count(SkipIdentities(InputOf(*from.node, 0)).node) != 0;
+    const Conditions& when = liveness_->OfNode(exit);
+    if (!of_variable || !Without(when, not_taken_).empty()) {
+      return Rejected("unsupported frame", exit);
+    }
+    return PassOn(exit, 0, InputOf(exit, 0));
+  }
+
+  // ---- conditions ------------------------------------------------------------------------------
+
+  static bool Has(const Conditions& when, int id) {
+    return std::binary_search(when.begin(), when.end(), id);
+  }
+
+  // `when` without LoopCond=1, which is true whenever the body runs.
+  Conditions Inside(const Conditions& when) const { return Without(when, taken_); }
+
+  // The flags that must be set for an instruction with the conditions `when` to run.
+  Flags FlagsOf(const Conditions& when) const {
+    Flags flags;
+    for (int id : liveness_->Minimal(Inside(when))) {
+      if (flags_[id] < 0) throw std::out_of_range("a flag is read before it is set");
+      flags.push_back(flags_[id]);
+    }
+    return flags;
+  }
+
+  void Add(Instruction instruction, const Conditions& when) {
+    instruction.guards = FlagsOf(when);
+    current_->push_back(std::move(instruction));
+    (current_ == &code_->condition ? condition_when_ : body_when_).push_back(Inside(when));
+  }
+
+  // ---- the end ---------------------------------------------------------------------------------
+
+  absl::Status Finish() {
+    code_->nodes = static_cast<int>(frame_.nodes.size());
+    code_->loop_cond = shared_.NodeIndex(loop_cond_);
+    code_->predicate = shared_.RegisterOf({loop_cond_, 0});
+    FindAwaited();
+    std::vector<std::pair<int, int>> copies;  // from, to
+    for (const auto& [source, reg] : next_) copies.push_back({shared_.RegisterOf(source), reg});
+    code_->next = InOrder(copies, [this] { return shared_.NewRegister(); });
+    MarkLastReaders({*liveness_, condition_when_, body_when_, AlternativeConditions()}, code_);
+    return absl::OkStatus();
+  }
+
+  void FindAwaited() {
+    for (const Node* node : frame_.nodes) {
+      const auto& edges = node->out_edges();
+      const bool awaited = std::any_of(edges.begin(), edges.end(), [](const Edge* edge) {
+        return edge->IsControlEdge() && edge->dst()->IsOp();
+      });
+      for (int slot = 0; awaited && slot < node->num_outputs(); ++slot) {
+        const auto reg = shared_.registers_.find({node, slot});
+        if (reg != shared_.registers_.end() && reg->second >= 0) {
+          code_->awaited.push_back(reg->second);
+        }
+      }
+    }
+  }
+
+  // For each Merge, by its node's index, the conditions of its inputs.
+  std::map<int, std::vector<Conditions>> AlternativeConditions() const {
+    std::map<int, std::vector<Conditions>> all;
+    for (const auto* part : {&code_->condition, &code_->body}) {
+      for (const Instruction& instruction : *part) {
+        if (instruction.action != Instruction::kMerge) continue;
+        const Node& node = *shared_.program_.nodes[instruction.node];
+        for (int i = 0; i < node.num_inputs(); ++i) {
+          const Conditions& when = liveness_->Of(InputOf(node, i));
+          if (!liveness_->AreNeverLive(when)) all[instruction.node].push_back(Inside(when));
+        }
+      }
+    }
+    return all;
+  }
+
+  const Frame& frame_;
+  const bool outermost_;
+  Compiler& shared_;
+  LoopCode* code_ = nullptr;
+  std::unique_ptr<const Liveness> liveness_;
+  Node* loop_cond_ = nullptr;
+  int taken_ = -1, not_taken_ = -1;  // the conditions LoopCond=1 and LoopCond=0
+  std::vector<int> flags_;           // by condition
+  std::unordered_set<const Node*> merges_;
+  ConditionPart condition_;
+  std::vector<std::pair<Source, int>> next_;  // new value and register of each variable
+  std::vector<Instruction>* current_ = nullptr;
+  std::unordered_map<const Node*, std::vector<int>> instructions_behind_;  // as Instruction::after
+  std::vector<Conditions> condition_when_, body_when_;                     // by instruction
+};
+
+absl::Status Compiler::CompileFrame(const Frame& frame, int* loop) {
+  const size_t index = program_.loops.size();
+  program_.loops.emplace_back();
+  LoopCode code;  // not in place: inner frames add to program_.loops
+  TF_RETURN_IF_ERROR(FrameCompiler(frame, loop == nullptr, this).Compile(&code));
+  program_.loops[index] = std::move(code);
+  if (loop != nullptr) *loop = static_cast<int>(index);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Program> Compile(const Frame& frame) {
+  try {
+    return Compiler().Compile(frame);
+  } catch (const std::out_of_range&) {  // no register or flag for an input: not a valid frame
+    return Rejected("unsupported frame", absl::StrCat("'", frame.name, "'"));
+  }
+}
+
+}  // namespace tensor_array_grad

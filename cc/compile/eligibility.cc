@@ -1,0 +1,53 @@
+#include "cc/compile/eligibility.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cc/flow/graph_names.h"
+#include "cc/flow/node_util.h"
+#include "cc/flow/op_facts.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace tensor_array_grad {
+namespace {
+
+// Whether an input or output of `node` is the ref tensor of a variable.
+bool HasRefs(const Node& node) {
+  const auto is_ref = [](tensorflow::DataType type) { return tensorflow::IsRefType(type); };
+  return std::any_of(node.input_types().begin(), node.input_types().end(), is_ref) ||
+         std::any_of(node.output_types().begin(), node.output_types().end(), is_ref);
+}
+
+}  // namespace
+
+absl::Status Rejected(absl::string_view reason, absl::string_view detail) {
+  return absl::FailedPreconditionError(absl::StrCat(reason, ": ", detail));
+}
+
+absl::Status Rejected(absl::string_view reason, const Node& node) {
+  return Rejected(reason, absl::StrCat(node.name(), " (", node.type_string(), ")"));
+}
+
+absl::string_view ReasonOf(const absl::Status& rejected) {
+  return rejected.message().substr(0, rejected.message().find(':'));
+}
+
+absl::Status CheckNode(const Node& node) {
+  const std::string& op = node.type_string();
+  if (node.IsSend() || node.IsRecv()) return Rejected("another device takes part", node);
+  if (HasRefs(node)) return Rejected("ref type", node);
+  if (HasFact(op, kEndsLater) || IsFunctionCall(node)) return Rejected("asynchronous kernel", node);
+  if (HasFact(op, kWritesInput)) return Rejected("writes its input", node);
+  if (node.op_def().is_stateful() && !HasFact(op, kAnyKernelMayRun)) {
+    return Rejected("private state or unknown side effects", node);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCondition(const Node& node) {
+  if (!node.op_def().is_stateful() || HasFact(node, kMayRunAgain)) return absl::OkStatus();
+  return Rejected("condition with side effects", node);
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,31 @@
+#ifndef CC_COMPILE_ELIGIBILITY_H_
+#define CC_COMPILE_ELIGIBILITY_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "tensorflow/core/graph/graph.h"
+
+namespace tensor_array_grad {
+
+// Returns a FailedPrecondition error "reason: detail", for a loop that is left to TensorFlow's
+// executor. The second form names `node` as the detail.
+absl::Status Rejected(absl::string_view reason, absl::string_view detail);
+absl::Status Rejected(absl::string_view reason, const tensorflow::Node& node);
+
+// Returns the reason in such an error: the text before the colon.
+absl::string_view ReasonOf(const absl::Status& rejected);
+
+// Returns OK if a loop that runs in one kernel can call a kernel of `node`. This requires that the
+// node works on values of this device only, finishes before Compute returns and does not wait for
+// other ops. It must keep no state in its kernel, because the same node in the stock loop has
+// another kernel object, which would not see that state.
+absl::Status CheckNode(const tensorflow::Node& node);
+
+// Returns OK if the user's program cannot observe that `node`, which is in a loop's condition, runs
+// once more than the loop asks for. This happens because the stock loop evaluates the condition
+// again after RunLoop.
+absl::Status CheckCondition(const tensorflow::Node& node);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_COMPILE_ELIGIBILITY_H_

@@ -1,0 +1,351 @@
+#include "cc/compile/eligibility.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cc/base/tensorflow_names.h"
+#include "cc/compile/compiler.h"
+#include "cc/testing/frames_under_test.h"
+#include "cc/testing/matchers.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/tensor.pb.h"
+#include "tensorflow/core/framework/tensor_shape.pb.h"
+
+namespace tensor_array_grad {
+namespace {
+
+// The loop i. Tests add nodes that may make the compiler leave the loop to the executor.
+class LeftToExecutorTest : public testing::Test, protected FramesUnderTest {
+ protected:
+  LeftToExecutorTest() {
+    for (const char* name : {"zero", "ten", "step", "x0"}) Placeholder(name, DT_INT32);
+    for (const char* name : {"p0", "q0"}) Placeholder(name, DT_BOOL);
+    Placeholder("variable", DT_RESOURCE);
+    AddCounter("i", "zero", "ten", "step");
+  }
+
+  void ExpectCompiles() {
+    const absl::Status status = Compile(FrameNamed("i")).status();
+    EXPECT_TRUE(status.ok()) << status;
+  }
+
+  void ExpectLeft(const std::string& message) {
+    const absl::Status status = Compile(FrameNamed("i")).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(status.message(), message);
+  }
+
+  // Lets a resource enter the loop as the constant `resource`.
+  void AddResource() { AddConstantOf("i", "resource", DT_RESOURCE, "variable"); }
+
+  void AddAssignment(const std::string& name, const std::string& resource,
+                     const std::string& value) {
+    Set(Add(name, "AssignAddVariableOp", {resource, value}), "dtype", DT_INT32);
+  }
+
+  // Adds a loop `name` inside i; `start` is the first value of its variable.
+  void AddInner(const std::string& name, const std::string& start) {
+    AddCounter(name, start, "i_limit", "i_one");
+  }
+};
+
+// ---- kernels
+
+TEST_F(LeftToExecutorTest, CounterCompiles) { ExpectCompiles(); }
+
+TEST_F(LeftToExecutorTest, CallOfAFunction) {
+  tensorflow::NodeDef& call = Add("call", "PartitionedCall", {"i_switch:1"});
+  Set(call, "Tin", tensorflow::DataTypeVector{DT_INT32});
+  Set(call, "Tout", tensorflow::DataTypeVector{DT_INT32});
+  tensorflow::NameAttrList function;
+  function.set_name("f");
+  Set(call, "f", function);
+  ExpectLeft("asynchronous kernel: call (PartitionedCall)");
+}
+
+TEST_F(LeftToExecutorTest, NodeThatIsAFunction) {
+  tensorflow::FunctionDef& function = *library().add_function();
+  tensorflow::OpDef& signature = *function.mutable_signature();
+  signature.set_name("Twice");
+  signature.add_input_arg()->set_name("x");
+  signature.mutable_input_arg(0)->set_type(DT_INT32);
+  Add("call", "Twice", {"i_switch:1"});
+  ExpectLeft("asynchronous kernel: call (Twice)");
+}
+
+TEST_F(LeftToExecutorTest, KernelWithStateOfItsOwn) {
+  tensorflow::NodeDef& random =
+      Add("random", "RandomUniformInt", {"i_switch:1", "i_limit", "i_one"});
+  Set(random, "T", DT_INT32);
+  Set(random, "Tout", DT_INT32);
+  ExpectLeft("private state or unknown side effects: random (RandomUniformInt)");
+}
+
+TEST_F(LeftToExecutorTest, RefType) {
+  Set(Add("variable_v2", "VariableV2", {"^i_switch"}), "dtype", DT_FLOAT);
+  ExpectLeft("ref type: variable_v2 (VariableV2)");
+}
+
+TEST_F(LeftToExecutorTest, KernelThatWritesItsInput) {
+  Set(Add("write", "InplaceUpdate", {"i_switch:1", "i_one", "i_limit"}), "T", DT_INT32);
+  ExpectLeft("writes its input: write (InplaceUpdate)");
+}
+
+TEST_F(LeftToExecutorTest, SendToAnotherDevice) {
+  Set(Add("send", "_Send", {"i_switch:1"}), "T", DT_INT32);
+  ExpectLeft("another device takes part: send (_Send)");
+}
+
+TEST_F(LeftToExecutorTest, RecvFromAnotherDevice) {
+  Set(Add("recv", "_Recv", {"^i_switch"}), "tensor_type", DT_INT32);
+  ExpectLeft("another device takes part: recv (_Recv)");
+}
+
+TEST_F(LeftToExecutorTest, SideEffectsOnResourcesAreAllowed) {
+  AddResource();
+  AddAssignment("add", "resource", "i_switch:1");
+  Set(Add("read", "ReadVariableOp", {"resource"}), "dtype", DT_INT32);
+  ExpectCompiles();
+}
+
+TEST_F(LeftToExecutorTest, PrefixOfTheOpDecidesWhetherItsSideEffectsAreAllowed) {
+  const std::string unknown = "private state or unknown side effects: ";
+  const std::map<std::string, std::string> reason_of = {
+      {"ResourceApplyAdam", ""},
+      {"ResourceScatterAdd", ""},
+      {"ResourceSparseApplyAdagrad", ""},
+      {"TensorArrayWriteV3", ""},
+      {"WriteScalarSummary", ""},
+      {"TensorArrayWriteV2", unknown + "node (TensorArrayWriteV2)"},
+      {"StackV3", unknown + "node (StackV3)"},
+      {"WriteAll", unknown + "node (WriteAll)"},
+      {"ImportSummary", unknown + "node (ImportSummary)"}};
+  for (const auto& [op, reason] : reason_of) {
+    tensorflow::OpRegistry::Global()->Register([op = op](tensorflow::OpRegistrationData* data) {
+      return tensorflow::OpDefBuilder(op).SetIsStateful().Finalize(data);
+    });
+    Clear();
+    Add("node", op);
+    EXPECT_EQ(CheckNode(*Find("node")).message(), reason);
+  }
+}
+
+TEST_F(LeftToExecutorTest, KernelWithStateOfItsOwnInAnInnerLoop) {
+  AddInner("j", "i_switch:1");
+  tensorflow::NodeDef& random =
+      Add("random", "RandomUniformInt", {"j_switch:1", "j_limit", "j_one"});
+  Set(random, "T", DT_INT32);
+  Set(random, "Tout", DT_INT32);
+  ExpectLeft("private state or unknown side effects: random (RandomUniformInt)");
+}
+
+// ---- the condition, which the stock loop evaluates once more
+
+TEST_F(LeftToExecutorTest, ConditionWithSideEffects) {
+  AddResource();
+  AddAssignment("count", "resource", "i_merge");
+  Named("i_cond").add_input("^count");
+  ExpectLeft("condition with side effects: count (AssignAddVariableOp)");
+}
+
+TEST_F(LeftToExecutorTest, ConditionMayReadAVariable) {
+  AddResource();
+  Set(Add("read", "ReadVariableOp", {"resource"}), "dtype", DT_INT32);
+  Named("i_less").set_input(1, "read");
+  ExpectCompiles();
+}
+
+TEST_F(LeftToExecutorTest, SideEffectsOfALoopInTheCondition) {
+  AddResource();
+  AddInner("j", "i_merge");
+  AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
+  AddAssignment("count", "j_resource", "j_switch:1");
+  Named("i_less").set_input(0, "j_exit");
+  ExpectLeft("condition with side effects: count (AssignAddVariableOp)");
+}
+
+TEST_F(LeftToExecutorTest, SideEffectsOfALoopInsideOfALoopInTheCondition) {
+  AddResource();
+  AddInner("j", "i_merge");
+  AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
+  AddCounter("k", "j_switch:1", "j_limit", "j_one");
+  AddConstantOf("k", "k_resource", DT_RESOURCE, "j_resource");
+  AddAssignment("count", "k_resource", "k_switch:1");
+  Named("j_plus").set_input(0, "k_exit");
+  Named("i_less").set_input(0, "j_exit");
+  ExpectLeft("condition with side effects: count (AssignAddVariableOp)");
+}
+
+TEST_F(LeftToExecutorTest, ConditionOfAnInnerLoopMayHaveSideEffects) {
+  AddResource();
+  AddInner("j", "i_switch:1");
+  AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
+  AddAssignment("count", "j_resource", "j_merge");
+  Named("j_cond").add_input("^count");
+  ExpectCompiles();
+}
+
+TEST_F(LeftToExecutorTest, SideEffectsOutsideOfAnInnerBody) {
+  AddResource();
+  AddInner("j", "i_switch:1");
+  AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
+  AddAssignment("count", "j_resource", "j_merge");
+  ExpectLeft("side effects outside of the body: count (AssignAddVariableOp)");
+}
+
+// ---- liveness
+
+TEST_F(LeftToExecutorTest, VariableThatMayBeDead) {
+  AddVariableOf("i", "p", DT_BOOL, "p0", "p_switch:1");
+  AddUnary("s", "Switch", DT_INT32, {"i_switch:1", "p_switch:1"});
+  Named("i_next").set_input(0, "s:1");
+  ExpectLeft("a variable may be dead: i_next (NextIteration)");
+}
+
+TEST_F(LeftToExecutorTest, InnerLoopWhoseInputsMayBeDeadApart) {
+  AddVariableOf("i", "p", DT_BOOL, "p0", "p_switch:1");
+  AddUnary("s", "Switch", DT_INT32, {"i_switch:1", "p_switch:1"});
+  AddInner("j", "i_switch:1");
+  AddVariableOf("j", "y", DT_INT32, "s:1", "y_switch:1");
+  ExpectLeft("inputs may be dead apart: frame 'j'");
+}
+
+TEST_F(LeftToExecutorTest, NumberOfTheLiveInputOfAMergeWithAnInputThatIsNeverLive) {
+  AddValue("yes", tensorflow::Tensor(true), {"^i_switch"});
+  AddUnary("s", "Switch", DT_INT32, {"i_switch:1", "yes"});
+  AddMerge("merged", DT_INT32, {"s", "s:1"});
+  AddUnary("number", "Neg", DT_INT32, {"merged:1"});
+  ExpectLeft("unsupported frame: merged (Merge)");
+}
+
+// ---- frames that tf.while_loop does not make
+
+TEST_F(LeftToExecutorTest, FrameWithoutLoopCond) {
+  AddConstantOf("straight", "enters", DT_INT32, "x0");
+  AddUnary("leaves", "Exit", DT_INT32, {"enters"});
+  EXPECT_EQ(Compile(FrameNamed("straight")).status().message(), "unsupported frame: 0 LoopConds");
+}
+
+TEST_F(LeftToExecutorTest, FrameWithoutVariable) {
+  AddConstantOf("still", "enters", DT_BOOL, "p0");
+  Add("still_cond", "LoopCond", {"enters"});
+  EXPECT_EQ(Compile(FrameNamed("still")).status().message(), "unsupported frame: no variable");
+}
+
+TEST_F(LeftToExecutorTest, EnterOfAVariableThatTwoNodesRead) {
+  AddUnary("reader", "Neg", DT_INT32, {"i_enter"});
+  ExpectLeft("unsupported frame: i_enter (Enter)");
+}
+
+TEST_F(LeftToExecutorTest, EnterOfAVariableThatANodeWaitsFor) {
+  AddConst("waiter", {"^i_enter"});
+  ExpectLeft("unsupported frame: i_enter (Enter)");
+}
+
+TEST_F(LeftToExecutorTest, EnterOfAConstantThatAMergeReads) {
+  AddMerge("reader", DT_INT32, {"i_limit"});
+  ExpectLeft("unsupported frame: i_limit (Enter)");
+}
+
+TEST_F(LeftToExecutorTest, ValueIndexOfALoopsMergeIsRead) {
+  AddUnary("reader", "Neg", DT_INT32, {"i_merge:1"});
+  ExpectLeft("unsupported frame: i_merge (Merge)");
+}
+
+TEST_F(LeftToExecutorTest, LoopCondThatNoSwitchReads) {
+  AddUnary("other", "Neg", DT_BOOL, {"i_cond"});
+  Named("i_switch").set_input(1, "other");
+  ExpectLeft("unsupported frame: i_cond (LoopCond)");
+}
+
+TEST_F(LeftToExecutorTest, InnerLoopWhoseConstantComesFromItsOwnExit) {
+  AddCounter("j", "i_switch:1", "i_limit", "late");
+  AddUnary("late", "Neg", DT_INT32, {"j_exit"});
+  ExpectLeft("unsupported frame: nodes of frame 'i' wait for each other");
+}
+
+TEST_F(LeftToExecutorTest, ValueOfTheIterationThatIsNotTakenIsMergedIntoTheBody) {
+  AddUnary("last", "Neg", DT_INT32, {"i_switch"});
+  AddMerge("merged", DT_INT32, {"last", "i_plus"});
+  ExpectLeft("unsupported frame: merged (Merge)");
+}
+
+TEST_F(LeftToExecutorTest, NodeBeforeTheExitOfAnInnerLoop) {
+  AddInner("j", "i_switch:1");
+  AddUnary("last", "Neg", DT_INT32, {"j_switch"});
+  Named("j_exit").set_input(0, "last");
+  ExpectLeft("unsupported frame: last (Neg)");
+}
+
+TEST_F(LeftToExecutorTest, NodeBeforeTheExitOfTheOutermostLoopIsLeftToTheStockLoop) {
+  AddUnary("last", "Neg", DT_INT32, {"i_switch"});
+  Named("i_exit").set_input(0, "last");
+  ExpectCompiles();
+}
+
+TEST_F(LeftToExecutorTest, ExitOfAnInnerLoopFromItsBody) {
+  AddInner("j", "i_switch:1");
+  Named("j_exit").set_input(0, "j_switch:1");
+  ExpectLeft("unsupported frame: j_exit (Exit)");
+}
+
+TEST_F(LeftToExecutorTest, LoopThatIsEnteredWhereAnInnerLoopEnds) {
+  AddInner("j", "i_switch:1");
+  AddCounter("k", "j_switch", "j_limit", "j_one");
+  ExpectLeft("unsupported frame: 'k' is entered where 'j' ends");
+}
+
+TEST_F(LeftToExecutorTest, LoopThatRunsInIterationsOfAnInnerLoopThatAreNotTaken) {
+  AddInner("j", "i_switch:1");
+  AddCounter("k", "j_merge", "j_limit", "j_one");
+  ExpectLeft("unsupported frame: 'k' runs in iterations that are not taken");
+}
+
+// ---- constants
+
+// A proto of `elements` floats that stores only one of them.
+tensorflow::TensorProto Repeated(int64_t elements) {
+  tensorflow::TensorProto proto;
+  proto.set_dtype(DT_FLOAT);
+  proto.mutable_tensor_shape()->add_dim()->set_size(elements);
+  proto.add_float_val(1);
+  return proto;
+}
+
+TEST_F(LeftToExecutorTest, ConstantsThatAreLargeTogether) {
+  for (const char* name : {"first", "second"}) {
+    tensorflow::NodeDef& constant = Add(name, "Const", {"^i_switch"});
+    Set(constant, "dtype", DT_FLOAT);
+    Set(constant, "value", Repeated(9 << 18));  // 9 MiB
+  }
+  const absl::Status status = Compile(FrameNamed("i")).status();
+  EXPECT_THAT(status, Fails(absl::StatusCode::kFailedPrecondition, "large constants: "));
+}
+
+TEST_F(LeftToExecutorTest, ConstantOfTheLargestAllowedSizeCompiles) {
+  tensorflow::NodeDef& constant = Add("large", "Const", {"^i_switch"});
+  Set(constant, "dtype", DT_FLOAT);
+  Set(constant, "value", Repeated(4 << 20));  // 16 MiB
+  ExpectCompiles();
+}
+
+TEST_F(LeftToExecutorTest, ConstantThatCannotBeRead) {
+  tensorflow::TensorProto proto = Repeated(2);
+  proto.set_tensor_content("three");
+  tensorflow::NodeDef& constant = Add("broken", "Const", {"^i_switch"});
+  Set(constant, "dtype", DT_FLOAT);
+  Set(constant, "value", proto);
+  ExpectLeft("a constant cannot be read: broken (Const)");
+}
+
+TEST_F(LeftToExecutorTest, ReasonIsTheTextBeforeTheColon) {
+  EXPECT_EQ(ReasonOf(Rejected("ref type", *Find("i_plus"))), "ref type");
+  EXPECT_EQ(ReasonOf(absl::FailedPreconditionError("no colon")), "no colon");
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

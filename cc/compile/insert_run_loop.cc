@@ -1,0 +1,185 @@
+#include "cc/compile/insert_run_loop.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "cc/compile/compiler.h"
+#include "cc/compile/eligibility.h"
+#include "cc/flow/graph_names.h"
+#include "cc/flow/liveness.h"
+#include "cc/flow/node_util.h"
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/lib/strings/proto_serialization.h"
+
+namespace tensor_array_grad {
+namespace {
+
+constexpr char kRunLoop[] = "TensorArrayGrad>RunLoop";
+
+// A larger graph does not fit into RunLoop's attribute: protocol buffers limit the size of a
+// message.
+constexpr size_t kMostBytes = 256 << 20;
+
+// Collects the loops of one frame that can run in one kernel. For a loop that cannot, it continues
+// with the loops inside it.
+class Finder {
+ public:
+  using OnLeft = std::function<void(const Frame&, const absl::Status&)>;
+
+  explicit Finder(const OnLeft& left) : left_(left) {}
+
+  void LookInto(const Frame& frame) {
+    if (frame.children.empty()) return;
+    const absl::StatusOr<std::vector<Item>> order = OrderOf(frame);
+    if (!order.ok()) {
+      for (const Frame* loop : frame.children) left_(*loop, OddFrame(order.status()));
+      return;
+    }
+    const Liveness liveness(frame, *order);
+    for (const Frame* loop : frame.children) {
+      const absl::Status status = Check(*loop, liveness);
+      if (status.ok()) {
+        found_.push_back(loop);
+      } else {
+        left_(*loop, status);
+        LookInto(*loop);
+      }
+    }
+  }
+
+  std::vector<const Frame*> found() && { return std::move(found_); }
+
+ private:
+  static absl::Status OddFrame(const absl::Status& status) {
+    return Rejected("unsupported frame", status.message());
+  }
+
+  static absl::Status Check(const Frame& loop, const Liveness& around) {
+    if (!around.EntersAsOne(loop)) {
+      return Rejected("inputs may be dead apart", absl::StrCat("frame '", loop.name, "'"));
+    }
+    around.NoteKnownValues(loop);
+    return Compile(loop).status();
+  }
+
+  const OnLeft& left_;
+  std::vector<const Frame*> found_;
+};
+
+// Appends the nodes of `frame` and of all frames inside it.
+void CollectNodes(const Frame& frame, std::vector<Node*>* nodes) {
+  nodes->insert(nodes->end(), frame.nodes.begin(), frame.nodes.end());
+  for (const Frame* child : frame.children) CollectNodes(*child, nodes);
+}
+
+// The Enter nodes of variables, then those of constants: the order of RunLoop's inputs.
+std::vector<Node*> InInputOrder(const Frame& loop) {
+  std::vector<Node*> enters = loop.enters;
+  std::stable_partition(enters.begin(), enters.end(),
+                        [](const Node* enter) { return !IsConstantEnter(*enter); });
+  return enters;
+}
+
+// Serialises a graph of `loop` alone into `frame`, with _Arg nodes as the inputs of its Enter
+// nodes.
+absl::Status Extract(const Frame& loop, const std::vector<Node*>& enters, const Graph& graph,
+                     std::string* frame) {
+  Graph part(graph.flib_def());
+  part.set_versions(graph.versions());
+  std::unordered_map<const Node*, Node*> copies;
+  std::vector<Node*> nodes = enters;
+  CollectNodes(loop, &nodes);
+  for (Node* node : nodes) copies[node] = part.CopyNode(node);
+  for (size_t i = 0; i < enters.size(); ++i) {
+    NodeDef def;
+    def.set_name(absl::StrCat("tensor_array_grad_argument_", i));
+    def.set_op("_Arg");
+    def.set_device(enters[i]->assigned_device_name());
+    AddNodeAttr("T", enters[i]->output_type(0), &def);
+    AddNodeAttr("index", static_cast<int>(i), &def);
+    absl::Status status;
+    Node* const argument = part.AddNode(std::move(def), &status);
+    TF_RETURN_IF_ERROR(status);
+    part.AddEdge(argument, 0, copies[enters[i]], 0);
+  }
+  for (const Node* node : nodes) {
+    for (const Edge* edge : node->out_edges()) {
+      const auto reader = copies.find(edge->dst());
+      if (reader == copies.end()) continue;
+      part.AddEdge(copies[node], edge->src_output(), reader->second, edge->dst_input());
+    }
+  }
+  tensorflow::GraphDef def;
+  part.ToGraphDef(&def, /*include_flib_def=*/false);
+  if (def.ByteSizeLong() > kMostBytes || !tensorflow::SerializeToStringDeterministic(def, frame)) {
+    return absl::FailedPreconditionError(
+        "large frame: a graph of this size cannot be an attribute");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<const Frame*> FindLoops(const Frame& root, const Finder::OnLeft& left) {
+  Finder finder(left);
+  finder.LookInto(root);
+  return std::move(finder).found();
+}
+
+absl::Status InsertRunLoop(const Frame& loop, Graph* graph) {
+  const std::vector<Node*> enters = InInputOrder(loop);
+  std::string frame;
+  TF_RETURN_IF_ERROR(Extract(loop, enters, *graph, &frame));
+  // A session caches the kernel of a stateful op under the node's name, also for graphs that it
+  // prunes for other fetches. The loop may differ there, so the name contains a hash of the loop.
+  const std::string name = graph->NewName(
+      absl::StrCat(loop.name, "_in_one_kernel_", absl::Hex(absl::HashOf(frame), absl::kZeroPad16)));
+  std::vector<Source> inputs;
+  tensorflow::DataTypeVector variables, constants;
+  for (const Node* enter : enters) {
+    inputs.push_back(InputOf(*enter, 0));
+    (IsConstantEnter(*enter) ? constants : variables).push_back(enter->output_type(0));
+  }
+  NodeDef def;
+  def.set_name(name);
+  def.set_op(kRunLoop);
+  def.set_device(enters.front()->assigned_device_name());
+  AddNodeAttr("T", variables, &def);
+  AddNodeAttr("U", constants, &def);
+  AddNodeAttr("frame", frame, &def);
+  for (const Source& input : inputs) AddInput(input, &def);
+  *def.mutable_experimental_debug_info() = loop.loop_conds.front()->def().experimental_debug_info();
+  absl::Status status;
+  Node* const run = graph->AddNode(std::move(def), &status);
+  TF_RETURN_IF_ERROR(status);
+  run->set_assigned_device_name(enters.front()->assigned_device_name());
+  for (size_t i = 0; i < enters.size(); ++i) {
+    graph->AddEdge(inputs[i].node, inputs[i].slot, run, static_cast<int>(i));
+    for (const Edge* edge : enters[i]->in_edges()) {
+      if (edge->IsControlEdge()) graph->AddControlEdge(edge->src(), run);
+    }
+  }
+  for (size_t i = 0; i < variables.size(); ++i) {
+    TF_RETURN_IF_ERROR(graph->UpdateEdge(run, static_cast<int>(i), enters[i], 0));
+  }
+  return absl::OkStatus();
+}
+
+// The first inputs of a RunLoop are the variables; output i continues variable i.
+absl::Status RemoveRunLoops(Graph* graph) {
+  const std::vector<Node*> nodes(graph->op_nodes().begin(), graph->op_nodes().end());
+  for (Node* node : nodes) {
+    if (node->type_string() != kRunLoop) continue;
+    for (int i = 0; i < node->num_outputs(); ++i) {
+      TF_RETURN_IF_ERROR(MoveOutput(node, i, InputOf(*node, i), graph));
+    }
+    graph->RemoveNode(node);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,33 @@
+#ifndef CC_COMPILE_INSERT_RUN_LOOP_H_
+#define CC_COMPILE_INSERT_RUN_LOOP_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "cc/flow/frame.h"
+#include "tensorflow/core/graph/graph.h"
+
+namespace tensor_array_grad {
+
+// Returns the outermost loops of a graph that can run in one kernel. If a loop cannot, the loops
+// inside it are examined, and `left` is called for it with an error "reason: detail". `root` is the
+// root of a FrameTree, which owns the returned frames.
+std::vector<const Frame*> FindLoops(
+    const Frame& root, const std::function<void(const Frame&, const absl::Status&)>& left);
+
+// Puts a RunLoop op in front of `loop`, on the loop's device. Its inputs are those of the Enters of
+// variables, then those of the Enters of constants; its outputs become the inputs of the Enters of
+// variables. It gets the control inputs of all Enters. Other edges of the loop stay as they are.
+//
+// Requires: FindLoops returned `loop` for `graph`. Returns FailedPrecondition, "reason: detail", if
+// the loop is too large for the op's attribute. On error the graph is unchanged.
+absl::Status InsertRunLoop(const Frame& loop, tensorflow::Graph* graph);
+
+// Removes all RunLoop ops from `graph`, so that its loops run as on stock.
+absl::Status RemoveRunLoops(tensorflow::Graph* graph);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_COMPILE_INSERT_RUN_LOOP_H_

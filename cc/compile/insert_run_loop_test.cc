@@ -1,0 +1,307 @@
+#include "cc/compile/insert_run_loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "cc/base/tensorflow_names.h"
+#include "cc/flow/graph_names.h"
+#include "cc/testing/frames_under_test.h"
+#include "cc/testing/matchers.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::DataTypeVector;
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+using testing::UnorderedElementsAre;
+
+constexpr char kRunLoop[] = "TensorArrayGrad>RunLoop";
+
+class RewriteTest : public testing::Test, protected FramesUnderTest {
+ protected:
+  RewriteTest() {
+    for (const char* name : {"zero", "ten", "step", "x0"}) Placeholder(name, DT_INT32);
+    for (const char* name : {"p0", "q0"}) Placeholder(name, DT_BOOL);
+    AddCounter("i", "zero", "ten", "step");
+  }
+
+  // The names of the loops that FindLoops returns. Fills left_.
+  std::vector<std::string> Found() {
+    std::vector<std::string> names;
+    const auto left = [this](const Frame& frame, const absl::Status& why) {
+      left_[frame.name] = std::string(why.message());
+    };
+    for (const Frame* frame : FindLoops(root(), left)) names.push_back(frame->name);
+    return names;
+  }
+
+  void AddRandomTo(const std::string& loop) {
+    NodeDef& random = Add(loop + "_random", "RandomUniformInt",
+                          {loop + "_switch:1", loop + "_limit", loop + "_one"});
+    Set(random, "T", DT_INT32);
+    Set(random, "Tout", DT_INT32);
+  }
+
+  Node* Insert(const std::string& loop) {
+    const absl::Status status = InsertRunLoop(FrameNamed(loop), graph().get());
+    EXPECT_TRUE(status.ok()) << status;
+    Node* found = nullptr;
+    for (Node* node : graph()->op_nodes()) {
+      const bool is_of_loop = absl::StartsWith(node->name(), loop + "_in_one_kernel");
+      if (node->type_string() == kRunLoop && is_of_loop) found = node;
+    }
+    EXPECT_NE(found, nullptr);
+    return found;
+  }
+
+  std::set<std::string> Edges() {
+    std::set<std::string> edges;
+    for (const Edge* edge : graph()->edges()) edges.insert(edge->DebugString());
+    return edges;
+  }
+
+  // The graph in the attribute of the op, by node name.
+  static std::map<std::string, NodeDef> FrameOf(const Node& run) {
+    std::string frame;
+    EXPECT_TRUE(GetNodeAttr(run.attrs(), "frame", &frame).ok());
+    tensorflow::GraphDef def;
+    EXPECT_TRUE(def.ParseFromString(frame));
+    std::map<std::string, NodeDef> nodes;
+    for (const NodeDef& node : def.node()) nodes[node.name()] = node;
+    return nodes;
+  }
+
+  std::map<std::string, std::string> left_;  // reason by frame
+};
+
+// ---- FindLoops
+
+TEST_F(RewriteTest, LoopIsFound) {
+  EXPECT_THAT(Found(), ElementsAre("i"));
+  EXPECT_THAT(left_, IsEmpty());
+}
+
+TEST_F(RewriteTest, GraphWithoutLoopHasNone) {
+  Clear();
+  Placeholder("x", DT_INT32);
+  EXPECT_THAT(Found(), IsEmpty());
+}
+
+TEST_F(RewriteTest, LoopsBesideEachOtherAreAllFound) {
+  AddCounter("j", "i_exit", "ten", "step");
+  AddCounter("k", "zero", "ten", "step");
+  EXPECT_THAT(Found(), UnorderedElementsAre("i", "j", "k"));
+}
+
+TEST_F(RewriteTest, LoopInsideOfOneThatRunsInOneKernelIsPartOfIt) {
+  AddCounter("j", "i_switch:1", "i_limit", "i_one");
+  EXPECT_THAT(Found(), ElementsAre("i"));
+}
+
+TEST_F(RewriteTest, LoopInsideOfOneThatIsLeftIsFound) {
+  AddCounter("j", "i_switch:1", "i_limit", "i_one");
+  AddRandomTo("i");
+  EXPECT_THAT(Found(), ElementsAre("j"));
+  EXPECT_EQ(left_.size(), 1);
+  EXPECT_EQ(left_["i"], "private state or unknown side effects: i_random (RandomUniformInt)");
+}
+
+TEST_F(RewriteTest, EveryLoopThatIsLeftIsReported) {
+  AddCounter("j", "i_switch:1", "i_limit", "i_one");
+  AddCounter("k", "zero", "ten", "step");
+  AddRandomTo("j");
+  EXPECT_THAT(Found(), ElementsAre("k"));
+  EXPECT_EQ(left_["i"], "private state or unknown side effects: j_random (RandomUniformInt)");
+  EXPECT_EQ(left_["j"], "private state or unknown side effects: j_random (RandomUniformInt)");
+}
+
+TEST_F(RewriteTest, LoopWhoseInputsMayBeDeadApartIsLeft) {
+  AddUnary("s", "Switch", DT_INT32, {"x0", "p0"});
+  AddCounter("j", "zero", "ten", "step");
+  AddVariableOf("j", "y", DT_INT32, "s:1", "y_switch:1");
+  EXPECT_THAT(Found(), ElementsAre("i"));
+  EXPECT_EQ(left_["j"], "inputs may be dead apart: frame 'j'");
+}
+
+TEST_F(RewriteTest, LoopThatRunsNoIterationUnlessAllInputsAreLiveIsFound) {
+  AddUnary("s", "Switch", DT_INT32, {"x0", "p0"});
+  AddCounter("j", "s:1", "ten", "step");
+  AddVariableOf("j", "y", DT_INT32, "x0", "y_switch:1");
+  EXPECT_THAT(Found(), UnorderedElementsAre("i", "j"));
+}
+
+TEST_F(RewriteTest, LoopOfOneBranchIsFound) {
+  AddUnary("s", "Switch", DT_INT32, {"x0", "p0"});
+  AddCounter("j", "s:1", "ten", "step");
+  EXPECT_THAT(Found(), UnorderedElementsAre("i", "j"));
+}
+
+TEST_F(RewriteTest, LoopsOfAFrameThatCannotBeOrderedAreLeft) {
+  AddCounter("j", "zero", "ten", "late");
+  AddUnary("late", "Neg", DT_INT32, {"j_exit"});
+  EXPECT_THAT(Found(), IsEmpty());
+  EXPECT_EQ(left_["i"], "unsupported frame: nodes of frame '' wait for each other");
+  EXPECT_EQ(left_["j"], "unsupported frame: nodes of frame '' wait for each other");
+}
+
+// ---- InsertRunLoop
+
+TEST_F(RewriteTest, OpComesBetweenTheVariablesAndTheirEnters) {
+  AddVariableOf("i", "x", DT_INT32, "x0", "x_switch:1");
+  const std::set<std::string> before = Edges();
+  const Node* const run = Insert("i");
+  EXPECT_EQ(CountOf(kRunLoop), 1);
+  // Its inputs are those of the variables in the order of their Enter nodes, then those of the
+  // constants.
+  std::vector<std::string> variables, constants;
+  for (const Node* enter : FrameNamed("i").enters) {
+    bool is_constant = false;
+    (void)TryGetNodeAttr(enter->attrs(), "is_constant", &is_constant);
+    (is_constant ? constants : variables).push_back(enter->name());
+  }
+  std::vector<std::string> sources;
+  const std::map<std::string, std::string> source_of = {
+      {"i_enter", "zero"}, {"x_enter", "x0"}, {"i_limit", "ten"}, {"i_one", "step"}};
+  for (const auto& name : variables) sources.push_back(source_of.at(name));
+  for (const auto& name : constants) sources.push_back(source_of.at(name));
+  EXPECT_EQ(InputsOf(run->name()), sources);
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const Node* const enter = Find(variables[i]);
+    const Edge* edge = nullptr;
+    ASSERT_TRUE(enter->input_edge(0, &edge).ok());
+    EXPECT_EQ(edge->src(), run);
+    EXPECT_EQ(edge->src_output(), static_cast<int>(i));
+  }
+  EXPECT_THAT(InputsOf("i_limit"), ElementsAre("ten"));
+  EXPECT_THAT(InputsOf("i_one"), ElementsAre("step"));
+  // Nothing else has changed.
+  std::set<std::string> gone;
+  const std::set<std::string> after = Edges();
+  std::set_difference(before.begin(), before.end(), after.begin(), after.end(),
+                      std::inserter(gone, gone.end()));
+  EXPECT_EQ(gone.size(), 2) << testing::PrintToString(gone);
+}
+
+TEST_F(RewriteTest, OpHasTheDeviceAndTheTypesOfTheLoop) {
+  AddVariableOf("i", "p", DT_BOOL, "p0", "p_switch:1");
+  const Node* const run = Insert("i");
+  EXPECT_EQ(run->assigned_device_name(), kCpu0);
+  EXPECT_EQ(run->requested_device(), kCpu0);
+  DataTypeVector variables, constants;
+  EXPECT_TRUE(GetNodeAttr(run->attrs(), "T", &variables).ok());
+  EXPECT_TRUE(GetNodeAttr(run->attrs(), "U", &constants).ok());
+  EXPECT_THAT(variables, UnorderedElementsAre(DT_INT32, DT_BOOL));
+  EXPECT_THAT(constants, ElementsAre(DT_INT32, DT_INT32));
+}
+
+TEST_F(RewriteTest, DefinitionOfTheOpNamesItsInputs) {
+  const Node* const run = Insert("i");
+  EXPECT_THAT(run->requested_inputs(), UnorderedElementsAre("zero:0", "ten:0", "step:0"));
+  EXPECT_EQ(run->requested_inputs()[0], "zero:0");
+}
+
+TEST_F(RewriteTest, OpGetsTheControlInputsOfAllEnters) {
+  AddConst("effect", {});
+  AddConst("other_effect", {});
+  Named("i_enter").add_input("^effect");
+  Named("i_one").add_input("^other_effect");
+  const Node* const run = Insert("i");
+  EXPECT_THAT(InputsOf(run->name()), AllOf(Contains("^effect"), Contains("^other_effect")));
+  EXPECT_THAT(InputsOf("i_enter"), ElementsAre(run->name(), "^effect"));
+  EXPECT_THAT(InputsOf("i_one"), ElementsAre("step", "^other_effect"));
+}
+
+TEST_F(RewriteTest, FramesOfTheGraphAreValidAfterTheInsertion) {
+  AddCounter("j", "i_switch:1", "i_limit", "i_one");
+  const Node* const run = Insert("j");
+  const absl::StatusOr<FrameTree> tree = FrameTree::Of(*graph());
+  ASSERT_TRUE(tree.ok()) << tree.status();
+  const Frame& outer = *tree->root().children.front();
+  EXPECT_THAT(outer.nodes, Contains(run)) << "the op belongs to the frame around the loop";
+}
+
+TEST_F(RewriteTest, AttributeIsTheFrameWithArgumentsNumberedByInput) {
+  AddVariableOf("i", "x", DT_INT32, "x0", "x_switch:1");
+  AddCounter("j", "x_switch:1", "i_limit", "i_one");
+  const Node* const run = Insert("i");
+  const std::map<std::string, NodeDef> nodes = FrameOf(*run);
+  std::set<std::string> expected;
+  for (const Frame* frame : {&FrameNamed("i"), &FrameNamed("j")}) {
+    for (const Node* node : frame->nodes) expected.insert(node->name());
+    for (const Node* node : frame->enters) expected.insert(node->name());
+  }
+  std::set<int> indices;
+  for (const auto& [name, node] : nodes) {
+    if (node.op() != "_Arg") {
+      EXPECT_EQ(expected.erase(name), 1) << name << " is not of the frame";
+      continue;
+    }
+    indices.insert(static_cast<int>(node.attr().at("index").i()));
+  }
+  EXPECT_THAT(expected, IsEmpty());
+  EXPECT_THAT(indices, ElementsAre(0, 1, 2, 3));
+  // Each Enter of the outermost loop reads the _Arg whose index is the number of its input of
+  // RunLoop.
+  const std::map<std::string, std::string> enter_of = {
+      {"zero", "i_enter"}, {"x0", "x_enter"}, {"ten", "i_limit"}, {"step", "i_one"}};
+  const std::vector<std::string> inputs = InputsOf(run->name());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const NodeDef& enter = nodes.at(enter_of.at(inputs[i]));
+    const NodeDef& argument = nodes.at(enter.input(0));
+    EXPECT_EQ(argument.op(), "_Arg");
+    EXPECT_EQ(argument.attr().at("index").i(), static_cast<int>(i)) << inputs[i];
+  }
+}
+
+TEST_F(RewriteTest, ControlEdgesWithinTheFrameAreKeptAndThoseFromOutsideAreNot) {
+  AddConst("effect", {});
+  AddConst("inside", {"^i_switch"});
+  Named("i_plus").add_input("^inside");
+  Named("i_enter").add_input("^effect");
+  const std::map<std::string, NodeDef> nodes = FrameOf(*Insert("i"));
+  EXPECT_THAT(nodes.at("i_plus").input(), Contains("^inside"));
+  EXPECT_THAT(nodes.at("i_enter").input(), Not(Contains("^effect")));
+  EXPECT_EQ(nodes.count("effect"), 0);
+}
+
+TEST_F(RewriteTest, OpsOfDifferentFramesHaveDifferentNames) {
+  const std::string name = Insert("i")->name();
+  EXPECT_THAT(name, StartsWith("i_in_one_kernel_"));
+  GraphUnderTest::Clear();
+  FramesUnderTest other;
+  for (const char* source : {"zero", "ten", "step"}) other.Placeholder(source, DT_INT32);
+  other.AddCounter("i", "zero", "ten", "step");
+  other.AddUnary("more", "Neg", DT_INT32, {"i_switch:1"});
+  ASSERT_OK(InsertRunLoop(other.FrameNamed("i"), other.graph().get()));
+  EXPECT_EQ(other.Find(name), nullptr);
+  EXPECT_EQ(other.CountOf(kRunLoop), 1);
+}
+
+TEST_F(RewriteTest, FrameThatIsTooLargeForAnAttributeLeavesTheGraphAsItWas) {
+  const Frame& frame = FrameNamed("i");
+  Find("i_plus")->AddAttr("_padding", std::string(257 << 20, 'x'));
+  const std::set<std::string> before = Edges();
+  const int nodes = graph()->num_nodes();
+  EXPECT_THAT(InsertRunLoop(frame, graph().get()),
+              Fails(absl::StatusCode::kFailedPrecondition,
+                    "large frame: a graph of this size cannot be an attribute"));
+  EXPECT_EQ(Edges(), before);
+  EXPECT_EQ(graph()->num_nodes(), nodes);
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

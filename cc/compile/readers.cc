@@ -1,0 +1,189 @@
+#include "cc/compile/readers.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tensor_array_grad {
+namespace {
+
+// If a value has more readers than this, they are not compared in pairs, and only the last one in
+// the order of the code can be a last reader.
+constexpr size_t kMostReadersCompared = 64;
+
+// One place that reads a register.
+struct Use {
+  int position;
+  const Conditions* when;
+  Read* read;  // null if this reader must not release the value
+};
+
+// The reads of the registers that a frame writes, in the order of the code.
+//
+// Each instruction has a *position*: the instructions of the condition come first, then LoopCond's
+// read of the predicate, the instructions of the body, the moves, and the end of the iteration, at
+// which variables that no move replaces are read.
+//
+// Which read of a value is the last depends on the branches taken. A read is the last if every
+// other read at the same or a later position is in a branch that excludes that of the read. Several
+// reads can be the last then, in different branches. In some iterations none of them runs: the
+// value was computed, but its readers are all in branches that were not taken. So unless the final
+// read in the code runs whenever the value is computed, the instruction at that position releases
+// the register whatever its guards (Instruction::releases). A second release of an empty register
+// does nothing.
+class Uses {
+ public:
+  Uses(const WhenRun& when, LoopCode* code) : when_(when), code_(*code) {
+    for (int reg : code_.variables) Define(reg, nullptr, &always_);
+    for (auto* part : {&code_.condition, &code_.body}) {
+      const auto& conditions = part == &code_.condition ? when_.condition : when_.body;
+      for (size_t i = 0; i < part->size(); ++i) {
+        for (int reg : (*part)[i].outputs) Define(reg, &(*part)[i], &conditions[i]);
+      }
+    }
+    for (Move& move : code_.next) Define(move.to, nullptr, &always_);
+    Collect();
+  }
+
+  void Mark() {
+    for (auto& [reg, value] : values_) MarkValue(reg, &value);
+  }
+
+ private:
+  // A register that this frame writes.
+  struct Value {
+    Instruction* defined_by;  // null for variables and targets of moves
+    const Conditions* defined_when;
+    std::vector<Use> uses;
+  };
+
+  void Define(int reg, Instruction* by, const Conditions* when) {
+    if (reg >= 0) values_.insert({reg, {by, when, {}}});
+  }
+
+  // Adds a use at the current position. Ignores registers that this frame does not write.
+  void Add(int reg, const Conditions& when, Read* read) {
+    const auto value = values_.find(reg);
+    if (value != values_.end()) value->second.uses.push_back({position_, &when, read});
+  }
+
+  // Fills Value::uses, in the order of positions.
+  void Collect() {
+    std::set<int> replaced;
+    for (const Move& move : code_.next) replaced.insert(move.to);
+    const std::set<int> variables(code_.variables.begin(), code_.variables.end());
+    for (int reg : code_.variables) {
+      if (replaced.count(reg) != 0) replaced_variables_.insert(reg);
+    }
+    CollectFrom(&code_.condition, when_.condition, &variables);
+    Add(code_.predicate, always_, nullptr);
+    predicate_position_ = position_;
+    Next(nullptr);
+    CollectFrom(&code_.body, when_.body, nullptr);
+    for (Move& move : code_.next) {
+      const bool stays = variables.count(move.from.reg) != 0 && replaced.count(move.from.reg) == 0;
+      Add(move.from.reg, always_, stays ? nullptr : &move.from);
+      Next(nullptr);
+    }
+    for (int reg : code_.variables) {
+      if (replaced.count(reg) == 0) Add(reg, always_, nullptr);
+    }
+  }
+
+  // Adds the reads of `part`. Its instructions must not release the registers in `kept`.
+  void CollectFrom(std::vector<Instruction>* part, const std::vector<Conditions>& conditions,
+                   const std::set<int>* kept) {
+    for (size_t i = 0; i < part->size(); ++i) {
+      Instruction& instruction = (*part)[i];
+      ForEachRead(instruction, [&](Read& read, int alternative) {
+        const bool keeps = kept != nullptr && kept->count(read.reg) != 0;
+        const Conditions& when =
+            alternative < 0 ? conditions[i] : when_.alternatives.at(instruction.node)[alternative];
+        Add(read.reg, when, keeps ? nullptr : &read);
+      });
+      Next(&instruction);
+    }
+  }
+
+  // Ends the current position, which is that of `instruction` or of no instruction.
+  void Next(Instruction* instruction) {
+    at_.push_back(instruction);
+    ++position_;
+  }
+
+  // Whether another use of the value, at the position of `use` or later, may occur in the same
+  // iteration as `use`.
+  bool IsReadAfter(const std::vector<Use>& uses, const Use& use) const {
+    if (uses.size() > kMostReadersCompared) {
+      return &use != &uses.back() || uses[uses.size() - 2].position == use.position;
+    }
+    return std::any_of(uses.begin(), uses.end(), [&](const Use& other) {
+      return &other != &use && other.position >= use.position &&
+             !when_.liveness.Exclude(*use.when, *other.when);
+    });
+  }
+
+  // Sets Read::last of all uses of `value`, and adds the release that the class comment explains. A
+  // variable that a move replaces and that the body does not read is emptied before the body,
+  // because the condition must not release it.
+  void MarkValue(int reg, Value* value) {
+    const bool read_in_body =
+        !value->uses.empty() && value->uses.back().position > predicate_position_;
+    if (replaced_variables_.count(reg) != 0 && !read_in_body) code_.dropped.push_back(reg);
+    if (value->uses.empty()) {
+      if (value->defined_by != nullptr) value->defined_by->releases.push_back(reg);
+      return;
+    }
+    for (const Use& use : value->uses) {
+      if (use.read != nullptr) use.read->last = !IsReadAfter(value->uses, use);
+    }
+    const Use& final = value->uses.back();
+    if (final.read == nullptr || (final.read->last && *final.when == *value->defined_when)) return;
+    Instruction* const at = at_[final.position];
+    if (at != nullptr) at->releases.push_back(reg);
+  }
+
+  const WhenRun& when_;
+  LoopCode& code_;
+  const Conditions always_;
+  std::map<int, Value> values_;
+  std::vector<Instruction*> at_;  // by position
+  std::set<int> replaced_variables_;
+  int position_ = 0, predicate_position_ = 0;
+};
+
+}  // namespace
+
+std::vector<Move> InOrder(const std::vector<std::pair<int, int>>& copies,
+                          const std::function<int()>& new_register) {
+  std::vector<std::pair<int, int>> open;
+  for (const auto& copy : copies) {
+    if (copy.first != copy.second) open.push_back(copy);
+  }
+  std::vector<Move> moves;
+  while (!open.empty()) {
+    // A copy whose target no other copy reads may be done now.
+    const auto free = std::find_if(open.begin(), open.end(), [&](const auto& copy) {
+      return std::none_of(open.begin(), open.end(), [&](const auto& other) {
+        return &other != &copy && other.first == copy.second;
+      });
+    });
+    if (free != open.end()) {
+      moves.push_back({{free->first}, free->second});
+      open.erase(free);
+      continue;
+    }
+    // All copies left are in cycles. The first one's target is moved to another register for its
+    // readers.
+    const int kept = new_register();
+    const int target = open.front().second;
+    moves.push_back({{target}, kept});
+    for (auto& copy : open) {
+      if (copy.first == target) copy.first = kept;
+    }
+  }
+  return moves;
+}
+
+void MarkLastReaders(const WhenRun& when, LoopCode* code) { Uses(when, code).Mark(); }
+
+}  // namespace tensor_array_grad

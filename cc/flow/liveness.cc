@@ -1,0 +1,308 @@
+#include "cc/flow/liveness.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "cc/base/tensorflow_names.h"
+#include "cc/flow/condition_part.h"
+#include "cc/flow/graph_names.h"
+#include "cc/flow/node_util.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace tensor_array_grad {
+namespace {
+
+// The empty set, for outputs that are always live.
+const Conditions& None() {
+  static const auto* const none = new Conditions;
+  return *none;
+}
+
+Conditions Common(const Conditions& a, const Conditions& b) {
+  Conditions common;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(common));
+  return common;
+}
+
+// The attribute of a constant's Enter that NoteKnownValues adds.
+constexpr char kKnownValue[] = "_tensor_array_grad_known_value";
+
+// The known value of `predicate`, or -1: that of a Const, or of a marked Enter. A constant of an
+// outer loop is followed to the Enter of the outermost loop.
+int KnownValueOf(Source predicate) {
+  int value = -1;
+  for (predicate = SkipIdentities(predicate); IsConstantEnter(*predicate.node);
+       predicate = SkipIdentities(InputOf(*predicate.node, 0))) {
+    if (TryGetNodeAttr(predicate.node->attrs(), kKnownValue, &value)) return value;
+  }
+  Tensor constant;
+  const bool known =
+      ConstantOf(*predicate.node, &constant) && constant.dtype() == DT_BOOL && constant.dims() == 0;
+  return known ? static_cast<int>(constant.scalar<bool>()()) : -1;
+}
+
+// Whether `node` is the Merge of a loop variable, whose inputs are an Enter and a NextIteration.
+bool IsLoopMerge(const Node& node) {
+  return std::any_of(node.in_edges().begin(), node.in_edges().end(), [](const Edge* edge) {
+    return edge->src()->IsNextIteration() || edge->src()->IsEnter();
+  });
+}
+
+// Whether a node of `frame`, or of a frame inside of it, has side effects.
+bool HasSideEffects(const Frame& frame) {
+  return std::any_of(frame.nodes.begin(), frame.nodes.end(),
+                     [](const Node* node) { return node->op_def().is_stateful(); }) ||
+         std::any_of(frame.children.begin(), frame.children.end(),
+                     [](const Frame* child) { return HasSideEffects(*child); });
+}
+
+// Whether the nodes of `loop` with side effects run only where `cond`, its LoopCond, is true.
+bool HasSideEffectsInItsBodyAlone(const Frame& loop, const Node& cond) {
+  if (!HasSideEffects(loop)) return true;
+  const absl::StatusOr<std::vector<Item>> order = OrderOf(loop);
+  if (!order.ok()) return false;
+  const Liveness liveness(loop, *order);
+  const int taken = liveness.Find({const_cast<Node*>(&cond), 0}, 1);
+  const auto in_body = [&](const Conditions& when) {
+    return std::binary_search(when.begin(), when.end(), taken);
+  };
+  return std::all_of(loop.nodes.begin(), loop.nodes.end(),
+                     [&](const Node* node) {
+                       return !node->op_def().is_stateful() || in_body(liveness.OfNode(*node));
+                     }) &&
+         std::all_of(loop.children.begin(), loop.children.end(), [&](const Frame* child) {
+           return !HasSideEffects(*child) ||
+                  (liveness.EntersAsOne(*child) && in_body(liveness.OfLoop(*child)));
+         });
+}
+
+}  // namespace
+
+Conditions Without(const Conditions& from, int condition) {
+  Conditions rest = from;
+  rest.erase(std::remove(rest.begin(), rest.end(), condition), rest.end());
+  return rest;
+}
+
+Conditions Both(const Conditions& a, const Conditions& b) {
+  Conditions all;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
+  return all;
+}
+
+// Visits the items in their order, so that the conditions of all inputs of an item are known when
+// the item is visited. Each kind of node has its own rule: a Switch adds a side, a Merge removes
+// the sides that all its inputs together cover, and any other node has the union of what its inputs
+// have.
+Liveness::Liveness(const Frame& frame, const std::vector<Item>& order) : frame_(frame) {
+  for (const Item& item : order) {
+    if (item.loop != nullptr) {
+      AddLoop(*item.loop);
+    } else if (item.node->IsSwitch()) {
+      AddSwitch(*item.node);
+    } else if (item.node->IsMerge()) {
+      AddMerge(*item.node);
+    } else {
+      of_node_[item.node] =
+          item.node->type_string() == "ControlTrigger" ? Conditions{} : Inputs(*item.node);
+    }
+  }
+}
+
+const Conditions& Liveness::Of(Source source) const {
+  const auto side = of_output_.find({source.node, source.slot});
+  return side == of_output_.end() ? OfNode(*source.node) : side->second;
+}
+
+const Conditions& Liveness::OfNode(const Node& node) const {
+  const auto found = of_node_.find(&node);
+  return found == of_node_.end() ? None() : found->second;  // not found: the node is an Enter
+}
+
+bool Liveness::EntersAsOne(const Frame& loop) const { return of_loop_.count(&loop) != 0; }
+
+const Conditions& Liveness::OfLoop(const Frame& loop) const { return of_loop_.at(&loop); }
+
+void Liveness::NoteKnownValues(const Frame& loop) const {
+  const Conditions& when = OfLoop(loop);
+  const auto holds = [&](Source predicate, int value) {
+    return std::binary_search(when.begin(), when.end(), Find(predicate, value));
+  };
+  for (Node* enter : loop.enters) {
+    if (!IsConstantEnter(*enter) || enter->output_type(0) != DT_BOOL) continue;
+    const Source predicate = InputOf(*enter, 0);
+    int known = KnownValueOf(predicate);
+    for (const int value : {0, 1}) {
+      if (holds(predicate, value)) known = value;
+    }
+    if (known >= 0) enter->AddAttr(kKnownValue, known);
+  }
+}
+
+int Liveness::Find(Source predicate, int side, int sides) const {
+  predicate = SkipIdentities(predicate);
+  const auto found = sides_.find({predicate.node->id(), predicate.slot, side, sides});
+  return found == sides_.end() ? -1 : found->second;
+}
+
+int Liveness::FindUnknown(const Node& merge) const {
+  const auto found = unknown_.find(&merge);
+  return found == unknown_.end() ? -1 : found->second;
+}
+
+Conditions Liveness::Minimal(const Conditions& conditions) const {
+  Conditions implied;
+  for (int id : conditions) implied = Both(implied, all_[id].implied);
+  Conditions minimal;
+  std::set_difference(conditions.begin(), conditions.end(), implied.begin(), implied.end(),
+                      std::back_inserter(minimal));
+  return minimal;
+}
+
+bool Liveness::Exclude(const Conditions& a, const Conditions& b) const {
+  for (int x : a) {
+    for (int y : b) {
+      if (all_[x].predicate.node != nullptr && all_[x].predicate == all_[y].predicate &&
+          all_[x].sides == all_[y].sides && all_[x].side != all_[y].side) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+Conditions Liveness::Inputs(const Node& node) const {
+  Conditions all;
+  for (const Edge* edge : node.in_edges()) {
+    if (edge->src()->IsSource()) continue;
+    all = Both(
+        all, edge->IsControlEdge() ? OfNode(*edge->src()) : Of({edge->src(), edge->src_output()}));
+  }
+  return all;
+}
+
+// Each output has the conditions of the Switch, its own side, and what that side implies: a
+// predicate that is dead selects no side, so a side implies the conditions of its predicate.
+void Liveness::AddSwitch(const Node& node) {
+  of_node_[&node] = Inputs(node);
+  const Source predicate = SkipIdentities(InputOf(node, 1));
+  const int known = KnownValueOf(predicate);
+  if (known >= 0) return AddSwitchByKnown(node, known);
+  const Conditions when = Of(predicate);
+  for (int side = 0; side < node.num_outputs(); ++side) {
+    const int id = Side(predicate, side, node.num_outputs(), when);
+    of_output_[{&node, side}] = Both(of_node_[&node], Both(all_[id].implied, {id}));
+  }
+}
+
+void Liveness::AddSwitchByKnown(const Node& node, int known) {
+  if (never_ < 0) {
+    never_ = size();
+    all_.push_back({});
+  }
+  of_output_[{&node, known}] = of_node_[&node];
+  of_output_[{&node, 1 - known}] = Both(of_node_[&node], {never_});
+}
+
+// The id of the condition that `predicate` has the value `side`; adds it at the first call.
+int Liveness::Side(Source predicate, int side, int sides, const Conditions& implied) {
+  const auto [found, added] =
+      sides_.insert({{predicate.node->id(), predicate.slot, side, sides}, size()});
+  if (added) all_.push_back({predicate, side, sides, implied});
+  return found->second;
+}
+
+// Inputs that are never live do not count. If the others cover all sides of a predicate, exactly
+// one of them is live whenever their common conditions hold, and the Merge has these. Otherwise the
+// Merge has what all inputs have in common, and an unknown condition of its own, because possibly
+// none of them is live.
+void Liveness::AddMerge(const Node& node) {
+  Conditions& conditions = of_node_[&node];
+  if (IsLoopMerge(node)) return;
+  std::vector<Conditions> inputs;
+  for (int i = 0; i < node.num_inputs(); ++i) {
+    const Conditions& input = Of(InputOf(node, i));
+    if (!AreNeverLive(input)) inputs.push_back(input);
+  }
+  if (inputs.empty()) inputs.push_back(Of(InputOf(node, 0)));
+  if (inputs.size() == 1) {
+    conditions = inputs.front();
+    return;
+  }
+  if (Completes(inputs, &conditions)) return;
+  conditions = inputs.front();
+  for (const Conditions& input : inputs) conditions = Common(conditions, input);
+  all_.push_back({{nullptr, 0}, 0, 0, conditions});
+  unknown_[&node] = size() - 1;
+  conditions.push_back(size() - 1);
+}
+
+// Whether the inputs of a Merge have one side each of one predicate, all sides occur, and the other
+// conditions of all inputs are the same. If so, sets *common to these other conditions.
+bool Liveness::Completes(const std::vector<Conditions>& inputs, Conditions* common) const {
+  const int sides = static_cast<int>(inputs.size());
+  for (int candidate : inputs.front()) {
+    const Condition& first = all_[candidate];
+    if (first.predicate.node == nullptr || first.sides != sides) continue;
+    const Conditions rest = Without(inputs.front(), candidate);
+    std::vector<bool> taken(sides, false);
+    const bool complete = std::all_of(inputs.begin(), inputs.end(), [&](const Conditions& input) {
+      return std::any_of(input.begin(), input.end(), [&](int id) {
+        const Condition& other = all_[id];
+        if (!(other.predicate == first.predicate) || other.sides != sides) return false;
+        if (taken[other.side]) return false;
+        taken[other.side] = true;
+        return Without(input, id) == rest;
+      });
+    });
+    if (!complete) continue;
+    *common = rest;
+    return true;
+  }
+  return false;
+}
+
+// The loop runs as a whole or not at all if its variables have equal conditions and its constants
+// none besides, or if NeedsAllInputs. Its Exits then have the conditions of all inputs. Otherwise
+// each Exit gets an unknown condition.
+void Liveness::AddLoop(const Frame& loop) {
+  Conditions all;
+  for (const Node* enter : loop.enters) all = Both(all, Inputs(*enter));
+  bool has_variable = false, alike = true;
+  for (const Node* enter : loop.enters) {
+    if (IsConstantEnter(*enter)) continue;
+    has_variable = true;
+    alike = alike && Inputs(*enter) == all;
+  }
+  if (has_variable && (alike || NeedsAllInputs(loop, all))) of_loop_[&loop] = all;
+  for (const Node* node : loop.nodes) {
+    if (!node->IsExit()) continue;
+    if (EntersAsOne(loop)) {
+      of_node_[node] = OfLoop(loop);
+    } else {
+      all_.push_back({});
+      of_node_[node] = {size() - 1};
+    }
+  }
+}
+
+// If an input on which LoopCond depends is dead, then LoopCond and so all outputs of the loop's
+// Switches are dead. That is the case for every dead input if the inputs on which LoopCond depends
+// have the conditions `all` of all inputs. Some nodes of the first iteration may run nevertheless,
+// which cannot be observed if they have no side effects. Example: in a TF1 conditional, the
+// gradient's counter of iterations is made outside of the branch, and the loop's own counter, which
+// LoopCond reads, inside.
+bool Liveness::NeedsAllInputs(const Frame& loop, const Conditions& all) const {
+  if (loop.loop_conds.size() != 1) return false;
+  const Node& cond = *loop.loop_conds.front();
+  const ConditionPart part = ConditionPartOf(loop, cond);
+  Conditions needed;
+  for (const Node* node : part.nodes) {
+    if (node->IsEnter()) needed = Both(needed, Inputs(*node));
+    if (node->IsMerge() && !IsLoopMerge(*node)) return false;
+  }
+  return needed == all && part.loops.empty() && HasSideEffectsInItsBodyAlone(loop, cond);
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,131 @@
+#ifndef CC_FLOW_LIVENESS_H_
+#define CC_FLOW_LIVENESS_H_
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "cc/flow/frame.h"
+#include "cc/flow/node_util.h"
+#include "tensorflow/core/graph/graph.h"
+
+namespace tensor_array_grad {
+
+// The conditions under which the outputs of a frame's nodes are live in an iteration.
+//
+// A conditional in a graph consists of Switch nodes, which make all but one of their outputs
+// *dead*, and Merge nodes, which pass on a live input. The executor does not run a node that has a
+// dead data or control input, and makes its outputs dead. There are two exceptions: a Merge runs if
+// one of its data inputs is live, and a ControlTrigger always runs.
+//
+// A *condition* is a requirement for an output to be live. There are two kinds. One is a *side* of
+// the Switches that read one predicate: it holds if the predicate has that value. The other is
+// *unknown*: it belongs to a Merge, or to the Exit of a loop, that may be dead for reasons that are
+// not analysed.
+//
+// An output is live if and only if all of its conditions hold. So a node has the conditions of all
+// its inputs, a Switch adds a side to each of its outputs, and a Merge of all sides of one
+// predicate removes them again:
+//
+//     x ----> Switch(x, p) :1 {p=1} -> Square {p=1} --> Merge {}
+//                          :0 {p=0} -> Neg    {p=0} --/
+//
+// The loop's own Switches count as well: values that the body computes have the condition
+// "LoopCond=1". Sets are closed under implication: if p itself has the condition q=1, each set that
+// contains p=1 also contains q=1.
+//
+// A predicate may be *known*: it is a Const, or NoteKnownValues has marked the Enter from which it
+// comes. In a TF1 conditional, all inputs of a loop are outputs of Switches by the predicate p. The
+// backward loop gets p as a constant, and has Switches by p itself. Since it runs only if p is
+// true, p is known in it. A Switch by a known predicate adds no condition to its output on the
+// known side, and its other output is never live.
+using Conditions = std::vector<int>;  // ids, sorted
+
+class Liveness {
+ public:
+  // One requirement for an output to be live.
+  struct Condition {
+    Source predicate = {nullptr, 0};  // no node: an unknown condition
+    int side = 0;                     // the value that `predicate` must have
+    int sides = 0;                    // number of sides; 2 for a bool
+    Conditions implied;               // conditions that hold wherever this one holds
+  };
+
+  // Requires: `order` is OrderOf(frame), and `frame` and its graph outlive this object. Values that
+  // enter the frame, and the Merges of the loop's variables, count as live.
+  Liveness(const Frame& frame, const std::vector<Item>& order);
+
+  const Condition& condition(int id) const { return all_[id]; }
+  int size() const { return static_cast<int>(all_.size()); }
+
+  // The conditions of an output. Empty for a value that enters the frame.
+  const Conditions& Of(Source source) const;
+
+  // The conditions under which `node` runs: those of all its data and control inputs. For a Merge,
+  // the conditions of its output.
+  const Conditions& OfNode(const tensorflow::Node& node) const;
+
+  // True if the inner loop `loop` runs as a whole or not at all: if one of its inputs is dead, the
+  // loop runs no iteration and all its outputs are dead. If not, it may run with dead inputs.
+  bool EntersAsOne(const Frame& loop) const;
+
+  // The conditions under which all inputs of a loop are live. Requires: EntersAsOne(loop).
+  const Conditions& OfLoop(const Frame& loop) const;
+
+  // Whether `conditions` contain one that never holds.
+  bool AreNeverLive(const Conditions& conditions) const {
+    return std::binary_search(conditions.begin(), conditions.end(), never_);
+  }
+
+  // Marks the Enters of the constants of `loop` that must have a known value if all inputs of the
+  // loop are live. Requires: EntersAsOne(loop). The marks are attributes, so copies of the nodes
+  // have them too.
+  void NoteKnownValues(const Frame& loop) const;
+
+  // The id of the condition that `predicate` has the value `side`, or -1 if no Switch with `sides`
+  // outputs reads the predicate.
+  int Find(Source predicate, int side, int sides = 2) const;
+
+  // The id of the unknown condition of `merge`, or -1 if it has none.
+  int FindUnknown(const tensorflow::Node& merge) const;
+
+  // `conditions` without those that others in the set imply.
+  Conditions Minimal(const Conditions& conditions) const;
+
+  // True if `a` and `b` contain different sides of one predicate, so that no iteration has both.
+  bool Exclude(const Conditions& a, const Conditions& b) const;
+
+ private:
+  Conditions Inputs(const tensorflow::Node& node) const;
+  void AddSwitch(const tensorflow::Node& node);
+  void AddMerge(const tensorflow::Node& node);
+  void AddLoop(const Frame& loop);
+  bool NeedsAllInputs(const Frame& loop, const Conditions& all) const;
+  void AddSwitchByKnown(const tensorflow::Node& node, int known);
+  int Side(Source predicate, int side, int sides, const Conditions& implied);
+  bool Completes(const std::vector<Conditions>& inputs, Conditions* common) const;
+
+  const Frame& frame_;
+  std::vector<Condition> all_;
+  int never_ = -1;  // the id of the condition that never holds; -1 if no Switch needed it
+  // The key is the predicate's node id and slot, the side and the number of sides. The number is
+  // part of it because an index beyond the last output selects the last one: side 2 of 3 is another
+  // condition than side 2 of 5.
+  std::map<std::tuple<int, int, int, int>, int> sides_;
+  std::unordered_map<const tensorflow::Node*, int> unknown_;
+  std::unordered_map<const tensorflow::Node*, Conditions> of_node_;
+  std::map<std::pair<const tensorflow::Node*, int>, Conditions> of_output_;  // of Switches
+  std::unordered_map<const Frame*, Conditions> of_loop_;  // only loops that enter as one
+};
+
+// `from` without the condition with the id `condition`.
+Conditions Without(const Conditions& from, int condition);
+
+// The union of two sets of conditions.
+Conditions Both(const Conditions& a, const Conditions& b);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_FLOW_LIVENESS_H_

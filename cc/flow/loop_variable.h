@@ -1,0 +1,95 @@
+#ifndef CC_FLOW_LOOP_VARIABLE_H_
+#define CC_FLOW_LOOP_VARIABLE_H_
+
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "cc/flow/node_util.h"
+#include "tensorflow/core/graph/graph.h"
+
+namespace tensor_array_grad {
+
+// A variable of a while loop, as the runtime lowers loops (common_runtime/lower_while_op.cc):
+//
+//     initial -> Enter -> Merge -> Switch --1--> body ... -> NextIteration -> back to the Merge
+//                                    `----0--> Exit -> readers of the result
+//
+// The Switch passes the value to the body while the condition is true, and to the Exit when it is
+// false. The Switches of all variables of a loop read the same LoopCond.
+struct LoopVariable {
+  tensorflow::Node* enter;
+  tensorflow::Node* merge;
+  tensorflow::Node* switch_node;
+  tensorflow::Node* next;  // the NextIteration
+  tensorflow::Node* exit;  // null if there is none
+
+  Source initial() const { return InputOf(*enter, 0); }  // the value in the first iteration
+  Source update() const { return InputOf(*next, 0); }    // the value in the next iteration
+};
+
+// The variable whose Switch is `switch_node`; nothing if `switch_node` is null or is not such a
+// Switch.
+std::optional<LoopVariable> LoopVariableOf(tensorflow::Node* switch_node);
+
+// All variables of the loop of `loop_cond`, a LoopCond, in the order in which their nodes were
+// made: a loop counter comes first.
+std::vector<LoopVariable> LoopVariablesOf(const tensorflow::Node& loop_cond);
+
+// The output outside of the loop of which `value`, which is read in the loop, is a copy in every
+// iteration. Nothing unless `value` is a constant of the loop or a variable that never changes.
+std::optional<Source> FromOutside(Source value);
+
+// Whether a list (a variant) enters the loop of `variables`, as a variable or as a constant.
+// O(nodes of `graph`).
+bool CarriesList(const std::vector<LoopVariable>& variables, const tensorflow::Graph& graph);
+
+// Whether `node` is a pivot of the loop's body: an Identity whose only input is output 1 of a
+// Switch by `loop_cond`. It runs once in each iteration whose condition is true, and so does a node
+// that waits for it and for nothing else.
+bool IsBodyPivot(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
+
+// Whether `node` has no control inputs but pivots of the loop's body.
+bool WaitsForBodyAlone(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
+
+// Makes `next`, a NextIteration, wait for `enter`, a constant of the same loop, so that a node of
+// every iteration depends on the constant.
+//
+// The executor checks whether the first iteration is done when one of its nodes finishes, not when
+// a constant arrives. If the constant arrives last and makes no node ready, the check is never
+// made, and the loop makes no progress after parallel_iterations iterations (propagator_state.cc,
+// PropagateOutputs). An optimizer may remove the other readers of the constant, so `next` must be a
+// NextIteration that is never removed.
+void AnchorConstant(tensorflow::Node* enter, tensorflow::Node* next, tensorflow::Graph* graph);
+
+// Removes `enter` if no node uses it and it has no control inputs; otherwise calls AnchorConstant.
+void RemoveOrAnchorConstant(tensorflow::Node* enter, tensorflow::Node* next,
+                            tensorflow::Graph* graph);
+
+// Whether the Enter and the NextIteration feed only this variable's Merge. They may feed several
+// Merges after an optimizer merged equal nodes.
+bool FeedsOnlyItself(const LoopVariable& variable);
+
+// Whether all nodes of the variable are on one device.
+bool IsOnOneDevice(const LoopVariable& variable);
+
+// Nodes by Node::id(). Unlike an address, an id is never given to another node.
+using NodeIds = std::unordered_set<int>;
+
+// The nodes of a loop that depend on a variable of the loop, and not only on its constants. In the
+// last iteration, whose condition is false, the nodes of the body are dead and those of the
+// condition are live.
+struct IterationNodes {
+  NodeIds whole;  // condition and body
+  NodeIds body;
+
+  explicit IterationNodes(const std::vector<LoopVariable>& variables);
+};
+
+// Whether an in-edge of `node` comes from one of `nodes` that is not in `except`. Control edges
+// from a Switch do not count.
+bool RunsAfter(const tensorflow::Node& node, const NodeIds& nodes, const NodeIds& except);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_FLOW_LOOP_VARIABLE_H_

@@ -1,0 +1,185 @@
+#include "cc/flow/node_util.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "cc/base/tensorflow_names.h"
+#include "cc/flow/graph_names.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/util/device_name_utils.h"
+
+namespace tensor_array_grad {
+
+using tensorflow::DeviceNameUtils;
+
+Source InputOf(const Node& node, int index) {
+  const Edge* edge;
+  if (!node.input_edge(index, &edge).ok()) return {nullptr, 0};
+  return {edge->src(), edge->src_output()};
+}
+
+Source SkipIdentities(Source source) {
+  while (source.node->type_string() == "Identity") source = InputOf(*source.node, 0);
+  return source;
+}
+
+bool IsConstantEnter(const Node& node) {
+  bool is_constant = false;
+  return node.IsEnter() && TryGetNodeAttr(node.attrs(), "is_constant", &is_constant) && is_constant;
+}
+
+bool HasOneConsumer(const Node& node) {
+  return node.out_edges().size() == 1 && !(*node.out_edges().begin())->IsControlEdge();
+}
+
+bool IsWaitedFor(const Node& node) {
+  for (const Edge* edge : node.out_edges()) {
+    if (edge->IsControlEdge() && !edge->dst()->IsSink()) return true;
+  }
+  return false;
+}
+
+bool WaitsOnlyFor(const Node& node, absl::FunctionRef<bool(const Node&)> allowed) {
+  return std::all_of(node.in_edges().begin(), node.in_edges().end(), [&](const Edge* edge) {
+    return !edge->IsControlEdge() || edge->src()->IsSource() || allowed(*edge->src());
+  });
+}
+
+bool WaitsForNothing(const Node& node) {
+  return WaitsOnlyFor(node, [](const Node&) { return false; });
+}
+
+bool ConstantOf(const Node& node, Tensor* value) {
+  return node.IsConstant() && GetNodeAttr(node.attrs(), "value", value).ok();
+}
+
+bool IsZero(const Tensor& tensor) {
+  const absl::string_view bytes = tensor.tensor_data();
+  return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
+}
+
+bool SameElementType(const Node& a, const Node& b) {
+  DataType of_a, of_b;
+  return TryGetNodeAttr(a.attrs(), "element_dtype", &of_a) &&
+         TryGetNodeAttr(b.attrs(), "element_dtype", &of_b) && of_a == of_b;
+}
+
+bool OnSameDevice(const Node& a, const Node& b) {
+  return a.has_assigned_device_name() && b.has_assigned_device_name() &&
+         a.assigned_device_name() == b.assigned_device_name();
+}
+
+bool HasKernelOnDeviceOf(const Node& node, const NodeDef& def) {
+  DeviceNameUtils::ParsedName device;
+  if (!DeviceNameUtils::ParseFullName(node.assigned_device_name(), &device) || !device.has_type) {
+    return false;
+  }
+  return tensorflow::FindKernelDef(tensorflow::DeviceType(device.type), def, nullptr, nullptr).ok();
+}
+
+// The inputs are added to the NodeDef by name and to the graph as edges: AddNode itself does not
+// connect the node.
+absl::StatusOr<Node*> AddReplacement(NodeDef def, absl::Span<const Source> inputs,
+                                     const Node& place, absl::Span<Node* const> replaced,
+                                     Graph* graph) {
+  absl::Status status;
+  def.clear_input();
+  for (const Source& input : inputs) AddInput(input, &def);
+  *def.mutable_experimental_debug_info() = place.def().experimental_debug_info();
+  Node* const added = graph->AddNode(std::move(def), &status);
+  if (!status.ok()) return status;
+  added->set_assigned_device_name(place.assigned_device_name());
+  added->SetStackTrace(place.GetStackTrace());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    graph->AddEdge(inputs[i].node, inputs[i].slot, added, static_cast<int>(i));
+  }
+  for (const Node* old : replaced) {
+    for (const Edge* edge : old->in_edges()) {
+      if (edge->IsControlEdge()) graph->AddControlEdge(edge->src(), added);
+    }
+  }
+  return added;
+}
+
+bool IsFunctionCall(const Node& node) {
+  return tensorflow::OpRegistry::Global()->LookUp(node.type_string()) == nullptr;
+}
+
+bool IsRead(Source source) {
+  const auto& edges = source.node->out_edges();
+  return std::any_of(edges.begin(), edges.end(),
+                     [&](const Edge* edge) { return edge->src_output() == source.slot; });
+}
+
+bool IsUsed(const Node& node) {
+  return std::any_of(node.out_edges().begin(), node.out_edges().end(),
+                     [](const Edge* edge) { return !edge->dst()->IsSink(); });
+}
+
+void RemoveIfUnused(Node* node, Graph* graph) {
+  if (!IsUsed(*node)) graph->RemoveNode(node);
+}
+
+// `removed` is needed because a removed node must not be accessed when it is listed again.
+void RemoveUnused(const std::vector<Node*>& nodes, Graph* graph) {
+  std::unordered_set<const Node*> removed;
+  for (Node* node : nodes) {
+    if (removed.count(node) > 0 || IsUsed(*node)) continue;
+    removed.insert(node);
+    graph->RemoveNode(node);
+  }
+}
+
+// The edges are copied first, because moving an edge changes the set of outgoing edges.
+absl::Status MoveOutput(Node* from, int slot, Source to, Graph* graph) {
+  const std::vector<const Edge*> edges(from->out_edges().begin(), from->out_edges().end());
+  for (const Edge* edge : edges) {
+    if (edge->IsControlEdge() || edge->src_output() != slot) continue;
+    const absl::Status moved = graph->UpdateEdge(to.node, to.slot, edge->dst(), edge->dst_input());
+    if (!moved.ok()) return moved;
+  }
+  return absl::OkStatus();
+}
+
+void MoveWaits(Node* from, Node* to, Graph* graph) {
+  const std::vector<const Edge*> edges(from->out_edges().begin(), from->out_edges().end());
+  for (const Edge* edge : edges) {
+    if (!edge->IsControlEdge()) continue;
+    graph->AddControlEdge(to, edge->dst());
+    graph->RemoveControlEdge(edge);
+  }
+}
+
+absl::Status MoveConsumers(Node* from, Node* to, Graph* graph) {
+  MoveWaits(from, to, graph);
+  return MoveOutput(from, 0, {to, 0}, graph);
+}
+
+absl::Status Replace(Node* from, Node* to, const std::vector<Node*>& feeding, Graph* graph) {
+  const absl::Status moved = MoveConsumers(from, to, graph);
+  if (!moved.ok()) return moved;
+  graph->RemoveNode(from);
+  RemoveUnused(feeding, graph);
+  return absl::OkStatus();
+}
+
+void AddInput(Source source, NodeDef* def) {
+  def->add_input(absl::StrCat(source.node->name(), ":", source.slot));
+}
+
+tensorflow::NodeDefBuilder StartNode(const std::string& name, const char* op,
+                                     absl::Span<const Source> inputs) {
+  tensorflow::NodeDefBuilder builder(name, op);
+  for (const Source& source : inputs) {
+    builder.Input(source.node->name(), source.slot, source.node->output_type(source.slot));
+  }
+  return builder;
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,113 @@
+#ifndef CC_FLOW_NODE_UTIL_H_
+#define CC_FLOW_NODE_UTIL_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "tensorflow/core/framework/node_def_builder.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/graph/graph.h"
+
+namespace tensor_array_grad {
+
+// One output of a node: what a data edge carries. The graph owns the node.
+struct Source {
+  tensorflow::Node* node;
+  int slot;
+
+  bool operator==(const Source& other) const { return node == other.node && slot == other.slot; }
+};
+
+// The output that feeds input `index` of `node`; its node is null if there is none.
+Source InputOf(const tensorflow::Node& node, int index);
+
+// The value that `source` is a copy of: follows Identity nodes backwards.
+Source SkipIdentities(Source source);
+
+// Whether `node` is an Enter of a loop constant: a value that all iterations share.
+bool IsConstantEnter(const tensorflow::Node& node);
+
+// Whether `node` has exactly one outgoing edge, and that is a data edge. A control edge counts as a
+// consumer, because the node at its end must still wait after a rewrite.
+bool HasOneConsumer(const tensorflow::Node& node);
+
+// Whether `node` has a control edge to a node other than the sink.
+bool IsWaitedFor(const tensorflow::Node& node);
+
+// Whether `allowed` is true for each node, other than the source, that has a control edge to
+// `node`.
+bool WaitsOnlyFor(const tensorflow::Node& node,
+                  absl::FunctionRef<bool(const tensorflow::Node&)> allowed);
+
+// Whether no node other than the source has a control edge to `node`.
+bool WaitsForNothing(const tensorflow::Node& node);
+
+// Whether `node` is a Const; if so, sets `value`.
+bool ConstantOf(const tensorflow::Node& node, tensorflow::Tensor* value);
+
+// Whether all bytes of `tensor` are 0. For plain numbers: whether all of them are +0.
+bool IsZero(const tensorflow::Tensor& tensor);
+
+// Whether both nodes have an attribute element_dtype, with the same value.
+bool SameElementType(const tensorflow::Node& a, const tensorflow::Node& b);
+
+// Whether both nodes were placed on the same, known device.
+bool OnSameDevice(const tensorflow::Node& a, const tensorflow::Node& b);
+
+// Whether the device of `node` has a kernel for `def`.
+bool HasKernelOnDeviceOf(const tensorflow::Node& node, const tensorflow::NodeDef& def);
+
+// Adds the node that `def` describes, on the device of `place`. Its data inputs are `inputs`, in
+// order, instead of those in `def`. Its control inputs are those of all nodes in `replaced`. It
+// gets the debug info and the stack trace of `place`, so that errors name the user's op and line of
+// Python. Removes nothing. On error the graph is unchanged.
+absl::StatusOr<tensorflow::Node*> AddReplacement(tensorflow::NodeDef def,
+                                                 absl::Span<const Source> inputs,
+                                                 const tensorflow::Node& place,
+                                                 absl::Span<tensorflow::Node* const> replaced,
+                                                 tensorflow::Graph* graph);
+
+// Whether a node other than the sink has an edge, data or control, from `node`.
+bool IsUsed(const tensorflow::Node& node);
+
+// Whether the op of `node` is the name of a function.
+bool IsFunctionCall(const tensorflow::Node& node);
+
+// Whether a node reads this output.
+bool IsRead(Source source);
+
+// Removes `node` if no node uses it (IsUsed).
+void RemoveIfUnused(tensorflow::Node* node, tensorflow::Graph* graph);
+
+// The same for each of `nodes` in order. A node may be listed several times.
+void RemoveUnused(const std::vector<tensorflow::Node*>& nodes, tensorflow::Graph* graph);
+
+// Makes all data consumers of output `slot` of `from` read `to`.
+absl::Status MoveOutput(tensorflow::Node* from, int slot, Source to, tensorflow::Graph* graph);
+
+// Makes all nodes that have a control edge from `from` wait for `to` instead.
+void MoveWaits(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);
+
+// Moves all outgoing edges of `from`, data and control, to `to`. Requires: output 0 is the only
+// output of `from` that is read; its readers get output 0 of `to`.
+absl::Status MoveConsumers(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);
+
+// Replaces `from` by `to`: moves its consumers (MoveConsumers, whose requirement applies), removes
+// it, and then removes those nodes of `feeding`, in order, that no node uses any more.
+absl::Status Replace(tensorflow::Node* from, tensorflow::Node* to,
+                     const std::vector<tensorflow::Node*>& feeding, tensorflow::Graph* graph);
+
+// Appends `source`, by name, to the inputs of `def`.
+void AddInput(Source source, tensorflow::NodeDef* def);
+
+// Starts a NodeDef of `op` whose inputs are `inputs`.
+tensorflow::NodeDefBuilder StartNode(const std::string& name, const char* op,
+                                     absl::Span<const Source> inputs);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_FLOW_NODE_UTIL_H_

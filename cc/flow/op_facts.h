@@ -1,0 +1,49 @@
+#ifndef CC_FLOW_OP_FACTS_H_
+#define CC_FLOW_OP_FACTS_H_
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "tensorflow/core/graph/graph.h"
+
+// What this library assumes of ops. TensorFlow's registry has the types of their inputs and whether
+// they are stateful; it does not have these facts. To support another TensorFlow, read the table in
+// op_facts.cc: op_facts_test.cc compares it with the registry, and prints the stateful ops that
+// have no row. What AddN does with its operands is in sum_order.h.
+namespace tensor_array_grad {
+
+// Facts of an op, a set of bits.
+enum OpFact : uint32_t {
+  // Of a stateful op: its state is in resources, files or the terminal, so it makes no difference
+  // which kernel object runs it, and it waits for no other op. Any other stateful op may keep its
+  // state in its kernel, as the random ops do.
+  kAnyKernelMayRun = 1,
+  // Of a stateful op: the user's program cannot observe that it runs once more than it should.
+  kMayRunAgain = 2,
+  // The kernel may finish after Compute has returned. Stateful ops need not be listed.
+  kEndsLater = 4,
+  // Output 0 is a changed version of the list or loop stack in input 0.
+  kMakesListVersion = 8,
+  // Applied to scalars, the op never fails, and its result depends only on its inputs. Exception:
+  // an
+  // integer division by zero fails.
+  kCheapOnScalars = 16,
+  // Writes into the buffer of an input that is not a ref.
+  kWritesInput = 32,
+  // Outputs the ref tensor of a variable, whose values may change later.
+  kOutputsRef = 64,
+};
+
+// Whether the op has one of these facts.
+bool HasFact(const std::string& op, uint32_t facts);
+inline bool HasFact(const tensorflow::Node& node, uint32_t facts) {
+  return HasFact(node.type_string(), facts);
+}
+
+// The whole table, by op.
+const std::unordered_map<std::string, uint32_t>& AllOpFacts();
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_FLOW_OP_FACTS_H_

@@ -1,0 +1,82 @@
+// TensorArrayGradV3 and TensorArrayGradWithShape.
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+#include "cc/array/errors.h"
+#include "cc/base/tensorflow_names.h"
+#include "cc/kernels/kernel_names.h"
+#include "cc/kernels/kernel_util.h"
+#include "cc/kernels/registration.h"
+#include "tensorflow/core/framework/tensor_util.h"
+
+namespace tensor_array_grad {
+namespace {
+
+// Whether TensorFlow's gradient functions made `source`, and not those of `enable()`. TensorFlow's
+// use several sources for one second derivative, such as "gradients_1" and "gradients_1/gradients".
+// A part of the derivative would then be summed in an array that no op reads. GradOp therefore
+// rejects such a source for a gradient array of a gradient array. Stock rejects every gradient
+// array of a gradient array.
+bool MayBeOneOfSeveral(absl::string_view source) {
+  constexpr absl::string_view kMark = "gradients.one_source";           // MARK in gradients_v3.py
+  const absl::string_view last = source.substr(source.rfind('/') + 1);  // all, if there is no '/'
+  return absl::StartsWith(last, "gradients") && last != kMark;
+}
+
+// Finds, or makes once per `source`, the array that sums the gradients of `handle`.
+class GradOp : public Cheap<OpKernel> {
+ public:
+  explicit GradOp(OpKernelConstruction* ctx) : Cheap(ctx), flow_(ctx) {
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("source", &source_));
+    may_be_one_of_several_ = MayBeOneOfSeveral(source_);
+  }
+
+  void Compute(OpKernelContext* ctx) override {
+    ArrayRef forward;
+    OP_REQUIRES_OK(ctx, Lookup(ctx, kHandle, &forward));
+    OP_REQUIRES(ctx, !may_be_one_of_several_ || !forward->store().accumulates(),
+                errors::OneOfSeveralSources(forward->store().name(), source_));
+    TensorShape prefix;
+    OP_REQUIRES_OK(ctx, GetPrefix(ctx, &prefix));
+    Tensor handle;
+    OP_REQUIRES_OK(ctx, forward->FindOrCreateGrad(source_, prefix, &handle));
+    ctx->set_output(kGradHandle, std::move(handle));
+    OP_REQUIRES_OK(ctx, flow_.Output(ctx, kFlowOut));
+  }
+
+ protected:
+  enum Inputs { kHandle, kFlowIn, kShapeToPrepend };
+  enum Outputs { kGradHandle, kFlowOut };
+
+  // The dimensions in front of each element's shape.
+  virtual absl::Status GetPrefix(OpKernelContext*, TensorShape*) const { return absl::OkStatus(); }
+
+ private:
+  std::string source_;
+  bool may_be_one_of_several_ = false;
+  FirstFlow flow_;
+};
+
+// Like GradOp, for gradients with more dimensions than the elements have.
+class GradWithShapeOp : public GradOp {
+ public:
+  using GradOp::GradOp;
+
+ protected:
+  absl::Status GetPrefix(OpKernelContext* ctx, TensorShape* prefix) const override {
+    return tensorflow::tensor::MakeShape(ctx->input(kShapeToPrepend), prefix);
+  }
+};
+
+}  // namespace
+
+KernelTable GradKernels() {
+  return {{"TensorArrayGradV3", MakeKernel<GradOp>, {"handle", "grad_handle"}},
+          {"TensorArrayGradWithShape",
+           MakeKernel<GradWithShapeOp>,
+           {"handle", "shape_to_prepend", "grad_handle"}}};
+}
+
+}  // namespace tensor_array_grad

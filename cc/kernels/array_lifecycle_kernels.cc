@@ -1,0 +1,90 @@
+// TensorArrayV3, TensorArraySizeV3 and TensorArrayCloseV3.
+
+#include "cc/array/array_name.h"
+#include "cc/array/errors.h"
+#include "cc/base/tensorflow_names.h"
+#include "cc/kernels/kernel_names.h"
+#include "cc/kernels/kernel_util.h"
+#include "cc/kernels/registration.h"
+
+namespace tensor_array_grad {
+namespace {
+
+// Makes an array.
+class CreateOp : public Cheap<OpKernel> {
+ public:
+  explicit CreateOp(OpKernelConstruction* ctx) : Cheap(ctx), flow_(ctx) {
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &options_.dtype));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("element_shape", &options_.element_shape));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("dynamic_size", &options_.dynamic_size));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("clear_after_read", &options_.clear_after_read));
+    OP_REQUIRES_OK(ctx,
+                   ctx->GetAttr("identical_element_shapes", &options_.identical_element_shapes));
+    OP_REQUIRES_OK(ctx, ctx->GetAttr("tensor_array_name", &base_name_));
+    if (base_name_.empty()) base_name_ = name();
+  }
+
+  void Compute(OpKernelContext* ctx) override {
+    const Tensor& size = ctx->input(kSize);
+    OP_REQUIRES(ctx, size.dims() == 0, errors::SizeNotScalar(size.shape()));
+    ArrayOptions options = options_;
+    options.size = *static_cast<const int32_t*>(size.data());
+    OP_REQUIRES(ctx, options.size >= 0, errors::SizeNegative(options.size));
+    Tensor handle;
+    ArrayResource::Create(PlaceOf(ctx), NewForwardName(base_name_), std::move(options), &handle);
+    ctx->set_output(kHandle, std::move(handle));
+    OP_REQUIRES_OK(ctx, flow_.Output(ctx, kFlow));
+  }
+
+ private:
+  enum Inputs { kSize };
+  enum Outputs { kHandle, kFlow };
+  ArrayOptions options_;
+  std::string base_name_;
+  FirstFlow flow_;
+};
+
+// The number of slots.
+class SizeOp : public Cheap<ArrayKernel> {
+ public:
+  using Cheap::Cheap;
+
+ protected:
+  absl::Status Run(OpKernelContext* ctx, ArrayStore& store) override {
+    int64_t size;
+    TF_RETURN_IF_ERROR(store.Size(&size));
+    Tensor* output = nullptr;
+    TF_RETURN_IF_ERROR(ctx->allocate_output(kSize, {}, &output));
+    output->scalar<int32_t>()() = static_cast<int32_t>(size);
+    return absl::OkStatus();
+  }
+
+ private:
+  enum Inputs { kHandle, kFlowIn };
+  enum Outputs { kSize };
+};
+
+// Frees all elements now, even if other handles refer to the array.
+class CloseOp : public ArrayKernel {
+ public:
+  using ArrayKernel::ArrayKernel;
+
+ protected:
+  absl::Status Run(OpKernelContext*, ArrayStore& store) override {
+    store.Close();
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+KernelTable LifecycleKernels() {
+  return {{"TensorArrayV3",
+           MakeKernel<CreateOp>,
+           {"size", "handle"},
+           GpuNumbers("dtype", {tensorflow::DT_INT64})},
+          {"TensorArraySizeV3", MakeKernel<SizeOp>, {"handle", "size"}},
+          {"TensorArrayCloseV3", MakeKernel<CloseOp>, {"handle"}}};
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,119 @@
+#include "cc/rewrite/list_sum.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cc/flow/graph_names.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace tensor_array_grad {
+namespace {
+
+constexpr char kAccumulate[] = "TensorArrayGrad>ListAccumulate";
+
+// Whether a SetItem with an index out of range is an error. It could otherwise make the list
+// longer.
+bool CannotResize(const Node& set_item) {
+  bool resizes;
+  return !TryGetNodeAttr(set_item.attrs(), "resize_if_index_out_of_bounds", &resizes) || !resizes;
+}
+
+// The list from which `reserve` gets its element shape and its length; a null node if they do not
+// come from one list.
+Source ListMeasuredBy(const Node& reserve) {
+  const Node* const shape = InputOf(reserve, 0).node;
+  const Node* const length = InputOf(reserve, 1).node;
+  const bool of_one_list = shape->type_string() == "TensorListElementShape" &&
+                           length->type_string() == "TensorListLength" &&
+                           InputOf(*shape, 0) == InputOf(*length, 0) &&
+                           OnSameDevice(*shape, reserve) && OnSameDevice(*length, reserve);
+  return of_one_list ? InputOf(*shape, 0) : Source{nullptr, 0};
+}
+
+// The sum of `lists`, the operands that are not addends: the only list, or a shorter AddN.
+absl::StatusOr<Source> SumOf(const std::vector<Source>& lists, const Node& add, Graph* graph) {
+  if (lists.size() == 1) return lists.front();
+  NodeDef def = add.def();
+  def.set_name(graph->NewName(absl::StrCat(add.name(), "/lists")));
+  (*def.mutable_attr())["N"].set_i(static_cast<int64_t>(lists.size()));
+  auto sum = AddReplacement(def, lists, add, {}, graph);
+  if (!sum.ok()) return sum.status();
+  return Source{*sum, 0};
+}
+
+// Adds a link of the chain to the graph: a node that adds `addend` to `list`, on the device of
+// `add`.
+absl::StatusOr<Source> AddLink(const Addend& addend, const std::string& name, Source list,
+                               Node* add, Graph* graph) {
+  std::vector<Source> inputs = {list};
+  inputs.insert(inputs.end(), addend.inputs.begin(), addend.inputs.end());
+  std::vector<Node*> replaced = {add};
+  if (addend.waits) replaced.insert(replaced.end(), addend.nodes.begin(), addend.nodes.end());
+  NodeDef def = addend.op;
+  def.set_name(name);
+  const auto link = AddReplacement(std::move(def), inputs, *add, replaced, graph);
+  if (!link.ok()) return link.status();
+  return Source{*link, 0};
+}
+
+}  // namespace
+
+std::optional<Addend> MatchOneElementList(Source operand, const Node& consumer) {
+  Node* const set_item = operand.node;
+  if (set_item == nullptr || set_item->type_string() != "TensorListSetItem") return std::nullopt;
+  Node* const reserve = InputOf(*set_item, 0).node;
+  if (reserve == nullptr || reserve->type_string() != "TensorListReserve") return std::nullopt;
+  const bool proven = HasOneConsumer(*set_item) && CannotResize(*set_item) &&
+                      SameElementType(*set_item, *reserve) && OnSameDevice(*set_item, consumer) &&
+                      OnSameDevice(*reserve, consumer);
+  if (!proven) return std::nullopt;
+  Addend found{{}, {InputOf(*set_item, 1), InputOf(*set_item, 2)}, {set_item, reserve}};
+  Node* const shape = InputOf(*reserve, 0).node;
+  Node* const length = InputOf(*reserve, 1).node;
+  auto& attributes = *found.op.mutable_attr();
+  attributes["element_dtype"].set_type(found.inputs[1].node->output_type(found.inputs[1].slot));
+  const Source like = ListMeasuredBy(*reserve);
+  if (like.node != nullptr) {
+    found.op.set_op(kAccumulateLike);
+    found.inputs.push_back(like);
+    found.nodes.insert(found.nodes.end(), {shape, length});
+  } else {
+    found.op.set_op(kAccumulate);
+    found.inputs.insert(found.inputs.end(), {InputOf(*reserve, 0), InputOf(*reserve, 1)});
+    attributes["shape_type"].set_type(shape->output_type(InputOf(*reserve, 0).slot));
+  }
+  return found;
+}
+
+absl::Status AccumulateInstead(Node* add, std::map<int, Addend> addends, Graph* graph,
+                               std::vector<Rewrite>* done) {
+  if (static_cast<int>(addends.size()) == add->num_inputs()) addends.erase(addends.begin());
+  if (addends.empty()) return absl::OkStatus();
+  // All checks come first; after them the graph changes.
+  for (const auto& [operand, addend] : addends) {
+    if (!HasKernelOnDeviceOf(*add, addend.op)) return absl::OkStatus();
+  }
+  std::vector<Source> lists;
+  for (int i = 0; i < add->num_inputs(); ++i) {
+    if (addends.count(i) == 0) lists.push_back(InputOf(*add, i));
+  }
+  auto sum = SumOf(lists, *add, graph);
+  for (const auto& [operand, addend] : addends) {
+    if (!sum.ok()) return sum.status();
+    // The last link gets the name of the sum, so that errors name the node of the user's program.
+    const bool last = operand == addends.rbegin()->first;
+    const std::string name =
+        last ? add->name() : graph->NewName(absl::StrCat(add->name(), "/accumulate"));
+    done->push_back({absl::StrCat(addend.nodes.front()->name(), ", ", add->name()), name});
+    sum = AddLink(addend, name, *sum, add, graph);
+  }
+  if (!sum.ok()) return sum.status();
+  std::vector<Node*> feeding;
+  for (const auto& [operand, addend] : addends) {
+    feeding.insert(feeding.end(), addend.nodes.begin(), addend.nodes.end());
+  }
+  return Replace(add, sum->node, feeding, graph);
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,208 @@
+#include "cc/rewrite/loop_stack_rule.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cc/base/tensorflow_names.h"
+#include "cc/flow/graph_names.h"
+#include "cc/flow/node_util.h"
+#include "cc/flow/sum_order.h"
+#include "cc/rewrite/pushed_list.h"
+
+namespace tensor_array_grad {
+namespace {
+
+constexpr char kPack[] = "TensorArrayGrad>NewLoopStack";
+constexpr char kPush[] = "TensorArrayGrad>PushLoopStack";
+constexpr char kPop[] = "TensorArrayGrad>PopLoopStack";
+
+// Whether the rounding of a result may depend on which tensors share a buffer. A function may
+// contain such a sum.
+bool SharingChangesSums(const Graph& graph) {
+  const auto names_function = [](const Node& node) {
+    return std::any_of(node.attrs().begin(), node.attrs().end(), [](const auto& attr) {
+      return attr.second.has_func() || attr.second.list().func_size() > 0;
+    });
+  };
+  for (const Node* node : graph.op_nodes()) {
+    if (DependsOnSharing(*node)) return true;
+    if (IsFunctionCall(*node) || names_function(*node)) return true;
+  }
+  return false;
+}
+
+// The pushed lists of one forward loop that become one loop stack, and the columns of its rows.
+// Either one backward loop pops at least the first of them, or none of them is ever read.
+//
+// Several lists may share a column: those that begin as the same EmptyTensorList and to which the
+// same tensor is pushed. The columns whose values the stack keeps come before the others, because
+// the stack stores only how many columns it keeps.
+struct PackedLists {
+  std::vector<PushedList> all;
+  std::vector<int> column;     // for each: the index of its value in a row
+  std::vector<Source> lists;   // by column
+  std::vector<Source> values;  // by column
+  std::vector<DataType> kept;  // the types of the columns that are kept, which come first
+
+  // If `keep_floats`, floating-point values that nothing pops are kept too: a sum that reads one of
+  // them may be rounded differently if no list shares its buffer.
+  PackedLists(std::vector<PushedList> lists_to_pack, bool keep_floats)
+      : all(std::move(lists_to_pack)), keep_floats_(keep_floats) {
+    // The first list's variables become those of the stack. Nodes may wait for the Exits of the
+    // other lists and will wait for those of the stack, so a list that has an Exit comes first.
+    const auto rank = [](const PushedList& one) {
+      const LoopVariable& last = one.never_read() ? one.pushed : one.popped;
+      return std::pair(one.never_read(), last.exit == nullptr);
+    };
+    std::stable_sort(all.begin(), all.end(),
+                     [&](const PushedList& a, const PushedList& b) { return rank(a) < rank(b); });
+    column.resize(all.size());
+    AssignColumns(/*keep=*/true);
+    for (const Source& value : values) kept.push_back(value.node->output_type(value.slot));
+    AssignColumns(/*keep=*/false);
+  }
+
+  bool is_kept(size_t list) const { return static_cast<size_t>(column[list]) < kept.size(); }
+
+ private:
+  // Assigns columns to the lists whose values are kept, or to the others.
+  void AssignColumns(bool keep) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (HasToBeKept(all[i]) == keep) column[i] = ColumnOf(all[i]);
+    }
+  }
+
+  bool HasToBeKept(const PushedList& one) const {
+    if (!one.never_read() && IsRead({one.pop, 1})) return true;
+    const Source value = one.value();
+    return keep_floats_ && !tensorflow::DataTypeIsInteger(value.node->output_type(value.slot));
+  }
+
+  // The column for the list and value of `one`. Adds it if there is none.
+  int ColumnOf(const PushedList& one) {
+    const Source list = one.pushed.initial(), value = one.value();
+    size_t at = 0;
+    while (at < values.size() && !(values[at] == value && lists[at] == list)) ++at;
+    if (at == values.size()) {
+      lists.push_back(list);
+      values.push_back(value);
+    }
+    return static_cast<int>(at);
+  }
+
+  const bool keep_floats_;
+};
+
+absl::StatusOr<NodeDef> Finalized(tensorflow::NodeDefBuilder builder) {
+  NodeDef def;
+  absl::Status built = builder.Finalize(&def);
+  if (!built.ok()) return built;
+  return def;
+}
+
+std::vector<tensorflow::NodeDefBuilder::NodeOut> NodeOuts(const std::vector<Source>& sources) {
+  std::vector<tensorflow::NodeDefBuilder::NodeOut> outs;
+  for (const Source& source : sources) {
+    outs.emplace_back(source.node->name(), source.slot, source.node->output_type(source.slot));
+  }
+  return outs;
+}
+
+absl::StatusOr<NodeDef> PackDef(const PackedLists& packed, const std::string& name) {
+  tensorflow::NodeDefBuilder builder(name, kPack);
+  builder.Input(NodeOuts(packed.lists)).Attr("kept", static_cast<int64_t>(packed.kept.size()));
+  return Finalized(std::move(builder));
+}
+
+absl::StatusOr<NodeDef> PushDef(const PackedLists& packed) {
+  const Node& first = *packed.all.front().push;
+  auto builder = StartNode(first.name(), kPush, {InputOf(first, 0)});
+  return Finalized(builder.Input(NodeOuts(packed.values)));
+}
+
+absl::StatusOr<NodeDef> PopDef(const PackedLists& packed) {
+  const Node& first = *packed.all.front().pop;
+  return Finalized(StartNode(first.name(), kPop, {InputOf(first, 0)}).Attr("T", packed.kept));
+}
+
+// Adds NewLoopStack and PushLoopStack. The first list's variable in the forward loop then holds the
+// stack.
+absl::Status InsertPush(const PackedLists& packed, const NodeDef& pack_def, const NodeDef& push_def,
+                        Graph* graph) {
+  const PushedList& first = packed.all.front();
+  auto stack = AddReplacement(pack_def, packed.lists, *packed.lists.front().node, {}, graph);
+  if (!stack.ok()) return stack.status();
+  absl::Status moved = graph->UpdateEdge(*stack, 0, first.pushed.enter, 0);
+  if (!moved.ok()) return moved;
+
+  std::vector<Source> inputs = {InputOf(*first.push, 0)};
+  inputs.insert(inputs.end(), packed.values.begin(), packed.values.end());
+  std::vector<Node*> pushes;
+  for (const PushedList& one : packed.all) pushes.push_back(one.push);
+  auto push = AddReplacement(push_def, inputs, *first.push, pushes, graph);
+  if (!push.ok()) return push.status();
+  return MoveOutput(first.push, 0, {*push, 0}, graph);
+}
+
+// Adds PopLoopStack to the backward loop. The readers of each pop then read the list's column.
+absl::Status InsertPop(const PackedLists& packed, const NodeDef& pop_def, Graph* graph) {
+  const PushedList& first = packed.all.front();
+  auto pop = AddReplacement(pop_def, {InputOf(*first.pop, 0)}, *first.pop, {}, graph);
+  if (!pop.ok()) return pop.status();
+  absl::Status moved = MoveOutput(first.pop, 0, {*pop, 0}, graph);
+  for (size_t i = 0; i < packed.all.size() && moved.ok(); ++i) {
+    if (packed.all[i].never_read() || !packed.is_kept(i)) continue;
+    moved = MoveOutput(packed.all[i].pop, 1, {*pop, 1 + packed.column[i]}, graph);
+  }
+  return moved;
+}
+
+// Replaces `packed` by one loop stack. The first list's variables are reused for the stack. Those
+// of the other lists are removed, after their control edges have been moved to the first list's.
+// Changes nothing if a kernel is missing.
+absl::Status Fuse(const PackedLists& packed, Graph* graph, std::vector<Rewrite>* done) {
+  const PushedList& first = packed.all.front();
+  // All checks come first; after them the graph changes.
+  std::vector<absl::StatusOr<NodeDef>> defs{
+      PackDef(packed, graph->NewName(absl::StrCat(first.push->name(), "/pack"))), PushDef(packed)};
+  if (!first.never_read()) defs.push_back(PopDef(packed));
+  for (const auto& def : defs) {
+    if (!def.ok() || !HasKernelOnDeviceOf(*first.push, *def)) return absl::OkStatus();
+  }
+  for (const PushedList& one : packed.all) done->push_back({one.push->name(), first.push->name()});
+  absl::Status inserted = InsertPush(packed, *defs[0], *defs[1], graph);
+  if (inserted.ok() && !first.never_read()) inserted = InsertPop(packed, *defs[2], graph);
+  if (!inserted.ok()) return inserted;
+  graph->RemoveNode(first.push);
+  if (!first.never_read()) {
+    Node* const shape = InputOf(*first.pop, 1).node;
+    graph->RemoveNode(first.pop);
+    RemoveIfUnused(shape, graph);
+  }
+  for (size_t i = 1; i < packed.all.size(); ++i) {
+    HandOver(packed.all[i].pushed, first.pushed, graph);
+    if (!packed.all[i].never_read()) HandOver(packed.all[i].popped, first.popped, graph);
+    RemovePushedList(packed.all[i], graph);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status LoopStackRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
+  PushedLists found = PushedListsOf(*node);
+  if (found.never_read.empty() && found.by_reader.empty()) return absl::OkStatus();
+  const bool keep_floats = SharingChangesSums(*graph);
+  for (auto& [reader, all] : found.by_reader) {
+    // The lists that are never read are packed with those of the first backward loop.
+    for (PushedList& pushed : found.never_read) all.push_back(std::move(pushed));
+    found.never_read.clear();
+    const absl::Status fused = Fuse(PackedLists(std::move(all), keep_floats), graph, done);
+    if (!fused.ok()) return fused;
+  }
+  if (found.never_read.empty()) return absl::OkStatus();
+  return Fuse(PackedLists(std::move(found.never_read), keep_floats), graph, done);
+}
+
+}  // namespace tensor_array_grad

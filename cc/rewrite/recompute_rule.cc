@@ -1,0 +1,162 @@
+#include "cc/rewrite/recompute_rule.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cc/flow/graph_names.h"
+#include "cc/flow/loop_count.h"
+#include "cc/flow/loop_variable.h"
+#include "cc/flow/node_util.h"
+#include "cc/rewrite/pushed_list.h"
+#include "cc/rewrite/recomputable_value.h"
+
+namespace tensor_array_grad {
+namespace {
+
+// The nodes per iteration of all lists that are packed into one: Merge, Switch, push or pop, and
+// NextIteration, in the forward and in the backward loop. Each list adds about one node.
+constexpr int kNodesPerList = 8;
+
+// Whether the bound of the list never makes it reject an element that the loop of `forward` pushes:
+// there is no bound, or it is the limit of the loop's iterations.
+bool HasRoom(const Node& list, const Node& forward) {
+  const Source bound = Origin(InputOf(list, 1));
+  const auto most = IntegerOf(bound);
+  return most == -1 || StopsAt(forward, [&](Source limit) {
+           return limit == bound || (most && IntegerOf(limit) == most);
+         });
+}
+
+// Whether the element shape of the list never makes it reject an element of `shape`.
+bool Takes(const Node& list, const RecomputableValues::Shape& shape) {
+  const Source asked = InputOf(list, 0);
+  if (IntegerOf(asked) == -1) return true;
+  const auto sizes = IntegersOf(asked);
+  return sizes &&
+         std::equal(sizes->begin(), sizes->end(), shape.begin(), shape.end(),
+                    [](int64_t of_list, int64_t size) { return of_list == -1 || of_list == size; });
+}
+
+// Whether nodes that wait for the Exit of the list in the backward loop, if there are any, can wait
+// for the Exit of the loop's count.
+bool CanHandOver(const PushedList& list, const LoopPair& loops) {
+  const Node* const exit = list.popped.exit;
+  return exit == nullptr || !IsWaitedFor(*exit) || loops.back.variable.exit != nullptr;
+}
+
+// Whether `list` can be replaced by a recomputed value.
+bool CanReplace(const PushedList& list, const LoopPair& loops, RecomputableValues* values) {
+  const auto shape = values->ShapeOf(list.value());
+  const Node& empty = *list.pushed.initial().node;
+  return shape && WaitsForBodyAlone(*list.push, loops.forward()) &&
+         OnSameDevice(*list.pop, *loops.back.sum) && Takes(empty, *shape) &&
+         HasRoom(empty, loops.forward()) && CanHandOver(list, loops);
+}
+
+bool HasKernels(const LoopPair& loops) {
+  const Source sum{loops.back.sum, 0};
+  for (const char* op : {"Sub", "AddV2"}) {
+    NodeDef def;
+    if (!StartNode("probe", op, {sum, sum}).Finalize(&def).ok()) return false;
+    if (!HasKernelOnDeviceOf(*sum.node, def)) return false;
+  }
+  return true;
+}
+
+// The lists popped by one backward loop that the rule replaces (recompute_rule.h says why).
+std::vector<PushedList> Choose(const std::vector<PushedList>& all, const LoopPair& loops) {
+  RecomputableValues values(loops);
+  std::vector<PushedList> once, per_iteration;
+  for (const PushedList& one : all) {
+    if (!CanReplace(one, loops, &values)) continue;
+    if (ReadsListMetadata(*one.value().node)) {
+      once.push_back(one);
+    } else if (values.FollowsFromCount(one.value())) {
+      per_iteration.push_back(one);
+    }
+  }
+  std::vector<Source> from_count;
+  for (const PushedList& one : per_iteration) from_count.push_back(one.value());
+  const int saved = kNodesPerList + static_cast<int>(per_iteration.size());
+  if (once.size() + per_iteration.size() == all.size() &&
+      values.NodesPerIteration(from_count) < saved) {
+    once.insert(once.end(), per_iteration.begin(), per_iteration.end());
+  }
+  return once;
+}
+
+// Whether every reader of the popped value would still run only in iterations whose condition is
+// true if it read a loop constant instead. This holds for a reader that also reads or waits for
+// another node of the body. It does not hold for a Merge, which runs if any of its inputs is live,
+// nor for a NextIteration, which would start iterations without end.
+bool RunsInTakenIterationsAnyway(const Node& pop, const NodeIds& body, const NodeIds& pops) {
+  return std::all_of(pop.out_edges().begin(), pop.out_edges().end(), [&](const Edge* edge) {
+    const Node& reader = *edge->dst();
+    if (edge->src_output() != 1) return true;
+    return (!reader.IsControlFlow() || reader.IsSwitch()) && RunsAfter(reader, body, pops);
+  });
+}
+
+// Replaces lists that one backward loop pops by recomputed values.
+class Replacement {
+ public:
+  Replacement(std::vector<PushedList> replaced, const LoopPair& loops, Graph* graph)
+      : replaced_(std::move(replaced)), loops_(loops), graph_(graph), builder_(loops, graph) {
+    body_ = IterationNodes(LoopVariablesOf(loops.backward())).body;
+    for (const PushedList& one : replaced_) pops_.insert(one.pop->id());
+  }
+
+  absl::Status Apply(std::vector<Rewrite>* done) {
+    std::vector<Node*> values;
+    for (const PushedList& one : replaced_) {
+      values.push_back(one.value().node);
+      const auto instead = InsteadOf(one);
+      if (!instead.ok()) return instead.status();
+      done->push_back({one.push->name(), instead->node->name()});
+      const absl::Status moved = MoveOutput(one.pop, 1, *instead, graph_);
+      if (!moved.ok()) return moved;
+      HandOver(one.pushed, loops_.ahead.variable, graph_);
+      HandOver(one.popped, loops_.back.variable, graph_);
+      RemovePushedList(one, graph_);
+    }
+    RemoveUnusedValues(values, loops_.ahead.variable.next, graph_);
+    return absl::OkStatus();
+  }
+
+ private:
+  // The output that replaces the popped value of `list`. It must be dead in the last iteration if a
+  // reader depends on that.
+  absl::StatusOr<Source> InsteadOf(const PushedList& list) {
+    const auto recomputed = builder_.Recompute(list.value());
+    if (!recomputed.ok() || !IsConstantEnter(*recomputed->node)) return recomputed;
+    if (RunsInTakenIterationsAnyway(*list.pop, body_, pops_)) return recomputed;
+    return builder_.LiveInTakenIterations(*recomputed);
+  }
+
+  const std::vector<PushedList> replaced_;
+  const LoopPair& loops_;
+  Graph* const graph_;
+  ValueRecomputer builder_;
+  NodeIds body_, pops_;
+};
+
+// Replaces those of `all`, the lists that one backward loop pops, that Choose selects.
+absl::Status ReplaceSome(const std::vector<PushedList>& all, const Node& forward, Graph* graph,
+                         std::vector<Rewrite>* done) {
+  const Node& backward = *InputOf(*all.front().popped.switch_node, 1).node;
+  const auto loops = LoopPair::Of(forward, backward);
+  if (!loops || !HasKernels(*loops)) return absl::OkStatus();
+  return Replacement(Choose(all, *loops), *loops, graph).Apply(done);
+}
+
+}  // namespace
+
+absl::Status RecomputeRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
+  for (const auto& [reader, all] : PushedListsOf(*node).by_reader) {
+    const absl::Status replaced = ReplaceSome(all, *node, graph, done);
+    if (!replaced.ok()) return replaced;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tensor_array_grad

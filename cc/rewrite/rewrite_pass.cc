@@ -1,0 +1,171 @@
+#include "cc/rewrite/rewrite_pass.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "cc/base/counters.h"
+#include "cc/base/log.h"
+#include "cc/flow/graph_names.h"
+#include "cc/rewrite/accumulate_into_list_rule.h"
+#include "cc/rewrite/conditional_rule.h"
+#include "cc/rewrite/loop_stack_rule.h"
+#include "cc/rewrite/recompute_rule.h"
+#include "cc/rewrite/rewrite_log.h"
+#include "cc/rewrite/rule.h"
+#include "cc/rewrite/slice_sum_rule.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/device.h"
+#include "tensorflow/core/framework/function.h"
+#include "tensorflow/core/platform/errors.h"
+#include "tensorflow/core/platform/logging.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::GraphOptimizationPassOptions;
+
+// After the passes that mark, cut out and build XLA clusters (up to 60).
+constexpr int kPhase = 100;
+
+std::atomic<bool> enabled{true};
+
+Counter failures("graph_pass.failures");
+
+// Whether the environment variable TENSOR_ARRAY_GRAD_RULES, a list of names separated by commas,
+// allows the rule. If it is not set, all rules are allowed. tools/ablate.py uses it to measure the
+// effect of each rule.
+bool IsAllowed(absl::string_view name) {
+  const char* const value = std::getenv("TENSOR_ARRAY_GRAD_RULES");
+  if (value == nullptr) return true;
+  const std::vector<absl::string_view> names = absl::StrSplit(value, ',');
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// The rules in the order in which they run.
+std::vector<std::unique_ptr<Rule>> AllRules() {
+  std::vector<std::unique_ptr<Rule>> all;
+  all.push_back(std::make_unique<AccumulateIntoListRule>());
+  all.push_back(std::make_unique<SliceSumRule>());
+  all.push_back(std::make_unique<ConditionalRule>());
+  all.push_back(std::make_unique<RecomputeRule>());
+  all.push_back(std::make_unique<LoopStackRule>());
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [](const auto& rule) { return !IsAllowed(rule->name()); }),
+            all.end());
+  return all;
+}
+
+void Log(const Graph& graph, const Rewrites& rewrites) {
+  if (IsLogged(LogLevel::kRewrites)) {
+    for (const std::string& line : LinePerRewrite(rewrites)) LogLine(line);
+  }
+  if (IsLogged(LogLevel::kLoops)) {
+    for (const std::string& line : SummaryPerLoop(graph, rewrites)) LogLine(line);
+  }
+}
+
+// Whether XLA compiles the whole function from its definition. XLA has no kernels for this
+// library's ops.
+bool IsForXla(const GraphOptimizationPassOptions& options) {
+  if (options.function_def == nullptr) return false;
+  const auto& attributes = options.function_def->attr();
+  const auto found = attributes.find("_XlaMustCompile");
+  return found != attributes.end() && found->second.b();
+}
+
+// Whether `node` runs in this process. Another process may not have this library and its ops.
+bool RunsHere(const Node& node, const GraphOptimizationPassOptions& options) {
+  if (options.device_set == nullptr) return true;
+  const auto* const device = options.device_set->FindDeviceByName(node.assigned_device_name());
+  return device == nullptr || device->IsLocal();
+}
+
+// The ids of the nodes to which the rule is to be applied. They are collected before the rule runs,
+// because a rewrite adds nodes, and removes nodes that may be candidates too. Apply therefore looks
+// each id up again. TensorFlow never gives an id to a second node.
+std::vector<int> Candidates(const Rule& rule, const GraphOptimizationPassOptions& options) {
+  std::vector<int> candidates;
+  for (const Node* node : (*options.graph)->op_nodes()) {
+    if (node->type_string() == rule.op() && RunsHere(*node, options)) {
+      candidates.push_back(node->id());
+    }
+  }
+  return candidates;
+}
+
+absl::Status Apply(const Rule& rule, const std::vector<int>& candidates, Graph* graph,
+                   std::vector<Rewrite>* done) {
+  for (int id : candidates) {
+    Node* const node = graph->FindNodeId(id);
+    if (node != nullptr) TF_RETURN_IF_ERROR(rule.Apply(node, graph, done));
+  }
+  return absl::OkStatus();
+}
+
+REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kPhase,
+                      RewritePass);
+
+}  // namespace
+
+void SetGraphPassEnabled(bool value) { enabled.store(value, std::memory_order_relaxed); }
+bool IsGraphPassEnabled() { return enabled.load(std::memory_order_relaxed); }
+
+RewritePass::RewritePass() : RewritePass(AllRules()) {}
+
+RewritePass::RewritePass(std::vector<std::unique_ptr<Rule>> rules) {
+  for (auto& rule : rules) {
+    Counter& rewrites = CounterNamed(absl::StrCat("graph.", rule->name()));
+    rules_.push_back({std::move(rule), &rewrites});
+  }
+}
+
+absl::Status RewritePass::ApplyAll(const GraphOptimizationPassOptions& options) const {
+  std::unique_ptr<Graph> before;
+  Rewrites done(rules_.size());
+  for (size_t i = 0; i < rules_.size(); ++i) {
+    const Rule& rule = *rules_[i].rule;
+    done[i].first = rule.name();
+    const std::vector<int> candidates = Candidates(rule, options);
+    if (candidates.empty()) continue;
+    if (before == nullptr) before = (*options.graph)->Clone();
+    absl::Status status;
+    try {
+      status = Apply(rule, candidates, options.graph->get(), &done[i].second);
+    } catch (const std::exception& error) {
+      status = absl::InternalError(error.what());
+    }
+    if (!status.ok()) {
+      *options.graph = std::move(before);
+      return absl::InternalError(absl::StrCat(rule.name(), ": ", status.message()));
+    }
+  }
+  for (size_t i = 0; i < rules_.size(); ++i) {
+    rules_[i].rewrites->Add(static_cast<int64_t>(done[i].second.size()));
+  }
+  Log(**options.graph, done);
+  return absl::OkStatus();
+}
+
+absl::Status RewritePass::Run(const GraphOptimizationPassOptions& options) {
+  if (!IsGraphPassEnabled() || options.graph == nullptr || IsForXla(options)) {
+    return absl::OkStatus();
+  }
+  const absl::Status applied = ApplyAll(options);
+  if (!applied.ok()) {
+    failures.Add();
+    LOG(WARNING) << "tensor_array_grad: a graph is left as it was, as a rule failed: "
+                 << applied.message();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tensor_array_grad

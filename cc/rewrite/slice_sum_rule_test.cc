@@ -1,0 +1,313 @@
+#include "cc/rewrite/slice_sum_rule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cc/base/tensorflow_names.h"
+#include "cc/flow/graph_names.h"
+#include "cc/testing/graph_under_test.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr char kAddSlices[] = "TensorArrayGrad>AddSlices";
+
+REGISTER_KERNEL_BUILDER(Name(kAddSlices).Device(tensorflow::DEVICE_CPU), NeverRun);
+
+class SliceSumRuleTest : public testing::Test, protected GraphUnderTest {
+ protected:
+  SliceSumRuleTest() {
+    Clear();
+    for (const char* name : {"a", "b", "dy", "rows"}) Placeholder(name, DT_FLOAT);
+    for (const char* name : {"paddings", "ids", "n", "perm", "shape"}) {
+      Placeholder(name, DT_INT32);
+    }
+    AddScatter("g");
+    AddScatter("h");
+  }
+
+  void AddScatter(const std::string& name) {
+    NodeDef& scatter = Add(name, "ScatterNd", {"ids", "dy", "shape"});
+    Set(scatter, "T", DT_FLOAT);
+    Set(scatter, "Tindices", DT_INT32);
+  }
+
+  void AddPad(const std::string& name) {
+    NodeDef& pad = Add(name, "Pad", {"dy", "paddings"});
+    Set(pad, "T", DT_FLOAT);
+    Set(pad, "Tpaddings", DT_INT32);
+  }
+
+  NodeDef& AddOf(const std::string& name, const std::string& op, std::vector<std::string> inputs) {
+    NodeDef& node = Add(name, op, std::move(inputs));
+    Set(node, "T", DT_FLOAT);
+    return node;
+  }
+
+  int Apply(std::vector<std::string> operands) {
+    const int n = static_cast<int>(operands.size());
+    Set(AddOf("sum", "AddN", std::move(operands)), "N", n);
+    AddOf("use", "Identity", {"sum"});
+    std::vector<Rewrite> done;
+    EXPECT_TRUE(SliceSumRule().Apply(Find("sum"), graph().get(), &done).ok());
+    return static_cast<int>(done.size());
+  }
+
+  // A Merge of both branches of a conditional.
+  void AddMerge(const std::string& name, const std::string& one, const std::string& other) {
+    Set(AddOf(name, "Merge", {one, other}), "N", 2);
+  }
+
+  // `zeros` is the output of the branch that reads nothing.
+  void AddBranches() {
+    Placeholder("p", tensorflow::DT_BOOL);
+    AddOf("a_in", "Switch", {"a", "p"});
+    AddOf("zeros", "ZerosLike", {"a_in"});
+  }
+
+  int64_t Before(const std::string& name) { return Find(name)->attrs().Find("before")->i(); }
+};
+
+// Stock has no such kernels today.
+TEST_F(SliceSumRuleTest, IndicesOfADtypeThatAddSlicesDoesNotReadAreLeftAlone) {
+  for (const char* name : {"ids", "shape"}) Set(Named(name), "dtype", tensorflow::DT_INT16);
+  for (const char* name : {"g", "h"}) Set(Named(name), "Tindices", tensorflow::DT_INT16);
+  EXPECT_EQ(Apply({"a", "g", "h"}), 0);
+}
+
+TEST_F(SliceSumRuleTest, SegmentIdsMayBeInt16) {
+  Set(Named("ids"), "dtype", tensorflow::DT_INT16);
+  for (const char* name : {"g", "h"}) Set(Named(name), "Tindices", tensorflow::DT_INT16);
+  Set(Named("shape"), "dtype", tensorflow::DT_INT16);
+  NodeDef& segments = AddOf("s", "UnsortedSegmentSum", {"rows", "ids", "n"});
+  Set(segments, "Tindices", tensorflow::DT_INT16);
+  Set(segments, "Tnumsegments", DT_INT32);
+  EXPECT_EQ(Apply({"a", "s"}), 1);
+}
+
+TEST_F(SliceSumRuleTest, OneOpAddsTheSlices) {
+  EXPECT_EQ(Apply({"a", "g", "h"}), 2);
+  EXPECT_EQ(Find("sum")->type_string(), kAddSlices);
+  EXPECT_THAT(InputsOf("sum"), ElementsAre("a", "ids", "dy", "shape", "ids", "dy", "shape"));
+  EXPECT_EQ(Before("sum"), 0);
+  EXPECT_EQ(Find("g"), nullptr);
+  EXPECT_EQ(Find("h"), nullptr);
+}
+
+TEST_F(SliceSumRuleTest, SlicesBeforeTheFirstOtherOperandAreCounted) {
+  EXPECT_EQ(Apply({"g", "h", "a"}), 2);
+  EXPECT_THAT(InputsOf("sum"), ElementsAre("a", "ids", "dy", "shape", "ids", "dy", "shape"));
+  EXPECT_EQ(Before("sum"), 2);
+}
+
+TEST_F(SliceSumRuleTest, OrderOfTheAdditionsIsKept) {
+  EXPECT_EQ(Apply({"a", "g", "b"}), 1);
+  EXPECT_EQ(Find("sum")->type_string(), "AddN");
+  const std::vector<std::string> inputs = InputsOf("sum");
+  ASSERT_EQ(inputs.size(), 2u);
+  EXPECT_EQ(inputs[1], "b");
+  EXPECT_EQ(Find(inputs[0])->type_string(), kAddSlices);
+}
+
+TEST_F(SliceSumRuleTest, ASumThatMayBeginWithItsThirdOperandIsLeftAlone) {
+  EXPECT_EQ(Apply({"a", "b", "g"}), 0);
+  EXPECT_EQ(Find("sum")->type_string(), "AddN");
+}
+
+// Pad outputs the buffer of `dy` if nothing is padded.
+TEST_F(SliceSumRuleTest, PadDoesNotFixTheOrder) {
+  AddPad("padded");
+  EXPECT_EQ(Apply({"a", "padded", "b"}), 0);
+}
+
+TEST_F(SliceSumRuleTest, PadInASumOfTwoIsReplaced) {
+  AddPad("padded");
+  EXPECT_EQ(Apply({"a", "padded"}), 1);
+  EXPECT_THAT(InputsOf("sum"), ElementsAre("a", "dy", "paddings"));
+}
+
+TEST_F(SliceSumRuleTest, AddNOfOneDoesNotFixTheOrder) {
+  AddBranches();
+  AddPad("padded");
+  AddMerge("inner", "padded", "zeros");
+  Set(AddOf("one", "AddN", {"inner"}), "N", 1);
+  AddMerge("outer", "one", "g");
+  EXPECT_EQ(Apply({"a", "outer", "b"}), 0);
+}
+
+TEST_F(SliceSumRuleTest, ABranchWhoseSumHasNoKnownOrderIsLeftAlone) {
+  AddBranches();
+  AddPad("padded");
+  AddPad("padded_too");
+  Set(AddOf("three", "AddN", {"padded", "padded_too", "g"}), "N", 3);
+  AddMerge("chosen", "three", "zeros");
+  EXPECT_EQ(Apply({"chosen", "b"}), 0);
+}
+
+TEST_F(SliceSumRuleTest, SliceWithARefInputIsLeftAlone) {
+  NodeDef& variable = Add("variable", "VariableV2");
+  Set(variable, "dtype", DT_FLOAT);
+  *Named("g").mutable_input(1) = "variable";
+  EXPECT_EQ(Apply({"a", "g"}), 0);
+}
+
+TEST_F(SliceSumRuleTest, DeepBranchesAreLeftAlone) {
+  std::string last = "g";
+  for (int i = 0; i < 2000; ++i) {
+    const std::string zeros = absl::StrCat("zeros_", i), merge = absl::StrCat("merge_", i);
+    AddOf(zeros, "ZerosLike", {"b"});
+    AddMerge(merge, last, zeros);
+    last = merge;
+  }
+  EXPECT_EQ(Apply({"a", last}), 0);
+}
+
+TEST_F(SliceSumRuleTest, FirstOperandStaysAFullTensorIfAllAreSlices) {
+  EXPECT_EQ(Apply({"g", "h"}), 1);
+  EXPECT_THAT(InputsOf("sum"), ElementsAre("g", "ids", "dy", "shape"));
+}
+
+TEST_F(SliceSumRuleTest, SegmentsMayComeThroughTransposeAndReshape) {
+  NodeDef& segments = AddOf("segments", "UnsortedSegmentSum", {"rows", "ids", "n"});
+  Set(segments, "Tindices", DT_INT32);
+  Set(segments, "Tnumsegments", DT_INT32);
+  Set(AddOf("turned", "Transpose", {"segments", "perm"}), "Tperm", DT_INT32);
+  Set(AddOf("shaped", "Reshape", {"turned", "shape"}), "Tshape", DT_INT32);
+  EXPECT_EQ(Apply({"a", "shaped"}), 1);
+  EXPECT_THAT(InputsOf("sum"), ElementsAre("a", "rows", "ids", "n", "perm", "shape"));
+}
+
+TEST_F(SliceSumRuleTest, SliceThatAnotherNodeReadsStays) {
+  AddOf("other", "Identity", {"g"});
+  EXPECT_EQ(Apply({"a", "g"}), 0);
+  EXPECT_EQ(Find("sum")->type_string(), "AddN");
+}
+
+TEST_F(SliceSumRuleTest, ControlInputsOfTheSliceAreKept) {
+  AddOf("first", "Identity", {"b"});
+  Named("g").add_input("^first");
+  EXPECT_EQ(Apply({"a", "g"}), 1);
+  EXPECT_THAT(InputsOf("sum"), ElementsAre("a", "ids", "dy", "shape", "^first"));
+}
+
+TEST_F(SliceSumRuleTest, SumsOfMoreThanEightAreLeftAlone) {
+  EXPECT_EQ(Apply({"a", "b", "b", "b", "b", "b", "b", "b", "g"}), 0);
+}
+
+TEST_F(SliceSumRuleTest, ReshapedScatterIsLeftAlone) {
+  Set(AddOf("shaped", "Reshape", {"g", "shape"}), "Tshape", DT_INT32);
+  EXPECT_EQ(Apply({"a", "shaped"}), 0);
+}
+
+TEST_F(SliceSumRuleTest, OtherDevicesAreLeftAlone) {
+  Named("g").set_device(kCpu1);
+  EXPECT_EQ(Apply({"a", "g"}), 0);
+}
+
+TEST_F(SliceSumRuleTest, ABranchPassesItsSliceOnAsVariant) {
+  AddBranches();
+  AddMerge("chosen", "g", "zeros");
+  EXPECT_EQ(Apply({"chosen", "b"}), 1);
+  EXPECT_THAT(InputsOf("sum"), ElementsAre("b", "chosen/slices/_2"));
+  EXPECT_EQ(Before("sum"), 1);
+  EXPECT_THAT(InputsOf("chosen/slices/_2"), ElementsAre("g/slices/_0", "zeros/slices/_1"));
+  EXPECT_EQ(Find("chosen/slices/_2")->output_type(0), tensorflow::DT_VARIANT);
+  EXPECT_THAT(InputsOf("g/slices/_0"), ElementsAre("ids", "dy", "shape"));
+  EXPECT_THAT(InputsOf("zeros/slices/_1"), ElementsAre("a_in"));
+  for (const char* gone : {"g", "zeros", "chosen"}) EXPECT_EQ(Find(gone), nullptr) << gone;
+}
+
+TEST_F(SliceSumRuleTest, NodesInABranchKeepTheirControlInputs) {
+  AddBranches();
+  AddOf("first", "Identity", {"b"});
+  AddMerge("chosen", "g", "zeros");
+  for (const char* node : {"g", "zeros", "chosen"}) Named(node).add_input("^first");
+  EXPECT_EQ(Apply({"b", "chosen"}), 1);
+  EXPECT_THAT(InputsOf("g/slices/_0"), ElementsAre("ids", "dy", "shape", "^first"));
+  EXPECT_THAT(InputsOf("zeros/slices/_1"), ElementsAre("a_in", "^first"));
+  EXPECT_THAT(InputsOf("chosen/slices/_2"),
+              ElementsAre("g/slices/_0", "zeros/slices/_1", "^first"));
+}
+
+TEST_F(SliceSumRuleTest, BranchesMayBeNestedAndSumThemselves) {
+  AddBranches();
+  AddMerge("inner", "g", "zeros");
+  AddScatter("k");
+  Set(AddOf("both", "AddN", {"inner", "h"}), "N", 2);
+  AddMerge("outer", "both", "k");
+  EXPECT_EQ(Apply({"outer", "a"}), 1);
+  EXPECT_THAT(InputsOf("outer/slices/_5"), ElementsAre("both/slices/_3", "k/slices/_4"));
+  EXPECT_THAT(InputsOf("both/slices/_3"), ElementsAre("inner/slices/_2", "ids", "dy", "shape"));
+}
+
+TEST_F(SliceSumRuleTest, ASumAsSecondOperandOfABranchesSumIsLeftAlone) {
+  AddBranches();
+  Set(AddOf("both", "AddN", {"g", "h"}), "N", 2);
+  AddMerge("inner", "both", "zeros");
+  AddScatter("k");
+  Set(AddOf("odd", "AddN", {"k", "inner"}), "N", 2);
+  AddOf("others", "ZerosLike", {"a_in:1"});
+  AddMerge("outer", "odd", "others");
+  EXPECT_EQ(Apply({"outer", "a"}), 0);
+  EXPECT_NE(Find("outer"), nullptr);
+}
+
+TEST_F(SliceSumRuleTest, SumInABranchIsLeftToTheSumAfterTheMerge) {
+  AddBranches();
+  Set(AddOf("both", "AddN", {"g", "h"}), "N", 2);
+  AddMerge("chosen", "both", "zeros");
+  Set(AddOf("sum", "AddN", {"chosen", "b"}), "N", 2);
+  std::vector<Rewrite> done;
+  EXPECT_TRUE(SliceSumRule().Apply(Find("both"), graph().get(), &done).ok());
+  EXPECT_THAT(done, testing::IsEmpty());
+  EXPECT_TRUE(SliceSumRule().Apply(Find("sum"), graph().get(), &done).ok());
+  EXPECT_EQ(Find("both"), nullptr);
+  EXPECT_THAT(InputsOf("both/slices/_0"), ElementsAre("ids", "dy", "shape", "ids", "dy", "shape"));
+}
+
+TEST_F(SliceSumRuleTest, ADenseBranchIsLeftAlone) {
+  AddMerge("chosen", "g", "b");
+  EXPECT_EQ(Apply({"chosen", "a"}), 0);
+  EXPECT_EQ(Find("sum")->type_string(), "AddN");
+}
+
+TEST_F(SliceSumRuleTest, ZerosAloneAreLeftAlone) {
+  AddBranches();
+  AddOf("others", "ZerosLike", {"a_in:1"});
+  AddMerge("chosen", "others", "zeros");
+  EXPECT_EQ(Apply({"chosen", "b"}), 0);
+}
+
+TEST_F(SliceSumRuleTest, AMergeWhoseValueIndexIsReadIsLeftAlone) {
+  AddBranches();
+  AddMerge("chosen", "g", "zeros");
+  Set(Add("which", "Identity", {"chosen:1"}), "T", DT_INT32);
+  EXPECT_EQ(Apply({"chosen", "b"}), 0);
+}
+
+TEST_F(SliceSumRuleTest, ConstantZerosAreZerosIfTheOrderIsKnown) {
+  const auto with = [&](std::vector<std::string> operands, float value) {
+    Clear();
+    for (const char* name : {"a", "b", "c", "dy"}) Placeholder(name, DT_FLOAT);
+    for (const char* name : {"ids", "shape"}) Placeholder(name, DT_INT32);
+    AddScatter("g");
+    tensorflow::Tensor zeros(DT_FLOAT, {2});
+    zeros.flat<float>().setConstant(value);
+    NodeDef& constant = Add("zeros", "Const");
+    Set(constant, "dtype", DT_FLOAT);
+    Set(constant, "value", zeros);
+    AddMerge("chosen", "g", "zeros");
+    return Apply(std::move(operands));
+  };
+  EXPECT_EQ(with({"chosen", "a"}, 0), 1);
+  EXPECT_EQ(CountOf("TensorArrayGrad>SliceGradients"), 2);
+  EXPECT_EQ(with({"chosen", "a", "b"}, 0), 0);
+  EXPECT_EQ(with({"chosen", "a"}, -0.0F), 0);
+  EXPECT_EQ(with({"chosen", "a"}, 1), 0);
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

@@ -1,0 +1,206 @@
+#include "cc/rewrite/zero_rows.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "cc/base/tensorflow_names.h"
+#include "cc/flow/graph_names.h"
+#include "cc/flow/loop_count.h"
+#include "cc/flow/node_util.h"
+#include "tensorflow/core/framework/tensor.h"
+
+namespace tensor_array_grad {
+namespace {
+
+constexpr char kLastRow[] = "TensorArrayGrad>LastRowOfZeros";
+
+using Waits = std::set<const Node*>;
+
+// The control inputs of `node`.
+Waits WaitsOf(const Node& node) {
+  Waits waits;
+  for (const Edge* edge : node.in_edges()) {
+    if (edge->IsControlEdge() && !edge->src()->IsSource()) waits.insert(edge->src());
+  }
+  return waits;
+}
+
+// Adds to `waits` the control inputs of `node` and of its inputs except input `except`. Returns
+// false unless these inputs are constants.
+bool AddWaitsWithConstants(const Node& node, int except, Waits* waits) {
+  waits->merge(WaitsOf(node));
+  for (int i = 0; i < node.num_inputs(); ++i) {
+    const Node& input = *InputOf(node, i).node;
+    if (i == except) continue;
+    if (!input.IsConstant()) return false;
+    waits->merge(WaitsOf(input));
+  }
+  return true;
+}
+
+// The rows of zeros and their numbers, as one branch gives them to the Merges.
+class ZeroRows {
+ public:
+  // Input `branch` of the Merges of the rows and of their numbers.
+  ZeroRows(Node* rows_merge, Node* ids_merge, int branch)
+      : values_(*InputOf(*rows_merge, branch).node),
+        ids_(*InputOf(*ids_merge, branch).node),
+        rows_merge_(*rows_merge),
+        ids_merge_(*ids_merge),
+        branch_(branch) {}
+
+  // If the rows and numbers are as ShrinkZeroRows requires, replaces them by the last row.
+  absl::Status Shrink(Graph* graph) {
+    if (!OnSameDevice(values_, ids_) || !OnSameDevice(values_, rows_merge_)) {
+      return absl::OkStatus();
+    }
+    if (AreComputed()) return ShrinkComputed(graph);
+    return AreConstant() ? ShrinkConstant(graph) : absl::OkStatus();
+  }
+
+ private:
+  // ---- ZerosLike(x), Range(0, n, 1)
+
+  bool AreComputed() const {
+    if (values_.type_string() != "ZerosLike" || IsRefType(values_.input_type(0)) ||
+        ids_.type_string() != "Range" || !HasOneConsumer(ids_) || !AreReadByShapesAlone() ||
+        !HasKernelOnDeviceOf(values_, LastRow())) {
+      return false;
+    }
+    enum { kStart, kLimit, kDelta };
+    return IntegerOf(InputOf(ids_, kStart)) == 0 && IntegerOf(InputOf(ids_, kDelta)) == 1 &&
+           AreAliveTogether(*InputOf(ids_, kLimit).node);
+  }
+
+  // Whether only the Merge and Shape nodes read the zeros.
+  bool AreReadByShapesAlone() const {
+    return std::all_of(
+        values_.out_edges().begin(), values_.out_edges().end(), [&](const Edge* edge) {
+          return !edge->IsControlEdge() &&
+                 (edge->dst() == &rows_merge_ || edge->dst()->type_string() == "Shape");
+        });
+  }
+
+  // Whether the numbers are live if and only if the zeros are. If `limit` is computed from the
+  // shape of the zeros, the numbers may have no control inputs that the zeros lack. If it is
+  // computed from the shape of the tensor that the zeros are like, both must have the same control
+  // inputs.
+  bool AreAliveTogether(const Node& limit) const {
+    const Node* const shape = InputOf(limit, 0).node;
+    if (limit.type_string() != "StridedSlice" || shape->type_string() != "Shape") return false;
+    Waits waits;
+    if (!AddWaitsWithConstants(ids_, 1, &waits) || !AddWaitsWithConstants(limit, 0, &waits) ||
+        !AddWaitsWithConstants(*shape, 0, &waits)) {
+      return false;
+    }
+    const Source shape_of = InputOf(*shape, 0);
+    const Waits wanted = WaitsOf(values_);
+    if (shape_of.node == &values_) {
+      return std::includes(wanted.begin(), wanted.end(), waits.begin(), waits.end());
+    }
+    return shape_of == InputOf(values_, 0) && waits == wanted;
+  }
+
+  NodeDef LastRow() const {
+    NodeDef def;
+    def.set_op(kLastRow);
+    (*def.mutable_attr())["T"].set_type(values_.output_type(0));
+    (*def.mutable_attr())["Tindex"].set_type(ids_.output_type(0));
+    return def;
+  }
+
+  absl::Status ShrinkComputed(Graph* graph) {
+    const std::vector<Source> inputs = {InputOf(values_, 0), InputOf(ids_, 1)};
+    NodeDef def = LastRow();
+    def.set_name(graph->NewName(absl::StrCat(values_.name(), "/last")));
+    const auto last = AddReplacement(std::move(def), inputs, values_, {&values_, &ids_}, graph);
+    if (!last.ok()) return last.status();
+    TF_RETURN_IF_ERROR(ReadShapeOfOriginal(graph));
+    return ReplaceInMerges({*last, 0}, {*last, 1}, graph);
+  }
+
+  // Makes the Shape nodes that read the zeros read the tensor that the zeros are like. They also
+  // get the control inputs of the zeros, so that they stay in the branch.
+  absl::Status ReadShapeOfOriginal(Graph* graph) {
+    const std::vector<const Edge*> edges(values_.out_edges().begin(), values_.out_edges().end());
+    const Source like = InputOf(values_, 0);
+    for (const Edge* edge : edges) {
+      if (edge->dst() == &rows_merge_) continue;
+      Node* const shape = edge->dst();
+      for (const Node* wait : WaitsOf(values_)) {
+        graph->AddControlEdge(const_cast<Node*>(wait), shape);
+      }
+      TF_RETURN_IF_ERROR(graph->UpdateEdge(like.node, like.slot, shape, edge->dst_input()));
+    }
+    return absl::OkStatus();
+  }
+
+  // ---- constants
+
+  bool AreConstant() {
+    const auto numbers = IntegersOf({&ids_, 0});
+    if (!numbers || !ConstantOf(ids_, &numbers_) || !ConstantOf(values_, &zeros_) ||
+        WaitsOf(values_) != WaitsOf(ids_) || zeros_.dims() == 0 || !IsZero(zeros_)) {
+      return false;
+    }
+    const auto rows = static_cast<size_t>(zeros_.dim_size(0));
+    std::vector<int64_t> all(rows);
+    std::iota(all.begin(), all.end(), 0);
+    return rows > 1 && *numbers == all;
+  }
+
+  absl::Status ShrinkConstant(Graph* graph) {
+    const int64_t last = numbers_.NumElements() - 1;
+    Source values, ids;
+    TF_RETURN_IF_ERROR(Constant(zeros_.Slice(last, last + 1), &values_, graph, &values));
+    TF_RETURN_IF_ERROR(Constant(numbers_.Slice(last, last + 1), &ids_, graph, &ids));
+    return ReplaceInMerges(values, ids, graph);
+  }
+
+  static absl::Status Constant(const Tensor& value, Node* instead, Graph* graph, Source* made) {
+    NodeDef def = instead->def();
+    def.set_name(graph->NewName(absl::StrCat(instead->name(), "/last")));
+    value.AsProtoField((*def.mutable_attr())["value"].mutable_tensor());
+    const auto node = AddReplacement(std::move(def), {}, *instead, {instead}, graph);
+    if (!node.ok()) return node.status();
+    *made = {*node, 0};
+    return absl::OkStatus();
+  }
+
+  absl::Status ReplaceInMerges(Source values, Source ids, Graph* graph) {
+    TF_RETURN_IF_ERROR(graph->UpdateEdge(values.node, values.slot, &rows_merge_, branch_));
+    TF_RETURN_IF_ERROR(graph->UpdateEdge(ids.node, ids.slot, &ids_merge_, branch_));
+    RemoveUnused({&ids_, &values_}, graph);
+    return absl::OkStatus();
+  }
+
+  Node& values_;
+  Node& ids_;
+  Node& rows_merge_;
+  Node& ids_merge_;
+  const int branch_;
+  Tensor zeros_, numbers_;  // if they are constants
+};
+
+}  // namespace
+
+absl::Status ShrinkZeroRows(const Node& sum, Graph* graph) {
+  Node *const rows = InputOf(sum, 0).node, *const ids = InputOf(sum, 1).node;
+  if (InputOf(sum, 0).slot != 0 || InputOf(sum, 1).slot != 0 || !rows->IsMerge() ||
+      !ids->IsMerge() || !HasOneConsumer(*rows) || !HasOneConsumer(*ids) ||
+      rows->num_inputs() != ids->num_inputs()) {
+    return absl::OkStatus();
+  }
+  for (int i = 0; i < rows->num_inputs(); ++i) {
+    TF_RETURN_IF_ERROR(ZeroRows(rows, ids, i).Shrink(graph));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tensor_array_grad

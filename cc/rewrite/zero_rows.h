@@ -1,0 +1,28 @@
+#ifndef CC_REWRITE_ZERO_ROWS_H_
+#define CC_REWRITE_ZERO_ROWS_H_
+
+#include "absl/status/status.h"
+#include "tensorflow/core/graph/graph.h"
+
+namespace tensor_array_grad {
+
+// Shrinks the output of a branch of a conditional that feeds `sum`, an UnsortedSegmentSum, if the
+// branch outputs one zero row for each row of a tensor. The branch then outputs only the last of
+// these rows.
+//
+//   UnsortedSegmentSum(Merge(rows, ZerosLike(x)), Merge(ids, Range(0, n)), ..)
+//     ->  UnsortedSegmentSum(Merge(rows, z), Merge(ids, i), ..)  of  z, i = LastRowOfZeros(x, n)
+//
+// TensorFlow makes such rows for a gather or an embedding lookup in one branch, because the
+// gradient of the other branch must have the same structure. The sum does not change, and a row
+// number out of range is still an error, since the last row has the largest number. Rows and
+// numbers that are constants become smaller constants.
+//
+// The rewrite applies only if no other node reads the Merges, and if rows and numbers are live
+// under the same conditions. If they are not constants, no other node may read the numbers, and
+// only Shape nodes may read the rows. Otherwise the graph is not changed.
+absl::Status ShrinkZeroRows(const tensorflow::Node& sum, tensorflow::Graph* graph);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_REWRITE_ZERO_ROWS_H_

@@ -1,0 +1,171 @@
+#include "cc/rewrite/zero_rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "cc/base/tensorflow_names.h"
+#include "cc/flow/graph_names.h"
+#include "cc/testing/graph_under_test.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr char kLastRow[] = "TensorArrayGrad>LastRowOfZeros";
+
+REGISTER_KERNEL_BUILDER(Name(kLastRow).Device(tensorflow::DEVICE_CPU), NeverRun);
+
+// The gradient of a gather in one branch, and the zeros of the other branch.
+class ZeroRowsTest : public testing::Test, protected GraphUnderTest {
+ protected:
+  void Reset() {
+    Clear();
+    Placeholder("p", tensorflow::DT_BOOL);
+    Placeholder("n", DT_INT32);
+    for (const char* name : {"rows", "x"}) Placeholder(name, DT_FLOAT);
+    for (const char* name : {"ids", "pivot"}) Placeholder(name, DT_INT32);
+    Of(DT_FLOAT, "x_in", "Switch", {"x", "p"});
+    Of(DT_FLOAT, "zeros", "ZerosLike", {"x_in", "^pivot"});
+    Set(Of(DT_FLOAT, "shape", "Shape", {"zeros"}), "out_type", DT_INT32);
+    for (const char* name : {"begin", "end", "strides"}) Constant(name, Tensor(int32_t{1}));
+    Set(Of(DT_INT32, "limit", "StridedSlice", {"shape", "begin", "end", "strides"}), "Index",
+        DT_INT32);
+    Constant("zero", Tensor(int32_t{0}));
+    Constant("one", Tensor(int32_t{1}));
+    Set(Add("range", "Range", {"zero", "limit", "one"}), "Tidx", DT_INT32);
+    Set(Of(DT_FLOAT, "all_rows", "Merge", {"rows", "zeros"}), "N", 2);
+    Set(Of(DT_INT32, "all_ids", "Merge", {"ids", "range"}), "N", 2);
+    NodeDef& sum = Of(DT_FLOAT, "sum", "UnsortedSegmentSum", {"all_rows", "all_ids", "n"});
+    Set(sum, "Tindices", DT_INT32);
+    Set(sum, "Tnumsegments", DT_INT32);
+  }
+
+  NodeDef& Of(tensorflow::DataType type, const std::string& name, const std::string& op,
+              std::vector<std::string> inputs) {
+    NodeDef& node = Add(name, op, std::move(inputs));
+    Set(node, "T", type);
+    return node;
+  }
+
+  void Constant(const std::string& name, const Tensor& value) {
+    NodeDef& node = Add(name, "Const", {"^pivot"});
+    Set(node, "dtype", value.dtype());
+    Set(node, "value", value);
+  }
+
+  void Shrink() { EXPECT_TRUE(ShrinkZeroRows(*Find("sum"), graph().get()).ok()); }
+
+  void ExpectKept(const std::function<void()>& change) {
+    Reset();
+    change();
+    Shrink();
+    EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros"));
+    EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "range"));
+  }
+
+  // Makes the other branch output these constants.
+  void ResetToConstants(const Tensor& zeros, const Tensor& numbers) {
+    Reset();
+    Constant("zeros_0", zeros);
+    Constant("numbers_0", numbers);
+    *Named("all_rows").mutable_input(1) = "zeros_0";
+    *Named("all_ids").mutable_input(1) = "numbers_0";
+  }
+};
+
+Tensor Numbers(std::vector<int32_t> values) {
+  Tensor tensor(DT_INT32, {static_cast<int64_t>(values.size())});
+  std::copy(values.begin(), values.end(), tensor.flat<int32_t>().data());
+  return tensor;
+}
+Tensor Zeros(int64_t rows) {
+  Tensor tensor(DT_FLOAT, {rows, 2});
+  tensor.flat<float>().setZero();
+  return tensor;
+}
+
+TEST_F(ZeroRowsTest, RowsAreReplacedByTheLastRow) {
+  Reset();
+  Shrink();
+  EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros/last/_0"));
+  EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "zeros/last/_0"));
+  EXPECT_THAT(InputsOf("zeros/last/_0"), ElementsAre("x_in", "limit", "^pivot"));
+  EXPECT_EQ(Find("zeros/last/_0")->type_string(), kLastRow);
+  EXPECT_THAT(InputsOf("shape"), ElementsAre("x_in", "^pivot"));
+  EXPECT_EQ(Find("zeros"), nullptr);
+  EXPECT_EQ(Find("range"), nullptr);
+}
+
+TEST_F(ZeroRowsTest, LengthMayComeFromTheTensorOfTheSameShape) {
+  Reset();
+  *Named("shape").mutable_input(0) = "x_in";
+  Shrink();
+  EXPECT_THAT(InputsOf("zeros/last/_0"), ElementsAre("x_in", "limit", "^pivot"));
+}
+
+TEST_F(ZeroRowsTest, OtherNumbersAreLeftAlone) {
+  ExpectKept([&] { *Named("range").mutable_input(0) = "one"; });
+  ExpectKept([&] { *Named("range").mutable_input(2) = "zero"; });
+  ExpectKept([&] { *Named("range").mutable_input(1) = "n"; });
+  ExpectKept([&] { *Named("shape").mutable_input(0) = "x"; });
+}
+
+TEST_F(ZeroRowsTest, RowsWithOtherConsumersAreLeftAlone) {
+  ExpectKept([&] { Of(DT_FLOAT, "other", "Identity", {"zeros"}); });
+  ExpectKept([&] { Of(DT_INT32, "other", "Identity", {"range"}); });
+  ExpectKept([&] { Of(DT_FLOAT, "other", "Identity", {"rows", "^zeros"}); });
+  ExpectKept([&] { Of(DT_FLOAT, "other", "Identity", {"all_rows"}); });
+}
+
+TEST_F(ZeroRowsTest, ZerosAndNumbersThatWaitForDifferentNodesAreLeftAlone) {
+  ExpectKept([&] { Named("range").add_input("^p"); });
+  ExpectKept([&] { Named("limit").add_input("^p"); });
+  ExpectKept([&] {
+    *Named("shape").mutable_input(0) = "x_in";
+    Named("zeros").add_input("^p");
+  });
+}
+
+TEST_F(ZeroRowsTest, TheValueIndexOfAMergeIsNoNumberOfARow) {
+  ExpectKept([&] { *Named("sum").mutable_input(1) = "all_ids:1"; });
+}
+
+TEST_F(ZeroRowsTest, OtherDevicesAreLeftAlone) {
+  ExpectKept([&] { Named("range").set_device(kCpu1); });
+  ExpectKept([&] { PlaceAllOn(kGpu0); });
+}
+
+TEST_F(ZeroRowsTest, ConstantsShrinkToConstants) {
+  ResetToConstants(Zeros(3), Numbers({0, 1, 2}));
+  Shrink();
+  EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros_0/last/_0"));
+  EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "numbers_0/last/_1"));
+  EXPECT_THAT(InputsOf("zeros_0/last/_0"), ElementsAre("^pivot"));
+  Tensor value;
+  ASSERT_TRUE(GetNodeAttr(Find("zeros_0/last/_0")->attrs(), "value", &value).ok());
+  EXPECT_EQ(value.shape(), tensorflow::TensorShape({1, 2}));
+  ASSERT_TRUE(GetNodeAttr(Find("numbers_0/last/_1")->attrs(), "value", &value).ok());
+  EXPECT_EQ(value.flat<int32_t>()(0), 2);
+}
+
+TEST_F(ZeroRowsTest, OtherConstantsAreLeftAlone) {
+  const auto kept = [&](const Tensor& zeros, const Tensor& numbers) {
+    ResetToConstants(zeros, numbers);
+    Shrink();
+    EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros_0"));
+    EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "numbers_0"));
+  };
+  kept(Zeros(3), Numbers({0, 2, 1}));
+  kept(Zeros(3), Numbers({0, 1}));
+  kept(Zeros(1), Numbers({0}));
+  Tensor ones(DT_FLOAT, {2});
+  ones.flat<float>().setConstant(1);
+  kept(ones, Numbers({0, 1}));
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

@@ -1,0 +1,245 @@
+#include "cc/run/code_runner.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "cc/base/tensorflow_names.h"
+#include "tensorflow/core/framework/cancellation.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace tensor_array_grad {
+
+using tensorflow::OpKernelContext;
+using tensorflow::TensorValue;
+
+// The parameters of kernel calls are those of RunLoop's own call, so that kernels find the same
+// resources and cancellation manager as in the executor. Only the device (pooled_device.h) and the
+// parameters of a single kernel call, such as inputs and outputs, are replaced.
+CodeRunner::CodeRunner(const Executable& executable, OpKernelContext* ctx)
+    : executable_(executable),
+      params_(*ctx->params()),
+      registers_(executable.program.registers),
+      flags_(executable.program.flags, 0) {
+  params_.eigen_gpu_device = nullptr;  // owned by the op's own parameters
+  if (executable.pooled_device != nullptr) params_.device = executable.pooled_device.get();
+  params_.forward_from_array = nullptr;
+  params_.is_input_dead = false;
+  inputs_.resize(executable.most_inputs);
+  attributes_.resize(std::max(executable.most_inputs, executable.most_outputs));
+  params_.output_attr_array = attributes_.data();
+  for (const ConstantRegister& constant : executable.program.constants) {
+    registers_[constant.reg].Set(constant.value);
+  }
+}
+
+absl::Status CodeRunner::RunCondition(const LoopCode& code, double* ns) {
+  TF_RETURN_IF_ERROR(CheckCancelled(code));
+  return Run(code.condition, ns);
+}
+
+absl::Status CodeRunner::RunBody(const LoopCode& code, double* ns) {
+  for (int reg : code.dropped) registers_[reg].Release();
+  TF_RETURN_IF_ERROR(Run(code.body, ns));
+  nodes_ += code.nodes;
+  return absl::OkStatus();
+}
+
+void CodeRunner::Do(const std::vector<Move>& moves) {
+  for (const Move& move : moves) {
+    registers_[move.to].Assign(&registers_[move.from.reg], move.from.last);
+  }
+}
+
+absl::Status CodeRunner::Run(const Code& code, double* ns) {
+  if (ns != nullptr) return RunTimed(code, ns);
+  for (const Instruction& instruction : code) TF_RETURN_IF_ERROR(RunOne(instruction));
+  return absl::OkStatus();
+}
+
+absl::Status CodeRunner::RunTimed(const Code& code, double* ns) {
+  for (const Instruction& instruction : code) {
+    const int64_t start = absl::GetCurrentTimeNanos();
+    TF_RETURN_IF_ERROR(RunOne(instruction));
+    *ns++ += static_cast<double>(absl::GetCurrentTimeNanos() - start);
+  }
+  return absl::OkStatus();
+}
+
+// A kBranch and a kMerge are called even if their guards do not hold, because they must clear the
+// flags that the previous iteration has set. The releases of an instruction do not depend on its
+// guards.
+inline absl::Status CodeRunner::RunOne(const Instruction& instruction) {
+  switch (instruction.action) {
+    case Instruction::kKernel:
+      if (Holds(instruction.guards)) TF_RETURN_IF_ERROR(RunKernel(instruction));
+      break;
+    case Instruction::kBranch:
+      TF_RETURN_IF_ERROR(Branch(instruction));
+      break;
+    case Instruction::kMerge:
+      Merge(instruction);
+      break;
+    case Instruction::kLoop:
+      if (Holds(instruction.guards)) TF_RETURN_IF_ERROR(RunInnerLoop(instruction));
+      break;
+  }
+  if (!instruction.releases.empty()) ReleaseAfter(instruction);
+  return absl::OkStatus();
+}
+
+bool CodeRunner::Holds(const Flags& guards) const {
+  for (int flag : guards) {
+    if (!flags_[flag]) return false;
+  }
+  return true;
+}
+
+bool CodeRunner::RunSmall(const Instruction& instruction, const NodeKernel& node) {
+  Operand operands[kMostSmallOperands];
+  const size_t count = instruction.inputs.size();
+  for (size_t i = 0; i < count; ++i) {
+    const Read& read = instruction.inputs[i];
+    operands[i] = {&registers_[read.reg], read.last};
+  }
+  Value* results[kMostSmallOperands];
+  const size_t outputs = instruction.outputs.size();
+  for (size_t i = 0; i < outputs; ++i) {
+    const int reg = instruction.outputs[i];
+    results[i] = reg >= 0 ? &registers_[reg] : nullptr;
+  }
+  return node.small({operands, count}, {results, outputs});
+}
+
+// A kernel may write into the buffer of an input if it finds a reference count of one. It finds one
+// only for a last read (LastTensor); for any other read the register keeps a second reference
+// (HeldTensor).
+absl::Status CodeRunner::RunKernel(const Instruction& instruction) {
+  const NodeKernel& node = executable_.kernels[instruction.node];
+  if (node.small.exists() && RunSmall(instruction, node)) {
+    for (const Read& read : instruction.inputs) {
+      if (read.last) registers_[read.reg].ReleaseTensor();
+    }
+    return absl::OkStatus();
+  }
+  const size_t count = instruction.inputs.size();
+  for (size_t i = 0; i < count; ++i) {
+    const Read& read = instruction.inputs[i];
+    Value& value = registers_[read.reg];
+    inputs_[i] = TensorValue(read.last ? value.LastTensor() : value.HeldTensor());
+  }
+  params_.inputs = {inputs_.data(), count};
+  params_.input_alloc_attrs = {attributes_.data(), count};
+  params_.op_kernel = node.kernel.get();
+  params_.outputs_required_array = node.outputs_required.get();
+  const int outputs = static_cast<int>(instruction.outputs.size());
+  OpKernelContext ctx(&params_, outputs);
+  node.kernel->Compute(&ctx);
+  if (!ctx.status().ok()) return AttachDef(ctx.status(), node.kernel->def());
+  for (const Read& read : instruction.inputs) {
+    if (read.last) registers_[read.reg].ReleaseTensor();
+  }
+  for (int i = 0; i < outputs; ++i) {
+    const TensorValue output = ctx.release_output(i);
+    const int reg = instruction.outputs[i];
+    if (output.tensor != nullptr) {
+      if (reg >= 0) registers_[reg].Set(std::move(*output.tensor));
+      delete output.tensor;
+    } else if (reg >= 0) {
+      return AttachDef(
+          absl::InternalError(absl::StrCat("Missing ", i, "-th output from ", node.kernel->name())),
+          node.kernel->def());
+    }
+  }
+  return absl::OkStatus();
+}
+
+// As in the Switch and SwitchN kernels, an index beyond the last side selects the last side.
+absl::Status CodeRunner::Branch(const Instruction& instruction) {
+  for (int flag : instruction.sides) flags_[flag] = 0;
+  if (!Holds(instruction.guards)) return absl::OkStatus();
+  const int sides = static_cast<int>(instruction.sides.size());
+  Value& value = registers_[instruction.inputs[0].reg];
+  int side = 0;
+  if (bool taken; value.Get(&taken)) {
+    side = taken ? 1 : 0;
+  } else if (int32_t index; value.Get(&index)) {
+    side = index < 0 || index >= sides ? sides - 1 : index;
+  } else {
+    return AtNode(absl::InvalidArgumentError(
+                      absl::StrCat("The second input must be a scalar, but it has shape ",
+                                   value.tensor()->shape().DebugString())),
+                  instruction.node);
+  }
+  flags_[instruction.sides[side]] = 1;
+  return absl::OkStatus();
+}
+
+void CodeRunner::Merge(const Instruction& instruction) {
+  if (instruction.flag >= 0) flags_[instruction.flag] = 0;
+  if (!Holds(instruction.guards)) return;
+  int32_t index = 0;
+  for (const Alternative& alternative : instruction.alternatives) {
+    if (Holds(alternative.guards)) {
+      if (instruction.outputs[0] >= 0) {
+        registers_[instruction.outputs[0]].Assign(&registers_[alternative.from.reg],
+                                                  alternative.from.last);
+      }
+      if (instruction.outputs[1] >= 0) registers_[instruction.outputs[1]].SetScalar(index);
+      if (instruction.flag >= 0) flags_[instruction.flag] = 1;
+      return;
+    }
+    ++index;
+  }
+}
+
+// The variables of the inner loop have registers of their own, which also are the outputs of the
+// instruction. Its constants stay in the registers of this frame while the loop runs, so a constant
+// that is read for the last time is released after the loop.
+absl::Status CodeRunner::RunInnerLoop(const Instruction& instruction) {
+  const LoopCode& code = executable_.program.loops[instruction.loop];
+  for (size_t i = 0; i < instruction.inputs.size(); ++i) {
+    const Read& read = instruction.inputs[i];
+    if (code.variables[i] < 0) continue;
+    registers_[code.variables[i]].Assign(&registers_[read.reg], read.last);
+  }
+  for (bool taken;;) {
+    TF_RETURN_IF_ERROR(RunCondition(code, nullptr));
+    TF_RETURN_IF_ERROR(Predicate(code, &taken));
+    if (!taken) break;
+    TF_RETURN_IF_ERROR(RunBody(code, nullptr));
+    Do(code.next);
+  }
+  for (const Read& read : instruction.constants) {
+    if (read.last) registers_[read.reg].Release();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CodeRunner::CheckCancelled(const LoopCode& code) {
+  const tensorflow::CancellationManager* const manager = params_.cancellation_manager;
+  if (manager == nullptr || !const_cast<tensorflow::CancellationManager*>(manager)->IsCancelled()) {
+    return absl::OkStatus();
+  }
+  return AtNode(absl::CancelledError("Loop execution was cancelled."), code.loop_cond);
+}
+
+absl::Status CodeRunner::Predicate(const LoopCode& code, bool* taken) {
+  Value& value = registers_[code.predicate];
+  if (value.Get(taken)) return absl::OkStatus();
+  return AtNode(absl::InvalidArgumentError(
+                    absl::StrCat("The second input must be a scalar, but it has shape ",
+                                 value.tensor()->shape().DebugString())),
+                code.loop_cond);
+}
+
+absl::Status CodeRunner::AtNode(const absl::Status& error, int node) const {
+  return AttachDef(error, executable_.kernels[node].def);
+}
+
+void CodeRunner::ReleaseAfter(const Instruction& instruction) {
+  for (int reg : instruction.releases) registers_[reg].Release();
+}
+
+}  // namespace tensor_array_grad

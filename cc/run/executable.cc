@@ -1,0 +1,132 @@
+#include "cc/run/executable.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cc/compile/compiler.h"
+#include "cc/compile/eligibility.h"
+#include "cc/flow/frame.h"
+#include "cc/flow/graph_names.h"
+#include "cc/flow/node_util.h"
+#include "cc/flow/sum_order.h"
+#include "tensorflow/core/common_runtime/graph_constructor.h"
+#include "tensorflow/core/framework/function.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::OpKernelConstruction;
+
+// Makes the CPU kernel of `node` as the executor would. Returns an error if that fails, or if the
+// kernel is asynchronous.
+absl::Status MakeKernel(const Node& node, OpKernelConstruction* ctx, NodeKernel* made) {
+  tensorflow::DeviceBase* const device = ctx->device();
+  tensorflow::OpKernel* kernel = nullptr;
+  const absl::Status status = tensorflow::CreateOpKernel(
+      tensorflow::DeviceType(tensorflow::DEVICE_CPU), device,
+      device->GetAllocator(tensorflow::AllocatorAttributes()), ctx->function_library(),
+      ctx->resource_manager(), node.properties(), ctx->graph_def_version(), &kernel);
+  if (!status.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no kernel: ", node.name(), ": ", status.message()));
+  }
+  made->kernel.reset(kernel);
+  if (kernel->AsAsync() != nullptr) return Rejected("asynchronous kernel", node);
+  made->small = SmallOpFor(node, device->GetAllocator(tensorflow::AllocatorAttributes()));
+  made->outputs_required = std::make_unique<bool[]>(std::max(1, node.num_outputs()));
+  for (const Edge* edge : node.out_edges()) {
+    if (!edge->IsControlEdge()) made->outputs_required[edge->src_output()] = true;
+  }
+  return absl::OkStatus();
+}
+
+// Fills Executable::kernels for the instructions of one frame.
+absl::Status MakeKernels(const LoopCode& code, OpKernelConstruction* ctx, Executable* executable) {
+  for (const auto* part : {&code.condition, &code.body}) {
+    for (const Instruction& instruction : *part) {
+      const Node& node = *executable->program.nodes[instruction.node];
+      NodeKernel& made = executable->kernels[instruction.node];
+      if (instruction.action != Instruction::kKernel) {
+        made.def = node.def();
+        continue;
+      }
+      TF_RETURN_IF_ERROR(MakeKernel(node, ctx, &made));
+      executable->most_inputs = std::max(executable->most_inputs, node.num_inputs());
+      executable->most_outputs = std::max(executable->most_outputs, node.num_outputs());
+    }
+  }
+  executable->kernels[code.loop_cond].def = executable->program.nodes[code.loop_cond]->def();
+  return absl::OkStatus();
+}
+
+// Sets Executable::trailing, unless the loop has a node that forbids it (trailing_code.h) or only
+// one iteration may run at a time.
+void DivideLoop(Executable* executable) {
+  const Program& program = executable->program;
+  if (executable->parallel_iterations < 2) return;
+  for (const Node* node : program.nodes) {
+    if (DependsOnSharing(*node)) return;
+  }
+  executable->trailing = DivideTrailing(program.loops.front(), [&](const Instruction& instruction) {
+    return !program.nodes[instruction.node]->op_def().is_stateful();
+  });
+}
+
+// Sets Executable::register_of_arg from the `index` attributes of the _Arg nodes.
+absl::Status NumberArguments(const Frame& frame, Executable* executable) {
+  const std::vector<int>& registers = executable->program.arguments;
+  executable->register_of_arg.assign(registers.size(), -1);
+  for (size_t i = 0; i < registers.size(); ++i) {
+    int index;
+    TF_RETURN_IF_ERROR(GetNodeAttr(InputOf(*frame.enters[i], 0).node->attrs(), "index", &index));
+    if (index < 0 || index >= static_cast<int>(registers.size())) {
+      return Rejected("unsupported frame", absl::StrCat("argument ", index));
+    }
+    executable->register_of_arg[index] = registers[i];
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
+                                                    OpKernelConstruction* ctx) {
+  tensorflow::GraphDef def;
+  if (!def.ParseFromString(frame)) {
+    return Rejected("unsupported frame", "the attribute is no GraphDef");
+  }
+  auto executable = std::make_unique<Executable>();
+  executable->graph = std::make_unique<Graph>(tensorflow::OpRegistry::Global());
+  tensorflow::GraphConstructorOptions options;
+  options.allow_internal_ops = true;
+  options.expect_device_spec = true;
+  TF_RETURN_IF_ERROR(
+      tensorflow::ConvertGraphDefToGraph(options, std::move(def), executable->graph.get()));
+  absl::StatusOr<FrameTree> tree = FrameTree::Of(*executable->graph);
+  if (!tree.ok()) return tree.status();
+  if (tree->root().children.size() != 1) {
+    return Rejected("unsupported frame", "not one outermost loop");
+  }
+  const Frame& loop = *tree->root().children.front();
+  absl::StatusOr<Program> program = Compile(loop);
+  if (!program.ok()) return program.status();
+  executable->program = *std::move(program);
+  executable->kernels.resize(executable->program.nodes.size());
+  for (const LoopCode& code : executable->program.loops) {
+    TF_RETURN_IF_ERROR(MakeKernels(code, ctx, executable.get()));
+  }
+  TF_RETURN_IF_ERROR(NumberArguments(loop, executable.get()));
+  (void)TryGetNodeAttr(loop.enters.front()->attrs(), "parallel_iterations",
+                       &executable->parallel_iterations);
+  DivideLoop(executable.get());
+  executable->pooled_device = NewPooledDevice(ctx->device());
+  for (Node* node : executable->graph->op_nodes()) {
+    if (node->IsConstant()) node->ClearAttr("value");  // its value is in a register
+  }
+  return executable;
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,112 @@
+#include "cc/run/interpreter.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "cc/base/tensorflow_names.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::OpKernelContext;
+
+std::atomic<int64_t> hand_back_after{-1};        // SetHandBackAfter
+std::atomic<int64_t> trailing_thread_after{-1};  // SetTrailingThreadAfter
+
+// The most iterations that the trailing part may be behind the main part. The loop's
+// `parallel_iterations` may allow fewer.
+constexpr int kMostBehind = 8;
+
+}  // namespace
+
+void SetHandBackAfter(int64_t iterations) { hand_back_after.store(iterations); }
+
+void SetTrailingThreadAfter(int64_t iterations) { trailing_thread_after.store(iterations); }
+
+Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int threads,
+                         Choice first)
+    : executable_(executable), ctx_(ctx), runner_(executable, ctx), pace_(threads, first) {}
+
+void Interpreter::TakeArgument(int index) {
+  Value& value = runner_.at(executable_.register_of_arg[index]);
+  Tensor* const tensor = ctx_->params()->inputs[index].tensor;
+  // If the reference count is one, only the executor's input refers to the buffer. A constant has a
+  // second reference.
+  if (tensor->RefCountIsOne()) {
+    value.Set(std::move(*tensor));
+    *tensor = Tensor();
+  } else {
+    value.Set(*tensor);
+  }
+}
+
+Tensor Interpreter::Result(int index) {
+  return *runner_.at(executable_.register_of_arg[index]).LastTensor();
+}
+
+// Between two iterations the registers of the variables, and only these and the constants, hold
+// values that are still needed. The loop can therefore be handed back at this point and no other.
+absl::Status Interpreter::Run() {
+  for (bool taken = true; taken;) {
+    const Choice choice = Choose();
+    TF_RETURN_IF_ERROR(UseTrailingThread(choice == Choice::kTwoThreads));
+    handed_back_ = choice == Choice::kExecutor;
+    if (handed_back_) return absl::OkStatus();
+    const absl::Status status = RunIteration(&taken);
+    if (!status.ok()) return FirstError(status);
+  }
+  return UseTrailingThread(false);
+}
+
+// The error of a trailing part that is behind belongs to an earlier iteration than `error`.
+absl::Status Interpreter::FirstError(const absl::Status& error) {
+  if (trailing_ == nullptr || absl::IsCancelled(error)) return error;
+  TF_RETURN_IF_ERROR(trailing_->Wait());
+  return error;
+}
+
+// A predicate that is not a scalar ends the loop like a false one: the stock loop evaluates the
+// condition again and reports the error.
+absl::Status Interpreter::RunIteration(bool* taken) {
+  const LoopCode& whole = executable_.program.loops.front();
+  const LoopCode& code = trailing_ != nullptr ? executable_.trailing->main : whole;
+  double* const ns = pace_.task_ns();
+  TF_RETURN_IF_ERROR(runner_.RunCondition(code, ns));
+  if (!runner_.Predicate(code, taken).ok()) *taken = false;
+  if (!*taken) return absl::OkStatus();
+  TF_RETURN_IF_ERROR(runner_.RunBody(code, ns == nullptr ? ns : ns + code.condition.size()));
+  if (trailing_ != nullptr) TF_RETURN_IF_ERROR(trailing_->Add(&runner_));
+  runner_.Do(code.next);
+  ++iterations_;
+  return absl::OkStatus();
+}
+
+Choice Interpreter::Choose() {
+  const int64_t back = hand_back_after.load(std::memory_order_relaxed);
+  const int64_t trail = trailing_thread_after.load(std::memory_order_relaxed);
+  if (back >= 0 && iterations_ >= back) return Choice::kExecutor;
+  if (trail >= 0 && iterations_ >= trail && executable_.trailing != nullptr) {
+    return Choice::kTwoThreads;
+  }
+  if (back >= 0 || trail >= 0) return Choice::kOneThread;
+  return pace_.Look(iterations_, static_cast<double>(runner_.nodes()),
+                    executable_.program.loops.front(), executable_.trailing.get(),
+                    executable_.parallel_iterations);
+}
+
+absl::Status Interpreter::UseTrailingThread(bool use) {
+  if (use == (trailing_ != nullptr)) return absl::OkStatus();
+  if (!use) {
+    TF_RETURN_IF_ERROR(trailing_->End(&runner_));
+    trailing_ = nullptr;
+    return absl::OkStatus();
+  }
+  const int most_behind = std::clamp(executable_.parallel_iterations - 1, 1, kMostBehind);
+  trailing_ = std::make_unique<TrailingThread>(executable_, ctx_, most_behind);
+  trailing_->Begin(&runner_);
+  had_trailing_thread_ = true;
+  return absl::OkStatus();
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,75 @@
+#ifndef CC_RUN_INTERPRETER_H_
+#define CC_RUN_INTERPRETER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "cc/run/code_runner.h"
+#include "cc/run/executable.h"
+#include "cc/run/hand_back.h"
+#include "cc/run/trailing_thread.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace tensor_array_grad {
+
+// One run of a program. Executes the iterations of the loop one after the other on the calling
+// thread (code_runner.h); another thread may run the trailing part of each iteration
+// (trailing_thread.h). To be used in this order: TakeArgument for each input, Run once, Result for
+// each variable.
+//
+// An error ends the run. Every method except the queries may throw std::bad_alloc, as kernels may.
+// After an exception or an error only the queries and the destructor may be called. The executable
+// is then unchanged, but buffers to which only the op's inputs referred are lost.
+class Interpreter {
+ public:
+  // `executable` and `ctx` must outlive the interpreter. `threads` is the number of threads that
+  // the executor would have. `first` is what runs the first iterations: kOneThread or kTwoThreads.
+  Interpreter(const Executable& executable, tensorflow::OpKernelContext* ctx, int threads,
+              Choice first);
+
+  // Puts input `index` of the op into its register. Moves the tensor out of the context if no other
+  // tensor shares its buffer, so that the first iteration may already work in place.
+  void TakeArgument(int index);
+
+  // Runs iterations until the condition is false or the loop is handed back. The variables then
+  // have the values of the end of an iteration, from which the stock loop can go on.
+  absl::Status Run();
+
+  // The value of the variable that came in as input `index`. Requires: Run returned OK.
+  tensorflow::Tensor Result(int index);
+
+  int64_t iterations() const { return iterations_; }  // of the outermost loop
+  bool handed_back() const { return handed_back_; }
+  std::optional<Choice> measured_choice() const { return pace_.measured_choice(); }
+  bool had_trailing_thread() const { return had_trailing_thread_; }
+
+ private:
+  absl::Status RunIteration(bool* taken);
+  absl::Status FirstError(const absl::Status& error);
+  // Returns what is to run the next iteration.
+  Choice Choose();
+  // Begins or ends the use of a second thread.
+  absl::Status UseTrailingThread(bool use);
+
+  const Executable& executable_;
+  tensorflow::OpKernelContext* const ctx_;
+  CodeRunner runner_;
+  Pace pace_;
+  std::unique_ptr<TrailingThread> trailing_;  // null: all code runs on the calling thread
+  int64_t iterations_ = 0;
+  bool handed_back_ = false, had_trailing_thread_ = false;
+};
+
+// Test-only: from now on every loop is handed back after `iterations` iterations; -1: when
+// measured times say that the executor is faster.
+void SetHandBackAfter(int64_t iterations);
+
+// Test-only: from now on a second thread runs the trailing part of every loop that has one, after
+// `iterations` iterations on one thread; -1 turns this off.
+void SetTrailingThreadAfter(int64_t iterations);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_RUN_INTERPRETER_H_

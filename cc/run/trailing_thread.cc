@@ -1,0 +1,183 @@
+#include "cc/run/trailing_thread.h"
+
+#include <deque>
+#include <exception>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "cc/base/mutex.h"
+#include "cc/run/trailing_code.h"
+
+namespace tensor_array_grad {
+
+// The iterations that wait, and the registers of the trailing code.
+//
+// Invariant: only the thread that has set `working_` uses `runner_`; the main thread also uses it
+// while no iteration waits and `working_` is false.
+class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
+ public:
+  using Iteration = std::vector<Value>;  // the values of TrailingCode::handed_over
+  using Pool = std::function<void(std::function<void()>)>;
+
+  Queue(const Executable& executable, tensorflow::OpKernelContext* ctx, size_t most_behind)
+      : code_(*executable.trailing), most_behind_(most_behind), pool_(ctx->runner()) {
+    runner_ = std::make_unique<CodeRunner>(executable, ctx);
+  }
+
+  const TrailingCode& code() const { return code_; }
+  CodeRunner& runner() { return *runner_; }
+
+  // Adds an iteration. If more than most_behind_ iterations have then not ended, waits until half
+  // of them have. A thread of the pool is asked for only when half of the queue is filled, because
+  // it costs as much to wake a thread as to run some small kernels.
+  absl::Status Push(Iteration iteration) {
+    bool ask = false, full = false;
+    {
+      MutexLock lock(&mu_);
+      waiting_.push_back(std::move(iteration));
+      full = Behind() > most_behind_;
+      ask = pool_ != nullptr && !asked_ && !working_ && waiting_.size() >= (most_behind_ + 1) / 2;
+      asked_ |= ask;
+    }
+    if (ask) (*pool_)([self = shared_from_this()] { self->WorkInPool(); });
+    return full ? WaitFor((most_behind_ + 1) / 2) : Failure();
+  }
+
+  // Returns when at most `most` iterations have not ended. Runs iterations on this thread if no
+  // other thread does.
+  absl::Status WaitFor(size_t most) {
+    {
+      MutexLock lock(&mu_);
+      awaited_ = most;
+      while (working_ && Behind() > most) changed_.Wait(&mu_);
+      if (Behind() <= most) return FailureLocked();
+      working_ = true;
+    }
+    Work(most);
+    return Failure();
+  }
+
+  // Afterwards no thread runs trailing code, and all registers are released.
+  void Close() {
+    MutexLock lock(&mu_);
+    waiting_.clear();
+    while (working_) changed_.Wait(&mu_);
+    runner_ = nullptr;
+  }
+
+ private:
+  void WorkInPool() {
+    {
+      MutexLock lock(&mu_);
+      asked_ = false;
+      if (working_ || waiting_.empty()) return;
+      working_ = true;
+    }
+    Work(0);
+  }
+
+  // Runs iterations until at most `most` wait or one has failed, and then clears `working_`,
+  // which this thread must have set.
+  void Work(size_t most) {
+    while (true) {
+      Iteration iteration;
+      {
+        MutexLock lock(&mu_);
+        running_ = false;
+        working_ = waiting_.size() > most && !failed_;
+        if (!working_ || Behind() <= awaited_) changed_.SignalAll();
+        if (!working_) return;
+        running_ = true;
+        iteration = std::move(waiting_.front());
+        waiting_.pop_front();
+      }
+      absl::Status status;
+      std::exception_ptr exception;
+      try {
+        status = Run(&iteration);
+      } catch (...) {  // an exception on a thread of the pool would end the process
+        exception = std::current_exception();
+      }
+      if (status.ok() && exception == nullptr) continue;
+      MutexLock lock(&mu_);
+      failed_ = true;
+      status_ = std::move(status);
+      exception_ = std::move(exception);
+    }
+  }
+
+  // How many iterations have not ended. After a failure none will run.
+  size_t Behind() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return failed_ ? 0 : waiting_.size() + (running_ ? 1 : 0);
+  }
+
+  absl::Status Run(Iteration* iteration) {
+    const auto& handed_over = code_.handed_over;
+    for (size_t i = 0; i < handed_over.size(); ++i) {
+      runner_->at(handed_over[i].reg).Assign(&(*iteration)[i], true);
+    }
+    TF_RETURN_IF_ERROR(runner_->Run(code_.body, nullptr));
+    runner_->Do(code_.next);
+    for (const Read& read : handed_over) runner_->at(read.reg).Release();
+    return absl::OkStatus();
+  }
+
+  absl::Status Failure() {
+    MutexLock lock(&mu_);
+    return FailureLocked();
+  }
+
+  absl::Status FailureLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (exception_ != nullptr) std::rethrow_exception(exception_);
+    return status_;
+  }
+
+  const TrailingCode& code_;
+  const size_t most_behind_;
+  Pool* const pool_;  // null: no threads
+  std::unique_ptr<CodeRunner> runner_;
+  Mutex mu_;
+  std::deque<Iteration> waiting_ ABSL_GUARDED_BY(mu_);
+  bool asked_ ABSL_GUARDED_BY(mu_) = false;    // whether a closure waits in the pool
+  bool working_ ABSL_GUARDED_BY(mu_) = false;  // whether a thread works on the queue
+  bool running_ ABSL_GUARDED_BY(mu_) = false;  // whether that thread runs an iteration now
+  bool failed_ ABSL_GUARDED_BY(mu_) = false;
+  size_t awaited_ ABSL_GUARDED_BY(mu_) = 0;  // the Behind() for which WaitFor waits
+  CondVar changed_;                          // working_ became false, or Behind() <= awaited_
+  absl::Status status_ ABSL_GUARDED_BY(mu_);
+  std::exception_ptr exception_ ABSL_GUARDED_BY(mu_);
+};
+
+TrailingThread::TrailingThread(const Executable& executable, tensorflow::OpKernelContext* ctx,
+                               int most_behind)
+    : queue_(std::make_shared<Queue>(executable, ctx, static_cast<size_t>(most_behind))) {}
+
+TrailingThread::~TrailingThread() { queue_->Close(); }
+
+void TrailingThread::Begin(CodeRunner* main) {
+  CodeRunner& own = queue_->runner();
+  for (int reg : queue_->code().constants) own.at(reg).Assign(&main->at(reg), false);
+  for (int reg : queue_->code().variables) own.at(reg).Assign(&main->at(reg), true);
+}
+
+absl::Status TrailingThread::Add(CodeRunner* main) {
+  const auto& handed_over = queue_->code().handed_over;
+  Queue::Iteration iteration(handed_over.size());
+  for (size_t i = 0; i < handed_over.size(); ++i) {
+    iteration[i].Assign(&main->at(handed_over[i].reg), handed_over[i].last);
+  }
+  return queue_->Push(std::move(iteration));
+}
+
+absl::Status TrailingThread::Wait() { return queue_->WaitFor(0); }
+
+absl::Status TrailingThread::End(CodeRunner* main) {
+  TF_RETURN_IF_ERROR(Wait());
+  CodeRunner& own = queue_->runner();
+  for (int reg : queue_->code().variables) main->at(reg).Assign(&own.at(reg), true);
+  return absl::OkStatus();
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,141 @@
+#include "cc/small_ops/small_lists.h"
+
+#include <string>
+#include <utility>
+
+#include "cc/base/element_ops.h"
+#include "cc/base/tensorflow_names.h"
+#include "cc/device/functors.h"
+#include "cc/lists/list_variant.h"
+#include "cc/small_ops/small_target.h"
+#include "cc/small_ops/small_variant.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace tensor_array_grad {
+namespace {
+
+// Reads the index of an element of `list`. Returns false if it is out of range.
+bool GetIndex(const Operand& operand, const ListVariant& list, int64_t* index) {
+  int32_t number;
+  if (!operand.value->Get(&number) || number < 0 || number >= list.size()) return false;
+  *index = number;
+  return true;
+}
+
+bool GetItem(Operands operands, const SmallOp& op, Value* result) {
+  const ListVariant* const list = HeldBy<ListVariant>(operands[0]);
+  int64_t index;
+  if (list == nullptr || list->dtype() != op.dtype || !GetIndex(operands[1], *list, &index)) {
+    return false;
+  }
+  const ListElement element = list->Get(index);
+  if (element.kind != ListElement::kSet) return false;
+  result->Set(*element.tensor);
+  return true;
+}
+
+bool SetItem(Operands operands, const SmallOp& op, Value* result) {
+  Tensor item = *operands[2].value->tensor();  // copied first: the item may be the list itself
+  ListVariant* const list = ChangeableIn<ListVariant>(operands[0]);
+  int64_t index;
+  if (list == nullptr || list->dtype() != op.dtype || !GetIndex(operands[1], *list, &index) ||
+      !list->shape().IsCompatibleWith(item.shape())) {
+    return false;
+  }
+  list->Set(index, std::move(item));
+  result->Assign(operands[0].value, /*last=*/true);
+  return true;
+}
+
+// Whether `sizes`, an input element_shape of type T, describes `shape`.
+template <typename T>
+bool IsShape(const Tensor& sizes, const PartialTensorShape& shape) {
+  const T* const size = static_cast<const T*>(sizes.data());
+  if (sizes.dims() == 0) return *size == -1 && shape.unknown_rank();
+  if (sizes.dims() != 1 || sizes.dim_size(0) != shape.dims()) return false;
+  for (int d = 0; d < shape.dims(); ++d) {
+    if (size[d] != shape.dim_size(d)) return false;
+  }
+  return true;
+}
+
+bool IsShape(const Tensor& sizes, const PartialTensorShape& shape) {
+  if (sizes.dtype() == tensorflow::DT_INT32) return IsShape<int32_t>(sizes, shape);
+  return sizes.dtype() == tensorflow::DT_INT64 && IsShape<int64_t>(sizes, shape);
+}
+
+// Sets *b to a + *b, in a new buffer. Returns false and leaves `b` unchanged if the kernel has to
+// do it: for tensors that are not small, that differ in dtype or shape, or whose dtype has no sum.
+bool AddTo(const Tensor& a, const SmallOp& op, Tensor* b) {
+  if (!CanAdd(a.dtype()) || !IsSmall(*b, a.dtype()) || !a.IsSameSize(*b)) return false;
+  Tensor sum = MakeSmallTensor(op, a.dtype(), a.shape());
+  if (!sum.IsInitialized()) return false;
+  cpu::Add(a, *b, cpu::OnThisThread, &sum);
+  *b = std::move(sum);
+  return true;
+}
+
+// Adds an item to one element of a list. Runs only if element_shape and num_elements are those of
+// the list, so that all checks of ListAccumulate's kernel pass; returns false otherwise.
+bool Accumulate(Operands operands, const SmallOp& op, Value* result) {
+  enum { kList, kIndex, kItem, kElementShape, kNumElements };
+  Tensor item = *operands[kItem].value->tensor();
+  ListVariant* const list = ChangeableIn<ListVariant>(operands[kList]);
+  int64_t index;
+  int32_t size;
+  if (list == nullptr || list->dtype() != op.dtype || list->max_num_elements() != -1 ||
+      !GetIndex(operands[kIndex], *list, &index) || !operands[kNumElements].value->Get(&size) ||
+      size != list->size() || !IsShape(*operands[kElementShape].value->tensor(), list->shape()) ||
+      !list->shape().IsCompatibleWith(item.shape())) {
+    return false;
+  }
+  const ListElement before = list->Get(index);
+  if (before.kind == ListElement::kSet && !AddTo(*before.tensor, op, &item)) return false;
+  list->Set(index, std::move(item));
+  result->Assign(operands[kList].value, /*last=*/true);
+  return true;
+}
+
+bool Length(Operands operands, const SmallOp&, Value* result) {
+  const ListVariant* const list = HeldBy<ListVariant>(operands[0]);
+  if (list == nullptr) return false;
+  result->SetScalar(static_cast<int32_t>(list->size()));
+  return true;
+}
+
+template <typename T>
+bool ElementShape(Operands operands, const SmallOp& op, Value* result) {
+  const ListVariant* const list = HeldBy<ListVariant>(operands[0]);
+  if (list == nullptr || list->shape().unknown_rank()) return false;
+  const PartialTensorShape& shape = list->shape();
+  Tensor sizes = MakeSmallTensor(op, tensorflow::DataTypeToEnum<T>::value, {shape.dims()});
+  if (!sizes.IsInitialized()) return false;
+  for (int d = 0; d < shape.dims(); ++d) {
+    static_cast<T*>(sizes.data())[d] = static_cast<T>(shape.dim_size(d));
+  }
+  result->Set(std::move(sizes));
+  return true;
+}
+
+// The small op that `run` computes, with the dtype of the list's elements.
+template <SmallOp::Run run>
+SmallOp OnElements(const tensorflow::Node& node) {
+  SmallOp op = Running(run);
+  (void)TryGetNodeAttr(node.attrs(), "element_dtype", &op.dtype);
+  return op;
+}
+
+}  // namespace
+
+void AddSmallLists(SmallOpTable* table) {
+  (*table)["TensorListGetItem"] = OnElements<GetItem>;
+  (*table)["TensorListSetItem"] = OnElements<SetItem>;
+  (*table)["TensorArrayGrad>ListAccumulate"] = OnElements<Accumulate>;
+  (*table)["TensorListLength"] = [](const tensorflow::Node&) { return Running(Length); };
+  (*table)["TensorListElementShape"] = [](const tensorflow::Node& node) {
+    const bool is_int32 = node.output_type(0) == tensorflow::DT_INT32;
+    return Running(is_int32 ? ElementShape<int32_t> : ElementShape<int64_t>);
+  };
+}
+
+}  // namespace tensor_array_grad

@@ -1,0 +1,364 @@
+#include "cc/small_ops/small_math.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "cc/base/tensorflow_names.h"
+#include "cc/flow/sum_order.h"
+#include "cc/small_ops/broadcast.h"
+#include "cc/small_ops/small_target.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using tensorflow::Node;
+
+using tensorflow::DataTypeToEnum;
+
+// Each function below computes one op on numbers (held in registers without a tensor) or on small
+// tensors, bit for bit as the kernel does. It writes into the buffer of an operand that is read for
+// the last time, if dtype and shape fit and no other tensor shares the buffer.
+
+// Integers are computed as unsigned numbers, so that they wrap around as in the kernels.
+template <typename T>
+auto Wide(T x) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    return static_cast<std::make_unsigned_t<T>>(x);
+  } else {
+    return x;
+  }
+}
+
+// clang-format off
+struct Add { template <typename T> T operator()(T a, T b) const { return static_cast<T>(Wide(a) + Wide(b)); } };
+struct Sub { template <typename T> T operator()(T a, T b) const { return static_cast<T>(Wide(a) - Wide(b)); } };
+struct Mul { template <typename T> T operator()(T a, T b) const { return static_cast<T>(Wide(a) * Wide(b)); } };
+struct Less { template <typename T> bool operator()(T a, T b) const { return a < b; } };
+struct LessEqual { template <typename T> bool operator()(T a, T b) const { return a <= b; } };
+struct Greater { template <typename T> bool operator()(T a, T b) const { return a > b; } };
+struct GreaterEqual { template <typename T> bool operator()(T a, T b) const { return a >= b; } };
+struct Equal { template <typename T> bool operator()(T a, T b) const { return a == b; } };
+struct NotEqual { template <typename T> bool operator()(T a, T b) const { return a != b; } };
+struct And { bool operator()(bool a, bool b) const { return a && b; } };
+struct Or { bool operator()(bool a, bool b) const { return a || b; } };
+struct Max { template <typename T> T operator()(T a, T b) const { return a < b ? b : a; } };
+struct Min { template <typename T> T operator()(T a, T b) const { return b < a ? b : a; } };
+// clang-format on
+
+// Sets z[i] = F(x[i], y[i]) for n elements. An operand that repeats has one element for all i. `z`
+// may be the buffer of an operand that does not repeat.
+template <typename T, typename F, typename R>
+void ComputeRun(const T* x, bool x_repeats, const T* y, bool y_repeats, int64_t n, R* z) {
+  const F f;
+  if (x_repeats) {
+    const T first = *x;
+    for (int64_t i = 0; i < n; ++i) z[i] = f(first, y[i]);
+  } else if (y_repeats) {
+    const T second = *y;
+    for (int64_t i = 0; i < n; ++i) z[i] = f(x[i], second);
+  } else {
+    for (int64_t i = 0; i < n; ++i) z[i] = f(x[i], y[i]);
+  }
+}
+
+// Applies F element by element to operands whose shapes may be broadcast.
+template <typename T, typename F>
+bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
+  using R = decltype(F()(T(), T()));
+  Tensor* const a = operands[0].value->tensor();
+  Tensor* const b = operands[1].value->tensor();
+  constexpr DataType kDtype = DataTypeToEnum<T>::value;
+  constexpr DataType kResultDtype = DataTypeToEnum<R>::value;
+  if (!IsSmall(*a, kDtype) || !IsSmall(*b, kDtype)) return false;
+  const bool a_repeats = a->dims() == 0, b_repeats = b->dims() == 0;
+  const T* const x = DataOf<T>(*a);
+  const T* const y = DataOf<T>(*b);
+  Tensor target;
+  if (a_repeats || b_repeats || a->IsSameSize(*b)) {
+    target = Target({operands[a_repeats ? 1 : 0], operands[b_repeats ? 0 : 1]}, kResultDtype,
+                    a_repeats ? b->shape() : a->shape(), op);
+    if (!target.IsInitialized()) return false;
+    R* const z = static_cast<R*>(target.data());
+    ComputeRun<T, F>(x, a_repeats, y, b_repeats, target.NumElements(), z);
+  } else {
+    Broadcast pairs;
+    if (!pairs.Read({&a->shape(), &b->shape()}) || pairs.elements() > kMostSmallElements ||
+        pairs.shape().dims() > kMostDimsOfKernels) {
+      return false;
+    }
+    target = Target({operands[0], operands[1]}, kResultDtype, pairs.shape(), op);
+    if (!target.IsInitialized()) return false;
+    R* z = static_cast<R*>(target.data());
+    pairs.ForEachRun([&](const int64_t* at) {
+      ComputeRun<T, F>(x + at[0], pairs.repeats(0), y + at[1], pairs.repeats(1), pairs.run(), z);
+      z += pairs.run();
+    });
+  }
+  result->Set(std::move(target));
+  return true;
+}
+
+template <typename T, typename F>
+bool Binary(Operands operands, const SmallOp& op, Value* result) {
+  T a, b;
+  if (operands[0].value->Get(&a) && operands[1].value->Get(&b)) {
+    result->SetScalar(F()(a, b));
+    return true;
+  }
+  if (operands[0].value->is_scalar() && operands[1].value->is_scalar()) return false;
+  return BinaryOnTensors<T, F>(operands, op, result);
+}
+
+// AddN of two operands, which does not broadcast.
+template <typename T>
+bool AddTwo(Operands operands, const SmallOp& op, Value* result) {
+  const bool scalars = operands[0].value->is_scalar() && operands[1].value->is_scalar();
+  if (!scalars && !operands[0].value->tensor()->IsSameSize(*operands[1].value->tensor())) {
+    return false;
+  }
+  return Binary<T, Add>(operands, op, result);
+}
+
+// AddN of three to kMostInOrder operands, in the kernel's order (sum_order.h).
+template <typename T>
+bool AddSeveral(Operands operands, const SmallOp& op, Value* result) {
+  const T* terms[kMostInOrder] = {};
+  Tensor* reused = nullptr;
+  const size_t count = operands.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (operands[i].value->is_scalar()) return false;
+    Tensor* const tensor = operands[i].value->tensor();
+    if (!IsSmall(*tensor, DataTypeToEnum<T>::value) ||
+        !tensor->IsSameSize(*operands[0].value->tensor())) {
+      return false;
+    }
+    terms[i] = DataOf<T>(*tensor);
+  }
+  for (size_t i = 0; i < count && reused == nullptr; ++i) {
+    Tensor* const tensor = operands[i].value->tensor();
+    if (MayReuse(operands[i], tensor->dtype(), tensor->shape())) {
+      reused = tensor;
+      std::swap(terms[0], terms[i]);
+    }
+  }
+  const Tensor& first = *operands[0].value->tensor();
+  Tensor target = reused != nullptr ? *reused : MakeSmallTensor(op, first.dtype(), first.shape());
+  if (!target.IsInitialized()) return false;
+  T* const z = static_cast<T*>(target.data());
+  for (int64_t i = 0; i < target.NumElements(); ++i) {
+    T sum = terms[0][i];  // NOLINT(clang-analyzer-core.NullDereference): count > 1
+    for (size_t term = 1; term < count; ++term) sum = Add()(sum, terms[term][i]);
+    z[i] = sum;
+  }
+  result->Set(std::move(target));
+  return true;
+}
+
+// BiasAdd along the last dimension.
+template <typename T>
+bool AddBias(Operands operands, const SmallOp& op, Value* result) {
+  const Tensor& value = *operands[0].value->tensor();
+  const Tensor& bias = *operands[1].value->tensor();
+  if (value.dims() < 2 || bias.dims() != 1 ||
+      bias.dim_size(0) != value.dim_size(value.dims() - 1)) {
+    return false;
+  }
+  return BinaryOnTensors<T, Add>(operands, op, result);
+}
+
+// Like Binary, but for scalars only.
+template <typename T, typename F>
+bool BinaryOfScalars(Operands operands, const SmallOp&, Value* result) {
+  T a, b;
+  if (!operands[0].value->Get(&a) || !operands[1].value->Get(&b)) return false;
+  result->SetScalar(F()(a, b));
+  return true;
+}
+
+// FloorDiv, or FloorMod if kRemainder: quotients are rounded down. Division by zero is left to the
+// kernel, which reports an error. Division by -1, which overflows for the least number, is left to
+// the kernel too.
+template <typename T, bool kRemainder>
+bool FloorDivide(Operands operands, const SmallOp&, Value* result) {
+  T a, b;
+  if (!operands[0].value->Get(&a) || !operands[1].value->Get(&b) || b == 0 || b == -1) return false;
+  const T remainder = a % b;
+  const bool down = remainder != 0 && (remainder < 0) != (b < 0);
+  result->SetScalar(kRemainder ? static_cast<T>(down ? remainder + b : remainder)
+                               : static_cast<T>(a / b - (down ? 1 : 0)));
+  return true;
+}
+
+template <typename T>
+bool Negate(Operands operands, const SmallOp& op, Value* result) {
+  T a;
+  if (operands[0].value->Get(&a)) {
+    result->SetScalar(static_cast<T>(-Wide(a)));
+    return true;
+  }
+  if (operands[0].value->is_scalar()) return false;
+  Tensor* const tensor = operands[0].value->tensor();
+  if (!IsSmall(*tensor, DataTypeToEnum<T>::value)) return false;
+  const T* const x = DataOf<T>(*tensor);
+  const int64_t n = tensor->NumElements();
+  Tensor target = Target({operands[0]}, tensor->dtype(), tensor->shape(), op);
+  if (!target.IsInitialized()) return false;
+  T* const z = static_cast<T*>(target.data());
+  for (int64_t i = 0; i < n; ++i) z[i] = static_cast<T>(-Wide(x[i]));
+  result->Set(std::move(target));
+  return true;
+}
+
+// The product of the operand with itself. Only one of the two reads may be the last.
+template <typename T>
+bool SquareOf(Operands operands, const SmallOp& op, Value* result) {
+  const Operand twice[] = {{operands[0].value, operands[0].last}, {operands[0].value, false}};
+  return Binary<T, Mul>(twice, op, result);
+}
+
+bool Not(Operands operands, const SmallOp&, Value* result) {
+  bool a;
+  if (!operands[0].value->Get(&a)) return false;
+  result->SetScalar(!a);
+  return true;
+}
+
+template <typename From, typename To>
+bool CastScalar(Operands operands, const SmallOp&, Value* result) {
+  From a;
+  if (!operands[0].value->Get(&a)) return false;
+  result->SetScalar(static_cast<To>(a));
+  return true;
+}
+
+template <typename T>
+bool Finite(Operands operands, const SmallOp& op, Value* result) {
+  if (T number; operands[0].value->Get(&number)) {
+    result->SetScalar(std::isfinite(number));
+    return true;
+  }
+  const Tensor& x = *operands[0].value->tensor();
+  if (!IsSmall(x, DataTypeToEnum<T>::value)) return false;
+  Tensor target = MakeSmallTensor(op, tensorflow::DT_BOOL, x.shape());
+  if (!target.IsInitialized()) return false;
+  std::transform(DataOf<T>(x), DataOf<T>(x) + x.NumElements(), static_cast<bool*>(target.data()),
+                 [](T number) { return std::isfinite(number); });
+  result->Set(std::move(target));
+  return true;
+}
+
+using Key = std::pair<std::string, DataType>;
+using Table = std::map<Key, SmallOp::Run>;
+
+constexpr char kSeveral[] = "AddN of several";  // in the table: AddN of more than two operands
+
+template <typename T>
+void AddNumeric(Table* table) {
+  constexpr DataType kDtype = DataTypeToEnum<T>::value;
+  const std::pair<const char*, SmallOp::Run> rows[] = {
+      {"Add", Binary<T, Add>},
+      {"AddV2", Binary<T, Add>},
+      {"AddN", AddTwo<T>},
+      {"Sub", Binary<T, Sub>},
+      {"Mul", Binary<T, Mul>},
+      {"Neg", Negate<T>},
+      {"Square", SquareOf<T>},
+      {"Less", Binary<T, Less>},
+      {"LessEqual", Binary<T, LessEqual>},
+      {"Greater", Binary<T, Greater>},
+      {"GreaterEqual", Binary<T, GreaterEqual>},
+      {"Equal", Binary<T, Equal>},
+      {"NotEqual", Binary<T, NotEqual>},
+      {"BiasAdd", AddBias<T>},
+      {kSeveral, AddSeveral<T>},
+  };
+  for (const auto& [op, small] : rows) (*table)[{op, kDtype}] = small;
+}
+
+template <typename T>
+void AddIntegral(Table* table) {
+  constexpr DataType kDtype = DataTypeToEnum<T>::value;
+  (*table)[{"Maximum", kDtype}] = BinaryOfScalars<T, Max>;
+  (*table)[{"Minimum", kDtype}] = BinaryOfScalars<T, Min>;
+  (*table)[{"FloorDiv", kDtype}] = FloorDivide<T, false>;
+  (*table)[{"FloorMod", kDtype}] = FloorDivide<T, true>;
+}
+
+// The small ops of this file except Cast, by op and dtype.
+const Table& Computations() {
+  static const auto* const table = [] {
+    auto* all = new Table;
+    AddNumeric<float>(all);
+    AddNumeric<double>(all);
+    AddNumeric<int32_t>(all);
+    AddNumeric<int64_t>(all);
+    AddIntegral<int32_t>(all);
+    AddIntegral<int64_t>(all);
+    (*all)[{"LogicalAnd", tensorflow::DT_BOOL}] = BinaryOfScalars<bool, And>;
+    (*all)[{"LogicalOr", tensorflow::DT_BOOL}] = BinaryOfScalars<bool, Or>;
+    (*all)[{"LogicalNot", tensorflow::DT_BOOL}] = Not;
+    (*all)[{"IsFinite", tensorflow::DT_FLOAT}] = Finite<float>;
+    (*all)[{"IsFinite", tensorflow::DT_DOUBLE}] = Finite<double>;
+    return all;
+  }();
+  return *table;
+}
+
+// Conversions of scalars that give the same result on every processor. From int64 to int32 the
+// number wraps around.
+SmallOp Casting(const Node& node) {
+  static const auto* const table = new std::map<std::pair<DataType, DataType>, SmallOp::Run>{
+      {{tensorflow::DT_INT32, tensorflow::DT_INT64}, CastScalar<int32_t, int64_t>},
+      {{tensorflow::DT_INT32, tensorflow::DT_FLOAT}, CastScalar<int32_t, float>},
+      {{tensorflow::DT_INT32, tensorflow::DT_DOUBLE}, CastScalar<int32_t, double>},
+      {{tensorflow::DT_INT64, tensorflow::DT_INT32}, CastScalar<int64_t, int32_t>},
+      {{tensorflow::DT_INT64, tensorflow::DT_FLOAT}, CastScalar<int64_t, float>},
+      {{tensorflow::DT_INT64, tensorflow::DT_DOUBLE}, CastScalar<int64_t, double>},
+      {{tensorflow::DT_FLOAT, tensorflow::DT_DOUBLE}, CastScalar<float, double>},
+      {{tensorflow::DT_BOOL, tensorflow::DT_INT32}, CastScalar<bool, int32_t>},
+      {{tensorflow::DT_BOOL, tensorflow::DT_INT64}, CastScalar<bool, int64_t>},
+      {{tensorflow::DT_BOOL, tensorflow::DT_FLOAT}, CastScalar<bool, float>},
+      {{tensorflow::DT_BOOL, tensorflow::DT_DOUBLE}, CastScalar<bool, double>},
+  };
+  const auto found = table->find({node.input_type(0), node.output_type(0)});
+  return found == table->end() ? SmallOp() : Running(found->second);
+}
+
+bool IsChannelsLast(const tensorflow::Node& node) {
+  std::string format = "NHWC";
+  (void)TryGetNodeAttr(node.attrs(), "data_format", &format);
+  return format == "NHWC";
+}
+
+// The small op `op` of the dtype of `node`.
+SmallOp Computing(const std::string& op, const Node& node) {
+  DataType dtype = tensorflow::DT_BOOL;  // the logical ops have no attribute T
+  (void)TryGetNodeAttr(node.attrs(), "T", &dtype);
+  const auto found = Computations().find({op, dtype});
+  return found == Computations().end() ? SmallOp() : Running(found->second);
+}
+
+SmallOp Summing(const Node& node) {
+  if (node.num_inputs() < 2 || node.num_inputs() > kMostInOrder) return {};
+  return Computing(node.num_inputs() == 2 ? "AddN" : kSeveral, node);
+}
+
+}  // namespace
+
+void AddSmallMath(SmallOpTable* table) {
+  for (const auto& [key, unused] : Computations()) {
+    (*table)[key.first] = [](const Node& node) { return Computing(node.type_string(), node); };
+  }
+  (*table)["AddN"] = Summing;
+  (*table)["BiasAdd"] = [](const Node& node) {
+    return IsChannelsLast(node) ? Computing("BiasAdd", node) : SmallOp();
+  };
+  (*table)["Cast"] = Casting;
+}
+
+}  // namespace tensor_array_grad

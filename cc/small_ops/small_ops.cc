@@ -1,0 +1,44 @@
+#include "cc/small_ops/small_ops.h"
+
+#include "cc/base/pooled_tensor.h"
+#include "cc/base/tensorflow_names.h"
+#include "cc/small_ops/small_choice.h"
+#include "cc/small_ops/small_indexing.h"
+#include "cc/small_ops/small_lists.h"
+#include "cc/small_ops/small_loop_stacks.h"
+#include "cc/small_ops/small_math.h"
+#include "cc/small_ops/small_reshaping.h"
+
+namespace tensor_array_grad {
+namespace {
+
+const SmallOpTable& Makers() {
+  static const auto* const makers = [] {
+    auto* table = new SmallOpTable;
+    for (const auto add : {AddSmallIndexing, AddSmallReshaping, AddSmallLists, AddSmallLoopStacks,
+                           AddSmallChoice, AddSmallMath}) {
+      add(table);
+    }
+    return table;
+  }();
+  return *makers;
+}
+
+}  // namespace
+
+Tensor MakeSmallTensor(const SmallOp& op, DataType dtype, const tensorflow::TensorShape& shape) {
+  Tensor made;
+  if (!MakePooledTensor(dtype, shape, &made)) made = Tensor(op.allocator, dtype, shape);
+  return made;
+}
+
+SmallOp SmallOpFor(const tensorflow::Node& node, tensorflow::Allocator* allocator) {
+  if (node.num_inputs() > kMostSmallOperands || node.num_outputs() > kMostSmallOperands) return {};
+  const auto maker = Makers().find(node.type_string());
+  if (maker == Makers().end()) return {};
+  SmallOp op = maker->second(node);
+  op.allocator = allocator;
+  return op;
+}
+
+}  // namespace tensor_array_grad
