@@ -193,6 +193,14 @@ absl::StatusOr<FrameTree> FrameTree::Of(const Graph& graph) {
   return tree;
 }
 
+const Frame* FrameTree::Find(const Node& loop_cond) const {
+  const auto found = std::find_if(frames_.begin(), frames_.end(), [&](const auto& frame) {
+    const auto& all = frame->loop_conds;
+    return std::find(all.begin(), all.end(), &loop_cond) != all.end();
+  });
+  return found == frames_.end() ? nullptr : found->get();
+}
+
 absl::StatusOr<std::vector<Item>> OrderOf(const Frame& frame) { return Sorter(frame).Sort(); }
 
 }  // namespace tensor_array_grad

@@ -43,6 +43,8 @@ class FrameTree {
   static absl::StatusOr<FrameTree> Of(const tensorflow::Graph& graph);
 
   const Frame& root() const { return *frames_.front(); }
+  // The frame to which `loop_cond`, a LoopCond, belongs; null if there is none.
+  const Frame* Find(const tensorflow::Node& loop_cond) const;
 
  private:
   std::vector<std::unique_ptr<Frame>> frames_;  // the root first

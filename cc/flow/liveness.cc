@@ -120,6 +120,11 @@ const Conditions& Liveness::OfNode(const Node& node) const {
   return found == of_node_.end() ? None() : found->second;  // not found: the node is an Enter
 }
 
+bool Liveness::FollowsFrom(Source source, Source other) const {
+  const Conditions &needed = Of(source), &given = Of(other);
+  return std::includes(given.begin(), given.end(), needed.begin(), needed.end());
+}
+
 bool Liveness::EntersAsOne(const Frame& loop) const { return of_loop_.count(&loop) != 0; }
 
 const Conditions& Liveness::OfLoop(const Frame& loop) const { return of_loop_.at(&loop); }

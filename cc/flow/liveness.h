@@ -67,6 +67,9 @@ class Liveness {
   // the conditions of its output.
   const Conditions& OfNode(const tensorflow::Node& node) const;
 
+  // Whether `source` is live whenever `other` is.
+  bool FollowsFrom(Source source, Source other) const;
+
   // True if the inner loop `loop` runs as a whole or not at all: if one of its inputs is dead, the
   // loop runs no iteration and all its outputs are dead. If not, it may run with dead inputs.
   bool EntersAsOne(const Frame& loop) const;

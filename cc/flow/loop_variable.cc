@@ -1,10 +1,8 @@
 #include "cc/flow/loop_variable.h"
 
 #include <algorithm>
-#include <string>
 
 #include "cc/flow/graph_names.h"
-#include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -75,23 +73,6 @@ std::vector<LoopVariable> LoopVariablesOf(const Node& loop_cond) {
     return a.merge->id() < b.merge->id();
   });
   return found;
-}
-
-// The Enters of constants are not connected with the variables, so they are found by the frame
-// name.
-bool CarriesList(const std::vector<LoopVariable>& variables, const Graph& graph) {
-  std::string frame, other;
-  if (variables.empty() ||
-      !TryGetNodeAttr(variables.front().enter->attrs(), "frame_name", &frame)) {
-    return false;
-  }
-  for (const Node* node : graph.op_nodes()) {
-    if (node->IsEnter() && node->output_type(0) == tensorflow::DT_VARIANT &&
-        TryGetNodeAttr(node->attrs(), "frame_name", &other) && other == frame) {
-      return true;
-    }
-  }
-  return false;
 }
 
 bool IsBodyPivot(const Node& node, const Node& loop_cond) {

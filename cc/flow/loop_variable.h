@@ -40,10 +40,6 @@ std::vector<LoopVariable> LoopVariablesOf(const tensorflow::Node& loop_cond);
 // iteration. Nothing unless `value` is a constant of the loop or a variable that never changes.
 std::optional<Source> FromOutside(Source value);
 
-// Whether a list (a variant) enters the loop of `variables`, as a variable or as a constant.
-// O(nodes of `graph`).
-bool CarriesList(const std::vector<LoopVariable>& variables, const tensorflow::Graph& graph);
-
 // Whether `node` is a pivot of the loop's body: an Identity whose only input is output 1 of a
 // Switch by `loop_cond`. It runs once in each iteration whose condition is true, and so does a node
 // that waits for it and for nothing else.

@@ -53,6 +53,23 @@ class ConditionalRuleTest : public testing::Test, protected LoopUnderTest {
     Set(AddUnary("sum", "AddN", DT_VARIANT, {"merged", "sums_switch:1"}), "N", 2);
   }
 
+  // Another sum of the loop, with a read of `list` in the same branch.
+  void AddSecondSum(const std::string& list) {
+    AddVariable("sums2", DT_VARIANT, "sum2");
+    AddUnary("list_in2", "Switch", DT_VARIANT, {list, "p_switch:1"});
+    Set(Add("shape2", "TensorListElementShape", {"list_in2:1", "^pivot_t"}), "shape_type",
+        DT_INT32);
+    Add("length2", "TensorListLength", {"list_in2:1", "^pivot_t"});
+    tensorflow::NodeDef& reserve = Add("reserve2", "TensorListReserve", {"shape2", "length2"});
+    Set(reserve, "element_dtype", DT_FLOAT);
+    Set(reserve, "shape_type", DT_INT32);
+    Set(Add("set2", "TensorListSetItem", {"reserve2", "i_in:1", "x_in:1"}), "element_dtype",
+        DT_FLOAT);
+    AddUnary("zeros2", "ZerosLike", DT_VARIANT, {"list_in2", "^pivot_f"});
+    Set(AddUnary("merged2", "Merge", DT_VARIANT, {"set2", "zeros2"}), "N", 2);
+    Set(AddUnary("sum2", "AddN", DT_VARIANT, {"merged2", "sums2_switch:1"}), "N", 2);
+  }
+
   int Apply() {
     std::vector<Rewrite> done;
     EXPECT_TRUE(ConditionalRule().Apply(Find("cond"), graph().get(), &done).ok());
@@ -114,6 +131,20 @@ TEST_F(ConditionalRuleTest, ControlInputsOfTheSumAreKept) {
   Named("sum").add_input("^effect");
   EXPECT_EQ(Apply(), 1);
   EXPECT_EQ(InputsOf(InputsOf("sums_next")[0]).back(), "^effect");
+}
+
+TEST_F(ConditionalRuleTest, SeveralSumsOfOneLoopAreReplaced) {
+  AddSecondSum("list_switch:1");
+  EXPECT_EQ(Apply(), 2);
+  EXPECT_EQ(CountOf(kAccumulateIf), 2);
+}
+
+// The rule has matched both sums before it replaces the first.
+TEST_F(ConditionalRuleTest, ASumThatReadsAReplacedSumIsLeftAlone) {
+  AddSecondSum("sum");
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(CountOf(kAccumulateIf), 1);
+  EXPECT_NE(Find("merged2"), nullptr);
 }
 
 // ---- near misses
