@@ -1,0 +1,126 @@
+#include "cc/flow/node_util.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "cc/base/tensorflow_names.h"
+#include "cc/flow/graph_names.h"
+#include "cc/testing/loop_under_test.h"
+#include "cc/testing/matchers.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using testing::ElementsAre;
+using testing::UnorderedElementsAre;
+
+// The graph a -> b -> c, where `late` waits for b.
+class NodeUtilTest : public testing::Test, protected LoopUnderTest {
+ protected:
+  NodeUtilTest() {
+    Placeholder("a", DT_FLOAT);
+    AddUnary("b", "Neg", DT_FLOAT, {"a"});
+    AddUnary("c", "Neg", DT_FLOAT, {"b"});
+    Placeholder("late", DT_FLOAT).add_input("^b");
+  }
+};
+
+TEST_F(NodeUtilTest, InputOfAnInputThatDoesNotExistHasNoNode) {
+  EXPECT_EQ(InputOf(*Find("b"), 0).node, Find("a"));
+  EXPECT_EQ(InputOf(*Find("b"), 1).node, nullptr);
+}
+
+TEST_F(NodeUtilTest, AControlEdgeCountsAsAConsumer) {
+  EXPECT_TRUE(HasOneConsumer(*Find("a")));
+  EXPECT_FALSE(HasOneConsumer(*Find("b")));
+  EXPECT_TRUE(IsWaitedFor(*Find("b")));
+  EXPECT_FALSE(IsWaitedFor(*Find("a")));
+  EXPECT_FALSE(WaitsForNothing(*Find("late")));
+  EXPECT_TRUE(WaitsForNothing(*Find("c")));
+}
+
+TEST_F(NodeUtilTest, ConstantsAreRead) {
+  AddConst("one", {});
+  Tensor value;
+  EXPECT_TRUE(ConstantOf(*Find("one"), &value));
+  EXPECT_THAT(value, TensorEq(Tensor(int32_t{1})));
+  EXPECT_FALSE(ConstantOf(*Find("a"), &value));
+}
+
+TEST_F(NodeUtilTest, OnlyPlusZeroIsZero) {
+  EXPECT_TRUE(IsZero(Vec({0, 0})));
+  EXPECT_FALSE(IsZero(Vec({0, -0.0F})));
+  EXPECT_FALSE(IsZero(Vec({0, 1})));
+  EXPECT_TRUE(IsZero(Vec({})));
+}
+
+TEST_F(NodeUtilTest, DevicesMustBeKnownAndEqual) {
+  Named("c").set_device(kCpu1);
+  EXPECT_TRUE(OnSameDevice(*Find("a"), *Find("b")));
+  EXPECT_FALSE(OnSameDevice(*Find("b"), *Find("c")));
+  Find("late")->set_assigned_device_name("");
+  EXPECT_FALSE(OnSameDevice(*Find("late"), *Find("late")));
+}
+
+TEST_F(NodeUtilTest, AReplacementHasTheControlInputsOfWhatItReplaces) {
+  Placeholder("first", DT_FLOAT);
+  Named("b").add_input("^first");
+  NodeDef def;
+  def.set_name("new");
+  def.set_op("Neg");
+  Set(def, "T", DT_FLOAT);
+  const auto added = AddReplacement(def, {{Find("a"), 0}}, *Find("b"), {Find("b")}, graph().get());
+  ASSERT_OK(added.status());
+  EXPECT_THAT(InputsOf("new"), UnorderedElementsAre("a", "^first"));
+  EXPECT_EQ((*added)->assigned_device_name(), Find("b")->assigned_device_name());
+  ASSERT_OK(Replace(Find("b"), *added, {Find("first")}, graph().get()));
+  EXPECT_EQ(Find("b"), nullptr);
+  EXPECT_THAT(InputsOf("c"), ElementsAre("new"));
+  EXPECT_THAT(InputsOf("late"), ElementsAre("^new"));
+  EXPECT_NE(Find("first"), nullptr) << "`new` waits for it";
+}
+
+TEST_F(NodeUtilTest, AReplacementThatIsNoNodeChangesNothing) {
+  NodeDef def;
+  def.set_name("new");
+  def.set_op("NoSuchOp");
+  const int before = graph()->num_nodes();
+  EXPECT_FALSE(AddReplacement(def, {}, *Find("b"), {}, graph().get()).ok());
+  EXPECT_EQ(graph()->num_nodes(), before);
+}
+
+TEST_F(NodeUtilTest, OnlyUnusedNodesAreRemoved) {
+  RemoveUnused({Find("b"), Find("c"), Find("c")}, graph().get());
+  EXPECT_NE(Find("b"), nullptr);
+  EXPECT_EQ(Find("c"), nullptr);
+  RemoveIfUnused(Find("b"), graph().get());
+  EXPECT_NE(Find("b"), nullptr) << "`late` waits for it";
+}
+
+TEST_F(NodeUtilTest, ReadersAndWaitersMoveApart) {
+  AddUnary("other", "Neg", DT_FLOAT, {"a"});
+  ASSERT_OK(MoveOutput(Find("b"), 0, {Find("other"), 0}, graph().get()));
+  EXPECT_THAT(InputsOf("c"), ElementsAre("other"));
+  EXPECT_THAT(InputsOf("late"), ElementsAre("^b"));
+  EXPECT_FALSE(IsRead({Find("b"), 0}));
+  MoveWaits(Find("b"), Find("other"), graph().get());
+  EXPECT_THAT(InputsOf("late"), ElementsAre("^other"));
+  EXPECT_FALSE(IsUsed(*Find("b")));
+}
+
+TEST_F(NodeUtilTest, ConstantsOfLoopsAreEntersThatSaySo) {
+  tensorflow::NodeDef& enter = AddUnary("enter", "Enter", DT_FLOAT, {"a"});
+  Set(enter, "frame_name", std::string("loop"));
+  tensorflow::NodeDef& constant = AddUnary("constant", "Enter", DT_FLOAT, {"a"});
+  Set(constant, "frame_name", std::string("loop"));
+  Set(constant, "is_constant", true);
+  EXPECT_FALSE(IsConstantEnter(*Find("enter")));
+  EXPECT_TRUE(IsConstantEnter(*Find("constant")));
+  EXPECT_FALSE(IsConstantEnter(*Find("a")));
+}
+
+}  // namespace
+}  // namespace tensor_array_grad
