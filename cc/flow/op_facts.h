@@ -25,8 +25,7 @@ enum OpFact : uint32_t {
   kEndsLater = 4,
   // Output 0 is a changed version of the list or loop stack in input 0.
   kMakesListVersion = 8,
-  // Applied to scalars, the op never fails, and its result depends only on its inputs. Exception:
-  // an
+  // Applied to scalars, the op never fails, and its result depends only on its inputs. But an
   // integer division by zero fails.
   kCheapOnScalars = 16,
   // Writes into the buffer of an input that is not a ref.
