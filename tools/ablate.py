@@ -9,9 +9,8 @@ The settings are environment variables, which the library reads once:
 
     all on      neither variable
     loops off   TENSOR_ARRAY_GRAD_LOOPS=off: no loop runs in one kernel
-    no rules    TENSOR_ARRAY_GRAD_RULES=none: the graph pass changes nothing
-    all but X   TENSOR_ARRAY_GRAD_RULES=Y,Z,..: all other rules, separated by commas
-    only X      TENSOR_ARRAY_GRAD_RULES=X
+    no rules    TENSOR_ARRAY_GRAD_WITHOUT=X,Y,..: the graph pass changes nothing
+    without X   TENSOR_ARRAY_GRAD_WITHOUT=X: without one rule or one other part
 
 A case is measured at its largest size up to `--largest`. All settings must compute the same result.
 Each setting keeps one process open, which takes about 300 MB.
@@ -41,8 +40,10 @@ RULES = (
     "recompute",
     "loop_stack",
 )
+# Other parts (cc/base/switches.h).
+PARTS = ("second_thread", "buffer_cache", "zero_rows", "counted_values", "small_lists")
 LOOPS_VARIABLE = "TENSOR_ARRAY_GRAD_LOOPS"
-RULES_VARIABLE = "TENSOR_ARRAY_GRAD_RULES"
+WITHOUT_VARIABLE = "TENSOR_ARRAY_GRAD_WITHOUT"
 ALL_ON = "all on"
 
 PLAN = Plan(rounds=3, budget_s=0.5, row_s=600, limit_s=60, largest_n=6_400)
@@ -75,11 +76,14 @@ class AblationRow:
     notes: Mapping[str, str]
 
 
-def settings(rules: Sequence[str] = RULES) -> dict[str, dict[str, str]]:
+def settings(
+    rules: Sequence[str] = RULES, parts: Sequence[str] = PARTS
+) -> dict[str, dict[str, str]]:
     """Every setting.
 
     Args:
       rules: Names of the rules of the graph pass.
+      parts: Names of other parts.
 
     Returns:
       The environment variables, by the name of the setting. The first setting has everything on.
@@ -87,13 +91,10 @@ def settings(rules: Sequence[str] = RULES) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {
         ALL_ON: {},
         "loops off": {LOOPS_VARIABLE: "off"},
-        "no rules": {RULES_VARIABLE: "none"},
+        "no rules": {WITHOUT_VARIABLE: ",".join(rules)},
     }
-    for rule in rules:
-        others = ",".join(other for other in rules if other != rule)
-        found[f"all but {rule}"] = {RULES_VARIABLE: others}
-    for rule in rules:
-        found[f"only {rule}"] = {RULES_VARIABLE: rule}
+    for part in (*rules, *parts):
+        found[f"without {part}"] = {WITHOUT_VARIABLE: part}
     return found
 
 
@@ -157,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
       The exit code: 1 if a setting failed.
     """
     options = _parse(arguments)
-    for variable in (LOOPS_VARIABLE, RULES_VARIABLE):
+    for variable in (LOOPS_VARIABLE, WITHOUT_VARIABLE):
         os.environ.pop(variable, None)  # only the settings determine what is on
     chosen = _chosen(options.settings)
     plan = dataclasses.replace(PLAN, rounds=options.rounds, largest_n=options.largest)

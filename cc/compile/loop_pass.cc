@@ -1,16 +1,15 @@
 #include "cc/compile/loop_pass.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <exception>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
 #include "cc/base/log.h"
+#include "cc/base/switches.h"
 #include "cc/compile/eligibility.h"
 #include "cc/compile/insert_run_loop.h"
 #include "cc/flow/frame.h"
@@ -27,14 +26,8 @@ using tensorflow::GraphOptimizationPassOptions;
 
 constexpr int kPhase = 200;  // after oneDNN's pass, which renames nodes
 
-bool OnInEnvironment() {
-  const char* const value = std::getenv("TENSOR_ARRAY_GRAD_LOOPS");
-  const std::string text = absl::AsciiStrToLower(value == nullptr ? "" : value);
-  return text != "off" && text != "0" && text != "false";
-}
-
 std::atomic<bool>& Enabled() {
-  static std::atomic<bool> enabled{OnInEnvironment()};
+  static std::atomic<bool> enabled{!SaysOff(Environment("TENSOR_ARRAY_GRAD_LOOPS"))};
   return enabled;
 }
 

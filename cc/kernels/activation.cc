@@ -3,12 +3,11 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <cstdlib>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cc/base/switches.h"
 #include "cc/device/cuda_kernels.h"
 #include "tensorflow/core/framework/device_factory.h"
 #include "tensorflow/core/framework/kernel_def.pb.h"
@@ -20,16 +19,6 @@ namespace {
 
 bool Has(const std::vector<std::string>& all, const std::string& one) {
   return std::find(all.begin(), all.end(), one) != all.end();
-}
-
-std::string Environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-bool SaysOff(const std::string& value) {
-  const std::string lower = absl::AsciiStrToLower(value);
-  return lower == "off" || lower == "0" || lower == "false";
 }
 
 // "2.21" of "2.21.0".

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cc/base/switches.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/loop_count.h"
 #include "cc/flow/loop_variable.h"
@@ -66,12 +67,13 @@ bool HasKernels(const LoopPair& loops) {
 // The lists popped by one backward loop that the rule replaces (recompute_rule.h says why).
 std::vector<PushedList> Choose(const std::vector<PushedList>& all, const LoopPair& loops) {
   RecomputableValues values(loops);
+  static const bool without_counted = IsLeftOut("counted_values");
   std::vector<PushedList> once, per_iteration;
   for (const PushedList& one : all) {
     if (!CanReplace(one, loops, &values)) continue;
     if (ReadsListMetadata(*one.value().node)) {
       once.push_back(one);
-    } else if (values.FollowsFromCount(one.value())) {
+    } else if (!without_counted && values.FollowsFromCount(one.value())) {
       per_iteration.push_back(one);
     }
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <string>
@@ -10,10 +9,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "cc/base/counters.h"
 #include "cc/base/log.h"
+#include "cc/base/switches.h"
 #include "cc/flow/graph_names.h"
 #include "cc/rewrite/accumulate_into_list_rule.h"
 #include "cc/rewrite/conditional_rule.h"
@@ -40,16 +39,6 @@ std::atomic<bool> enabled{true};
 
 Counter failures("graph_pass.failures");
 
-// Whether the environment variable TENSOR_ARRAY_GRAD_RULES, a list of names separated by commas,
-// allows the rule. If it is not set, all rules are allowed. tools/ablate.py uses it to measure the
-// effect of each rule.
-bool IsAllowed(absl::string_view name) {
-  const char* const value = std::getenv("TENSOR_ARRAY_GRAD_RULES");
-  if (value == nullptr) return true;
-  const std::vector<absl::string_view> names = absl::StrSplit(value, ',');
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // The rules in the order in which they run.
 std::vector<std::unique_ptr<Rule>> AllRules() {
   std::vector<std::unique_ptr<Rule>> all;
@@ -59,7 +48,7 @@ std::vector<std::unique_ptr<Rule>> AllRules() {
   all.push_back(std::make_unique<RecomputeRule>());
   all.push_back(std::make_unique<LoopStackRule>());
   all.erase(std::remove_if(all.begin(), all.end(),
-                           [](const auto& rule) { return !IsAllowed(rule->name()); }),
+                           [](const auto& rule) { return IsLeftOut(rule->name()); }),
             all.end());
   return all;
 }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "cc/base/switches.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
@@ -429,8 +430,9 @@ absl::Status SliceSumRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>*
   int first = 0;
   while (addends.count(first) > 0) ++first;
   if (!IsOrderKnown(addends, operands, first)) return absl::OkStatus();
+  static const bool without_zero_rows = IsLeftOut("zero_rows");
   for (const auto& [operand, addend] : addends) {
-    if (addend.def.op() == "UnsortedSegmentSum") {
+    if (addend.def.op() == "UnsortedSegmentSum" && !without_zero_rows) {
       TF_RETURN_IF_ERROR(ShrinkZeroRows(*addend.nodes.back(), graph));
     }
   }

@@ -5,7 +5,17 @@
 #include <new>
 #include <utility>
 
+#include "cc/base/switches.h"
+
 namespace tensor_array_grad {
+namespace {
+
+bool Caches() {
+  static const bool caches = kPools && !IsLeftOut("buffer_cache");
+  return caches;
+}
+
+}  // namespace
 
 // Sizes are kLeastCachedBuffer * 2^d * (8 + s) / 8 bytes, where d counts the doublings and s the
 // steps between them.
@@ -28,7 +38,7 @@ BufferCache::Header* BufferCache::HeaderOf(void* buffer) {
 
 void* BufferCache::Allocate(size_t alignment, size_t bytes,
                             const tensorflow::AllocationAttributes& attributes) {
-  if (!kPools) return underlying_->AllocateRaw(alignment, bytes, attributes);
+  if (!Caches()) return underlying_->AllocateRaw(alignment, bytes, attributes);
   int size = -1;
   if (bytes >= kLeastCachedBuffer && bytes <= kMostCachedBuffer && alignment <= kHeaderBytes) {
     size = SizeOf(bytes);
@@ -48,7 +58,7 @@ void* BufferCache::Allocate(size_t alignment, size_t bytes,
 }
 
 void BufferCache::Free(void* buffer) noexcept {
-  if (!kPools) return underlying_->DeallocateRaw(buffer);
+  if (!Caches()) return underlying_->DeallocateRaw(buffer);
   if (buffer == nullptr) return;
   Header* const header = HeaderOf(buffer);
   if (!Keep(header)) underlying_->DeallocateRaw(header->start);

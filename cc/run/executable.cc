@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cc/base/switches.h"
 #include "cc/compile/compiler.h"
 #include "cc/compile/eligibility.h"
 #include "cc/flow/frame.h"
@@ -65,8 +66,9 @@ absl::Status MakeKernels(const LoopCode& code, OpKernelConstruction* ctx, Execut
 // Sets Executable::trailing, unless the loop has a node that forbids it (trailing_code.h) or only
 // one iteration may run at a time.
 void DivideLoop(Executable* executable) {
+  static const bool left_out = IsLeftOut("second_thread");
   const Program& program = executable->program;
-  if (executable->parallel_iterations < 2) return;
+  if (left_out || executable->parallel_iterations < 2) return;
   for (const Node* node : program.nodes) {
     if (DependsOnSharing(*node)) return;
   }

@@ -1,6 +1,7 @@
 #include "cc/small_ops/small_ops.h"
 
 #include "cc/base/pooled_tensor.h"
+#include "cc/base/switches.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/small_ops/small_choice.h"
 #include "cc/small_ops/small_indexing.h"
@@ -15,10 +16,11 @@ namespace {
 const SmallOpTable& Makers() {
   static const auto* const makers = [] {
     auto* table = new SmallOpTable;
-    for (const auto add : {AddSmallIndexing, AddSmallReshaping, AddSmallLists, AddSmallLoopStacks,
-                           AddSmallChoice, AddSmallMath}) {
+    for (const auto add :
+         {AddSmallIndexing, AddSmallReshaping, AddSmallLoopStacks, AddSmallChoice, AddSmallMath}) {
       add(table);
     }
+    if (!IsLeftOut("small_lists")) AddSmallLists(table);
     return table;
   }();
   return *makers;
