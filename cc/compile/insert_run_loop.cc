@@ -62,8 +62,11 @@ class Finder {
     if (!around.EntersAsOne(loop)) {
       return Rejected("inputs may be dead apart", absl::StrCat("frame '", loop.name, "'"));
     }
+    ForgetKnownValues(loop);  // a graph that was saved after this pass may have some
     around.NoteKnownValues(loop);
-    return Compile(loop).status();
+    const absl::Status compiled = Compile(loop).status();
+    if (!compiled.ok()) ForgetKnownValues(loop);
+    return compiled;
   }
 
   const OnLeft& left_;
@@ -133,7 +136,9 @@ std::vector<const Frame*> FindLoops(const Frame& root, const Finder::OnLeft& lef
 absl::Status InsertRunLoop(const Frame& loop, Graph* graph) {
   const std::vector<Node*> enters = InInputOrder(loop);
   std::string frame;
-  TF_RETURN_IF_ERROR(Extract(loop, enters, *graph, &frame));
+  const absl::Status extracted = Extract(loop, enters, *graph, &frame);
+  ForgetKnownValues(loop);
+  TF_RETURN_IF_ERROR(extracted);
   // A session caches the kernel of a stateful op under the node's name, also for graphs that it
   // prunes for other fetches. The loop may differ there, so the name contains a hash of the loop.
   const std::string name = graph->NewName(

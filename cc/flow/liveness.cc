@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cc/base/tensorflow_names.h"
-#include "cc/flow/condition_part.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -47,34 +46,6 @@ bool IsLoopMerge(const Node& node) {
   return std::any_of(node.in_edges().begin(), node.in_edges().end(), [](const Edge* edge) {
     return edge->src()->IsNextIteration() || edge->src()->IsEnter();
   });
-}
-
-// Whether a node of `frame`, or of a frame inside of it, has side effects.
-bool HasSideEffects(const Frame& frame) {
-  return std::any_of(frame.nodes.begin(), frame.nodes.end(),
-                     [](const Node* node) { return node->op_def().is_stateful(); }) ||
-         std::any_of(frame.children.begin(), frame.children.end(),
-                     [](const Frame* child) { return HasSideEffects(*child); });
-}
-
-// Whether the nodes of `loop` with side effects run only where `cond`, its LoopCond, is true.
-bool HasSideEffectsInItsBodyAlone(const Frame& loop, const Node& cond) {
-  if (!HasSideEffects(loop)) return true;
-  const absl::StatusOr<std::vector<Item>> order = OrderOf(loop);
-  if (!order.ok()) return false;
-  const Liveness liveness(loop, *order);
-  const int taken = liveness.Find({const_cast<Node*>(&cond), 0}, 1);
-  const auto in_body = [&](const Conditions& when) {
-    return std::binary_search(when.begin(), when.end(), taken);
-  };
-  return std::all_of(loop.nodes.begin(), loop.nodes.end(),
-                     [&](const Node* node) {
-                       return !node->op_def().is_stateful() || in_body(liveness.OfNode(*node));
-                     }) &&
-         std::all_of(loop.children.begin(), loop.children.end(), [&](const Frame* child) {
-           return !HasSideEffects(*child) ||
-                  (liveness.EntersAsOne(*child) && in_body(liveness.OfLoop(*child)));
-         });
 }
 
 }  // namespace
@@ -268,9 +239,9 @@ bool Liveness::Completes(const std::vector<Conditions>& inputs, Conditions* comm
   return false;
 }
 
-// The loop runs as a whole or not at all if its variables have equal conditions and its constants
-// none besides, or if NeedsAllInputs. Its Exits then have the conditions of all inputs. Otherwise
-// each Exit gets an unknown condition.
+// Compares the conditions of the loop's Enters. If they agree (EntersAsOne), the loop runs as a
+// whole or not at all, and its Exits have the same conditions. If they do not, each Exit gets an
+// unknown condition.
 void Liveness::AddLoop(const Frame& loop) {
   Conditions all;
   for (const Node* enter : loop.enters) all = Both(all, Inputs(*enter));
@@ -280,7 +251,7 @@ void Liveness::AddLoop(const Frame& loop) {
     has_variable = true;
     alike = alike && Inputs(*enter) == all;
   }
-  if (has_variable && (alike || NeedsAllInputs(loop, all))) of_loop_[&loop] = all;
+  if (has_variable && alike) of_loop_[&loop] = all;
   for (const Node* node : loop.nodes) {
     if (!node->IsExit()) continue;
     if (EntersAsOne(loop)) {
@@ -292,22 +263,9 @@ void Liveness::AddLoop(const Frame& loop) {
   }
 }
 
-// If an input on which LoopCond depends is dead, then LoopCond and so all outputs of the loop's
-// Switches are dead. That is the case for every dead input if the inputs on which LoopCond depends
-// have the conditions `all` of all inputs. Some nodes of the first iteration may run nevertheless,
-// which cannot be observed if they have no side effects. Example: in a TF1 conditional, the
-// gradient's counter of iterations is made outside of the branch, and the loop's own counter, which
-// LoopCond reads, inside.
-bool Liveness::NeedsAllInputs(const Frame& loop, const Conditions& all) const {
-  if (loop.loop_conds.size() != 1) return false;
-  const Node& cond = *loop.loop_conds.front();
-  const ConditionPart part = ConditionPartOf(loop, cond);
-  Conditions needed;
-  for (const Node* node : part.nodes) {
-    if (node->IsEnter()) needed = Both(needed, Inputs(*node));
-    if (node->IsMerge() && !IsLoopMerge(*node)) return false;
-  }
-  return needed == all && part.loops.empty() && HasSideEffectsInItsBodyAlone(loop, cond);
+void ForgetKnownValues(const Frame& loop) {
+  for (Node* enter : loop.enters) enter->ClearAttr(kKnownValue);
+  for (const Frame* inner : loop.children) ForgetKnownValues(*inner);
 }
 
 }  // namespace tensor_array_grad

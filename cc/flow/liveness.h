@@ -70,11 +70,11 @@ class Liveness {
   // Whether `source` is live whenever `other` is.
   bool FollowsFrom(Source source, Source other) const;
 
-  // True if the inner loop `loop` runs as a whole or not at all: if one of its inputs is dead, the
-  // loop runs no iteration and all its outputs are dead. If not, it may run with dead inputs.
+  // True if all variables of the inner loop `loop` are live under the same conditions, and its
+  // constants whenever the variables are. If not, the loop may run with some of its inputs dead.
   bool EntersAsOne(const Frame& loop) const;
 
-  // The conditions under which all inputs of a loop are live. Requires: EntersAsOne(loop).
+  // The conditions of a loop's variables. Requires: EntersAsOne(loop).
   const Conditions& OfLoop(const Frame& loop) const;
 
   // Whether `conditions` contain one that never holds.
@@ -83,8 +83,9 @@ class Liveness {
   }
 
   // Marks the Enters of the constants of `loop` that must have a known value if all inputs of the
-  // loop are live. Requires: EntersAsOne(loop). The marks are attributes, so copies of the nodes
-  // have them too.
+  // loop are live. The marks are attributes, so copies of the nodes have them too. They hold for a
+  // RunLoop in front of `loop`, which runs only then, and not for the stock loop: see
+  // ForgetKnownValues. Requires: EntersAsOne(loop).
   void NoteKnownValues(const Frame& loop) const;
 
   // The id of the condition that `predicate` has the value `side`, or -1 if no Switch with `sides`
@@ -105,7 +106,6 @@ class Liveness {
   void AddSwitch(const tensorflow::Node& node);
   void AddMerge(const tensorflow::Node& node);
   void AddLoop(const Frame& loop);
-  bool NeedsAllInputs(const Frame& loop, const Conditions& all) const;
   void AddSwitchByKnown(const tensorflow::Node& node, int known);
   int Side(Source predicate, int side, int sides, const Conditions& implied);
   bool Completes(const std::vector<Conditions>& inputs, Conditions* common) const;
@@ -122,6 +122,9 @@ class Liveness {
   std::map<std::pair<const tensorflow::Node*, int>, Conditions> of_output_;  // of Switches
   std::unordered_map<const Frame*, Conditions> of_loop_;  // only loops that enter as one
 };
+
+// Removes the marks of NoteKnownValues from `loop` and all loops inside it.
+void ForgetKnownValues(const Frame& loop);
 
 // `from` without the condition with the id `condition`.
 Conditions Without(const Conditions& from, int condition);

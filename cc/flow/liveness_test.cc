@@ -328,54 +328,10 @@ TEST_F(InnerLoopLivenessTest, LoopWhoseVariablesHaveEqualConditionsEntersAsOne) 
   EXPECT_THAT(Of("after"), UnorderedElementsAre("i_cond=1", "body_p=1"));
 }
 
-// If p is false, j and so the loop's condition are dead. Then no iteration runs, and y_exit is
-// dead.
-TEST_F(InnerLoopLivenessTest, LoopWhoseLoopCondNeedsAllLiveInputsEntersAsOne) {
-  AddInnerLoop("s:1", "x_switch:1", "s:1");
-  ASSERT_TRUE(liveness().EntersAsOne(FrameNamed("j")));
-  EXPECT_THAT(NamesOf(liveness().OfLoop(FrameNamed("j"))),
-              UnorderedElementsAre("i_cond=1", "body_p=1"));
-  EXPECT_THAT(Of("after"), UnorderedElementsAre("i_cond=1", "body_p=1"));
-}
-
 TEST_F(InnerLoopLivenessTest, ExitOfAVariableThatMayBeDeadApartHasAnUnknownCondition) {
-  AddInnerLoop("s:1", "t:1", "s:1");
+  AddInnerLoop("s:1", "x_switch:1", "s:1");
   EXPECT_FALSE(liveness().EntersAsOne(FrameNamed("j")));
   EXPECT_THAT(Of("after"), ElementsAre("unknown"));
-}
-
-TEST_F(InnerLoopLivenessTest, LoopWhoseConditionHasAMergeMayRunWithADeadInput) {
-  AddInnerLoop("s:1", "x_switch:1", "s:1");
-  AddUnary("j_negative", "Neg", DT_INT32, {"j_merge"});
-  AddMerge("either", DT_INT32, {"j_negative", "y_merge"});
-  Named("j_less").set_input(0, "either");
-  EXPECT_FALSE(liveness().EntersAsOne(FrameNamed("j")));
-}
-
-TEST_F(InnerLoopLivenessTest, SideEffectsOfTheFirstIterationAreNotLost) {
-  AddInnerLoop("s:1", "x_switch:1", "s:1");
-  Add("effect", "LoopTest>Effect", {"y_merge"});
-  EXPECT_FALSE(liveness().EntersAsOne(FrameNamed("j")));
-}
-
-TEST_F(InnerLoopLivenessTest, SideEffectsInTheBodyNeedAllInputs) {
-  AddInnerLoop("s:1", "x_switch:1", "s:1");
-  Add("effect", "LoopTest>Effect", {"y_switch:1"});
-  EXPECT_TRUE(liveness().EntersAsOne(FrameNamed("j")));
-}
-
-TEST_F(InnerLoopLivenessTest, SideEffectsOfALoopInTheBodyNeedAllInputs) {
-  AddInnerLoop("s:1", "x_switch:1", "s:1");
-  AddCounter("k", "y_switch:1", "j_limit", "j_one");
-  Add("effect", "LoopTest>Effect", {"k_switch:1"});
-  EXPECT_TRUE(liveness().EntersAsOne(FrameNamed("j")));
-}
-
-TEST_F(InnerLoopLivenessTest, SideEffectsOfALoopOutsideOfTheBodyAreNotLost) {
-  AddInnerLoop("s:1", "x_switch:1", "s:1");
-  AddCounter("k", "y_merge", "j_limit", "j_one");
-  Add("effect", "LoopTest>Effect", {"k_switch:1"});
-  EXPECT_FALSE(liveness().EntersAsOne(FrameNamed("j")));
 }
 
 TEST_F(InnerLoopLivenessTest, VariableOnTheOtherSideIsDeadApart) {
@@ -388,16 +344,8 @@ TEST_F(InnerLoopLivenessTest, ConstantWithFewerConditionsIsLiveWithTheLoop) {
   EXPECT_TRUE(liveness().EntersAsOne(FrameNamed("j")));
 }
 
-TEST_F(InnerLoopLivenessTest, LoopCondNeedsTheConstantThatItReads) {
-  AddInnerLoop("s:1", "s:1", "t:1");
-  ASSERT_TRUE(liveness().EntersAsOne(FrameNamed("j")));
-  EXPECT_THAT(NamesOf(liveness().OfLoop(FrameNamed("j"))),
-              UnorderedElementsAre("i_cond=1", "body_p=1", "body_q=1"));
-}
-
 TEST_F(InnerLoopLivenessTest, ConstantWithMoreConditionsMayBeDeadApart) {
-  AddInnerLoop("s:1", "s:1", "i_limit");
-  AddConstantOf("j", "c", DT_INT32, "t:1");
+  AddInnerLoop("s:1", "s:1", "t:1");
   EXPECT_FALSE(liveness().EntersAsOne(FrameNamed("j")));
 }
 
@@ -471,6 +419,16 @@ TEST_F(KnownPredicateTest, IsFollowedIntoInnerLoops) {
   const Liveness& in = In("k");
   EXPECT_THAT(in.Of(Output("by_p_in_k", 1)), ElementsAre(TakenIn("k")));
   EXPECT_TRUE(in.AreNeverLive(in.Of(Output("by_p_in_k", 0))));
+}
+
+TEST_F(KnownPredicateTest, IsForgotten) {
+  AddLoopOfSide(1);
+  In("j");
+  ForgetKnownValues(FrameNamed("j"));
+  const absl::StatusOr<std::vector<Item>> order = OrderOf(FrameNamed("j"));
+  ASSERT_TRUE(order.ok());
+  const Liveness again(FrameNamed("j"), *order);
+  EXPECT_FALSE(again.AreNeverLive(again.Of(Output("by_p", 0))));
 }
 
 TEST_F(KnownPredicateTest, AConstIsKnown) {

@@ -25,7 +25,11 @@ Source InputOf(const Node& node, int index) {
 }
 
 Source SkipIdentities(Source source) {
-  while (source.node->type_string() == "Identity") source = InputOf(*source.node, 0);
+  while (source.node->type_string() == "Identity") {
+    const Source from = InputOf(*source.node, 0);
+    if (tensorflow::IsRefType(from.node->output_type(from.slot))) break;
+    source = from;
+  }
   return source;
 }
 

@@ -25,7 +25,8 @@ struct Source {
 // The output that feeds input `index` of `node`; its node is null if there is none.
 Source InputOf(const tensorflow::Node& node, int index);
 
-// The value that `source` is a copy of: follows Identity nodes backwards.
+// The value that `source` is a copy of: follows Identity nodes backwards, but not to the ref tensor
+// of a variable, which has different values at different times.
 Source SkipIdentities(Source source);
 
 // Whether `node` is an Enter of a loop constant: a value that all iterations share.

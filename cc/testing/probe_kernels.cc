@@ -25,7 +25,6 @@ REGISTER_OP("LoopTest>AddOneInPlace").Input("x: float").Output("y: float");
 REGISTER_OP("LoopTest>FailAt").Input("x: int32").Output("y: int32").Attr("at: int");
 REGISTER_OP("LoopTest>Forget").Input("x: int32").Output("y: int32");
 REGISTER_OP("LoopTest>Later").Input("x: int32").Output("y: int32");
-REGISTER_OP("LoopTest>Effect").Input("x: int32").SetIsStateful();
 REGISTER_OP("LoopTest>WithoutKernel").Input("x: int32").Output("y: int32");
 REGISTER_OP("LoopTest>Pair").Input("x: int32").Output("vector: int32").Output("flags: bool");
 
