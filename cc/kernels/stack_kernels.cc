@@ -107,9 +107,9 @@ constexpr double kNearlyFull = 0.7;
 
 bool IsNearlyFull(tensorflow::Allocator* memory) {
   const auto stats = memory->GetStats();
-  return stats && stats->bytes_limit.value_or(0) > 0 &&
-         static_cast<double>(stats->bytes_in_use) >
-             static_cast<double>(*stats->bytes_limit) * kNearlyFull;
+  if (!stats) return false;
+  const auto limit = static_cast<double>(stats->bytes_limit.value_or(0));
+  return limit > 0 && static_cast<double>(stats->bytes_in_use) > limit * kNearlyFull;
 }
 
 absl::Status OutOfMemory(const Tensor& tensor) {
