@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -149,6 +150,37 @@ TEST_F(InsertRunLoopTest, LoopsOfAFrameThatCannotBeOrderedAreLeft) {
   EXPECT_THAT(Found(), IsEmpty());
   EXPECT_EQ(left_["i"], "unsupported frame: nodes of frame '' wait for each other");
   EXPECT_EQ(left_["j"], "unsupported frame: nodes of frame '' wait for each other");
+}
+
+// Whether an Enter of the loop has an attribute of this library's.
+bool IsMarked(const Frame& loop) {
+  return std::any_of(loop.enters.begin(), loop.enters.end(), [](const Node* enter) {
+    return absl::StrContains(enter->def().DebugString(), "tensor_array_grad");
+  });
+}
+
+// A loop in a branch that has the predicate of the branch as a constant.
+class KnownPredicateLoopTest : public InsertRunLoopTest {
+ protected:
+  KnownPredicateLoopTest() {
+    AddUnary("s", "Switch", DT_INT32, {"x0", "p0"});
+    AddCounter("j", "s:1", "ten", "step");
+    AddConstantOf("j", "p_in", DT_BOOL, "p0");
+  }
+};
+
+TEST_F(KnownPredicateLoopTest, TheKernelKnowsThePredicateAndTheStockLoopDoesNot) {
+  EXPECT_THAT(Found(), UnorderedElementsAre("i", "j"));
+  EXPECT_TRUE(IsMarked(FrameNamed("j"))) << "until InsertRunLoop has copied the loop";
+  const Node* const run = Insert("j");
+  EXPECT_TRUE(absl::StrContains(FrameOf(*run)["p_in"].DebugString(), "known_value"));
+  EXPECT_FALSE(IsMarked(FrameNamed("j")));
+}
+
+TEST_F(KnownPredicateLoopTest, ALoopThatIsLeftKnowsNothing) {
+  AddRandomTo("j");
+  EXPECT_THAT(Found(), ElementsAre("i"));
+  EXPECT_FALSE(IsMarked(FrameNamed("j")));
 }
 
 // ---- InsertRunLoop

@@ -42,6 +42,14 @@ TEST_F(NodeUtilTest, AControlEdgeCountsAsAConsumer) {
   EXPECT_TRUE(WaitsForNothing(*Find("c")));
 }
 
+TEST_F(NodeUtilTest, SkipIdentitiesStopsAtTheRefOfAVariable) {
+  tensorflow::NodeDef& variable = Add("variable", "VariableV2");
+  Set(variable, "dtype", DT_FLOAT);
+  AddUnary("read", "Identity", DT_FLOAT, {"variable"});
+  AddUnary("copy", "Identity", DT_FLOAT, {"read"});
+  EXPECT_EQ(SkipIdentities({Find("copy"), 0}).node, Find("read"));
+}
+
 TEST_F(NodeUtilTest, ConstantsAreRead) {
   AddConst("one", {});
   Tensor value;

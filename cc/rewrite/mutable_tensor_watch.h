@@ -6,7 +6,7 @@
 
 namespace tensor_array_grad {
 
-// Sets the flag of core/mutable_tensors.h, which the kernels read, if a graph about to be executed,
+// Sets the flag of cc/base/mutable_tensors.h, which the kernels read, if a graph about to be executed,
 // or a function that it calls at any depth, has an op that changes tensors in place.
 //
 // The pass changes no graph. It also searches graphs that RewritePass skips. It is

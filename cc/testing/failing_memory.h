@@ -69,7 +69,7 @@ class FailingMemory {
   bool failed_ = false;
 };
 
-// Takes all free blocks of the pool (core/block_pool.h), so that later blocks come from operator
+// Takes all free blocks of the pool (cc/base/block_pool.h), so that later blocks come from operator
 // new.
 void ExhaustPool();
 

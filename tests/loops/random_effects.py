@@ -20,7 +20,6 @@ Where no order is promised, the calls that did not follow the text are counted, 
 
 from __future__ import annotations
 
-import argparse
 import collections
 import contextlib
 import dataclasses
@@ -39,6 +38,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tests.loops import campaign
 from tests.loops.promised_order import promised_order
 from tests.support import kernel_runner
 
@@ -446,14 +446,6 @@ def out_of_order(got: Ran, eager: Ran) -> int:
     return sum(one != other for one, other in (calls[:-1] if got.failed else calls))
 
 
-# What an option does in program `seed`: the setting, and the number of iterations after which it
-# applies.
-_SETTINGS: dict[str, Callable[[int], tuple[str, int]]] = {
-    "hand_back": lambda seed: ("set_hand_back_after", seed % 7),
-    "two_threads": lambda seed: ("set_trailing_thread_after", seed % 3),
-}
-
-
 def compare(
     pair: tuple[kernel_runner.Runner, kernel_runner.Runner],
     seeds: Iterable[int],
@@ -468,7 +460,7 @@ def compare(
     counts: collections.Counter[str] = collections.Counter()
     for number, seed in enumerate(seeds, 1):
         ours, stocks = pair
-        ours.start_call(_RUN, seed, False, dict(_SETTINGS[name](seed) for name in options))
+        ours.start_call(_RUN, seed, False, dict(campaign.SETTINGS[name](seed) for name in options))
         stocks.start_call(_RUN, seed, True)
         eager = stocks.finish_call(_TIMEOUT_S)
         stocks.start_call(_RUN, seed)
@@ -503,17 +495,7 @@ def compare(
 
 def main() -> None:
     """Parses the command line and runs."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--programs", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=0, help="number of the first program")
-    parser.add_argument(
-        "--hand-back", action="store_true", help="hand every loop back after 0 to 6 iterations"
-    )
-    parser.add_argument(
-        "--two-threads", action="store_true", help="run trailing parts on a second thread"
-    )
-    parser.add_argument("--only", type=int, help="number of the one program to run")
-    parser.add_argument("--show", type=int, help="number of a program to print instead")
+    parser = campaign.parser(__doc__, programs=300)
     parser.add_argument(
         "--verbose", action="store_true", help="print also what is in another order, or not built"
     )
@@ -522,15 +504,9 @@ def main() -> None:
         program = random_program(args.show)
         print(f"# {', '.join(sorted(program.features))}\n{program.text}")
         return
-    seeds = range(args.seed, args.seed + args.programs)
-    if args.only is not None:
-        seeds = range(args.only, args.only + 1)
-    options = [option for option in _SETTINGS if getattr(args, option)]
-    with contextlib.ExitStack() as stack:
-        ours = stack.enter_context(contextlib.closing(kernel_runner.Runner("enable")))
-        off = kernel_runner.Runner(env={"TENSOR_ARRAY_GRAD": "off"})
-        stocks = stack.enter_context(contextlib.closing(off))
-        counts = compare((ours, stocks), seeds, options, args.verbose)
+    seeds = campaign.seeds(args)
+    with kernel_runner.Runner("enable") as ours, kernel_runner.Runner() as stocks:
+        counts = compare((ours, stocks), seeds, campaign.options(args), args.verbose)
     print(dict(counts))
     sys.exit(1 if counts["faults of ours"] or counts["faults of stock"] else 0)
 

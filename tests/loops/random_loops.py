@@ -20,7 +20,6 @@ second thread runs the trailing part of each such loop, after zero to two iterat
 
 from __future__ import annotations
 
-import argparse
 import collections
 import concurrent.futures
 import dataclasses
@@ -32,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.loops import campaign
 from tests.loops.random_loop_patterns import HELPERS, Patterns
 from tests.loops.random_loop_text import Assign, Lines, autograph, functional
 from tests.loops.random_loop_values import Scope
@@ -355,7 +355,7 @@ class Pair:
     """Two long-lived child processes, one with stock's kernels and one with the library."""
 
     def __init__(self, library: str | None = "enable") -> None:
-        self.stock = kernel_runner.Runner(env={"TENSOR_ARRAY_GRAD": "off"})
+        self.stock = kernel_runner.Runner()
         self.ours = kernel_runner.Runner(library, env={"TENSOR_ARRAY_GRAD": None})
         self._library = library
         self._without_loops: kernel_runner.Runner | None = None
@@ -385,8 +385,7 @@ class Pair:
         tensor shares, so this may change the order of its sum.
         """
         if self._unsteady_stock is None:
-            off = {"TENSOR_ARRAY_GRAD": "off"}
-            self._unsteady_stock = kernel_runner.Runner(env=off | _STOCK_THREADS)
+            self._unsteady_stock = kernel_runner.Runner(env=_STOCK_THREADS)
         for _ in range(_STOCK_RUNS // 2):
             yield self.stock.call(_RUN, seed, None, True, timeout=_TIMEOUT_S)
             yield self._unsteady_stock.call(_RUN, seed, timeout=_TIMEOUT_S)
@@ -404,14 +403,6 @@ class Pair:
             runner.restart()
 
 
-# What an option does in program `seed`: the setting, and the number of iterations after which it
-# applies.
-_SETTINGS: dict[str, Callable[[int], tuple[str, int]]] = {
-    "hand_back": lambda seed: ("set_hand_back_after", seed % 7),
-    "two_threads": lambda seed: ("set_trailing_thread_after", seed % 3),
-}
-
-
 def compare(
     pair: Pair, seeds: Iterable[int], options: Sequence[str] = (), quiet: bool = False
 ) -> Tally:
@@ -420,7 +411,7 @@ def compare(
     start = time.monotonic()
     for count, seed in enumerate(seeds, 1):
         program = random_loop(seed)
-        got, want = pair.run(seed, dict(_SETTINGS[option](seed) for option in options))
+        got, want = pair.run(seed, dict(campaign.SETTINGS[option](seed) for option in options))
         again = (functools.partial(run, seed) for run in (pair.run_without_loops, pair.run_stock))
         for difference in tally.add(program, got, want, *again):
             print(f"seed {seed}: {difference}; program: {program}", flush=True)
@@ -434,7 +425,7 @@ def compare(
 
 def _job(seeds: Sequence[int], library: str | None, options: Sequence[str]) -> Tally:
     with Pair(library) as pair:
-        names = [_SETTINGS[option](0)[0] for option in options]
+        names = [campaign.SETTINGS[option](0)[0] for option in options]
         if names and not pair.ours.call("tests.loops.random_loop_runs:has_settings", names):
             raise SystemExit(f"random_loops: this library does not have {', '.join(names)}")
         return compare(pair, seeds, options)
@@ -442,18 +433,8 @@ def _job(seeds: Sequence[int], library: str | None, options: Sequence[str]) -> T
 
 def main() -> None:
     """Parses the command line and runs."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--programs", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0, help="number of the first program")
+    parser = campaign.parser(__doc__, programs=2000)
     parser.add_argument("--jobs", type=int, default=1, help="number of pairs of processes")
-    parser.add_argument(
-        "--hand-back", action="store_true", help="hand every loop back after 0 to 6 iterations"
-    )
-    parser.add_argument(
-        "--two-threads", action="store_true", help="run trailing parts on a second thread"
-    )
-    parser.add_argument("--only", type=int, help="number of the one program to run")
-    parser.add_argument("--show", type=int, help="number of a program to print instead")
     parser.add_argument(
         "--library", default="enable", help="'enable', or 'none' to compare stock with itself"
     )
@@ -462,15 +443,12 @@ def main() -> None:
         program = random_loop(args.show)
         print(f"# {program}\n{program.text}")
         return
-    seeds = range(args.seed, args.seed + args.programs)
-    if args.only is not None:
-        seeds = range(args.only, args.only + 1)
+    seeds = campaign.seeds(args)
     library = None if args.library == "none" else args.library
     parts = [seeds[k :: args.jobs] for k in range(args.jobs)]
     tally = Tally()
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        options = [option for option in _SETTINGS if getattr(args, option)]
-        jobs = [pool.submit(_job, part, library, options) for part in parts if part]
+        jobs = [pool.submit(_job, part, library, campaign.options(args)) for part in parts if part]
         for job in jobs:
             tally.merge(job.result())
     print(f"\nfeatures: {dict(sorted(tally.features.items()))}")

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -244,10 +243,7 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0, help="number of the first program")
     args = parser.parse_args()
-    with contextlib.ExitStack() as stack:
-        ours = stack.enter_context(contextlib.closing(kernel_runner.Runner("enable")))
-        off = kernel_runner.Runner(env={"TENSOR_ARRAY_GRAD": "off"})
-        stocks = stack.enter_context(contextlib.closing(off))
+    with kernel_runner.Runner("enable") as ours, kernel_runner.Runner() as stocks:
         counts = compare((ours, stocks), range(args.seed, args.seed + args.programs))
     print(dict(counts))
 

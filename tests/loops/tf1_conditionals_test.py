@@ -143,8 +143,8 @@ def compare(ours: kernel_runner.Runner, stocks: kernel_runner.Runner, name: str)
     for mine, theirs in zip(got, want, strict=True):
         assert [one.tobytes() for one in mine] == [one.tobytes() for one in theirs]
     left = {key.removeprefix(_LEFT) for key in counts if key.startswith(_LEFT) and counts[key]}
-    # In a loop, the gradient's counter is made outside of the branch; the gradient of dynamic_rnn
-    # has zeros from outside of the branch, for states that nobody uses.
+    # In a loop, the gradient's counter is made outside of the branch. The backward loop of
+    # dynamic_rnn begins with zeros for the unused final state, which are made outside of it too.
     apart = name in ("in_a_loop", "dynamic_rnn")
     assert left == ({"inputs may be dead apart"} if apart else set())
     assert counts["loops.runs"] > 0 or name == "in_a_loop"

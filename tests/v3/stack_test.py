@@ -118,11 +118,9 @@ def test_the_handle_of_another_resource_is_an_error():
 
 @pytest.mark.parametrize("dtype", ["float16", "complex128", "int8", "uint64", "bool", "string"])
 def test_values_of_a_dtype_are_popped_unchanged(counted, dtype):
-    values = (
-        [tf.cast(tf.constant([[0, 1], [2, 3]]), dtype) for _ in range(2)]
-        if (dtype != "string")
-        else [tf.constant(["a", "bc"]), tf.constant("d")]
-    )
+    values = [tf.constant(["a", "bc"]), tf.constant("d")]
+    if dtype != "string":
+        values = [tf.cast(tf.constant([[0, 1], [2, 3]]), dtype) for _ in range(2)]
     stack = raw.StackV2(max_size=-1, elem_type=dtype)
     for value in values:
         raw.StackPushV2(handle=stack, elem=value)
