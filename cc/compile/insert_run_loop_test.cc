@@ -132,10 +132,65 @@ TEST_F(InsertRunLoopTest, EveryLoopThatIsLeftIsReported) {
 
 TEST_F(InsertRunLoopTest, LoopWhoseInputsMayBeDeadApartIsLeft) {
   AddUnary("s", "Switch", DT_INT32, {"x0", "p0"});
-  AddCounter("j", "s:1", "ten", "step");
-  AddVariableOf("j", "y", DT_INT32, "x0", "y_switch:1");
+  AddCounter("j", "zero", "ten", "step");
+  AddVariableOf("j", "y", DT_INT32, "s:1", "y_switch:1");
   EXPECT_THAT(Found(), ElementsAre("i"));
   EXPECT_EQ(left_["j"], "inputs may be dead apart: frame 'j'");
+}
+
+// The loop j of a branch, with the variable y, which is live in both branches. Nothing but its
+// Switch reads the value of y.
+class LiveVariableLoopTest : public InsertRunLoopTest {
+ protected:
+  LiveVariableLoopTest() {
+    AddUnary("s", "Switch", DT_INT32, {"x0", "p0"});
+    AddCounter("j", "s:1", "ten", "step");
+    AddVariableOf("j", "y", DT_INT32, "x0", "y_switch:1");
+  }
+
+  void ExpectJIsLeft() {
+    EXPECT_THAT(Found(), ElementsAre("i"));
+    EXPECT_EQ(left_["j"], "inputs may be dead apart: frame 'j'");
+  }
+};
+
+TEST_F(LiveVariableLoopTest, LoopIsFoundIfItCannotSeeTheLiveValue) {
+  EXPECT_THAT(Found(), UnorderedElementsAre("i", "j"));
+}
+
+TEST_F(LiveVariableLoopTest, ReaderOfTheValueOutsideOfTheBodySeesIt) {
+  AddUnary("reader", "Neg", DT_INT32, {"y_merge"});
+  ExpectJIsLeft();
+}
+
+TEST_F(LiveVariableLoopTest, NodeThatWaitsForTheValueSeesIt) {
+  AddUnary("waits", "Neg", DT_INT32, {"j_switch:1", "^y_merge"});
+  ExpectJIsLeft();
+}
+
+TEST_F(LiveVariableLoopTest, IndexOfTheMergesInputSeesIt) {
+  AddUnary("reader", "Neg", DT_INT32, {"y_merge:1"});
+  ExpectJIsLeft();
+}
+
+TEST_F(LiveVariableLoopTest, SwitchByAnotherPredicateSeesIt) {
+  AddConstantOf("j", "q", DT_BOOL, "p0");
+  AddVariableOf("j", "z", DT_INT32, "x0", "z_switch:1");
+  Named("z_switch").set_input(1, "q");
+  ExpectJIsLeft();
+}
+
+TEST_F(LiveVariableLoopTest, ConditionThatIsLiveThoughItsVariableIsDeadSeesIt) {
+  Add("trigger", "ControlTrigger", {"^j_merge"});
+  Named("j_less").add_input("^trigger");
+  ExpectJIsLeft();
+}
+
+TEST_F(LiveVariableLoopTest, MergeInTheConditionMaySeeIt) {
+  AddVariableOf("j", "z", DT_INT32, "s:1", "z_switch:1");
+  AddMerge("either", DT_INT32, {"j_merge", "z_merge"});
+  Named("j_less").set_input(0, "either");
+  ExpectJIsLeft();
 }
 
 TEST_F(InsertRunLoopTest, LoopOfOneBranchIsFound) {

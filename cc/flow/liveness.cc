@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cc/base/tensorflow_names.h"
+#include "cc/flow/condition_part.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -46,6 +47,37 @@ bool IsLoopMerge(const Node& node) {
   return std::any_of(node.in_edges().begin(), node.in_edges().end(), [](const Edge* edge) {
     return edge->src()->IsNextIteration() || edge->src()->IsEnter();
   });
+}
+
+// Whether the value of the variable that begins with `enter` reaches nothing but the input of its
+// Switch by LoopCond. Then the loop cannot see that the value is live while LoopCond is dead: the
+// Switch's outputs are dead either way.
+bool IsReadByItsSwitchAlone(const Node& enter) {
+  const auto reader_of = [](const Node& node) -> const Node* {
+    if (node.out_edges().size() != 1) return nullptr;
+    const Edge& edge = **node.out_edges().begin();
+    return edge.src_output() == 0 && edge.dst_input() == 0 ? edge.dst() : nullptr;
+  };
+  const Node* const merge = reader_of(enter);
+  if (merge == nullptr || !IsLoopMerge(*merge)) return false;
+  const Node* const reader = reader_of(*merge);
+  return reader != nullptr && reader->IsSwitch() && InputOf(*reader, 1).node->IsLoopCond();
+}
+
+// Whether the LoopCond of `loop` reads a variable and is dead whenever one that it reads is dead:
+// its condition has no node that is live although an input is dead. Only for loops of the root
+// frame.
+bool ConditionIsDeadWithItsVariables(const Frame& loop) {
+  if (!loop.parent->is_root() || loop.loop_conds.size() != 1) return false;
+  const ConditionPart part = ConditionPartOf(loop, *loop.loop_conds.front());
+  bool reads_variable = false;
+  for (const Node* node : part.nodes) {
+    if (node->type_string() == "ControlTrigger") return false;
+    if (!node->IsMerge()) continue;
+    if (!IsLoopMerge(*node)) return false;
+    reads_variable = true;
+  }
+  return reads_variable && part.loops.empty();
 }
 
 }  // namespace
@@ -242,6 +274,11 @@ bool Liveness::Completes(const std::vector<Conditions>& inputs, Conditions* comm
 // Compares the conditions of the loop's Enters. If they agree (EntersAsOne), the loop runs as a
 // whole or not at all, and its Exits have the same conditions. If they do not, each Exit gets an
 // unknown condition.
+//
+// A variable whose value may be live while the others are dead counts as agreeing if nothing in the
+// loop can tell: LoopCond is dead then, and only the variable's Switch reads the value. TensorFlow
+// makes such a variable for a result that is not used: the zeros with which its gradient begins
+// stand outside of the branch.
 void Liveness::AddLoop(const Frame& loop) {
   Conditions all;
   for (const Node* enter : loop.enters) all = Both(all, Inputs(*enter));
@@ -249,7 +286,8 @@ void Liveness::AddLoop(const Frame& loop) {
   for (const Node* enter : loop.enters) {
     if (IsConstantEnter(*enter)) continue;
     has_variable = true;
-    alike = alike && Inputs(*enter) == all;
+    if (Inputs(*enter) == all) continue;
+    alike = alike && IsReadByItsSwitchAlone(*enter) && ConditionIsDeadWithItsVariables(loop);
   }
   if (has_variable && alike) of_loop_[&loop] = all;
   for (const Node* node : loop.nodes) {

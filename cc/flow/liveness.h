@@ -71,7 +71,8 @@ class Liveness {
   bool FollowsFrom(Source source, Source other) const;
 
   // True if all variables of the inner loop `loop` are live under the same conditions, and its
-  // constants whenever the variables are. If not, the loop may run with some of its inputs dead.
+  // constants whenever the variables are. If not, the loop may run with some of its inputs dead. A
+  // variable may be live without the others if nothing in the loop can tell: see AddLoop.
   bool EntersAsOne(const Frame& loop) const;
 
   // The conditions of a loop's variables. Requires: EntersAsOne(loop).
