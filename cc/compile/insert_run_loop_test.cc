@@ -186,6 +186,15 @@ TEST_F(LiveVariableLoopTest, ConditionThatIsLiveThoughItsVariableIsDeadSeesIt) {
   ExpectJIsLeft();
 }
 
+TEST_F(LiveVariableLoopTest, ValueFromAnotherDeviceMayBeDeadAlone) {
+  NodeDef& recv = Add("recv", "_Recv");
+  Set(recv, "tensor_type", DT_INT32);
+  for (const char* name : {"tensor_name", "send_device", "recv_device"}) Set(recv, name, "any");
+  Set(recv, "send_device_incarnation", 1);
+  Named("y_enter").set_input(0, "recv");
+  ExpectJIsLeft();
+}
+
 TEST_F(LiveVariableLoopTest, MergeInTheConditionMaySeeIt) {
   AddVariableOf("j", "z", DT_INT32, "s:1", "z_switch:1");
   AddMerge("either", DT_INT32, {"j_merge", "z_merge"});

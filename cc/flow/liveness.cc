@@ -49,6 +49,14 @@ bool IsLoopMerge(const Node& node) {
   });
 }
 
+// Whether `merge` has exactly the inputs of a loop variable, so that it is dead in the first
+// iteration if the Enter is dead, and in every other one if the NextIteration is.
+bool IsMergeOfVariable(const Node& merge) {
+  if (!merge.IsMerge() || merge.num_inputs() != 2) return false;
+  const Node& enter = *InputOf(merge, 0).node;
+  return enter.IsEnter() && !IsConstantEnter(enter) && InputOf(merge, 1).node->IsNextIteration();
+}
+
 // Whether the value of the variable that begins with `enter` reaches nothing but the input of its
 // Switch by LoopCond. Then the loop cannot see that the value is live while LoopCond is dead: the
 // Switch's outputs are dead either way.
@@ -59,7 +67,7 @@ bool IsReadByItsSwitchAlone(const Node& enter) {
     return edge.src_output() == 0 && edge.dst_input() == 0 ? edge.dst() : nullptr;
   };
   const Node* const merge = reader_of(enter);
-  if (merge == nullptr || !IsLoopMerge(*merge)) return false;
+  if (merge == nullptr || !IsMergeOfVariable(*merge)) return false;
   const Node* const reader = reader_of(*merge);
   return reader != nullptr && reader->IsSwitch() && InputOf(*reader, 1).node->IsLoopCond();
 }
@@ -74,7 +82,7 @@ bool ConditionIsDeadWithItsVariables(const Frame& loop) {
   for (const Node* node : part.nodes) {
     if (node->type_string() == "ControlTrigger") return false;
     if (!node->IsMerge()) continue;
-    if (!IsLoopMerge(*node)) return false;
+    if (!IsMergeOfVariable(*node)) return false;
     reads_variable = true;
   }
   return reads_variable && part.loops.empty();
@@ -99,6 +107,8 @@ Conditions Both(const Conditions& a, const Conditions& b) {
 // the sides that all its inputs together cover, and any other node has the union of what its inputs
 // have.
 Liveness::Liveness(const Frame& frame, const std::vector<Item>& order) : frame_(frame) {
+  has_recv_ = std::any_of(frame.nodes.begin(), frame.nodes.end(),
+                          [](const Node* node) { return node->IsRecv(); });
   for (const Item& item : order) {
     if (item.loop != nullptr) {
       AddLoop(*item.loop);
@@ -278,7 +288,8 @@ bool Liveness::Completes(const std::vector<Conditions>& inputs, Conditions* comm
 // A variable whose value may be live while the others are dead counts as agreeing if nothing in the
 // loop can tell: LoopCond is dead then, and only the variable's Switch reads the value. TensorFlow
 // makes such a variable for a result that is not used: the zeros with which its gradient begins
-// stand outside of the branch.
+// stand outside of the branch. That its conditions are fewer than those of the others says that it
+// is live whenever they are, unless a _Recv brings it: a dead value may come from another device.
 void Liveness::AddLoop(const Frame& loop) {
   Conditions all;
   for (const Node* enter : loop.enters) all = Both(all, Inputs(*enter));
@@ -287,7 +298,8 @@ void Liveness::AddLoop(const Frame& loop) {
     if (IsConstantEnter(*enter)) continue;
     has_variable = true;
     if (Inputs(*enter) == all) continue;
-    alike = alike && IsReadByItsSwitchAlone(*enter) && ConditionIsDeadWithItsVariables(loop);
+    alike = alike && !has_recv_ && IsReadByItsSwitchAlone(*enter) &&
+            ConditionIsDeadWithItsVariables(loop);
   }
   if (has_variable && alike) of_loop_[&loop] = all;
   for (const Node* node : loop.nodes) {

@@ -113,7 +113,8 @@ class Liveness {
 
   const Frame& frame_;
   std::vector<Condition> all_;
-  int never_ = -1;  // the id of the condition that never holds; -1 if no Switch needed it
+  bool has_recv_ = false;  // whether a value of the frame comes from another device
+  int never_ = -1;         // the id of the condition that never holds; -1 if no Switch needed it
   // The key is the predicate's node id and slot, the side and the number of sides. The number is
   // part of it because an index beyond the last output selects the last one: side 2 of 3 is another
   // condition than side 2 of 5.
