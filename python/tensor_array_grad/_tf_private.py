@@ -68,6 +68,50 @@ def wrap_vectorization(op_type: str, wrapper: Callable[..., Any]) -> None:
     converters[op_type] = functools.partial(wrapper, converters[op_type])
 
 
+def control_flow_op(graph: Any) -> Any:
+    """The op that runs `graph`, if TensorFlow has begun to build that op's gradient.
+
+    Args:
+      graph: Any graph.
+
+    Returns:
+      The While op of which `graph` is the body or the condition, or the If or Case op of which it
+      is a branch. None for other graphs, and before a gradient of the op is built.
+    """
+    return getattr(graph, "_while", None) or getattr(graph, "_forward_cond", None)
+
+
+def body_and_condition(op: Any) -> tuple[Any, Any] | None:
+    """The graphs of a While op.
+
+    Args:
+      op: A While or StatelessWhile.
+
+    Returns:
+      The body and the condition; None if the op was not built in this process, but loaded.
+    """
+    body, condition = getattr(op, "_body_graph", None), getattr(op, "_cond_graph", None)
+    return None if body is None or condition is None else (body, condition)
+
+
+def branches(op: Any) -> list[Any]:
+    """The graphs of the branches of a conditional.
+
+    Args:
+      op: An If, Case, StatelessIf or StatelessCase.
+
+    Returns:
+      One graph for each branch, that of `true` first; none if the op was not built in this process,
+      but loaded.
+    """
+    if op.type in ("If", "StatelessIf"):
+        names = ["_true_graph", "_false_graph"]
+    else:
+        names = [f"_branch_graph_{i}" for i in range(len(op.get_attr("branches")))]
+    found = [getattr(op, name, None) for name in names]
+    return [] if None in found else found
+
+
 def registered_kernels(op_type: str) -> list[tuple[str, int]]:
     """The kernels that TensorFlow has for an op.
 

@@ -1,4 +1,6 @@
-"""Gradient functions of the TensorList ops whose gradients stock computes wrongly.
+"""Gradient functions of the TensorList ops whose gradients stock computes wrongly, or slowly.
+
+The gradient of a write costs more than it must in stock: see `_set_item_grad`.
 
 Stock makes three mistakes in `tf.function`. Two of them concern an index that occurs twice. The
 gradient of a gather must *add* the rows that came from one element, but stock keeps only the last
@@ -22,6 +24,7 @@ import numpy as np
 import tensorflow as tf
 
 from tensor_array_grad import _tf_private
+from tensor_array_grad._first_write import is_first_write
 
 # The types of gradients that tf.math.unsorted_segment_sum adds. Lists of other types keep stock's
 # gradient function.
@@ -34,12 +37,12 @@ def install() -> None:
     """Registers the functions for this process. A second call does nothing."""
     if _stock:
         return
-    for op_type, corrected in CORRECTED.items():
+    for op_type, function in REPLACED.items():
         found = _tf_private.gradient_function(op_type)
         if found is None:
             raise LookupError(f"{op_type} is registered as not differentiable")
         _stock[op_type] = found
-        _tf_private.replace_gradient(op_type, corrected)
+        _tf_private.replace_gradient(op_type, function)
     _tf_private.wrap_vectorization("TensorListGather", _vectorized_gather)
 
 
@@ -90,6 +93,32 @@ def _scatter_grad(op: tf.Operation, d_list: tf.Tensor, *, row_input: int) -> lis
     return gradients
 
 
+def _set_item_grad(op: tf.Operation, d_list: tf.Tensor) -> list[tf.Tensor | None]:
+    """The gradient of a write, without a write if the slot had no value before.
+
+    Stock sets the slot of the written value to zeros in the gradient of the list, because the value
+    that was overwritten has no gradient. A slot that was never written needs no zeros: nothing
+    reads the gradient of a slot after that of its first write. The list can then be passed on as it
+    is, and the backward loop only reads it.
+
+    Args:
+      op: A TensorListSetItem. Its inputs are the list, the index and the value.
+      d_list: The gradient of the list that the op returned.
+
+    Returns:
+      The gradients of the inputs: a list, None, the gradient of the value.
+    """
+    list_, index, _ = op.inputs
+    gradients = list(_stock[op.type](op, d_list))
+    if is_first_write(list_, index):
+        gradients[0] = d_list
+        if op.get_attr("resize_if_index_out_of_bounds"):
+            gradients[0] = tf.raw_ops.TensorListResize(
+                input_handle=d_list, size=tf.raw_ops.TensorListLength(input_handle=list_)
+            )
+    return gradients
+
+
 def _groups(indices: tf.Tensor) -> tf.Tensor | None:
     """Numbers the distinct indices.
 
@@ -131,7 +160,8 @@ def _keep_where(rows: tf.Tensor, kept: tf.Tensor) -> tf.Tensor:
 
 
 # The ops whose gradient functions are replaced.
-CORRECTED: dict[str, _tf_private.GradientFunction] = {
+REPLACED: dict[str, _tf_private.GradientFunction] = {
+    "TensorListSetItem": _set_item_grad,
     "TensorListGather": _gather_grad,
     "TensorListScatter": functools.partial(_scatter_grad, row_input=0),
     "TensorListScatterV2": functools.partial(_scatter_grad, row_input=0),

@@ -315,7 +315,7 @@ def test_a_saved_model_with_gradients_runs_in_stock_tensorflow(tmp_path):
     np.testing.assert_allclose(stock["gradient"], gradient, rtol=1e-12)
 
 
-@pytest.mark.parametrize("op", sorted(gradients_list.CORRECTED))
+@pytest.mark.parametrize("op", sorted(gradients_list.REPLACED))
 def test_the_gradient_registry_returns_our_function(op):
     # Fails if TensorFlow moves the registry that _tf_private accesses.
     found = _tf_private.gradient_function(op)

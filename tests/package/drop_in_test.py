@@ -134,6 +134,39 @@ def test_a_vectorization_is_wrapped_and_an_unknown_op_is_refused():
         _tf_private.wrap_vectorization("NoSuchOp", lambda convert, pfor_input: None)
 
 
+def test_loops_and_conditionals_know_their_graphs_and_the_graphs_their_ops():
+    @tf.function(autograph=False)
+    def traced(x, which):
+        (y,) = tf.while_loop(lambda y: y < 10.0, lambda y: (y * 2.0,), [x])
+        z = tf.cond(x > 0.0, lambda: y * 3.0, lambda: y)
+        return tf.switch_case(which, [lambda: z * 5.0, lambda: z * 7.0, lambda: z])
+
+    specs = tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.int32)
+    graph = traced.get_concrete_function(*specs).graph
+    ops = {op.type.removeprefix("Stateless"): op for op in graph.get_operations()}
+    graphs = [
+        *_tf_private.body_and_condition(ops["While"]),
+        *_tf_private.branches(ops["If"]),
+        *_tf_private.branches(ops["Case"]),
+    ]
+    callers = [ops["While"]] * 2 + [ops["If"]] * 2 + [ops["Case"]] * 3
+    assert len({id(inner) for inner in graphs}) == len(callers)
+    assert all(inner.outer_graph is graph for inner in graphs)
+    assert [_tf_private.control_flow_op(inner) for inner in graphs] == [None] * len(callers)
+    with graph.as_default():
+        tf.gradients(graph.outputs, graph.inputs[:1])
+    for inner, caller in zip(graphs, callers, strict=True):
+        assert _tf_private.control_flow_op(inner) is caller
+    assert _tf_private.control_flow_op(graph) is None
+
+    imported = tf.compat.v1.wrap_function(
+        lambda: tf.import_graph_def(graph.as_graph_def(), name=""), []
+    ).graph
+    loaded = {op.type.removeprefix("Stateless"): op for op in imported.get_operations()}
+    assert _tf_private.body_and_condition(loaded["While"]) is None
+    assert _tf_private.branches(loaded["If"]) == _tf_private.branches(loaded["Case"]) == []
+
+
 def test_the_private_lists_of_functions_and_sessions_can_be_counted():
     functions, sessions = _tf_private.functions_and_sessions()
 

@@ -1,0 +1,244 @@
+"""What is known of integers while a graph is built: sums of tensors, and comparisons of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from tensor_array_grad import _tf_private
+
+# Larger steps and factors are not followed: an int32 counter could otherwise pass the end of its
+# range and return to a value within few iterations.
+LARGEST = 1 << 16
+
+LOOPS = frozenset({"While", "StatelessWhile"})
+CONDITIONALS = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
+FORWARDED = frozenset({"Identity", "StopGradient", "PreventGradient"})
+_ARITHMETIC = frozenset({"Add", "AddV2", "Sub", "Mul", "Neg"})
+_COMPARISONS = frozenset({"Less", "LessEqual", "Greater", "GreaterEqual"})
+
+
+class UnknownError(Exception):
+    """The analysis meets something that it does not understand, or takes too many steps."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Sum:
+    """An integer: `constant` plus tensors multiplied by integers other than 0.
+
+    Attributes:
+      constant: The part that is known.
+      factors: The factor of each tensor, by `Tensor.ref()`.
+    """
+
+    constant: int
+    factors: Mapping[Any, int] = dataclasses.field(default_factory=dict)
+
+    def __add__(self, other: Sum) -> Sum:
+        factors = dict(self.factors)
+        for ref, factor in other.factors.items():
+            factors[ref] = factors.get(ref, 0) + factor
+        return Sum(self.constant + other.constant, {ref: f for ref, f in factors.items() if f})
+
+    def __mul__(self, factor: int) -> Sum:
+        factors = {ref: factor * f for ref, f in self.factors.items() if factor}
+        return Sum(factor * self.constant, factors)
+
+    def __sub__(self, other: Sum) -> Sum:
+        return self + other * -1
+
+    def is_known(self) -> bool:
+        """Whether the sum has no tensors."""
+        return not self.factors
+
+    def is_not_negative(self) -> bool:
+        """Whether the sum is certainly at least 0: it adds sizes to a number that is."""
+        return self.constant >= 0 and all(
+            factor > 0 and _is_size(ref.deref()) for ref, factor in self.factors.items()
+        )
+
+
+class Integers:
+    """Follows scalar integers through arithmetic, loops and conditionals.
+
+    Args:
+      steps: How many tensors to look at before `UnknownError` is raised.
+    """
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+        self._values: dict[Any, Sum] = {}  # by Tensor.ref()
+        self._callers: dict[Any, tf.Operation] = {}  # of the graphs that were entered from outside
+
+    def count_step(self) -> None:
+        """Raises `UnknownError` if this was called too often."""
+        self._steps -= 1
+        if self._steps < 0:
+            raise UnknownError
+
+    # ---- sums
+
+    def value(self, tensor: tf.Tensor) -> Sum:
+        """`tensor` as a sum of tensors that are not sums themselves.
+
+        A tensor that enters a loop or a conditional is replaced by the one outside, if it has the
+        same value there.
+        """
+        if tensor.ref() not in self._values:
+            self.count_step()
+            self._values[tensor.ref()] = self._find_value(tensor)
+        return self._values[tensor.ref()]
+
+    def _find_value(self, tensor: tf.Tensor) -> Sum:
+        op, itself = tensor.op, Sum(0, {tensor.ref(): 1})
+        if tensor.dtype not in (tf.int32, tf.int64) or tensor.shape.rank not in (0, None):
+            return itself
+        known = tf.get_static_value(tensor)
+        if known is not None and known.shape == ():
+            return Sum(int(known))
+        if op.type in FORWARDED or (op.type == "Cast" and op.inputs[0].dtype == tf.int32):
+            return self.value(op.inputs[0])
+        if op.type in _ARITHMETIC:
+            return self._arithmetic(op) or itself
+        if op.type in CONDITIONALS:
+            values = [self.value(b.outputs[tensor.value_index]) for b in self.branches(op)]
+            return values[0] if all(value == values[0] for value in values) else itself
+        if op.type in LOOPS:
+            number, (body, _) = tensor.value_index, self.graphs_of_loop(op)
+            return self.value(op.inputs[number]) if _is_invariant(body, number) else itself
+        if op.type == "Placeholder" and self._caller(tensor.graph) is not None:
+            return self._value_from_outside(tensor)
+        return itself
+
+    def replace(self, value: Sum, tensors: Any, by: Any) -> Sum:
+        """`value` with each of `tensors` replaced by the one at its place in `by`."""
+        new = dict(zip(refs(tensors), by, strict=False))
+        result = Sum(value.constant)
+        for ref, factor in value.factors.items():
+            result += (self.value(new[ref]) if ref in new else Sum(0, {ref: 1})) * factor
+        return result
+
+    def _arithmetic(self, op: tf.Operation) -> Sum | None:
+        terms = [self.value(term) for term in op.inputs]
+        if op.type == "Neg":
+            return terms[0] * -1
+        if op.type == "Sub":
+            return terms[0] - terms[1]
+        if op.type != "Mul":
+            return terms[0] + terms[1]
+        for factor, other in (terms, terms[::-1]):
+            if factor.is_known() and abs(factor.constant) < LARGEST:
+                return other * factor.constant
+        return None
+
+    def _value_from_outside(self, tensor: tf.Tensor) -> Sum:
+        """The value of an input of a body, condition or branch."""
+        caller, number = self.outside(tensor)
+        if caller.type in CONDITIONALS:
+            return self.value(caller.inputs[number])
+        body, condition = self.graphs_of_loop(caller)
+        if _is_invariant(body, number):
+            return self.value(caller.inputs[number])
+        variable = body.inputs[number] if tensor.graph is condition else tensor
+        return Sum(0, {variable.ref(): 1})
+
+    # ---- comparisons
+
+    def is_at_most(self, value: Sum, bound: Sum) -> bool:
+        """Whether value <= bound, if the conditions hold of the loops in whose bodies both are."""
+        gap = bound - value
+        if gap.is_not_negative():
+            return True
+        graphs = {graph for ref in gap.factors for graph in lineage(ref.deref().graph)}
+        callers = [self._caller(graph) for graph in graphs]
+        return any(
+            (gap - known).is_not_negative()
+            for caller in callers
+            if caller is not None and caller.type in LOOPS
+            for known in self._known(self.graphs_of_loop(caller)[1].outputs[0])
+        )
+
+    def _known(self, predicate: tf.Tensor) -> Iterator[Sum]:
+        """Sums that are not negative if `predicate`, the condition of a loop, is true."""
+        self.count_step()
+        op = predicate.op
+        if op.type in FORWARDED or op.type == "LogicalAnd":
+            for part in op.inputs:
+                yield from self._known(part)
+        elif op.type in _COMPARISONS:
+            left, right = (self.value(side) for side in op.inputs)
+            gap = right - left if op.type.startswith("Less") else left - right
+            yield gap if op.type.endswith("Equal") else gap - Sum(1)
+        elif op.type in ("If", "StatelessIf"):
+            # The condition of a loop with `break`: If(test, then=another test, else=False).
+            otherwise = self.branches(op)[1].outputs[predicate.value_index]
+            value = tf.get_static_value(_behind_identities(otherwise))
+            if value is not None and not value:
+                yield from self._known(op.inputs[0])
+
+    # ---- graphs
+
+    def branches(self, op: tf.Operation) -> list[Any]:
+        """The graphs of the branches of a conditional."""
+        branches = _tf_private.branches(op)
+        if not branches:
+            raise UnknownError
+        self._callers.update((branch, op) for branch in branches)
+        return branches
+
+    def graphs_of_loop(self, op: tf.Operation) -> tuple[Any, Any]:
+        """The body and the condition of a loop."""
+        graphs = _tf_private.body_and_condition(op)
+        if graphs is None:
+            raise UnknownError
+        self._callers.update((graph, op) for graph in graphs)
+        return graphs
+
+    def outside(self, tensor: tf.Tensor) -> tuple[tf.Operation, int]:
+        """The op that runs the graph of which `tensor` is an input, and the number of its input."""
+        caller = self._caller(tensor.graph)
+        if caller is None:
+            raise UnknownError
+        for number, placeholder in enumerate(tensor.graph.inputs):
+            if placeholder is tensor:
+                return caller, number + (caller.type in CONDITIONALS)  # the predicate is first
+        raise UnknownError
+
+    def _caller(self, graph: Any) -> tf.Operation | None:
+        """The loop or conditional that runs `graph`."""
+        return self._callers.get(graph) or _tf_private.control_flow_op(graph)
+
+
+def refs(tensors: Any) -> list[Any]:
+    """The references of tensors, which can be keys."""
+    return [tensor.ref() for tensor in tensors]
+
+
+def lineage(graph: Any) -> Iterator[Any]:
+    """`graph` and the graphs around it."""
+    while graph is not None:
+        yield graph
+        graph = getattr(graph, "outer_graph", None)
+
+
+def _is_size(tensor: tf.Tensor) -> bool:
+    """Whether `tensor` is a dimension, or a number of elements."""
+    if tensor.op.type != "StridedSlice":
+        return tensor.op.type in ("Size", "TensorListLength")
+    shape = tensor.op.inputs[0]
+    known = tf.get_static_value(shape)
+    return shape.op.type == "Shape" or (known is not None and bool((known >= 0).all()))
+
+
+def _behind_identities(tensor: tf.Tensor) -> tf.Tensor:
+    while tensor.op.type in FORWARDED:
+        tensor = tensor.op.inputs[0]
+    return tensor
+
+
+def _is_invariant(body: Any, number: int) -> bool:
+    """Whether a variable of a loop has the same value in all iterations."""
+    return _behind_identities(body.outputs[number]) is body.inputs[number]
