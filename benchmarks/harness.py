@@ -24,7 +24,15 @@ from benchmarks.case import Case, Measurement
 from tests.support.kernel_runner import Died, Error, Hung, Runner
 
 LIBRARIES = ("stock", "ours")
-STOCK_JIT = "stock_jit"  # stock, with jit_compile=True
+# Other ways to run a case, which are measured on request: with jit_compile=True, and with the
+# library on stock's kernels.
+STOCK_JIT, OURS_JIT, STOCK_KERNELS = "stock_jit", "ours_jit", "stock_kernels"
+OTHERS = (STOCK_JIT, OURS_JIT, STOCK_KERNELS)
+_ENVIRONMENTS = {
+    "stock": {"TENSOR_ARRAY_GRAD": "off"},
+    STOCK_JIT: {"TENSOR_ARRAY_GRAD": "off"},
+    STOCK_KERNELS: {"TENSOR_ARRAY_GRAD_KERNELS": "off"},
+}
 
 Attempt = Callable[[], Measurement | str]  # a measurement, or the reason why there is none
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -56,6 +64,23 @@ _GROWTH = 4.5  # of the time from one size to the next: 4 if it is quadratic, wi
 
 
 @dataclasses.dataclass(frozen=True)
+class Other:
+    """What one of `OTHERS` took for a case.
+
+    Attributes:
+      seconds: Median time, or `None` if there is no measurement.
+      spread: Median absolute deviation.
+      first_s: Median time of the first call, which compiles with `jit_compile=True`.
+      note: Why there is no measurement, or what is wrong with the result.
+    """
+
+    seconds: float | None = None
+    spread: float | None = None
+    first_s: float | None = None
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
 class Row:
     """One case at one size: a line of the table and of the JSON file.
 
@@ -73,10 +98,7 @@ class Row:
       stock_peak_bytes: Rise of resident memory on stock.
       ours_peak_bytes: Rise of resident memory on ours.
       note: What went wrong, if anything.
-      jit_s: Median time on stock with `jit_compile=True`, or `None` if that was not measured.
-      jit_spread_s: Median absolute deviation.
-      jit_first_s: Median time of the first call, which compiles.
-      jit_note: Why `jit_s` is missing, or what is wrong with the result.
+      others: By name, those of `OTHERS` that were measured.
     """
 
     case: str
@@ -92,10 +114,7 @@ class Row:
     stock_peak_bytes: int | None
     ours_peak_bytes: int | None
     note: str = ""
-    jit_s: float | None = None
-    jit_spread_s: float | None = None
-    jit_first_s: float | None = None
-    jit_note: str = ""
+    others: Mapping[str, Other] = dataclasses.field(default_factory=dict)
 
 
 class Server:
@@ -113,13 +132,13 @@ class Server:
 
         Args:
           module: Name of the module that holds the cases.
-          library: `stock`, `ours` or `stock_jit`.
+          library: `stock`, `ours` or one of `OTHERS`.
           environment: Variables added to the environment of this process.
         """
-        ours = library == "ours"
-        own = {} if ours else {"TENSOR_ARRAY_GRAD": "off"}
-        self._module, self._jit = module, library == STOCK_JIT
-        self._runner = Runner("enable" if ours else None, env=own | dict(environment or {}))
+        own = _ENVIRONMENTS.get(library, {})
+        stock = "TENSOR_ARRAY_GRAD" in own
+        self._module, self._jit = module, library in (STOCK_JIT, OURS_JIT)
+        self._runner = Runner(None if stock else "enable", env={**own, **(environment or {})})
 
     def measure(self, case: Case, n: int, plan: Plan) -> Measurement | str:
         """Measures `case` at `n`.
@@ -184,7 +203,7 @@ def compare(
     Args:
       case: What to measure.
       n: Its size.
-      servers: One per library: stock and ours, and optionally stock with `jit_compile=True`.
+      servers: One per library: stock and ours, and any of `OTHERS`.
       plan: How much to measure.
       smaller: The row of the next smaller size. A library that failed at that size, or that would
         take too long at `n`, is left out.
@@ -200,8 +219,8 @@ def compare(
     found = alternate(attempts, plan, notes)
     if found["stock"] and found["ours"]:
         _check_pair(case, n, found["stock"][0], found["ours"][0])
-    row = _row(case, n, found, notes)
-    return _with_jit(row, found, notes) if STOCK_JIT in servers else row
+    others = {name: _other(name, found, notes) for name in servers if name not in LIBRARIES}
+    return dataclasses.replace(_row(case, n, found, notes), others=others)
 
 
 def _left_out(smaller: Row | None, plan: Plan) -> dict[str, str]:
@@ -209,7 +228,8 @@ def _left_out(smaller: Row | None, plan: Plan) -> dict[str, str]:
     if smaller is None:
         return {}
     notes = {}
-    took = {"stock": smaller.stock_s, "ours": smaller.ours_s, STOCK_JIT: smaller.jit_s}
+    took = {"stock": smaller.stock_s, "ours": smaller.ours_s}
+    took |= {name: other.seconds for name, other in smaller.others.items()}
     for library, seconds in took.items():
         if seconds is None:
             notes[library] = "not run, the smaller size failed"
@@ -270,19 +290,17 @@ def _row(case: Case, n: int, found: dict[str, list[Measurement]], notes: dict[st
     )
 
 
-def _with_jit(row: Row, found: dict[str, list[Measurement]], notes: dict[str, str]) -> Row:
-    """`row` with the times of stock with `jit_compile=True`. If values differ, that is noted."""
-    compiled, note = found[STOCK_JIT], notes.get(STOCK_JIT, "")
-    if compiled and found["stock"]:
+def _other(name: str, found: dict[str, list[Measurement]], notes: dict[str, str]) -> Other:
+    """The figures of one of `OTHERS`. If its values are not stock's, that is noted."""
+    measured, note = found[name], notes.get(name, "")
+    if measured and found["stock"]:
         try:
-            check_same("", found["stock"][0], compiled[0])
+            check_same("", found["stock"][0], measured[0])
         except AssertionError:
             note = "computes other values than stock"
-    middle, scatter = middle_and_spread(m.seconds for m in compiled)
-    first, _ = middle_and_spread([m.first_s] for m in compiled)
-    return dataclasses.replace(
-        row, jit_s=middle, jit_spread_s=scatter, jit_first_s=first, jit_note=note
-    )
+    middle, scatter = middle_and_spread(m.seconds for m in measured)
+    first, _ = middle_and_spread([m.first_s] for m in measured)
+    return Other(middle, scatter, first, note)
 
 
 def middle_and_spread(
@@ -369,10 +387,16 @@ def main(module: str, all_cases: Sequence[Case], arguments: Sequence[str] | None
     from benchmarks import report  # not at the top, so servers do not import matplotlib
 
     parser = parser_for(f"python -m {module}")
-    parser.add_argument("--jit", action="store_true", help="stock with jit_compile=True too (slow)")
+    parser.add_argument(
+        "--jit", action="store_true", help="stock and ours with jit_compile=True too (slow)"
+    )
+    parser.add_argument(
+        "--stock-kernels", action="store_true", help="the library on stock's kernels too"
+    )
     options = parser.parse_args(arguments)
     plan = plan_for(options)
-    libraries = (*LIBRARIES, STOCK_JIT) if options.jit else LIBRARIES
+    libraries = LIBRARIES + (STOCK_JIT, OURS_JIT) * options.jit
+    libraries += (STOCK_KERNELS,) * options.stock_kernels
     chosen = matching(all_cases, options.cases)
     facts = machine()
     print(facts, flush=True)
@@ -388,8 +412,7 @@ def main(module: str, all_cases: Sequence[Case], arguments: Sequence[str] | None
                 rows.append(row)
                 print(report.line(row), flush=True)
                 report.keep([row], facts, stem)  # now, in case a later row fails
-    if options.jit:
-        print(report.jit_table(rows), flush=True)
+    print(report.table_of_others(rows), flush=True)
     report.write(rows, facts, stem)
     return report.judge(rows)
 

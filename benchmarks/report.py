@@ -14,7 +14,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 
-from benchmarks.harness import Row
+from benchmarks.harness import OURS_JIT, STOCK_JIT, STOCK_KERNELS, Other, Row
 
 plt.rcParams.update({"font.size": 8, "axes.titlesize": 8})
 
@@ -26,9 +26,9 @@ _COLUMNS = (
     "case | n | stock | +- | ours | +- | stock / ours | cpu ratio | asked "
     "| stock peak MB | ours peak MB"
 )
-_JIT_COLUMNS = (
-    "case | n | stock | with jit_compile=True | +- | its first call | ours "
-    "| with jit_compile=True / ours | note"
+_OTHER_COLUMNS = (
+    "case | n | stock | ours | stock kernels | XLA | first call | XLA, ours | first call "
+    "| XLA / XLA, ours | note"
 )
 # The files of results that are shown as tables in README.md.
 _TABLES = ("lists", "loops", "indexing", "v3", "programs")
@@ -69,8 +69,8 @@ def line(row: Row) -> str:
     return f"| {' | '.join(cells)} |{note}"
 
 
-def jit_table(rows: Sequence[Row]) -> str:
-    """The table of stock with `jit_compile=True`, for the rows that have such a measurement.
+def table_of_others(rows: Sequence[Row]) -> str:
+    """The table of other ways to run the cases, for the rows that have such measurements.
 
     Args:
       rows: The rows of results.
@@ -78,25 +78,26 @@ def jit_table(rows: Sequence[Row]) -> str:
     Returns:
       Markdown with a heading; empty if no row has such a measurement.
     """
-    measured = [row for row in rows if row.jit_s is not None or row.jit_note]
+    measured = [row for row in rows if row.others]
     if not measured:
         return ""
-    lines = [_jit_line(row) for row in measured]
-    return "\n".join(["", "Stock with jit_compile=True:", "", _header(_JIT_COLUMNS), *lines, ""])
+    lines = [_line_of_others(row) for row in measured]
+    heading = "With `jit_compile=True` (XLA), and with the library on stock's kernels:"
+    return "\n".join(["", heading, "", _header(_OTHER_COLUMNS), *lines, ""])
 
 
-def _jit_line(row: Row) -> str:
-    ratio = row.jit_s / row.ours_s if row.jit_s and row.ours_s else None
+def _line_of_others(row: Row) -> str:
+    jit, ours = (row.others.get(name, Other()) for name in (STOCK_JIT, OURS_JIT))
+    kept = row.others.get(STOCK_KERNELS, Other())
+    ratio = jit.seconds / ours.seconds if jit.seconds and ours.seconds else None
+    times = [row.stock_s, row.ours_s, kept.seconds, jit.seconds, jit.first_s]
+    notes = {name: other.note for name, other in row.others.items() if other.note}
     cells = [
         row.case,
         f"{row.n:,}",
-        seconds(row.stock_s),
-        seconds(row.jit_s),
-        seconds(row.jit_spread_s),
-        seconds(row.jit_first_s),
-        seconds(row.ours_s),
+        *map(seconds, [*times, ours.seconds, ours.first_s]),
         "-" if ratio is None else f"{ratio:,.2f}",
-        row.jit_note.replace("|", "/"),
+        "; ".join(f"{name}: {note}" for name, note in notes.items()).replace("|", "/"),
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -215,7 +216,7 @@ def rewrite_readme(readme: pathlib.Path, results: Sequence[pathlib.Path]) -> Non
         for what, picture in draw(rows, path.with_suffix("")).items():
             page += f"![{what}]({picture.relative_to(readme.parent).as_posix()})\n\n"
         page += f"{HEADER}\n" + "".join(f"{line(row)}\n" for row in rows)
-        page += jit_table(rows)
+        page += table_of_others(rows)
         page += "\nMachine, with its load when each part was measured:\n\n"
         page += "".join(f"    {machine}\n" for machine in machines)
     readme.write_text(page)
@@ -229,7 +230,9 @@ def _read(path: pathlib.Path) -> list[dict[str, Any]]:
 
 
 def _row(record: dict[str, Any]) -> Row:
-    return Row(**{name: value for name, value in record.items() if name != "machine"})
+    fields = {name: value for name, value in record.items() if name != "machine"}
+    fields["others"] = {name: Other(**other) for name, other in fields["others"].items()}
+    return Row(**fields)
 
 
 def _by_case(rows: Sequence[Row]) -> dict[str, list[Row]]:

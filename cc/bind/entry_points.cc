@@ -3,7 +3,7 @@
 namespace introspection = tensor_array_grad::introspection;
 
 void tensor_array_grad_activation(introspection::Decision* decision) {
-  *decision = introspection::ActivationDecision();
+  *decision = introspection::KernelDecision();
 }
 
 void tensor_array_grad_counters(std::map<std::string, int64_t>* counters) {

@@ -26,9 +26,14 @@ std::string LoadedFrom() {
 
 }  // namespace
 
-Decision ActivationDecision() {
-  const Activation& activation = ThisActivation();
-  return {activation.active, activation.cause, activation.reason};
+Decision LibraryDecision() {
+  const Activation::Part& library = ThisActivation().library;
+  return {library.active, library.cause, library.reason};
+}
+
+Decision KernelDecision() {
+  const Activation::Part& kernels = ThisActivation().kernels;
+  return {kernels.active, kernels.cause, kernels.reason};
 }
 
 std::map<std::string, int64_t> Counters() { return ReadCounters(); }

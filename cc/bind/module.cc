@@ -28,7 +28,8 @@ PYBIND11_MODULE(_bind, m) {
 
   // Releases the GIL, because existing_arrays may wait for the lock of an array.
   using Unlocked = py::call_guard<py::gil_scoped_release>;
-  m.def("activation", &tag::ActivationDecision);
+  m.def("library_decision", &tag::LibraryDecision);
+  m.def("kernel_decision", &tag::KernelDecision);
   m.def("counters", &tag::Counters);
   m.def("existing_arrays", &tag::ExistingArrays, Unlocked());
   m.def("build_facts", &tag::BuildFacts);

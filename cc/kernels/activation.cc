@@ -71,7 +71,7 @@ bool Replaces(const RegisteredKernel& ours, const RegisteredKernel& stock,
                      [&](const std::string& type) { return Has(ours.types, type); });
 }
 
-// Why this library does not replace kernels in a process with a visible GPU; "" if it may.
+// Why this library replaces no kernels in a process with a visible GPU; "" if it may.
 std::string GpuRefusal(const Surroundings& around, const Built& built) {
   if (!around.gpu_visible) return "";
   constexpr char kHide[] = "CUDA_VISIBLE_DEVICES='' hides the GPU";
@@ -96,9 +96,6 @@ std::string GpuRefusal(const Surroundings& around, const Built& built) {
   return "";
 }
 
-// The library's own ops have a name with a namespace: "TensorArrayGrad>ListAccumulate".
-bool IsStockOp(const std::string& op) { return op.find('>') == std::string::npos; }
-
 // A kernel that another copy of the library has registered; null if there is none.
 const RegisteredKernel* OtherCopy(const std::vector<RegisteredKernel>& kernels) {
   for (const RegisteredKernel& kernel : kernels) {
@@ -108,6 +105,8 @@ const RegisteredKernel* OtherCopy(const std::vector<RegisteredKernel>& kernels) 
 }
 
 }  // namespace
+
+bool IsStockOp(const std::string& op) { return op.find('>') == std::string::npos; }
 
 const std::vector<OpFamily>& OpFamilies() {
   static const auto* families = new std::vector<OpFamily>{
@@ -132,6 +131,7 @@ const std::vector<OpFamily>& OpFamilies() {
 Surroundings LookAround() {
   Surroundings around;
   around.environment_switch = Environment("TENSOR_ARRAY_GRAD");
+  around.kernel_switch = Environment("TENSOR_ARRAY_GRAD_KERNELS");
   around.running_version = RunningVersion();
   around.gpu_visible = GpuVisible();
   around.gpu_switch = Environment("TENSOR_ARRAY_GRAD_GPU");
@@ -168,7 +168,9 @@ std::vector<std::string> UncoveredKernels(const std::vector<RegisteredKernel>& s
   return uncovered;
 }
 
-Activation Decide(const Surroundings& around, const Built& built) {
+namespace {
+
+Activation::Part DecideLibrary(const Surroundings& around, const Built& built) {
   if (SaysOff(around.environment_switch)) {
     return {false, "off",
             absl::StrCat("TENSOR_ARRAY_GRAD=", around.environment_switch,
@@ -184,6 +186,16 @@ Activation Decide(const Surroundings& around, const Built& built) {
             absl::StrCat("another library has already replaced ", other->op, " on ", other->device,
                          " (a second copy of tensor_array_grad?): this copy replaces nothing")};
   }
+  return {true, "", ""};
+}
+
+// Requires: the library is active.
+Activation::Part DecideKernels(const Surroundings& around, const Built& built) {
+  if (SaysOff(around.kernel_switch)) {
+    return {false, "kernels off",
+            absl::StrCat("TENSOR_ARRAY_GRAD_KERNELS=", around.kernel_switch,
+                         " in the environment: stock kernels are kept")};
+  }
   const std::string gpu_refusal = GpuRefusal(around, built);
   if (!gpu_refusal.empty()) return {false, "gpu", gpu_refusal};
   const std::vector<std::string> uncovered =
@@ -198,6 +210,17 @@ Activation Decide(const Surroundings& around, const Built& built) {
         return kernel.device == "CPU" && IsStockOp(kernel.op);
       });
   return {true, "", absl::StrCat("replaced ", replaced, " ops")};
+}
+
+}  // namespace
+
+Activation Decide(const Surroundings& around, const Built& built) {
+  Activation activation;
+  activation.library = DecideLibrary(around, built);
+  activation.kernels =
+      activation.library.active ? DecideKernels(around, built) : activation.library;
+  if (activation.kernels.cause == "missing kernel") activation.library = activation.kernels;
+  return activation;
 }
 
 }  // namespace tensor_array_grad

@@ -6,11 +6,17 @@
 
 namespace tensor_array_grad {
 
-// Whether this copy of the library has replaced stock's kernels, and why or why not.
+// Which parts of this copy of the library are active, and why or why not. The kernels of the
+// library's own ops are registered if the library is active; the graph pass and loops in one kernel
+// need no others. Kernels for stock's ops replace stock's only if `kernels` is active as well.
 struct Activation {
-  bool active = false;
-  std::string cause;   // if not active: "off", "version", "second copy", "gpu" or "missing kernel"
-  std::string reason;  // one sentence for users
+  struct Part {
+    bool active = false;
+    std::string cause;   // if not active, a word
+    std::string reason;  // one sentence for users
+  };
+  Part library;  // causes: "off", "version", "second copy" or "missing kernel"
+  Part kernels;  // causes: those of the library, "kernels off" or "gpu"
 };
 
 // One kernel in TensorFlow's registry, stock's or this library's.
@@ -29,12 +35,17 @@ struct OpFamily {
   std::vector<std::string> ops;
 };
 
+// Whether `op` is one of TensorFlow's. The library's own ops have a name with a namespace, such as
+// "TensorArrayGrad>ListAccumulate".
+bool IsStockOp(const std::string& op);
+
 // The families of this library.
 const std::vector<OpFamily>& OpFamilies();
 
 // The state of the process at the moment the library is loaded.
 struct Surroundings {
   std::string environment_switch;         // value of TENSOR_ARRAY_GRAD, "" when unset
+  std::string kernel_switch;              // value of TENSOR_ARRAY_GRAD_KERNELS, "" when unset
   std::string running_version;            // of TensorFlow; "" when unknown
   bool gpu_visible = false;               // TensorFlow can use a GPU in this process
   std::string gpu_switch;                 // value of TENSOR_ARRAY_GRAD_GPU, "" when unset
@@ -54,9 +65,9 @@ struct Built {
   std::vector<RegisteredKernel> kernels;  // all kernels that it would register
 };
 
-// Decides whether to replace stock's kernels. The decision is made when the library is loaded and
-// holds until the process ends: stock's kernels cannot be restored after they were overridden,
-// and two kernels of one priority break every graph that has the op.
+// Decides what is active. The decision is made when the library is loaded and holds until the
+// process ends: stock's kernels cannot be restored after they were overridden, and two kernels of
+// one priority break every graph that has the op.
 //
 // This is a pure function, so that each refusal can be tested. O(k^2) for k kernels.
 Activation Decide(const Surroundings& around, const Built& built);

@@ -39,8 +39,9 @@ TEST(ActivationTest, MatchingProcessGetsThisLibrarysKernels) {
   // An op of the library's own has no stock kernel to replace.
   built.kernels.push_back({"TensorArrayGrad>ListAccumulate", "CPU", {}, 1, ""});
   const Activation activation = Decide(Fitting(), built);
-  EXPECT_TRUE(activation.active) << activation.reason;
-  EXPECT_EQ(activation.reason, "replaced 2 ops");
+  EXPECT_TRUE(activation.library.active) << activation.library.reason;
+  EXPECT_TRUE(activation.kernels.active) << activation.kernels.reason;
+  EXPECT_EQ(activation.kernels.reason, "replaced 2 ops");
 }
 
 TEST(ActivationTest, TheEnvironmentCanSwitchItOff) {
@@ -48,8 +49,8 @@ TEST(ActivationTest, TheEnvironmentCanSwitchItOff) {
     Surroundings around = Fitting();
     around.environment_switch = value;
     const Activation activation = Decide(around, ForVersion("2.21.0"));
-    EXPECT_FALSE(activation.active) << value;
-    EXPECT_THAT(activation.reason, HasSubstr(std::string("TENSOR_ARRAY_GRAD=") + value));
+    EXPECT_FALSE(activation.library.active || activation.kernels.active) << value;
+    EXPECT_THAT(activation.library.reason, HasSubstr(std::string("TENSOR_ARRAY_GRAD=") + value));
   }
 }
 
@@ -57,34 +58,47 @@ TEST(ActivationTest, OtherValuesOfTheSwitchMeanOn) {
   for (const char* value : {"", "on", "1", "offline"}) {
     Surroundings around = Fitting();
     around.environment_switch = value;
-    EXPECT_TRUE(Decide(around, ForVersion("2.21.0")).active) << value;
+    EXPECT_TRUE(Decide(around, ForVersion("2.21.0")).kernels.active) << value;
   }
+}
+
+TEST(ActivationTest, TheKernelsAloneCanBeSwitchedOff) {
+  Surroundings around = Fitting();
+  around.kernel_switch = "off";
+  const Activation activation = Decide(around, ForVersion("2.21.0"));
+  EXPECT_TRUE(activation.library.active);
+  EXPECT_FALSE(activation.kernels.active);
+  EXPECT_EQ(activation.kernels.cause, "kernels off");
+  EXPECT_THAT(activation.kernels.reason, HasSubstr("TENSOR_ARRAY_GRAD_KERNELS=off"));
+  around.kernel_switch = "on";
+  EXPECT_TRUE(Decide(around, ForVersion("2.21.0")).kernels.active);
 }
 
 TEST(ActivationTest, AnotherMinorVersionIsRefusedNamingBoth) {
   const Activation activation = Decide(Fitting(), ForVersion("2.20.0"));
-  EXPECT_FALSE(activation.active);
-  EXPECT_THAT(activation.reason, HasSubstr("built for TensorFlow 2.20.0 but 2.21.0 is running"));
+  EXPECT_FALSE(activation.library.active || activation.kernels.active);
+  EXPECT_THAT(activation.library.reason,
+              HasSubstr("built for TensorFlow 2.20.0 but 2.21.0 is running"));
 }
 
 TEST(ActivationTest, UnknownVersionIsNotRefused) {
   Surroundings around = Fitting();
   around.running_version = "";
-  EXPECT_TRUE(Decide(around, ForVersion("2.21.0")).active);
+  EXPECT_TRUE(Decide(around, ForVersion("2.21.0")).kernels.active);
 }
 
 TEST(ActivationTest, ASecondCopyReplacesNothing) {
   Surroundings around = Fitting();
   around.kernels.push_back({"TensorArrayReadV3", "CPU", {}, 1, ""});
   const Activation activation = Decide(around, ForVersion("2.21.0"));
-  EXPECT_FALSE(activation.active);
-  EXPECT_THAT(activation.reason, HasSubstr("already replaced TensorArrayReadV3 on CPU"));
+  EXPECT_FALSE(activation.library.active || activation.kernels.active);
+  EXPECT_THAT(activation.library.reason, HasSubstr("already replaced TensorArrayReadV3 on CPU"));
 }
 
 TEST(ActivationTest, LabelledKernelIsNotASecondCopy) {
   Surroundings around = Fitting();
   around.kernels.push_back({"TensorArrayReadV3", "CPU", {}, 1, "theirs"});
-  EXPECT_TRUE(Decide(around, ForVersion("2.21.0")).active);
+  EXPECT_TRUE(Decide(around, ForVersion("2.21.0")).kernels.active);
 }
 
 // A machine on which TensorFlow sees a GPU, and the user asks for this library's kernels on it.
@@ -97,20 +111,23 @@ Surroundings WithAGpu() {
 
 TEST(ActivationTest, AVisibleGpuWithoutGpuKernelsReplacesNothing) {
   const Activation activation = Decide(WithAGpu(), ForVersion("2.21.0"));
-  EXPECT_FALSE(activation.active);
-  EXPECT_EQ(activation.cause, "gpu");
-  EXPECT_THAT(activation.reason, HasSubstr("a GPU is visible and this build has CPU kernels only"));
+  EXPECT_TRUE(activation.library.active);
+  EXPECT_FALSE(activation.kernels.active);
+  EXPECT_EQ(activation.kernels.cause, "gpu");
+  EXPECT_THAT(activation.kernels.reason,
+              HasSubstr("a GPU is visible and this build has CPU kernels only"));
 }
 
 TEST(ActivationTest, VisibleGpuGetsGpuKernelsIfTheUserAsks) {
-  EXPECT_TRUE(Decide(WithAGpu(), WithGpuKernels()).active);
+  EXPECT_TRUE(Decide(WithAGpu(), WithGpuKernels()).kernels.active);
   for (const char* value : {"", "0", "off"}) {
     Surroundings around = WithAGpu();
     around.gpu_switch = value;
     const Activation activation = Decide(around, WithGpuKernels());
-    EXPECT_FALSE(activation.active) << value;
-    EXPECT_EQ(activation.cause, "gpu");
-    EXPECT_THAT(activation.reason, HasSubstr("TENSOR_ARRAY_GRAD_GPU=1"));
+    EXPECT_TRUE(activation.library.active) << value;
+    EXPECT_FALSE(activation.kernels.active) << value;
+    EXPECT_EQ(activation.kernels.cause, "gpu");
+    EXPECT_THAT(activation.kernels.reason, HasSubstr("TENSOR_ARRAY_GRAD_GPU=1"));
   }
 }
 
@@ -118,20 +135,21 @@ TEST(ActivationTest, AGpuThatOurDeviceCodeCannotRunOnIsLeftToStock) {
   Surroundings around = WithAGpu();
   around.gpu_obstacle = "the NVIDIA driver supports CUDA 12.4 and CUDA 13.0 is needed";
   const Activation activation = Decide(around, WithGpuKernels());
-  EXPECT_FALSE(activation.active);
-  EXPECT_EQ(activation.cause, "gpu");
-  EXPECT_THAT(activation.reason, HasSubstr(around.gpu_obstacle));
+  EXPECT_TRUE(activation.library.active);
+  EXPECT_FALSE(activation.kernels.active);
+  EXPECT_EQ(activation.kernels.cause, "gpu");
+  EXPECT_THAT(activation.kernels.reason, HasSubstr(around.gpu_obstacle));
 }
 
 TEST(ActivationTest, WithoutAVisibleGpuItsKernelsNeedNoSwitchAndMayBeMissing) {
   Surroundings around = Fitting();
   around.kernels.push_back({"TensorArrayReadV3", "GPU", {"half"}, 0, ""});
-  EXPECT_TRUE(Decide(around, WithGpuKernels()).active);
+  EXPECT_TRUE(Decide(around, WithGpuKernels()).kernels.active);
   around.gpu_visible = true;
   around.gpu_switch = "1";
   const Activation activation = Decide(around, WithGpuKernels());
-  EXPECT_FALSE(activation.active);
-  EXPECT_THAT(activation.reason, HasSubstr("lacks kernels for TensorArrayReadV3 on GPU"));
+  EXPECT_FALSE(activation.library.active || activation.kernels.active);
+  EXPECT_THAT(activation.library.reason, HasSubstr("lacks kernels for TensorArrayReadV3 on GPU"));
 }
 
 TEST(ActivationTest, UncoveredKernelIsNamedOnce) {
@@ -178,9 +196,9 @@ TEST(ActivationTest, FamilyWithAnUncoveredKernelIsLeftToStock) {
   Surroundings around = Fitting();
   around.kernels.push_back({"TensorArrayCloseV3", "CPU", {}, 0, ""});
   const Activation activation = Decide(around, ForVersion("2.21.0"));
-  EXPECT_FALSE(activation.active);
-  EXPECT_EQ(activation.cause, "missing kernel");
-  EXPECT_THAT(activation.reason, HasSubstr("lacks kernels for TensorArrayCloseV3 on CPU"));
+  EXPECT_FALSE(activation.library.active || activation.kernels.active);
+  EXPECT_EQ(activation.library.cause, "missing kernel");
+  EXPECT_THAT(activation.library.reason, HasSubstr("lacks kernels for TensorArrayCloseV3 on CPU"));
 }
 
 TEST(ActivationTest, KernelsOfThisLibraryAreNotUncovered) {

@@ -97,16 +97,6 @@ absl::Status ListKernel::CheckDtype(const ListVariant& list) const {
   return CheckDtypes(element_dtype_, list.dtype());
 }
 
-bool InputList::Assign(const Variant& variant) {
-  list_ = variant.get<ListVariant>();
-  if (list_ != nullptr) return true;
-  const auto* const stock = variant.get<tensorflow::TensorList>();
-  if (stock == nullptr) return false;
-  conversion_ = std::make_unique<ListVariant>(ListVariant::FromStock(*stock));
-  list_ = conversion_.get();
-  return true;
-}
-
 absl::Status GetList(OpKernelContext* ctx, int input, InputList* list) {
   const Tensor& tensor = ctx->input(input);
   if (tensor.dims() != 0) {

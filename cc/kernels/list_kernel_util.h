@@ -30,23 +30,6 @@ class ListKernel : public tensorflow::OpKernel {
   tensorflow::DataType element_dtype_ = tensorflow::DT_INVALID;
 };
 
-// A list in an input: either the input's value itself, or a conversion of a stock list. The input
-// must outlive this object.
-class InputList {
- public:
-  const ListVariant& operator*() const { return *list_; }
-  const ListVariant* operator->() const { return list_; }
-  bool converted() const { return conversion_ != nullptr; }
-
-  // Refers to the list in `variant`. Returns false if `variant` holds neither a ListVariant nor a
-  // stock list. O(n) for a stock list of n elements, else O(1).
-  bool Assign(const tensorflow::Variant& variant);
-
- private:
-  const ListVariant* list_ = nullptr;
-  std::unique_ptr<ListVariant> conversion_;
-};
-
 // Sets `list` to the list in input `input`. Returns InvalidArgument unless the input is a scalar
 // variant that holds a list.
 absl::Status GetList(tensorflow::OpKernelContext* ctx, int input, InputList* list);

@@ -38,18 +38,21 @@ void Register(const KernelSpec& kernel, const tensorflow::KernelDef* def) {
   tensorflow::kernel_factory::OpKernelRegistrar(def, kernel.op, kernel.create);
 }
 
-// Registers the whole table, or nothing if Decide refuses.
+// Registers the part of the table that Decide allows.
 Activation RegisterAll() {
   const Activation activation = Decide(LookAround(), ThisBuild());
-  if (!activation.active) {
-    LOG(WARNING) << "tensor_array_grad is inactive: " << activation.reason;
+  if (!activation.library.active) {
+    LOG(WARNING) << "tensor_array_grad is inactive: " << activation.library.reason;
     return activation;
   }
+  const bool all = activation.kernels.active;
+  if (!all) LOG(WARNING) << "tensor_array_grad replaces no kernels: " << activation.kernels.reason;
   for (const KernelSpec& kernel : AllKernels()) {
+    if (!all && (IsStockOp(kernel.op) || kernel.needs_our_lists)) continue;
     if (kernel.on_cpu()) Register(kernel, CpuDef(kernel));
-    if (cuda::Built() && kernel.on_gpu()) Register(kernel, GpuDef(kernel));
+    if (all && cuda::Built() && kernel.on_gpu()) Register(kernel, GpuDef(kernel));
   }
-  DecodeListsAsOurs();
+  if (all) DecodeListsAsOurs();
   return activation;
 }
 

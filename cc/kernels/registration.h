@@ -36,6 +36,9 @@ struct KernelSpec {
   std::vector<const char*> gpu_host_memory;
   GpuTypes gpu_types = {};  // on CPU all dtypes are served
   Devices devices = kCpuAndGpu;
+  // Whether an op of this library reads or makes the lists of its kernels, and is of no use with
+  // stock's.
+  bool needs_our_lists = false;
 
   bool on_cpu() const { return devices != kGpu; }
   bool on_gpu() const { return devices != kCpu; }

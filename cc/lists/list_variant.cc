@@ -144,4 +144,14 @@ void ListVariant::Encode(VariantTensorData* data) const { EncodeList(*this, data
 
 bool ListVariant::Decode(const VariantTensorData& data) { return DecodeList(data, this); }
 
+bool InputList::Assign(const tensorflow::Variant& variant) {
+  list_ = variant.get<ListVariant>();
+  if (list_ != nullptr) return true;
+  const auto* const stock = variant.get<tensorflow::TensorList>();
+  if (stock == nullptr) return false;
+  conversion_ = std::make_unique<ListVariant>(ListVariant::FromStock(*stock));
+  list_ = conversion_.get();
+  return true;
+}
+
 }  // namespace tensor_array_grad

@@ -15,6 +15,7 @@
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/framework/type_index.h"
 #include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
 #include "tensorflow/core/kernels/tensor_list.h"
 
@@ -136,6 +137,23 @@ class ListVariant {
   std::shared_ptr<const ListSpec> spec_;
   PersistentList items_;
   PersistentList zeros_;  // tensors whose shapes unset elements have; all unset in most lists
+};
+
+// A list in a variant: either the value of the variant itself, or a conversion of a stock list. The
+// variant must outlive this object.
+class InputList {
+ public:
+  const ListVariant& operator*() const { return *list_; }
+  const ListVariant* operator->() const { return list_; }
+  bool converted() const { return conversion_ != nullptr; }
+
+  // Refers to the list in `variant`. Returns false if `variant` holds neither a ListVariant nor a
+  // stock list. O(n) for a stock list of n elements, else O(1).
+  bool Assign(const tensorflow::Variant& variant);
+
+ private:
+  const ListVariant* list_ = nullptr;
+  std::unique_ptr<ListVariant> conversion_;
 };
 
 }  // namespace tensor_array_grad

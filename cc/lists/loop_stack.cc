@@ -46,8 +46,8 @@ constexpr uint64_t kFormat = 2;
 // The spec of the empty list that `tensor` holds; false if it holds something else.
 bool ReadSpec(const Tensor& tensor, ListSpec* spec) {
   if (tensor.dtype() != tensorflow::DT_VARIANT || tensor.dims() != 0) return false;
-  const auto* const list = tensor.scalar<Variant>()().get<ListVariant>();
-  if (list == nullptr || list->size() != 0) return false;
+  InputList list;  // a stock list, if stock's kernels and decoder are kept
+  if (!list.Assign(tensor.scalar<Variant>()()) || list->size() != 0) return false;
   *spec = list->spec();
   return true;
 }

@@ -113,7 +113,7 @@ std::optional<Addend> MatchBranches(Node* merge, Addend one, Node* zeros, const 
   one.inputs.push_back(reads.predicate);
   one.op.set_op(kAccumulateIf);
   (*one.op.mutable_attr())["wanted"].set_b(reads.side == 1);
-  one.waits = false;
+  one.waits = one.has_stock_form = false;
   return one;
 }
 

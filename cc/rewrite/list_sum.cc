@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cc/flow/graph_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -42,17 +43,89 @@ absl::StatusOr<Source> SumOf(const std::vector<Source>& lists, const Node& add, 
   return Source{*sum, 0};
 }
 
-// Adds a link of the chain to the graph: a node that adds `addend` to `list`, on the device of
-// `add`.
-absl::StatusOr<Source> AddLink(const Addend& addend, const std::string& name, Source list,
-                               Node* add, Graph* graph) {
-  std::vector<Source> inputs = {list};
-  inputs.insert(inputs.end(), addend.inputs.begin(), addend.inputs.end());
+// The nodes whose control inputs a link of the chain takes over.
+std::vector<Node*> ReplacedBy(const Addend& addend, Node* add) {
   std::vector<Node*> replaced = {add};
   if (addend.waits) replaced.insert(replaced.end(), addend.nodes.begin(), addend.nodes.end());
+  return replaced;
+}
+
+// A link of the chain that is this library's op.
+absl::StatusOr<Node*> AddOwnLink(const Addend& addend, const std::string& name, Source list,
+                                 Node* add, Graph* graph) {
+  std::vector<Source> inputs = {list};
+  inputs.insert(inputs.end(), addend.inputs.begin(), addend.inputs.end());
   NodeDef def = addend.op;
   def.set_name(name);
-  const auto link = AddReplacement(std::move(def), inputs, *add, replaced, graph);
+  return AddReplacement(std::move(def), inputs, *add, ReplacedBy(addend, add), graph);
+}
+
+tensorflow::DataType ElementType(const Addend& addend) {
+  return addend.op.attr().at("element_dtype").type();
+}
+
+// Adds nodes of stock's ops in place of an addend.
+class StockLink {
+ public:
+  StockLink(const Addend& addend, Node* add, Graph* graph)
+      : addend_(addend), add_(add), graph_(graph) {}
+
+  // SetItem(list, i, GetItem(list, i, Shape(x)) + x), with that name. The write finds the only
+  // reference to the list, because the sum needs the read, and so works in place.
+  absl::StatusOr<Node*> Add(const std::string& name, Source list) {
+    const Source index = addend_.inputs[0], value = addend_.inputs[1];
+    absl::StatusOr<Node*> node = AddNode("Shape", {value});
+    if (node.ok()) node = AddNode("TensorListGetItem", {list, index, {*node, 0}});
+    if (node.ok()) node = AddNode("AddV2", {{*node, 0}, value});
+    if (!node.ok()) return node;
+    return AddNode("TensorListSetItem", {list, index, {*node, 0}}, name, ReplacedBy(addend_, add_));
+  }
+
+ private:
+  absl::StatusOr<Node*> AddNode(const char* op, const std::vector<Source>& inputs,
+                                std::string name = "", const std::vector<Node*>& replaced = {}) {
+    if (name.empty()) name = graph_->NewName(absl::StrCat(add_->name(), "/", op));
+    auto builder = StartNode(name, op, inputs);
+    if (op == absl::string_view("TensorListGetItem")) {
+      builder.Attr("element_dtype", ElementType(addend_));
+    }
+    NodeDef def;
+    const absl::Status built = builder.Finalize(&def);
+    if (!built.ok()) return built;
+    return AddReplacement(std::move(def), inputs, *add_, replaced, graph_);
+  }
+
+  const Addend& addend_;
+  Node* const add_;
+  Graph* const graph_;
+};
+
+// Whether the device of `add` has all kernels of a StockLink. On a GPU, stock computes integers in
+// the memory of the CPU; they are left alone.
+bool CanUseStockOps(const Addend& addend, const Node& add) {
+  const tensorflow::DataType type = ElementType(addend);
+  const bool on_cpu = absl::StrContains(add.assigned_device_name(), "device:CPU:");
+  if (!on_cpu && !tensorflow::DataTypeIsFloating(type) && !tensorflow::DataTypeIsComplex(type)) {
+    return false;
+  }
+  for (const char* op : {"Shape", "TensorListGetItem", "AddV2", "TensorListSetItem"}) {
+    NodeDef def;
+    def.set_op(op);
+    for (const char* attribute : {"T", "element_dtype"}) {
+      (*def.mutable_attr())[attribute].set_type(type);
+    }
+    (*def.mutable_attr())["out_type"].set_type(tensorflow::DT_INT32);
+    if (!HasKernelOnDeviceOf(add, def)) return false;
+  }
+  return true;
+}
+
+// Adds a link of the chain to the graph: nodes that add `addend` to `list`, on the device of `add`.
+absl::StatusOr<Source> AddLink(const Addend& addend, const std::string& name, Source list,
+                               Node* add, Graph* graph) {
+  const auto link = HasKernelOnDeviceOf(*add, addend.op)
+                        ? AddOwnLink(addend, name, list, add, graph)
+                        : StockLink(addend, add, graph).Add(name, list);
   if (!link.ok()) return link.status();
   return Source{*link, 0};
 }
@@ -92,7 +165,9 @@ absl::Status AccumulateInstead(Node* add, std::map<int, Addend> addends, Graph* 
   if (addends.empty()) return absl::OkStatus();
   // All checks come first; after them the graph changes.
   for (const auto& [operand, addend] : addends) {
-    if (!HasKernelOnDeviceOf(*add, addend.op)) return absl::OkStatus();
+    const bool possible = HasKernelOnDeviceOf(*add, addend.op) ||
+                          (addend.has_stock_form && CanUseStockOps(addend, *add));
+    if (!possible) return absl::OkStatus();
   }
   std::vector<Source> lists;
   for (int i = 0; i < add->num_inputs(); ++i) {

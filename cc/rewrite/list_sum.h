@@ -22,6 +22,7 @@ struct Addend {
   std::vector<Source> inputs;            // its inputs after the list to which it adds
   std::vector<tensorflow::Node*> nodes;  // the nodes that compute the operand, consumers first
   bool waits = true;                     // whether the op takes over the control inputs of `nodes`
+  bool has_stock_form = true;            // whether stock's ops can do the same in a short time
 };
 
 // Matches `operand` if it is SetItem(Reserve(shape, n), i, x), `consumer` is its only consumer, and
@@ -29,9 +30,15 @@ struct Addend {
 // ListAccumulateLike if shape and n are read from another list, else ListAccumulate.
 std::optional<Addend> MatchOneElementList(Source operand, const tensorflow::Node& consumer);
 
-// Replaces `add`, an AddN, by a chain of one op for each of `addends`, which are its operands by
+// Replaces `add`, an AddN, by a chain with a link for each of `addends`, which are its operands by
 // index. The chain begins with the sum of the other operands, or with the first operand if all are
-// addends. Removes `add` and the nodes of the addends that nothing else uses, and appends one entry
+// addends. A link is the op of the addend. On a device without a kernel for it, because stock's
+// list kernels are kept, the link consists of stock's ops, which read the element and write it:
+//
+//   SetItem(list, i, GetItem(list, i, Shape(x)) + x)
+//
+// Such a sum may give 0.0 where AddN gives -0.0, if the slot had no value, since GetItem reads it
+// as 0.0. Removes `add` and the nodes of the addends that nothing else uses, and appends one entry
 // per addend to `done`. Changes nothing if there are no addends or if a kernel is missing.
 absl::Status AccumulateInstead(tensorflow::Node* add, std::map<int, Addend> addends,
                                tensorflow::Graph* graph, std::vector<Rewrite>* done);

@@ -13,9 +13,10 @@
 // the bindings compile without TensorFlow's headers and fit every TensorFlow release.
 namespace tensor_array_grad::introspection {
 
+// Whether a part of the library is active, and why or why not.
 struct Decision {
   bool active = false;
-  std::string cause;  // "", off, version, second copy, gpu, missing kernel
+  std::string cause;  // "", off, version, second copy, missing kernel; of kernels: kernels off, gpu
   std::string reason;
 };
 
@@ -35,8 +36,11 @@ struct Array {
   std::map<std::string, std::string> gradients;  // source -> name of the gradient array
 };
 
-// Whether this copy of the library replaced stock's kernels, and if not, why.
-TAG_EXPORT Decision ActivationDecision();
+// Whether this copy of the library is active at all: its graph pass and its loops in one kernel.
+TAG_EXPORT Decision LibraryDecision();
+
+// Whether it replaced stock's kernels.
+TAG_EXPORT Decision KernelDecision();
 
 // The value of each counter by name.
 TAG_EXPORT std::map<std::string, int64_t> Counters();

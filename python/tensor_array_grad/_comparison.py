@@ -34,7 +34,8 @@ class Reports:
 
     processes: int = 0  # that had the library
     silent: int = 0  # of these, that ended without a report
-    inactive: tuple[str, ...] = ()  # why the library replaced no kernel, in the processes where so
+    inactive: tuple[str, ...] = ()  # why the library was not active, in the processes where so
+    parts_off: tuple[str, ...] = ()  # parts that were not active in a process where others were
     # Those of `status()`, added up.
     counters: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
 
@@ -50,6 +51,7 @@ class Reports:
             math.ceil(len(texts) / runs),  # one process in any run is not hidden
             math.ceil((len(texts) - len(reports)) / runs),
             tuple(sorted({report["inactive"] for report in reports} - {""})),
+            tuple(sorted({part for report in reports for part in report["parts_off"]})),
             collections.Counter({name: round(count / runs) for name, count in total.items()}),
         )
 
@@ -106,6 +108,7 @@ class Comparison:
                 "processes": self.reports.processes,
                 "processes_without_report": self.reports.silent,
                 "inactive": self.reports.inactive,
+                "parts_off": self.reports.parts_off,
                 "loops_in_one_kernel": self.reports.counters["loops.prepared"],
                 "loops_handed_back": self.reports.counters["loops.handed_back"],
                 "loops_left": self.loops_left,
@@ -146,6 +149,7 @@ class Comparison:
         counts += [("loops left to stock", f"{n}: {why}") for why, n in self.loops_left.items()]
         counts += [(f"rewritten: {rule}", f"{n}") for rule, n in self.rewrites.items() if n]
         lines = [f"The library was not active: {why}" for why in reports.inactive]
+        lines += [f"Not active: {part}" for part in reports.parts_off]
         lines += [f"{name:22}  {what}" for name, what in counts]
         used = prepared or any(with_prefix(reports.counters, "kernels.").values())
         if reports.silent:

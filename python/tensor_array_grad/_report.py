@@ -43,5 +43,7 @@ def _write() -> None:
 
     page = status()
     inactive = "" if page.active else ". ".join(page.problems or (page.reason,))
+    off = [f"{name} ({part.reason})" for name, part in page.parts.items() if not part.active]
+    report = {"inactive": inactive, "parts_off": off * page.active, "counters": page.counters}
     if _file.parent.is_dir():
-        _file.write_text(json.dumps({"inactive": inactive, "counters": page.counters}))
+        _file.write_text(json.dumps(report))

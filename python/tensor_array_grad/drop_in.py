@@ -14,25 +14,24 @@ _log = logging.getLogger("tensor_array_grad")
 _lock = threading.Lock()
 _logged: set[str] = set()
 
-# Causes of inactivity for which the process keeps stock's kernels and logs a warning. Any other
-# cause is an error.
-_TOLERATED = ("off", "gpu")
-
 
 def enable() -> None:
     """Enables the library in this process: its kernels, gradient functions and graph passes.
 
     Call it before the first op runs: a Session or `tf.function` that has already run keeps stock's
-    kernels. A second call does nothing. With `TENSOR_ARRAY_GRAD=off` in the environment, or if a
-    GPU is visible, nothing is replaced and a warning gives the reason. With
-    `TENSOR_ARRAY_GRAD_GPU=1`, kernels are also replaced if a GPU is visible, if the build has GPU
-    kernels and if they fit the GPU and its driver.
+    kernels. A second call does nothing. With `TENSOR_ARRAY_GRAD=off` in the environment, nothing is
+    enabled, and a warning says so.
+
+    With `TENSOR_ARRAY_GRAD_KERNELS=off`, or if a GPU is visible, stock's kernels are kept and a
+    warning gives the reason; gradient functions, the graph pass and loops in one kernel work with
+    them. With `TENSOR_ARRAY_GRAD_GPU=1`, kernels are also replaced if a GPU is visible, if the
+    build has GPU kernels and if they fit the GPU and its driver.
 
     Raises:
       LoadError: The op library or its bindings are missing, do not fit this TensorFlow or Python,
-        or cannot be opened; a second copy of the library is loaded; or the library refused to
-        replace kernels. The message names the cause and the remedy. TensorFlow then keeps its own
-        kernels, unless `tf.load_op_library` had loaded the library before.
+        or cannot be opened; a second copy of the library is loaded; or the library lacks a kernel.
+        The message names the cause and the remedy. TensorFlow then keeps its own kernels, unless
+        `tf.load_op_library` had loaded the library before.
 
     Examples:
       >>> import tensor_array_grad
@@ -46,19 +45,22 @@ def enable() -> None:
             return
         earlier = (0, 0) if _loader.is_loaded() else _tf_private.functions_and_sessions()
         bind = _loader.bind()
-        decision = bind.activation()
-        if decision.active:
-            _Switch.apply_settings(bind)
-            gradients_v3.install()
-            gradients_list.install()
-            if any(earlier):
-                _warn_late(*earlier)
-        elif decision.cause in _TOLERATED:
-            _warn_inactive(decision.reason)
-        else:
+        library, kernels = bind.library_decision(), bind.kernel_decision()
+        if library.cause == "off":
+            _warn_inactive(library.reason)
+            return
+        if not library.active:
             raise _loader.LoadError(
-                f"tensor_array_grad: {_loader.library_path()}: {decision.reason}"
+                f"tensor_array_grad: {_loader.library_path()}: {library.reason}"
             )
+        _Switch.apply_settings(bind)
+        gradients_list.install()
+        if kernels.active:
+            gradients_v3.install()
+        else:
+            _warn_once(f"tensor_array_grad replaces no kernels: {kernels.reason}")
+        if any(earlier):
+            _warn_late(*earlier)
 
 
 def follow_environment() -> None:
@@ -76,14 +78,14 @@ def follow_environment() -> None:
 
 
 def is_enabled() -> bool:
-    """Whether this package has replaced stock's kernels and gradient functions in this process.
+    """Whether `enable()` took effect in this process.
 
     Returns:
-      True after `enable()`, unless it failed or kept stock's kernels. False after only
-      `tf.load_op_library(library_path())`, which replaces the kernels but not the functions.
+      True after `enable()`, unless it failed or `TENSOR_ARRAY_GRAD=off` was set. `status().parts`
+      says whether kernels were replaced. False after only `tf.load_op_library(library_path())`,
+      which replaces the kernels but not the gradient functions.
     """
-    # The functions are installed only after the bindings were found.
-    return gradients_list.installed() and bool(_loader.bind().activation().active)
+    return gradients_list.installed()
 
 
 class _Switch:
@@ -180,10 +182,14 @@ class loops_in_one_kernel(_Switch):
 
 
 def _warn_inactive(reason: str) -> None:
-    """Warns once per process and reason, because many modules may call enable()."""
-    if reason not in _logged:
-        _logged.add(reason)
-        _log.warning("tensor_array_grad is inactive: %s", reason)
+    _warn_once(f"tensor_array_grad is inactive: {reason}")
+
+
+def _warn_once(message: str) -> None:
+    """Warns once per process and message, because many modules may call enable()."""
+    if message not in _logged:
+        _logged.add(message)
+        _log.warning(message)
 
 
 def _warn_late(functions: int, sessions: int) -> None:

@@ -55,6 +55,19 @@ class Array:
     gradients: dict[str, str]
 
 
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A part of the library.
+
+    Attributes:
+      active: Whether it is active in this process.
+      reason: Why, in a few words.
+    """
+
+    active: bool
+    reason: str
+
+
 @dataclasses.dataclass(frozen=True, repr=False)
 class Status:
     """The state of the library in this process. `str()` and `repr()` format it as readable text.
@@ -63,8 +76,10 @@ class Status:
       version: The version of this package.
       library_path: The path of the op library.
       loaded: Whether the op library is loaded.
-      active: Whether stock's kernels are replaced.
-      reason: Why stock's kernels are replaced, or why they are not.
+      active: Whether the library is active at all. `parts` says which parts of it are.
+      reason: Why it is active, or why not.
+      kernels_replaced: Whether this library's kernels replace stock's.
+      kernels_reason: Why they do, or why not.
       built_for: The version of TensorFlow that the op library was built for.
       built_from: The name of the distribution of that TensorFlow.
       running: The version of TensorFlow in this process.
@@ -88,6 +103,8 @@ class Status:
     loaded: bool
     active: bool
     reason: str
+    kernels_replaced: bool
+    kernels_reason: str
     built_for: str
     built_from: str
     running: str
@@ -101,6 +118,24 @@ class Status:
     arrays: tuple[Array, ...]
     gradient_functions: bool
     problems: tuple[str, ...]
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """The parts that can be active apart: kernels, gradient functions, graph pass, loops."""
+        functions = "enable() registers them" if self.active else self.reason
+        return {
+            "kernels": Part(self.kernels_replaced, self.kernels_reason),
+            "gradient functions": Part(self.gradient_functions, functions),
+            "graph pass": self._switched(self.graph_pass, "graph_pass()"),
+            "loops in one kernel": self._switched(
+                self.loops_in_one_kernel, "loops_in_one_kernel() or TENSOR_ARRAY_GRAD_LOOPS"
+            ),
+        }
+
+    def _switched(self, on: bool, switch: str) -> Part:
+        if not self.active:
+            return Part(False, self.reason)
+        return Part(on, "on unless switched off" if on else f"switched off by {switch}")
 
     @property
     def bytes_alive(self) -> int:
@@ -136,8 +171,8 @@ class Status:
             f"C++11 ABI {self.cxx11_abi}",
             f"running      TensorFlow {self.running}, C++11 ABI {tf.sysconfig.CXX11_ABI_FLAG}",
             f"devices      {', '.join(self.devices)}",
+            *[f"  {name}: {self._part_text(part)}" for name, part in self.parts.items()],
             f"kernels      {self._kernel_line()}",
-            f"graph pass   {'on' if self.graph_pass else 'off'}",
             f"loops        {self._loop_line()}",
             f"values       {self._value_line()}",
             f"arrays alive {len(self.arrays)}, {self.bytes_alive:,} bytes",
@@ -151,14 +186,17 @@ class Status:
 
     __repr__ = __str__  # what a notebook shows
 
+    @staticmethod
+    def _part_text(part: Part) -> str:
+        return f"{'active' if part.active else 'not active'} ({part.reason})"
+
     def _listed(self) -> tuple[Array, ...]:
         return self.arrays[:_LISTED]
 
     def _loop_line(self) -> str:
-        switch = "in one kernel: on" if self.loops_in_one_kernel else "in one kernel: off"
         prepared = self.counters.get("loops.prepared", 0)
         left = "".join(f", {n} left ({reason})" for reason, n in sorted(self.loops_left.items()))
-        return f"{switch}, {prepared} prepared{left}"
+        return f"{prepared} in one kernel{left}"
 
     def _value_line(self) -> str:
         if self.tensors_may_change:
@@ -177,8 +215,7 @@ class Status:
             f"{len(ops)} ops on {device}" + ("" if device in present else " (none here)")
             for device, ops in sorted(ours.items())
         ]
-        functions = "installed" if self.gradient_functions else "stock's"
-        return f"{', '.join(counts)}; gradient functions: {functions}"
+        return ", ".join(counts)
 
 
 def status() -> Status:
@@ -190,6 +227,7 @@ def status() -> Status:
     built, problems = _built()
     loaded, bind = _loader.is_loaded(), None
     active, reason = False, "not loaded: call tensor_array_grad.enable()"
+    replaced, kernels_reason = False, ""
     if loaded:
         reason = "loaded, but not accessible"
         try:
@@ -197,9 +235,10 @@ def status() -> Status:
         except _loader.LoadError as error:
             problems = [str(error)]
     if bind is not None:
-        decision = bind.activation()
-        active, reason = decision.active, decision.reason
-        if not active and decision.cause != "off":
+        library, kernels = bind.library_decision(), bind.kernel_decision()
+        active, reason = library.active, library.reason or "the op library is loaded"
+        replaced, kernels_reason = kernels.active, kernels.reason
+        if not active and library.cause != "off":
             problems.append(reason)
         if active and not gradients_list.installed():
             problems.append(
@@ -214,6 +253,8 @@ def status() -> Status:
         loaded=loaded,
         active=active,
         reason=reason,
+        kernels_replaced=replaced,
+        kernels_reason=kernels_reason or reason,
         built_for=built.tensorflow,
         built_from=built.distribution,
         running=tf.__version__,

@@ -260,26 +260,39 @@ def test_stock_with_jit_is_measured_in_turn_and_has_its_own_columns():
     row, asked = _compare_with_jit({"seconds": 0.5, "first_s": 7.0}, stock={"seconds": 2.0})
     assert asked[:6] == ["stock", "ours", "stock_jit", "stock_jit", "ours", "stock"]
     assert (row.stock_s, row.ratio, row.note) == (2.0, 2.0, "")
-    assert (row.jit_s, row.jit_spread_s, row.jit_first_s) == (0.5, 0.0, 7.0)
-    assert "| fake | 10 | 2 s | 500 ms | 0 ns | 7 s | 1 s | 0.50 |  |" in report.jit_table([row])
+    assert row.others == {"stock_jit": harness.Other(0.5, 0.0, 7.0)}
+    table = report.table_of_others([row])
+    assert "| fake | 10 | 2 s | 1 s | - | 500 ms | 7 s | - | - | - |  |" in table
 
 
 def test_a_case_that_does_not_compile_is_noted_beside_the_time_of_stock():
     row, asked = _compare_with_jit({"error": "ValueError: no | such op"})
     assert asked.count("stock_jit") == 1
-    assert (row.ratio, row.note, row.jit_s, row.jit_first_s) == (1.0, "", None, None)
-    assert "| 1 s | - | - | - | 1 s | - | ValueError: no / such op |" in report.jit_table([row])
+    assert (row.ratio, row.note) == (1.0, "")
+    assert row.others["stock_jit"] == harness.Other(note="ValueError: no | such op")
+    assert "- | stock_jit: ValueError: no / such op |" in report.table_of_others([row])
 
 
 def test_values_that_differ_with_jit_are_noted_and_do_not_stop_the_benchmark():
     row, _ = _compare_with_jit({"sample": [1.1]})
-    assert row.jit_note == "computes other values than stock"
+    assert row.others["stock_jit"].note == "computes other values than stock"
     assert row.note == ""
 
 
 def test_rows_that_were_not_measured_with_jit_give_no_jit_table():
     row, _ = _compare()
-    assert report.jit_table([row]) == ""
+    assert report.table_of_others([row]) == ""
+
+
+def test_ours_with_jit_and_on_stocks_kernels_have_columns_too():
+    others = {
+        "stock_jit": harness.Other(8.0, 0.0, 9.0),
+        "ours_jit": harness.Other(2.0, 0.0, 3.0),
+        "stock_kernels": harness.Other(5.0, 0.0, 6.0),
+    }
+    row, _ = _compare()
+    table = report.table_of_others([dataclasses.replace(row, others=others)])
+    assert "| fake | 10 | 1 s | 1 s | 5 s | 8 s | 9 s | 2 s | 3 s | 4.00 |  |" in table
 
 
 def test_the_first_call_of_a_compiled_case_is_not_counted_as_a_run():

@@ -203,11 +203,11 @@ def test_a_library_that_cannot_be_loaded_is_reported(tmp_path):
 
 
 def test_counts_are_the_means_of_the_runs_but_no_silent_process_is_lost(tmp_path):
-    report = {"inactive": "a GPU", "counters": {"loops.prepared": 2}}
+    report = {"inactive": "a GPU", "parts_off": ["loops"], "counters": {"loops.prepared": 2}}
     for number in range(2):
         (tmp_path / f"{number}.json").write_text(json.dumps(report))
     (tmp_path / "2.json").touch()
-    reports = Reports(1, 1, ("a GPU",), Counter({"loops.prepared": 1}))
+    reports = Reports(1, 1, ("a GPU",), ("loops",), Counter({"loops.prepared": 1}))
     assert Reports.read(tmp_path, 3) == reports
 
 
@@ -225,6 +225,7 @@ def comparison(stock: list[str], ours: list[str], **reports: object) -> Comparis
         ({}, "No kernel of the library ran"),
         ({"silent": 1, "processes": 2}, "1 of 2 processes ended without a report"),
         ({"inactive": ("a GPU",)}, "The library was not active: a GPU"),
+        ({"parts_off": ("kernels (a GPU)",)}, "Not active: kernels (a GPU)"),
         ({"counters": {"loops.prepared": 3, "loops.handed_back": 2}}, "loops in one kernel     3"),
         ({"counters": {"loops.prepared": 3, "loops.handed_back": 2}}, "loops handed back       2 "),
         ({"counters": {"loops.left.large frame": 2}}, "loops left to stock     2: large frame"),

@@ -81,24 +81,15 @@ def test_the_switch_of_the_graph_pass_nests_and_survives_errors():
     assert tensor_array_grad.status().graph_pass
 
 
-def refuse(monkeypatch, cause, reason):
-    """Makes the op library answer that it replaced nothing."""
-    decision = types.SimpleNamespace(active=False, cause=cause, reason=reason)
-    monkeypatch.setattr(_loader, "bind", lambda: types.SimpleNamespace(activation=lambda: decision))
-
-
 def test_a_refusal_that_the_user_has_not_chosen_is_an_error(monkeypatch):
-    refuse(monkeypatch, "missing kernel", "this build lacks kernels for X on CPU")
+    reason = "this build lacks kernels for X on CPU"
+    refused = types.SimpleNamespace(active=False, cause="missing kernel", reason=reason)
+    bindings = types.SimpleNamespace(
+        library_decision=lambda: refused, kernel_decision=lambda: refused
+    )
+    monkeypatch.setattr(_loader, "bind", lambda: bindings)
     with pytest.raises(tensor_array_grad.LoadError, match="lacks kernels for X on CPU"):
         drop_in.enable()
-
-
-def test_a_visible_gpu_without_our_kernels_is_logged_once_and_is_no_error(monkeypatch, caplog):
-    refuse(monkeypatch, "gpu", "a GPU is visible")
-    monkeypatch.setattr(drop_in, "_logged", set())
-    drop_in.enable()
-    drop_in.enable()
-    assert caplog.messages == ["tensor_array_grad is inactive: a GPU is visible"]
 
 
 def test_the_private_gradient_registry_can_be_read_and_replaced():

@@ -11,7 +11,8 @@ import tensor_array_grad
 tensor_array_grad.enable()
 
 # The GPUs on which this library's kernels run: none unless TENSOR_ARRAY_GRAD_GPU=1 is set.
-GPUS = tf.config.list_physical_devices("GPU") if tensor_array_grad.is_enabled() else []
+_REPLACED = tensor_array_grad.status().kernels_replaced
+GPUS = tf.config.list_physical_devices("GPU") if _REPLACED else []
 
 
 def _is_emulated() -> bool:
