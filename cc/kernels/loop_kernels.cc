@@ -13,6 +13,7 @@
 #include "cc/run/executable.h"
 #include "cc/run/interpreter.h"
 #include "cc/run/pooled_device.h"
+#include "tensorflow/core/common_runtime/step_stats_collector.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/platform/cpu_info.h"
 #include "tensorflow/core/profiler/lib/traceme.h"
@@ -29,9 +30,11 @@ Counter trailing_threads("loops.trailing_threads");
 Counter passed("loops.passed_by_for_a_trace");
 
 // Whether a trace or a profiler is active. The loop is then left to the stock loop, in which the
-// trace shows each op.
+// trace shows each op. The statistics that a person reads come from a StepStatsCollector. tf.data
+// runs its functions with a collector of another class, which only adds up the time of the nodes.
 bool IsTraced(OpKernelContext* ctx) {
-  return ctx->stats_collector() != nullptr || tsl::profiler::TraceMe::Active();
+  return dynamic_cast<tensorflow::StepStatsCollector*>(ctx->stats_collector()) != nullptr ||
+         tsl::profiler::TraceMe::Active();
 }
 
 // The number of threads that the executor has for kernels of one graph.

@@ -24,8 +24,7 @@ import numpy as np
 import tensorflow as tf
 
 from tests.lists.first_write_programs import noted_proofs
-from tests.loops import campaign
-from tests.support import kernel_runner
+from tests.support import campaign, kernel_runner
 
 _RUN = "tests.lists.random_writes:run_seed"
 _TIMEOUT_S = 120.0

@@ -38,9 +38,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tests.loops import campaign
 from tests.loops.promised_order import promised_order
-from tests.support import kernel_runner
+from tests.support import campaign, kernel_runner
 
 _RUN = "tests.loops.random_effects:run_seed"
 _TIMEOUT_S = 120.0

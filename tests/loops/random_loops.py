@@ -31,11 +31,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.loops import campaign
 from tests.loops.random_loop_patterns import HELPERS, Patterns
 from tests.loops.random_loop_text import Assign, Lines, autograph, functional
 from tests.loops.random_loop_values import Scope
-from tests.support import kernel_runner
+from tests.support import campaign, kernel_runner
 
 # Weight and name of each mode in which tests.loops.random_loop_runs computes results.
 _MODES = (
