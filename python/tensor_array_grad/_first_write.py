@@ -33,21 +33,20 @@ from typing import Any
 
 import tensorflow as tf
 
+from tensor_array_grad import _tf_private
 from tensor_array_grad._integers import (
     CONDITIONALS,
     FORWARDED,
-    LARGEST,
     LOOPS,
     Integers,
     Sum,
     UnknownError,
-    lineage,
     refs,
 )
 
 # The number of tensors that one proof may look at. Most proofs need 10 to 40. Without a limit, the
-# proofs for many writes outside of loops would take quadratic time.
-_STEPS = 100
+# proofs for many writes in one body would take quadratic time.
+_STEPS = 120
 
 
 def is_first_write(list_: tf.Tensor, index: tf.Tensor) -> bool:
@@ -58,24 +57,29 @@ def is_first_write(list_: tf.Tensor, index: tf.Tensor) -> bool:
       index: The index of that op.
 
     Returns:
-      True if it is proven. False if it is not, also if the tensors are eager.
+      True if it is proven. False if it is not; also if the tensors are eager, if the write is not
+      in a loop or a branch, where the zeros cost little, or if the graph is not that of a function,
+      because a Session can feed any tensor.
     """
     if not (tf.is_symbolic_tensor(list_) and tf.is_symbolic_tensor(index)):
         return False
-    return any(_Proof(sign).holds(list_, index) for sign in (1, -1))
+    if not _tf_private.is_within_loop_or_branch_of_function(list_.graph):
+        return False
+    integers = Integers(_STEPS)
+    return any(_Proof(sign, integers).holds(list_, index) for sign in (1, -1))
 
 
 class _Proof:
     """One attempt, with indices that grow (`sign` 1) or fall (-1)."""
 
-    def __init__(self, sign: int) -> None:
+    def __init__(self, sign: int, integers: Integers) -> None:
         self._sign = sign
-        self._integers = Integers(_STEPS)
+        self._integers = integers
 
     def holds(self, list_: tf.Tensor, index: tf.Tensor) -> bool:
         try:
             return self._is_below(list_, self._signed(index), {}, is_slot=True)
-        except UnknownError:
+        except (UnknownError, RecursionError):
             return False
 
     def _signed(self, index: tf.Tensor) -> Sum:
@@ -106,7 +110,7 @@ class _Proof:
         if op.type == "TensorListSetItem":
             written = self._signed(op.inputs[1])
             fits = self._integers.is_at_most(written + Sum(1), bound) or (
-                is_slot and (bound - written).is_known() and bound != written
+                is_slot and (bound - written).is_not_0()
             )
             return fits and self._is_below(op.inputs[0], bound, assumed, is_slot)
         if op.type in CONDITIONALS:
@@ -141,14 +145,13 @@ class _Proof:
     ) -> bool:
         """Proves by induction that a bound holds for a variable before and after each iteration."""
         variables = set(refs(body.inputs))
-        outside = set(lineage(loop.graph))
+        outside = set(self._integers.lineage(loop.graph))
         for ref in bound.factors:
             if ref not in variables and ref.deref().graph not in outside:
                 raise UnknownError  # a value that each iteration computes
         first = self._integers.replace(bound, body.inputs, loop.inputs)
         following = self._integers.replace(bound, body.inputs, body.outputs)
-        if abs((following - bound).constant) >= LARGEST:
-            raise UnknownError
+        self._integers.check_step(following - bound)
         assumed_inside = {**assumed, body.inputs[number].ref(): bound}
         return self._is_below(loop.inputs[number], first, assumed) and self._is_below(
             body.outputs[number], following, assumed_inside

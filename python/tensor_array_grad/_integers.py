@@ -10,13 +10,17 @@ import tensorflow as tf
 
 from tensor_array_grad import _tf_private
 
-# Larger steps and factors are not followed: an int32 counter could otherwise pass the end of its
-# range and return to a value within few iterations.
-LARGEST = 1 << 16
+# Integers are int32 or int64 and wrap around. Sums are compared as if they did not, which is right
+# for two sums that differ by less than 2**32: so their difference is at most _FARTHEST and one
+# dimension. A counter must not return to a value either. With steps and factors up to LARGEST, it
+# takes 2**24 iterations to do so, in which it is negative, which is no index, half of the time.
+LARGEST = 1 << 8
+_FARTHEST = 1 << 30
 
 LOOPS = frozenset({"While", "StatelessWhile"})
 CONDITIONALS = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
 FORWARDED = frozenset({"Identity", "StopGradient", "PreventGradient"})
+_MOST_DIMENSIONS = 254
 _ARITHMETIC = frozenset({"Add", "AddV2", "Sub", "Mul", "Neg"})
 _COMPARISONS = frozenset({"Less", "LessEqual", "Greater", "GreaterEqual"})
 
@@ -54,11 +58,15 @@ class Sum:
         """Whether the sum has no tensors."""
         return not self.factors
 
+    def is_not_0(self) -> bool:
+        """Whether the sum is known and not 0."""
+        return self.is_known() and 0 < abs(self.constant) <= _FARTHEST
+
     def is_not_negative(self) -> bool:
-        """Whether the sum is certainly at least 0: it adds sizes to a number that is."""
-        return self.constant >= 0 and all(
-            factor > 0 and _is_size(ref.deref()) for ref, factor in self.factors.items()
-        )
+        """Whether the sum is certainly at least 0: a number that is, and at most one dimension."""
+        if not 0 <= self.constant <= _FARTHEST or len(self.factors) > 1:
+            return False
+        return all(f == 1 and _is_size(ref.deref()) for ref, f in self.factors.items())
 
 
 class Integers:
@@ -66,6 +74,8 @@ class Integers:
 
     Args:
       steps: How many tensors to look at before `UnknownError` is raised.
+
+    Only for graphs of functions: the tensors of other graphs may be fed with any value.
     """
 
     def __init__(self, steps: int) -> None:
@@ -96,9 +106,8 @@ class Integers:
         op, itself = tensor.op, Sum(0, {tensor.ref(): 1})
         if tensor.dtype not in (tf.int32, tf.int64) or tensor.shape.rank not in (0, None):
             return itself
-        known = tf.get_static_value(tensor)
-        if known is not None and known.shape == ():
-            return Sum(int(known))
+        if op.type == "Const":
+            return Sum(int(tf.get_static_value(tensor)))
         if op.type in FORWARDED or (op.type == "Cast" and op.inputs[0].dtype == tf.int32):
             return self.value(op.inputs[0])
         if op.type in _ARITHMETIC:
@@ -121,6 +130,12 @@ class Integers:
             result += (self.value(new[ref]) if ref in new else Sum(0, {ref: 1})) * factor
         return result
 
+    def check_step(self, step: Sum) -> None:
+        """Raises `UnknownError` if a counter that grows by `step` may soon return to a value."""
+        sizes = any(_is_size(ref.deref()) for ref in step.factors)
+        if sizes or abs(step.constant) > LARGEST:
+            raise UnknownError
+
     def _arithmetic(self, op: tf.Operation) -> Sum | None:
         terms = [self.value(term) for term in op.inputs]
         if op.type == "Neg":
@@ -130,7 +145,7 @@ class Integers:
         if op.type != "Mul":
             return terms[0] + terms[1]
         for factor, other in (terms, terms[::-1]):
-            if factor.is_known() and abs(factor.constant) < LARGEST:
+            if factor.is_known() and abs(factor.constant) <= LARGEST:
                 return other * factor.constant
         return None
 
@@ -152,7 +167,7 @@ class Integers:
         gap = bound - value
         if gap.is_not_negative():
             return True
-        graphs = {graph for ref in gap.factors for graph in lineage(ref.deref().graph)}
+        graphs = {graph for ref in gap.factors for graph in self.lineage(ref.deref().graph)}
         callers = [self._caller(graph) for graph in graphs]
         return any(
             (gap - known).is_not_negative()
@@ -207,6 +222,17 @@ class Integers:
                 return caller, number + (caller.type in CONDITIONALS)  # the predicate is first
         raise UnknownError
 
+    def lineage(self, graph: Any) -> Iterator[Any]:
+        """`graph` and the graphs around it, up to that of the function.
+
+        Other functions do not count: a function may be called from elsewhere than where it was
+        traced.
+        """
+        while graph is not None:
+            yield graph
+            caller = self._caller(graph)
+            graph = None if caller is None else caller.graph
+
     def _caller(self, graph: Any) -> tf.Operation | None:
         """The loop or conditional that runs `graph`."""
         return self._callers.get(graph) or _tf_private.control_flow_op(graph)
@@ -217,20 +243,14 @@ def refs(tensors: Any) -> list[Any]:
     return [tensor.ref() for tensor in tensors]
 
 
-def lineage(graph: Any) -> Iterator[Any]:
-    """`graph` and the graphs around it."""
-    while graph is not None:
-        yield graph
-        graph = getattr(graph, "outer_graph", None)
-
-
 def _is_size(tensor: tf.Tensor) -> bool:
     """Whether `tensor` is a dimension, or a number of elements."""
     if tensor.op.type != "StridedSlice":
         return tensor.op.type in ("Size", "TensorListLength")
     shape = tensor.op.inputs[0]
-    known = tf.get_static_value(shape)
-    return shape.op.type == "Shape" or (known is not None and bool((known >= 0).all()))
+    if shape.op.type == "Const" and (shape.shape.num_elements() or 0) <= _MOST_DIMENSIONS:
+        return bool((tf.get_static_value(shape) >= 0).all())
+    return bool(shape.op.type == "Shape")
 
 
 def _behind_identities(tensor: tf.Tensor) -> tf.Tensor:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tensorflow.python.client import session
 from tensorflow.python.eager import context
-from tensorflow.python.framework import kernels, ops
+from tensorflow.python.framework import func_graph, kernels, ops
 from tensorflow.python.ops.parallel_for import pfor
 
 GradientFunction = Callable[..., Any]
@@ -79,6 +79,21 @@ def control_flow_op(graph: Any) -> Any:
       is a branch. None for other graphs, and before a gradient of the op is built.
     """
     return getattr(graph, "_while", None) or getattr(graph, "_forward_cond", None)
+
+
+def is_within_loop_or_branch_of_function(graph: Any) -> bool:
+    """Whether `graph` is the body of a loop or a branch in the graph of a `tf.function`.
+
+    Args:
+      graph: Any graph.
+
+    Returns:
+      False for other graphs, also for loops and branches in the graph of a Session.
+    """
+    outermost = graph
+    while (op := control_flow_op(outermost)) is not None:
+        outermost = op.graph
+    return outermost is not graph and isinstance(outermost, func_graph.FuncGraph)
 
 
 def body_and_condition(op: Any) -> tuple[Any, Any] | None:

@@ -15,7 +15,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from tensor_array_grad import _first_write, gradients_list
+from tensor_array_grad import _first_write, _tf_private, gradients_list
 
 ROWS, WIDTH = 6, 3
 Program = Callable[[Any], Any]
@@ -239,7 +239,7 @@ def a_recurrence_through_the_array(x):
     return a.stack()
 
 
-@first
+@mixed()
 def without_a_loop(x):
     a = array()
     for i in [3, 0, 5, 1, 4, 2]:
@@ -282,6 +282,28 @@ for _name in ("SimpleRNN", "LSTM", "GRU"):
 
 
 # ---- not each write is the first
+
+
+@mixed(False)
+def a_counter_that_wraps_around(x):
+    a, k = array(3, [WIDTH]), tf.constant(0)
+    for i in tf.range(ROWS):
+        a = a.write(k, tf.tanh(x[i]))
+        k += 2**30
+        k += 2**30
+        k += 2**30
+        k += 2**30
+    return a.stack()
+
+
+@mixed(False)
+def a_step_of_a_dimension(x):
+    a, k = array(3, [WIDTH]), tf.constant(0)
+    wide = tf.zeros([0, 65537])
+    for i in tf.range(ROWS):
+        a = a.write(k, tf.tanh(x[i]))
+        k += 1 + 65535 * tf.size(wide[:0], tf.int32) + 65535 * tf.shape(wide)[1]
+    return a.stack()
 
 
 @mixed(False)
@@ -399,12 +421,14 @@ def a_slot_twice_in_an_iteration(x):
 
 @contextlib.contextmanager
 def noted_proofs() -> Iterator[list[bool]]:
-    """A list that grows by the result of each proof that a write is the first to its slot."""
+    """A list that grows by the result of each proof for a write in a loop or a branch."""
     proven: list[bool] = []
 
-    def noted(*args: tf.Tensor) -> bool:
-        proven.append(_first_write.is_first_write(*args))
-        return proven[-1]
+    def noted(list_: tf.Tensor, index: tf.Tensor) -> bool:
+        first = _first_write.is_first_write(list_, index)
+        if _tf_private.control_flow_op(list_.graph) is not None:
+            proven.append(first)
+        return first
 
     with unittest.mock.patch.object(gradients_list, "is_first_write", noted):
         yield proven

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from tests.lists import random_writes
-from tests.lists.first_write_programs import FIRST, MIXED
+from tests.lists.first_write_programs import FIRST, MIXED, noted_proofs
 
 _COMPUTE = "tests.lists.first_write_programs:compute"
 # XLA ends the process when it compiles the gradient of an array that grows, and has no kernel for
@@ -36,3 +37,37 @@ def test_gradients_of_random_writes_equal_stocks(ours, stocks, capfd, jit):
     counts = random_writes.compare(ours, stocks, range(0, 200, 20), jit)
     assert counts["different"] == 0, capfd.readouterr().out
     assert counts["refused"] <= 5
+
+
+def test_a_session_can_feed_the_first_index_of_a_loop():
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        x, begin = v1.placeholder(tf.float32, [2]), tf.constant(1)
+        array = tf.TensorArray(tf.float32, 2).write(0, x[0])
+        _, array = tf.while_loop(
+            lambda i, _: i < 2, lambda i, a: (i + 1, a.write(i, x[1] * 3.0)), (begin, array)
+        )
+        (gradient,) = tf.gradients(tf.reduce_sum(array.stack()), x)
+        assert session.run(gradient, {x: [1.0, 2.0]}).tolist() == [1.0, 3.0]
+        assert session.run(gradient, {x: [1.0, 2.0], begin: 0}).tolist() == [0.0, 6.0]
+
+
+def test_an_index_behind_many_ops_is_not_proven_and_no_error():
+    @tf.function(autograph=False)
+    def gradient(x):
+        def body(i, array):
+            index = i
+            for _ in range(700):
+                index = tf.identity(index)
+            return i + 1, array.write(index, x[i])
+
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            array = tf.TensorArray(tf.float32, 3)
+            _, array = tf.while_loop(lambda i, _: i < 3, body, (0, array))
+            y = tf.reduce_sum(array.stack() * [1.0, 2.0, 3.0])
+        return tape.gradient(y, x)
+
+    with noted_proofs() as proven:
+        assert gradient(tf.ones([3])).numpy().tolist() == [1.0, 2.0, 3.0]
+    assert proven == [False]

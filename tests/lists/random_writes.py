@@ -31,6 +31,7 @@ _TIMEOUT_S = 120.0
 _ROWS = 5  # of the tensor that is written
 _MOST_TRIPS = (4, 3, 2)  # of a loop, by its depth
 _ARRAYS, _COUNTERS = ("a", "b"), ("k", "m")
+_OPTIONS = "tf.autograph.experimental.set_loop_options"
 
 
 class _Writer:
@@ -86,6 +87,7 @@ class _Writer:
             self.lines.append(f"{indent}{name} = number({start})")
             self.lines.append(f"{indent}end{name} = {name} + {trips * step}")
             self.lines.append(f"{indent}while {name} {compare} end{name}:")
+            self.lines.append(f"{body}{_OPTIONS}(maximum_iterations=9)")  # which XLA needs
             late = self._chance(0.5)
             if not late:
                 self.lines.append(f"{body}{name} = {name} + {step}")
@@ -133,7 +135,7 @@ def random_program(seed: int) -> str:
 def _compiled(seed: int) -> Callable[..., Any]:
     text, name = random_program(seed), f"<program {seed}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)  # for autograph
-    scope: dict[str, Any] = {}
+    scope: dict[str, Any] = {"tf": tf}
     exec(compile(text, name, "exec"), scope)
     program: Callable[..., Any] = scope["program"]
     return program
@@ -191,7 +193,9 @@ def run_seed(seed: int, jit: bool) -> tuple[list[np.ndarray], int]:
 
     x = tf.reshape(tf.range(1.0, 2 * _ROWS + 1, dtype=tf.float64), [_ROWS, 2]) / 4
     with noted_proofs() as proven:
-        results = [value.numpy() for n in lengths for value in both(x, tf.constant(n))]
+        # XLA needs to know the number of iterations, so n is a Python integer for it.
+        runs = [both(x, n if jit else tf.constant(n)) for n in lengths]
+        results = [value.numpy() for values in runs for value in values]
     return results, sum(proven)
 
 
