@@ -69,7 +69,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_loader": {"_version"},
     "gradients_v3": {"_tf_private", "_loader"},
     "_integers": {"_tf_private"},
-    "_first_write": {"_integers"},
+    "_first_write": {"_integers", "_tf_private"},
     "gradients_list": {"_first_write", "_tf_private", "_loader"},
     "drop_in": {"_command", "_loader", "_tf_private", "gradients_v3", "gradients_list"},
     "raw_ops": {"_loader", "drop_in"},
