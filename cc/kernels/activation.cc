@@ -56,6 +56,14 @@ std::vector<std::string> TypesOf(const tensorflow::KernelDef& def) {
   return types;
 }
 
+// Appends every kernel that TensorFlow has now for `op`.
+void AppendKernels(const std::string& op, std::vector<RegisteredKernel>* kernels) {
+  const tensorflow::KernelList registered = tensorflow::GetRegisteredKernelsForOp(op);
+  for (const tensorflow::KernelDef& def : registered.kernel()) {
+    kernels->push_back({op, def.device_type(), TypesOf(def), def.priority(), def.label()});
+  }
+}
+
 // Whether a kernel serves a GPU: it is registered for GPU or for DEFAULT.
 bool ServesGpu(const RegisteredKernel& kernel) {
   return kernel.device == "GPU" || kernel.device == "DEFAULT";
@@ -137,6 +145,7 @@ Surroundings LookAround() {
   around.gpu_switch = Environment("TENSOR_ARRAY_GRAD_GPU");
   if (around.gpu_visible) around.gpu_obstacle = cuda::WhyUnusable();
   around.kernels = KernelsOfFamilies();
+  AppendKernels("TensorArrayGrad>RunLoop", &around.kernels);  // a copy that keeps stock's has it
   return around;
 }
 
@@ -144,10 +153,7 @@ std::vector<RegisteredKernel> KernelsOfFamilies() {
   std::vector<RegisteredKernel> kernels;
   for (const OpFamily& family : OpFamilies()) {
     for (const std::string& op : family.ops) {
-      const tensorflow::KernelList registered = tensorflow::GetRegisteredKernelsForOp(op);
-      for (const tensorflow::KernelDef& def : registered.kernel()) {
-        kernels.push_back({op, def.device_type(), TypesOf(def), def.priority(), def.label()});
-      }
+      AppendKernels(op, &kernels);
     }
   }
   return kernels;

@@ -50,7 +50,7 @@ struct Surroundings {
   bool gpu_visible = false;               // TensorFlow can use a GPU in this process
   std::string gpu_switch;                 // value of TENSOR_ARRAY_GRAD_GPU, "" when unset
   std::string gpu_obstacle;               // why the device code cannot run on the GPU, or ""
-  std::vector<RegisteredKernel> kernels;  // of the ops of all families
+  std::vector<RegisteredKernel> kernels;  // of the ops of all families, and of RunLoop
 };
 // Reads the state of the process.
 Surroundings LookAround();

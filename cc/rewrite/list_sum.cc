@@ -70,29 +70,47 @@ class StockLink {
   StockLink(const Addend& addend, Node* add, Graph* graph)
       : addend_(addend), add_(add), graph_(graph) {}
 
-  // SetItem(list, i, GetItem(list, i, Shape(x)) + x), with that name. The write finds the only
-  // reference to the list, because the sum needs the read, and so works in place.
+  // SetItem(list, i, AddN(GetItem(list, i, Shape(x)), x)), with that name. The write finds the only
+  // reference to the list, because the sum needs the read, and so works in place. AddN refuses
+  // values of different shapes, as the sum of two lists does. All nodes wait for what the replaced
+  // nodes waited for, since the read fails if the index is out of range.
   absl::StatusOr<Node*> Add(const std::string& name, Source list) {
     const Source index = addend_.inputs[0], value = addend_.inputs[1];
     absl::StatusOr<Node*> node = AddNode("Shape", {value});
     if (node.ok()) node = AddNode("TensorListGetItem", {list, index, {*node, 0}});
-    if (node.ok()) node = AddNode("AddV2", {{*node, 0}, value});
+    if (node.ok()) node = AddSum({{*node, 0}, value});
     if (!node.ok()) return node;
-    return AddNode("TensorListSetItem", {list, index, {*node, 0}}, name, ReplacedBy(addend_, add_));
+    return AddNode("TensorListSetItem", {list, index, {*node, 0}}, name);
   }
 
  private:
   absl::StatusOr<Node*> AddNode(const char* op, const std::vector<Source>& inputs,
-                                std::string name = "", const std::vector<Node*>& replaced = {}) {
+                                std::string name = "") {
     if (name.empty()) name = graph_->NewName(absl::StrCat(add_->name(), "/", op));
     auto builder = StartNode(name, op, inputs);
     if (op == absl::string_view("TensorListGetItem")) {
       builder.Attr("element_dtype", ElementType(addend_));
     }
+    return Insert(builder, inputs);
+  }
+
+  absl::StatusOr<Node*> AddSum(const std::vector<Source>& terms) {
+    std::vector<tensorflow::NodeDefBuilder::NodeOut> inputs;
+    for (const Source& term : terms) {
+      inputs.emplace_back(term.node->name(), term.slot, term.node->output_type(term.slot));
+    }
+    tensorflow::NodeDefBuilder builder(graph_->NewName(absl::StrCat(add_->name(), "/AddN")),
+                                       "AddN");
+    builder.Input(inputs);
+    return Insert(builder, terms);
+  }
+
+  absl::StatusOr<Node*> Insert(tensorflow::NodeDefBuilder& builder,
+                               const std::vector<Source>& inputs) {
     NodeDef def;
     const absl::Status built = builder.Finalize(&def);
     if (!built.ok()) return built;
-    return AddReplacement(std::move(def), inputs, *add_, replaced, graph_);
+    return AddReplacement(std::move(def), inputs, *add_, ReplacedBy(addend_, add_), graph_);
   }
 
   const Addend& addend_;
@@ -108,7 +126,7 @@ bool CanUseStockOps(const Addend& addend, const Node& add) {
   if (!on_cpu && !tensorflow::DataTypeIsFloating(type) && !tensorflow::DataTypeIsComplex(type)) {
     return false;
   }
-  for (const char* op : {"Shape", "TensorListGetItem", "AddV2", "TensorListSetItem"}) {
+  for (const char* op : {"Shape", "TensorListGetItem", "AddN", "TensorListSetItem"}) {
     NodeDef def;
     def.set_op(op);
     for (const char* attribute : {"T", "element_dtype"}) {

@@ -35,7 +35,7 @@ std::optional<Addend> MatchOneElementList(Source operand, const tensorflow::Node
 // addends. A link is the op of the addend. On a device without a kernel for it, because stock's
 // list kernels are kept, the link consists of stock's ops, which read the element and write it:
 //
-//   SetItem(list, i, GetItem(list, i, Shape(x)) + x)
+//   SetItem(list, i, AddN(GetItem(list, i, Shape(x)), x))
 //
 // Such a sum may give 0.0 where AddN gives -0.0, if the slot had no value, since GetItem reads it
 // as 0.0. Removes `add` and the nodes of the addends that nothing else uses, and appends one entry

@@ -25,7 +25,8 @@ namespace tensor_array_grad {
 // Behaves as the Python package's `enable()`, with the same messages:
 // * OK, with a warning that says why stock's kernels stay: TENSOR_ARRAY_GRAD=off or
 //   TENSOR_ARRAY_GRAD_KERNELS=off is in the environment, or a GPU is visible on which this
-//   library's kernels are not to run (see IsEnabled());
+//   library's kernels are not to run (see IsEnabled()). In the last two cases, the graph pass and
+//   loops in one kernel are active with stock's kernels;
 // * NotFound or InvalidArgument: no valid record beside the library says what it was built for;
 // * FailedPrecondition: it was built for another TensorFlow, or a second copy of it is loaded;
 // * any other code: it could not be opened; the message has the system's reason.

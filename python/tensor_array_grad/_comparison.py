@@ -151,7 +151,8 @@ class Comparison:
         lines = [f"The library was not active: {why}" for why in reports.inactive]
         lines += [f"Not active: {part}" for part in reports.parts_off]
         lines += [f"{name:22}  {what}" for name, what in counts]
-        used = prepared or any(with_prefix(reports.counters, "kernels.").values())
+        ours = [with_prefix(reports.counters, "kernels."), self.rewrites]
+        used = prepared or any(count for counts in ours for count in counts.values())
         if reports.silent:
             lines += [
                 f"{reports.silent} of {reports.processes} processes ended without a report (fork, "
@@ -159,8 +160,8 @@ class Comparison:
             ]
         elif not used and not reports.inactive:
             lines += [
-                "No kernel of the library ran: it does not change this program. (XLA runs "
-                "functions with jit_compile=True without these kernels.)"
+                "No kernel of the library ran, and no graph was rewritten. (In functions with "
+                "jit_compile=True, the library changes gradients only.)"
             ]
         return lines
 

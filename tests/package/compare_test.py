@@ -236,7 +236,7 @@ def test_the_page_says_what_the_library_did(reports, line):
     lines = str(comparison(["a"], ["a"], **reports)).splitlines()
     assert [text for text in lines if text.startswith(line)], lines
     silent = not reports.get("processes", 1) or "silent" in reports or "inactive" in reports
-    used = "prepared" in str(reports)
+    used = "prepared" in str(reports) or "fold" in str(reports)
     assert any("No kernel" in text for text in lines) == (not silent and not used)
 
 

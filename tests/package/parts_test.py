@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
-from tests.support import kernel_runner
+import tensor_array_grad
+from tests.support import child, kernel_runner
 
 _PARTS = ("kernels", "gradient functions", "graph pass", "loops in one kernel")
 
@@ -51,3 +54,68 @@ def test_one_part_is_switched_off_and_the_others_are_active(variable, off):
     assert (counters.get("kernels.TensorListFromTensor", 0) > 0) == (off != "kernels")
     assert (counters["loops.runs"] > 0) == (off != "loops in one kernel")
     assert counters["graph.accumulate_into_list"] == counters["graph.slice_sum"] == 1
+
+
+def sum_of_lists_with_different_values() -> str:
+    """The error of a sum of two lists whose elements have different shapes."""
+    import tensorflow as tf
+
+    ops = tf.raw_ops
+
+    def one(value):
+        made = ops.TensorListReserve(element_shape=-1, num_elements=2, element_dtype=tf.float32)
+        return ops.TensorListSetItem(input_handle=made, index=0, item=value)
+
+    @tf.function
+    def total(x):
+        summed = ops.AddN(inputs=[one(x), one(x[0])])
+        return ops.TensorListGetItem(
+            input_handle=summed, index=0, element_shape=-1, element_dtype=tf.float32
+        )
+
+    try:
+        return f"no error: {total(tf.ones([3]))}"
+    except tf.errors.InvalidArgumentError:
+        return "InvalidArgumentError"
+
+
+def read_behind_an_assertion() -> str:
+    """The error of an addition to an element out of range, after an assertion that says so."""
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        index, x = v1.placeholder(tf.int32, []), tf.ones([2])
+        reserve = tf.raw_ops.TensorListReserve
+        lists = [
+            reserve(element_shape=[2], num_elements=2, element_dtype=tf.float32) for _ in range(2)
+        ]
+        first = tf.raw_ops.TensorListSetItem(input_handle=lists[0], index=0, item=x)
+        with tf.control_dependencies([v1.Assert(index < 2, ["the index is", index])]):
+            second = tf.raw_ops.TensorListSetItem(input_handle=lists[1], index=index, item=x)
+        length = tf.raw_ops.TensorListLength(input_handle=tf.raw_ops.AddN(inputs=[first, second]))
+        try:
+            return str(session.run(length, {index: 5}))
+        except tf.errors.InvalidArgumentError as error:
+            return error.message
+
+
+def test_a_sum_on_stocks_kernels_raises_stocks_errors():
+    with kernel_runner.Runner("enable", env={"TENSOR_ARRAY_GRAD_KERNELS": "off"}) as runner:
+        name = "tests.package.parts_test:sum_of_lists_with_different_values"
+        assert runner.call(name) == "InvalidArgumentError"
+        found = runner.call("tests.package.parts_test:read_behind_an_assertion")
+    assert "assertion failed: [the index is] [5]" in found
+
+
+def test_a_second_copy_is_refused_if_the_first_one_keeps_stocks_kernels(tmp_path):
+    other = tmp_path / "libother.so"
+    shutil.copy(tensor_array_grad.library_path(), other)
+    program = (
+        "import tensorflow as tf, tensor_array_grad as t\n"
+        f"tf.load_op_library(t.library_path()); tf.load_op_library({str(other)!r})\n"
+        "print(tf.function(lambda: tf.while_loop(lambda i: i < 5, lambda i: i + 1, [0]))()[0])\n"
+    )
+    done = child.python("-c", program, TENSOR_ARRAY_GRAD_KERNELS="off")
+    assert "tf.Tensor(5," in done.stdout, done.stderr
+    assert "has already replaced TensorArrayGrad>RunLoop" in done.stderr
