@@ -166,12 +166,12 @@ class Status:
         lines = [
             f"tensor_array_grad {self.version}: " + ("active" if self.active else "not active"),
             f"  {self.reason}",
+            *[f"  {name}: {self._part_text(part)}" for name, part in self.parts.items()],
             f"library      {self.library_path}",
             f"built for    TensorFlow {self.built_for} ({self.built_from}), "
             f"C++11 ABI {self.cxx11_abi}",
             f"running      TensorFlow {self.running}, C++11 ABI {tf.sysconfig.CXX11_ABI_FLAG}",
             f"devices      {', '.join(self.devices)}",
-            *[f"  {name}: {self._part_text(part)}" for name, part in self.parts.items()],
             f"kernels      {self._kernel_line()}",
             f"loops        {self._loop_line()}",
             f"values       {self._value_line()}",

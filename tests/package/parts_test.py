@@ -119,3 +119,13 @@ def test_a_second_copy_is_refused_if_the_first_one_keeps_stocks_kernels(tmp_path
     done = child.python("-c", program, TENSOR_ARRAY_GRAD_KERNELS="off")
     assert "tf.Tensor(5," in done.stdout, done.stderr
     assert "has already replaced TensorArrayGrad>RunLoop" in done.stderr
+
+
+def test_that_stocks_kernels_are_kept_is_logged_once_and_is_no_error():
+    program = "import tensor_array_grad as t; t.enable(); t.enable(); print(t.status())"
+    done = child.python("-c", program, TENSOR_ARRAY_GRAD_KERNELS="off")
+    assert done.returncode == 0, done.stderr
+    reason = "TENSOR_ARRAY_GRAD_KERNELS=off in the environment: stock kernels are kept"
+    logged = [line for line in done.stderr.splitlines() if line.startswith("tensor_array_grad ")]
+    assert logged == [f"tensor_array_grad replaces no kernels: {reason}"]
+    assert f"kernels: not active ({reason})" in done.stdout
