@@ -113,6 +113,7 @@ def keras_layer(
     batch: int = 1,
     features: int = WIDTH,
     to_input: bool = False,
+    **options: Any,
 ) -> Callable[[int], Prepared]:
     """A case of n steps: the gradients of a Keras layer that returns sequences.
 
@@ -122,6 +123,7 @@ def keras_layer(
       batch: Number of sequences in its input.
       features: Floats in each step of the input.
       to_input: Whether the gradient in the input is computed too, besides those in the weights.
+      **options: More arguments of the layer.
 
     Returns:
       A function that makes the case for one n.
@@ -129,7 +131,7 @@ def keras_layer(
 
     def build(n: int) -> Prepared:
         tf.keras.utils.set_random_seed(1)
-        layer = getattr(tf.keras.layers, kind)(units, return_sequences=True)
+        layer = getattr(tf.keras.layers, kind)(units, return_sequences=True, **options)
         layer.build([batch, n, features])
 
         def gradients(x: tf.Tensor) -> tf.Tensor:

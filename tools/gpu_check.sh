@@ -28,7 +28,7 @@ else
   trap 'rm -rf "$work"' EXIT
 fi
 python=${PYTHON:-$work/venv/bin/python}
-export TF_CPP_MIN_LOG_LEVEL=2 TENSOR_ARRAY_GRAD_GPU=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+export TF_CPP_MIN_LOG_LEVEL=2 PIP_DISABLE_PIP_VERSION_CHECK=1
 export TF_FORCE_GPU_ALLOW_GROWTH=true PYTHONPATH=$PWD/python
 failed=()
 

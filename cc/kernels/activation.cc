@@ -39,10 +39,27 @@ std::string RunningVersion() {
   return version;
 }
 
+// The number of GPUs that the NVIDIA driver offers; -1 if there is no driver.
+int GpusOfTheDriver() {
+  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY);
+  if (driver == nullptr) return -1;
+  const auto start = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
+  const auto count = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
+  int gpus = 0;
+  const bool known = start != nullptr && count != nullptr && start(0) == 0 && count(&gpus) == 0;
+  return known ? gpus : 0;
+}
+
+// Whether TensorFlow can use a GPU in this process. This runs while the system's loader initialises
+// the library and holds its lock, so TensorFlow must not be asked if there is a driver: it would
+// wait for a thread that opens cuDNN, and that thread waits for the lock.
 bool GpuVisible() {
   tensorflow::DeviceFactory* factory = tensorflow::DeviceFactory::GetFactory("GPU");
+  if (factory == nullptr) return false;
+  const int gpus = GpusOfTheDriver();
+  if (gpus >= 0) return gpus > 0;
   std::vector<std::string> devices;
-  return factory != nullptr && factory->ListPhysicalDevices(&devices).ok() && !devices.empty();
+  return factory->ListPhysicalDevices(&devices).ok() && !devices.empty();
 }
 
 // The dtypes to which the kernel is constrained; empty if it serves all dtypes.
@@ -93,13 +110,9 @@ std::string GpuRefusal(const Surroundings& around, const Built& built) {
     return absl::StrCat("a GPU is visible that the kernels of this build cannot run on: ",
                         around.gpu_obstacle, "; stock kernels are kept (", kHide, ")");
   }
-  // Until the GPU kernels have passed tools/gpu_check.sh on hardware, they are used only on
-  // request.
-  if (around.gpu_switch.empty() || SaysOff(around.gpu_switch)) {
-    return absl::StrCat(
-        "a GPU is visible and the GPU kernels of this build have never run on one: stock kernels "
-        "are kept (TENSOR_ARRAY_GRAD_GPU=1 uses ours all the same, ",
-        kHide, ")");
+  if (SaysOff(around.gpu_switch)) {
+    return absl::StrCat("a GPU is visible and TENSOR_ARRAY_GRAD_GPU=", around.gpu_switch,
+                        " in the environment: stock kernels are kept");
   }
   return "";
 }

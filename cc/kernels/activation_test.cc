@@ -101,11 +101,10 @@ TEST(ActivationTest, LabelledKernelIsNotASecondCopy) {
   EXPECT_TRUE(Decide(around, ForVersion("2.21.0")).kernels.active);
 }
 
-// A machine on which TensorFlow sees a GPU, and the user asks for this library's kernels on it.
+// A machine on which TensorFlow sees a GPU.
 Surroundings WithAGpu() {
   Surroundings around = Fitting();
   around.gpu_visible = true;
-  around.gpu_switch = "1";
   return around;
 }
 
@@ -118,16 +117,19 @@ TEST(ActivationTest, AVisibleGpuWithoutGpuKernelsReplacesNothing) {
               HasSubstr("a GPU is visible and this build has CPU kernels only"));
 }
 
-TEST(ActivationTest, VisibleGpuGetsGpuKernelsIfTheUserAsks) {
-  EXPECT_TRUE(Decide(WithAGpu(), WithGpuKernels()).kernels.active);
-  for (const char* value : {"", "0", "off"}) {
-    Surroundings around = WithAGpu();
+TEST(ActivationTest, VisibleGpuGetsGpuKernelsUnlessTheUserKeepsStocks) {
+  Surroundings around = WithAGpu();
+  for (const char* value : {"", "1", "on"}) {
+    around.gpu_switch = value;
+    EXPECT_TRUE(Decide(around, WithGpuKernels()).kernels.active) << value;
+  }
+  for (const char* value : {"0", "off"}) {
     around.gpu_switch = value;
     const Activation activation = Decide(around, WithGpuKernels());
     EXPECT_TRUE(activation.library.active) << value;
     EXPECT_FALSE(activation.kernels.active) << value;
     EXPECT_EQ(activation.kernels.cause, "gpu");
-    EXPECT_THAT(activation.kernels.reason, HasSubstr("TENSOR_ARRAY_GRAD_GPU=1"));
+    EXPECT_THAT(activation.kernels.reason, HasSubstr("TENSOR_ARRAY_GRAD_GPU="));
   }
 }
 
@@ -146,7 +148,6 @@ TEST(ActivationTest, WithoutAVisibleGpuItsKernelsNeedNoSwitchAndMayBeMissing) {
   around.kernels.push_back({"TensorArrayReadV3", "GPU", {"half"}, 0, ""});
   EXPECT_TRUE(Decide(around, WithGpuKernels()).kernels.active);
   around.gpu_visible = true;
-  around.gpu_switch = "1";
   const Activation activation = Decide(around, WithGpuKernels());
   EXPECT_FALSE(activation.library.active || activation.kernels.active);
   EXPECT_THAT(activation.library.reason, HasSubstr("lacks kernels for TensorArrayReadV3 on GPU"));

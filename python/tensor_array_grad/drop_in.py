@@ -22,10 +22,9 @@ def enable() -> None:
     kernels. A second call does nothing. With `TENSOR_ARRAY_GRAD=off` in the environment, nothing is
     enabled, and a warning says so.
 
-    With `TENSOR_ARRAY_GRAD_KERNELS=off`, or if a GPU is visible, stock's kernels are kept and a
-    warning gives the reason; gradient functions, the graph pass and loops in one kernel work with
-    them. With `TENSOR_ARRAY_GRAD_GPU=1`, kernels are also replaced if a GPU is visible, if the
-    build has GPU kernels and if they fit the GPU and its driver.
+    With `TENSOR_ARRAY_GRAD_KERNELS=off`, and if there is a GPU for which the build has no kernels
+    that fit it and its driver, stock's kernels are kept and a warning gives the reason; gradient
+    functions, the graph pass and loops in one kernel work with them.
 
     Raises:
       LoadError: The op library or its bindings are missing, do not fit this TensorFlow or Python,

@@ -243,7 +243,7 @@ def test_jacobian_of_a_scatter_has_the_axis_of_the_outputs_first(pfor, rows):
         with tf.GradientTape() as tape:
             tape.watch(x)
             array = tf.TensorArray(tf.float64, 5, element_shape=[2])
-            y = array.scatter(indices, x**2).stack()
+            y = array.scatter(indices, x * x).stack()
             y = tf.stack([y[0, 0], y[3, 1], y[4, 0]])
         return tape.jacobian(y, x, experimental_use_pfor=pfor)
 
