@@ -8,10 +8,11 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
+import numpy as np
 import rich.console
 import rich.progress
 
-from tensor_array_grad.demo import data, report, runner
+from tensor_array_grad.demo import data, picture, report, runner
 from tensor_array_grad.demo.worker import STOCK, Config, Step, record_path
 
 _MAIN_RUNS = ((32, 80), (8, 12))  # units and steps
@@ -52,7 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if growing:
         title = "TF2: time per step, series of increasing length"
         console.print(report.costs_table(growing, title))
-    report.save_picture(record, trained, growing, options.picture)
+    outputs = np.asarray(trained[0].ours.outputs, np.float32)
+    console.print(
+        f"In weeks not trained on, the error of the forecast is {record.error(outputs):.2f} ppm, "
+        f"and that of last year's changes {record.error(record.as_last_year()):.2f} ppm."
+    )
+    picture.save(record, trained, growing, options.picture)
     console.print(f"Picture: {options.picture.resolve()}", soft_wrap=True)
     return 0
 
