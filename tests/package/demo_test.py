@@ -247,7 +247,7 @@ def _growing(stock, ours, power):
 def _problems(record, trained, growing, folder):
     with drawn.watch() as found:
         picture.save(record, trained, growing, folder / "picture.png")
-    texts = {text for text, _, _ in found.boxes.values()}
+    texts = set(found.texts())
     assert {"Time of one training step", "stock TensorFlow", "tensor_array_grad"} <= texts
     return found.problems(), texts
 
@@ -294,8 +294,7 @@ def test_the_ratio_is_that_of_the_last_length_that_both_lines_have():
     curves.draw([figure.subplots()], [curve])
     with drawn.watch() as found:
         figure.savefig(io.BytesIO())
-    texts = [text for text, _, _ in found.boxes.values()]
-    assert "8.0\N{MULTIPLICATION SIGN}" in texts
+    assert "8.0\N{MULTIPLICATION SIGN}" in found.texts()
 
 
 @pytest.mark.parametrize(

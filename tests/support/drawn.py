@@ -12,36 +12,38 @@ from matplotlib.transforms import Bbox
 
 
 class Drawn:
-    """The texts that matplotlib draws while `watch` is active.
+    """The texts that matplotlib draws while `watch` is active, in any number of pictures.
 
     Attributes:
-      boxes: For each text, the string, its box in pixels, and the box of its picture. A picture
-        may be drawn several times; the box is that of the last time.
+      boxes: For each text, its box in pixels and the box of its picture. A picture may be drawn
+        several times; the box is that of the last time.
     """
 
     def __init__(self) -> None:
-        self.boxes: dict[int, tuple[str, Bbox, Bbox]] = {}
+        self.boxes: dict[Text, tuple[Bbox, Bbox]] = {}
+
+    def texts(self) -> list[str]:
+        """The strings, in the order in which they were first drawn."""
+        return [text.get_text() for text in self.boxes]
 
     def problems(self) -> list[str]:
         """One line for each text that leaves its picture, and for each two that overlap."""
-        held = list(self.boxes.values())
         found = [
-            f"{text!r} leaves the picture: {box.extents} of {picture.extents}"
-            for text, box, picture in held
-            if box.x0 < picture.x0
-            or box.y0 < picture.y0
-            or box.x1 > picture.x1
-            or box.y1 > picture.y1
+            f"{text.get_text()!r} leaves the picture: {box.extents} of {picture.extents}"
+            for text, (box, picture) in self.boxes.items()
+            if Bbox.union([box, picture]).extents.tolist() != picture.extents.tolist()
         ]
-        for (text, box, _), (other, its_box, _) in itertools.combinations(held, 2):
-            if Bbox.intersection(box, its_box) is not None:
-                found.append(f"{text!r} overlaps {other!r}")
+        for text, other in itertools.combinations(self.boxes, 2):
+            if text.get_figure(root=True) is not other.get_figure(root=True):
+                continue
+            if Bbox.intersection(self.boxes[text][0], self.boxes[other][0]) is not None:
+                found.append(f"{text.get_text()!r} overlaps {other.get_text()!r}")
         return found
 
 
 @contextlib.contextmanager
 def watch() -> Iterator[Drawn]:
-    """Context that records the texts of the one picture that is drawn in it."""
+    """Context that records the texts of the pictures that are drawn in it."""
     drawn, draw = Drawn(), Text.draw
 
     def record(self: Text, renderer: object, *args: object, **kwargs: object) -> object:
@@ -49,8 +51,7 @@ def watch() -> Iterator[Drawn]:
         if self.get_visible() and self.get_text().strip():
             box = Text.get_window_extent(self, renderer)  # without the arrow of an annotation
             # Frozen, because `savefig` changes the resolution while it draws.
-            picture = self.get_figure(root=True).bbox.frozen()
-            drawn.boxes[id(self)] = (self.get_text(), box, picture)
+            drawn.boxes[self] = (box, self.get_figure(root=True).bbox.frozen())
         return result
 
     with mock.patch.object(Text, "draw", record):

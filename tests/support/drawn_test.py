@@ -17,7 +17,7 @@ def _problems(*texts, **options):
         figure.text(x, y, text, **options)
     with drawn.watch() as found:
         figure.savefig(io.BytesIO(), dpi=120)
-    assert [text for text, _, _ in found.boxes.values()] == [text for _, _, text in texts]
+    assert found.texts() == [text for _, _, text in texts]
     return found.problems()
 
 
@@ -35,13 +35,22 @@ def test_a_text_that_leaves_the_picture_is_found():
     assert problem.startswith("'a long text' leaves the picture")
 
 
+def test_texts_of_two_pictures_do_not_overlap():
+    with drawn.watch() as found:
+        for _ in range(2):
+            figure = Figure()
+            figure.text(0.5, 0.5, "middle")
+            figure.savefig(io.BytesIO())
+    assert (found.texts(), found.problems()) == (["middle", "middle"], [])
+
+
 def test_texts_that_are_not_drawn_have_no_box():
     figure = Figure()
     figure.text(0.5, 0.5, "hidden", visible=False)
     figure.text(0.5, 0.5, " ")
     with drawn.watch() as found:
         figure.savefig(io.BytesIO())
-    assert found.boxes == {}
+    assert found.texts() == []
 
 
 def test_tick_labels_are_watched_too():

@@ -17,14 +17,20 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
 STOCK_COLOUR, OURS_COLOUR = "tab:red", "tab:blue"
+LEGEND = [
+    Patch(color=STOCK_COLOUR, label="stock TensorFlow"),
+    Patch(color=OURS_COLOUR, label="tensor_array_grad"),
+]
 _GREY = "0.45"
 _MOST_TICKS = 6
 _LEAST_DECADES = 2.0  # of the time axis, so that it has two ticks or more
-_MARGIN = 0.22  # above and below the lines, for the times, as a share of the lines' height
+# Above and below the lines, as a share of their height, with and without the times.
+_MARGIN, _LEAST_MARGIN = 0.22, 0.06
 _LEAST_SPAN = math.log10(8)  # of the lengths, if there are only one or two
-_ROOM = 0.5  # to the right of the lines, for the ratio, as a share of the lines' width
+_ROOM = 0.55  # to the right of the lines, for the ratio, as a share of the lines' width
 _UNITS = (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3))
 
 
@@ -54,7 +60,8 @@ def draw(panels: Sequence[Axes], curves: Sequence[Curve], *, times: bool = True)
     both = [line for curve in curves for line in (curve.stock, curve.ours)]
     low, high = _range([s for line in both for s in line.values()], _LEAST_DECADES)
     first, last = _range([n for line in both for n in line], _LEAST_SPAN)
-    margin, room = _MARGIN * (high - low), _ROOM * (last - first)
+    margin = (_MARGIN if times else _LEAST_MARGIN) * (high - low)
+    room = _ROOM * (last - first)
     for axes, curve in zip(panels, curves, strict=True):
         axes.set_xscale("log")
         axes.set_yscale("log")

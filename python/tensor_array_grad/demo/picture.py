@@ -10,7 +10,6 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from tensor_array_grad.demo import curves
 from tensor_array_grad.demo.curves import OURS_COLOUR, STOCK_COLOUR, Curve
@@ -35,10 +34,6 @@ _STYLE: Any = {
 }
 _TITLES = MODELS | {"function": "tf.function, array", "indexed": "tf.function, x[i]"}
 _SHOWN_SHARE = 0.75  # the forecast is drawn from this share of the record on
-_LEGEND = [
-    Patch(color=STOCK_COLOUR, label="stock TensorFlow"),
-    Patch(color=OURS_COLOUR, label="tensor_array_grad"),
-]
 
 
 def save(
@@ -66,7 +61,7 @@ def save(
         _draw_forecast(forecast, record, trained[0].ours)
         _draw_steps(steps, trained)
         top.suptitle("Time of one training step", x=0.01, ha="left", weight="bold", size=18)
-        top.legend(handles=_LEGEND, loc="outside upper right", ncols=2, frameon=False)
+        top.legend(handles=curves.LEGEND, loc="outside upper right", ncols=2, frameon=False)
         figure.savefig(path, dpi=120)
 
 
