@@ -29,6 +29,12 @@ _OTHER_COLUMNS = (
 )
 # The files of results that are shown as tables in README.md.
 _TABLES = ("lists", "loops", "indexing", "v3", "programs")
+# The picture near the top of the package's README.md: its panels, each a case of one of the files.
+GAINS = {
+    "tf.scan": ("lists", "scan"),
+    "x[i]": ("indexing", "index"),
+    "Keras LSTM": ("lists", "lstm"),
+}
 # A picture is as wide as the screen of a phone, in inches, so that its text can be read there.
 _WIDTH, _COLUMNS_OF_PANELS = 5.0, 3
 _STYLE: Any = {
@@ -228,6 +234,37 @@ def rewrite_readme(readme: pathlib.Path, results: Sequence[pathlib.Path]) -> Non
     readme.write_text(page)
 
 
+def gains(results: pathlib.Path) -> list[Curve]:
+    """The times of the cases of GAINS.
+
+    Args:
+      results: The folder of the `.jsonl` files.
+
+    Returns:
+      One curve for each case.
+    """
+    return [
+        _curve(title, [_row(r) for r in _read(results / f"{table}.jsonl") if r["case"] == case])
+        for title, (table, case) in GAINS.items()
+    ]
+
+
+def draw_gains(lines: Sequence[Curve], path: pathlib.Path) -> None:
+    """Draws one panel per curve, with the times and the ratio at the end.
+
+    Args:
+      lines: The curves.
+      path: The `.png` file to write.
+    """
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(_WIDTH, 2.1), layout="constrained")
+        panels = figure.subplots(1, len(lines), sharey=True)
+        curves.draw(panels, lines)
+        figure.legend(handles=curves.LEGEND, loc="outside upper center", ncols=2, frameon=False)
+        figure.supxlabel("time of a call with its gradient, by the steps of its loop", size=8)
+        figure.savefig(path, dpi=180)
+
+
 def _read(path: pathlib.Path) -> list[dict[str, Any]]:
     """The records of a `.jsonl` file; none if there is no file."""
     if not path.exists():
@@ -315,3 +352,4 @@ if __name__ == "__main__":
     here = pathlib.Path(__file__).resolve().parent
     files = [here / "results" / f"{table}.jsonl" for table in _TABLES]
     rewrite_readme(here / "README.md", [path for path in files if path.exists()])
+    draw_gains(gains(here / "results"), here.parent / "docs/images/gains.png")

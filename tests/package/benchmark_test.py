@@ -432,6 +432,21 @@ def test_the_pictures_of_the_last_results_have_no_overlap(tmp_path):
         assert len(texts) > 10
 
 
+def test_the_readme_shows_the_gains_of_the_last_results(tmp_path):
+    folder = report.pathlib.Path(report.__file__).parent
+    lines = report.gains(folder / "results")
+    with drawn.watch() as found:
+        report.draw_gains(lines, tmp_path / "gains.png")
+    assert found.problems() == []
+    assert set(report.GAINS) <= set(found.texts())
+    alternative = (folder.parent / "README.md").read_text().split("![")[1].split("]")[0]
+    for line in lines:
+        last = max(line.stock)
+        times = line.stock[last] / line.ours[last]
+        assert f"{times:.0f} times" in alternative
+        assert curves.ratio(times, 1.0) in found.texts()
+
+
 def test_a_size_that_stock_could_not_reach_is_drawn_without_it(tmp_path):
     row, _ = _compare(stock={"seconds": 6.0}, ours={"seconds": 2.0})
     rows = [dataclasses.replace(row, n=n) for n in (10, 20)]
