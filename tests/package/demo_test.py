@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import textwrap
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from tensor_array_grad.demo import (
 )
 from tensor_array_grad.demo.memory import PeakMemory
 from tensor_array_grad.demo.worker import OURS, STOCK, Config
-from tests.support import drawn
+from tests.support import child, drawn
 
 pytest.importorskip("statsmodels")  # the extra [demo]
 
@@ -193,6 +194,34 @@ def test_the_command_prints_the_comparison_and_saves_the_picture(
     assert "that of last year's changes 0.80 ppm" in " ".join(printed.split())
     assert str(path) in printed
     assert path.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--rows", "103"], "--rows is 103, need at least 104"),
+        (["--steps", "0"], "--steps is 0, need at least 1"),
+        (["--picture", "absent/x.png"], "--picture: there is no folder absent"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_runs(arguments, message, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        command.main(arguments)
+    assert f"error: {message}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("package", ["rich", "matplotlib", "statsmodels"])
+def test_a_missing_package_is_named_with_the_command_that_installs_it(package, tmp_path):
+    source = f"""
+        import runpy, sys
+        sys.modules[{package!r}] = None  # importing it fails
+        sys.argv = ["demo", "--picture", {str(tmp_path / "x.png")!r}]
+        runpy.run_module("tensor_array_grad.demo", run_name="__main__")
+    """
+    done = child.python("-c", textwrap.dedent(source))
+    assert done.returncode == 1
+    wanted = f"the demonstration needs {package}: pip install 'tensor_array_grad[demo]'"
+    assert done.stderr.splitlines()[-1] == wanted
 
 
 def test_the_command_fails_when_stock_and_ours_disagree(monkeypatch, capsys, tmp_path):
