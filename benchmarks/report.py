@@ -9,14 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 
 from benchmarks.harness import OURS_JIT, STOCK_JIT, STOCK_KERNELS, Other, Row
-
-plt.rcParams.update({"font.size": 8, "axes.titlesize": 8})
+from tensor_array_grad.demo import curves
+from tensor_array_grad.demo.curves import OURS_COLOUR, STOCK_COLOUR, Curve
 
 _NOISE = 0.05  # relative error of a ratio, caused by the timer and the scheduler
 _HEADING = "## Last results\n"
@@ -32,8 +29,22 @@ _OTHER_COLUMNS = (
 )
 # The files of results that are shown as tables in README.md.
 _TABLES = ("lists", "loops", "indexing", "v3", "programs")
+# The picture near the top of the package's README.md: its panels, each a case of one of the files.
+GAINS = {
+    "tf.scan": ("lists", "scan"),
+    "x[i]": ("indexing", "index"),
+    "Keras LSTM": ("lists", "lstm"),
+}
 # A picture is as wide as the screen of a phone, in inches, so that its text can be read there.
 _WIDTH, _COLUMNS_OF_PANELS = 5.0, 3
+_STYLE: Any = {
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 3,
+    "figure.constrained_layout.w_pad": 0.06,
+    "figure.constrained_layout.h_pad": 0.06,
+}
 
 
 def _header(columns: str) -> str:
@@ -191,12 +202,13 @@ def draw(rows: Sequence[Row], stem: pathlib.Path) -> dict[str, pathlib.Path]:
       The paths of the pictures, by what they show.
     """
     pictures = {"Stock's time divided by ours.": stem.with_suffix(".png")}
-    _draw_ratios(rows, *pictures.values())
     growing = {name: sizes for name, sizes in _by_case(rows).items() if len(sizes) > 2}
-    if growing:
-        growth = stem.with_name(f"{stem.name}_growth.png")
-        pictures["Seconds for a call with its gradient, by the number of steps."] = growth
-        _draw_growth(growing, growth)
+    with matplotlib.rc_context(_STYLE):
+        _draw_ratios(rows, *pictures.values())
+        if growing:
+            growth = stem.with_name(f"{stem.name}_growth.png")
+            pictures["Time of a call with its gradient, by the number of steps."] = growth
+            _draw_growth(growing, growth)
     return pictures
 
 
@@ -222,6 +234,37 @@ def rewrite_readme(readme: pathlib.Path, results: Sequence[pathlib.Path]) -> Non
     readme.write_text(page)
 
 
+def gains(results: pathlib.Path) -> list[Curve]:
+    """The times of the cases of GAINS.
+
+    Args:
+      results: The folder of the `.jsonl` files.
+
+    Returns:
+      One curve for each case.
+    """
+    return [
+        _curve(title, [_row(r) for r in _read(results / f"{table}.jsonl") if r["case"] == case])
+        for title, (table, case) in GAINS.items()
+    ]
+
+
+def draw_gains(lines: Sequence[Curve], path: pathlib.Path) -> None:
+    """Draws one panel per curve, with the times and the ratio at the end.
+
+    Args:
+      lines: The curves.
+      path: The `.png` file to write.
+    """
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(_WIDTH, 2.1), layout="constrained")
+        panels = figure.subplots(1, len(lines), sharey=True)
+        curves.draw(panels, lines)
+        figure.legend(handles=curves.LEGEND, loc="outside upper center", ncols=2, frameon=False)
+        figure.supxlabel("time of a call with its gradient, by the steps of its loop", size=8)
+        figure.savefig(path, dpi=180)
+
+
 def _read(path: pathlib.Path) -> list[dict[str, Any]]:
     """The records of a `.jsonl` file; none if there is no file."""
     if not path.exists():
@@ -245,52 +288,60 @@ def _by_case(rows: Sequence[Row]) -> dict[str, list[Row]]:
 def _draw_ratios(rows: Sequence[Row], path: pathlib.Path) -> None:
     """Draws one bar per case, the ratio at its largest size, with a mark at the target."""
     judged = [row for row in rows if row.ratio is not None and row.target]
-    shown = list({row.case: row for row in sorted(judged, key=lambda row: row.n)}.values())
-    height = 0.8 + 0.2 * len(shown)
-    figure, axes = plt.subplots(figsize=(_WIDTH, height), layout="constrained")
-    axes.barh(range(len(shown)), [row.ratio or 0.0 for row in shown], color="tab:blue")
-    axes.plot([row.target for row in shown], range(len(shown)), "k|", ms=8, label="asked for")
-    axes.axvline(1.0, color="tab:red", lw=1, label="stock")
-    axes.set_yticks(range(len(shown)), [f"{row.case}, {row.n:,}" for row in shown])
-    axes.invert_yaxis()
+    largest = {row.case: row for row in sorted(judged, key=lambda row: row.n)}
+    shown = sorted(largest.values(), key=lambda row: -(row.ratio or 0.0))
+    ratios = [row.ratio or 1.0 for row in shown]
+    places = range(len(shown))
+    figure = Figure(figsize=(_WIDTH, 0.6 + 0.2 * len(shown)), layout="constrained")
+    axes = figure.subplots()
     axes.set_xscale("log")
-    axes.set_xlabel("stock's time / our time")
-    axes.legend(loc="best")
-    _save(figure, path)
+    axes.barh(places, [ratio - 1.0 for ratio in ratios], left=1.0, color=OURS_COLOUR)
+    axes.axvline(1.0, color=STOCK_COLOUR, lw=1.5, label="stock")
+    asked = [(row.target, p) for row, p in zip(shown, places, strict=True) if row.target != 1.0]
+    if asked:
+        axes.plot(*zip(*asked, strict=True), "k|", ms=8, label="asked for, if not 1")
+    for ratio, place in zip(ratios, places, strict=True):
+        axes.annotate(
+            curves.ratio(ratio, 1.0),
+            (max(ratio, 1.0), place),
+            xytext=(0.4, 0.0),
+            textcoords="offset fontsize",
+            va="center",
+            weight="bold",
+        )
+    low, high = min([1.0, *ratios]), max([4.0, *ratios])
+    axes.set_xlim(low / 1.1, high * (high / low) ** 0.2)
+    axes.set_xticks([])
+    axes.minorticks_off()
+    axes.set_yticks(places, [f"{row.case}, {row.n:,}" for row in shown])
+    axes.invert_yaxis()
+    axes.set_xlabel("stock's time / our time, log scale")
+    curves.lean(axes)
+    figure.legend(loc="outside upper right", ncols=2, frameon=False)
+    figure.savefig(path, dpi=180)
 
 
 def _draw_growth(cases: dict[str, list[Row]], path: pathlib.Path) -> None:
     """Draws one panel per case: time over n on logarithmic axes, where a slope is a power of n."""
     height = -(-len(cases) // _COLUMNS_OF_PANELS)
-    sizes = sorted({row.n for rows in cases.values() for row in rows})[::2]
-    figure, panels = plt.subplots(
-        height,
-        _COLUMNS_OF_PANELS,
-        figsize=(_WIDTH, 0.7 + 1.2 * height),
-        layout="constrained",
-        sharex=True,
-        sharey=True,
-        squeeze=False,
-    )
+    figure = Figure(figsize=(_WIDTH, 0.7 + 1.2 * height), layout="constrained")
+    panels = figure.subplots(height, _COLUMNS_OF_PANELS, sharey=True, squeeze=False)
     for axes in panels.flat[len(cases) :]:
         axes.set_axis_off()
-    for axes, (name, rows) in zip(panels.flat, cases.items(), strict=False):
-        for field, label, colour in (("stock_s", "stock", "red"), ("ours_s", "ours", "blue")):
-            points = sorted((row.n, getattr(row, field)) for row in rows if getattr(row, field))
-            axes.loglog(*zip(*points, strict=True), "o-", ms=3, color=f"tab:{colour}", label=label)
-        axes.set_title(name)
-        axes.grid(alpha=0.3)
-        axes.minorticks_off()
-        axes.set_xticks(sizes, [f"{n:,}" for n in sizes])
-    figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
-    figure.supxlabel("steps")
-    figure.supylabel("seconds, forward and backward")
-    _save(figure, path)
-
-
-def _save(figure: Any, path: pathlib.Path) -> None:
+    lines = [_curve(name, rows) for name, rows in cases.items()]
+    curves.draw(panels.flat[: len(cases)], lines, times=False)
+    figure.legend(handles=curves.LEGEND, loc="outside upper center", ncols=2, frameon=False)
+    figure.supxlabel("steps", size=8)
+    figure.supylabel("time of a call", size=8)
     figure.savefig(path, dpi=180)
-    plt.close(figure)
+
+
+def _curve(name: str, rows: Sequence[Row]) -> Curve:
+    return Curve(
+        name,
+        stock={row.n: row.stock_s for row in rows if row.stock_s},
+        ours={row.n: row.ours_s for row in rows if row.ours_s},
+    )
 
 
 def _megabytes(value: int | None) -> str:
@@ -301,3 +352,4 @@ if __name__ == "__main__":
     here = pathlib.Path(__file__).resolve().parent
     files = [here / "results" / f"{table}.jsonl" for table in _TABLES]
     rewrite_readme(here / "README.md", [path for path in files if path.exists()])
+    draw_gains(gains(here / "results"), here.parent / "docs/images/gains.png")

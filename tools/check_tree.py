@@ -290,8 +290,10 @@ def check_documents(root: pathlib.Path) -> Iterator[str]:
     versions = (root / "python/tensor_array_grad/_version.py").read_text()
     readme = (root / "README.md").read_text()
     changelog = (root / "CHANGELOG.md").read_text()
+    citation = (root / "CITATION.cff").read_text()
     for key, text, document, form in (
         ("__version__", changelog, "CHANGELOG.md", "## {}"),
+        ("__version__", citation, "CITATION.cff", "version: {}"),
         ("TENSORFLOW_MIN", readme, "README.md", "{}"),
         ("TENSORFLOW_MAX", readme, "README.md", "{}"),
     ):

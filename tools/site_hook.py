@@ -7,6 +7,7 @@ repository and on the site:
 
     README.md, docs/guide.md  ->  the page README.md, which is the index; the page docs/guide.md
     cc/flow/frame.h           ->  the page cc/flow/frame.h.md, which shows the code
+    examples/x.ipynb          ->  the page examples/x.ipynb.md, which shows its cells
     examples/cc, a folder     ->  the page examples/cc/index.md, which lists the files
 
 Only links to code and to folders are rewritten. mkdocs reports links to files that do not exist.
@@ -14,6 +15,7 @@ Only links to code and to folders are rewritten. mkdocs reports links to files t
 
 from __future__ import annotations
 
+import json
 import pathlib
 import posixpath
 import re
@@ -86,6 +88,15 @@ def _entries(folder: pathlib.Path) -> list[pathlib.Path]:
     return sorted(path for path in folder.iterdir() if path.is_file())
 
 
+def _cells(notebook: pathlib.Path) -> str:
+    """The texts and the code of a notebook, as Markdown. Links in the texts stay relative to it."""
+    body = ""
+    for cell in json.loads(notebook.read_text())["cells"]:
+        source = "".join(cell["source"])
+        body += f"```python\n{source}\n```\n\n" if cell["cell_type"] == "code" else f"{source}\n\n"
+    return body
+
+
 def _file(path: pathlib.Path, config: MkDocsConfig) -> File:
     """The file of the site for `path`: itself, or a page that shows it."""
     uri = path.relative_to(_ROOT).as_posix()
@@ -94,7 +105,10 @@ def _file(path: pathlib.Path, config: MkDocsConfig) -> File:
     if path.is_dir():
         body = "".join(f"- [{entry.name}]({entry.name})\n" for entry in _entries(path))
         uri += "/index"
+    elif path.suffix == ".ipynb":
+        body = _cells(path)
     else:
         body = f"`````{_LANGUAGES.get(path.suffix, 'text')}\n{path.read_text()}`````\n"
-    page = f"---\nsearch:\n  exclude: true\n---\n# {path.relative_to(_ROOT)}\n\n{body}"
+    title = "" if path.suffix == ".ipynb" else f"# {path.relative_to(_ROOT)}\n\n"
+    page = f"---\nsearch:\n  exclude: true\n---\n{title}{body}"
     return File.generated(config, f"{uri}.md", content=page)

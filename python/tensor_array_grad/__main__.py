@@ -25,6 +25,15 @@ _USAGE = (
     f"       {_command.COMPARE_USAGE}\n"
     "       python -m tensor_array_grad [--help | --version]"
 )
+_HELP = f"""{_USAGE}
+
+The first form runs a Python program with the library, without a change to the program. The second
+runs it on stock TensorFlow and with the library in turn, and compares times, memory and output.
+Without arguments, prints versions, kernels and problems; exit status 1 if something is wrong.
+
+environment:
+  TENSOR_ARRAY_GRAD=off    keeps TensorFlow's own kernels
+  TENSOR_ARRAY_GRAD_LOG=1  prints for each loop what was rewritten and where the loop runs"""
 # A group of flags, the last of which may take a value: `-u`, `-Im`, `-X`, `-Werror`. Not `-` alone.
 _FLAGS = re.compile(r"-(?=.)([A-Za-z]*?)([cmWX].*)?", re.DOTALL)
 _SITE = pathlib.Path(__file__).resolve().parent / "_site"
@@ -41,7 +50,7 @@ def main(arguments: list[str]) -> int:
       to run `arguments`.
     """
     if arguments in (["-h"], ["--help"]):
-        print(_USAGE)
+        print(_HELP)
         return 0
     if arguments in (["-V"], ["--version"]):
         return _print_version()

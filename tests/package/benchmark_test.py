@@ -12,6 +12,8 @@ import tensorflow as tf
 from benchmarks import case as cases
 from benchmarks import child, harness, indexing, lists, loops, peers, report, traced, v3
 from benchmarks.case import Case, Measurement, Prepared
+from tensor_array_grad.demo import curves
+from tests.support import drawn
 from tools import ablate
 
 _PLAN = harness.Plan(rounds=3, budget_s=0.01, row_s=100, limit_s=60, largest_n=100)
@@ -389,6 +391,70 @@ def test_a_case_of_three_sizes_is_drawn_over_its_size_on_the_page(tmp_path):
     report.rewrite_readme(page, [tmp_path / "fake.jsonl"])
     assert "(fake_growth.png)" in page.read_text()
     assert (tmp_path / "fake_growth.png").read_bytes().startswith(b"\x89PNG")
+
+
+def _drawn(rows, tmp_path):
+    with drawn.watch() as found:
+        report.draw(rows, tmp_path / "fake")
+    return found.problems(), found.texts()
+
+
+@pytest.mark.parametrize("ratio", [0.1, 1.0, 1234.0])
+@pytest.mark.parametrize("ours", [1e-6, 0.03, 7200.0])
+@pytest.mark.parametrize("cases", [1, 2, 18])
+def test_texts_of_the_pictures_do_not_overlap_and_are_not_cut_off(ratio, ours, cases, tmp_path):
+    row, _ = _compare()
+    rows = [
+        dataclasses.replace(
+            row,
+            case=f"simple_rnn_in_{number}",
+            n=n,
+            stock_s=ours * ratio * n,
+            ours_s=ours * n,
+            ratio=ratio,
+            target=target,
+        )
+        for number in range(cases)
+        for n, target in ((400, 1.0), (1600, 1.0), (25600, 20.0 * number + 1.0))
+    ]
+    problems, texts = _drawn(rows, tmp_path)
+    assert problems == []
+    assert texts.count(curves.ratio(ratio, 1.0)) == 2 * cases  # in the bars, and in the panels
+    assert ("asked for, if not 1" in texts) == (cases > 1)
+
+
+def test_the_pictures_of_the_last_results_have_no_overlap(tmp_path):
+    results = report.pathlib.Path(report.__file__).parent / "results"
+    for table in report._TABLES:
+        rows = [report._row(record) for record in report._read(results / f"{table}.jsonl")]
+        problems, texts = _drawn(rows, tmp_path)
+        assert (table, problems) == (table, [])
+        assert len(texts) > 10
+
+
+def test_the_readme_shows_the_gains_of_the_last_results(tmp_path):
+    folder = report.pathlib.Path(report.__file__).parent
+    lines = report.gains(folder / "results")
+    with drawn.watch() as found:
+        report.draw_gains(lines, tmp_path / "gains.png")
+    assert found.problems() == []
+    assert set(report.GAINS) <= set(found.texts())
+    alternative = (folder.parent / "README.md").read_text().split("![")[1].split("]")[0]
+    for line in lines:
+        last = max(line.stock)
+        times = line.stock[last] / line.ours[last]
+        assert f"{times:.0f} times" in alternative
+        assert curves.ratio(times, 1.0) in found.texts()
+
+
+def test_a_size_that_stock_could_not_reach_is_drawn_without_it(tmp_path):
+    row, _ = _compare(stock={"seconds": 6.0}, ours={"seconds": 2.0})
+    rows = [dataclasses.replace(row, n=n) for n in (10, 20)]
+    rows.append(dataclasses.replace(row, n=40, stock_s=None, ratio=None))
+    problems, texts = _drawn(rows, tmp_path)
+    assert problems == []
+    assert texts.count(curves.ratio(3.0, 1.0)) == 2
+    assert "40" in texts
 
 
 def test_servers_measure_stock_and_ours_each_with_its_own_kernels():

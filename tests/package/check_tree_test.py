@@ -209,6 +209,13 @@ FAULTS = [
         "## Old",
         f"CHANGELOG.md: does not have `## {VERSION}`, the package's __version__",
     ),
+    fault(
+        check_tree.check_documents,
+        "CITATION.cff",
+        f"version: {VERSION}",
+        "version: 9",
+        f"CITATION.cff: does not have `version: {VERSION}`, the package's __version__",
+    ),
     *(
         fault(
             check_tree.check_documents,

@@ -1,15 +1,28 @@
 """The demonstration: its data, its models, its comparison, and one short run of all of it."""
 
 import dataclasses
+import io
+import textwrap
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from matplotlib.figure import Figure
 
 from tensor_array_grad.demo import __main__ as command
-from tensor_array_grad.demo import data, forecaster, report, runner, v1_model, v2_model, worker
+from tensor_array_grad.demo import (
+    curves,
+    data,
+    forecaster,
+    picture,
+    runner,
+    v1_model,
+    v2_model,
+    worker,
+)
 from tensor_array_grad.demo.memory import PeakMemory
 from tensor_array_grad.demo.worker import OURS, STOCK, Config
+from tests.support import child, drawn
 
 pytest.importorskip("statsmodels")  # the extra [demo]
 
@@ -173,13 +186,42 @@ def test_the_command_prints_the_comparison_and_saves_the_picture(
 ):
     pair = runner.Pair(_run(STOCK, 0), dataclasses.replace(_run(OURS, 8), seconds=[0.4, 0.1]))
     monkeypatch.setattr(runner, "run_pairs", lambda configs, *_: [pair] * len(configs))
-    picture = tmp_path / "fit.png"
-    code = command.main(["--rows", str(_WEEKS), "--growing", "--picture", str(picture)])
+    path = tmp_path / "fit.png"
+    code = command.main(["--rows", str(_WEEKS), "--growing", "--picture", str(path)])
     printed = capsys.readouterr().out
     assert code == 0
     assert "2.00" in printed  # 0.2 s against 0.1 s
-    assert str(picture) in printed
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "that of last year's changes 0.80 ppm" in " ".join(printed.split())
+    assert str(path) in printed
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--rows", "103"], "--rows is 103, need at least 104"),
+        (["--steps", "0"], "--steps is 0, need at least 1"),
+        (["--picture", "absent/x.png"], "--picture: there is no folder absent"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_runs(arguments, message, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        command.main(arguments)
+    assert f"error: {message}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("package", ["rich", "matplotlib", "statsmodels"])
+def test_a_missing_package_is_named_with_the_command_that_installs_it(package, tmp_path):
+    source = f"""
+        import runpy, sys
+        sys.modules[{package!r}] = None  # importing it fails
+        sys.argv = ["demo", "--picture", {str(tmp_path / "x.png")!r}]
+        runpy.run_module("tensor_array_grad.demo", run_name="__main__")
+    """
+    done = child.python("-c", textwrap.dedent(source))
+    assert done.returncode == 1
+    wanted = f"the demonstration needs {package}: pip install 'tensor_array_grad[demo]'"
+    assert done.stderr.splitlines()[-1] == wanted
 
 
 def test_the_command_fails_when_stock_and_ours_disagree(monkeypatch, capsys, tmp_path):
@@ -201,5 +243,115 @@ def test_stock_and_ours_train_alike_in_processes_of_their_own(model, record, tmp
     # If a loop runs in one kernel, only the ops before and after it call kernels of arrays.
     assert (pair.stock.kernel_calls, pair.ours.kernel_calls > 8 * _CONFIG.steps) == (0, True)
     np.testing.assert_allclose(pair.ours.losses, pair.stock.losses, rtol=1e-5)
-    report.save_picture(record, [pair], [pair], tmp_path / "fit.png")
+    picture.save(record, [pair], [pair], tmp_path / "fit.png")
     assert (tmp_path / "fit.png").stat().st_size > 10_000
+
+
+# ---- the picture ---------------------------------------------------------------------------------
+
+_LENGTHS = {"function": (571, 4568), "indexed": (571, 1142, 2284, 4568), "keras": (1142, 9136)}
+_MICROSECOND, _HOUR = 1e-6, 3600.0
+
+
+def _pair(model, units, rows, stock, ours):
+    """A pair of runs whose steps took `stock` and `ours` seconds."""
+    both = [
+        dataclasses.replace(
+            _run(library, 0), config=Config(model, library, units, rows, 3), seconds=[seconds] * 3
+        )
+        for library, seconds in ((STOCK, stock), (OURS, ours))
+    ]
+    return runner.Pair(*both)
+
+
+def _growing(stock, ours, power):
+    """Pairs of each model in which `stock` is the time of the longest series."""
+    return [
+        _pair(model, 32, n, stock * (n / lengths[-1]) ** power, ours * n / lengths[-1])
+        for model, lengths in _LENGTHS.items()
+        for n in lengths
+    ]
+
+
+def _problems(record, trained, growing, folder):
+    with drawn.watch() as found:
+        picture.save(record, trained, growing, folder / "picture.png")
+    texts = set(found.texts())
+    assert {"Time of one training step", "stock TensorFlow", "tensor_array_grad"} <= texts
+    return found.problems(), texts
+
+
+# The ratio 0.1 is that of a library ten times slower than stock.
+@pytest.mark.parametrize("ratio", [0.1, 1.0, 1.5, 30.0, 1234.0])
+@pytest.mark.parametrize("ours", [_MICROSECOND, 0.02, 9.96, 40 * 60.0, 30 * _HOUR])
+def test_texts_of_the_picture_do_not_overlap_and_are_not_cut_off(ratio, ours, record, tmp_path):
+    growing = _growing(ours * ratio, ours, power=2.0)
+    trained = [_pair("v1", units, 2284, ours * ratio, ours) for units in (32, 8)]
+    problems, texts = _problems(record, trained, growing, tmp_path)
+    assert problems == []
+    assert curves.ratio(ratio, 1.0) in texts
+
+
+@pytest.mark.parametrize("models", [("keras",), ("function", "indexed"), ()])
+def test_a_picture_of_fewer_models_has_no_overlap_either(models, record, tmp_path):
+    growing = [p for p in _growing(3.0, 0.02, 2.0) if p.stock.config.model in models]
+    problems, texts = _problems(record, [_pair("v1", 32, 2284, 0.2, 0.1)], growing, tmp_path)
+    assert problems == []
+    assert len({"tf.function, array", "tf.function, x[i]", "Keras model"} & texts) == len(models)
+
+
+def test_models_from_microseconds_to_hours_share_one_picture(record, tmp_path):
+    slow = [p for p in _growing(9 * _HOUR, 30.0, 2.0) if p.stock.config.model == "indexed"]
+    quick = [p for p in _growing(3e-5, 3e-6, 1.0) if p.stock.config.model == "keras"]
+    trained = [_pair("v1", 32, 2284, _HOUR, 2e-6), _pair("v1", 8, 2284, 2e-6, _HOUR)]
+    problems, texts = _problems(record, trained, slow + quick, tmp_path)
+    assert problems == []
+    assert {"9.0 h", "3.0 us"} <= texts
+
+
+def test_a_model_with_one_length_has_a_ratio_too(record, tmp_path):
+    problems, texts = _problems(
+        record, [_pair("v1", 32, 2284, 0.2, 0.1)], [_pair("keras", 32, 1142, 0.6, 0.2)], tmp_path
+    )
+    assert problems == []
+    assert "3.0\N{MULTIPLICATION SIGN}" in texts
+
+
+def test_the_ratio_is_that_of_the_last_length_that_both_lines_have():
+    figure = Figure(figsize=(4.0, 4.0))
+    curve = curves.Curve("loop", stock={10: 2.0, 20: 8.0}, ours={10: 0.5, 20: 1.0, 40: 2.0})
+    curves.draw([figure.subplots()], [curve])
+    with drawn.watch() as found:
+        figure.savefig(io.BytesIO())
+    assert "8.0\N{MULTIPLICATION SIGN}" in found.texts()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (2e-7, "0.2 us"),
+        (3e-6, "3.0 us"),
+        (0.0123, "12 ms"),
+        (2.44, "2.4 s"),
+        (59.0, "59 s"),
+        (90.0, "1.5 min"),
+        (7200.0, "2.0 h"),
+        (3.6e6, "1,000 h"),
+    ],
+)
+def test_a_duration_has_two_or_more_digits_and_a_unit(seconds, text):
+    assert curves.duration(seconds) == text
+
+
+def test_the_time_axis_has_few_ticks_with_units():
+    figure = Figure()
+    panels = figure.subplots(1, 2)
+    wide = curves.Curve("wide", {1: 2e-6, 100: 5000.0}, {1: 1e-6, 100: 1e-5})
+    curves.draw(panels, [wide, wide])
+    labels = [label.get_text() for label in panels[0].get_yticklabels()]
+    assert 3 <= len(labels) <= 6
+    assert all(label.split()[1] in ("us", "ms", "s") for label in labels)
+    assert panels[0].get_ylim() == panels[1].get_ylim()
+    narrow = curves.Curve("narrow", {7: 0.2}, {7: 0.2})
+    curves.draw(panels[:1], [narrow])
+    assert len(panels[0].get_yticklabels()) >= 2

@@ -35,6 +35,8 @@ EXPECTED: dict[str, tuple[tuple[str, ...], int, int]] = {
     "nuts": (TFP, 1, 0),
 }
 
+NOTEBOOK = EXAMPLES / "quick_start.ipynb"
+
 pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the tests lie outside a checkout")
 
 
@@ -67,6 +69,28 @@ def test_an_example_prints_finite_numbers(name):
     output = run(str(EXAMPLES / f"{name}.py")).stdout
     assert re.search(r"\d\.\d{6}", output)
     assert not re.search(r"\b(nan|inf)\b", output)
+
+
+def test_the_notebook_runs_from_top_to_bottom(tmp_path):
+    pytest.importorskip("matplotlib")
+    cells = json.loads(NOTEBOOK.read_text())["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    program = tmp_path / "quick_start.py"  # autograph reads the source of functions
+    program.write_text("\n\n".join(sources))
+    done = child.python(str(program), MPLBACKEND="Agg")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"loops +2 in one kernel", done.stdout)
+    assert re.search(r"graph.slice_sum 1\n", done.stdout)
+    rows = re.findall(r"([\d,]+) steps: +([\d.]+) ms and +([\d.]+) ms", done.stdout)
+    assert [row[0] for row in rows] == ["200", "800", "3,200"]
+    assert all(float(seconds) > 0 for row in rows for seconds in row[1:])
+
+
+def test_the_notebook_is_stored_without_outputs():
+    notebook = json.loads(NOTEBOOK.read_text())
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert [(cell["outputs"], cell["execution_count"]) for cell in code] == [([], None)] * len(code)
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,22 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-import rich.console
-import rich.progress
+import numpy as np
 
-from tensor_array_grad.demo import data, report, runner
-from tensor_array_grad.demo.worker import STOCK, Config, Step, record_path
+
+def _needs(missing: ModuleNotFoundError) -> str:
+    package = str(missing.name).partition(".")[0]
+    return f"the demonstration needs {package}: pip install 'tensor_array_grad[demo]'"
+
+
+try:
+    import rich.console
+    import rich.progress
+
+    from tensor_array_grad.demo import data, picture, report, runner
+    from tensor_array_grad.demo.worker import STOCK, Config, Step, record_path
+except ModuleNotFoundError as error:
+    sys.exit(_needs(error))
 
 _MAIN_RUNS = ((32, 80), (8, 12))  # units and steps
 _UNITS = 32
@@ -32,10 +43,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
       The exit code: 0, or 1 if a run failed or stock and ours disagree.
+
+    Raises:
+      SystemExit: The arguments are wrong, or a package is not installed.
     """
     options = _parse(arguments)
     console = rich.console.Console()
-    record = data.load(options.rows)
+    try:
+        record = data.load(options.rows)
+    except ModuleNotFoundError as error:
+        sys.exit(_needs(error))
     start = record.dates[0].astype("datetime64[D]")
     console.print(
         f"CO2 at Mauna Loa, {len(record.ppm):,} weeks from {start}: a forecast {data.HORIZON} "
@@ -52,7 +69,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if growing:
         title = "TF2: time per step, series of increasing length"
         console.print(report.costs_table(growing, title))
-    report.save_picture(record, trained, growing, options.picture)
+    outputs = np.asarray(trained[0].ours.outputs, np.float32)
+    console.print(
+        f"In weeks not trained on, the error of the forecast is {record.error(outputs):.2f} ppm, "
+        f"and that of last year's changes {record.error(record.as_last_year()):.2f} ppm."
+    )
+    picture.save(record, trained, growing, options.picture)
     console.print(f"Picture: {options.picture.resolve()}", soft_wrap=True)
     return 0
 
@@ -119,7 +141,15 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         default=pathlib.Path("tensor_array_grad_demo.png"),
         help="file for the picture (default: %(default)s)",
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    # Wrong values are found before the trainings, which take minutes.
+    if options.rows is not None and options.rows < data.LEAST_ROWS:
+        parser.error(f"--rows is {options.rows}, need at least {data.LEAST_ROWS}")
+    if options.steps is not None and options.steps < 1:
+        parser.error(f"--steps is {options.steps}, need at least 1")
+    if not options.picture.absolute().parent.is_dir():
+        parser.error(f"--picture: there is no folder {options.picture.parent}")
+    return options
 
 
 if __name__ == "__main__":

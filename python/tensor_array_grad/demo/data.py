@@ -12,6 +12,7 @@ Floats = npt.NDArray[np.float32]
 
 YEAR = 52  # weeks; each state of the model depends on the states one week and one year before
 HORIZON = 13  # weeks; a forecast is for a quarter of a year later
+LEAST_ROWS = 2 * YEAR  # of a record
 _TRAINED_SHARE = 0.8  # of the weeks; the loss does not depend on the targets of the others
 
 
@@ -112,8 +113,8 @@ def load(rows: int | None = None) -> Record:
     dates = series.index.to_numpy("datetime64[s]")
     ppm = series.to_numpy(np.float64)
     rows = len(ppm) if rows is None else rows
-    if rows < 2 * YEAR:
-        raise ValueError(f"rows is {rows}, need at least {2 * YEAR}")
+    if rows < LEAST_ROWS:
+        raise ValueError(f"rows is {rows}, need at least {LEAST_ROWS}")
     if rows > len(ppm):
         seconds = dates.astype(np.float64)
         finer = np.linspace(seconds[0], seconds[-1], rows)

@@ -1,0 +1,151 @@
+"""Draws times over lengths: stock against the library, on logarithmic axes.
+
+Each panel has two lines. At their end are the two times, and the ratio of them:
+
+    10 s |             12 s
+         |          __/ |
+         |      __/     |  600x
+    1 ms |  __/_________|
+         |             20 ms
+           400       6,400
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+STOCK_COLOUR, OURS_COLOUR = "tab:red", "tab:blue"
+LEGEND = [
+    Patch(color=STOCK_COLOUR, label="stock TensorFlow"),
+    Patch(color=OURS_COLOUR, label="tensor_array_grad"),
+]
+_GREY = "0.45"
+_MOST_TICKS = 6
+_LEAST_DECADES = 2.0  # of the time axis, so that it has two ticks or more
+# Above and below the lines, as a share of their height, with and without the times.
+_MARGIN, _LEAST_MARGIN = 0.22, 0.06
+_LEAST_SPAN = math.log10(8)  # of the lengths, if there are only one or two
+_ROOM = 0.55  # to the right of the lines, for the ratio, as a share of the lines' width
+_UNITS = (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3))
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """The times of one program.
+
+    Attributes:
+      title: What the program is.
+      stock: Seconds on stock TensorFlow, by length. At least one length is also in `ours`.
+      ours: Seconds with the library, by length.
+    """
+
+    title: str
+    stock: Mapping[int, float]
+    ours: Mapping[int, float]
+
+
+def draw(panels: Sequence[Axes], curves: Sequence[Curve], *, times: bool = True) -> None:
+    """Draws one curve into each panel. All panels get the same two scales.
+
+    Args:
+      panels: As many as `curves`.
+      curves: What to draw.
+      times: Whether the times are written at the ends of the lines, in addition to the ratio.
+    """
+    both = [line for curve in curves for line in (curve.stock, curve.ours)]
+    low, high = _range([s for line in both for s in line.values()], _LEAST_DECADES)
+    first, last = _range([n for line in both for n in line], _LEAST_SPAN)
+    margin = (_MARGIN if times else _LEAST_MARGIN) * (high - low)
+    room = _ROOM * (last - first)
+    for axes, curve in zip(panels, curves, strict=True):
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlim(10 ** (first - 0.1 * (last - first)), 10 ** (last + room))
+        axes.set_ylim(10 ** (low - margin), 10 ** (high + margin))
+        _draw_ticks(axes, curve, low - margin, high + margin)
+        for line, colour in ((curve.stock, STOCK_COLOUR), (curve.ours, OURS_COLOUR)):
+            axes.plot(*zip(*sorted(line.items()), strict=True), "o-", color=colour)
+        axes.set_title(curve.title, pad=8)
+        _draw_end(axes, curve, times)
+
+
+def lean(axes: Axes) -> None:
+    """Removes the frame of `axes` at the top and on the right."""
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def duration(seconds: float) -> str:
+    """A duration in two or three digits, such as `2.4 s` or `12 min`."""
+    for unit, size in _UNITS:
+        if seconds >= size:
+            return f"{_digits(seconds / size)} {unit}"
+    return f"{_digits(seconds / 1e-6)} us"
+
+
+def ratio(stock: float, ours: float) -> str:
+    """Stock's time divided by ours, such as `3.5x`, with a multiplication sign."""
+    return f"{_digits(stock / ours)}\N{MULTIPLICATION SIGN}"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+
+
+def _range(values: Iterable[float], least: float) -> tuple[float, float]:
+    """The decimal logarithms of the ends of an axis, which are at least `least` apart."""
+    logs = [math.log10(value) for value in values]
+    more = max(0.0, least - (max(logs) - min(logs))) / 2
+    return min(logs) - more, max(logs) + more
+
+
+def _draw_ticks(axes: Axes, curve: Curve, low: float, high: float) -> None:
+    """Ticks at powers of ten of a second, and at the first and the last length of the curve."""
+    powers = list(range(math.ceil(low), math.floor(high) + 1))
+    powers = powers[:: -(-len(powers) // _MOST_TICKS)]
+    axes.set_yticks([10.0**power for power in powers], [_power(power) for power in powers])
+    lengths = sorted({*curve.stock, *curve.ours})
+    ends = list(dict.fromkeys((lengths[0], lengths[-1])))
+    axes.set_xticks(ends, [f"{n:,}" for n in ends])
+    axes.minorticks_off()
+    axes.grid(axis="y", alpha=0.3)
+    lean(axes)
+
+
+def _power(power: int) -> str:
+    """10 to the `power` seconds, in the unit in which it is 1, 10, 100 or more."""
+    unit, exponent = ("s", 0) if power >= 0 else ("ms", -3) if power >= -3 else ("us", -6)
+    return f"{10.0 ** (power - exponent):,.12g} {unit}"
+
+
+def _draw_end(axes: Axes, curve: Curve, times: bool) -> None:
+    """Writes the ratio, and the times if asked, at the last length that both lines have."""
+    n = max(set(curve.stock) & set(curve.ours))
+    stock, ours = curve.stock[n], curve.ours[n]
+    axes.plot([n, n], [stock, ours], color=_GREY, lw=1, zorder=0)
+    axes.annotate(
+        ratio(stock, ours),
+        (n, math.sqrt(stock * ours)),
+        xytext=(0.5, 0.0),
+        textcoords="offset fontsize",
+        va="center",
+        weight="bold",
+    )
+    if not times:
+        return
+    for seconds, colour, above in (
+        (stock, STOCK_COLOUR, stock >= ours),
+        (ours, OURS_COLOUR, stock < ours),
+    ):
+        axes.annotate(
+            duration(seconds),
+            (n, seconds),
+            xytext=(-0.3, 0.7 if above else -0.7),
+            textcoords="offset fontsize",
+            va="bottom" if above else "top",
+            color=colour,
+        )
