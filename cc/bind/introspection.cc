@@ -11,6 +11,7 @@
 #include "cc/rewrite/rewrite_pass.h"
 #include "cc/run/interpreter.h"
 #include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/lib/monitoring/collection_registry.h"
 
 namespace tensor_array_grad::introspection {
 namespace {
@@ -22,6 +23,17 @@ std::string LoadedFrom() {
   Dl_info info;
   const bool found = dladdr(&here, &info) != 0 && info.dli_fname != nullptr;
   return found ? info.dli_fname : "";
+}
+
+// The value of one of TensorFlow's own counters; 0 if this process has not used it.
+int64_t TensorFlowsCounter(const std::string& name) {
+  namespace monitoring = tensorflow::monitoring;
+  const auto collected = monitoring::CollectionRegistry::Default()->CollectMetrics({});
+  const auto found = collected->point_set_map.find(name);
+  int64_t total = 0;
+  if (found == collected->point_set_map.end()) return total;
+  for (const auto& point : found->second->points) total += point->int64_value;
+  return total;
 }
 
 }  // namespace
@@ -37,6 +49,11 @@ Decision KernelDecision() {
 }
 
 std::map<std::string, int64_t> Counters() { return ReadCounters(); }
+
+std::pair<int64_t, double> XlaCompilations() {
+  return {TensorFlowsCounter("/tensorflow/core/xla_compilations"),
+          1e-6 * TensorFlowsCounter("/tensorflow/core/xla_compilation_time_usecs")};
+}
 
 std::vector<Array> ExistingArrays() {
   std::vector<Array> arrays;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 // Marks the only symbols that the op library exports; cmake/exports.map hides all others.
@@ -44,6 +45,9 @@ TAG_EXPORT Decision KernelDecision();
 
 // The value of each counter by name.
 TAG_EXPORT std::map<std::string, int64_t> Counters();
+
+// How often XLA has compiled in this process, and the seconds that took; TensorFlow counts both.
+TAG_EXPORT std::pair<int64_t, double> XlaCompilations();
 
 // The arrays of this process, forward and gradient. O(arrays); takes the lock of each array.
 TAG_EXPORT std::vector<Array> ExistingArrays();

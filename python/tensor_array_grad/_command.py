@@ -10,7 +10,7 @@ import re
 import sys
 
 COMPARE_USAGE = (
-    "python -m tensor_array_grad compare [--runs N] [--json] "
+    "python -m tensor_array_grad compare [--runs N] [--jit] [--json] "
     "{script.py | -m module | -c code} [argument] ..."
 )
 # Matches `-m tensor_array_grad` without the space. -m may end a group of flags, as in `-um`.

@@ -2,7 +2,7 @@
 
 The runs alternate, each in a separate process: `python ARGUMENTS` with TENSOR_ARRAY_GRAD=off, and
 `python -m tensor_array_grad ARGUMENTS`, which reports what the library did (`_report`) when it
-ends, as its child processes do.
+ends, as its child processes do. With `--jit`, the program also runs with the library and XLA.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -17,10 +18,11 @@ import tempfile
 import time
 from collections.abc import Sequence
 
-from tensor_array_grad import _command, _report
-from tensor_array_grad._comparison import LIBRARIES, Comparison, Reports, Run
+from tensor_array_grad import _command, _compiled, _report
+from tensor_array_grad._comparison import LIBRARIES, XLA, Comparison, Reports, Run
 
 _TAIL = 2000  # bytes of each stream of a program that failed
+_ERROR = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b")
 
 
 class Failed(Exception):
@@ -43,7 +45,7 @@ def main(arguments: list[str]) -> int:
         if signal.getsignal(each) != signal.SIG_IGN:  # as of `nohup`
             signal.signal(each, lambda number, _: sys.exit(128 + number))
     try:
-        found = compare(command, options.runs)
+        found = compare(command, options.runs, options.jit)
     except Failed as error:
         print(error, file=sys.stderr)
         return 1
@@ -53,27 +55,51 @@ def main(arguments: list[str]) -> int:
     return 1 if found.differs or found.reports.inactive else 0
 
 
-def compare(command: Sequence[str], runs: int) -> Comparison:
+def compare(command: Sequence[str], runs: int, jit: bool = False) -> Comparison:
     """Runs `python command...` on stock and with the library, `runs` times each, in turn.
 
     If there is one run each and the outputs differ, stock runs once more, because its output may
     differ by itself. Progress is printed on standard error.
 
+    Args:
+      command: The arguments of `python`.
+      runs: How many times each library runs the program.
+      jit: Whether to run it with the library and XLA too. If the first of these runs fails, the
+        others are left out.
+
     Raises:
-      Failed: A run ended with an exit status other than 0.
+      Failed: A run ended with an exit status other than 0, on stock or with the library.
     """
-    found: dict[str, list[Run]] = {name: [] for name in LIBRARIES}
+    found: dict[str, list[Run]] = {name: [] for name in LIBRARIES + (XLA,) * jit}
+    refusal = ""
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
+        folders = {library: pathlib.Path(name, str(i)) for i, library in enumerate(found)}
+        for folder in folders.values():
+            folder.mkdir()
         for number in range(runs):
-            for library in LIBRARIES[:: 1 if number % 2 == 0 else -1]:
-                run = _run(command, library, folder)
+            for library in list(found)[:: 1 if number % 2 == 0 else -1]:
+                try:
+                    run = _run(command, library, folders[library])
+                except Failed as error:
+                    if library != XLA:
+                        raise
+                    refusal = _first_error(str(error))
+                    del found[XLA]
+                    continue
                 found[library].append(run)
                 print(f"{library}, run {number + 1} of {runs}: {run.wall_s:.2f} s", file=sys.stderr)
-        comparison = Comparison(found, Reports.read(folder, runs))
+        compiled = Reports.read(folders[XLA], runs) if jit else None
+        comparison = Comparison(found, Reports.read(folders["ours"], runs), compiled, refusal)
         if runs == 1 and comparison.differs:
-            found["stock"].append(_run(command, "stock", folder))
+            found["stock"].append(_run(command, "stock", folders["stock"]))
     return comparison
+
+
+def _first_error(text: str) -> str:
+    """The last line of `text` that names an error of Python, or the first line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if _ERROR.match(line)]
+    return (errors or lines)[-1 if errors else 0]
 
 
 def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -86,6 +112,9 @@ def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     )
     parser.add_argument("--runs", type=int, default=3, help="runs on each library (default: 3)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    parser.add_argument(
+        "--jit", action="store_true", help="run the program compiled by XLA too, with the library"
+    )
     count = 0
     while count < len(arguments) and (arguments[count] + " ").startswith(("--", "-h ")):
         count += 2 if arguments[count] == "--runs" else 1
@@ -104,7 +133,9 @@ def _run(command: Sequence[str], library: str, reports: pathlib.Path) -> Run:
     flags = _command.interpreter_arguments() or []
     runner = [] if library == "stock" else ["-m", "tensor_array_grad"]
     own = {"TENSOR_ARRAY_GRAD": "off"} if library == "stock" else {_report.FOLDER: str(reports)}
-    kept = {k: v for k, v in os.environ.items() if k not in ("TENSOR_ARRAY_GRAD", _report.FOLDER)}
+    own |= {_compiled.SWITCH: "1"} if library == XLA else {}
+    ours = ("TENSOR_ARRAY_GRAD", _report.FOLDER, _compiled.SWITCH)
+    kept = {name: value for name, value in os.environ.items() if name not in ours}
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         start = time.monotonic()
         process = subprocess.Popen(

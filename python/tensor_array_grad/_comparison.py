@@ -14,6 +14,7 @@ from tensor_array_grad import _outputs
 from tensor_array_grad._counters import with_prefix
 
 LIBRARIES = ("stock", "ours")
+XLA = "ours, XLA"  # with the library and `jit_compile=True`, if the comparison was asked for it
 _FIGURES = ("wall_s", "cpu_s", "peak_bytes")
 _MEGABYTE = 1_000_000
 
@@ -38,6 +39,8 @@ class Reports:
     parts_off: tuple[str, ...] = ()  # parts that were not active in a process where others were
     # Those of `status()`, added up.
     counters: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    compilations: int = 0  # by XLA
+    compile_s: float = 0.0  # seconds that they took
 
     @staticmethod
     def read(folder: pathlib.Path, runs: int) -> Reports:
@@ -53,6 +56,8 @@ class Reports:
             tuple(sorted({report["inactive"] for report in reports} - {""})),
             tuple(sorted({part for report in reports for part in report["parts_off"]})),
             collections.Counter({name: round(count / runs) for name, count in total.items()}),
+            round(sum(report["compilations"] for report in reports) / runs),
+            sum(report["compile_s"] for report in reports) / runs,
         )
 
 
@@ -60,8 +65,10 @@ class Reports:
 class Comparison:
     """The runs of one program. Times are in seconds."""
 
-    runs: dict[str, list[Run]]  # by library: stock, ours
+    runs: dict[str, list[Run]]  # by library: stock, ours, and `XLA` if it was asked for
     reports: Reports
+    compiled: Reports | None = None  # of the runs that XLA compiled
+    refusal: str = ""  # why there is no run that XLA compiled: the end of the first one's output
 
     @property
     def differs(self) -> bool:
@@ -71,11 +78,20 @@ class Comparison:
     @property
     def output(self) -> str:
         """Says whether stock and this library printed the same on standard output."""
+        return self._output("ours")
+
+    @property
+    def compiled_output(self) -> str:
+        """The same for the runs that XLA compiled; empty if there are none."""
+        return self._output(XLA) if XLA in self.runs else ""
+
+    def _output(self, library: str) -> str:
         if self._farthest("stock")[0] > _outputs.ROUNDING:
             return "differs, between two runs of stock as well"
-        rounding, text = self._farthest("ours")
-        if rounding > _outputs.ROUNDING:
-            return "DIFFERS: " + _outputs.first_difference(self.runs["stock"][0].output, text)
+        rounding, text = self._farthest(library)
+        if rounding > (_outputs.XLA_ROUNDING if library == XLA else _outputs.ROUNDING):
+            first = _outputs.first_difference(self.runs["stock"][0].output, text, library)
+            return f"DIFFERS: {first}"
         if rounding > 0:
             return f"the same but for rounding: the largest relative difference is {rounding:.1e}"
         return "the same in all runs"
@@ -114,26 +130,58 @@ class Comparison:
                 "loops_left": self.loops_left,
                 "rewrites": self.rewrites,
             }
+            | self._compiled_facts()
         )
 
+    def _compiled_facts(self) -> dict[str, object]:
+        if self.compiled is None:
+            return {}
+        return {
+            "compilations": self.compiled.compilations,
+            "compile_s": self.compiled.compile_s,
+            "compiled_output": self.compiled_output,
+            "compiled_refusal": self.refusal,
+        }
+
     def __str__(self) -> str:
-        rows = [("", "stock", "ours", "stock / ours")]
+        others = [name for name in self.runs if name != "stock"]
+        rows = [["", "stock", *(cell for name in others for cell in (name, f"stock / {name}"))]]
         rows += [self._row("wall time", "wall_s", _seconds)]
         rows += [self._row("processor time", "cpu_s", _seconds)]
         rows += [self._row("peak memory", "peak_bytes", _megabytes)]
-        lines = [f"{name:22}{stock:>12}{ours:>12}{ratio:>14}" for name, stock, ours, ratio in rows]
-        return "\n".join([*lines, f"{'output':22}  {self.output}", *self._reasons()])
+        widths = [12, *(width for name in others for width in (12, len(name) + 10))]
+        lines = [
+            f"{name:22}" + "".join(f"{cell:>{n}}" for cell, n in zip(cells, widths, strict=True))
+            for name, *cells in rows
+        ]
+        lines += [f"{'output':22}  {self.output}", *self._compiled_lines(), *self._reasons()]
+        return "\n".join(lines)
+
+    def _compiled_lines(self) -> list[str]:
+        """What is to be said of the runs that XLA compiled."""
+        if self.compiled is None:
+            return []
+        if self.refusal:
+            return [f"{'output, XLA':22}  none: {self.refusal}"]
+        count, seconds = self.compiled.compilations, self.compiled.compile_s
+        lines = [f"{'output, XLA':22}  {self.compiled_output}"]
+        lines += [f"{'compiled by XLA':22}  {count}, in {seconds:.2f} s of the wall time"]
+        if not count:
+            lines += ["No tf.function leaves jit_compile open, so the runs compiled nothing more."]
+        return lines
 
     def _farthest(self, library: str) -> tuple[float, str]:
         """The output that differs most from that of stock's first run, after its `rounding`."""
         stock = self.runs["stock"][0].output
         return max((_outputs.rounding(stock, run.output), run.output) for run in self.runs[library])
 
-    def _row(
-        self, name: str, figure: str, shown: Callable[[float], str]
-    ) -> tuple[str, str, str, str]:
-        stock, ours = (self.median(library, figure) for library in LIBRARIES)
-        return name, shown(stock), shown(ours), f"{stock / ours:.2f}" if ours else "-"
+    def _row(self, name: str, figure: str, shown: Callable[[float], str]) -> list[str]:
+        values = {library: self.median(library, figure) for library in self.runs}
+        stock = values.pop("stock")
+        row = [name, shown(stock)]
+        for value in values.values():
+            row += [shown(value), f"{stock / value:.2f}" if value else "-"]
+        return row
 
     def _reasons(self) -> list[str]:
         """The lines that say why the library helps this program, or why it does not."""

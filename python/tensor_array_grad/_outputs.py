@@ -8,6 +8,7 @@ import re
 # Two floating-point numbers are the same but for rounding if they differ by no more than this part
 # of the larger one.
 ROUNDING = 1e-5
+XLA_ROUNDING = 1e-3  # the same for XLA, which computes some functions in another way
 _FLOAT = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE][-+]?\d))(?:[eE][-+]?\d+)?")
 _CONTEXT = 40  # characters on each side of the first difference
 
@@ -31,18 +32,18 @@ def rounding(stock: str, ours: str) -> float:
     return max((abs(a - b) / max(abs(a), abs(b)) for a, b in pairs), default=0.0)
 
 
-def first_difference(stock: str, ours: str) -> str:
-    """Names the first line that differs, and shows it in both texts."""
+def first_difference(stock: str, ours: str, name: str = "ours") -> str:
+    """Names the first line that differs, and shows it in both texts; `name` is that of `ours`."""
     lines = stock.splitlines(), ours.splitlines()
     for number, (mine, theirs) in enumerate(zip(*lines, strict=False), 1):
         if mine != theirs:
             pairs = enumerate(zip(mine, theirs, strict=False))
             column = next((i for i, (a, b) in pairs if a != b), min(len(mine), len(theirs)))
             shown = [_around(line, column) for line in (mine, theirs)]
-            return f"line {number} is {shown[0]} on stock and {shown[1]} on ours"
+            return f"line {number} is {shown[0]} on stock and {shown[1]} on {name}"
     if len(lines[0]) == len(lines[1]):
         return "only the ends of lines differ"
-    return f"stock printed {len(lines[0])} lines, ours {len(lines[1])}"
+    return f"stock printed {len(lines[0])} lines, {name} {len(lines[1])}"
 
 
 def _around(line: str, column: int) -> str:

@@ -39,11 +39,19 @@ def _announce_fork() -> None:
 
 
 def _write() -> None:
+    from tensor_array_grad import _loader
     from tensor_array_grad.status import status
 
     page = status()
     inactive = "" if page.active else ". ".join(page.problems or (page.reason,))
     off = [f"{name} ({part.reason})" for name, part in page.parts.items() if not part.active]
-    report = {"inactive": inactive, "parts_off": off * page.active, "counters": page.counters}
+    count, seconds = _loader.bind().xla_compilations() if _loader.is_loaded() else (0, 0.0)
+    report = {
+        "inactive": inactive,
+        "parts_off": off * page.active,
+        "counters": page.counters,
+        "compilations": count,
+        "compile_s": seconds,
+    }
     if _file.parent.is_dir():
         _file.write_text(json.dumps(report))
