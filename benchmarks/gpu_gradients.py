@@ -3,7 +3,8 @@
 Each case is the gradient of a program of n steps, timed as one call of the traced function, in five
 ways: stock, the library on stock's kernels, the library on its own kernels, and `jit_compile=True`
 without and with the library. Each way has a process of its own. All results are compared with
-stock's on the CPU. The folder, which must exist, keeps the rows of each way. The Keras layers use no cuDNN, which has no loop.
+stock's on the CPU. The folder, which must exist, keeps the rows of each way. The Keras layers use
+no cuDNN, which has no loop.
 """
 
 from __future__ import annotations

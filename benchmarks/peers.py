@@ -1,12 +1,12 @@
 """The same loops in PyTorch and JAX: `python -m benchmarks.peers [--quick] [case ...]`.
 
-There are three loops with their gradients: `read` reads its input from an array, `index` reads
-`x[i]`, `plain` has no array. They are measured in eager PyTorch, in JAX as a compiled `lax.scan`,
-and on stock and ours. PyTorch reads a row from the result of `unbind`, or with `x[i]`. The time of
-the gradient of `x[i]` is quadratic in the number of steps, in PyTorch and in JAX (in the body of
-the scan). The measurements alternate, each in a separate process, and all must compute the same
-gradient. `pip install '.[peers]'` installs PyTorch and JAX. A package that is not installed is left
-out.
+There are four loops with their gradients: `read` reads its input from an array, `scan` is
+`tf.scan`, `index` reads `x[i]`, `plain` has no array. They are measured in eager PyTorch, in JAX as
+a compiled `lax.scan`, on stock, on ours, and on ours with `jit_compile=True`. PyTorch reads a row
+from the result of `unbind`, or with `x[i]`. The time of the gradient of `x[i]` is quadratic in the
+number of steps, in PyTorch and in JAX (in the body of the scan). The measurements alternate, each
+in a separate process, and all must compute the same gradient. `pip install '.[peers]'` installs
+PyTorch and JAX. A package that is not installed is left out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Column:
 
     Attributes:
       title: The heading of the column.
-      library: The library of the server: `stock` or `ours`. PyTorch and JAX do not use it.
+      library: `stock`, `ours` or `ours_jit`: the library of the server. PyTorch and JAX do not use
+        it.
       suffix: The part of its cases' names that follows the name of the loop.
       package: The package that must be installed, if any.
     """
@@ -53,6 +54,7 @@ class Column:
 COLUMNS = (
     Column("stock"),
     Column("ours", "ours"),
+    Column("ours, XLA", harness.OURS_JIT),
     Column("PyTorch", suffix=".torch", package="torch"),
     Column("JAX lax.scan", suffix=".jax", package="jax"),
 )
@@ -113,6 +115,14 @@ def _torch_read(indexed: bool) -> Callable[[Any], Any]:
     return loss
 
 
+def _torch_scan(x: Any) -> Any:
+    h, total = x[0], (x[0] * x[0]).sum()
+    for row in x.unbind()[1:]:
+        h = h * 0.5 + row
+        total = total + (h * h).sum()
+    return total
+
+
 def _torch_plain(x: Any) -> Any:
     row = x.mean(0)
     h = row.new_zeros(row.shape)
@@ -140,6 +150,17 @@ def _jax_read(x: Any) -> Any:
     return (h * h).sum()
 
 
+def _jax_scan(x: Any) -> Any:
+    import jax
+
+    def step(h: Any, row: Any) -> tuple[Any, Any]:
+        h = h * 0.5 + row
+        return h, h
+
+    _, held = jax.lax.scan(step, x[0], x[1:])
+    return (x[0] * x[0]).sum() + (held * held).sum()
+
+
 def _jax_index(x: Any) -> Any:
     import jax
 
@@ -164,11 +185,14 @@ def _case(name: str, what: str, build: Callable[[int], Prepared]) -> Case:
     return Case(name, what, _SIZES, build)
 
 
-LOOPS = ("read", "index", "plain")
+LOOPS = ("read", "scan", "index", "plain")
 CASES = (
     _case("read", "tf.while_loop, reads", of_loss(lists.LOSSES["read"])),
     _case("read.torch", "PyTorch, unbind", _torch(_torch_read(indexed=False))),
     _case("read.jax", "JAX, lax.scan", _jax(_jax_read)),
+    _case("scan", "tf.scan", of_loss(lists.LOSSES["scan"])),
+    _case("scan.torch", "PyTorch, unbind", _torch(_torch_scan)),
+    _case("scan.jax", "JAX, lax.scan", _jax(_jax_scan)),
     _case("index", "tf.while_loop, x[i]", of_loss(indexing.index)),
     _case("index.torch", "PyTorch, x[i]", _torch(_torch_read(indexed=True))),
     _case("index.jax", "JAX, lax.scan, x[i]", _jax(_jax_index)),
@@ -284,7 +308,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     facts = harness.machine() | _versions()
     print(facts, *missing().values(), header(), sep="\n", flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
-    with harness.servers_for("benchmarks.peers") as servers:
+    libraries = sorted({column.library for column in COLUMNS})
+    with harness.servers_for("benchmarks.peers", libraries) as servers:
         for case in harness.matching([c for c in CASES if c.name in LOOPS], options.cases):
             row = None
             for n in case.sizes_within(plan.largest_n):

@@ -17,6 +17,7 @@
 #include "cc/api/build_record.h"
 #include "cc/bind/entry_points.h"
 #include "tensorflow/c/c_api.h"
+#include "tensorflow/core/framework/device_factory.h"
 #include "tensorflow/core/platform/logging.h"
 
 namespace tensor_array_grad {
@@ -60,7 +61,15 @@ absl::Status CheckBeforeOpening(const std::string& path, BuildRecord* built) {
   return status.ok() ? CheckOnlyCopy(path) : status;
 }
 
+// Starts CUDA if there is a GPU. TensorFlow cannot do that while a library is being loaded.
+void LookForGpus() {
+  std::vector<std::string> devices;
+  tensorflow::DeviceFactory* const factory = tensorflow::DeviceFactory::GetFactory("GPU");
+  if (factory != nullptr) factory->ListPhysicalDevices(&devices).IgnoreError();
+}
+
 absl::Status Open(const std::string& path, const BuildRecord& built) {
+  LookForGpus();
   const std::unique_ptr<TF_Status, void (*)(TF_Status*)> status(TF_NewStatus(), TF_DeleteStatus);
   TF_Library* const library = TF_LoadLibrary(path.c_str(), status.get());
   if (library != nullptr) TF_DeleteLibraryHandle(library);  // this does not unload it

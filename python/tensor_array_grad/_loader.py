@@ -150,6 +150,8 @@ def _load_once() -> ModuleType:
     others = [other for other in mapped_libraries() if other != path]
     if others:
         _refuse_second_copy(others[0])
+    # Starts CUDA if there is a GPU. TensorFlow cannot do that while a library is being loaded.
+    tf.config.list_physical_devices("GPU")
     try:
         ops: ModuleType = tf.load_op_library(path)
     except (tf.errors.OpError, RuntimeError, OSError) as error:

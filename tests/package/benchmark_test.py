@@ -497,27 +497,30 @@ def test_a_package_that_is_not_installed_is_named_with_the_extra_that_installs_i
 
 def _compare_peers(n=10, smaller=None, **arguments):
     asked = []
-    servers = {name: _FakeServer(name, asked, **arguments) for name in harness.LIBRARIES}
+    libraries = {column.library: None for column in peers.COLUMNS}
+    servers = {name: _FakeServer(name, asked, **arguments) for name in libraries}
     return peers.compare("read", n, servers, _PLAN, smaller), asked
 
 
 def test_stock_and_ours_are_measured_without_the_packages(no_package):
     row, asked = _compare_peers(seconds=2.0)
-    assert asked == ["stock", "ours", "ours", "stock", "stock", "ours"]
+    forwards = ["stock", "ours", "ours_jit"]
+    assert asked == [*forwards, *reversed(forwards), *forwards]
     assert row.seconds == {
         "stock": 2.0,
         "ours": 2.0,
+        "ours, XLA": 2.0,
         "PyTorch": None,
         "JAX lax.scan": None,
     }
-    assert peers.line(row) == "| read | 10 | 2 s | 2 s | - | - |"
+    assert peers.line(row) == "| read | 10 | 2 s | 2 s | 2 s | - | - |"
 
 
 def test_installed_peers_are_measured_in_turn(monkeypatch):
     monkeypatch.setattr(peers.importlib.util, "find_spec", lambda name: object())
     row, asked = _compare_peers(seconds=0.5)
     # The server `stock` also measures PyTorch and JAX.
-    assert asked[:4] == ["stock", "ours", "stock", "stock"]
+    assert asked[:5] == ["stock", "ours", "ours_jit", "stock", "stock"]
     assert set(row.seconds.values()) == {0.5}
 
 
