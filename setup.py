@@ -8,6 +8,7 @@ of TensorFlow, tools/build_wheel.sh builds the libraries and sets TAG_PREBUILT t
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import pathlib
 import runpy
@@ -25,6 +26,8 @@ VERSIONS = runpy.run_path(str(ROOT / "python" / "tensor_array_grad" / "_version.
 PTH = "tensor_array_grad.pth"
 BYTES_PER_JOB = 1.5e9  # memory that one compiler needs for TensorFlow's headers
 PREBUILT = os.environ.get("TAG_PREBUILT")
+KEPT = ROOT / "build" / "pip"  # what earlier builds made, in a folder for each key
+MOST_KEPT = 4
 
 
 def requirement() -> str:
@@ -65,10 +68,11 @@ class CMakeExtension(Extension):
 
 
 class BuildWithCMake(build_ext):
-    """Runs CMake and installs its component `python` into the folder that becomes the wheel.
+    """Runs CMake and copies its component `python` into the folder that becomes the wheel.
 
     The build folder is always empty at first. A CMake cache has paths into pip's build environment,
-    which does not exist any more when the next build starts.
+    which does not exist any more when the next build starts. What CMake has installed is kept in
+    the checkout instead, and a later build with the same key (cmake/build_key.py) compiles nothing.
     """
 
     def build_extension(self, ext: Extension) -> None:
@@ -77,6 +81,13 @@ class BuildWithCMake(build_ext):
         if PREBUILT:
             shutil.copytree(PREBUILT, package, dirs_exist_ok=True)
             return
+        built = self._built()
+        shutil.copytree(built, package.parent, dirs_exist_ok=True)
+        if self.editable_mode:  # setuptools copies only the bindings into the checkout
+            shutil.copytree(built, ROOT / "python", dirs_exist_ok=True)
+
+    def _built(self) -> pathlib.Path:
+        """The folder with what CMake installs for these sources, compiled only if none is kept."""
         build = pathlib.Path(self.build_temp).resolve() / "cmake"
         shutil.rmtree(build, ignore_errors=True)
         env = dict(os.environ, CMAKE_BUILD_PARALLEL_LEVEL=str(jobs())) | dict(os.environ)
@@ -84,14 +95,31 @@ class BuildWithCMake(build_ext):
             *("cmake", "-G", "Ninja", "-S", str(ROOT), "-B", str(build)),
             f"-DPython_EXECUTABLE={sys.executable}",
             *("-DTAG_TESTS=OFF", "-DTAG_BINDINGS=ON", "-DCMAKE_BUILD_TYPE=Release"),
+            "-DCMAKE_UNITY_BUILD=ON",
             *os.environ.get("CMAKE_ARGS", "").split(),
         ]
+        subprocess.run(configure, check=True, env=env)
+        key = runpy.run_path(str(ROOT / "cmake" / "build_key.py"))["build_key"](ROOT, build)
+        kept, installed = KEPT / key, build / "installed"
+        if kept.is_dir():
+            print(f"Nothing has changed since {kept} was built")
+            return kept
         install = ["cmake", "--install", str(build), "--component", "python", "--strip", "--prefix"]
-        commands = [configure, ["cmake", "--build", str(build)], [*install, str(package.parent)]]
-        if self.editable_mode:  # setuptools copies only the bindings into the checkout
-            commands.append([*install, str(ROOT / "python")])
-        for command in commands:
+        for command in (["cmake", "--build", str(build)], [*install, str(installed)]):
             subprocess.run(command, check=True, env=env)
+        with contextlib.suppress(OSError):  # the checkout is read-only, or its disk is full
+            keep(installed, kept)
+        return installed
+
+
+def keep(installed: pathlib.Path, kept: pathlib.Path) -> None:
+    """Copies `installed` to `kept`, which is complete once it exists. Removes the oldest copies."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    part = pathlib.Path(tempfile.mkdtemp(dir=KEPT))
+    shutil.copytree(installed, part, dirs_exist_ok=True)
+    part.rename(kept)
+    for old in sorted(KEPT.iterdir(), key=lambda folder: folder.stat().st_mtime)[:-MOST_KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
 
 
 class BuildWithPth(build_py):
@@ -108,7 +136,6 @@ class BuildWithPth(build_py):
         self.copy_file(str(ROOT / "python" / PTH), str(pathlib.Path(folder) / PTH))
 
 
-# The build folder is scratch/temp.*/cmake; ccache finds the files of a build at the same depth.
 scratch = tempfile.mkdtemp(prefix="tensor_array_grad-build-")
 atexit.register(shutil.rmtree, scratch, ignore_errors=True)
 setup(

@@ -9,6 +9,7 @@
 add_library(tag_api STATIC ${TAG_API_SOURCES})
 target_include_directories(tag_api PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(tag_api PUBLIC TensorFlow::cc ${CMAKE_DL_LIBS})
+target_precompile_headers(tag_api REUSE_FROM tag_base)
 target_compile_definitions(tag_api INTERFACE
   TENSOR_ARRAY_GRAD_LIBRARY="$<TARGET_FILE:tensor_array_grad>")
 set_target_properties(tag_api PROPERTIES OUTPUT_NAME tensor_array_grad_api)

@@ -40,6 +40,7 @@ for minor in $(seq "$(setting TENSORFLOW_MIN)" "$(setting TENSORFLOW_MAX)"); do
     bindings=(-DTAG_BINDINGS=ON "-DTAG_BINDINGS_FOR=$(IFS=';' && echo "${pythons[*]}")")
   fi
   cmake -G Ninja -B "$work/build" -DTAG_TESTS=OFF -DTAG_BINDINGS=OFF "${bindings[@]}" \
+    -DCMAKE_UNITY_BUILD=ON \
     -DTAG_TENSORFLOW_DIR="$work/2.$minor/tensorflow" -DTAG_TENSORFLOW_VERSION="${version%%-*}" \
     ${CMAKE_ARGS:-} > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
   cmake --build "$work/build" > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }

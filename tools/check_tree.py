@@ -76,11 +76,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "status": {"_command", "_counters", "_loader", "_version", "gradients_list"},
     "_command": set(),
     "_counters": set(),
-    "_report": {"status"},
+    "_report": {"_loader", "status"},
+    "_compiled": set(),
     "_outputs": set(),
     "_comparison": {"_counters", "_outputs"},
-    "_compare": {"_command", "_comparison", "_report"},
-    "__init__": {"_command", "_loader", "_report", "_version", "drop_in", "raw_ops", "status"},
+    "_compare": {"_command", "_comparison", "_compiled", "_report"},
+    "__init__": {
+        *("_command", "_compiled", "_loader", "_report", "_version", "drop_in", "raw_ops", "status")
+    },
     "__main__": {"_command", "_compare", "_loader", "_version", "drop_in", "status"},
 }
 SPELLINGS = {

@@ -106,7 +106,7 @@ Conditions Both(const Conditions& a, const Conditions& b) {
 // the item is visited. Each kind of node has its own rule: a Switch adds a side, a Merge removes
 // the sides that all its inputs together cover, and any other node has the union of what its inputs
 // have.
-Liveness::Liveness(const Frame& frame, const std::vector<Item>& order) : frame_(frame) {
+Liveness::Liveness(const Frame& frame, const std::vector<Item>& order) {
   has_recv_ = std::any_of(frame.nodes.begin(), frame.nodes.end(),
                           [](const Node* node) { return node->IsRecv(); });
   for (const Item& item : order) {

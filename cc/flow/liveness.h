@@ -111,7 +111,6 @@ class Liveness {
   int Side(Source predicate, int side, int sides, const Conditions& implied);
   bool Completes(const std::vector<Conditions>& inputs, Conditions* common) const;
 
-  const Frame& frame_;
   std::vector<Condition> all_;
   bool has_recv_ = false;  // whether a value of the frame comes from another device
   int never_ = -1;         // the id of the condition that never holds; -1 if no Switch needed it

@@ -16,7 +16,7 @@ class ElementKernel : public Cheap<OpKernel> {
   using Cheap::Cheap;
 
   void Compute(OpKernelContext* ctx) override {
-    int64_t index;
+    int64_t index = 0;
     OP_REQUIRES_OK(ctx, GetIndex(ctx, kIndex, &index));
     ArrayRef array;
     OP_REQUIRES_OK(ctx, Lookup(ctx, kHandle, &array));

@@ -42,9 +42,9 @@ class ZerosLikeIn {
   OpKernelContext* const ctx_;
 };
 
-class StackOp : public OneListKernel {
+class ListStackOp : public OneListKernel {
  public:
-  explicit StackOp(OpKernelConstruction* ctx) : OneListKernel(ctx) {
+  explicit ListStackOp(OpKernelConstruction* ctx) : OneListKernel(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("num_elements", &num_elements_));
   }
 
@@ -65,7 +65,7 @@ class StackOp : public OneListKernel {
   int32_t num_elements_ = -1;
 };
 
-class GatherOp : public OneListKernel {
+class ListGatherOp : public OneListKernel {
  public:
   using OneListKernel::OneListKernel;
 
@@ -88,9 +88,9 @@ class GatherOp : public OneListKernel {
 
 // TensorListConcat, which has an attribute for the shape, and TensorListConcatV2, which has inputs
 // for it and for the lengths of unset elements.
-class ConcatOp : public ListKernel {
+class ListConcatOp : public ListKernel {
  public:
-  explicit ConcatOp(OpKernelConstruction* ctx) : ListKernel(ctx) {
+  explicit ListConcatOp(OpKernelConstruction* ctx) : ListKernel(ctx) {
     if (ctx->HasAttr("element_shape")) {
       OP_REQUIRES_OK(ctx, ctx->GetAttr("element_shape", &element_shape_));
     }
@@ -148,11 +148,11 @@ class ConcatOp : public ListKernel {
 
 KernelTable ListReadKernels() {
   return {
-      {"TensorListStack", MakeKernel<StackOp>, {"element_shape"}, GpuElements()},
-      {"TensorListGather", MakeKernel<GatherOp>, {"indices", "element_shape"}, GpuElements()},
-      {"TensorListConcat", MakeKernel<ConcatOp>, {"lengths"}, GpuElements()},
+      {"TensorListStack", MakeKernel<ListStackOp>, {"element_shape"}, GpuElements()},
+      {"TensorListGather", MakeKernel<ListGatherOp>, {"indices", "element_shape"}, GpuElements()},
+      {"TensorListConcat", MakeKernel<ListConcatOp>, {"lengths"}, GpuElements()},
       {"TensorListConcatV2",
-       MakeKernel<ConcatOp>,
+       MakeKernel<ListConcatOp>,
        {"element_shape", "leading_dims", "lengths"},
        GpuElements()},
   };

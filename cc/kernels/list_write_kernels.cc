@@ -38,7 +38,7 @@ class FromTensorOp : public NewListKernel {
   enum Inputs { kTensor, kElementShape };
 };
 
-class SplitOp : public NewListKernel {
+class ListSplitOp : public NewListKernel {
  public:
   using NewListKernel::NewListKernel;
 
@@ -52,7 +52,7 @@ class SplitOp : public NewListKernel {
 };
 
 // TensorListScatter and TensorListScatterV2, which has num_elements.
-class ScatterOp : public NewListKernel {
+class ListScatterOp : public NewListKernel {
  public:
   using NewListKernel::NewListKernel;
 
@@ -93,16 +93,16 @@ class ScatterIntoExistingListOp : public OneListKernel {
 KernelTable ListWriteKernels() {
   return {
       {"TensorListFromTensor", MakeKernel<FromTensorOp>, {"element_shape"}, GpuElements()},
-      {"TensorListScatter", MakeKernel<ScatterOp>, {"indices", "element_shape"}, GpuElements()},
+      {"TensorListScatter", MakeKernel<ListScatterOp>, {"indices", "element_shape"}, GpuElements()},
       {"TensorListScatterV2",
-       MakeKernel<ScatterOp>,
+       MakeKernel<ListScatterOp>,
        {"indices", "element_shape", "num_elements"},
        GpuElements()},
       {"TensorListScatterIntoExistingList",
        MakeKernel<ScatterIntoExistingListOp>,
        {"indices"},
        GpuElements()},
-      {"TensorListSplit", MakeKernel<SplitOp>, {"element_shape", "lengths"}, GpuElements()},
+      {"TensorListSplit", MakeKernel<ListSplitOp>, {"element_shape", "lengths"}, GpuElements()},
   };
 }
 

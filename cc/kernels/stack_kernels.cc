@@ -23,9 +23,9 @@ using tensorflow::AsyncOpKernel;
 using tensorflow::Device;
 
 // Makes a stack.
-class StackOp : public Cheap<OpKernel> {
+class NewStackOp : public Cheap<OpKernel> {
  public:
-  explicit StackOp(OpKernelConstruction* ctx) : Cheap(ctx) {
+  explicit NewStackOp(OpKernelConstruction* ctx) : Cheap(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("elem_type", &dtype_));
     OP_REQUIRES_OK(ctx, ctx->GetAttr("stack_name", &base_name_));
     if (base_name_.empty()) base_name_ = name();
@@ -87,7 +87,7 @@ class PopOp : public Cheap<OpKernel> {
   }
 };
 
-class CloseOp : public OpKernel {
+class CloseStackOp : public OpKernel {
  public:
   using OpKernel::OpKernel;
   void Compute(OpKernelContext* ctx) override {
@@ -219,8 +219,8 @@ KernelTable StackKernels() {
   };
   constexpr auto kCpu = KernelSpec::kCpu, kGpu = KernelSpec::kGpu;
   return {
-      {"StackV2", MakeKernel<StackOp>, {"max_size", "handle"}},
-      {"StackCloseV2", MakeKernel<CloseOp>, {"handle"}},
+      {"StackV2", MakeKernel<NewStackOp>, {"max_size", "handle"}},
+      {"StackCloseV2", MakeKernel<CloseStackOp>, {"handle"}},
       {"StackPushV2", MakeKernel<PushOp>, {}, {}, kCpu},
       {"StackPushV2", MakeAsyncKernel<SwappingPushOp>, {"handle"}, numbers("T"), kGpu},
       {"StackPushV2", MakeKernel<PushOp>, {"handle", "elem", "output"}, in_host_memory("T"), kGpu},

@@ -18,8 +18,8 @@ static_assert(tensorflow::Variant::CanInlineType<ListVariant>(), "a list must ne
 
 Counter stock_lists_converted("lists.stock_lists_converted");
 
-absl::Status DeviceCopy(const ListVariant& from, ListVariant* to,
-                        UnaryVariantOpRegistry::AsyncTensorDeviceCopyFn copy) {
+absl::Status CopyList(const ListVariant& from, ListVariant* to,
+                      UnaryVariantOpRegistry::AsyncTensorDeviceCopyFn copy) {
   auto copy_one = [&copy](const Tensor& tensor, Tensor* out) {
     *out = Tensor(tensor.dtype());
     return copy(tensor, out);
@@ -37,12 +37,12 @@ bool RegisterCopies() {
       return false;
     }
     registration::UnaryVariantDeviceCopyRegistration<ListVariant> copy(direction, list_type,
-                                                                       DeviceCopy);
+                                                                       CopyList);
   }
   return true;
 }
 
-[[maybe_unused]] const bool registered = RegisterCopies();
+[[maybe_unused]] const bool list_copies_registered = RegisterCopies();
 
 // Merges the `zeros_` of two lists. If both have a tensor for an element, either is correct.
 absl::Status KeepFirst(const Tensor& a, const Tensor&, Tensor* out) {

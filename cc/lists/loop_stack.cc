@@ -19,7 +19,7 @@ namespace registration = tensorflow::variant_op_registry_fn_registration;
 
 static_assert(Variant::CanInlineType<LoopStack>(), "a loop stack must need no allocation");
 
-absl::Status DeviceCopy(const LoopStack& from, LoopStack* to, const LoopStack::CopyFunction& copy) {
+absl::Status CopyStack(const LoopStack& from, LoopStack* to, const LoopStack::CopyFunction& copy) {
   return LoopStack::Copy(from, copy, to);
 }
 
@@ -32,12 +32,12 @@ bool RegisterDecodeAndCopies() {
   for (auto direction :
        {tensorflow::HOST_TO_DEVICE, tensorflow::DEVICE_TO_HOST, tensorflow::DEVICE_TO_DEVICE}) {
     registration::UnaryVariantDeviceCopyRegistration<LoopStack> copies(
-        direction, tensorflow::TypeIndex::Make<LoopStack>(), DeviceCopy);
+        direction, tensorflow::TypeIndex::Make<LoopStack>(), CopyStack);
   }
   return true;
 }
 
-[[maybe_unused]] const bool registered = RegisterDecodeAndCopies();
+[[maybe_unused]] const bool stack_registered = RegisterDecodeAndCopies();
 
 // What Encode writes. metadata: varints {format, number of lists, how many are kept, size}.
 // tensors: an empty list of each spec, then the values of the rows, the last row first.

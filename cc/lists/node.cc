@@ -6,14 +6,15 @@
 
 namespace tensor_array_grad {
 
-Node* Node::New(int level, int capacity) {
-  return new (AllocateBlock(sizeof(Node) + capacity * sizeof(Shareable*))) Node(level, capacity);
+TreeNode* TreeNode::New(int level, int capacity) {
+  return new (AllocateBlock(sizeof(TreeNode) + capacity * sizeof(Shareable*)))
+      TreeNode(level, capacity);
 }
 
-Node* Node::CopyOf(const Node& node, int capacity) {
-  Node* const copy = New(node.level_, capacity);
+TreeNode* TreeNode::CopyOf(const TreeNode& node, int capacity) {
+  TreeNode* const copy = New(node.level_, capacity);
   copy->present_ = node.present_;
-  Shareable** const from = const_cast<Node&>(node).children();
+  Shareable** const from = const_cast<TreeNode&>(node).children();
   Shareable** const to = copy->children();
   const int count = node.count();
   for (int i = 0; i < count; ++i) {
@@ -23,7 +24,7 @@ Node* Node::CopyOf(const Node& node, int capacity) {
   return copy;
 }
 
-void Node::Insert(int slot, Shareable* child) {
+void TreeNode::Insert(int slot, Shareable* child) {
   const int rank = Rank(slot);
   Shareable** const all = children();
   std::copy_backward(all + rank, all + count(), all + count() + 1);
@@ -31,7 +32,7 @@ void Node::Insert(int slot, Shareable* child) {
   present_ |= 1u << slot;
 }
 
-void Node::Truncate(int slot) {
+void TreeNode::Truncate(int slot) {
   if (slot >= kFanout) return;
   const int kept = Rank(slot);
   const int before = count();
@@ -39,8 +40,8 @@ void Node::Truncate(int slot) {
   for (int i = kept; i < before; ++i) UnrefChild(children()[i]);
 }
 
-Node* Node::Grow(Node* old) {
-  Node* const grown = New(old->level_, std::min(kFanout, std::max(4, 2 * old->capacity_)));
+TreeNode* TreeNode::Grow(TreeNode* old) {
+  TreeNode* const grown = New(old->level_, std::min(kFanout, std::max(4, 2 * old->capacity_)));
   grown->present_ = old->present_;
   std::memcpy(grown->children(), old->children(), old->count() * sizeof(Shareable*));
   old->present_ = 0;  // the children have moved
@@ -48,18 +49,18 @@ Node* Node::Grow(Node* old) {
   return grown;
 }
 
-void Node::UnrefChild(Shareable* child) const {
+void TreeNode::UnrefChild(Shareable* child) const {
   if (level_ == 0) {
     static_cast<SharedElement*>(child)->Unref();
   } else {
-    static_cast<Node*>(child)->Unref();
+    static_cast<TreeNode*>(child)->Unref();
   }
 }
 
-void Node::Free(Node* node) {
+void TreeNode::Free(TreeNode* node) {
   const int count = node->count();
   for (int i = 0; i < count; ++i) node->UnrefChild(node->children()[i]);
-  node->~Node();
+  node->~TreeNode();
   FreeBlock(node);
 }
 

@@ -72,16 +72,16 @@ class SharedElement final : public Shareable, public InBlock {
 //
 // A node owns one reference to each child. Only a unique node that was reached through unique nodes
 // may be changed. All other nodes are immutable. Reading is thread-safe.
-class alignas(void*) Node final : public Shareable {
+class alignas(void*) TreeNode final : public Shareable {
  public:
   static constexpr int kBits = 5;
   static constexpr int kFanout = 1 << kBits;
 
   // An empty node with room for `capacity` children. New, CopyOf and Grow throw std::bad_alloc, and
   // have changed nothing then.
-  static Node* New(int level, int capacity);
+  static TreeNode* New(int level, int capacity);
   // A node with the same children (a reference to each) and room for `capacity` of them.
-  static Node* CopyOf(const Node& node, int capacity);
+  static TreeNode* CopyOf(const TreeNode& node, int capacity);
 
   void Unref() {
     if (Drop()) Free(this);
@@ -95,7 +95,7 @@ class alignas(void*) Node final : public Shareable {
   int capacity() const { return capacity_; }
 
   // The child in `slot`, or nullptr. `node` is for inner nodes, `element` for leaves.
-  Node* node(int slot) const { return static_cast<Node*>(child(slot)); }
+  TreeNode* node(int slot) const { return static_cast<TreeNode*>(child(slot)); }
   SharedElement* element(int slot) const { return static_cast<SharedElement*>(child(slot)); }
   // The link to the child in `slot`. Requires: has(slot); writing requires a unique node.
   Shareable*& link(int slot) { return children()[Rank(slot)]; }
@@ -108,18 +108,18 @@ class alignas(void*) Node final : public Shareable {
 
   // Moves the children of `old` to a new node with more room and frees `old`. Requires: `old`
   // unique.
-  static Node* Grow(Node* old);
+  static TreeNode* Grow(TreeNode* old);
 
  private:
-  Node(int level, int capacity)
+  TreeNode(int level, int capacity)
       : capacity_(static_cast<uint8_t>(capacity)), level_(static_cast<uint8_t>(level)) {}
-  ~Node() = default;
+  ~TreeNode() = default;
 
-  static void Free(Node* node);
+  static void Free(TreeNode* node);
 
   int Rank(int slot) const { return __builtin_popcount(present_ & ((1u << slot) - 1u)); }
   Shareable* child(int slot) const {
-    return has(slot) ? const_cast<Node*>(this)->children()[Rank(slot)] : nullptr;
+    return has(slot) ? const_cast<TreeNode*>(this)->children()[Rank(slot)] : nullptr;
   }
   // The children are stored right after the node, in the order of their slots.
   Shareable** children() { return reinterpret_cast<Shareable**>(this + 1); }
@@ -129,7 +129,8 @@ class alignas(void*) Node final : public Shareable {
   const uint8_t capacity_;
   const uint8_t level_;
 };
-static_assert(sizeof(Node) % alignof(Shareable*) == 0, "the children are stored behind the node");
+static_assert(sizeof(TreeNode) % alignof(Shareable*) == 0,
+              "the children are stored behind the node");
 
 }  // namespace tensor_array_grad
 

@@ -14,11 +14,11 @@ Counter nodes_copied("lists.nodes_copied");
 Counter elements_visited("lists.elements_visited");
 
 int SlotOf(int64_t index, int level) {
-  return static_cast<int>(index >> (Node::kBits * level)) & (Node::kFanout - 1);
+  return static_cast<int>(index >> (TreeNode::kBits * level)) & (TreeNode::kFanout - 1);
 }
 
 // Whether a tree whose root is at `level` has a place for `index`.
-bool Covers(int level, int64_t index) { return index >> (Node::kBits * (level + 1)) == 0; }
+bool Covers(int level, int64_t index) { return index >> (TreeNode::kBits * (level + 1)) == 0; }
 
 int LevelFor(int64_t index) {
   int level = 0;
@@ -32,17 +32,17 @@ void ForEachSlot(uint32_t present, Use use) {
   for (; present != 0; present &= present - 1) use(__builtin_ctz(present));
 }
 
-Reference<Node> NewNode(int level, int capacity) {
-  return Reference<Node>(Node::New(level, capacity));
+Reference<TreeNode> NewNode(int level, int capacity) {
+  return Reference<TreeNode>(TreeNode::New(level, capacity));
 }
 
 // The functions below throw std::bad_alloc. The tree that they work on is then still valid, with
 // the same elements: a link is changed only after the node that it will point to is complete.
 
 // Puts nodes above `*root` until the root is at `level`.
-void Lift(int level, Node** root) {
+void Lift(int level, TreeNode** root) {
   while ((*root)->level() < level) {
-    Node* const above = Node::New((*root)->level() + 1, 1);
+    TreeNode* const above = TreeNode::New((*root)->level() + 1, 1);
     above->Insert(0, *root);
     *root = above;
   }
@@ -51,10 +51,10 @@ void Lift(int level, Node** root) {
 // Makes `link`, a pointer to the root or a child link, point to a node that may be changed, and
 // returns it: the same node if it is unique, else a copy with room for `room` more children.
 template <typename Link>
-Node* Own(Link& link, int room) {
-  Node* const node = static_cast<Node*>(link);
+TreeNode* Own(Link& link, int room) {
+  TreeNode* const node = static_cast<TreeNode*>(link);
   if (node->IsUnique()) return node;
-  Node* const copy = Node::CopyOf(*node, node->count() + room);
+  TreeNode* const copy = TreeNode::CopyOf(*node, node->count() + room);
   nodes_copied.Add();
   link = copy;
   node->Unref();
@@ -63,16 +63,16 @@ Node* Own(Link& link, int room) {
 
 // The same, with room for a child in `slot`.
 template <typename Link>
-Node* OwnWithRoom(Link& link, int slot) {
-  const bool lacks = !static_cast<Node*>(link)->has(slot);
-  Node* node = Own(link, lacks ? 1 : 0);
-  if (lacks && node->full()) link = node = Node::Grow(node);
+TreeNode* OwnWithRoom(Link& link, int slot) {
+  const bool lacks = !static_cast<TreeNode*>(link)->has(slot);
+  TreeNode* node = Own(link, lacks ? 1 : 0);
+  if (lacks && node->full()) link = node = TreeNode::Grow(node);
   return node;
 }
 
 // Calls Own for all nodes on the path to `index`, as far as it exists.
-void OwnPath(int64_t index, Node** root) {
-  Node* node = Own(*root, 0);
+void OwnPath(int64_t index, TreeNode** root) {
+  TreeNode* node = Own(*root, 0);
   for (int level = node->level(); level > 0; --level) {
     const int slot = SlotOf(index, level);
     if (!node->has(slot)) return;
@@ -82,42 +82,43 @@ void OwnPath(int64_t index, Node** root) {
 
 // A tree of `level` in which only `index` is set. Made before it is linked into another tree, which
 // must not contain an empty node: the tree of a list without set elements has no root.
-Reference<Node> TreeOf(int64_t index, int level, Reference<SharedElement> element) {
-  Reference<Node> tree = NewNode(0, 1);
+Reference<TreeNode> TreeOf(int64_t index, int level, Reference<SharedElement> element) {
+  Reference<TreeNode> tree = NewNode(0, 1);
   tree->Insert(SlotOf(index, 0), element.release());
   while (tree->level() < level) {
-    Reference<Node> above = NewNode(tree->level() + 1, 1);
+    Reference<TreeNode> above = NewNode(tree->level() + 1, 1);
     above->Insert(SlotOf(index, above->level()), tree.release());
     tree = std::move(above);
   }
   return tree;
 }
 
-int64_t HighestIndex(const Node* node) {
+int64_t HighestIndex(const TreeNode* node) {
   int64_t index = 0;
   for (;; node = node->node(SlotOf(index, 0))) {
-    index = (index << Node::kBits) | (31 - __builtin_clz(node->present()));
+    index = (index << TreeNode::kBits) | (31 - __builtin_clz(node->present()));
     if (node->level() == 0) return index;
   }
 }
 
 // Removes the elements from `keep` on; true if any is left. Allocates nothing.
 // Requires: 0 < keep, within the node's span; the nodes on the path to keep - 1 are unique.
-bool Cut(Node* node, int64_t keep) {
+bool Cut(TreeNode* node, int64_t keep) {
   const int last = SlotOf(keep - 1, node->level());
   node->Truncate(last + 1);
   if (node->level() > 0 && node->has(last)) {
-    const int64_t below = int64_t{last} << (Node::kBits * node->level());
+    const int64_t below = int64_t{last} << (TreeNode::kBits * node->level());
     if (!Cut(node->node(last), keep - below)) node->Truncate(last);
   }
   return node->present() != 0;
 }
 
-int64_t Visit(const Node& node, int64_t base, PersistentList::Visitor visit, absl::Status* status) {
+int64_t Visit(const TreeNode& node, int64_t base, PersistentList::Visitor visit,
+              absl::Status* status) {
   int64_t visited = 0;
   ForEachSlot(node.present(), [&](int slot) {
     if (!status->ok()) return;
-    const int64_t index = base + (int64_t{slot} << (Node::kBits * node.level()));
+    const int64_t index = base + (int64_t{slot} << (TreeNode::kBits * node.level()));
     if (node.level() > 0) {
       visited += Visit(*node.node(slot), index, visit, status);
     } else {
@@ -129,8 +130,9 @@ int64_t Visit(const Node& node, int64_t base, PersistentList::Visitor visit, abs
 }
 
 // Maps the elements until a call fails. The result is meaningful only if `status` is still ok.
-Reference<Node> MapNode(const Node& node, PersistentList::Changer change, absl::Status* status) {
-  Reference<Node> mapped = NewNode(node.level(), node.count());
+Reference<TreeNode> MapNode(const TreeNode& node, PersistentList::Changer change,
+                            absl::Status* status) {
+  Reference<TreeNode> mapped = NewNode(node.level(), node.count());
   ForEachSlot(node.present(), [&](int slot) {
     if (!status->ok()) return;
     if (node.level() > 0) {
@@ -146,14 +148,14 @@ Reference<Node> MapNode(const Node& node, PersistentList::Changer change, absl::
 }
 
 // The union of two nodes of one level. Errors as in MapNode.
-Reference<Node> MergeNodes(const Node& a, const Node& b, PersistentList::Combiner combine,
-                           absl::Status* status) {
-  Reference<Node> merged = NewNode(a.level(), __builtin_popcount(a.present() | b.present()));
+Reference<TreeNode> MergeNodes(const TreeNode& a, const TreeNode& b,
+                               PersistentList::Combiner combine, absl::Status* status) {
+  Reference<TreeNode> merged = NewNode(a.level(), __builtin_popcount(a.present() | b.present()));
   nodes_copied.Add();
   ForEachSlot(a.present() | b.present(), [&](int slot) {
     if (!status->ok()) return;
     if (!a.has(slot) || !b.has(slot)) {
-      Shareable* const shared = const_cast<Node&>(a.has(slot) ? a : b).link(slot);
+      Shareable* const shared = const_cast<TreeNode&>(a.has(slot) ? a : b).link(slot);
       shared->Ref();
       merged->Insert(slot, shared);
     } else if (a.level() > 0) {
@@ -169,13 +171,13 @@ Reference<Node> MergeNodes(const Node& a, const Node& b, PersistentList::Combine
 }
 
 // The nodes of one level, not yet linked into the level above.
-using Row = std::vector<Reference<Node>>;
+using Row = std::vector<Reference<TreeNode>>;
 
 // The level above `row`.
 Row Above(Row row) {
   Row above;
-  for (size_t begin = 0; begin < row.size(); begin += Node::kFanout) {
-    const size_t end = std::min(begin + Node::kFanout, row.size());
+  for (size_t begin = 0; begin < row.size(); begin += TreeNode::kFanout) {
+    const size_t end = std::min(begin + TreeNode::kFanout, row.size());
     above.push_back(NewNode(row[begin]->level() + 1, static_cast<int>(end - begin)));
     for (size_t i = begin; i < end; ++i) {
       above.back()->Insert(static_cast<int>(i - begin), row[i].release());
@@ -189,10 +191,10 @@ Row Above(Row row) {
 absl::Status PersistentList::Build(int64_t size, Maker make, PersistentList* out) {
   PersistentList built(size);
   Row row;
-  for (int64_t begin = 0; begin < size; begin += Node::kFanout) {
-    const int64_t end = std::min(begin + Node::kFanout, size);
+  for (int64_t begin = 0; begin < size; begin += TreeNode::kFanout) {
+    const int64_t end = std::min(begin + TreeNode::kFanout, size);
     row.push_back(NewNode(0, static_cast<int>(end - begin)));
-    Node* const leaf = row.back().get();
+    TreeNode* const leaf = row.back().get();
     for (int64_t i = begin; i < end; ++i) {
       Tensor value;
       if (absl::Status status = make(i, &value); !status.ok()) return status;
@@ -207,7 +209,7 @@ absl::Status PersistentList::Build(int64_t size, Maker make, PersistentList* out
 }
 
 const SharedElement* PersistentList::FindElement(int64_t index) const {
-  const Node* node = root_;
+  const TreeNode* node = root_;
   if (node == nullptr || !Covers(node->level(), index)) return nullptr;
   for (int level = node->level(); level > 0; --level) {
     node = node->node(SlotOf(index, level));
@@ -224,7 +226,7 @@ void PersistentList::Set(int64_t index, Tensor value) {
     return;
   }
   Lift(height, &root_);
-  Node* node = OwnWithRoom(root_, SlotOf(index, root_->level()));
+  TreeNode* node = OwnWithRoom(root_, SlotOf(index, root_->level()));
   for (int level = node->level(); level > 0; --level) {
     const int slot = SlotOf(index, level);
     if (!node->has(slot)) {

@@ -92,7 +92,7 @@ class PersistentList {
  private:
   const SharedElement* FindElement(int64_t index) const;
 
-  Node* root_ = nullptr;  // only as tall as the highest index that was ever set needs
+  TreeNode* root_ = nullptr;  // only as tall as the highest index that was ever set needs
   int64_t size_ = 0;
 };
 

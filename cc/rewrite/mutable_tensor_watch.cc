@@ -21,7 +21,7 @@ using tensorflow::FunctionLibraryDefinition;
 using tensorflow::GraphOptimizationPassOptions;
 using tensorflow::OptimizationPassRegistry;
 
-constexpr int kPhase = 100;  // its place among the passes does not matter
+constexpr int kWatchPhase = 100;  // its place among the passes does not matter
 
 // Searches nodes, and the functions that they name, for ops that change a tensor in place.
 // Functions are searched because some are inlined after the last pass. Each function is searched
@@ -62,8 +62,9 @@ bool FoundIn(const Graph& graph, const FunctionLibraryDefinition* functions) {
   return false;
 }
 
-REGISTER_OPTIMIZATION(OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kPhase, MutableTensorWatch);
-REGISTER_OPTIMIZATION(OptimizationPassRegistry::POST_PARTITIONING, kPhase, MutableTensorWatch);
+REGISTER_OPTIMIZATION(OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kWatchPhase,
+                      MutableTensorWatch);
+REGISTER_OPTIMIZATION(OptimizationPassRegistry::POST_PARTITIONING, kWatchPhase, MutableTensorWatch);
 
 }  // namespace
 

@@ -85,7 +85,7 @@ bool MatchPop(PushedList* found) {
          AsksForNoShape(*pop) && WaitsForNothing(*pop);
 }
 
-std::optional<PushedList> Match(const LoopVariable& variable) {
+std::optional<PushedList> MatchList(const LoopVariable& variable) {
   PushedList found;
   if (!MatchPush(variable, &found) || !MatchPop(&found)) return std::nullopt;
   return found;
@@ -103,7 +103,7 @@ void RemoveVariable(const LoopVariable& variable, Graph* graph) {
 PushedLists PushedListsOf(const Node& loop_cond) {
   PushedLists found;
   for (const LoopVariable& variable : LoopVariablesOf(loop_cond)) {
-    const auto one = Match(variable);
+    const auto one = MatchList(variable);
     if (!one) continue;
     if (one->never_read()) {
       found.never_read.push_back(*one);

@@ -17,7 +17,7 @@ namespace {
 using Shape = RecomputableValues::Shape;
 
 // The deepest nesting of functions that is matched. Deeper expressions cost more than they save.
-constexpr int kDeepest = 8;
+constexpr int kDeepestExpression = 8;
 
 bool IsOf(const Node& node, const char* op) { return node.type_string() == op; }
 
@@ -156,7 +156,7 @@ std::optional<Shape> RecomputableValues::ShapeOf(Source value, int depth) {
 // function whose inputs are recomputable scalars. `depth` limits the recursion through the inputs.
 std::optional<Shape> RecomputableValues::FindShape(Source value, int depth) {
   const Node& node = *value.node;
-  if (depth > kDeepest || !OnSameDevice(node, *loops_.back.sum)) return std::nullopt;
+  if (depth > kDeepestExpression || !OnSameDevice(node, *loops_.back.sum)) return std::nullopt;
   if (loops_.CountAt(value) != nullptr) return Shape{};
   if (const auto outside = FromOutside(value)) {
     if (!OnSameDevice(*outside->node, node)) return std::nullopt;

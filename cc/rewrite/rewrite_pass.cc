@@ -33,7 +33,7 @@ namespace {
 using tensorflow::GraphOptimizationPassOptions;
 
 // After the passes that mark, cut out and build XLA clusters (up to 60).
-constexpr int kPhase = 100;
+constexpr int kRulesPhase = 100;
 
 std::atomic<bool> enabled{true};
 
@@ -100,7 +100,7 @@ absl::Status Apply(const Rule& rule, const std::vector<int>& candidates, Graph* 
   return absl::OkStatus();
 }
 
-REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kPhase,
+REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kRulesPhase,
                       RewritePass);
 
 }  // namespace

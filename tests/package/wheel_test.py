@@ -19,6 +19,7 @@ import zipfile
 import pytest
 
 from tests.support import child
+from tests.support.fake_cmake import FakeCMake
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILT = ("libtensor_array_grad.so", "build_info.json", "_bind.*.so")
@@ -85,19 +86,9 @@ def sources(tmp_path_factory) -> pathlib.Path:
 @pytest.fixture(scope="module")
 def cmake(tmp_path_factory) -> dict[str, str]:
     """Environment in which a build finds a `cmake` that copies the library of this process."""
-    tools = tmp_path_factory.mktemp("tools")
     folders = {child.PACKAGE, child.LIBRARY.parent}
-    files = [str(file) for folder in folders for name in BUILT for file in folder.glob(name)]
-    (tools / "cmake").write_text(
-        f"#!{sys.executable}\n"
-        "import pathlib, shutil, sys\n"
-        "if sys.argv[1] == '--install':\n"
-        "    prefix = pathlib.Path(sys.argv[sys.argv.index('--prefix') + 1], 'tensor_array_grad')\n"
-        "    prefix.mkdir(exist_ok=True)\n"
-        f"    for file in {files}: shutil.copy(file, prefix)\n"
-    )
-    (tools / "cmake").chmod(0o755)
-    return {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    files = [file for folder in folders for name in BUILT for file in folder.glob(name)]
+    return FakeCMake(tmp_path_factory.mktemp("tools"), files).environment
 
 
 @pytest.fixture(scope="module")
