@@ -154,6 +154,42 @@ def _chains(width: int, with_gradient: bool) -> Callable[[int], Prepared]:
     return build
 
 
+def _paths(count: int, rule: str) -> Callable[[int], Prepared]:
+    """The mean end of `count` paths of n steps, with the random numbers of `rule`.
+
+    Args:
+      count: Number of paths.
+      rule: `stateful`: of an op with a seed; `stateless`: of an op whose state is the step.
+    """
+
+    def build(n: int) -> Prepared:
+        def run(x: tf.Tensor) -> tf.Tensor:
+            def step(i: tf.Tensor, h: tf.Tensor) -> LoopVars:
+                if rule == "stateful":
+                    noise = tf.random.normal([count], seed=1)
+                else:
+                    noise = tf.random.stateless_normal([count], tf.stack([i, 1]))
+                return (h + 0.01 * h + 0.1 * tf.sqrt(tf.abs(h)) * noise,)
+
+            return tf.reduce_mean(loop(n, step, x)[0])
+
+        return prepared(run, tf.ones([count]))
+
+    return build
+
+
+def _dropout(n: int) -> Prepared:
+    """The gradient of a cell with dropout of its state."""
+
+    def loss(x: tf.Tensor) -> tf.Tensor:
+        def step(i: tf.Tensor, h: tf.Tensor) -> LoopVars:
+            return (tf.nn.dropout(tf.tanh(h * 0.5 + x[i]), 0.2, seed=1),)
+
+        return tf.reduce_sum(loop(n, step, tf.zeros_like(x[0]))[0])
+
+    return prepared(gradient_of(loss), rows(n))
+
+
 def _chain_cases(width: int, n: int) -> tuple[Case, Case]:
     """The case with vectors of `width` floats, and the same case with its gradient.
 
@@ -188,6 +224,24 @@ CASES = (
         _determinants(True),
         0.95,
     ),
+    Case("paths", "64 random paths", (2_000,), _paths(64, "stateful"), 3.0, uses_arrays=False),
+    Case(
+        "stateless_paths",
+        "64 random paths, stateless",
+        (2_000,),
+        _paths(64, "stateless"),
+        2.0,
+        uses_arrays=False,
+    ),
+    Case(
+        "many_paths",
+        "100,000 random paths",
+        (100,),
+        _paths(100_000, "stateful"),
+        0.95,
+        uses_arrays=False,
+    ),
+    Case("dropout", "a cell with dropout, gradient", (1_600,), _dropout, 4.0),
     *_chain_cases(4_096, 400),
     *_chain_cases(256, 1_600),
 )

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <fstream>
@@ -61,17 +62,22 @@ absl::Status CheckBeforeOpening(const std::string& path, BuildRecord* built) {
   return status.ok() ? CheckOnlyCopy(path) : status;
 }
 
-// Starts CUDA if there is a GPU. TensorFlow cannot do that while a library is being loaded.
-void LookForGpus() {
+// Lets TensorFlow look for GPUs, which starts CUDA. It cannot do that while a library is being
+// loaded, so the environment tells the library that it has been done (cc/kernels/activation.cc).
+TF_Library* LookForGpusAndOpen(const std::string& path, TF_Status* status) {
+  constexpr char kLooked[] = "TENSOR_ARRAY_GRAD_LOOKED";
   std::vector<std::string> devices;
   tensorflow::DeviceFactory* const factory = tensorflow::DeviceFactory::GetFactory("GPU");
   if (factory != nullptr) factory->ListPhysicalDevices(&devices).IgnoreError();
+  setenv(kLooked, absl::StrCat(getpid()).c_str(), /*overwrite=*/1);
+  TF_Library* const library = TF_LoadLibrary(path.c_str(), status);
+  unsetenv(kLooked);
+  return library;
 }
 
 absl::Status Open(const std::string& path, const BuildRecord& built) {
-  LookForGpus();
   const std::unique_ptr<TF_Status, void (*)(TF_Status*)> status(TF_NewStatus(), TF_DeleteStatus);
-  TF_Library* const library = TF_LoadLibrary(path.c_str(), status.get());
+  TF_Library* const library = LookForGpusAndOpen(path, status.get());
   if (library != nullptr) TF_DeleteLibraryHandle(library);  // this does not unload it
   std::string reason = TF_Message(status.get());
   absl::StatusCode code = static_cast<absl::StatusCode>(TF_GetCode(status.get()));

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cc/base/counters.h"
+#include "cc/base/mutex.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -156,13 +157,28 @@ class BusyThreads {
   std::vector<std::thread> threads_;
 };
 
+// Abseil measures the processor's frequency when a thread first waits for a lock. A child forked
+// during the measurement would wait forever for its end, so this makes the calling thread wait.
+void WaitForALock() {
+  Mutex mu;
+  std::atomic<bool> held{false};
+  std::thread holder([&] {
+    MutexLock lock(&mu);
+    held = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  });
+  while (!held) std::this_thread::yield();
+  {
+    MutexLock lock(&mu);
+  }
+  holder.join();
+}
+
 TEST(BlockPoolTest, ChildForkedAmongBusyThreadsAllocatesOnSeveralThreads) {
+  WaitForALock();
   // Touched memory makes the fork slow, so that the other threads wait for the lock meanwhile.
   const std::vector<char> touched(size_t{100} << 20, 1);
   const BusyThreads busy(4);
-  // Abseil measures the processor's frequency when a thread first waits for a lock. A child forked
-  // during the measurement would wait forever for its end.
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
   for (int i = 0; i < 10; ++i) {
     const pid_t child = fork();
     if (child == 0) {

@@ -17,6 +17,7 @@
 #include "cc/flow/graph_names.h"
 #include "cc/flow/liveness.h"
 #include "cc/flow/node_util.h"
+#include "cc/flow/op_facts.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 
@@ -180,8 +181,10 @@ class FrameCompiler {
     if (in_condition) {
       if (Has(when, taken_)) return Rejected("unsupported frame", node);
       if (outermost_) TF_RETURN_IF_ERROR(CheckCondition(node));
-    } else if (!Has(when, taken_) && !outermost_ && node.op_def().is_stateful()) {
-      // The executor runs the node once more, when LoopCond is false. The program does not.
+    } else if (!Has(when, taken_) && node.op_def().is_stateful() &&
+               (!outermost_ || IsSeeded(node))) {
+      // The executor runs the node once more, when LoopCond is false. The program does not. After
+      // the outermost loop, the stock loop does, but with a kernel of its own.
       return Rejected("side effects outside of the body", node);
     }
     current_ = in_condition ? &code_->condition : &code_->body;

@@ -39,10 +39,17 @@ absl::Status CheckNode(const Node& node) {
   if (HasRefs(node)) return Rejected("ref type", node);
   if (HasFact(op, kEndsLater) || IsFunctionCall(node)) return Rejected("asynchronous kernel", node);
   if (HasFact(op, kWritesInput)) return Rejected("writes its input", node);
-  if (node.op_def().is_stateful() && !HasFact(op, kAnyKernelMayRun)) {
+  if (node.op_def().is_stateful() && !HasFact(op, kAnyKernelMayRun | kDrawsNumbers)) {
     return Rejected("private state or unknown side effects", node);
   }
   return absl::OkStatus();
+}
+
+bool HasSeededNode(const Frame& loop) {
+  return std::any_of(loop.nodes.begin(), loop.nodes.end(),
+                     [](const Node* node) { return IsSeeded(*node); }) ||
+         std::any_of(loop.children.begin(), loop.children.end(),
+                     [](const Frame* inner) { return HasSeededNode(*inner); });
 }
 
 absl::Status CheckCondition(const Node& node) {

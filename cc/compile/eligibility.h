@@ -3,6 +3,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "cc/flow/frame.h"
 #include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
@@ -18,8 +19,16 @@ absl::string_view ReasonOf(const absl::Status& rejected);
 // Returns OK if a loop that runs in one kernel can call a kernel of `node`. This requires that the
 // node works on values of this device only, finishes before Compute returns and does not wait for
 // other ops. It must keep no state in its kernel, because the same node in the stock loop has
-// another kernel object, which would not see that state.
+// another kernel object, which would not see that state. The exception is the generator of a random
+// op; see HasSeededNode.
 absl::Status CheckNode(const tensorflow::Node& node);
+
+// Whether a node of `loop`, or of a loop inside of it, draws numbers whose order its seeds fix. So
+// that the numbers are stock's, RunLoop must then run all iterations of all calls: it neither hands
+// the loop back nor passes it by, once its kernels exist. The kernels of RunLoop live as long as
+// those of stock's loop would, except in a Session, which shares stateful kernels between all graphs
+// that it prunes from the user's graph.
+bool HasSeededNode(const Frame& loop);
 
 // Returns OK if the user's program cannot observe that `node`, which is in a loop's condition, runs
 // once more than the loop asks for. This happens because the stock loop evaluates the condition

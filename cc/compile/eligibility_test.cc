@@ -47,6 +47,16 @@ class LeftToExecutorTest : public testing::Test, protected FramesUnderTest {
     Set(Add(name, "AssignAddVariableOp", {resource, value}), "dtype", DT_INT32);
   }
 
+  // Adds an op to `loop` that draws integers of the shape `shape`.
+  void AddRandom(const std::string& loop, int seed, const std::string& shape = "") {
+    tensorflow::NodeDef& random =
+        Add("random", "RandomUniformInt",
+            {shape.empty() ? loop + "_switch:1" : shape, loop + "_limit", loop + "_one"});
+    Set(random, "T", DT_INT32);
+    Set(random, "Tout", DT_INT32);
+    Set(random, "seed2", seed);
+  }
+
   // Adds a loop `name` inside i; `start` is the first value of its variable.
   void AddInner(const std::string& name, const std::string& start) {
     AddCounter(name, start, "i_limit", "i_one");
@@ -78,11 +88,26 @@ TEST_F(LeftToExecutorTest, NodeThatIsAFunction) {
 }
 
 TEST_F(LeftToExecutorTest, KernelWithStateOfItsOwn) {
-  tensorflow::NodeDef& random =
-      Add("random", "RandomUniformInt", {"i_switch:1", "i_limit", "i_one"});
-  Set(random, "T", DT_INT32);
-  Set(random, "Tout", DT_INT32);
-  ExpectLeft("private state or unknown side effects: random (RandomUniformInt)");
+  Set(Add("keeps", "GetSessionHandle", {"i_switch:1"}), "T", DT_INT32);
+  ExpectLeft("private state or unknown side effects: keeps (GetSessionHandle)");
+}
+
+TEST_F(LeftToExecutorTest, RandomOpIsAllowed) {
+  AddRandom("i", 0);
+  ExpectCompiles();
+  EXPECT_FALSE(HasSeededNode(FrameNamed("i")));
+}
+
+TEST_F(LeftToExecutorTest, SeededRandomOpIsAllowedAndSeenInAnInnerLoopToo) {
+  AddInner("j", "i_switch:1");
+  AddRandom("j", 3);
+  ExpectCompiles();
+  EXPECT_TRUE(HasSeededNode(FrameNamed("i")));
+}
+
+TEST_F(LeftToExecutorTest, SeededRandomOpThatTheStockLoopWouldRunOnceMore) {
+  AddRandom("i", 3, "i_merge");
+  ExpectLeft("side effects outside of the body: random (RandomUniformInt)");
 }
 
 TEST_F(LeftToExecutorTest, RefType) {
@@ -136,11 +161,8 @@ TEST_F(LeftToExecutorTest, PrefixOfTheOpDecidesWhetherItsSideEffectsAreAllowed) 
 
 TEST_F(LeftToExecutorTest, KernelWithStateOfItsOwnInAnInnerLoop) {
   AddInner("j", "i_switch:1");
-  tensorflow::NodeDef& random =
-      Add("random", "RandomUniformInt", {"j_switch:1", "j_limit", "j_one"});
-  Set(random, "T", DT_INT32);
-  Set(random, "Tout", DT_INT32);
-  ExpectLeft("private state or unknown side effects: random (RandomUniformInt)");
+  Set(Add("keeps", "GetSessionHandle", {"j_switch:1"}), "T", DT_INT32);
+  ExpectLeft("private state or unknown side effects: keeps (GetSessionHandle)");
 }
 
 // ---- the condition, which the stock loop evaluates once more

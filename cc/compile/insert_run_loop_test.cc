@@ -50,11 +50,8 @@ class InsertRunLoopTest : public testing::Test, protected FramesUnderTest {
     return names;
   }
 
-  void AddRandomTo(const std::string& loop) {
-    NodeDef& random = Add(loop + "_random", "RandomUniformInt",
-                          {loop + "_switch:1", loop + "_limit", loop + "_one"});
-    Set(random, "T", DT_INT32);
-    Set(random, "Tout", DT_INT32);
+  void AddPrivateStateTo(const std::string& loop) {
+    Set(Add(loop + "_keeps", "GetSessionHandle", {loop + "_switch:1"}), "T", DT_INT32);
   }
 
   Node* Insert(const std::string& loop) {
@@ -115,19 +112,19 @@ TEST_F(InsertRunLoopTest, LoopInsideOfOneThatRunsInOneKernelIsPartOfIt) {
 
 TEST_F(InsertRunLoopTest, LoopInsideOfOneThatIsLeftIsFound) {
   AddCounter("j", "i_switch:1", "i_limit", "i_one");
-  AddRandomTo("i");
+  AddPrivateStateTo("i");
   EXPECT_THAT(Found(), ElementsAre("j"));
   EXPECT_EQ(left_.size(), 1);
-  EXPECT_EQ(left_["i"], "private state or unknown side effects: i_random (RandomUniformInt)");
+  EXPECT_EQ(left_["i"], "private state or unknown side effects: i_keeps (GetSessionHandle)");
 }
 
 TEST_F(InsertRunLoopTest, EveryLoopThatIsLeftIsReported) {
   AddCounter("j", "i_switch:1", "i_limit", "i_one");
   AddCounter("k", "zero", "ten", "step");
-  AddRandomTo("j");
+  AddPrivateStateTo("j");
   EXPECT_THAT(Found(), ElementsAre("k"));
-  EXPECT_EQ(left_["i"], "private state or unknown side effects: j_random (RandomUniformInt)");
-  EXPECT_EQ(left_["j"], "private state or unknown side effects: j_random (RandomUniformInt)");
+  EXPECT_EQ(left_["i"], "private state or unknown side effects: j_keeps (GetSessionHandle)");
+  EXPECT_EQ(left_["j"], "private state or unknown side effects: j_keeps (GetSessionHandle)");
 }
 
 TEST_F(InsertRunLoopTest, LoopWhoseInputsMayBeDeadApartIsLeft) {
@@ -242,7 +239,7 @@ TEST_F(KnownPredicateLoopTest, TheKernelKnowsThePredicateAndTheStockLoopDoesNot)
 }
 
 TEST_F(KnownPredicateLoopTest, ALoopThatIsLeftKnowsNothing) {
-  AddRandomTo("j");
+  AddPrivateStateTo("j");
   EXPECT_THAT(Found(), ElementsAre("i"));
   EXPECT_FALSE(IsMarked(FrameNamed("j")));
 }

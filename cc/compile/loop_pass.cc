@@ -82,7 +82,7 @@ bool HasLoop(const Graph& graph) {
 
 // Puts a RunLoop in front of each loop of `graph` that can run in one kernel, and counts the
 // others.
-void RewriteLoops(Graph* graph) {
+void RewriteLoops(Graph* graph, bool is_function) {
   if (!HasLoop(*graph)) return;
   const absl::StatusOr<FrameTree> tree = FrameTree::Of(*graph);
   if (!tree.ok()) {
@@ -93,7 +93,9 @@ void RewriteLoops(Graph* graph) {
     CountRejected(loop.name, why);
   };
   for (const Frame* loop : FindLoops(tree->root(), left)) {
-    const absl::Status status = InsertRunLoop(*loop, graph);
+    const absl::Status status = !is_function && HasSeededNode(*loop)
+                                    ? Rejected("private state", "a seeded random op in a Session")
+                                    : InsertRunLoop(*loop, graph);
     if (!status.ok()) {
       left(*loop, status);
       continue;
@@ -125,7 +127,7 @@ absl::Status LoopPass::Run(const GraphOptimizationPassOptions& options) {
   for (auto& [device, graph] : *options.partition_graphs) {
     if (!RunsHere(device, options)) continue;
     try {
-      RewriteLoops(graph.get());
+      RewriteLoops(graph.get(), options.is_function_graph);
     } catch (const std::exception& error) {
       CountRejected("(all)",
                     absl::FailedPreconditionError(absl::StrCat("failure: ", error.what())));

@@ -101,12 +101,24 @@ TEST_F(LoopPassTest, DeviceOfAnotherProcessDoesNotCount) {
 TEST_F(LoopPassTest, LoopThatCannotBeCompiledStaysAndIsCountedByTheReason) {
   const std::string counter = "loops.left.private state or unknown side effects";
   const int64_t before = Count(counter);
+  Set(Add("keeps", "GetSessionHandle", {"i_switch:1"}), "T", DT_INT32);
+  EXPECT_FALSE(RewritesOn(kCpu0));
+  EXPECT_EQ(Count(counter) - before, 1);
+}
+
+TEST_F(LoopPassTest, LoopWithASeededRandomOpStaysInASessionAndNotInAFunction) {
   tensorflow::NodeDef& random =
       Add("random", "RandomUniformInt", {"i_switch:1", "i_limit", "i_one"});
   Set(random, "T", DT_INT32);
   Set(random, "Tout", DT_INT32);
+  Set(random, "seed", 1);
   EXPECT_FALSE(RewritesOn(kCpu0));
-  EXPECT_EQ(Count(counter) - before, 1);
+  CpuUnderTest cpu;
+  tensorflow::DeviceSet devices;
+  devices.AddDevice(&cpu);
+  Note(&devices);
+  options_.is_function_graph = true;
+  EXPECT_TRUE(RewritesOn(kCpu0));
 }
 
 TEST_F(LoopPassTest, LoopThatCannotBeExtractedStaysAndIsCountedByTheReason) {

@@ -1,5 +1,7 @@
 #include "cc/flow/op_facts.h"
 
+#include "tensorflow/core/framework/node_def_util.h"
+
 namespace tensor_array_grad {
 
 const std::unordered_map<std::string, uint32_t>& AllOpFacts() {
@@ -40,13 +42,22 @@ const std::unordered_map<std::string, uint32_t>& AllOpFacts() {
       {"Maximum", kCheapOnScalars},
       {"Minimum", kCheapOnScalars},
       {"Mul", kCheapOnScalars},
+      {"Multinomial", kDrawsNumbers},
       {"Neg", kCheapOnScalars},
       {"NonDeterministicInts", kAnyKernelMayRun},
       {"NotEqual", kCheapOnScalars},
       {"Pack", kCheapOnScalars},
+      {"ParameterizedTruncatedNormal", kDrawsNumbers},
       {"PartitionedCall", kEndsLater},
       {"PrintV2", kAnyKernelMayRun},
       {"PyFunc", kAnyKernelMayRun},
+      {"RandomGamma", kDrawsNumbers},
+      {"RandomPoisson", kDrawsNumbers},
+      {"RandomPoissonV2", kDrawsNumbers},
+      {"RandomShuffle", kDrawsNumbers},
+      {"RandomStandardNormal", kDrawsNumbers},
+      {"RandomUniform", kDrawsNumbers},
+      {"RandomUniformInt", kDrawsNumbers},
       {"ReadVariableOp", kAnyKernelMayRun | kMayRunAgain},
       {"RealDiv", kCheapOnScalars},
       {"ResourceApplyAdaMax", kAnyKernelMayRun},
@@ -132,6 +143,7 @@ const std::unordered_map<std::string, uint32_t>& AllOpFacts() {
       {"TensorListScatterIntoExistingList", kMakesListVersion},
       {"TensorListSetItem", kMakesListVersion},
       {"Timestamp", kAnyKernelMayRun | kMayRunAgain},
+      {"TruncatedNormal", kDrawsNumbers},
       {"Unbatch", kEndsLater},
       {"UnbatchGrad", kEndsLater},
       {"VarHandleOp", kAnyKernelMayRun | kMayRunAgain},
@@ -160,6 +172,14 @@ const std::unordered_map<std::string, uint32_t>& AllOpFacts() {
 bool HasFact(const std::string& op, uint32_t facts) {
   const auto found = AllOpFacts().find(op);
   return found != AllOpFacts().end() && (found->second & facts) != 0;
+}
+
+bool IsSeeded(const tensorflow::Node& node) {
+  if (!HasFact(node, kDrawsNumbers)) return false;
+  int64_t seed = 0, seed2 = 0;
+  (void)TryGetNodeAttr(node.attrs(), "seed", &seed);
+  (void)TryGetNodeAttr(node.attrs(), "seed2", &seed2);
+  return seed != 0 || seed2 != 0;
 }
 
 }  // namespace tensor_array_grad

@@ -17,7 +17,7 @@ namespace tensor_array_grad {
 enum OpFact : uint32_t {
   // Of a stateful op: its state is in resources, files or the terminal, so it makes no difference
   // which kernel object runs it, and it waits for no other op. Any other stateful op may keep its
-  // state in its kernel, as the random ops do.
+  // state in its kernel.
   kAnyKernelMayRun = 1,
   // Of a stateful op: the user's program cannot observe that it runs once more than it should.
   kMayRunAgain = 2,
@@ -32,6 +32,9 @@ enum OpFact : uint32_t {
   kWritesInput = 32,
   // Outputs the ref tensor of a variable, whose values may change later.
   kOutputsRef = 64,
+  // Of a stateful op with the attributes `seed` and `seed2`: its state is a generator in its kernel
+  // (IsSeeded), and it waits for no other op.
+  kDrawsNumbers = 128,
 };
 
 // Whether the op has one of these facts.
@@ -39,6 +42,11 @@ bool HasFact(const std::string& op, uint32_t facts);
 inline bool HasFact(const tensorflow::Node& node, uint32_t facts) {
   return HasFact(node.type_string(), facts);
 }
+
+// Whether `node` draws numbers whose order its seeds fix, so that one kernel object must run it
+// every time. If both seeds are 0, each kernel has taken a seed at random, and it makes no
+// difference which one runs the node.
+bool IsSeeded(const tensorflow::Node& node);
 
 // The whole table, by op.
 const std::unordered_map<std::string, uint32_t>& AllOpFacts();

@@ -1,6 +1,7 @@
 #include "cc/kernels/activation.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -50,13 +51,19 @@ int GpusOfTheDriver() {
   return known ? gpus : 0;
 }
 
+// Whether TensorFlow has looked for GPUs before this library was loaded, so that it knows the
+// answer. enable() and Load() let it look, and say so while they load the library.
+bool TensorFlowHasLooked() {
+  return Environment("TENSOR_ARRAY_GRAD_LOOKED") == absl::StrCat(getpid());
+}
+
 // Whether TensorFlow can use a GPU in this process. This runs while the system's loader initialises
-// the library and holds its lock, so TensorFlow must not be asked if there is a driver: it would
-// wait for a thread that opens cuDNN, and that thread waits for the lock.
+// the library and holds its lock. If TensorFlow looked for GPUs now, it would wait for a thread
+// that opens cuDNN, and that thread for the lock. The driver can be asked instead.
 bool GpuVisible() {
   tensorflow::DeviceFactory* factory = tensorflow::DeviceFactory::GetFactory("GPU");
   if (factory == nullptr) return false;
-  const int gpus = GpusOfTheDriver();
+  const int gpus = TensorFlowHasLooked() ? -1 : GpusOfTheDriver();
   if (gpus >= 0) return gpus > 0;
   std::vector<std::string> devices;
   return factory->ListPhysicalDevices(&devices).ok() && !devices.empty();

@@ -65,7 +65,7 @@ class RunLoopOp : public tensorflow::OpKernel {
 
   void Compute(OpKernelContext* ctx) override {
     if (loop_ == nullptr) return PassOn(ctx);
-    if (IsTraced(ctx)) {
+    if (!loop_->is_seeded && IsTraced(ctx)) {
       passed.Add();
       return PassOn(ctx);
     }
@@ -85,7 +85,8 @@ class RunLoopOp : public tensorflow::OpKernel {
       GiveBackFreeBuffers(loop_->pooled_device.get());
     }
     if (interpreter.had_trailing_thread()) trailing_threads.Add();
-    if (const auto choice = interpreter.measured_choice()) loop_->choices.Record(*choice);
+    const auto choice = interpreter.measured_choice();
+    if (choice && !loop_->is_seeded) loop_->choices.Record(*choice);
     for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, interpreter.Result(i));
   }
 

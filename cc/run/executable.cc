@@ -123,6 +123,7 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
   TF_RETURN_IF_ERROR(NumberArguments(loop, executable.get()));
   (void)TryGetNodeAttr(loop.enters.front()->attrs(), "parallel_iterations",
                        &executable->parallel_iterations);
+  executable->is_seeded = HasSeededNode(loop);
   DivideLoop(executable.get());
   executable->pooled_device = NewPooledDevice(ctx->device());
   for (Node* node : executable->graph->op_nodes()) {

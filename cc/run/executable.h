@@ -33,6 +33,7 @@ struct Executable {
   std::vector<int> register_of_arg;              // by input of RunLoop
   int most_inputs = 1, most_outputs = 1;         // of any node with a kernel
   int parallel_iterations = 10;
+  bool is_seeded = false;                             // HasSeededNode: never left to the executor
   std::unique_ptr<tensorflow::Device> pooled_device;  // null: the op's own device
   mutable ChoiceMemory choices;
 };

@@ -83,6 +83,12 @@ absl::Status Interpreter::RunIteration(bool* taken) {
 }
 
 Choice Interpreter::Choose() {
+  const Choice choice = ChooseFastest();
+  const bool must_stay = executable_.is_seeded && choice == Choice::kExecutor;
+  return must_stay ? Choice::kOneThread : choice;
+}
+
+Choice Interpreter::ChooseFastest() {
   const int64_t back = hand_back_after.load(std::memory_order_relaxed);
   const int64_t trail = trailing_thread_after.load(std::memory_order_relaxed);
   if (back >= 0 && iterations_ >= back) return Choice::kExecutor;

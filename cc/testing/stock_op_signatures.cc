@@ -197,11 +197,18 @@ REGISTER_OP("InplaceUpdate")
     .Attr("T: type");
 REGISTER_OP("_Send").Input("tensor: T").Attr("T: type").SetIsStateful();
 REGISTER_OP("_Recv").Output("tensor: tensor_type").Attr("tensor_type: type").SetIsStateful();
+REGISTER_OP("GetSessionHandle")
+    .Input("value: T")
+    .Output("handle: string")
+    .Attr("T: type")
+    .SetIsStateful();
 REGISTER_OP("RandomUniformInt")
     .Input("shape: T")
     .Input("minval: Tout")
     .Input("maxval: Tout")
     .Output("output: Tout")
+    .Attr("seed: int = 0")
+    .Attr("seed2: int = 0")
     .Attr("T: type")
     .Attr("Tout: type")
     .SetIsStateful();

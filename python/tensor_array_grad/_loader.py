@@ -6,13 +6,16 @@ another TensorFlow may end the process while it is being loaded.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import importlib.util
 import json
+import os
 import pathlib
 import platform
 import threading
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -22,6 +25,7 @@ from packaging.version import InvalidVersion, Version
 _LIBRARY = "libtensor_array_grad.so"
 _RECORD = "build_info.json"
 _BINDINGS = "tensor_array_grad._bind"
+_LOOKED = "TENSOR_ARRAY_GRAD_LOOKED"  # says which process has looked for GPUs
 _FOLDER = pathlib.Path(__file__).resolve().parent
 _lock = threading.Lock()
 
@@ -150,16 +154,31 @@ def _load_once() -> ModuleType:
     others = [other for other in mapped_libraries() if other != path]
     if others:
         _refuse_second_copy(others[0])
-    # Starts CUDA if there is a GPU. TensorFlow cannot do that while a library is being loaded.
-    tf.config.list_physical_devices("GPU")
     try:
-        ops: ModuleType = tf.load_op_library(path)
+        with _after_looking_for_gpus():
+            ops: ModuleType = tf.load_op_library(path)
     except (tf.errors.OpError, RuntimeError, OSError) as error:
         raise LoadError(
             f"tensor_array_grad: {path}, built for TensorFlow {built.tensorflow}, could not be "
             f"loaded into TensorFlow {tf.__version__}. {_reinstall()}"
         ) from error
     return ops
+
+
+@contextlib.contextmanager
+def _after_looking_for_gpus() -> Iterator[None]:
+    """Lets TensorFlow look for GPUs, which starts CUDA, before the library is loaded.
+
+    TensorFlow cannot do that while a library is being loaded. The environment tells the library
+    that it has been done (cc/kernels/activation.cc).
+    """
+    with contextlib.suppress(Exception):  # then TensorFlow has none
+        tf.config.list_physical_devices("GPU")
+    os.environ[_LOOKED] = str(os.getpid())
+    try:
+        yield
+    finally:
+        del os.environ[_LOOKED]
 
 
 def ops() -> Any:
