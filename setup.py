@@ -84,7 +84,8 @@ class BuildWithCMake(build_ext):
         built = self._built()
         shutil.copytree(built, package.parent, dirs_exist_ok=True)
         if self.editable_mode:  # setuptools copies only the bindings into the checkout
-            shutil.copytree(built, ROOT / "python", dirs_exist_ok=True)
+            python = ROOT / "python"
+            shutil.copytree(built, python, dirs_exist_ok=True, copy_function=replace)
 
     def _built(self) -> pathlib.Path:
         """The folder with what CMake installs for these sources, compiled only if none is kept."""
@@ -110,6 +111,12 @@ class BuildWithCMake(build_ext):
         with contextlib.suppress(OSError):  # the checkout is read-only, or its disk is full
             keep(installed, kept)
         return installed
+
+
+def replace(source: str, target: str) -> None:
+    """Copies a file to `target`. A process that has loaded the old file continues to use it."""
+    with tempfile.TemporaryDirectory(dir=pathlib.Path(target).parent) as part:
+        pathlib.Path(shutil.copy2(source, part)).replace(target)
 
 
 def keep(installed: pathlib.Path, kept: pathlib.Path) -> None:
