@@ -134,6 +134,36 @@ def test_a_checkout_that_cannot_be_written_is_built_each_time(checkout):
     assert checkout.builds == 3
 
 
+@pytest.mark.parametrize(
+    ("option", "file"),
+    [
+        ("CMAKE_TOOLCHAIN_FILE={}", "arm.cmake"),
+        ("TAG_CUDA_RUNTIME={}", "libcudart_static.a"),
+        ("TAG_CUDA_INCLUDE={.parent}", "cuda_runtime_api.h"),
+    ],
+)
+def test_another_toolchain_or_cuda_at_the_same_path_is_built(checkout, tmp_path, option, file):
+    path = tmp_path / file
+    arguments = "-D" + option.format(path)
+    for contents in ("one", "other"):
+        path.write_text(contents)
+        checkout.build(CMAKE_ARGS=arguments)
+        checkout.build(CMAKE_ARGS=arguments)
+    assert checkout.builds == 3
+
+
+def test_a_cuda_that_cmake_did_not_find_is_no_file(checkout):
+    for _ in range(2):
+        checkout.build(CMAKE_ARGS="-DTAG_CUDA_RUNTIME=TAG_CUDA_RUNTIME-NOTFOUND")
+    assert checkout.builds == 2
+
+
+def test_a_variable_may_have_bytes_that_are_not_utf8(checkout):
+    for _ in range(2):
+        checkout.build(CPATH=os.fsdecode(b"/opt/\xff"))
+    assert checkout.builds == 2
+
+
 def test_four_builds_are_kept(checkout):
     for number in range(5):
         checkout.build(CMAKE_ARGS=f"-DNUMBER={number}")
