@@ -11,11 +11,13 @@ import atexit
 import contextlib
 import os
 import pathlib
+import re
 import runpy
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -28,6 +30,7 @@ BYTES_PER_JOB = 1.5e9  # memory that one compiler needs for TensorFlow's headers
 PREBUILT = os.environ.get("TAG_PREBUILT")
 KEPT = ROOT / "build" / "pip"  # what earlier builds made, in a folder for each key
 MOST_KEPT = 4
+SECONDS_PER_DAY = 24 * 60 * 60
 
 
 def requirement() -> str:
@@ -84,7 +87,8 @@ class BuildWithCMake(build_ext):
         built = self._built()
         shutil.copytree(built, package.parent, dirs_exist_ok=True)
         if self.editable_mode:  # setuptools copies only the bindings into the checkout
-            shutil.copytree(built, ROOT / "python", dirs_exist_ok=True)
+            python = ROOT / "python"
+            shutil.copytree(built, python, dirs_exist_ok=True, copy_function=replace)
 
     def _built(self) -> pathlib.Path:
         """The folder with what CMake installs for these sources, compiled only if none is kept."""
@@ -99,27 +103,64 @@ class BuildWithCMake(build_ext):
             *os.environ.get("CMAKE_ARGS", "").split(),
         ]
         subprocess.run(configure, check=True, env=env)
-        key = runpy.run_path(str(ROOT / "cmake" / "build_key.py"))["build_key"](ROOT, build)
-        kept, installed = KEPT / key, build / "installed"
-        if kept.is_dir():
+        kept, installed = kept_for(build), build / "installed"
+        if kept and kept.is_dir():
+            with contextlib.suppress(OSError):  # the checkout is read-only
+                os.utime(kept)  # the builds that were used last are kept
             print(f"Nothing has changed since {kept} was built")
             return kept
         install = ["cmake", "--install", str(build), "--component", "python", "--strip", "--prefix"]
         for command in (["cmake", "--build", str(build)], [*install, str(installed)]):
             subprocess.run(command, check=True, env=env)
-        with contextlib.suppress(OSError):  # the checkout is read-only, or its disk is full
-            keep(installed, kept)
+        if kept:
+            try:
+                keep(installed, kept)
+            except OSError as error:  # the checkout is read-only, or its disk is full
+                print(f"This build is not kept, so the next one compiles again: {error}")
         return installed
 
 
+def replace(source: str, target: str) -> None:
+    """Copies a file to `target`. A process that has loaded the old file continues to use it."""
+    with tempfile.TemporaryDirectory(dir=pathlib.Path(target).parent) as part:
+        pathlib.Path(shutil.copy2(source, part)).replace(target)
+
+
+def kept_for(build: pathlib.Path) -> pathlib.Path | None:
+    """The folder in KEPT for what CMake has configured in `build`; None if it has no key."""
+    try:
+        build_key = runpy.run_path(str(ROOT / "cmake" / "build_key.py"))["build_key"]
+        return KEPT / build_key(ROOT, build)
+    except Exception as error:  # a build without a key is slower, and as good
+        print(f"This build is not kept, as it has no key: {type(error).__name__}: {error}")
+        return None
+
+
 def keep(installed: pathlib.Path, kept: pathlib.Path) -> None:
-    """Copies `installed` to `kept`, which is complete once it exists. Removes the oldest copies."""
+    """Copies `installed` to `kept`, and removes the builds that were not used for longest.
+
+    A folder whose name is a key is always complete, even if the process ends or another one looks.
+    It gets this name after the last file was copied, and loses it before the first is removed.
+    """
     KEPT.mkdir(parents=True, exist_ok=True)
-    part = pathlib.Path(tempfile.mkdtemp(dir=KEPT))
-    shutil.copytree(installed, part, dirs_exist_ok=True)
-    part.rename(kept)
-    for old in sorted(KEPT.iterdir(), key=lambda folder: folder.stat().st_mtime)[:-MOST_KEPT]:
-        shutil.rmtree(old, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=KEPT) as part:
+        whole = shutil.copytree(installed, pathlib.Path(part, kept.name))
+        if not kept.is_dir():  # else another process has kept the same build
+            whole.rename(kept)
+    with contextlib.suppress(OSError):  # another process removes the same folders
+        remove_old()
+
+
+def remove_old() -> None:
+    """Removes all but MOST_KEPT builds from KEPT, and what a process that ended has left there."""
+    folders = sorted(KEPT.iterdir(), key=lambda folder: folder.stat().st_mtime)
+    builds = [folder for folder in folders if re.fullmatch("[0-9a-f]{32}", folder.name)]
+    for old in builds[:-MOST_KEPT]:
+        with tempfile.TemporaryDirectory(dir=KEPT, ignore_cleanup_errors=True) as away:
+            old.rename(pathlib.Path(away, old.name))
+    for folder in set(folders) - set(builds):
+        if folder.stat().st_mtime < time.time() - SECONDS_PER_DAY:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class BuildWithPth(build_py):

@@ -99,6 +99,17 @@ def _cmake_lists(root: pathlib.Path) -> dict[str, set[str]]:
     return {name: set(re.findall(r"\bcc/[\w/]+\.cc\b", files)) for name, files in lists}
 
 
+def unity_targets(root: pathlib.Path) -> dict[str, set[str]]:
+    """The .cc files of each of CMake's libraries, which a unity build compiles in a few units."""
+    lists, targets = _cmake_lists(root), dict[str, set[str]]()
+    for name, given in re.findall(
+        r"(?:add_library|target_sources)\((\w+)\s([^)]*)\)", _cmake(root)
+    ):
+        for variable in re.findall(r"\$\{(TAG_\w+_SOURCES)\}", given):
+            targets.setdefault(name, set()).update(lists.get(variable, ()))
+    return targets
+
+
 def _difference(where: str, has: set[str], needs: set[str], why: str) -> Iterator[str]:
     for file in sorted(needs - has):
         yield f"{where}: {file} is missing; {why}"

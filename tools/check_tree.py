@@ -100,10 +100,18 @@ README_COMMANDS = (
     "pip install '.[test]' && pytest",
 )
 PINNED = {"clang-format", "ruff", "mypy"}
-# A check that finds fewer files or types than this does not look in the right place.
-_LEAST_FILES, _LEAST_TYPES = 11, 16
+# A check that finds fewer files, types or names than this does not look in the right place.
+_LEAST_FILES, _LEAST_TYPES, _LEAST_UNNAMED = 11, 16, 300
 _TYPE = re.compile(
     r"^(?:class|struct)\s+(?:alignas\([^)]*\)\s+)?(\w+)[^;{]*\{",
+    re.MULTILINE,
+)
+_UNNAMED = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.MULTILINE | re.DOTALL)
+# A definition that begins a line: of a type, or of a function, a constant or another variable.
+_DEFINITION = re.compile(
+    r"^(?:class|struct|union|enum(?: class)?)\s+(?:alignas\([^)]*\)\s+)?(\w+)[^;({]*\{"
+    r"|^(?!(?:using|typedef|namespace|class|struct|union|enum)\b)"
+    r"[A-Za-z][^;{}()=#]*?[\s*&](\w*[a-z]\w*)(?:\[\w*\])*\s*[({=;]",
     re.MULTILINE,
 )
 
@@ -232,6 +240,32 @@ def check_type_names(root: pathlib.Path) -> Iterator[str]:
             yield f"{files[1]}: defines {name}, as {files[0]} does"
 
 
+def check_unnamed_namespaces(root: pathlib.Path) -> Iterator[str]:
+    """No two files of a library define the same name in an unnamed namespace.
+
+    A unity build compiles several files of a library as one unit, in which such a name clashes.
+    """
+    count = 0
+    for files in build_lists.unity_targets(root).values():
+        defined: dict[str, str] = {}
+        for file in sorted(file for file in files if (root / file).exists()):
+            names = dict.fromkeys(unnamed(root / file))
+            count += len(names)
+            for name in names:
+                if name in defined:
+                    both = f"as {defined[name]} does; a unity build may compile both as one unit"
+                    yield f"{file}: defines {name} in an unnamed namespace, {both}"
+                defined.setdefault(name, file)
+    if count < _LEAST_UNNAMED:
+        yield f"{root}/cc: {count} names in unnamed namespaces, need at least {_LEAST_UNNAMED}"
+
+
+def unnamed(path: pathlib.Path) -> list[str]:
+    """The types, functions and variables that a C++ file defines in unnamed namespaces."""
+    inside = "".join(_UNNAMED.findall(path.read_text()))
+    return [kind or other for kind, other in _DEFINITION.findall(inside)]
+
+
 # ---- Python --------------------------------------------------------------------------------------
 
 
@@ -335,6 +369,7 @@ CHECKS: tuple[Check, ...] = (
     check_include_guards,
     check_spelling,
     check_type_names,
+    check_unnamed_namespaces,
     check_package_imports,
     check_private_names,
     check_test_folders,

@@ -28,7 +28,9 @@ Node* OnlyConsumer(Source from, std::vector<Node*>* links) {
   return OnlyConsumer({consumer, 0}, links);
 }
 
-bool IsOf(const Node* node, const char* op) { return node != nullptr && node->type_string() == op; }
+bool HasOp(const Node* node, const char* op) {
+  return node != nullptr && node->type_string() == op;
+}
 
 // Whether `consumer`, the only consumer of the variable in the body, outputs the variable's next
 // value, possibly through Identities, and no other node reads a node of the variable. The
@@ -52,7 +54,7 @@ bool AsksForNoShape(const Node& pop) { return IntegerOf(InputOf(pop, 1)) == -1; 
 bool MatchPush(const LoopVariable& variable, PushedList* found) {
   const Node* const list = variable.initial().node;
   Node* const push = OnlyConsumer({variable.switch_node, 1}, &found->links);
-  if (!IsOf(list, "EmptyTensorList") || !IsOf(push, "TensorListPushBack")) return false;
+  if (!HasOp(list, "EmptyTensorList") || !HasOp(push, "TensorListPushBack")) return false;
   if (!IsPassedOnUnread(variable, push, &found->links)) return false;
   found->pushed = variable;
   found->push = push;
@@ -77,7 +79,7 @@ bool MatchPop(PushedList* found) {
   if (!variable || variable->enter != enter) return false;
   if (variable->exit != nullptr && IsRead({variable->exit, 0})) return false;
   Node* const pop = OnlyConsumer({variable->switch_node, 1}, &found->links);
-  const bool is_pop = IsOf(pop, "TensorListPopBack");
+  const bool is_pop = HasOp(pop, "TensorListPopBack");
   if (!is_pop || !IsPassedOnUnread(*variable, pop, &found->links)) return false;
   found->popped = *variable;
   found->pop = pop;

@@ -114,6 +114,41 @@ FAULTS = [
         "class ArrayStore {};\n",
         f"{LOG_HEADER}: defines ArrayStore, as cc/array/array_store.h does",
     ),
+    *(
+        fault(
+            check_tree.check_unnamed_namespaces,
+            "cc/rewrite/pushed_list.cc",
+            "",
+            f"namespace {{\n\n{code}\n\n}}  // namespace\n",
+            f"cc/rewrite/{other}: defines {name} in an unnamed namespace, as"
+            " cc/rewrite/pushed_list.cc does; a unity build may compile both as one unit",
+        )
+        for name, other, code in (
+            ("IsOf", "recomputable_value.cc", "bool IsOf() { return true; }"),
+            ("IsOf", "recomputable_value.cc", "std::pair<int, bool>* IsOf(\n    int a) {\n}"),
+            ("IsOf", "recomputable_value.cc", "template <typename T>\nbool IsOf(T a) {\n}"),
+            ("IsOf", "recomputable_value.cc", "class IsOf : public Node {\n};"),
+            ("IsOf", "recomputable_value.cc", "struct IsOf {};"),
+            ("IsOf", "recomputable_value.cc", "enum class IsOf : char { kOne };"),
+            ("kDeepestExpression", "recomputable_value.cc", "const int kDeepestExpression = 8;"),
+            ("kDeepestExpression", "recomputable_value.cc", 'char kDeepestExpression[] = "";'),
+            ("kDeepestExpression", "recomputable_value.cc", "std::string kDeepestExpression{};"),
+        )
+    ),
+    *(
+        fault(
+            check_tree.check_unnamed_namespaces,
+            "cc/rewrite/pushed_list.cc",
+            "",
+            code,
+        )
+        for code in (
+            "bool IsOf() { return true; }\n",  # not in an unnamed namespace
+            "namespace {\n\n// bool IsOf() {}\nbool Other() {\n  bool IsOf = true;\n}\n\n"
+            "}  // namespace\n",  # in a comment and in a function
+            "namespace {\n\nbool kPhase() {}\n\n}  // namespace\n",  # in another library
+        )
+    ),
     fault(
         check_tree.check_package_imports,
         f"{PACKAGE}/_version.py",
@@ -419,6 +454,10 @@ def test_a_check_that_finds_no_files_reports_that(tmp_path):
     ]
     assert list(check_tree.check_type_names(tmp_path)) == [
         f"{tmp_path}/cc: 0 types found in headers, need at least 16"
+    ]
+    (tmp_path / "CMakeLists.txt").write_text("")
+    assert list(check_tree.check_unnamed_namespaces(tmp_path)) == [
+        f"{tmp_path}/cc: 0 names in unnamed namespaces, need at least 300"
     ]
 
 

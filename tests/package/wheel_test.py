@@ -67,8 +67,8 @@ class Environment:
         files = (path.relative_to(self.packages) for path in self.packages.rglob("*"))
         return {str(file) for file in files if "__pycache__" not in file.parts}
 
-    def pip(self, *arguments) -> str:
-        return checked(self.python, "-m", "pip", *arguments)
+    def pip(self, *arguments, **environment) -> str:
+        return checked(self.python, "-m", "pip", *arguments, **environment)
 
 
 @pytest.fixture(scope="module")
@@ -147,13 +147,28 @@ def test_without_the_variable_nothing_is_imported_when_python_starts(wheel, tmp_
 def test_an_editable_install_has_the_pth_file(sources, cmake, tmp_path):
     environment = Environment(tmp_path / "venv")
     editable = ("install", "-q", "--no-deps", "--no-build-isolation", "-e", sources)
-    checked(environment.python, "-m", "pip", *editable, **cmake)
+    environment.pip(*editable, **cmake)
     init = sources / "python" / "tensor_array_grad" / "__init__.py"
     python = environment.python
     assert checked(python, "-c", STATE, TENSOR_ARRAY_GRAD="on") == f"True {init}\n"
     assert checked(python, "-m", "tensor_array_grad", "-c", STATE) == f"True {init}\n"
     environment.pip("uninstall", "-q", "-y", "tensor_array_grad")
     assert environment.contents() == environment.before
+
+
+def test_an_editable_install_leaves_a_library_alone_that_a_process_has_loaded(
+    sources, cmake, tmp_path
+):
+    environment = Environment(tmp_path / "venv")
+    library = sources / "python" / "tensor_array_grad" / "libtensor_array_grad.so"
+    library.unlink(missing_ok=True)
+    library.write_text("loaded")
+    loaded = tmp_path / "loaded.so"
+    loaded.hardlink_to(library)  # the same inode, as a mapping has it
+    editable = ("install", "-q", "--no-deps", "--no-build-isolation", "-e", sources)
+    environment.pip(*editable, **cmake)
+    assert loaded.read_bytes() == b"loaded"
+    assert library.read_bytes() == child.LIBRARY.read_bytes()
 
 
 def test_a_source_distribution_holds_all_files_of_the_repository(tmp_path):

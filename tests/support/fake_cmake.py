@@ -18,10 +18,11 @@ if "-B" in sys.argv:
     build = after("-B")
     build.mkdir(parents=True)
     compiler, tensorflow = os.environ["FAKE_COMPILER"], os.environ["FAKE_TENSORFLOW"]
-    options = [option for option in sys.argv if option.startswith("-D")]
+    options = [option[2:] for option in sys.argv if option.startswith("-D")]
+    given = [option.replace("=", ":UNINITIALIZED=", 1) + "\\n" for option in options]
     (build / "CMakeCache.txt").write_text(
         f"CMAKE_CXX_COMPILER:STRING={{compiler}}\\nTAG_TENSORFLOW_DIR:PATH={{tensorflow}}\\n"
-        f"tensor_array_grad_BINARY_DIR:STATIC={{build}}\\n{{options}}\\n")
+        f"tensor_array_grad_BINARY_DIR:STATIC={{build}}\\n" + "".join(given))
 elif "--install" in sys.argv:
     package = after("--prefix") / "tensor_array_grad"
     package.mkdir(parents=True)
