@@ -51,8 +51,9 @@ Decision KernelDecision() {
 std::map<std::string, int64_t> Counters() { return ReadCounters(); }
 
 std::pair<int64_t, double> XlaCompilations() {
+  const int64_t microseconds = TensorFlowsCounter("/tensorflow/core/xla_compilation_time_usecs");
   return {TensorFlowsCounter("/tensorflow/core/xla_compilations"),
-          1e-6 * TensorFlowsCounter("/tensorflow/core/xla_compilation_time_usecs")};
+          static_cast<double>(microseconds) * 1e-6};
 }
 
 std::vector<Array> ExistingArrays() {
