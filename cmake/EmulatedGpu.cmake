@@ -2,7 +2,7 @@
 # "GPU" (cc/testing/fake_gpu.cc), on which the Python tests run as on a machine with a GPU. To run
 # any of them:
 #
-#   PYTHONPATH=<build>/emulated_gpu TENSOR_ARRAY_GRAD_GPU=1 pytest
+#   PYTHONPATH=<build>/emulated_gpu pytest
 if(NOT TAG_BINDING_TARGETS)
   return()
 endif()
@@ -39,4 +39,4 @@ add_test(NAME emulated_gpu_test
   COMMAND ${Python_EXECUTABLE} -m pytest -q -n 2 -p no:cacheprovider ${_tests}
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 set_tests_properties(emulated_gpu_test PROPERTIES ENVIRONMENT
-  "PYTHONPATH=${PROJECT_BINARY_DIR}/emulated_gpu;TENSOR_ARRAY_GRAD_GPU=1;TF_CPP_MIN_LOG_LEVEL=2")
+  "PYTHONPATH=${PROJECT_BINARY_DIR}/emulated_gpu;TF_CPP_MIN_LOG_LEVEL=2")

@@ -76,7 +76,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "status": {"_command", "_counters", "_loader", "_version", "gradients_list"},
     "_command": set(),
     "_counters": set(),
-    "_report": {"_loader", "status"},
+    "_report": {"_compiled", "_loader", "status"},
     "_compiled": set(),
     "_outputs": set(),
     "_comparison": {"_counters", "_outputs"},

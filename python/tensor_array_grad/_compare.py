@@ -11,6 +11,7 @@ import argparse
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,11 +23,53 @@ from tensor_array_grad import _command, _compiled, _report
 from tensor_array_grad._comparison import LIBRARIES, XLA, Comparison, Reports, Run
 
 _TAIL = 2000  # bytes of each stream of a program that failed
-_ERROR = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b")
+# Lines of standard error that say why a program failed under XLA, the most telling kind first.
+_REASONS = (
+    re.compile(r".*unsupported operations"),  # names the ops that XLA has no kernel for
+    re.compile(r".*XLA.*\{\{node "),
+    re.compile(r"XLA\b|[\w.]*Error: .*XLA"),
+    re.compile(r"[\w.]*(Error|Exception|Interrupt)(:|$)"),  # the end of a traceback of Python
+    re.compile(r""),
+)
+_LOGGED = re.compile(r"[IWEF]\d{4} |\d{4}-\d\d-\d\d |WARNING: ")  # a line of TensorFlow's log
 
 
 class Failed(Exception):
-    """The program ended with an exit status other than 0."""
+    """The program ended with an exit status other than 0.
+
+    Attributes:
+      reason: The line of its standard error that says most, or how it ended.
+    """
+
+    def __init__(self, library: str, status: int, output: bytes, errors: bytes) -> None:
+        tails = b"".join(stream[-_TAIL:] for stream in (output, errors))
+        super().__init__(
+            f"{library}: the program {_ended(status)}\n" + tails.decode(errors="backslashreplace")
+        )
+        # What a program printed before a signal ended it need not be the reason.
+        text = errors.decode(errors="backslashreplace") if status > 0 else ""
+        self.reason = reason(text) or f"the program {_ended(status)}"
+
+
+def reason(errors: str) -> str:
+    """The line of a program's standard error that says most about why XLA refused the program.
+
+    Messages of XLA have many lines, such as the stack of Python that made an op, and Keras puts
+    lines that say little in front. If the line ends with a colon, the next one is added. What is
+    in front of the first traceback of Python is left out.
+
+    Returns:
+      The line; empty if the program printed nothing but the log of TensorFlow.
+    """
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    traceback = next((i for i, line in enumerate(lines) if line.startswith("Traceback (")), 0)
+    lines = [line for line in lines[traceback:] if not _LOGGED.match(line)]
+    for pattern in _REASONS:
+        found = [i for i, line in enumerate(lines) if pattern.match(line)]
+        if found:
+            count = 2 if lines[found[-1]].endswith(":") else 1
+            return " ".join(lines[found[-1] : found[-1] + count])
+    return ""
 
 
 def main(arguments: list[str]) -> int:
@@ -58,14 +101,14 @@ def main(arguments: list[str]) -> int:
 def compare(command: Sequence[str], runs: int, jit: bool = False) -> Comparison:
     """Runs `python command...` on stock and with the library, `runs` times each, in turn.
 
-    If there is one run each and the outputs differ, stock runs once more, because its output may
+    If there is one run each and an output differs, stock runs once more, because its output may
     differ by itself. Progress is printed on standard error.
 
     Args:
       command: The arguments of `python`.
       runs: How many times each library runs the program.
-      jit: Whether to run it with the library and XLA too. If the first of these runs fails, the
-        others are left out.
+      jit: Whether to run it with the library and XLA too. If one of these runs fails, it is left
+        out, and so are those after it; the earlier ones count.
 
     Raises:
       Failed: A run ended with an exit status other than 0, on stock or with the library.
@@ -74,32 +117,28 @@ def compare(command: Sequence[str], runs: int, jit: bool = False) -> Comparison:
     refusal = ""
     with tempfile.TemporaryDirectory() as name:
         folders = {library: pathlib.Path(name, str(i)) for i, library in enumerate(found)}
-        for folder in folders.values():
-            folder.mkdir()
         for number in range(runs):
             for library in list(found)[:: 1 if number % 2 == 0 else -1]:
+                if library == XLA and refusal:
+                    continue
+                reports = folders[library] / str(number)
+                reports.mkdir(parents=True)
                 try:
-                    run = _run(command, library, folders[library])
+                    run = _run(command, library, reports)
                 except Failed as error:
                     if library != XLA:
                         raise
-                    refusal = _first_error(str(error))
-                    del found[XLA]
+                    refusal = error.reason
+                    shutil.rmtree(reports, ignore_errors=True)
                     continue
                 found[library].append(run)
                 print(f"{library}, run {number + 1} of {runs}: {run.wall_s:.2f} s", file=sys.stderr)
-        compiled = Reports.read(folders[XLA], runs) if jit else None
-        comparison = Comparison(found, Reports.read(folders["ours"], runs), compiled, refusal)
-        if runs == 1 and comparison.differs:
+        compiled = Reports.read(folders[XLA], max(1, len(found[XLA]))) if jit else None
+        ended_well = {library: held for library, held in found.items() if held}
+        comparison = Comparison(ended_well, Reports.read(folders["ours"], runs), compiled, refusal)
+        if runs == 1 and (comparison.differs or comparison.compiled_differs):
             found["stock"].append(_run(command, "stock", folders["stock"]))
     return comparison
-
-
-def _first_error(text: str) -> str:
-    """The last line of `text` that names an error of Python, or the first line."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if _ERROR.match(line)]
-    return (errors or lines)[-1 if errors else 0]
 
 
 def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -157,11 +196,7 @@ def _run(command: Sequence[str], library: str, reports: pathlib.Path) -> Run:
         output.seek(0)
         errors.seek(0)
         if process.returncode != 0:
-            tails = b"".join(stream.read()[-_TAIL:] for stream in (output, errors))
-            raise Failed(
-                f"{library}: the program {_ended(process.returncode)}\n"
-                + tails.decode(errors="backslashreplace")
-            )
+            raise Failed(library, process.returncode, output.read(), errors.read())
         text = output.read().decode(errors="backslashreplace")
         return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, text)
 

@@ -15,6 +15,7 @@ from tensor_array_grad._counters import with_prefix
 
 LIBRARIES = ("stock", "ours")
 XLA = "ours, XLA"  # with the library and `jit_compile=True`, if the comparison was asked for it
+_KEYS = {XLA: "ours_xla"}  # the names in JSON that differ from those on the page
 _FIGURES = ("wall_s", "cpu_s", "peak_bytes")
 _MEGABYTE = 1_000_000
 
@@ -41,11 +42,12 @@ class Reports:
     counters: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     compilations: int = 0  # by XLA
     compile_s: float = 0.0  # seconds that they took
+    jit_options_added: int = 0  # functions and Keras models that `_compiled` has compiled
 
     @staticmethod
     def read(folder: pathlib.Path, runs: int) -> Reports:
-        """Reads the reports of `runs` runs."""
-        texts = [path.read_text() for path in folder.glob("*.json")]
+        """Reads the reports of `runs` runs, from `folder` and the folders in it."""
+        texts = [path.read_text() for path in folder.rglob("*.json")]
         reports = [json.loads(text) for text in texts if text]
         total: collections.Counter[str] = collections.Counter()
         for report in reports:
@@ -58,22 +60,36 @@ class Reports:
             collections.Counter({name: round(count / runs) for name, count in total.items()}),
             round(sum(report["compilations"] for report in reports) / runs),
             sum(report["compile_s"] for report in reports) / runs,
+            math.ceil(sum(report["jit_options_added"] for report in reports) / runs),
         )
 
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """The runs of one program. Times are in seconds."""
+    """The runs of one program. Times are in seconds.
 
-    runs: dict[str, list[Run]]  # by library: stock, ours, and `XLA` if it was asked for
+    Attributes:
+      runs: By library: stock, ours, and `XLA` if at least one such run ended well.
+      reports: Of the runs with the library.
+      compiled: Of the runs that XLA compiled and that ended well; None if none were asked for.
+      refusal: The error of the run that XLA compiled and that failed, if one did. It is the last
+        run of its kind. The figures are those of the runs before it.
+    """
+
+    runs: dict[str, list[Run]]
     reports: Reports
-    compiled: Reports | None = None  # of the runs that XLA compiled
-    refusal: str = ""  # why there is no run that XLA compiled: the end of the first one's output
+    compiled: Reports | None = None
+    refusal: str = ""
 
     @property
     def differs(self) -> bool:
         """Whether the output with the library differs although all runs of stock agree."""
-        return self._farthest("stock")[0] <= _outputs.ROUNDING < self._farthest("ours")[0]
+        return self._differs("ours")
+
+    @property
+    def compiled_differs(self) -> bool:
+        """The same for the runs that XLA compiled; false if there are none."""
+        return XLA in self.runs and self._differs(XLA)
 
     @property
     def output(self) -> str:
@@ -85,11 +101,16 @@ class Comparison:
         """The same for the runs that XLA compiled; empty if there are none."""
         return self._output(XLA) if XLA in self.runs else ""
 
+    def _differs(self, library: str) -> bool:
+        accepted = _outputs.XLA_ROUNDING if library == XLA else _outputs.ROUNDING
+        stock_agrees = self._farthest("stock")[0] <= _outputs.ROUNDING
+        return stock_agrees and self._farthest(library)[0] > accepted
+
     def _output(self, library: str) -> str:
         if self._farthest("stock")[0] > _outputs.ROUNDING:
             return "differs, between two runs of stock as well"
         rounding, text = self._farthest(library)
-        if rounding > (_outputs.XLA_ROUNDING if library == XLA else _outputs.ROUNDING):
+        if self._differs(library):
             first = _outputs.first_difference(self.runs["stock"][0].output, text, library)
             return f"DIFFERS: {first}"
         if rounding > 0:
@@ -113,7 +134,9 @@ class Comparison:
     def to_json(self) -> str:
         """The figures as JSON: a list per library and figure, and what the library did."""
         figures: dict[str, object] = {
-            name: {figure: [getattr(run, figure) for run in runs] for figure in _FIGURES}
+            _KEYS.get(name, name): {
+                figure: [getattr(run, figure) for run in runs] for figure in _FIGURES
+            }
             for name, runs in self.runs.items()
         }
         return json.dumps(
@@ -140,6 +163,7 @@ class Comparison:
             "compilations": self.compiled.compilations,
             "compile_s": self.compiled.compile_s,
             "compiled_output": self.compiled_output,
+            "compiled_differs": self.compiled_differs,
             "compiled_refusal": self.refusal,
         }
 
@@ -161,13 +185,22 @@ class Comparison:
         """What is to be said of the runs that XLA compiled."""
         if self.compiled is None:
             return []
-        if self.refusal:
+        if XLA not in self.runs:
             return [f"{'output, XLA':22}  none: {self.refusal}"]
-        count, seconds = self.compiled.compilations, self.compiled.compile_s
+        compiled = self.compiled
         lines = [f"{'output, XLA':22}  {self.compiled_output}"]
-        lines += [f"{'compiled by XLA':22}  {count}, in {seconds:.2f} s of the wall time"]
-        if not count:
-            lines += ["No tf.function leaves jit_compile open, so the runs compiled nothing more."]
+        lines += [
+            f"{'compiled by XLA':22}  {compiled.compilations}, "
+            f"in {compiled.compile_s:.2f} s of the wall time"
+        ]
+        if self.refusal:
+            number = len(self.runs[XLA]) + 1
+            lines += [f"{'failed, XLA':22}  run {number}, which is left out: {self.refusal}"]
+        if compiled.processes and not compiled.silent and not compiled.jit_options_added:
+            lines += [
+                "No tf.function and no Keras model leaves jit_compile open, so XLA compiled only "
+                "what it compiles in the other runs too."
+            ]
         return lines
 
     def _farthest(self, library: str) -> tuple[float, str]:

@@ -39,7 +39,7 @@ def _announce_fork() -> None:
 
 
 def _write() -> None:
-    from tensor_array_grad import _loader
+    from tensor_array_grad import _compiled, _loader
     from tensor_array_grad.status import status
 
     page = status()
@@ -52,6 +52,7 @@ def _write() -> None:
         "counters": page.counters,
         "compilations": count,
         "compile_s": seconds,
+        "jit_options_added": _compiled.options_added(),
     }
     if _file.parent.is_dir():
         _file.write_text(json.dumps(report))

@@ -92,87 +92,6 @@ def test_the_page_shows_the_figures_the_loops_and_the_rewrites():
     assert page["rewritten: accumulate_into_list"] == ["1"]
 
 
-GRADIENT_INSIDE = (
-    READS.replace("@tf.function\n", "")
-    .replace(
-        "with tf.GradientTape() as tape:\n    tape.watch(x)\n    y = loss(x)\n",
-        """
-@tf.function
-def value_and_gradient(x):
-    with tf.GradientTape() as tape:
-        tape.watch(x)
-        y = loss(x)
-    return y, tape.gradient(y, x)
-
-y, gradient = value_and_gradient(x)
-""",
-    )
-    .replace("tape.gradient(y, x).numpy()", "gradient.numpy()")
-)
-KERAS = """
-import keras
-import numpy as np
-
-keras.utils.set_random_seed(1)
-model = keras.Sequential([keras.layers.Dense(3), keras.layers.Dense(1)])
-model.compile("sgd", "mse")
-x = np.ones([8, 2], np.float32)
-print(model.fit(x, x[:, :1], epochs=2, verbose=0).history["loss"])
-"""
-CHOOSES = """
-import tensorflow as tf
-
-@tf.function(jit_compile=False)
-def twice(x):
-    return 2.0 * x
-
-print(twice(tf.constant(1.5)).numpy())
-"""
-SPELLS = """
-import tensorflow as tf
-
-@tf.function
-def spell(x):
-    return tf.strings.as_string(x)
-
-print(spell(tf.constant(1)).numpy())
-"""
-
-
-@pytest.mark.parametrize("program", [GRADIENT_INSIDE, KERAS])
-def test_xla_compiles_functions_and_keras_models_with_the_option_jit(program):
-    write(program)
-    done = child.python(*COMPARE, "--jit", "--json", "--runs", "1", "script.py")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert found["compilations"] >= 1
-    assert found["compiled_refusal"] == ""
-    assert found["compiled_output"].startswith("the same")
-    (wall,) = found["ours, XLA"]["wall_s"]
-    assert 0 < found["compile_s"] < wall
-
-
-def test_a_choice_of_the_program_is_left_and_the_page_says_that_nothing_was_compiled():
-    write(CHOOSES)
-    done = child.python(*COMPARE, "--jit", "--runs", "1", "script.py")
-    assert done.returncode == 0, done.stderr
-    assert "compiled by XLA         0, in 0.00 s" in done.stdout
-    assert "No tf.function leaves jit_compile open" in done.stdout
-    assert done.stdout.splitlines()[0].split() == [
-        *("stock", "ours", "stock", "/", "ours", "ours,", "XLA", "stock", "/", "ours,", "XLA")
-    ]
-
-
-@pytest.mark.parametrize("program", [SPELLS, READS])
-def test_a_program_that_xla_refuses_is_compared_all_the_same(program):
-    write(program)
-    done = child.python(*COMPARE, "--jit", "--runs", "2", "script.py")
-    assert done.returncode == 0, done.stderr
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("output, XLA")]
-    assert "none: tensorflow.python.framework.errors_impl" in line
-    assert "XLA" not in done.stdout.splitlines()[0]
-
-
 def test_runs_alternate_and_another_output_is_reported():
     write(PRINTS_VALUE.format(value='os.environ.get("TENSOR_ARRAY_GRAD")'))
     done = child.python(*COMPARE, "--runs=2", "script.py")
@@ -285,11 +204,12 @@ def test_a_library_that_cannot_be_loaded_is_reported(tmp_path):
 
 def test_counts_are_the_means_of_the_runs_but_no_silent_process_is_lost(tmp_path):
     report = {"inactive": "a GPU", "parts_off": ["loops"], "counters": {"loops.prepared": 2}}
-    report |= {"compilations": 6, "compile_s": 3.0}
+    report |= {"compilations": 6, "compile_s": 3.0, "jit_options_added": 2}
     for number in range(2):
-        (tmp_path / f"{number}.json").write_text(json.dumps(report))
+        (tmp_path / f"{number}").mkdir()
+        (tmp_path / f"{number}" / "report.json").write_text(json.dumps(report))
     (tmp_path / "2.json").touch()
-    reports = Reports(1, 1, ("a GPU",), ("loops",), Counter({"loops.prepared": 1}), 4, 2.0)
+    reports = Reports(1, 1, ("a GPU",), ("loops",), Counter({"loops.prepared": 1}), 4, 2.0, 2)
     assert Reports.read(tmp_path, 3) == reports
 
 

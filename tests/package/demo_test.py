@@ -202,12 +202,33 @@ def test_the_command_prints_the_comparison_and_saves_the_picture(
         (["--rows", "103"], "--rows is 103, need at least 104"),
         (["--steps", "0"], "--steps is 0, need at least 1"),
         (["--picture", "absent/x.png"], "--picture: there is no folder absent"),
+        (["--picture", "x.pdf"], "--picture: the name must end with .png, got x.pdf"),
+        (["--picture", "."], "--picture: the name must end with .png, got ."),
+        (["--picture", "folder.png"], "--picture: folder.png is a folder"),
     ],
 )
-def test_wrong_arguments_are_refused_before_anything_runs(arguments, message, capsys):
+def test_wrong_arguments_are_refused_before_anything_runs(
+    arguments, message, capsys, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.png").mkdir()
     with pytest.raises(SystemExit, match="2"):
         command.main(arguments)
     assert f"error: {message}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_picture_that_cannot_be_written_is_refused(exists, capsys, monkeypatch, tmp_path):
+    path = tmp_path / "x.PNG"
+    closed = tmp_path
+    if exists:
+        path.touch()
+        closed = path
+    # The superuser can write everywhere, so the system's answer is replaced.
+    monkeypatch.setattr(command.os, "access", lambda place, _: place != closed)
+    with pytest.raises(SystemExit, match="2"):
+        command.main(["--picture", str(path)])
+    assert f"error: --picture: {path} cannot be written\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("package", ["rich", "matplotlib", "statsmodels"])
@@ -331,6 +352,12 @@ def test_the_ratio_is_that_of_the_last_length_that_both_lines_have():
     [
         (2e-7, "0.2 us"),
         (3e-6, "3.0 us"),
+        (0.0009996, "1.0 ms"),
+        (0.25, "250 ms"),
+        (0.9997, "1.0 s"),
+        (9.96, "10 s"),
+        (59.96, "1.0 min"),
+        (3599.0, "1.0 h"),
         (0.0123, "12 ms"),
         (2.44, "2.4 s"),
         (59.0, "59 s"),
@@ -339,7 +366,7 @@ def test_the_ratio_is_that_of_the_last_length_that_both_lines_have():
         (3.6e6, "1,000 h"),
     ],
 )
-def test_a_duration_has_two_or_more_digits_and_a_unit(seconds, text):
+def test_a_duration_has_two_or_three_digits_and_the_unit_of_the_rounded_number(seconds, text):
     assert curves.duration(seconds) == text
 
 

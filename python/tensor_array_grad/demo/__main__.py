@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import pathlib
 import sys
 import tempfile
@@ -139,7 +140,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--picture",
         type=pathlib.Path,
         default=pathlib.Path("tensor_array_grad_demo.png"),
-        help="file for the picture (default: %(default)s)",
+        help="PNG file for the picture (default: %(default)s)",
     )
     options = parser.parse_args(arguments)
     # Wrong values are found before the trainings, which take minutes.
@@ -147,9 +148,23 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         parser.error(f"--rows is {options.rows}, need at least {data.LEAST_ROWS}")
     if options.steps is not None and options.steps < 1:
         parser.error(f"--steps is {options.steps}, need at least 1")
-    if not options.picture.absolute().parent.is_dir():
-        parser.error(f"--picture: there is no folder {options.picture.parent}")
+    if problem := _picture_problem(options.picture):
+        parser.error(f"--picture: {problem}")
     return options
+
+
+def _picture_problem(path: pathlib.Path) -> str:
+    """Why the picture cannot be saved as `path`; empty if it can."""
+    if path.suffix.lower() != ".png":
+        return f"the name must end with .png, got {path}"
+    if path.is_dir():
+        return f"{path} is a folder"
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        return f"there is no folder {path.parent}"
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        return f"{path} cannot be written"
+    return ""
 
 
 if __name__ == "__main__":

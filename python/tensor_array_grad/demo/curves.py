@@ -31,7 +31,14 @@ _LEAST_DECADES = 2.0  # of the time axis, so that it has two ticks or more
 _MARGIN, _LEAST_MARGIN = 0.22, 0.06
 _LEAST_SPAN = math.log10(8)  # of the lengths, if there are only one or two
 _ROOM = 0.55  # to the right of the lines, for the ratio, as a share of the lines' width
-_UNITS = (("h", 3600.0), ("min", 60.0), ("s", 1.0), ("ms", 1e-3))
+# The size of each unit in seconds, and the number from which on the next unit is used.
+_UNITS = (
+    ("us", 1e-6, 1000.0),
+    ("ms", 1e-3, 1000.0),
+    ("s", 1.0, 60.0),
+    ("min", 60.0, 60.0),
+    ("h", 3600.0, math.inf),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,11 +87,13 @@ def lean(axes: Axes) -> None:
 
 
 def duration(seconds: float) -> str:
-    """A duration in two or three digits, such as `2.4 s` or `12 min`."""
-    for unit, size in _UNITS:
-        if seconds >= size:
-            return f"{_digits(seconds / size)} {unit}"
-    return f"{_digits(seconds / 1e-6)} us"
+    """A duration in two digits, or three from 100 on, such as `2.4 s`, `12 min` or `250 ms`.
+
+    Below 1 us it has one digit, and from 1,000 h on more than three. The unit is that of the
+    rounded number: 0.9997 s is `1.0 s`, and not `1,000 ms`.
+    """
+    unit, size = next((u, size) for u, size, end in _UNITS if _rounded(seconds / size) < end)
+    return f"{_digits(seconds / size)} {unit}"
 
 
 def ratio(stock: float, ours: float) -> str:
@@ -92,7 +101,13 @@ def ratio(stock: float, ours: float) -> str:
     return f"{_digits(stock / ours)}\N{MULTIPLICATION SIGN}"
 
 
+def _rounded(value: float) -> float:
+    """The number that `_digits` shows."""
+    return round(value, 1) if round(value, 1) < 10 else round(value)
+
+
 def _digits(value: float) -> str:
+    value = _rounded(value)
     return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
 
 
