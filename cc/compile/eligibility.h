@@ -26,8 +26,8 @@ absl::Status CheckNode(const tensorflow::Node& node);
 // Whether a node of `loop`, or of a loop inside of it, draws numbers whose order its seeds fix. So
 // that the numbers are stock's, RunLoop must then run all iterations of all calls: it neither hands
 // the loop back nor passes it by, once its kernels exist. The kernels of RunLoop live as long as
-// those of stock's loop would, except in a Session, which shares stateful kernels between all graphs
-// that it prunes from the user's graph.
+// those of stock's loop would, except in a Session, which shares stateful kernels between all
+// graphs that it prunes from the user's graph.
 bool HasSeededNode(const Frame& loop);
 
 // Returns OK if the user's program cannot observe that `node`, which is in a loop's condition, runs
