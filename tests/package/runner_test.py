@@ -277,7 +277,10 @@ def test_help_is_printed_without_importing_tensorflow():
     done = child.python("-X", "importtime", *RUNNER, "--help")
     assert done.returncode == 0
     assert done.stdout.startswith("usage: python -m tensor_array_grad [option of python] ... {scr")
-    assert "\n       python -m tensor_array_grad compare [--runs N] [--jit] [--json] {scr" in done.stdout
+    assert (
+        "\n       python -m tensor_array_grad compare [--runs N] [--jit] [--json] {scr"
+        in done.stdout
+    )
     assert "\n  TENSOR_ARRAY_GRAD=off    keeps TensorFlow's own kernels\n" in done.stdout
     assert " tensor_array_grad._command\n" in done.stderr
     assert " tensorflow\n" not in done.stderr
