@@ -5,6 +5,7 @@ Nothing is compiled: the build uses a `cmake` that copies the library of this pr
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import os
 import pathlib
@@ -17,6 +18,7 @@ import venv
 import zipfile
 
 import pytest
+from packaging.version import Version
 
 from tests.support import child
 from tests.support.fake_cmake import FakeCMake
@@ -29,6 +31,10 @@ pytestmark = [
     pytest.mark.skipif(
         not all(map(importlib.util.find_spec, ("pip", "setuptools", "wheel", "pybind11"))),
         reason="pip, setuptools, wheel or pybind11 is not installed",
+    ),
+    pytest.mark.skipif(
+        Version(importlib.metadata.version("setuptools")) < Version("77"),
+        reason="setuptools is older than [build-system] of pyproject.toml requires",
     ),
 ]
 
