@@ -53,9 +53,8 @@ absl::Status CheckConstantRank(const char* op, const Argument& arg) {
 // error nothing has been added.
 absl::Status AddNode(const Scope& scope, NodeBuilder& builder, Node** node) {
   scope.UpdateBuilder(&builder);
-  absl::Status status = builder.Finalize(scope.graph(), node);
-  if (!status.ok()) return status;
-  status = scope.DoShapeInference(*node);
+  TF_RETURN_IF_ERROR(builder.Finalize(scope.graph(), node));
+  const absl::Status status = scope.DoShapeInference(*node);
   if (!status.ok()) scope.graph()->RemoveNode(*node);
   return status;
 }
@@ -82,9 +81,8 @@ absl::Status CheckIsVector(const Scope& scope, const char* op, const Argument& a
 absl::Status CheckArguments(const Scope& scope, const char* op, const std::vector<Argument>& args) {
   for (const Argument& arg : args) {
     if (!arg.value.status().ok()) return arg.value.status();
-    absl::Status status = CheckBelongsTo(*scope.graph(), op, arg);
-    if (status.ok()) status = CheckConstantRank(op, arg);
-    if (!status.ok()) return status;
+    TF_RETURN_IF_ERROR(CheckBelongsTo(*scope.graph(), op, arg));
+    TF_RETURN_IF_ERROR(CheckConstantRank(op, arg));
   }
   return absl::OkStatus();
 }
@@ -92,8 +90,7 @@ absl::Status CheckArguments(const Scope& scope, const char* op, const std::vecto
 // Makes the inputs of a node, constants included.
 absl::Status MakeInputs(const Scope& scope, const char* op, const std::vector<Argument>& args,
                         std::vector<NodeBuilder::NodeOut>* inputs) {
-  const absl::Status status = CheckArguments(scope, op, args);
-  if (!status.ok()) return status;
+  TF_RETURN_IF_ERROR(CheckArguments(scope, op, args));
   for (const Argument& arg : args) {
     inputs->push_back(tensorflow::ops::AsNodeOut(scope, arg.value));
     if (!scope.ok()) return scope.status();

@@ -69,8 +69,7 @@ absl::Status KeepValues(const Tensor& value, ElementOps& ops, Tensor* kept) {
     *kept = value;
     return absl::OkStatus();
   }
-  const absl::Status status = ops.Allocate(value.dtype(), value.shape(), kept);
-  if (!status.ok()) return status;
+  TF_RETURN_IF_ERROR(ops.Allocate(value.dtype(), value.shape(), kept));
   const Piece whole{value, 0, value.NumElements()};
   return ops.Pack({&whole, 1}, kept);
 }

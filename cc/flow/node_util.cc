@@ -17,6 +17,7 @@
 namespace tensor_array_grad {
 
 using tensorflow::DeviceNameUtils;
+using tensorflow::NodeDefBuilder;
 
 Source InputOf(const Node& node, int index) {
   const Edge* edge;
@@ -89,15 +90,15 @@ bool HasKernelOnDeviceOf(const Node& node, const NodeDef& def) {
 
 // The inputs are added to the NodeDef by name and to the graph as edges: AddNode itself does not
 // connect the node.
-absl::StatusOr<Node*> AddReplacement(NodeDef def, absl::Span<const Source> inputs,
-                                     const Node& place, absl::Span<Node* const> replaced,
-                                     Graph* graph) {
+absl::StatusOr<Source> AddReplacement(NodeDef def, absl::Span<const Source> inputs,
+                                      const Node& place, absl::Span<Node* const> replaced,
+                                      Graph* graph) {
   absl::Status status;
   def.clear_input();
   for (const Source& input : inputs) AddInput(input, &def);
   *def.mutable_experimental_debug_info() = place.def().experimental_debug_info();
   Node* const added = graph->AddNode(std::move(def), &status);
-  if (!status.ok()) return status;
+  TF_RETURN_IF_ERROR(status);
   added->set_assigned_device_name(place.assigned_device_name());
   added->SetStackTrace(place.GetStackTrace());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -108,7 +109,7 @@ absl::StatusOr<Node*> AddReplacement(NodeDef def, absl::Span<const Source> input
       if (edge->IsControlEdge()) graph->AddControlEdge(edge->src(), added);
     }
   }
-  return added;
+  return Source{added, 0};
 }
 
 bool IsFunctionCall(const Node& node) {
@@ -126,10 +127,6 @@ bool IsUsed(const Node& node) {
                      [](const Edge* edge) { return !edge->dst()->IsSink(); });
 }
 
-void RemoveIfUnused(Node* node, Graph* graph) {
-  if (!IsUsed(*node)) graph->RemoveNode(node);
-}
-
 // `removed` is needed because a removed node must not be accessed when it is listed again.
 void RemoveUnused(const std::vector<Node*>& nodes, Graph* graph) {
   std::unordered_set<const Node*> removed;
@@ -145,8 +142,7 @@ absl::Status MoveOutput(Node* from, int slot, Source to, Graph* graph) {
   const std::vector<const Edge*> edges(from->out_edges().begin(), from->out_edges().end());
   for (const Edge* edge : edges) {
     if (edge->IsControlEdge() || edge->src_output() != slot) continue;
-    const absl::Status moved = graph->UpdateEdge(to.node, to.slot, edge->dst(), edge->dst_input());
-    if (!moved.ok()) return moved;
+    TF_RETURN_IF_ERROR(graph->UpdateEdge(to.node, to.slot, edge->dst(), edge->dst_input()));
   }
   return absl::OkStatus();
 }
@@ -160,14 +156,9 @@ void MoveWaits(Node* from, Node* to, Graph* graph) {
   }
 }
 
-absl::Status MoveConsumers(Node* from, Node* to, Graph* graph) {
-  MoveWaits(from, to, graph);
-  return MoveOutput(from, 0, {to, 0}, graph);
-}
-
 absl::Status Replace(Node* from, Node* to, const std::vector<Node*>& feeding, Graph* graph) {
-  const absl::Status moved = MoveConsumers(from, to, graph);
-  if (!moved.ok()) return moved;
+  MoveWaits(from, to, graph);
+  TF_RETURN_IF_ERROR(MoveOutput(from, 0, {to, 0}, graph));
   graph->RemoveNode(from);
   RemoveUnused(feeding, graph);
   return absl::OkStatus();
@@ -177,13 +168,24 @@ void AddInput(Source source, NodeDef* def) {
   def->add_input(absl::StrCat(source.node->name(), ":", source.slot));
 }
 
-tensorflow::NodeDefBuilder StartNode(const std::string& name, const char* op,
-                                     absl::Span<const Source> inputs) {
-  tensorflow::NodeDefBuilder builder(name, op);
-  for (const Source& source : inputs) {
-    builder.Input(source.node->name(), source.slot, source.node->output_type(source.slot));
-  }
+NodeDefBuilder StartNode(const std::string& name, const char* op, absl::Span<const Source> inputs) {
+  NodeDefBuilder builder(name, op);
+  for (const auto& input : NodeOuts(inputs)) builder.Input(input);
   return builder;
+}
+
+std::vector<NodeDefBuilder::NodeOut> NodeOuts(absl::Span<const Source> sources) {
+  std::vector<NodeDefBuilder::NodeOut> outs;
+  for (const Source& source : sources) {
+    outs.emplace_back(source.node->name(), source.slot, source.node->output_type(source.slot));
+  }
+  return outs;
+}
+
+absl::StatusOr<NodeDef> Finalized(NodeDefBuilder& builder) {
+  NodeDef def;
+  TF_RETURN_IF_ERROR(builder.Finalize(&def));
+  return def;
 }
 
 }  // namespace tensor_array_grad

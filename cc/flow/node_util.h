@@ -62,15 +62,14 @@ bool OnSameDevice(const tensorflow::Node& a, const tensorflow::Node& b);
 // Whether the device of `node` has a kernel for `def`.
 bool HasKernelOnDeviceOf(const tensorflow::Node& node, const tensorflow::NodeDef& def);
 
-// Adds the node that `def` describes, on the device of `place`. Its data inputs are `inputs`, in
-// order, instead of those in `def`. Its control inputs are those of all nodes in `replaced`. It
-// gets the debug info and the stack trace of `place`, so that errors name the user's op and line of
-// Python. Removes nothing. On error the graph is unchanged.
-absl::StatusOr<tensorflow::Node*> AddReplacement(tensorflow::NodeDef def,
-                                                 absl::Span<const Source> inputs,
-                                                 const tensorflow::Node& place,
-                                                 absl::Span<tensorflow::Node* const> replaced,
-                                                 tensorflow::Graph* graph);
+// Adds the node that `def` describes, on the device of `place`, and returns its output 0. Its data
+// inputs are `inputs`, in order, instead of those in `def`. Its control inputs are those of all
+// nodes in `replaced`. It gets the debug info and the stack trace of `place`, so that errors name
+// the user's op and line of Python. Removes nothing. On error the graph is unchanged.
+absl::StatusOr<Source> AddReplacement(tensorflow::NodeDef def, absl::Span<const Source> inputs,
+                                      const tensorflow::Node& place,
+                                      absl::Span<tensorflow::Node* const> replaced,
+                                      tensorflow::Graph* graph);
 
 // Whether a node other than the sink has an edge, data or control, from `node`.
 bool IsUsed(const tensorflow::Node& node);
@@ -81,10 +80,8 @@ bool IsFunctionCall(const tensorflow::Node& node);
 // Whether a node reads this output.
 bool IsRead(Source source);
 
-// Removes `node` if no node uses it (IsUsed).
-void RemoveIfUnused(tensorflow::Node* node, tensorflow::Graph* graph);
-
-// The same for each of `nodes` in order. A node may be listed several times.
+// Removes each of `nodes`, in order, if no node uses it (IsUsed). A node may be listed several
+// times.
 void RemoveUnused(const std::vector<tensorflow::Node*>& nodes, tensorflow::Graph* graph);
 
 // Makes all data consumers of output `slot` of `from` read `to`.
@@ -93,12 +90,9 @@ absl::Status MoveOutput(tensorflow::Node* from, int slot, Source to, tensorflow:
 // Makes all nodes that have a control edge from `from` wait for `to` instead.
 void MoveWaits(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);
 
-// Moves all outgoing edges of `from`, data and control, to `to`. Requires: output 0 is the only
+// Replaces `from` by `to`, which gets all outgoing edges of `from`, and removes `from` and then
+// those nodes of `feeding`, in order, that no node uses any more. Requires: output 0 is the only
 // output of `from` that is read; its readers get output 0 of `to`.
-absl::Status MoveConsumers(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* graph);
-
-// Replaces `from` by `to`: moves its consumers (MoveConsumers, whose requirement applies), removes
-// it, and then removes those nodes of `feeding`, in order, that no node uses any more.
 absl::Status Replace(tensorflow::Node* from, tensorflow::Node* to,
                      const std::vector<tensorflow::Node*>& feeding, tensorflow::Graph* graph);
 
@@ -108,6 +102,12 @@ void AddInput(Source source, tensorflow::NodeDef* def);
 // Starts a NodeDef of `op` whose inputs are `inputs`.
 tensorflow::NodeDefBuilder StartNode(const std::string& name, const char* op,
                                      absl::Span<const Source> inputs);
+
+// `sources` for NodeDefBuilder::Input, as one input that is a list.
+std::vector<tensorflow::NodeDefBuilder::NodeOut> NodeOuts(absl::Span<const Source> sources);
+
+// The NodeDef that `builder` has built.
+absl::StatusOr<tensorflow::NodeDef> Finalized(tensorflow::NodeDefBuilder& builder);
 
 }  // namespace tensor_array_grad
 

@@ -83,8 +83,8 @@ TEST_F(NodeUtilTest, AReplacementHasTheControlInputsOfWhatItReplaces) {
   const auto added = AddReplacement(def, {{Find("a"), 0}}, *Find("b"), {Find("b")}, graph().get());
   ASSERT_OK(added.status());
   EXPECT_THAT(InputsOf("new"), UnorderedElementsAre("a", "^first"));
-  EXPECT_EQ((*added)->assigned_device_name(), Find("b")->assigned_device_name());
-  ASSERT_OK(Replace(Find("b"), *added, {Find("first")}, graph().get()));
+  EXPECT_EQ(added->node->assigned_device_name(), Find("b")->assigned_device_name());
+  ASSERT_OK(Replace(Find("b"), added->node, {Find("first")}, graph().get()));
   EXPECT_EQ(Find("b"), nullptr);
   EXPECT_THAT(InputsOf("c"), ElementsAre("new"));
   EXPECT_THAT(InputsOf("late"), ElementsAre("^new"));
@@ -104,7 +104,7 @@ TEST_F(NodeUtilTest, OnlyUnusedNodesAreRemoved) {
   RemoveUnused({Find("b"), Find("c"), Find("c")}, graph().get());
   EXPECT_NE(Find("b"), nullptr);
   EXPECT_EQ(Find("c"), nullptr);
-  RemoveIfUnused(Find("b"), graph().get());
+  RemoveUnused({Find("b")}, graph().get());
   EXPECT_NE(Find("b"), nullptr) << "`late` waits for it";
 }
 

@@ -55,16 +55,16 @@ template <typename T>
 absl::Status Lookup(tensorflow::OpKernelContext* ctx, int input, ResourceRef<T>* resource) {
   static const uint64_t hash = tensorflow::TypeIndex::Make<T>().hash_code();
   const tensorflow::ResourceHandle* handle;
-  absl::Status status = GetHandle(ctx, input, T::kKind, hash, &handle);
-  if (!status.ok()) return status;
+  TF_RETURN_IF_ERROR(GetHandle(ctx, input, T::kKind, hash, &handle));
   if (handle->IsRefCounting()) {
     resource->Borrow(static_cast<T*>(handle->resource().get()));
-    return status;
+    return absl::OkStatus();
   }
   tensorflow::core::RefCountPtr<T> found;
-  status = FindListed(ctx->resource_manager(), handle->container(), handle->name(), &found);
+  TF_RETURN_IF_ERROR(
+      FindListed(ctx->resource_manager(), handle->container(), handle->name(), &found));
   resource->Own(found.release());
-  return status;
+  return absl::OkStatus();
 }
 
 // The base of kernels whose first input is the handle of an array. Compute looks the array up and

@@ -53,8 +53,8 @@ enum PushInputs { kHandle, kElement };
 
 // Sets `stack` to the stack of input 0 and checks that the op's element, of `dtype`, fits it.
 absl::Status StackFor(OpKernelContext* ctx, DataType dtype, StackRef* stack) {
-  absl::Status status = Lookup(ctx, kHandle, stack);
-  return status.ok() ? (*stack)->CheckDtype(dtype) : status;
+  TF_RETURN_IF_ERROR(Lookup(ctx, kHandle, stack));
+  return (*stack)->CheckDtype(dtype);
 }
 
 // Pushes the element, whose buffer the stack shares, and outputs it.

@@ -101,14 +101,11 @@ absl::Status ListVariant::AddZeros(const ListVariant& zeros) {
 absl::Status ListVariant::Add(const ListVariant& a, const ListVariant& b,
                               PersistentList::Combiner add, ListVariant* out) {
   PartialTensorShape shape;
-  absl::Status status = a.CheckAddable(*b.spec_, b.size(), &shape);
-  if (!status.ok()) return status;
+  TF_RETURN_IF_ERROR(a.CheckAddable(*b.spec_, b.size(), &shape));
   ListVariant sum = a;
   sum.BecomeSum(shape);
-  status = PersistentList::Merge(a.items_, b.items_, add, &sum.items_);
-  if (!status.ok()) return status;
-  status = sum.AddZeros(b);
-  if (!status.ok()) return status;
+  TF_RETURN_IF_ERROR(PersistentList::Merge(a.items_, b.items_, add, &sum.items_));
+  TF_RETURN_IF_ERROR(sum.AddZeros(b));
   *out = std::move(sum);
   return absl::OkStatus();
 }
@@ -124,8 +121,7 @@ absl::Status ListVariant::ZerosLike(const ListVariant& list, ListVariant* out) {
   zeros.BecomeSum(list.shape());
   zeros.items_ = PersistentList(list.size());
   if (dtype == tensorflow::DT_VARIANT || !list.shape().IsFullyDefined()) {
-    absl::Status status = PersistentList::Merge(list.items_, list.zeros_, KeepFirst, &zeros.zeros_);
-    if (!status.ok()) return status;
+    TF_RETURN_IF_ERROR(PersistentList::Merge(list.items_, list.zeros_, KeepFirst, &zeros.zeros_));
   }
   *out = std::move(zeros);
   return absl::OkStatus();
@@ -134,10 +130,10 @@ absl::Status ListVariant::ZerosLike(const ListVariant& list, ListVariant* out) {
 absl::Status ListVariant::Copy(const ListVariant& list, PersistentList::Changer copy,
                                ListVariant* out) {
   ListVariant copied = list;
-  absl::Status status = list.items_.Map(copy, &copied.items_);
-  if (status.ok()) status = list.zeros_.Map(copy, &copied.zeros_);
-  if (status.ok()) *out = std::move(copied);
-  return status;
+  TF_RETURN_IF_ERROR(list.items_.Map(copy, &copied.items_));
+  TF_RETURN_IF_ERROR(list.zeros_.Map(copy, &copied.zeros_));
+  *out = std::move(copied);
+  return absl::OkStatus();
 }
 
 void ListVariant::Encode(VariantTensorData* data) const { EncodeList(*this, data); }

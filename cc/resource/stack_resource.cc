@@ -61,8 +61,7 @@ absl::Status StackResource::CheckOpen() const {
 
 absl::Status StackResource::Push(Element element) {
   MutexLock lock(&mu_);
-  absl::Status open = CheckOpen();
-  if (!open.ok()) return open;
+  TF_RETURN_IF_ERROR(CheckOpen());
   if (static_cast<int64_t>(elements_.size()) >= most_) {
     return absl::InvalidArgumentError(
         absl::StrCat("Stack[", short_name_, "] overflowed its max_size (", most_, ")"));
@@ -77,8 +76,7 @@ absl::Status StackResource::Push(Element element) {
 
 absl::Status StackResource::Pop(Element* element) {
   MutexLock lock(&mu_);
-  absl::Status open = CheckOpen();
-  if (!open.ok()) return open;
+  TF_RETURN_IF_ERROR(CheckOpen());
   if (elements_.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("Stack[", short_name_, "] is empty when calling Pop()."));

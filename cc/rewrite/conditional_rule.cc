@@ -188,9 +188,7 @@ absl::Status ConditionalRule::Apply(Node* node, Graph* graph, std::vector<Rewrit
         });
     if (reads_gone) continue;
     gone.insert(match.sum);
-    const absl::Status replaced =
-        AccumulateInstead(match.sum, std::move(match.addends), graph, done);
-    if (!replaced.ok()) return replaced;
+    TF_RETURN_IF_ERROR(AccumulateInstead(match.sum, std::move(match.addends), graph, done));
   }
   return absl::OkStatus();
 }

@@ -5,8 +5,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "cc/flow/graph_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -38,9 +40,7 @@ absl::StatusOr<Source> SumOf(const std::vector<Source>& lists, const Node& add, 
   NodeDef def = add.def();
   def.set_name(graph->NewName(absl::StrCat(add.name(), "/lists")));
   (*def.mutable_attr())["N"].set_i(static_cast<int64_t>(lists.size()));
-  auto sum = AddReplacement(def, lists, add, {}, graph);
-  if (!sum.ok()) return sum.status();
-  return Source{*sum, 0};
+  return AddReplacement(std::move(def), lists, add, {}, graph);
 }
 
 // The nodes whose control inputs a link of the chain takes over.
@@ -51,8 +51,8 @@ std::vector<Node*> ReplacedBy(const Addend& addend, Node* add) {
 }
 
 // A link of the chain that is this library's op.
-absl::StatusOr<Node*> AddOwnLink(const Addend& addend, const std::string& name, Source list,
-                                 Node* add, Graph* graph) {
+absl::StatusOr<Source> AddOwnLink(const Addend& addend, const std::string& name, Source list,
+                                  Node* add, Graph* graph) {
   std::vector<Source> inputs = {list};
   inputs.insert(inputs.end(), addend.inputs.begin(), addend.inputs.end());
   NodeDef def = addend.op;
@@ -74,42 +74,23 @@ class StockLink {
   // reference to the list, because the sum needs the read, and so works in place. AddN refuses
   // values of different shapes, as the sum of two lists does. All nodes wait for what the replaced
   // nodes waited for, since the read fails if the index is out of range.
-  absl::StatusOr<Node*> Add(const std::string& name, Source list) {
+  absl::StatusOr<Source> Add(const std::string& name, Source list) {
     const Source index = addend_.inputs[0], value = addend_.inputs[1];
-    absl::StatusOr<Node*> node = AddNode("Shape", {value});
-    if (node.ok()) node = AddNode("TensorListGetItem", {list, index, {*node, 0}});
-    if (node.ok()) node = AddSum({{*node, 0}, value});
-    if (!node.ok()) return node;
-    return AddNode("TensorListSetItem", {list, index, {*node, 0}}, name);
+    TF_ASSIGN_OR_RETURN(const Source shape, AddNode("Shape", {value}));
+    TF_ASSIGN_OR_RETURN(const Source before, AddNode("TensorListGetItem", {list, index, shape}));
+    TF_ASSIGN_OR_RETURN(const Source sum, AddNode("AddN", {before, value}));
+    return AddNode("TensorListSetItem", {list, index, sum}, name);
   }
 
  private:
-  absl::StatusOr<Node*> AddNode(const char* op, const std::vector<Source>& inputs,
-                                std::string name = "") {
+  absl::StatusOr<Source> AddNode(absl::string_view op, const std::vector<Source>& inputs,
+                                 std::string name = "") {
     if (name.empty()) name = graph_->NewName(absl::StrCat(add_->name(), "/", op));
-    auto builder = StartNode(name, op, inputs);
-    if (op == absl::string_view("TensorListGetItem")) {
-      builder.Attr("element_dtype", ElementType(addend_));
-    }
-    return Insert(builder, inputs);
-  }
-
-  absl::StatusOr<Node*> AddSum(const std::vector<Source>& terms) {
-    std::vector<tensorflow::NodeDefBuilder::NodeOut> inputs;
-    for (const Source& term : terms) {
-      inputs.emplace_back(term.node->name(), term.slot, term.node->output_type(term.slot));
-    }
-    tensorflow::NodeDefBuilder builder(graph_->NewName(absl::StrCat(add_->name(), "/AddN")),
-                                       "AddN");
-    builder.Input(inputs);
-    return Insert(builder, terms);
-  }
-
-  absl::StatusOr<Node*> Insert(tensorflow::NodeDefBuilder& builder,
-                               const std::vector<Source>& inputs) {
-    NodeDef def;
-    const absl::Status built = builder.Finalize(&def);
-    if (!built.ok()) return built;
+    const bool takes_list = op == "AddN";
+    auto builder = StartNode(name, op.data(), takes_list ? absl::Span<const Source>() : inputs);
+    if (takes_list) builder.Input(NodeOuts(inputs));
+    if (op == "TensorListGetItem") builder.Attr("element_dtype", ElementType(addend_));
+    TF_ASSIGN_OR_RETURN(NodeDef def, Finalized(builder));
     return AddReplacement(std::move(def), inputs, *add_, ReplacedBy(addend_, add_), graph_);
   }
 
@@ -141,11 +122,8 @@ bool CanUseStockOps(const Addend& addend, const Node& add) {
 // Adds a link of the chain to the graph: nodes that add `addend` to `list`, on the device of `add`.
 absl::StatusOr<Source> AddLink(const Addend& addend, const std::string& name, Source list,
                                Node* add, Graph* graph) {
-  const auto link = HasKernelOnDeviceOf(*add, addend.op)
-                        ? AddOwnLink(addend, name, list, add, graph)
-                        : StockLink(addend, add, graph).Add(name, list);
-  if (!link.ok()) return link.status();
-  return Source{*link, 0};
+  return HasKernelOnDeviceOf(*add, addend.op) ? AddOwnLink(addend, name, list, add, graph)
+                                              : StockLink(addend, add, graph).Add(name, list);
 }
 
 }  // namespace
@@ -191,22 +169,20 @@ absl::Status AccumulateInstead(Node* add, std::map<int, Addend> addends, Graph* 
   for (int i = 0; i < add->num_inputs(); ++i) {
     if (addends.count(i) == 0) lists.push_back(InputOf(*add, i));
   }
-  auto sum = SumOf(lists, *add, graph);
+  TF_ASSIGN_OR_RETURN(Source sum, SumOf(lists, *add, graph));
   for (const auto& [operand, addend] : addends) {
-    if (!sum.ok()) return sum.status();
     // The last link gets the name of the sum, so that errors name the node of the user's program.
     const bool last = operand == addends.rbegin()->first;
     const std::string name =
         last ? add->name() : graph->NewName(absl::StrCat(add->name(), "/accumulate"));
     done->push_back({absl::StrCat(addend.nodes.front()->name(), ", ", add->name()), name});
-    sum = AddLink(addend, name, *sum, add, graph);
+    TF_ASSIGN_OR_RETURN(sum, AddLink(addend, name, sum, add, graph));
   }
-  if (!sum.ok()) return sum.status();
   std::vector<Node*> feeding;
   for (const auto& [operand, addend] : addends) {
     feeding.insert(feeding.end(), addend.nodes.begin(), addend.nodes.end());
   }
-  return Replace(add, sum->node, feeding, graph);
+  return Replace(add, sum.node, feeding, graph);
 }
 
 }  // namespace tensor_array_grad

@@ -9,6 +9,7 @@
 #include "cc/flow/node_util.h"
 #include "cc/flow/sum_order.h"
 #include "cc/rewrite/pushed_list.h"
+#include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -94,25 +95,10 @@ struct PackedLists {
   const bool keep_floats_;
 };
 
-absl::StatusOr<NodeDef> Finalized(tensorflow::NodeDefBuilder builder) {
-  NodeDef def;
-  absl::Status built = builder.Finalize(&def);
-  if (!built.ok()) return built;
-  return def;
-}
-
-std::vector<tensorflow::NodeDefBuilder::NodeOut> NodeOuts(const std::vector<Source>& sources) {
-  std::vector<tensorflow::NodeDefBuilder::NodeOut> outs;
-  for (const Source& source : sources) {
-    outs.emplace_back(source.node->name(), source.slot, source.node->output_type(source.slot));
-  }
-  return outs;
-}
-
 absl::StatusOr<NodeDef> PackDef(const PackedLists& packed, const std::string& name) {
   tensorflow::NodeDefBuilder builder(name, kPack);
   builder.Input(NodeOuts(packed.lists)).Attr("kept", static_cast<int64_t>(packed.kept.size()));
-  return Finalized(std::move(builder));
+  return Finalized(builder);
 }
 
 absl::StatusOr<NodeDef> PushDef(const PackedLists& packed) {
@@ -131,31 +117,29 @@ absl::StatusOr<NodeDef> PopDef(const PackedLists& packed) {
 absl::Status InsertPush(const PackedLists& packed, const NodeDef& pack_def, const NodeDef& push_def,
                         Graph* graph) {
   const PushedList& first = packed.all.front();
-  auto stack = AddReplacement(pack_def, packed.lists, *packed.lists.front().node, {}, graph);
-  if (!stack.ok()) return stack.status();
-  absl::Status moved = graph->UpdateEdge(*stack, 0, first.pushed.enter, 0);
-  if (!moved.ok()) return moved;
-
+  const Node& list = *packed.lists.front().node;
+  TF_ASSIGN_OR_RETURN(const Source stack, AddReplacement(pack_def, packed.lists, list, {}, graph));
+  TF_RETURN_IF_ERROR(graph->UpdateEdge(stack.node, 0, first.pushed.enter, 0));
   std::vector<Source> inputs = {InputOf(*first.push, 0)};
   inputs.insert(inputs.end(), packed.values.begin(), packed.values.end());
   std::vector<Node*> pushes;
   for (const PushedList& one : packed.all) pushes.push_back(one.push);
-  auto push = AddReplacement(push_def, inputs, *first.push, pushes, graph);
-  if (!push.ok()) return push.status();
-  return MoveOutput(first.push, 0, {*push, 0}, graph);
+  TF_ASSIGN_OR_RETURN(const Source push,
+                      AddReplacement(push_def, inputs, *first.push, pushes, graph));
+  return MoveOutput(first.push, 0, push, graph);
 }
 
 // Adds PopLoopStack to the backward loop. The readers of each pop then read the list's column.
 absl::Status InsertPop(const PackedLists& packed, const NodeDef& pop_def, Graph* graph) {
   const PushedList& first = packed.all.front();
-  auto pop = AddReplacement(pop_def, {InputOf(*first.pop, 0)}, *first.pop, {}, graph);
-  if (!pop.ok()) return pop.status();
-  absl::Status moved = MoveOutput(first.pop, 0, {*pop, 0}, graph);
-  for (size_t i = 0; i < packed.all.size() && moved.ok(); ++i) {
+  TF_ASSIGN_OR_RETURN(const Source pop,
+                      AddReplacement(pop_def, {InputOf(*first.pop, 0)}, *first.pop, {}, graph));
+  TF_RETURN_IF_ERROR(MoveOutput(first.pop, 0, pop, graph));
+  for (size_t i = 0; i < packed.all.size(); ++i) {
     if (packed.all[i].never_read() || !packed.is_kept(i)) continue;
-    moved = MoveOutput(packed.all[i].pop, 1, {*pop, 1 + packed.column[i]}, graph);
+    TF_RETURN_IF_ERROR(MoveOutput(packed.all[i].pop, 1, {pop.node, 1 + packed.column[i]}, graph));
   }
-  return moved;
+  return absl::OkStatus();
 }
 
 // Replaces `packed` by one loop stack. The first list's variables are reused for the stack. Those
@@ -171,14 +155,11 @@ absl::Status Fuse(const PackedLists& packed, Graph* graph, std::vector<Rewrite>*
     if (!def.ok() || !HasKernelOnDeviceOf(*first.push, *def)) return absl::OkStatus();
   }
   for (const PushedList& one : packed.all) done->push_back({one.push->name(), first.push->name()});
-  absl::Status inserted = InsertPush(packed, *defs[0], *defs[1], graph);
-  if (inserted.ok() && !first.never_read()) inserted = InsertPop(packed, *defs[2], graph);
-  if (!inserted.ok()) return inserted;
+  TF_RETURN_IF_ERROR(InsertPush(packed, *defs[0], *defs[1], graph));
   graph->RemoveNode(first.push);
   if (!first.never_read()) {
-    Node* const shape = InputOf(*first.pop, 1).node;
-    graph->RemoveNode(first.pop);
-    RemoveIfUnused(shape, graph);
+    TF_RETURN_IF_ERROR(InsertPop(packed, *defs[2], graph));
+    RemoveUnused({first.pop, InputOf(*first.pop, 1).node}, graph);
   }
   for (size_t i = 1; i < packed.all.size(); ++i) {
     HandOver(packed.all[i].pushed, first.pushed, graph);
@@ -198,8 +179,7 @@ absl::Status LoopStackRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>
     // The lists that are never read are packed with those of the first backward loop.
     for (PushedList& pushed : found.never_read) all.push_back(std::move(pushed));
     found.never_read.clear();
-    const absl::Status fused = Fuse(PackedLists(std::move(all), keep_floats), graph, done);
-    if (!fused.ok()) return fused;
+    TF_RETURN_IF_ERROR(Fuse(PackedLists(std::move(all), keep_floats), graph, done));
   }
   if (found.never_read.empty()) return absl::OkStatus();
   return Fuse(PackedLists(std::move(found.never_read), keep_floats), graph, done);

@@ -124,17 +124,16 @@ void HandOver(const LoopVariable& from, const LoopVariable& to, Graph* graph) {
 }
 
 void RemovePushedList(const PushedList& list, Graph* graph) {
-  Node* const empty = list.pushed.initial().node;
-  Node* const shape = list.never_read() ? nullptr : InputOf(*list.pop, 1).node;
+  std::vector<Node*> inputs{list.pushed.initial().node};
+  if (!list.never_read()) inputs.push_back(InputOf(*list.pop, 1).node);
   RemoveVariable(list.pushed, graph);
   graph->RemoveNode(list.push);
   if (!list.never_read()) {
     RemoveVariable(list.popped, graph);
     graph->RemoveNode(list.pop);
-    RemoveIfUnused(shape, graph);
   }
   for (Node* link : list.links) graph->RemoveNode(link);
-  RemoveIfUnused(empty, graph);
+  RemoveUnused(inputs, graph);
 }
 
 }  // namespace tensor_array_grad

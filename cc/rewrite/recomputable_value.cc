@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -10,6 +11,7 @@
 #include "cc/flow/op_facts.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -209,17 +211,17 @@ int RecomputableValues::NodesPerIteration(const std::vector<Source>& values) con
 absl::StatusOr<Source> ValueRecomputer::Recompute(Source value) {
   const auto known = built_.find(KeyOf(value));
   if (known != built_.end()) return known->second;
-  const absl::StatusOr<Source> built = Build(value);
-  if (built.ok()) built_.emplace(KeyOf(value), *built);
+  TF_ASSIGN_OR_RETURN(const Source built, Build(value));
+  built_.emplace(KeyOf(value), built);
   return built;
 }
 
 // The Identity waits for the update of the backward loop's count, which runs only in iterations
 // whose condition is true.
 absl::StatusOr<Source> ValueRecomputer::LiveInTakenIterations(Source constant) {
-  const auto identity = Add(StartNode(NewName(*constant.node, "taken"), "Identity", {constant}),
-                            {constant}, *constant.node);
-  if (identity.ok()) graph_->AddControlEdge(loops_.back.sum, identity->node);
+  auto builder = StartNode(NewName(*constant.node, "taken"), "Identity", {constant});
+  TF_ASSIGN_OR_RETURN(const Source identity, Add(std::move(builder), {constant}, *constant.node));
+  graph_->AddControlEdge(loops_.back.sum, identity.node);
   return identity;
 }
 
@@ -232,21 +234,17 @@ absl::StatusOr<Source> ValueRecomputer::Build(Source value) {
   if (const auto outside = FromOutside(value)) return BringIn(*outside);
   if (node->IsIdentity()) return Recompute(InputOf(*node, 0));
   if (ReadsListMetadata(*node)) {
-    const auto before =
-        Copy(*node, {*ListOutside(*node)});  // NOLINT: ReadsListMetadata says it has one
-    return before.ok() ? BringIn(*before) : before;
+    // NOLINTNEXTLINE: ReadsListMetadata says that there is one
+    TF_ASSIGN_OR_RETURN(const Source before, Copy(*node, {*ListOutside(*node)}));
+    return BringIn(before);
   }
   std::vector<Source> inputs;
   for (const Source& input : InputsOf(*node)) {
-    const auto recomputed = Recompute(input);
-    if (!recomputed.ok()) return recomputed;
-    inputs.push_back(*recomputed);
+    TF_ASSIGN_OR_RETURN(inputs.emplace_back(), Recompute(input));
   }
-  const auto copy = Copy(*node, inputs);
+  TF_ASSIGN_OR_RETURN(const Source copy, Copy(*node, inputs));
   // A Const has no data input. This control edge puts it into the frame of the backward loop.
-  if (copy.ok() && node->IsConstant()) {
-    graph_->AddControlEdge(loops_.back.variable.merge, copy->node);
-  }
+  if (node->IsConstant()) graph_->AddControlEdge(loops_.back.variable.merge, copy.node);
   return copy;
 }
 
@@ -257,14 +255,11 @@ absl::StatusOr<Source> ValueRecomputer::CountBack(const LoopCount& count) {
   Source end{variable.exit, 0};
   if (end.node == nullptr) {
     const Source switch_node{variable.switch_node, 0};
-    const auto added = Add(StartNode(NewName(*switch_node.node, "exit"), "Exit", {switch_node}),
-                           {switch_node}, *switch_node.node);
-    if (!added.ok()) return added;
-    end = *added;
+    auto builder = StartNode(NewName(*switch_node.node, "exit"), "Exit", {switch_node});
+    TF_ASSIGN_OR_RETURN(end, Add(std::move(builder), {switch_node}, *switch_node.node));
   }
-  const auto in_loop = BringIn(end);
-  if (!in_loop.ok()) return in_loop;
-  const std::vector<Source> inputs{*in_loop, {loops_.back.sum, 0}};
+  TF_ASSIGN_OR_RETURN(const Source in_loop, BringIn(end));
+  const std::vector<Source> inputs{in_loop, {loops_.back.sum, 0}};
   const char* const op = count.GrowsBy(1) ? "Sub" : "AddV2";
   return Add(StartNode(NewName(*variable.switch_node, "recomputed"), op, inputs), inputs,
              *count.sum);
@@ -274,7 +269,7 @@ absl::StatusOr<Source> ValueRecomputer::Copy(const Node& node, const std::vector
   NodeDef def = node.def();
   def.set_name(NewName(node, "recomputed"));
   def.mutable_attr()->erase("_class");  // a constraint for the placer, which has run
-  return Add(def, inputs, node);
+  return AddReplacement(std::move(def), inputs, node, {}, graph_);
 }
 
 // Makes `outside`, an output outside of the loops, a constant of the backward loop. Uses an Enter
@@ -283,9 +278,8 @@ absl::StatusOr<Source> ValueRecomputer::BringIn(Source outside) {
   const LoopVariable& back = loops_.back.variable;
   std::string frame, other;
   int parallel;
-  absl::Status read = GetNodeAttr(back.enter->attrs(), "frame_name", &frame);
-  if (read.ok()) read = GetNodeAttr(back.enter->attrs(), "parallel_iterations", &parallel);
-  if (!read.ok()) return read;
+  TF_RETURN_IF_ERROR(GetNodeAttr(back.enter->attrs(), "frame_name", &frame));
+  TF_RETURN_IF_ERROR(GetNodeAttr(back.enter->attrs(), "parallel_iterations", &parallel));
   for (const Edge* edge : outside.node->out_edges()) {
     if (edge->src_output() == outside.slot && IsConstantEnter(*edge->dst()) &&
         OnSameDevice(*edge->dst(), *back.enter) &&
@@ -295,24 +289,15 @@ absl::StatusOr<Source> ValueRecomputer::BringIn(Source outside) {
   }
   auto builder = StartNode(NewName(*outside.node, "enter"), "Enter", {outside});
   builder.Attr("frame_name", frame).Attr("is_constant", true).Attr("parallel_iterations", parallel);
-  const auto enter = Add(builder, {outside}, *back.enter);
-  if (enter.ok()) AnchorConstant(enter->node, back.next, graph_);
+  TF_ASSIGN_OR_RETURN(const Source enter, Add(std::move(builder), {outside}, *back.enter));
+  AnchorConstant(enter.node, back.next, graph_);
   return enter;
 }
 
 absl::StatusOr<Source> ValueRecomputer::Add(tensorflow::NodeDefBuilder builder,
                                             const std::vector<Source>& inputs, const Node& place) {
-  NodeDef def;
-  const absl::Status built = builder.Finalize(&def);
-  if (!built.ok()) return built;
-  return Add(def, inputs, place);
-}
-
-absl::StatusOr<Source> ValueRecomputer::Add(const NodeDef& def, const std::vector<Source>& inputs,
-                                            const Node& place) {
-  const auto added = AddReplacement(def, inputs, place, {}, graph_);
-  if (!added.ok()) return added.status();
-  return Source{*added, 0};
+  TF_ASSIGN_OR_RETURN(NodeDef def, Finalized(builder));
+  return AddReplacement(std::move(def), inputs, place, {}, graph_);
 }
 
 std::string ValueRecomputer::NewName(const Node& of, const char* what) const {

@@ -100,8 +100,6 @@ class ValueRecomputer {
   absl::StatusOr<Source> BringIn(Source outside);
   absl::StatusOr<Source> Add(tensorflow::NodeDefBuilder builder, const std::vector<Source>& inputs,
                              const tensorflow::Node& place);
-  absl::StatusOr<Source> Add(const tensorflow::NodeDef& def, const std::vector<Source>& inputs,
-                             const tensorflow::Node& place);
   std::string NewName(const tensorflow::Node& of, const char* what) const;
 
   const LoopPair& loops_;

@@ -10,6 +10,7 @@
 #include "cc/flow/node_util.h"
 #include "cc/rewrite/pushed_list.h"
 #include "cc/rewrite/recomputable_value.h"
+#include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -57,9 +58,9 @@ bool CanReplace(const PushedList& list, const LoopPair& loops, RecomputableValue
 bool HasKernels(const LoopPair& loops) {
   const Source sum{loops.back.sum, 0};
   for (const char* op : {"Sub", "AddV2"}) {
-    NodeDef def;
-    if (!StartNode("probe", op, {sum, sum}).Finalize(&def).ok()) return false;
-    if (!HasKernelOnDeviceOf(*sum.node, def)) return false;
+    auto builder = StartNode("probe", op, {sum, sum});
+    const auto def = Finalized(builder);
+    if (!def.ok() || !HasKernelOnDeviceOf(*sum.node, *def)) return false;
   }
   return true;
 }
@@ -112,11 +113,9 @@ class Replacement {
     std::vector<Node*> values;
     for (const PushedList& one : replaced_) {
       values.push_back(one.value().node);
-      const auto instead = InsteadOf(one);
-      if (!instead.ok()) return instead.status();
-      done->push_back({one.push->name(), instead->node->name()});
-      const absl::Status moved = MoveOutput(one.pop, 1, *instead, graph_);
-      if (!moved.ok()) return moved;
+      TF_ASSIGN_OR_RETURN(const Source instead, InsteadOf(one));
+      done->push_back({one.push->name(), instead.node->name()});
+      TF_RETURN_IF_ERROR(MoveOutput(one.pop, 1, instead, graph_));
       HandOver(one.pushed, loops_.ahead.variable, graph_);
       HandOver(one.popped, loops_.back.variable, graph_);
       RemovePushedList(one, graph_);
@@ -129,10 +128,10 @@ class Replacement {
   // The output that replaces the popped value of `list`. It must be dead in the last iteration if a
   // reader depends on that.
   absl::StatusOr<Source> InsteadOf(const PushedList& list) {
-    const auto recomputed = builder_.Recompute(list.value());
-    if (!recomputed.ok() || !IsConstantEnter(*recomputed->node)) return recomputed;
+    TF_ASSIGN_OR_RETURN(const Source recomputed, builder_.Recompute(list.value()));
+    if (!IsConstantEnter(*recomputed.node)) return recomputed;
     if (RunsInTakenIterationsAnyway(*list.pop, body_, pops_)) return recomputed;
-    return builder_.LiveInTakenIterations(*recomputed);
+    return builder_.LiveInTakenIterations(recomputed);
   }
 
   const std::vector<PushedList> replaced_;
@@ -155,8 +154,7 @@ absl::Status ReplaceSome(const std::vector<PushedList>& all, const Node& forward
 
 absl::Status RecomputeRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
   for (const auto& [reader, all] : PushedListsOf(*node).by_reader) {
-    const absl::Status replaced = ReplaceSome(all, *node, graph, done);
-    if (!replaced.ok()) return replaced;
+    TF_RETURN_IF_ERROR(ReplaceSome(all, *node, graph, done));
   }
   return absl::OkStatus();
 }

@@ -120,7 +120,7 @@ TEST_F(RewritePassTest, RewriteMayRemoveALaterCandidate) {
   const auto of_branch =
       AddReplacement(def, {{Find("g"), 0}, {Find("h"), 0}}, *chosen, {}, graph().get());
   ASSERT_TRUE(of_branch.ok());
-  ASSERT_TRUE(graph()->UpdateEdge(*of_branch, 0, chosen, 0).ok());
+  ASSERT_TRUE(graph()->UpdateEdge(of_branch->node, 0, chosen, 0).ok());
   RunRegisteredPasses();
   EXPECT_EQ(CountOf("AddN"), 0);
   EXPECT_EQ(CountOf("TensorArrayGrad>AddSlices"), 1);

@@ -18,6 +18,7 @@
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -239,7 +240,7 @@ class Packer {
       std::vector<Source> from = addend->inputs;
       if (addend->merge != nullptr) {
         taken.set_op(kSliceGradients);
-        TF_RETURN_IF_ERROR(Merge(*addend, &from.emplace_back()));
+        TF_ASSIGN_OR_RETURN(from.emplace_back(), Merge(*addend));
       } else {
         replaced->insert(replaced->end(), addend->nodes.begin(), addend->nodes.end());
       }
@@ -261,35 +262,32 @@ class Packer {
   }
 
   // Adds a Merge of variants that replaces that of `addend`.
-  absl::Status Merge(const SliceAddend& addend, Source* merged) {
+  absl::StatusOr<Source> Merge(const SliceAddend& addend) {
     std::vector<Source> inputs;
     for (const SliceAddend& part : addend.parts) {
-      TF_RETURN_IF_ERROR(Pack(part, &inputs.emplace_back()));
+      TF_ASSIGN_OR_RETURN(inputs.emplace_back(), Pack(part));
     }
     NodeDef def = addend.merge->def();
     (*def.mutable_attr())["T"].set_type(tensorflow::DT_VARIANT);
-    return AddNode(std::move(def), inputs, *addend.merge, {addend.merge}, merged);
+    return AddNode(std::move(def), inputs, *addend.merge, {addend.merge});
   }
 
   // Adds a node whose variant output holds `part`.
-  absl::Status Pack(const SliceAddend& part, Source* packed) {
-    if (part.merge != nullptr) return Merge(part, packed);
+  absl::StatusOr<Source> Pack(const SliceAddend& part) {
+    if (part.merge != nullptr) return Merge(part);
     NodeDef def;
     def.set_op(kSliceGradients);
     std::vector<Source> inputs;
     std::vector<Node*> replaced;
     TF_RETURN_IF_ERROR(Add({&part}, &def, &inputs, &replaced));
     const Node& place = replaced.empty() ? place_ : *replaced.front();
-    return AddNode(std::move(def), inputs, place, replaced, packed);
+    return AddNode(std::move(def), inputs, place, replaced);
   }
 
-  absl::Status AddNode(NodeDef def, const std::vector<Source>& inputs, const Node& place,
-                       const std::vector<Node*>& replaced, Source* added) {
+  absl::StatusOr<Source> AddNode(NodeDef def, const std::vector<Source>& inputs, const Node& place,
+                                 const std::vector<Node*>& replaced) {
     def.set_name(graph_->NewName(absl::StrCat(place.name(), "/slices")));
-    const auto node = AddReplacement(std::move(def), inputs, place, replaced, graph_);
-    if (!node.ok()) return node.status();
-    *added = {*node, 0};
-    return absl::OkStatus();
+    return AddReplacement(std::move(def), inputs, place, replaced, graph_);
   }
 
   const Node& place_;
@@ -332,9 +330,7 @@ class Chain {
                       const std::vector<Node*>& replaced) {
     def.set_name(++made_ == links_ ? add_->name()
                                    : graph_->NewName(absl::StrCat(add_->name(), "/sum")));
-    const auto node = AddReplacement(std::move(def), inputs, *add_, replaced, graph_);
-    if (!node.ok()) return node.status();
-    sum_ = {*node, 0};
+    TF_ASSIGN_OR_RETURN(sum_, AddReplacement(std::move(def), inputs, *add_, replaced, graph_));
     return absl::OkStatus();
   }
 

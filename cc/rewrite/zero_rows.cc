@@ -14,6 +14,7 @@
 #include "cc/flow/loop_count.h"
 #include "cc/flow/node_util.h"
 #include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -119,10 +120,10 @@ class ZeroRows {
     const std::vector<Source> inputs = {InputOf(values_, 0), InputOf(ids_, 1)};
     NodeDef def = LastRow();
     def.set_name(graph->NewName(absl::StrCat(values_.name(), "/last")));
-    const auto last = AddReplacement(std::move(def), inputs, values_, {&values_, &ids_}, graph);
-    if (!last.ok()) return last.status();
+    TF_ASSIGN_OR_RETURN(const Source last,
+                        AddReplacement(std::move(def), inputs, values_, {&values_, &ids_}, graph));
     TF_RETURN_IF_ERROR(ReadShapeOfOriginal(graph));
-    return ReplaceInMerges({*last, 0}, {*last, 1}, graph);
+    return ReplaceInMerges(last, {last.node, 1}, graph);
   }
 
   // Makes the Shape nodes that read the zeros read the tensor that the zeros are like. They also
@@ -157,20 +158,17 @@ class ZeroRows {
 
   absl::Status ShrinkConstant(Graph* graph) {
     const int64_t last = numbers_.NumElements() - 1;
-    Source values, ids;
-    TF_RETURN_IF_ERROR(Constant(zeros_.Slice(last, last + 1), &values_, graph, &values));
-    TF_RETURN_IF_ERROR(Constant(numbers_.Slice(last, last + 1), &ids_, graph, &ids));
+    TF_ASSIGN_OR_RETURN(const Source values,
+                        Constant(zeros_.Slice(last, last + 1), &values_, graph));
+    TF_ASSIGN_OR_RETURN(const Source ids, Constant(numbers_.Slice(last, last + 1), &ids_, graph));
     return ReplaceInMerges(values, ids, graph);
   }
 
-  static absl::Status Constant(const Tensor& value, Node* instead, Graph* graph, Source* made) {
+  static absl::StatusOr<Source> Constant(const Tensor& value, Node* instead, Graph* graph) {
     NodeDef def = instead->def();
     def.set_name(graph->NewName(absl::StrCat(instead->name(), "/last")));
     value.AsProtoField((*def.mutable_attr())["value"].mutable_tensor());
-    const auto node = AddReplacement(std::move(def), {}, *instead, {instead}, graph);
-    if (!node.ok()) return node.status();
-    *made = {*node, 0};
-    return absl::OkStatus();
+    return AddReplacement(std::move(def), {}, *instead, {instead}, graph);
   }
 
   absl::Status ReplaceInMerges(Source values, Source ids, Graph* graph) {

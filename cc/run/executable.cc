@@ -15,6 +15,7 @@
 #include "tensorflow/core/common_runtime/graph_constructor.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -107,15 +108,12 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
   options.expect_device_spec = true;
   TF_RETURN_IF_ERROR(
       tensorflow::ConvertGraphDefToGraph(options, std::move(def), executable->graph.get()));
-  absl::StatusOr<FrameTree> tree = FrameTree::Of(*executable->graph);
-  if (!tree.ok()) return tree.status();
-  if (tree->root().children.size() != 1) {
+  TF_ASSIGN_OR_RETURN(const FrameTree tree, FrameTree::Of(*executable->graph));
+  if (tree.root().children.size() != 1) {
     return Rejected("unsupported frame", "not one outermost loop");
   }
-  const Frame& loop = *tree->root().children.front();
-  absl::StatusOr<Program> program = Compile(loop);
-  if (!program.ok()) return program.status();
-  executable->program = *std::move(program);
+  const Frame& loop = *tree.root().children.front();
+  TF_ASSIGN_OR_RETURN(executable->program, Compile(loop));
   executable->kernels.resize(executable->program.nodes.size());
   for (const LoopCode& code : executable->program.loops) {
     TF_RETURN_IF_ERROR(MakeKernels(code, ctx, executable.get()));

@@ -20,6 +20,7 @@
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
 
@@ -68,16 +69,13 @@ class LoopRunner {
   // Prepares the loop `name` of `frames`. The names of its inputs are those of the nodes that feed
   // them.
   absl::Status PrepareLoop(FramesUnderTest& frames, const std::string& name) {
-    const absl::Status inserted = InsertRunLoop(frames.FrameNamed(name), frames.graph().get());
-    if (!inserted.ok()) return inserted;
+    TF_RETURN_IF_ERROR(InsertRunLoop(frames.FrameNamed(name), frames.graph().get()));
     for (const tensorflow::Node* node : frames.graph()->op_nodes()) {
       if (node->type_string() != "TensorArrayGrad>RunLoop") continue;
       inputs_ = frames.InputsOf(node->name());
       std::string frame;
       TF_RETURN_IF_ERROR(GetNodeAttr(node->attrs(), "frame", &frame));
-      absl::StatusOr<std::unique_ptr<Executable>> made = PrepareFrame(frame);
-      if (!made.ok()) return made.status();
-      executable_ = *std::move(made);
+      TF_ASSIGN_OR_RETURN(executable_, PrepareFrame(frame));
     }
     return absl::OkStatus();
   }
