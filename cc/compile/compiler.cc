@@ -16,6 +16,7 @@
 #include "cc/flow/condition_part.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/liveness.h"
+#include "cc/flow/loop_variable.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/op_facts.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -114,7 +115,7 @@ class FrameCompiler {
       }
       return absl::OkStatus();
     }
-    const Node* merge = nullptr;
+    Node* merge = nullptr;
     for (const Edge* edge : enter.out_edges()) {
       if (edge->dst()->IsSink()) continue;
       if (edge->IsControlEdge() || !edge->dst()->IsMerge() || merge != nullptr) {
@@ -126,33 +127,18 @@ class FrameCompiler {
       code_->variables.push_back(outermost_ ? argument : -1);  // never read
       return absl::OkStatus();
     }
-    const Source back = BackInput(*merge);
-    if (back.node == nullptr) return Rejected("unsupported frame", *merge);
+    const auto inputs = LoopMergeOf(*merge);
+    if (!inputs || IsRead(*merge, 1)) return Rejected("unsupported frame", *merge);
     const int reg = outermost_ ? argument : shared_.NewRegister();
     shared_.registers_[{merge, 0}] = reg;
     code_->variables.push_back(reg);
     merges_.insert(merge);
-    next_.push_back({back, reg});
+    next_.push_back({InputOf(*inputs->next, 0), reg});
     return absl::OkStatus();
   }
 
   int EnterRegister(const Node& enter) const {
     return outermost_ ? shared_.registers_.at({&enter, 0}) : shared_.RegisterOf(InputOf(enter, 0));
-  }
-
-  // Returns what the NextIteration of `merge` reads. Returns a null node if `merge` is not the
-  // Merge of a loop variable, or if its second output is read.
-  Source BackInput(const Node& merge) const {
-    if (merge.num_inputs() != 2) return {nullptr, 0};
-    Node* next = nullptr;
-    for (int i = 0; i < 2; ++i) {
-      Node* const input = InputOf(merge, i).node;
-      if (input != nullptr && input->IsNextIteration()) next = input;
-    }
-    for (const Edge* edge : merge.out_edges()) {
-      if (!edge->IsControlEdge() && edge->src_output() == 1) return {nullptr, 0};
-    }
-    return next == nullptr ? Source{nullptr, 0} : InputOf(*next, 0);
   }
 
   bool IsInCondition(const Item& item) const {
@@ -274,7 +260,7 @@ class FrameCompiler {
     for (int i = 0; i < node.num_inputs(); ++i) {
       const Source input = InputOf(node, i);
       if (liveness_->AreNeverLive(liveness_->Of(input))) {
-        if (IsRead({const_cast<Node*>(&node), 1})) return Rejected("unsupported frame", node);
+        if (IsRead(node, 1)) return Rejected("unsupported frame", node);
         continue;
       }
       if (Has(liveness_->Of(input), not_taken_)) return Rejected("unsupported frame", node);
@@ -303,10 +289,7 @@ class FrameCompiler {
 
   // A register for an output, or -1 if nothing reads it.
   int Output(const Node& node, int slot) {
-    const bool read = std::any_of(
-        node.out_edges().begin(), node.out_edges().end(),
-        [slot](const Edge* edge) { return !edge->IsControlEdge() && edge->src_output() == slot; });
-    return read ? shared_.NewRegister({&node, slot}) : -1;
+    return IsRead(node, slot) ? shared_.NewRegister({&node, slot}) : -1;
   }
 
   // Adds a kLoop for `loop`. Its outputs are the registers of the loop's variables (see AddExit).
@@ -374,10 +357,6 @@ class FrameCompiler {
   }
 
   // ---- conditions ------------------------------------------------------------------------------
-
-  static bool Has(const Conditions& when, int id) {
-    return std::binary_search(when.begin(), when.end(), id);
-  }
 
   // `when` without LoopCond=1, which is true whenever the body runs.
   Conditions Inside(const Conditions& when) const { return Without(when, taken_); }

@@ -7,8 +7,10 @@
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/condition_part.h"
 #include "cc/flow/graph_names.h"
+#include "cc/flow/loop_variable.h"
 #include "cc/flow/node_util.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -42,21 +44,6 @@ int KnownValueOf(Source predicate) {
   return known ? static_cast<int>(constant.scalar<bool>()()) : -1;
 }
 
-// Whether `node` is the Merge of a loop variable, whose inputs are an Enter and a NextIteration.
-bool IsLoopMerge(const Node& node) {
-  return std::any_of(node.in_edges().begin(), node.in_edges().end(), [](const Edge* edge) {
-    return edge->src()->IsNextIteration() || edge->src()->IsEnter();
-  });
-}
-
-// Whether `merge` has exactly the inputs of a loop variable, so that it is dead in the first
-// iteration if the Enter is dead, and in every other one if the NextIteration is.
-bool IsMergeOfVariable(const Node& merge) {
-  if (!merge.IsMerge() || merge.num_inputs() != 2) return false;
-  const Node& enter = *InputOf(merge, 0).node;
-  return enter.IsEnter() && !IsConstantEnter(enter) && InputOf(merge, 1).node->IsNextIteration();
-}
-
 // Whether the value of the variable that begins with `enter` reaches nothing but the input of its
 // Switch by LoopCond. Then the loop cannot see that the value is live while LoopCond is dead: the
 // Switch's outputs are dead either way.
@@ -67,14 +54,15 @@ bool IsReadByItsSwitchAlone(const Node& enter) {
     return edge.src_output() == 0 && edge.dst_input() == 0 ? edge.dst() : nullptr;
   };
   const Node* const merge = reader_of(enter);
-  if (merge == nullptr || !IsMergeOfVariable(*merge)) return false;
+  if (merge == nullptr || !LoopMergeOf(*merge)) return false;
   const Node* const reader = reader_of(*merge);
   return reader != nullptr && reader->IsSwitch() && InputOf(*reader, 1).node->IsLoopCond();
 }
 
 // Whether the LoopCond of `loop` reads a variable and is dead whenever one that it reads is dead:
-// its condition has no node that is live although an input is dead. Only for loops of the root
-// frame.
+// its condition has no node that is live although an input is dead. (The Merge of a variable is
+// dead in the first iteration if the Enter is, and in every other one if the NextIteration is.)
+// Only for loops of the root frame.
 bool ConditionIsDeadWithItsVariables(const Frame& loop) {
   if (!loop.parent->is_root() || loop.loop_conds.size() != 1) return false;
   const ConditionPart part = ConditionPartOf(loop, *loop.loop_conds.front());
@@ -82,7 +70,7 @@ bool ConditionIsDeadWithItsVariables(const Frame& loop) {
   for (const Node* node : part.nodes) {
     if (node->type_string() == "ControlTrigger") return false;
     if (!node->IsMerge()) continue;
-    if (!IsMergeOfVariable(*node)) return false;
+    if (!LoopMergeOf(*node)) return false;
     reads_variable = true;
   }
   return reads_variable && part.loops.empty();
@@ -133,6 +121,10 @@ const Conditions& Liveness::OfNode(const Node& node) const {
   return found == of_node_.end() ? None() : found->second;  // not found: the node is an Enter
 }
 
+const Conditions& Liveness::OfEdge(const Edge& edge) const {
+  return edge.IsControlEdge() ? OfNode(*edge.src()) : Of({edge.src(), edge.src_output()});
+}
+
 bool Liveness::FollowsFrom(Source source, Source other) const {
   const Conditions &needed = Of(source), &given = Of(other);
   return std::includes(given.begin(), given.end(), needed.begin(), needed.end());
@@ -144,15 +136,12 @@ const Conditions& Liveness::OfLoop(const Frame& loop) const { return of_loop_.at
 
 void Liveness::NoteKnownValues(const Frame& loop) const {
   const Conditions& when = OfLoop(loop);
-  const auto holds = [&](Source predicate, int value) {
-    return std::binary_search(when.begin(), when.end(), Find(predicate, value));
-  };
   for (Node* enter : loop.enters) {
     if (!IsConstantEnter(*enter) || enter->output_type(0) != DT_BOOL) continue;
     const Source predicate = InputOf(*enter, 0);
     int known = KnownValueOf(predicate);
     for (const int value : {0, 1}) {
-      if (holds(predicate, value)) known = value;
+      if (Has(when, Find(predicate, value))) known = value;
     }
     if (known >= 0) enter->AddAttr(kKnownValue, known);
   }
@@ -193,9 +182,7 @@ bool Liveness::Exclude(const Conditions& a, const Conditions& b) const {
 Conditions Liveness::Inputs(const Node& node) const {
   Conditions all;
   for (const Edge* edge : node.in_edges()) {
-    if (edge->src()->IsSource()) continue;
-    all = Both(
-        all, edge->IsControlEdge() ? OfNode(*edge->src()) : Of({edge->src(), edge->src_output()}));
+    if (!edge->src()->IsSource()) all = Both(all, OfEdge(*edge));
   }
   return all;
 }
@@ -237,7 +224,7 @@ int Liveness::Side(Source predicate, int side, int sides, const Conditions& impl
 // none of them is live.
 void Liveness::AddMerge(const Node& node) {
   Conditions& conditions = of_node_[&node];
-  if (IsLoopMerge(node)) return;
+  if (LoopMergeOf(node)) return;
   std::vector<Conditions> inputs;
   for (int i = 0; i < node.num_inputs(); ++i) {
     const Conditions& input = Of(InputOf(node, i));
@@ -311,6 +298,14 @@ void Liveness::AddLoop(const Frame& loop) {
       of_node_[node] = {size() - 1};
     }
   }
+}
+
+absl::StatusOr<LoopLiveness> LoopLiveness::Of(const Graph& graph, const Node& loop_cond) {
+  TF_ASSIGN_OR_RETURN(FrameTree frames, FrameTree::Of(graph));
+  const Frame* const loop = frames.Find(loop_cond);
+  if (loop == nullptr) return absl::NotFoundError(loop_cond.name());
+  TF_ASSIGN_OR_RETURN(const std::vector<Item> order, OrderOf(*loop));
+  return LoopLiveness{std::move(frames), loop, Liveness(*loop, order)};
 }
 
 void ForgetKnownValues(const Frame& loop) {

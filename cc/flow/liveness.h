@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/node_util.h"
 #include "tensorflow/core/graph/graph.h"
@@ -43,6 +44,10 @@ namespace tensor_array_grad {
 // known side, and its other output is never live.
 using Conditions = std::vector<int>;  // ids, sorted
 
+inline bool Has(const Conditions& conditions, int id) {
+  return std::binary_search(conditions.begin(), conditions.end(), id);
+}
+
 class Liveness {
  public:
   // One requirement for an output to be live.
@@ -67,6 +72,9 @@ class Liveness {
   // the conditions of its output.
   const Conditions& OfNode(const tensorflow::Node& node) const;
 
+  // The conditions of the value that `edge` carries, or of the node at which a control edge begins.
+  const Conditions& OfEdge(const tensorflow::Edge& edge) const;
+
   // Whether `source` is live whenever `other` is.
   bool FollowsFrom(Source source, Source other) const;
 
@@ -79,9 +87,7 @@ class Liveness {
   const Conditions& OfLoop(const Frame& loop) const;
 
   // Whether `conditions` contain one that never holds.
-  bool AreNeverLive(const Conditions& conditions) const {
-    return std::binary_search(conditions.begin(), conditions.end(), never_);
-  }
+  bool AreNeverLive(const Conditions& conditions) const { return Has(conditions, never_); }
 
   // Marks the Enters of the constants of `loop` that must have a known value if all inputs of the
   // loop are live. The marks are attributes, so copies of the nodes have them too. They hold for a
@@ -122,6 +128,18 @@ class Liveness {
   std::unordered_map<const tensorflow::Node*, Conditions> of_node_;
   std::map<std::pair<const tensorflow::Node*, int>, Conditions> of_output_;  // of Switches
   std::unordered_map<const Frame*, Conditions> of_loop_;  // only loops that enter as one
+};
+
+// The liveness of one loop of a graph. The graph must outlive it, and later changes of the graph
+// are not followed.
+struct LoopLiveness {
+  FrameTree frames;
+  const Frame* loop;
+  Liveness liveness;
+
+  // Returns an error if `loop_cond` is in no frame, and the errors of FrameTree::Of and OrderOf.
+  static absl::StatusOr<LoopLiveness> Of(const tensorflow::Graph& graph,
+                                         const tensorflow::Node& loop_cond);
 };
 
 // Removes the marks of NoteKnownValues from `loop` and all loops inside it.

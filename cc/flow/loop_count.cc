@@ -58,7 +58,6 @@ std::vector<const Node*> ConditionsOf(const Node& loop_cond) {
 std::optional<LoopCount> LoopCountOf(const LoopVariable& variable, const Node& loop_cond) {
   const tensorflow::DataType type = variable.merge->output_type(0);
   if (type != DT_INT32 && type != DT_INT64) return std::nullopt;
-  if (IsConstantEnter(*variable.enter)) return std::nullopt;
   Node* const sum = variable.update().node;
   const bool down = sum->type_string() == "Sub";
   if (!down && sum->type_string() != "AddV2") return std::nullopt;

@@ -22,20 +22,27 @@ void AddReached(const Edge* edge, NodeIds* reached) {
 
 }  // namespace
 
+std::optional<LoopMerge> LoopMergeOf(const Node& merge) {
+  if (!merge.IsMerge() || merge.num_inputs() != 2) return std::nullopt;
+  LoopMerge found{nullptr, nullptr};
+  for (int i = 0; i < 2; ++i) {
+    Node* const input = InputOf(merge, i).node;
+    if (input == nullptr) return std::nullopt;
+    if (input->IsEnter() && !IsConstantEnter(*input)) found.enter = input;
+    if (input->IsNextIteration()) found.next = input;
+  }
+  if (found.enter == nullptr || found.next == nullptr) return std::nullopt;
+  return found;
+}
+
 std::optional<LoopVariable> LoopVariableOf(Node* switch_node) {
   if (switch_node == nullptr || switch_node->type_string() != "Switch") return std::nullopt;
   Node* const condition = InputOf(*switch_node, 1).node;
   Node* const merge = InputOf(*switch_node, 0).node;
   if (condition == nullptr || !condition->IsLoopCond()) return std::nullopt;
-  if (merge == nullptr || !merge->IsMerge() || merge->num_inputs() != 2) return std::nullopt;
-  LoopVariable found{nullptr, merge, switch_node, nullptr, nullptr};
-  for (int i = 0; i < 2; ++i) {
-    Node* const input = InputOf(*merge, i).node;
-    if (input == nullptr) return std::nullopt;
-    if (input->IsEnter()) found.enter = input;
-    if (input->IsNextIteration()) found.next = input;
-  }
-  if (found.enter == nullptr || found.next == nullptr) return std::nullopt;
+  const auto inputs = merge == nullptr ? std::nullopt : LoopMergeOf(*merge);
+  if (!inputs) return std::nullopt;
+  LoopVariable found{inputs->enter, merge, switch_node, inputs->next, nullptr};
   for (const Edge* edge : switch_node->out_edges()) {
     if (edge->src_output() != 0) continue;
     if (!edge->dst()->IsExit() || found.exit != nullptr) return std::nullopt;

@@ -28,6 +28,15 @@ struct LoopVariable {
   Source update() const { return InputOf(*next, 0); }    // the value in the next iteration
 };
 
+// The Enter and the NextIteration that feed the Merge of a loop variable.
+struct LoopMerge {
+  tensorflow::Node* enter;
+  tensorflow::Node* next;
+};
+
+// The inputs of `merge`; nothing if it is not the Merge of a loop variable.
+std::optional<LoopMerge> LoopMergeOf(const tensorflow::Node& merge);
+
 // The variable whose Switch is `switch_node`; nothing if `switch_node` is null or is not such a
 // Switch.
 std::optional<LoopVariable> LoopVariableOf(tensorflow::Node* switch_node);

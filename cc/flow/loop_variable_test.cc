@@ -141,6 +141,21 @@ TEST_F(LoopVariableTest, AllNodesMustBeOnOneDevice) {
   EXPECT_TRUE(IsOnOneDevice(*LoopVariableOf(Find("i_switch"))));
 }
 
+TEST_F(LoopVariableTest, TheMergeOfAVariableHasAnEnterAndANextIteration) {
+  const auto found = LoopMergeOf(*Find("x_merge"));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->enter, Find("x_enter"));
+  EXPECT_EQ(found->next, Find("x_next"));
+  EXPECT_FALSE(LoopMergeOf(*Find("x_switch")).has_value());
+}
+
+TEST_F(LoopVariableTest, ConstantsAndOtherMergesFeedNoVariable) {
+  Named("x_merge").set_input(0, "constant");
+  Set(AddUnary("of_one", "Merge", DT_FLOAT, {"x_switch:1", "x_switch:1"}), "N", 2);
+  EXPECT_FALSE(LoopMergeOf(*Find("x_merge")).has_value());
+  EXPECT_FALSE(LoopMergeOf(*Find("of_one")).has_value());
+}
+
 TEST_F(LoopVariableTest, TheBodyIsWhatTheSwitchesFeed) {
   const IterationNodes nodes(LoopVariablesOf(*Find("cond")));
   for (const char* node : {"i_switch", "pivot", "one", "i_plus"}) {

@@ -116,10 +116,9 @@ bool IsFunctionCall(const Node& node) {
   return tensorflow::OpRegistry::Global()->LookUp(node.type_string()) == nullptr;
 }
 
-bool IsRead(Source source) {
-  const auto& edges = source.node->out_edges();
-  return std::any_of(edges.begin(), edges.end(),
-                     [&](const Edge* edge) { return edge->src_output() == source.slot; });
+bool IsRead(const Node& node, int slot) {
+  return std::any_of(node.out_edges().begin(), node.out_edges().end(),
+                     [slot](const Edge* edge) { return edge->src_output() == slot; });
 }
 
 bool IsUsed(const Node& node) {

@@ -77,8 +77,8 @@ bool IsUsed(const tensorflow::Node& node);
 // Whether the op of `node` is the name of a function.
 bool IsFunctionCall(const tensorflow::Node& node);
 
-// Whether a node reads this output.
-bool IsRead(Source source);
+// Whether a node reads output `slot` of `node`.
+bool IsRead(const tensorflow::Node& node, int slot);
 
 // Removes each of `nodes`, in order, if no node uses it (IsUsed). A node may be listed several
 // times.

@@ -113,7 +113,7 @@ TEST_F(NodeUtilTest, ReadersAndWaitersMoveApart) {
   ASSERT_OK(MoveOutput(Find("b"), 0, {Find("other"), 0}, graph().get()));
   EXPECT_THAT(InputsOf("c"), ElementsAre("other"));
   EXPECT_THAT(InputsOf("late"), ElementsAre("^b"));
-  EXPECT_FALSE(IsRead({Find("b"), 0}));
+  EXPECT_FALSE(IsRead(*Find("b"), 0));
   MoveWaits(Find("b"), Find("other"), graph().get());
   EXPECT_THAT(InputsOf("late"), ElementsAre("^other"));
   EXPECT_FALSE(IsUsed(*Find("b")));

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "cc/flow/frame.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/liveness.h"
 #include "cc/flow/node_util.h"
@@ -153,16 +152,14 @@ struct Match {
   std::map<int, Addend> addends;
 };
 
-std::vector<Match> MatchesIn(const Frame& loop) {
+std::vector<Match> MatchesIn(const LoopLiveness& found) {
   std::vector<Match> matches;
-  const auto order = OrderOf(loop);
-  if (!order.ok()) return matches;
-  const Liveness liveness(loop, *order);
-  for (Node* node : loop.nodes) {
+  for (Node* node : found.loop->nodes) {
     if (!IsSumOfLists(*node)) continue;
     Match match{node, {}};
     for (int i = 0; i < node->num_inputs(); ++i) {
-      if (auto addend = MatchConditional(*node, i, liveness)) match.addends.emplace(i, *addend);
+      if (auto addend = MatchConditional(*node, i, found.liveness))
+        match.addends.emplace(i, *addend);
     }
     if (!match.addends.empty()) matches.push_back(std::move(match));
   }
@@ -175,11 +172,10 @@ std::vector<Match> MatchesIn(const Frame& loop) {
 // of the graph. So a later sum is left alone if it reads one that is gone.
 absl::Status ConditionalRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
   if (!HasSumOfBranches(*graph)) return absl::OkStatus();
-  const auto frames = FrameTree::Of(*graph);
-  const Frame* const loop = frames.ok() ? frames->Find(*node) : nullptr;
-  if (loop == nullptr) return absl::OkStatus();
+  const auto found = LoopLiveness::Of(*graph, *node);
+  if (!found.ok()) return absl::OkStatus();
   std::set<const Node*> gone;
-  for (Match& match : MatchesIn(*loop)) {
+  for (Match& match : MatchesIn(*found)) {
     const bool reads_gone =
         std::any_of(match.addends.begin(), match.addends.end(), [&gone](const auto& addend) {
           const std::vector<Source>& inputs = addend.second.inputs;

@@ -75,7 +75,7 @@ struct PackedLists {
   }
 
   bool HasToBeKept(const PushedList& one) const {
-    if (!one.never_read() && IsRead({one.pop, 1})) return true;
+    if (!one.never_read() && IsRead(*one.pop, 1)) return true;
     const Source value = one.value();
     return keep_floats_ && !tensorflow::DataTypeIsInteger(value.node->output_type(value.slot));
   }

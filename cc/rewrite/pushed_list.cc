@@ -40,9 +40,9 @@ bool IsPassedOnUnread(const LoopVariable& variable, Node* consumer, std::vector<
   for (const Node* node : {variable.enter, variable.merge, variable.switch_node}) {
     if (!WaitsForNothing(*node)) return false;
   }
-  return !IsConstantEnter(*variable.enter) && FeedsOnlyItself(variable) &&
-         HasOneConsumer(*variable.merge) && !IsWaitedFor(*variable.switch_node) &&
-         !IsWaitedFor(*consumer) && OnlyConsumer({consumer, 0}, links) == variable.next &&
+  return FeedsOnlyItself(variable) && HasOneConsumer(*variable.merge) &&
+         !IsWaitedFor(*variable.switch_node) && !IsWaitedFor(*consumer) &&
+         OnlyConsumer({consumer, 0}, links) == variable.next &&
          OnSameDevice(*variable.switch_node, *consumer) && OnSameDevice(*variable.enter, *consumer);
 }
 
@@ -70,14 +70,14 @@ bool MatchPop(PushedList* found) {
   Node* const exit = found->pushed.exit;
   if (exit == nullptr) return true;
   if (!WaitsForNothing(*exit)) return false;
-  if (!IsRead({exit, 0})) return true;
+  if (!IsRead(*exit, 0)) return true;
   Node* const enter = OnlyConsumer({exit, 0}, &found->links);
   if (enter == nullptr || !enter->IsEnter() || !HasOneConsumer(*enter)) return false;
   Node* const merge = (*enter->out_edges().begin())->dst();
   if (!merge->IsMerge()) return false;
   const auto variable = LoopVariableOf(OnlyConsumer({merge, 0}, &found->links));
   if (!variable || variable->enter != enter) return false;
-  if (variable->exit != nullptr && IsRead({variable->exit, 0})) return false;
+  if (variable->exit != nullptr && IsRead(*variable->exit, 0)) return false;
   Node* const pop = OnlyConsumer({variable->switch_node, 1}, &found->links);
   const bool is_pop = HasOp(pop, "TensorListPopBack");
   if (!is_pop || !IsPassedOnUnread(*variable, pop, &found->links)) return false;
