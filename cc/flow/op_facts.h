@@ -10,7 +10,7 @@
 // What this library assumes of ops. TensorFlow's registry has the types of their inputs and whether
 // they are stateful; it does not have these facts. To support another TensorFlow, read the table in
 // op_facts.cc: op_facts_test.cc compares it with the registry, and prints the stateful ops that
-// have no row. What AddN does with its operands is in sum_order.h.
+// it lacks. What AddN does with its operands is in sum_order.h.
 namespace tensor_array_grad {
 
 // Facts of an op, a set of bits.
