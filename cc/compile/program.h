@@ -71,7 +71,7 @@ struct Instruction {
   int loop = -1;                          // of a kLoop: index into Program::loops
   std::vector<Read> constants;            // of a kLoop: values that all its iterations share
   // The instructions that this one waits for because of control edges: k for body[k], ~k for
-  // condition[k]. The order of the code already respects them; only the estimate in hand_back.h
+  // condition[k]. The order of the code already respects them; only the estimate in loop_cost.h
   // reads this.
   absl::InlinedVector<int, 2> after;
 };

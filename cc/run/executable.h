@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "cc/compile/program.h"
-#include "cc/run/hand_back.h"
+#include "cc/run/pace.h"
 #include "cc/run/pooled_device.h"
 #include "cc/run/trailing_code.h"
 #include "cc/small_ops/small_ops.h"

@@ -26,7 +26,11 @@ void SetTrailingThreadAfter(int64_t iterations) { trailing_thread_after.store(it
 
 Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int threads,
                          Choice first)
-    : executable_(executable), ctx_(ctx), runner_(executable, ctx), pace_(threads, first) {}
+    : executable_(executable),
+      ctx_(ctx),
+      runner_(executable, ctx),
+      pace_(threads, first, executable.program.loops.front(), executable.trailing.get(),
+            executable.parallel_iterations) {}
 
 void Interpreter::TakeArgument(int index) {
   Value& value = runner_.at(executable_.register_of_arg[index]);
@@ -96,9 +100,7 @@ Choice Interpreter::ChooseFastest() {
     return Choice::kTwoThreads;
   }
   if (back >= 0 || trail >= 0) return Choice::kOneThread;
-  return pace_.Look(iterations_, static_cast<double>(runner_.nodes()),
-                    executable_.program.loops.front(), executable_.trailing.get(),
-                    executable_.parallel_iterations);
+  return pace_.Look(iterations_, static_cast<double>(runner_.nodes()));
 }
 
 absl::Status Interpreter::UseTrailingThread(bool use) {

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "cc/run/code_runner.h"
 #include "cc/run/executable.h"
-#include "cc/run/hand_back.h"
+#include "cc/run/pace.h"
 #include "cc/run/trailing_thread.h"
 #include "tensorflow/core/framework/op_kernel.h"
 

@@ -1,9 +1,8 @@
-#include "cc/run/hand_back.h"
+#include "cc/run/loop_cost.h"
 
 #include <algorithm>
 #include <map>
-
-#include "absl/time/clock.h"
+#include <utility>
 
 namespace tensor_array_grad {
 namespace {
@@ -87,7 +86,7 @@ bool MayBeFaster(double ns, double nodes, int threads, bool has_trailing_part) {
   return two_threads || ns / threads + nodes * kNodeNs < kHandBackRatio * ns;
 }
 
-// The formula of hand_back.h. The chain C is found by simulating kSimulated iterations with a
+// The formula of loop_cost.h. The chain C is found by simulating kSimulated iterations with a
 // thread for every task. A task takes its time and kNodeNs, and starts when the tasks that it reads
 // have ended. An iteration starts when the one `parallel_iterations` before it has ended. C is the
 // time between the ends of two successive iterations, averaged over those after the first kWarmUp,
@@ -134,51 +133,6 @@ Choice Fastest(const IterationCost& cost) {
     best = TwoThreadsNs(cost);
   }
   return ExecutorNs(cost) < kHandBackRatio * best ? Choice::kExecutor : choice;
-}
-
-// Ends the current stage and begins the next one. kIdle lasts until the first iteration that is
-// timed, kWhole and kTasks last kTimed iterations each. kTasks is skipped if MayBeFaster is false
-// for the time of kWhole. The choice is made at the end of kTasks.
-Choice Pace::LookNow(int64_t iteration, double nodes_so_far, const LoopCode& code,
-                     const TrailingCode* trailing, int parallel_iterations) {
-  const int64_t now = absl::GetCurrentTimeNanos();
-  const double nodes = (nodes_so_far - nodes_before_) / kTimed;
-  const Stage stage = stage_;
-  nodes_before_ = nodes_so_far;
-  start_ns_ = stage == kIdle ? now : start_ns_;
-  if (stage == kIdle) {
-    stage_ = kWhole;
-    next_ = iteration + kTimed;
-    return Choice::kOneThread;
-  }
-  const double ns = static_cast<double>(now - start_ns_) / kTimed;
-  if (stage == kWhole && MayBeFaster(ns, nodes, threads_, trailing != nullptr)) {
-    task_ns_.assign(code.condition.size() + code.body.size(), 0);
-    stage_ = kTasks;
-    next_ = iteration + kTimed;
-    return Choice::kOneThread;
-  }
-  measured_choice_ = stage == kWhole ? Choice::kOneThread
-                                     : ChooseByTasks(nodes, code, trailing, parallel_iterations);
-  stage_ = kIdle;
-  next_ = iteration + kPause;
-  return *measured_choice_;
-}
-
-Choice Pace::ChooseByTasks(double nodes, const LoopCode& code, const TrailingCode* trailing,
-                           int parallel_iterations) const {
-  IterationCost cost;
-  cost.tasks = TasksOf(code);
-  for (size_t i = 0; i < cost.tasks.size(); ++i) cost.tasks[i].ns = task_ns_[i] / kTimed;
-  if (trailing != nullptr) {
-    cost.is_trailing.assign(code.condition.size(), false);
-    cost.is_trailing.insert(cost.is_trailing.end(), trailing->is_trailing.begin(),
-                            trailing->is_trailing.end());
-  }
-  cost.nodes = nodes;
-  cost.threads = threads_;
-  cost.parallel_iterations = parallel_iterations;
-  return Fastest(cost);
 }
 
 }  // namespace tensor_array_grad

@@ -1,11 +1,9 @@
-#include "cc/run/hand_back.h"
+#include "cc/run/loop_cost.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
-
-#include "absl/time/clock.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -35,18 +33,18 @@ IterationCost Chain(int tasks, double ns, int threads) {
 
 bool ExecutorWins(const IterationCost& cost) { return Fastest(cost) == Choice::kExecutor; }
 
-TEST(HandBackTest, ExecutorWithOneThreadIsNeverFaster) {
+TEST(LoopCostTest, ExecutorWithOneThreadIsNeverFaster) {
   EXPECT_FALSE(ExecutorWins(Independent(8, 1000 * kUs, 1)));
   EXPECT_FALSE(MayBeFaster(1e9, 1, 1, true));
 }
 
-TEST(HandBackTest, HeavyIndependentTasksAreHandedBackWithTwoThreadsOrMore) {
+TEST(LoopCostTest, HeavyIndependentTasksAreHandedBackWithTwoThreadsOrMore) {
   for (int threads : {2, 4, 16, 128}) {
     EXPECT_TRUE(ExecutorWins(Independent(4, 100 * kUs, threads))) << threads;
   }
 }
 
-TEST(HandBackTest, LightIndependentTasksAreNotHandedBack) {
+TEST(LoopCostTest, LightIndependentTasksAreNotHandedBack) {
   // The overhead per node is 250 ns. With 100 ns of work no number of threads makes up for it; with
   // 500 ns two threads do not.
   for (int threads : {2, 4, 128}) EXPECT_FALSE(ExecutorWins(Independent(20, 100, threads)));
@@ -54,14 +52,14 @@ TEST(HandBackTest, LightIndependentTasksAreNotHandedBack) {
   EXPECT_TRUE(ExecutorWins(Independent(20, 500, 16)));
 }
 
-TEST(HandBackTest, HeavyChainIsNotHandedBackWithAnyNumberOfThreads) {
+TEST(LoopCostTest, HeavyChainIsNotHandedBackWithAnyNumberOfThreads) {
   for (int threads : {2, 8, 128}) {
     EXPECT_FALSE(ExecutorWins(Chain(10, 1 * kUs, threads))) << threads;
     EXPECT_FALSE(ExecutorWins(Chain(10, 1000 * kUs, threads))) << threads;
   }
 }
 
-TEST(HandBackTest, IterationsOverlapIfOnlyALightTaskIsCarried) {
+TEST(LoopCostTest, IterationsOverlapIfOnlyALightTaskIsCarried) {
   // A counter and one heavy task per iteration that depends on the counter, as in map_fn.
   IterationCost cost = Independent(2, 0, 2);
   cost.tasks[0] = {50, {}, {0}};
@@ -71,7 +69,7 @@ TEST(HandBackTest, IterationsOverlapIfOnlyALightTaskIsCarried) {
   EXPECT_FALSE(ExecutorWins(cost));
 }
 
-TEST(HandBackTest, ExecutorsTimeIsThatOfTheWorkAndOfTheChain) {
+TEST(LoopCostTest, ExecutorsTimeIsThatOfTheWorkAndOfTheChain) {
   // Two chains of 5 tasks of 10 us each.
   IterationCost cost = Chain(5, 10 * kUs, 4);
   IterationCost other = Chain(5, 10 * kUs, 4);
@@ -89,7 +87,7 @@ TEST(HandBackTest, ExecutorsTimeIsThatOfTheWorkAndOfTheChain) {
   EXPECT_DOUBLE_EQ(ExecutorNs(cost), 100 * kUs + 10 * kNodeNs);
 }
 
-TEST(HandBackTest, MayBeFasterIsNeverStricterThanTheEstimates) {
+TEST(LoopCostTest, MayBeFasterIsNeverStricterThanTheEstimates) {
   for (int threads : {2, 3, 8, 64, 128}) {
     for (double us : {0.1, 0.5, 1.0, 5.0, 50.0}) {
       IterationCost cost = Independent(7, us * kUs, threads);
@@ -116,7 +114,7 @@ IterationCost WithChain(double work, double chain, double nodes, int threads) {
 }
 
 // Costs measured with two threads. The loops that the executor ran faster are handed back.
-TEST(HandBackTest, LayersAndMapsAreHandedBackIfTheExecutorWasFaster) {
+TEST(LoopCostTest, LayersAndMapsAreHandedBackIfTheExecutorWasFaster) {
   EXPECT_TRUE(ExecutorWins(WithChain(20.3 * kUs, 1.5 * kUs, 30, 2))) << "64 x 64 determinants";
   EXPECT_TRUE(ExecutorWins(WithChain(317 * kUs, 137 * kUs, 61, 2))) << "LSTM(128), batch 32, back";
   EXPECT_FALSE(ExecutorWins(WithChain(225 * kUs, 168 * kUs, 61, 2))) << "LSTM(128), batch 8, back";
@@ -136,12 +134,12 @@ IterationCost WithTrailing(double main, double trailing, int threads) {
   return cost;
 }
 
-TEST(HandBackTest, TwoThreadsTakeAsLongAsTheLongerPartAndTheHandOver) {
+TEST(LoopCostTest, TwoThreadsTakeAsLongAsTheLongerPartAndTheHandOver) {
   EXPECT_DOUBLE_EQ(TwoThreadsNs(WithTrailing(60 * kUs, 40 * kUs, 2)), 60 * kUs + kHandOverNs);
   EXPECT_DOUBLE_EQ(TwoThreadsNs(WithTrailing(40 * kUs, 70 * kUs, 8)), 70 * kUs + kHandOverNs);
 }
 
-TEST(HandBackTest, SecondThreadIsUsedIfItSavesATenth) {
+TEST(LoopCostTest, SecondThreadIsUsedIfItSavesATenth) {
   for (int threads : {2, 8, 128}) {
     EXPECT_EQ(Fastest(WithTrailing(60 * kUs, 40 * kUs, threads)), Choice::kTwoThreads) << threads;
     EXPECT_EQ(Fastest(WithTrailing(95 * kUs, 5 * kUs, threads)), Choice::kOneThread) << threads;
@@ -151,7 +149,7 @@ TEST(HandBackTest, SecondThreadIsUsedIfItSavesATenth) {
   EXPECT_EQ(Fastest(WithTrailing(60 * kUs, 40 * kUs, 1)), Choice::kOneThread);
 }
 
-TEST(HandBackTest, ExecutorMustBeFasterThanTwoThreads) {
+TEST(LoopCostTest, ExecutorMustBeFasterThanTwoThreads) {
   // Four chains of 50 us; one of them is trailing. The executor with two threads takes about 125 us
   // per iteration, two threads 150 us.
   IterationCost cost = Independent(4, 50 * kUs, 2);
@@ -162,43 +160,7 @@ TEST(HandBackTest, ExecutorMustBeFasterThanTwoThreads) {
   EXPECT_EQ(Fastest(cost), Choice::kTwoThreads);  // 100 us
 }
 
-TEST(HandBackTest, EachRepeatedChoiceHoldsForMoreRuns) {
-  ChoiceMemory memory;
-  const auto unmeasured = [&memory](Choice choice) {
-    int runs = 0;
-    while (memory.Next() == choice) ++runs;
-    return runs;
-  };
-  for (const Choice choice : {Choice::kExecutor, Choice::kTwoThreads}) {
-    EXPECT_EQ(unmeasured(choice), 0);
-    for (int runs : {1, 2, 4, 8, 16, 32, 64, 64, 64}) {
-      memory.Record(choice);
-      EXPECT_EQ(unmeasured(choice), runs);
-    }
-    memory.Record(Choice::kOneThread);
-    EXPECT_EQ(unmeasured(choice), 0);
-    memory.Record(choice);
-    EXPECT_EQ(unmeasured(choice), 1);
-  }
-}
-
-TEST(HandBackTest, ChoicesOfRunsAtTheSameTimeCountOnce) {
-  ChoiceMemory memory;
-  for (int i = 0; i < 7; ++i) memory.Record(Choice::kExecutor);
-  EXPECT_EQ(memory.Next(), Choice::kExecutor);
-  EXPECT_EQ(memory.Next(), Choice::kOneThread);
-}
-
-TEST(HandBackTest, AnotherChoiceReplacesTheRememberedOne) {
-  ChoiceMemory memory;
-  memory.Record(Choice::kTwoThreads);
-  memory.Record(Choice::kTwoThreads);
-  memory.Record(Choice::kExecutor);
-  EXPECT_EQ(memory.Next(), Choice::kExecutor);
-  EXPECT_EQ(memory.Next(), Choice::kOneThread);
-}
-
-TEST(HandBackTest, TasksReadTheLastWritersOfTheirRegisters) {
+TEST(LoopCostTest, TasksReadTheLastWritersOfTheirRegisters) {
   // while 0 < 1: 3 = f(0), 4 = g(3, 1), 0 = 4
   LoopCode code;
   code.variables = {0};
@@ -221,122 +183,13 @@ TEST(HandBackTest, TasksReadTheLastWritersOfTheirRegisters) {
   EXPECT_THAT(tasks[2].reads_previous, IsEmpty());
 }
 
-TEST(HandBackTest, GuardedTasksReadTheBranch) {
+TEST(LoopCostTest, GuardedTasksReadTheBranch) {
   LoopCode code;
   code.body.resize(2);
   code.body[0].action = Instruction::kBranch;
   code.body[0].sides = {5, 6};
   code.body[1].guards = {6};
   EXPECT_THAT(TasksOf(code)[1].reads, ElementsAre(0));
-}
-
-// A body of instructions. If `chained`, each of them reads what the one before it has written.
-LoopCode CodeOf(int instructions, bool chained) {
-  LoopCode code;
-  code.variables = {0};
-  code.body.resize(instructions);
-  for (int i = 0; chained && i < instructions; ++i) {
-    code.body[i].inputs = {{i}};
-    code.body[i].outputs = {i + 1};
-  }
-  if (chained) code.next = {{{instructions}, 0}};
-  return code;
-}
-
-// The decision of `pace` on `code`. Each iteration takes two milliseconds, divided evenly among the
-// instructions, and runs `nodes` nodes.
-struct Decision {
-  Decision(const LoopCode& code, double nodes, Pace* pace, const TrailingCode* trailing = nullptr)
-      : at(0) {
-    constexpr double kBefore = 1e6;  // nodes that ran before, which must not count
-    for (;; ++at) {
-      const double so_far = kBefore + nodes * static_cast<double>(at);
-      choice = pace->Look(at, so_far, code, trailing, 10);
-      if (pace->measured_choice()) return;
-      if (double* const ns = pace->task_ns()) {
-        ++timed;
-        for (size_t i = 0; i < code.body.size(); ++i) {
-          ns[i] += 2000 * kUs / static_cast<double>(code.body.size());
-        }
-      }
-      absl::SleepFor(absl::Milliseconds(2));
-    }
-  }
-
-  int64_t at;  // the decision was made before this iteration
-  int timed = 0;
-  Choice choice = Choice::kOneThread;
-};
-
-TEST(PaceTest, HeavyIndependentInstructionsAreTimedAndHandedBack) {
-  Pace pace(2, Choice::kOneThread);
-  const Decision decision(CodeOf(4, /*chained=*/false), 4, &pace);
-  EXPECT_EQ(decision.choice, Choice::kExecutor);
-  EXPECT_EQ(decision.at, 8 + 16 + 16);
-  EXPECT_EQ(decision.timed, 16);
-  EXPECT_EQ(pace.task_ns(), nullptr);
-}
-
-TEST(PaceTest, ChainIsTimedAndNotHandedBack) {
-  Pace pace(2, Choice::kOneThread);
-  const Decision decision(CodeOf(4, /*chained=*/true), 4, &pace);
-  EXPECT_EQ(decision.choice, Choice::kOneThread);
-  EXPECT_EQ(decision.at, 8 + 16 + 16);
-}
-
-TEST(PaceTest, LoopWithATrailingHalfIsTimedAndGetsASecondThread) {
-  Pace pace(2, Choice::kOneThread);
-  TrailingCode trailing;
-  trailing.is_trailing = {false, false, true, true};
-  const Decision decision(CodeOf(4, /*chained=*/true), 4, &pace, &trailing);
-  EXPECT_EQ(decision.choice, Choice::kTwoThreads);
-  EXPECT_EQ(decision.at, 8 + 16 + 16);
-  EXPECT_EQ(pace.Look(41, 0, CodeOf(4, true), &trailing, 10), Choice::kTwoThreads);
-}
-
-TEST(PaceTest, LoopOfManyNodesIsNotHandedBackAndNoInstructionIsTimed) {
-  Pace pace(2, Choice::kOneThread);
-  const Decision decision(CodeOf(4, /*chained=*/false), 1e6, &pace);
-  EXPECT_EQ(decision.choice, Choice::kOneThread);
-  EXPECT_EQ(decision.at, 8 + 16);
-  EXPECT_EQ(decision.timed, 0);
-}
-
-TEST(PaceTest, LoopIsMeasuredAgainAfterAThousandIterations) {
-  Pace pace(2, Choice::kOneThread);
-  const LoopCode code = CodeOf(4, /*chained=*/false);
-  const Decision first(code, 1e6, &pace);
-  double nodes = 1e6 * (24 + 1);
-  for (int64_t i = 25; i < 24 + 1000 + 16; ++i) {
-    EXPECT_EQ(pace.Look(i, nodes, code, nullptr, 10), Choice::kOneThread);
-    if (i >= 24 + 1000) absl::SleepFor(absl::Milliseconds(2));
-  }
-  EXPECT_EQ(pace.task_ns(), nullptr);
-  EXPECT_EQ(pace.Look(24 + 1000 + 16, nodes, code, nullptr, 10), Choice::kOneThread);
-  EXPECT_NE(pace.task_ns(), nullptr);
-}
-
-TEST(PaceTest, RunThatBeginsWithTwoThreadsIsMeasuredAfterAThousandIterations) {
-  Pace pace(2, Choice::kTwoThreads);
-  const LoopCode code = CodeOf(4, /*chained=*/true);
-  const TrailingCode trailing;
-  for (int64_t i = 0; i < 1000; ++i) {
-    EXPECT_EQ(pace.Look(i, 0, code, &trailing, 10), Choice::kTwoThreads);
-  }
-  EXPECT_FALSE(pace.measured_choice());
-  for (int64_t i = 1000; i < 1016; ++i) {
-    EXPECT_EQ(pace.Look(i, 0, code, &trailing, 10), Choice::kOneThread);
-  }
-  EXPECT_EQ(pace.Look(1016, 1e9, code, &trailing, 10), Choice::kOneThread);
-  EXPECT_EQ(pace.measured_choice(), Choice::kOneThread);
-}
-
-TEST(PaceTest, OneThreadIsNeverMeasured) {
-  Pace pace(1, Choice::kTwoThreads);
-  for (int64_t i = 0; i < 3000; ++i) {
-    EXPECT_EQ(pace.Look(i, 0, CodeOf(1, false), nullptr, 10), Choice::kOneThread);
-  }
-  EXPECT_FALSE(pace.measured_choice());
 }
 
 }  // namespace

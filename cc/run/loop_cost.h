@@ -1,0 +1,97 @@
+#ifndef CC_RUN_LOOP_COST_H_
+#define CC_RUN_LOOP_COST_H_
+
+#include <vector>
+
+#include "cc/compile/program.h"
+
+namespace tensor_array_grad {
+
+// Estimates whether TensorFlow's executor would run a loop faster than one kernel does. If so, the
+// loop is handed back: the interpreter stops between two iterations and the stock loop continues.
+// The estimate is arithmetic on measured times; pace.h measures them.
+//
+// One kernel runs a loop's nodes one after the other. The executor runs independent nodes at the
+// same time, also those of up to `parallel_iterations` iterations, but spends kNodeNs on each node.
+// Let there be P threads, and per iteration N nodes, a time W in all kernels and a time C in the
+// longest chain of dependent kernels. Then an iteration takes the executor about
+//
+//     W / P + C * (1 - 1 / P) + N * kNodeNs.
+//
+// The first two terms are Graham's bound for scheduling tasks that depend on each other: while the
+// chain runs, the other threads may have nothing to do. More threads do not reduce the last term,
+// because the threads wake each other and wait for the frame's lock.
+//
+// So handing back pays only for a loop with heavy kernels that do not depend on each other.
+//
+// A loop with a trailing part (trailing_code.h) has a third choice: a second thread runs that part.
+// An iteration then takes about as long as the longer part, plus kHandOverNs.
+//
+// The estimate ignores that two threads may share a core. With shared cores, the executor needed
+// 0.97 of the time of one kernel for an LSTM of 256 units, but the estimate was 0.85. A loop that
+// is handed back runs as without this library, except for the iterations before the hand-back.
+
+// The executor's overhead per node in nanoseconds, without the node's kernel and without the node's
+// part in the chain C.
+inline constexpr double kNodeNs = 250;
+
+// A loop is handed back if the estimate is below this share of the time in one kernel, on one
+// thread or on two. The margin is needed because the estimate is rough. Measured with two threads
+// of the executor, as shares of the time in one kernel on one thread:
+//
+//     loop                                    executor    estimate
+//     64 x 64 determinants                        0.88        0.92
+//     LSTM of 128 units, gradient, batch 8        1.14        0.94
+//     LSTM of 128 units, gradient, batch 32       0.94        0.76
+//     GRU of 64 units                             1.26        1.5
+inline constexpr double kHandBackRatio = 0.93;
+
+// What a second thread that runs the trailing part of a loop (trailing_code.h) costs per iteration:
+// to hand over the values and, now and then, to wake the thread.
+inline constexpr double kHandOverNs = 3000;
+
+// A second thread is used if the estimate for it is below this share of the time on one thread.
+inline constexpr double kTwoThreadsRatio = 0.9;
+
+// What runs the iterations of a loop.
+enum class Choice { kOneThread, kTwoThreads, kExecutor };
+
+// One instruction of an iteration.
+struct Task {
+  double ns = 0;
+  std::vector<int> reads;           // tasks of the same iteration that must be done first
+  std::vector<int> reads_previous;  // tasks of the previous iteration
+};
+
+// The tasks of one iteration and what the executor needs for them.
+struct IterationCost {
+  std::vector<Task> tasks;
+  std::vector<bool> is_trailing;  // by task; empty if the loop has no trailing part
+  double nodes = 0;               // number of nodes that the executor would run
+  int threads = 1;
+  int parallel_iterations = 10;
+};
+
+// The tasks of one iteration, all with the time 0: the instructions of the condition, then those of
+// the body.
+std::vector<Task> TasksOf(const LoopCode& code);
+
+// A cheap test: false if nothing could be faster than one thread even if no task depended on
+// another. `ns` is the time of an iteration on one thread. If this is false, Fastest need not be
+// called.
+bool MayBeFaster(double ns, double nodes, int threads, bool has_trailing_part);
+
+// Estimates the executor's time per iteration in the steady state, in nanoseconds.
+double ExecutorNs(const IterationCost& cost);
+
+// Estimates the time per iteration if a second thread runs the trailing tasks, in nanoseconds.
+double TwoThreadsNs(const IterationCost& cost);
+
+// The choice with the least estimate. On one thread, an iteration takes the sum of its tasks. Two
+// threads are chosen if their estimate is below kTwoThreadsRatio of that time, and the executor if
+// its estimate is below kHandBackRatio of the best of the other two.
+Choice Fastest(const IterationCost& cost);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_RUN_LOOP_COST_H_

@@ -1,0 +1,162 @@
+#include "cc/run/pace.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/time/clock.h"
+
+namespace tensor_array_grad {
+namespace {
+
+constexpr double kUs = 1000;
+
+TEST(ChoiceMemoryTest, EachRepeatedChoiceHoldsForMoreRuns) {
+  ChoiceMemory memory;
+  const auto unmeasured = [&memory](Choice choice) {
+    int runs = 0;
+    while (memory.Next() == choice) ++runs;
+    return runs;
+  };
+  for (const Choice choice : {Choice::kExecutor, Choice::kTwoThreads}) {
+    EXPECT_EQ(unmeasured(choice), 0);
+    for (int runs : {1, 2, 4, 8, 16, 32, 64, 64, 64}) {
+      memory.Record(choice);
+      EXPECT_EQ(unmeasured(choice), runs);
+    }
+    memory.Record(Choice::kOneThread);
+    EXPECT_EQ(unmeasured(choice), 0);
+    memory.Record(choice);
+    EXPECT_EQ(unmeasured(choice), 1);
+  }
+}
+
+TEST(ChoiceMemoryTest, ChoicesOfRunsAtTheSameTimeCountOnce) {
+  ChoiceMemory memory;
+  for (int i = 0; i < 7; ++i) memory.Record(Choice::kExecutor);
+  EXPECT_EQ(memory.Next(), Choice::kExecutor);
+  EXPECT_EQ(memory.Next(), Choice::kOneThread);
+}
+
+TEST(ChoiceMemoryTest, AnotherChoiceReplacesTheRememberedOne) {
+  ChoiceMemory memory;
+  memory.Record(Choice::kTwoThreads);
+  memory.Record(Choice::kTwoThreads);
+  memory.Record(Choice::kExecutor);
+  EXPECT_EQ(memory.Next(), Choice::kExecutor);
+  EXPECT_EQ(memory.Next(), Choice::kOneThread);
+}
+
+// A body of instructions. If `chained`, each of them reads what the one before it has written.
+LoopCode CodeOf(int instructions, bool chained) {
+  LoopCode code;
+  code.variables = {0};
+  code.body.resize(instructions);
+  for (int i = 0; chained && i < instructions; ++i) {
+    code.body[i].inputs = {{i}};
+    code.body[i].outputs = {i + 1};
+  }
+  if (chained) code.next = {{{instructions}, 0}};
+  return code;
+}
+
+// The decision of `pace` on `code`. Each iteration takes two milliseconds, divided evenly among the
+// instructions, and runs `nodes` nodes.
+struct Decision {
+  Decision(const LoopCode& code, double nodes, Pace* pace) : at(0) {
+    constexpr double kBefore = 1e6;  // nodes that ran before, which must not count
+    for (;; ++at) {
+      const double so_far = kBefore + nodes * static_cast<double>(at);
+      choice = pace->Look(at, so_far);
+      if (pace->measured_choice()) return;
+      if (double* const ns = pace->task_ns()) {
+        ++timed;
+        for (size_t i = 0; i < code.body.size(); ++i) {
+          ns[i] += 2000 * kUs / static_cast<double>(code.body.size());
+        }
+      }
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+  }
+
+  int64_t at;  // the decision was made before this iteration
+  int timed = 0;
+  Choice choice = Choice::kOneThread;
+};
+
+TEST(PaceTest, HeavyIndependentInstructionsAreTimedAndHandedBack) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  Pace pace(2, Choice::kOneThread, code, nullptr, 10);
+  const Decision decision(code, 4, &pace);
+  EXPECT_EQ(decision.choice, Choice::kExecutor);
+  EXPECT_EQ(decision.at, 8 + 16 + 16);
+  EXPECT_EQ(decision.timed, 16);
+  EXPECT_EQ(pace.task_ns(), nullptr);
+}
+
+TEST(PaceTest, ChainIsTimedAndNotHandedBack) {
+  const LoopCode code = CodeOf(4, /*chained=*/true);
+  Pace pace(2, Choice::kOneThread, code, nullptr, 10);
+  const Decision decision(code, 4, &pace);
+  EXPECT_EQ(decision.choice, Choice::kOneThread);
+  EXPECT_EQ(decision.at, 8 + 16 + 16);
+}
+
+TEST(PaceTest, LoopWithATrailingHalfIsTimedAndGetsASecondThread) {
+  const LoopCode code = CodeOf(4, /*chained=*/true);
+  TrailingCode trailing;
+  trailing.is_trailing = {false, false, true, true};
+  Pace pace(2, Choice::kOneThread, code, &trailing, 10);
+  const Decision decision(code, 4, &pace);
+  EXPECT_EQ(decision.choice, Choice::kTwoThreads);
+  EXPECT_EQ(decision.at, 8 + 16 + 16);
+  EXPECT_EQ(pace.Look(41, 0), Choice::kTwoThreads);
+}
+
+TEST(PaceTest, LoopOfManyNodesIsNotHandedBackAndNoInstructionIsTimed) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  Pace pace(2, Choice::kOneThread, code, nullptr, 10);
+  const Decision decision(code, 1e6, &pace);
+  EXPECT_EQ(decision.choice, Choice::kOneThread);
+  EXPECT_EQ(decision.at, 8 + 16);
+  EXPECT_EQ(decision.timed, 0);
+}
+
+TEST(PaceTest, LoopIsMeasuredAgainAfterAThousandIterations) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  Pace pace(2, Choice::kOneThread, code, nullptr, 10);
+  const Decision first(code, 1e6, &pace);
+  double nodes = 1e6 * (24 + 1);
+  for (int64_t i = 25; i < 24 + 1000 + 16; ++i) {
+    EXPECT_EQ(pace.Look(i, nodes), Choice::kOneThread);
+    if (i >= 24 + 1000) absl::SleepFor(absl::Milliseconds(2));
+  }
+  EXPECT_EQ(pace.task_ns(), nullptr);
+  EXPECT_EQ(pace.Look(24 + 1000 + 16, nodes), Choice::kOneThread);
+  EXPECT_NE(pace.task_ns(), nullptr);
+}
+
+TEST(PaceTest, RunThatBeginsWithTwoThreadsIsMeasuredAfterAThousandIterations) {
+  const LoopCode code = CodeOf(4, /*chained=*/true);
+  const TrailingCode trailing;
+  Pace pace(2, Choice::kTwoThreads, code, &trailing, 10);
+  for (int64_t i = 0; i < 1000; ++i) {
+    EXPECT_EQ(pace.Look(i, 0), Choice::kTwoThreads);
+  }
+  EXPECT_FALSE(pace.measured_choice());
+  for (int64_t i = 1000; i < 1016; ++i) {
+    EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
+  }
+  EXPECT_EQ(pace.Look(1016, 1e9), Choice::kOneThread);
+  EXPECT_EQ(pace.measured_choice(), Choice::kOneThread);
+}
+
+TEST(PaceTest, OneThreadIsNeverMeasured) {
+  const LoopCode code = CodeOf(1, /*chained=*/false);
+  Pace pace(1, Choice::kTwoThreads, code, nullptr, 10);
+  for (int64_t i = 0; i < 3000; ++i) {
+    EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
+  }
+  EXPECT_FALSE(pace.measured_choice());
+}
+
+}  // namespace
+}  // namespace tensor_array_grad
