@@ -15,27 +15,19 @@
 namespace tensor_array_grad {
 namespace {
 
-class EmptyListOp : public Cheap<ListKernel> {
- public:
-  using Cheap::Cheap;
-
- protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    const Tensor& bound = ctx->input(kMaxNumElements);
-    if (bound.dims() != 0) {
-      return InvalidList("max_num_elements expected to be a scalar but got shape: ",
-                         bound.shape().DebugString());
-    }
-    ListSpec spec;
-    spec.dtype = element_dtype_;
-    spec.max_num_elements = bound.scalar<int32_t>()();
-    TF_RETURN_IF_ERROR(ShapeFromTensor(ctx->input(kElementShape), &spec.shape));
-    return OutputVariant(ctx, 0, ListVariant(std::move(spec), 0));
-  }
-
- private:
+absl::Status EmptyList(OpKernelContext* ctx, DataType dtype) {
   enum Inputs { kElementShape, kMaxNumElements };
-};
+  const Tensor& bound = ctx->input(kMaxNumElements);
+  if (bound.dims() != 0) {
+    return InvalidList("max_num_elements expected to be a scalar but got shape: ",
+                       bound.shape().DebugString());
+  }
+  ListSpec spec;
+  spec.dtype = dtype;
+  spec.max_num_elements = bound.scalar<int32_t>()();
+  TF_RETURN_IF_ERROR(ShapeFromTensor(ctx->input(kElementShape), &spec.shape));
+  return OutputVariant(ctx, 0, ListVariant(std::move(spec), 0));
+}
 
 // Reads and checks the inputs of TensorListReserve, with stock's errors. ListAccumulate has these
 // inputs too.
@@ -52,59 +44,39 @@ absl::Status ReservedList(OpKernelContext* ctx, int shape_input, int size_input,
   return InvalidList("The num_elements to reserve must be a non negative number, but got ", *size);
 }
 
-class ReserveOp : public Cheap<ListKernel> {
- public:
-  using Cheap::Cheap;
-
- protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    ListSpec spec;
-    spec.dtype = element_dtype_;
-    int64_t size;
-    TF_RETURN_IF_ERROR(ReservedList(ctx, kElementShape, kNumElements, &spec.shape, &size));
-    return OutputVariant(ctx, 0, ListVariant(std::move(spec), size));
-  }
-
- private:
+absl::Status Reserve(OpKernelContext* ctx, DataType dtype) {
   enum Inputs { kElementShape, kNumElements };
-};
+  ListSpec spec;
+  spec.dtype = dtype;
+  int64_t size;
+  TF_RETURN_IF_ERROR(ReservedList(ctx, kElementShape, kNumElements, &spec.shape, &size));
+  return OutputVariant(ctx, 0, ListVariant(std::move(spec), size));
+}
 
-class LengthOp : public Cheap<OneListKernel> {
- public:
-  using Cheap::Cheap;
+absl::Status Length(OpKernelContext* ctx, const InputList& list, DataType) {
+  Tensor* length;
+  TF_RETURN_IF_ERROR(AllocateOutput(ctx, 0, TensorShape({}), &length));
+  length->scalar<int32_t>()() = static_cast<int32_t>(list->size());
+  return absl::OkStatus();
+}
 
- protected:
-  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
-    Tensor* length;
-    TF_RETURN_IF_ERROR(AllocateOutput(ctx, 0, TensorShape({}), &length));
-    length->scalar<int32_t>()() = static_cast<int32_t>(list->size());
-    return absl::OkStatus();
-  }
-};
-
-class ElementShapeOp : public Cheap<OneListKernel> {
- public:
-  using Cheap::Cheap;
-
- protected:
-  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
-    const PartialTensorShape& shape = list->shape();
-    const bool known = !shape.unknown_rank();
-    Tensor* sizes;
-    TF_RETURN_IF_ERROR(
-        AllocateOutput(ctx, 0, known ? TensorShape({shape.dims()}) : TensorShape({}), &sizes));
-    const int count = known ? shape.dims() : 1;
-    for (int i = 0; i < count; ++i) {
-      const int64_t size = known ? shape.dim_size(i) : -1;
-      if (sizes->dtype() == tensorflow::DT_INT32) {
-        sizes->flat<int32_t>()(i) = static_cast<int32_t>(size);
-      } else {
-        sizes->flat<int64_t>()(i) = size;
-      }
+absl::Status ElementShape(OpKernelContext* ctx, const InputList& list, DataType) {
+  const PartialTensorShape& shape = list->shape();
+  const bool known = !shape.unknown_rank();
+  Tensor* sizes;
+  TF_RETURN_IF_ERROR(
+      AllocateOutput(ctx, 0, known ? TensorShape({shape.dims()}) : TensorShape({}), &sizes));
+  const int count = known ? shape.dims() : 1;
+  for (int i = 0; i < count; ++i) {
+    const int64_t size = known ? shape.dim_size(i) : -1;
+    if (sizes->dtype() == tensorflow::DT_INT32) {
+      sizes->flat<int32_t>()(i) = static_cast<int32_t>(size);
+    } else {
+      sizes->flat<int64_t>()(i) = size;
     }
-    return absl::OkStatus();
   }
-};
+  return absl::OkStatus();
+}
 
 // Sets output `output` to `value`: the element itself, zeros like it, or zeros of value.shape.
 absl::Status OutputElement(OpKernelContext* ctx, int output, const ElementValue& value) {
@@ -135,23 +107,15 @@ absl::Status GetPredicate(OpKernelContext* ctx, int input, bool* value) {
   return absl::OkStatus();
 }
 
-class GetItemOp : public Cheap<OneListKernel> {
- public:
-  using Cheap::Cheap;
-
- protected:
-  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
-    TF_RETURN_IF_ERROR(CheckDtype(*list));
-    int64_t index;
-    TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
-    ElementValue value;
-    TF_RETURN_IF_ERROR(ReadElement(*list, index, ctx->input(kElementShape), &value));
-    return OutputElement(ctx, 0, value);
-  }
-
- private:
+absl::Status GetItem(OpKernelContext* ctx, const InputList& list, DataType dtype) {
   enum Inputs { kList, kIndex, kElementShape };
-};
+  TF_RETURN_IF_ERROR(CheckDtypes(dtype, list->dtype()));
+  int64_t index;
+  TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
+  ElementValue value;
+  TF_RETURN_IF_ERROR(ReadElement(*list, index, ctx->input(kElementShape), &value));
+  return OutputElement(ctx, 0, value);
+}
 
 class SetItemOp : public Cheap<OneListKernel> {
  public:
@@ -161,7 +125,7 @@ class SetItemOp : public Cheap<OneListKernel> {
 
  protected:
   absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
-    TF_RETURN_IF_ERROR(CheckDtype(*list));
+    TF_RETURN_IF_ERROR(CheckDtypes(element_dtype_, list->dtype()));
     int64_t index;
     TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
     const Tensor& item = ctx->input(kItem);
@@ -178,144 +142,94 @@ class SetItemOp : public Cheap<OneListKernel> {
   bool grows_ = false;
 };
 
-class ResizeOp : public Cheap<OneListKernel> {
- public:
-  using Cheap::Cheap;
-
- protected:
-  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
-    int64_t size;
-    TF_RETURN_IF_ERROR(GetInt(ctx, kSize, "size", &size));
-    if (size < 0) {
-      return InvalidList("TensorListSlice expects size to be non-negative. Got: ", size);
-    }
-    ListVariant* out;
-    TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
-    out->Resize(size);
-    return absl::OkStatus();
-  }
-
- private:
+absl::Status Resize(OpKernelContext* ctx, const InputList& list, DataType) {
   enum Inputs { kList, kSize };
-};
-
-class PushBackOp : public Cheap<OneListKernel> {
- public:
-  using Cheap::Cheap;
-
- protected:
-  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
-    const Tensor& item = ctx->input(kTensor);
-    const int64_t size = list->size();
-    TF_RETURN_IF_ERROR(CheckPush(list->spec(), size, element_dtype_, item));
-    ListVariant* out;
-    TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
-    out->Resize(size + 1);
-    out->Set(size, item);
-    return absl::OkStatus();
+  int64_t size;
+  TF_RETURN_IF_ERROR(GetInt(ctx, kSize, "size", &size));
+  if (size < 0) {
+    return InvalidList("TensorListSlice expects size to be non-negative. Got: ", size);
   }
+  ListVariant* out;
+  TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
+  out->Resize(size);
+  return absl::OkStatus();
+}
 
- private:
+absl::Status PushBack(OpKernelContext* ctx, const InputList& list, DataType dtype) {
   enum Inputs { kList, kTensor };
-};
+  const Tensor& item = ctx->input(kTensor);
+  const int64_t size = list->size();
+  TF_RETURN_IF_ERROR(CheckPush(list->spec(), size, dtype, item));
+  ListVariant* out;
+  TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
+  out->Resize(size + 1);
+  out->Set(size, item);
+  return absl::OkStatus();
+}
 
-class PopBackOp : public Cheap<OneListKernel> {
- public:
-  using Cheap::Cheap;
-
- protected:
-  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
-    TF_RETURN_IF_ERROR(CheckDtype(*list));
-    ElementValue value;
-    TF_RETURN_IF_ERROR(ReadLast(*list, ctx->input(kElementShape), &value));
-    TF_RETURN_IF_ERROR(OutputElement(ctx, kItem, value));
-    ListVariant* out;
-    TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, kShorter, &out));
-    out->Resize(out->size() - 1);
-    return absl::OkStatus();
-  }
-
- private:
+absl::Status PopBack(OpKernelContext* ctx, const InputList& list, DataType dtype) {
   enum Inputs { kList, kElementShape };
   enum Outputs { kShorter, kItem };
-};
+  TF_RETURN_IF_ERROR(CheckDtypes(dtype, list->dtype()));
+  ElementValue value;
+  TF_RETURN_IF_ERROR(ReadLast(*list, ctx->input(kElementShape), &value));
+  TF_RETURN_IF_ERROR(OutputElement(ctx, kItem, value));
+  ListVariant* out;
+  TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, kShorter, &out));
+  out->Resize(out->size() - 1);
+  return absl::OkStatus();
+}
 
-// Adds a list with one set element to another. Makes the checks of the TensorListReserve, the
-// TensorListSetItem and the AddN that it replaces, in that order.
-class AccumulateKernel : public Cheap<ListKernel> {
- public:
-  using Cheap::Cheap;
+// Adds a list with one set element to another, with these inputs and those of the kernel.
+enum AccumulateInputs { kSum, kIndex, kItem, kFirstOfItsOwn };
 
- protected:
-  enum Inputs { kList, kIndex, kItem, kFirstOfItsOwn };
-
-  // Adds to the list in input kList a list of `size` elements of `shape`, of which only the element
-  // at kIndex is set, to kItem.
-  absl::Status Accumulate(OpKernelContext* ctx, PartialTensorShape shape, int64_t size) {
-    int64_t index;
-    TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
-    const Tensor& item = ctx->input(kItem);
-    TF_RETURN_IF_ERROR(CheckSet(shape, size, index, item));
-    InputList list;
-    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
-    TF_RETURN_IF_ERROR(list->CheckAddable({element_dtype_, shape, -1}, size, &shape));
-    return Add(ctx, list, index, item, shape);
+// Adds to the list in input kSum a list of `size` elements of `dtype` and `shape`, of which only
+// the element at kIndex is set, to kItem. Makes the checks of the TensorListSetItem and the AddN
+// that it replaces, in that order.
+absl::Status Accumulate(OpKernelContext* ctx, DataType dtype, PartialTensorShape shape,
+                        int64_t size) {
+  int64_t index;
+  TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));
+  const Tensor& item = ctx->input(kItem);
+  TF_RETURN_IF_ERROR(CheckSet(shape, size, index, item));
+  InputList list;
+  TF_RETURN_IF_ERROR(GetList(ctx, kSum, &list));
+  TF_RETURN_IF_ERROR(list->CheckAddable({dtype, shape, -1}, size, &shape));
+  Tensor sum = item;
+  const ListElement before = list->Get(index);
+  if (before.kind == ListElement::kSet) {
+    TF_RETURN_IF_ERROR(AddTensors(ctx, *before.tensor, item, &sum));
   }
+  ListVariant* out;
+  TF_RETURN_IF_ERROR(ForwardList(ctx, kSum, list, 0, &out));
+  out->BecomeSum(shape);
+  out->Set(index, std::move(sum));
+  return absl::OkStatus();
+}
 
- private:
-  absl::Status Add(OpKernelContext* ctx, const InputList& list, int64_t index, const Tensor& item,
-                   const PartialTensorShape& shape) {
-    const ListElement before = list->Get(index);
-    Tensor sum;
-    if (before.kind == ListElement::kSet) {
-      TF_RETURN_IF_ERROR(AddTensors(ctx, *before.tensor, item, &sum));
-    } else {
-      sum = item;
-    }
-    ListVariant* out;
-    TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
-    out->BecomeSum(shape);
-    out->Set(index, std::move(sum));
-    return absl::OkStatus();
-  }
-};
-
-// The added list has the element shape and the length in the inputs.
-class ListAccumulateOp : public AccumulateKernel {
- public:
-  using AccumulateKernel::AccumulateKernel;
-
- protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    PartialTensorShape shape;
-    int64_t size;
-    TF_RETURN_IF_ERROR(ReservedList(ctx, kElementShape, kNumElements, &shape, &size));
-    return Accumulate(ctx, std::move(shape), size);
-  }
-
- private:
+// The added list has the element shape and the length in the inputs. They are checked as by
+// TensorListReserve.
+absl::Status ListAccumulate(OpKernelContext* ctx, DataType dtype) {
   enum Inputs { kElementShape = kFirstOfItsOwn, kNumElements };
-};
+  PartialTensorShape shape;
+  int64_t size;
+  TF_RETURN_IF_ERROR(ReservedList(ctx, kElementShape, kNumElements, &shape, &size));
+  return Accumulate(ctx, dtype, std::move(shape), size);
+}
+
+enum LikeInputs { kLike = kFirstOfItsOwn, kPredicate };
 
 // The added list has the element shape and the length of the list in input kLike.
-class ListAccumulateLikeOp : public AccumulateKernel {
+absl::Status ListAccumulateLike(OpKernelContext* ctx, DataType dtype) {
+  InputList like;
+  TF_RETURN_IF_ERROR(GetList(ctx, kLike, &like));
+  return Accumulate(ctx, dtype, like->shape(), like->size());
+}
+
+// Adds a list as ListAccumulateLike does if the predicate is `wanted_`, and zeros otherwise.
+class ListAccumulateIfOp : public Cheap<ListKernel> {
  public:
-  using AccumulateKernel::AccumulateKernel;
-
- protected:
-  enum Inputs { kLike = kFirstOfItsOwn, kPredicate };
-
-  absl::Status Run(OpKernelContext* ctx) override {
-    InputList like;
-    TF_RETURN_IF_ERROR(GetList(ctx, kLike, &like));
-    return Accumulate(ctx, like->shape(), like->size());
-  }
-};
-
-// Adds a list as ListAccumulateLikeOp does if the predicate is `wanted_`, and zeros otherwise.
-class ListAccumulateIfOp : public ListAccumulateLikeOp {
- public:
-  explicit ListAccumulateIfOp(OpKernelConstruction* ctx) : ListAccumulateLikeOp(ctx) {
+  explicit ListAccumulateIfOp(OpKernelConstruction* ctx) : Cheap(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("wanted", &wanted_));
   }
 
@@ -323,23 +237,23 @@ class ListAccumulateIfOp : public ListAccumulateLikeOp {
   absl::Status Run(OpKernelContext* ctx) override {
     bool predicate = false;
     TF_RETURN_IF_ERROR(GetPredicate(ctx, kPredicate, &predicate));
-    return predicate == wanted_ ? ListAccumulateLikeOp::Run(ctx) : AddZeros(ctx);
+    return predicate == wanted_ ? ListAccumulateLike(ctx, element_dtype_) : AddZeros(ctx);
   }
 
  private:
   bool wanted_ = true;
 
   // Adds a list of zeros like that in kLike, with the checks and the result of ZerosLike and AddN.
-  absl::Status AddZeros(OpKernelContext* ctx) {
+  static absl::Status AddZeros(OpKernelContext* ctx) {
     InputList list, like;
-    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
+    TF_RETURN_IF_ERROR(GetList(ctx, kSum, &list));
     TF_RETURN_IF_ERROR(GetList(ctx, kLike, &like));
     ListVariant zeros;
     TF_RETURN_IF_ERROR(ListVariant::ZerosLike(*like, &zeros));
     PartialTensorShape shape;
     TF_RETURN_IF_ERROR(list->CheckAddable(zeros.spec(), zeros.size(), &shape));
     ListVariant* out;
-    TF_RETURN_IF_ERROR(ForwardList(ctx, kList, list, 0, &out));
+    TF_RETURN_IF_ERROR(ForwardList(ctx, kSum, list, 0, &out));
     out->BecomeSum(shape);
     return out->AddZeros(zeros);
   }
@@ -349,26 +263,35 @@ class ListAccumulateIfOp : public ListAccumulateLikeOp {
 
 KernelTable ListAccessKernels() {
   return {
-      {"EmptyTensorList", MakeKernel<EmptyListOp>, {"element_shape", "max_num_elements"}},
-      {"TensorListReserve", MakeKernel<ReserveOp>, {"element_shape", "num_elements"}},
-      {"TensorListLength", MakeKernel<LengthOp>, {"length"}},
-      {"TensorListElementShape", MakeKernel<ElementShapeOp>, {"element_shape"}},
-      {"TensorListGetItem", MakeKernel<GetItemOp>, {"index", "element_shape"}, GpuElements()},
+      {"EmptyTensorList",
+       MakeKernel<Cheap<ListFunction<EmptyList>>>,
+       {"element_shape", "max_num_elements"}},
+      {"TensorListReserve",
+       MakeKernel<Cheap<ListFunction<Reserve>>>,
+       {"element_shape", "num_elements"}},
+      {"TensorListLength", MakeKernel<Cheap<OneListFunction<Length>>>, {"length"}},
+      {"TensorListElementShape",
+       MakeKernel<Cheap<OneListFunction<ElementShape>>>,
+       {"element_shape"}},
+      {"TensorListGetItem",
+       MakeKernel<Cheap<OneListFunction<GetItem>>>,
+       {"index", "element_shape"},
+       GpuElements()},
       {"TensorListSetItem", MakeKernel<SetItemOp>, {"index"}, GpuElements()},
-      {"TensorListResize", MakeKernel<ResizeOp>, {"size"}},
-      {"TensorListPushBack", MakeKernel<PushBackOp>, {}},
+      {"TensorListResize", MakeKernel<Cheap<OneListFunction<Resize>>>, {"size"}},
+      {"TensorListPushBack", MakeKernel<Cheap<OneListFunction<PushBack>>>, {}},
       {"TensorListPopBack",
-       MakeKernel<PopBackOp>,
+       MakeKernel<Cheap<OneListFunction<PopBack>>>,
        {"element_shape"},
        GpuElements({tensorflow::DT_VARIANT})},
       {"TensorArrayGrad>ListAccumulate",
-       MakeKernel<ListAccumulateOp>,
+       MakeKernel<Cheap<ListFunction<ListAccumulate>>>,
        {"index", "element_shape", "num_elements"},
        GpuElements(),
        KernelSpec::kCpuAndGpu,
        /*needs_our_lists=*/true},
       {"TensorArrayGrad>ListAccumulateLike",
-       MakeKernel<ListAccumulateLikeOp>,
+       MakeKernel<Cheap<ListFunction<ListAccumulateLike>>>,
        {"index"},
        GpuElements(),
        KernelSpec::kCpuAndGpu,

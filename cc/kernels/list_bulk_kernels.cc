@@ -22,110 +22,96 @@ absl::Status AllocateLists(OpKernelContext* ctx, const TensorShape& shape, Tenso
   return ctx->allocate_output(0, shape, out, on_host);
 }
 
-class PushBackBatchOp : public ListKernel {
- public:
-  using ListKernel::ListKernel;
-
- protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    const Tensor &handles = ctx->input(kLists), &tensor = ctx->input(kTensor);
-    if (tensor.dims() == 0) {
-      return InvalidList("Expected tensor to be at least a vector, but saw shape: ",
-                         tensor.shape().DebugString());
+// Copies the lists of `handles`, which share their elements with the originals, and checks that a
+// row of `tensor` can be pushed to each.
+absl::Status ReadLists(tensorflow::TTypes<Variant>::ConstVec handles, DataType dtype,
+                       const Tensor& tensor, std::vector<ListVariant>* lists) {
+  TensorShape row = tensor.shape();
+  TF_RETURN_IF_ERROR(row.RemoveDimWithStatus(0));
+  lists->reserve(handles.size());
+  for (int64_t i = 0; i < handles.size(); ++i) {
+    InputList list;
+    if (!list.Assign(handles(i))) {
+      return InvalidList("Input handle at index ", i, " is not a list. Saw: '",
+                         handles(i).DebugString(), "'");
     }
-    if (handles.dims() != 1) {
-      return InvalidList("Expected input_handles to be a vector, but saw shape: ",
-                         handles.shape().DebugString());
-    }
-    if (tensor.dim_size(0) != handles.NumElements()) {
-      return InvalidList("Expected tensor.shape[0] == input_handles.size, but saw ",
-                         tensor.dim_size(0), " vs. ", handles.NumElements());
-    }
-    std::vector<ListVariant> lists;
-    TF_RETURN_IF_ERROR(ReadLists(handles.vec<Variant>(), tensor, &lists));
-    Tensor* out;
-    TF_RETURN_IF_ERROR(AllocateLists(ctx, handles.shape(), &out));
-    DeviceElementOps ops(ctx);
-    TF_RETURN_IF_ERROR(PushRows(tensor, ops, absl::MakeSpan(lists)));
-    auto* to = out->vec<Variant>().data();
-    for (ListVariant& list : lists) *to++ = std::move(list);
-    return absl::OkStatus();
+    TF_RETURN_IF_ERROR(CheckRow(i, *list, dtype, row));
+    lists->push_back(*list);
   }
+  return absl::OkStatus();
+}
 
- private:
+absl::Status PushBackBatch(OpKernelContext* ctx, DataType dtype) {
   enum Inputs { kLists, kTensor };
-
-  // Copies the lists of `handles`, which share their elements with the originals, and checks that a
-  // row of `tensor` can be pushed to each.
-  absl::Status ReadLists(tensorflow::TTypes<Variant>::ConstVec handles, const Tensor& tensor,
-                         std::vector<ListVariant>* lists) {
-    TensorShape row = tensor.shape();
-    TF_RETURN_IF_ERROR(row.RemoveDimWithStatus(0));
-    lists->reserve(handles.size());
-    for (int64_t i = 0; i < handles.size(); ++i) {
-      InputList list;
-      if (!list.Assign(handles(i))) {
-        return InvalidList("Input handle at index ", i, " is not a list. Saw: '",
-                           handles(i).DebugString(), "'");
-      }
-      TF_RETURN_IF_ERROR(CheckRow(i, *list, element_dtype_, row));
-      lists->push_back(*list);
-    }
-    return absl::OkStatus();
+  const Tensor &handles = ctx->input(kLists), &tensor = ctx->input(kTensor);
+  if (tensor.dims() == 0) {
+    return InvalidList("Expected tensor to be at least a vector, but saw shape: ",
+                       tensor.shape().DebugString());
   }
-};
-
-class ConcatListsOp : public ListKernel {
- public:
-  using ListKernel::ListKernel;
-
- protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    const Tensor &a = ctx->input(0), &b = ctx->input(1);
-    if (a.shape() != b.shape()) {
-      return InvalidList("Incompatible input TensorList tensor shapes: ", a.shape().DebugString(),
-                         " vs. ", b.shape().DebugString());
-    }
-    Tensor* out;
-    TF_RETURN_IF_ERROR(AllocateLists(ctx, a.shape(), &out));
-    for (int64_t i = 0; i < a.NumElements(); ++i) {
-      InputList first, second;
-      TF_RETURN_IF_ERROR(Check("input_a", i, a.flat<Variant>()(i), &first));
-      TF_RETURN_IF_ERROR(Check("input_b", i, b.flat<Variant>()(i), &second));
-      if (!first->shape().IsIdenticalTo(second->shape())) {
-        return InvalidList(
-            "input_a and input_b TensorList element shapes are not identical at "
-            "index ",
-            i, ".  Saw ", first->shape().DebugString(), " vs. ", second->shape().DebugString());
-      }
-      TF_RETURN_IF_ERROR(CheckSize(first->size() + second->size()));
-      ListVariant joined = *first;
-      joined.Append(*second);
-      out->flat<Variant>()(i) = std::move(joined);
-    }
-    return absl::OkStatus();
+  if (handles.dims() != 1) {
+    return InvalidList("Expected input_handles to be a vector, but saw shape: ",
+                       handles.shape().DebugString());
   }
-
- private:
-  // Sets `list` to the list in `variant`, element `i` of input `name`. Checks its dtype.
-  absl::Status Check(absl::string_view name, int64_t i, const Variant& variant, InputList* list) {
-    if (!list->Assign(variant)) {
-      return InvalidList(name, " is not a TensorList at index ", i, ".  Saw: '",
-                         variant.DebugString(), "'");
-    }
-    if ((*list)->dtype() == element_dtype_) return absl::OkStatus();
-    return InvalidList(name, "[", i,
-                       "].dtype != element_dtype.  Saw: ", DataTypeString((*list)->dtype()),
-                       " vs. ", DataTypeString(element_dtype_));
+  if (tensor.dim_size(0) != handles.NumElements()) {
+    return InvalidList("Expected tensor.shape[0] == input_handles.size, but saw ",
+                       tensor.dim_size(0), " vs. ", handles.NumElements());
   }
-};
+  std::vector<ListVariant> lists;
+  TF_RETURN_IF_ERROR(ReadLists(handles.vec<Variant>(), dtype, tensor, &lists));
+  Tensor* out;
+  TF_RETURN_IF_ERROR(AllocateLists(ctx, handles.shape(), &out));
+  DeviceElementOps ops(ctx);
+  TF_RETURN_IF_ERROR(PushRows(tensor, ops, absl::MakeSpan(lists)));
+  auto* to = out->vec<Variant>().data();
+  for (ListVariant& list : lists) *to++ = std::move(list);
+  return absl::OkStatus();
+}
+
+// Sets `list` to the list in `variant`, element `i` of input `name`. Checks its dtype.
+absl::Status ReadList(absl::string_view name, int64_t i, const Variant& variant, DataType dtype,
+                      InputList* list) {
+  if (!list->Assign(variant)) {
+    return InvalidList(name, " is not a TensorList at index ", i, ".  Saw: '",
+                       variant.DebugString(), "'");
+  }
+  if ((*list)->dtype() == dtype) return absl::OkStatus();
+  return InvalidList(name, "[", i,
+                     "].dtype != element_dtype.  Saw: ", DataTypeString((*list)->dtype()), " vs. ",
+                     DataTypeString(dtype));
+}
+
+absl::Status ConcatLists(OpKernelContext* ctx, DataType dtype) {
+  const Tensor &a = ctx->input(0), &b = ctx->input(1);
+  if (a.shape() != b.shape()) {
+    return InvalidList("Incompatible input TensorList tensor shapes: ", a.shape().DebugString(),
+                       " vs. ", b.shape().DebugString());
+  }
+  Tensor* out;
+  TF_RETURN_IF_ERROR(AllocateLists(ctx, a.shape(), &out));
+  for (int64_t i = 0; i < a.NumElements(); ++i) {
+    InputList first, second;
+    TF_RETURN_IF_ERROR(ReadList("input_a", i, a.flat<Variant>()(i), dtype, &first));
+    TF_RETURN_IF_ERROR(ReadList("input_b", i, b.flat<Variant>()(i), dtype, &second));
+    if (!first->shape().IsIdenticalTo(second->shape())) {
+      return InvalidList(
+          "input_a and input_b TensorList element shapes are not identical at "
+          "index ",
+          i, ".  Saw ", first->shape().DebugString(), " vs. ", second->shape().DebugString());
+    }
+    TF_RETURN_IF_ERROR(CheckSize(first->size() + second->size()));
+    ListVariant joined = *first;
+    joined.Append(*second);
+    out->flat<Variant>()(i) = std::move(joined);
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
 KernelTable ListBulkKernels() {
   return {
-      {"TensorListPushBackBatch", MakeKernel<PushBackBatchOp>, {}, GpuElements()},
-      {"TensorListConcatLists", MakeKernel<ConcatListsOp>, {}},
+      {"TensorListPushBackBatch", MakeKernel<ListFunction<PushBackBatch>>, {}, GpuElements()},
+      {"TensorListConcatLists", MakeKernel<ListFunction<ConcatLists>>, {}},
   };
 }
 

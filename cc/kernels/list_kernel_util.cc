@@ -93,10 +93,6 @@ absl::Status AddVariants(OpKernelContext* ctx, const Variant& a, const Variant& 
 
 }  // namespace
 
-absl::Status ListKernel::CheckDtype(const ListVariant& list) const {
-  return CheckDtypes(element_dtype_, list.dtype());
-}
-
 absl::Status GetList(OpKernelContext* ctx, int input, InputList* list) {
   const Tensor& tensor = ctx->input(input);
   if (tensor.dims() != 0) {

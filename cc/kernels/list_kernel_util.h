@@ -24,8 +24,6 @@ class ListKernel : public tensorflow::OpKernel {
 
  protected:
   virtual absl::Status Run(tensorflow::OpKernelContext* ctx) = 0;
-  // Returns InvalidArgument unless the elements of `list` have this op's dtype.
-  absl::Status CheckDtype(const ListVariant& list) const;
 
   tensorflow::DataType element_dtype_ = tensorflow::DT_INVALID;
 };
@@ -43,6 +41,28 @@ class OneListKernel : public ListKernel {
  protected:
   absl::Status Run(tensorflow::OpKernelContext* ctx) override;
   virtual absl::Status RunOn(tensorflow::OpKernelContext* ctx, const InputList& list) = 0;
+};
+
+// The kernel of an op that is a function of its inputs and of element_dtype.
+template <absl::Status (*run)(tensorflow::OpKernelContext*, tensorflow::DataType)>
+class ListFunction : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(tensorflow::OpKernelContext* ctx) override { return run(ctx, element_dtype_); }
+};
+
+// The same for an op that reads or changes one list, its first input.
+template <absl::Status (*run)(tensorflow::OpKernelContext*, const InputList&, tensorflow::DataType)>
+class OneListFunction : public OneListKernel {
+ public:
+  using OneListKernel::OneListKernel;
+
+ protected:
+  absl::Status RunOn(tensorflow::OpKernelContext* ctx, const InputList& list) override {
+    return run(ctx, list, element_dtype_);
+  }
 };
 
 // Returns the scalar variant in input `input`, for the caller to change and to set as output

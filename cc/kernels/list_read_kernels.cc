@@ -50,7 +50,7 @@ class ListStackOp : public OneListKernel {
 
  protected:
   absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
-    TF_RETURN_IF_ERROR(CheckDtype(*list));
+    TF_RETURN_IF_ERROR(CheckDtypes(element_dtype_, list->dtype()));
     TensorShape element, shape;
     TF_RETURN_IF_ERROR(ShapeToStack(*list, ctx->input(kElementShape), num_elements_, &element));
     TF_RETURN_IF_ERROR(StackedShape(element, list->size(), &shape));
@@ -65,26 +65,18 @@ class ListStackOp : public OneListKernel {
   int32_t num_elements_ = -1;
 };
 
-class ListGatherOp : public OneListKernel {
- public:
-  using OneListKernel::OneListKernel;
-
- protected:
-  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
-    TF_RETURN_IF_ERROR(CheckDtype(*list));
-    const auto flat = ctx->input(kIndices).flat<int32_t>();
-    const absl::Span<const int32_t> indices(flat.data(), flat.size());
-    TensorShape element, shape;
-    TF_RETURN_IF_ERROR(ShapeToGather(*list, ctx->input(kElementShape), indices, &element));
-    TF_RETURN_IF_ERROR(StackedShape(element, flat.size(), &shape));
-    return OutputPieces(ctx, 0, shape, [&](std::vector<Piece>* pieces) {
-      return PiecesToGather(*list, element, indices, ZerosLikeIn(ctx), pieces);
-    });
-  }
-
- private:
+absl::Status GatherList(OpKernelContext* ctx, const InputList& list, DataType dtype) {
   enum Inputs { kList, kIndices, kElementShape };
-};
+  TF_RETURN_IF_ERROR(CheckDtypes(dtype, list->dtype()));
+  const auto flat = ctx->input(kIndices).flat<int32_t>();
+  const absl::Span<const int32_t> indices(flat.data(), flat.size());
+  TensorShape element, shape;
+  TF_RETURN_IF_ERROR(ShapeToGather(*list, ctx->input(kElementShape), indices, &element));
+  TF_RETURN_IF_ERROR(StackedShape(element, flat.size(), &shape));
+  return OutputPieces(ctx, 0, shape, [&](std::vector<Piece>* pieces) {
+    return PiecesToGather(*list, element, indices, ZerosLikeIn(ctx), pieces);
+  });
+}
 
 // TensorListConcat, which has an attribute for the shape, and TensorListConcatV2, which has inputs
 // for it and for the lengths of unset elements.
@@ -104,7 +96,7 @@ class ListConcatOp : public ListKernel {
     }
     InputList list;
     TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
-    TF_RETURN_IF_ERROR(CheckDtype(*list));
+    TF_RETURN_IF_ERROR(CheckDtypes(element_dtype_, list->dtype()));
     const bool is_v2 = ctx->num_inputs() > kElementShape;
     if (is_v2) TF_RETURN_IF_ERROR(MergedElementShape(*list, ctx->input(kElementShape), &wanted));
     ConcatRows rows;
@@ -149,7 +141,10 @@ class ListConcatOp : public ListKernel {
 KernelTable ListReadKernels() {
   return {
       {"TensorListStack", MakeKernel<ListStackOp>, {"element_shape"}, GpuElements()},
-      {"TensorListGather", MakeKernel<ListGatherOp>, {"indices", "element_shape"}, GpuElements()},
+      {"TensorListGather",
+       MakeKernel<OneListFunction<GatherList>>,
+       {"indices", "element_shape"},
+       GpuElements()},
       {"TensorListConcat", MakeKernel<ListConcatOp>, {"lengths"}, GpuElements()},
       {"TensorListConcatV2",
        MakeKernel<ListConcatOp>,

@@ -61,72 +61,50 @@ class NewLoopStackOp : public Cheap<ListKernel> {
   int kept_;
 };
 
-// The base of kernels that change the loop stack in input 0. Run reads that stack and calls RunOn.
-class LoopStackKernel : public Cheap<ListKernel> {
- public:
-  using Cheap::Cheap;
-
- protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    const LoopStack* stack = nullptr;
-    TF_RETURN_IF_ERROR(GetLoopStack(ctx, &stack));
-    return RunOn(ctx, *stack);
-  }
-  virtual absl::Status RunOn(OpKernelContext* ctx, const LoopStack& before) = 0;
-};
-
 // Pushes one row, a value for each list. Makes the checks of TensorListPushBack for each of them
 // before it changes the stack, which may be the input's own.
-class PushLoopStackOp : public LoopStackKernel {
- public:
-  using LoopStackKernel::LoopStackKernel;
-
- protected:
-  absl::Status RunOn(OpKernelContext* ctx, const LoopStack& before) override {
-    const int count = ctx->num_inputs() - 1;
-    TF_RETURN_IF_ERROR(CheckNumber(before.specs().size(), count));
-    LoopStackRow::Values row;
-    row.reserve(before.kept());
-    for (int i = 0; i < count; ++i) {
-      const Tensor& value = ctx->input(1 + i);
-      TF_RETURN_IF_ERROR(CheckPush(before.specs()[i], before.size(), value.dtype(), value));
-      if (row.size() < before.kept()) row.push_back(value);
-    }
-    LoopStack* out;
-    TF_RETURN_IF_ERROR(ForwardVariant(ctx, 0, before, 0, &out));
-    out->Push(std::move(row));
-    return absl::OkStatus();
+absl::Status PushRow(OpKernelContext* ctx, DataType) {
+  const LoopStack* before = nullptr;
+  TF_RETURN_IF_ERROR(GetLoopStack(ctx, &before));
+  const int count = ctx->num_inputs() - 1;
+  TF_RETURN_IF_ERROR(CheckNumber(before->specs().size(), count));
+  LoopStackRow::Values row;
+  row.reserve(before->kept());
+  for (int i = 0; i < count; ++i) {
+    const Tensor& value = ctx->input(1 + i);
+    TF_RETURN_IF_ERROR(CheckPush(before->specs()[i], before->size(), value.dtype(), value));
+    if (row.size() < before->kept()) row.push_back(value);
   }
-};
+  LoopStack* out;
+  TF_RETURN_IF_ERROR(ForwardVariant(ctx, 0, *before, 0, &out));
+  out->Push(std::move(row));
+  return absl::OkStatus();
+}
 
 // Removes the last row and outputs its values, one for each kept list.
-class PopLoopStackOp : public LoopStackKernel {
- public:
-  using LoopStackKernel::LoopStackKernel;
-
- protected:
-  absl::Status RunOn(OpKernelContext* ctx, const LoopStack& before) override {
-    const int count = ctx->num_outputs() - 1;
-    TF_RETURN_IF_ERROR(CheckNumber(before.kept(), count));
-    for (int i = 0; i < count; ++i) {
-      TF_RETURN_IF_ERROR(CheckDtypes(ctx->expected_output_dtype(1 + i), before.specs()[i].dtype));
-    }
-    if (before.size() == 0) return InvalidList("Trying to pop from an empty list.");
-    LoopStack* out;
-    TF_RETURN_IF_ERROR(ForwardVariant(ctx, 0, before, 0, &out));
-    LoopStackRow::Values row = out->Pop();
-    for (int i = 0; i < count; ++i) ctx->set_output(1 + i, std::move(row[i]));
-    return absl::OkStatus();
+absl::Status PopRow(OpKernelContext* ctx, DataType) {
+  const LoopStack* before = nullptr;
+  TF_RETURN_IF_ERROR(GetLoopStack(ctx, &before));
+  const int count = ctx->num_outputs() - 1;
+  TF_RETURN_IF_ERROR(CheckNumber(before->kept(), count));
+  for (int i = 0; i < count; ++i) {
+    TF_RETURN_IF_ERROR(CheckDtypes(ctx->expected_output_dtype(1 + i), before->specs()[i].dtype));
   }
-};
+  if (before->size() == 0) return InvalidList("Trying to pop from an empty list.");
+  LoopStack* out;
+  TF_RETURN_IF_ERROR(ForwardVariant(ctx, 0, *before, 0, &out));
+  LoopStackRow::Values row = out->Pop();
+  for (int i = 0; i < count; ++i) ctx->set_output(1 + i, std::move(row[i]));
+  return absl::OkStatus();
+}
 
 }  // namespace
 
 KernelTable LoopStackKernels() {
   return {
       {"TensorArrayGrad>NewLoopStack", MakeKernel<NewLoopStackOp>, {}},
-      {"TensorArrayGrad>PushLoopStack", MakeKernel<PushLoopStackOp>, {}},
-      {"TensorArrayGrad>PopLoopStack", MakeKernel<PopLoopStackOp>, {}},
+      {"TensorArrayGrad>PushLoopStack", MakeKernel<Cheap<ListFunction<PushRow>>>, {}},
+      {"TensorArrayGrad>PopLoopStack", MakeKernel<Cheap<ListFunction<PopRow>>>, {}},
   };
 }
 
