@@ -1,4 +1,4 @@
-#include "cc/small_ops/small_indexing.h"
+#include "cc/small_ops/small_tables.h"
 
 #include <algorithm>
 #include <cstring>
@@ -233,6 +233,13 @@ bool AddSlices(Operands operands, const SmallOp& op, Value* result) {
 
 // ---- the table
 
+template <SmallOp::Run run>
+SmallOp Slicing(const Node& node) {
+  SmallOp op = Running(run);
+  op.masks = SliceMasks::Of(node.attrs());
+  return op;
+}
+
 int BatchDims(const tensorflow::Node& node) {
   int batch_dims = 0;
   (void)TryGetNodeAttr(node.attrs(), "batch_dims", &batch_dims);
@@ -242,22 +249,10 @@ int BatchDims(const tensorflow::Node& node) {
 }  // namespace
 
 void AddSmallIndexing(SmallOpTable* table) {
-  (*table)["StridedSlice"] = [](const Node& node) {
-    SmallOp op;
-    op.run = StridedSlice;
-    op.masks = SliceMasks::Of(node.attrs());
-    return op;
-  };
-  (*table)["StridedSliceGrad"] = [](const Node& node) {
-    SmallOp op;
-    op.run = StridedSliceGradient;
-    op.masks = SliceMasks::Of(node.attrs());
-    return op;
-  };
+  (*table)["StridedSlice"] = Slicing<StridedSlice>;
+  (*table)["StridedSliceGrad"] = Slicing<StridedSliceGradient>;
   (*table)["GatherV2"] = [](const Node& node) {
-    SmallOp op;
-    if (BatchDims(node) == 0) op.run = Gather;
-    return op;
+    return BatchDims(node) == 0 ? Running(Gather) : SmallOp();
   };
   (*table)["ResourceGather"] = [](const Node& node) {
     SmallOp op;

@@ -1,4 +1,4 @@
-#include "cc/small_ops/small_indexing.h"
+#include "cc/small_ops/small_tables.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "cc/small_ops/small_lists.h"
+#include "cc/small_ops/small_tables.h"
 
 #include <string>
 #include <utility>
@@ -7,8 +7,7 @@
 #include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "cc/lists/list_variant.h"
-#include "cc/small_ops/small_target.h"
-#include "cc/small_ops/small_variant.h"
+#include "cc/small_ops/small_operands.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {

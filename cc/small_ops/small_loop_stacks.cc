@@ -1,11 +1,11 @@
-#include "cc/small_ops/small_loop_stacks.h"
+#include "cc/small_ops/small_tables.h"
 
 #include <string>
 #include <utility>
 
 #include "cc/base/tensorflow_names.h"
 #include "cc/lists/loop_stack.h"
-#include "cc/small_ops/small_variant.h"
+#include "cc/small_ops/small_operands.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
@@ -52,11 +52,7 @@ bool Pop(Operands operands, const SmallOp& op, Results results) {
 }  // namespace
 
 void AddSmallLoopStacks(SmallOpTable* table) {
-  (*table)["TensorArrayGrad>PushLoopStack"] = [](const tensorflow::Node&) {
-    SmallOp op;
-    op.run_many = Push;
-    return op;
-  };
+  (*table)["TensorArrayGrad>PushLoopStack"] = [](const tensorflow::Node&) { return Running(Push); };
   (*table)["TensorArrayGrad>PopLoopStack"] = [](const tensorflow::Node& node) {
     SmallOp op;
     if (GetNodeAttr(node.attrs(), "T", &op.dtypes).ok()) op.run_many = Pop;

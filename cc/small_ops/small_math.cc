@@ -1,4 +1,4 @@
-#include "cc/small_ops/small_math.h"
+#include "cc/small_ops/small_tables.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/sum_order.h"
 #include "cc/small_ops/broadcast.h"
-#include "cc/small_ops/small_target.h"
+#include "cc/small_ops/small_operands.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {

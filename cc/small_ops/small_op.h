@@ -63,6 +63,11 @@ inline SmallOp Running(SmallOp::Run run) {
   op.run = run;
   return op;
 }
+inline SmallOp Running(SmallOp::RunMany run) {
+  SmallOp op;
+  op.run_many = run;
+  return op;
+}
 
 // Makes the small op of a node. If the node has a form that the small op does not support, exists()
 // of the result is false.

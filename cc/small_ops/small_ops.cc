@@ -3,12 +3,7 @@
 #include "cc/base/pooled_tensor.h"
 #include "cc/base/switches.h"
 #include "cc/base/tensorflow_names.h"
-#include "cc/small_ops/small_choice.h"
-#include "cc/small_ops/small_indexing.h"
-#include "cc/small_ops/small_lists.h"
-#include "cc/small_ops/small_loop_stacks.h"
-#include "cc/small_ops/small_math.h"
-#include "cc/small_ops/small_reshaping.h"
+#include "cc/small_ops/small_tables.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -17,7 +12,7 @@ const SmallOpTable& Makers() {
   static const auto* const makers = [] {
     auto* table = new SmallOpTable;
     for (const auto add :
-         {AddSmallIndexing, AddSmallReshaping, AddSmallLoopStacks, AddSmallChoice, AddSmallMath}) {
+         {AddSmallIndexing, AddSmallReshaping, AddSmallLoopStacks, AddSmallSelect, AddSmallMath}) {
       add(table);
     }
     if (!IsLeftOut("small_lists")) AddSmallLists(table);

@@ -6,8 +6,7 @@
 
 namespace tensor_array_grad {
 
-// Returns the small op for `node`, from the tables of small_indexing.h, small_reshaping.h,
-// small_lists.h, small_loop_stacks.h, small_choice.h and small_math.h, which have each op once. If
+// Returns the small op for `node`, from the tables of small_tables.h, which have each op once. If
 // none of them has it, exists() of the result is false. `allocator` makes the tensors that are too
 // large for the block pool; it must outlive the result.
 SmallOp SmallOpFor(const tensorflow::Node& node, tensorflow::Allocator* allocator);

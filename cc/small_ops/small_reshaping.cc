@@ -1,4 +1,4 @@
-#include "cc/small_ops/small_reshaping.h"
+#include "cc/small_ops/small_tables.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,7 +8,7 @@
 
 #include "cc/base/tensorflow_names.h"
 #include "cc/small_ops/broadcast.h"
-#include "cc/small_ops/small_target.h"
+#include "cc/small_ops/small_operands.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/util/overflow.h"
 
@@ -344,11 +344,7 @@ void AddSmallReshaping(SmallOpTable* table) {
     (void)TryGetNodeAttr(node.attrs(), "axis", &op.axes[0]);
     return op;
   };
-  (*table)["Split"] = [](const Node&) {
-    SmallOp op;
-    op.run_many = Split;
-    return op;
-  };
+  (*table)["Split"] = [](const Node&) { return Running(Split); };
 }
 
 }  // namespace tensor_array_grad

@@ -1,4 +1,4 @@
-#include "cc/small_ops/small_choice.h"
+#include "cc/small_ops/small_tables.h"
 
 #include <cstring>
 #include <string>
@@ -6,7 +6,7 @@
 
 #include "cc/base/tensorflow_names.h"
 #include "cc/small_ops/broadcast.h"
-#include "cc/small_ops/small_target.h"
+#include "cc/small_ops/small_operands.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -129,7 +129,7 @@ SmallOp Choosing(const Node& node) {
 
 }  // namespace
 
-void AddSmallChoice(SmallOpTable* table) {
+void AddSmallSelect(SmallOpTable* table) {
   (*table)["Select"] = Choosing<false>;
   (*table)["SelectV2"] = Choosing<true>;
 }

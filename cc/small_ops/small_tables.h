@@ -1,0 +1,61 @@
+#ifndef CC_SMALL_OPS_SMALL_TABLES_H_
+#define CC_SMALL_OPS_SMALL_TABLES_H_
+
+#include "cc/small_ops/small_op.h"
+
+// The small ops, by the file that has them. Each function adds the makers of its file to `table`. A
+// result of any of them shares a buffer exactly if the kernel's result would (flow/sum_order.h).
+namespace tensor_array_grad {
+
+// Adds the small ops that compute with numbers:
+//
+//     Add, AddV2, Sub, Mul, Neg, Square, AddN, BiasAdd, comparisons, IsFinite, logic
+//     Maximum, Minimum, FloorDiv, FloorMod   of integer scalars
+//     Cast                                   of scalars, if every processor rounds alike
+//
+// The dtypes are float, double, int32 and int64, and bool for logic. Shapes are broadcast as in
+// the kernel. Only ops whose kernels are exact element by element are included. Float Maximum
+// and Minimum, for example, are not: Eigen's result for NaN depends on the vector instructions that
+// it was compiled for.
+void AddSmallMath(SmallOpTable* table);
+
+// Adds Select and SelectV2 of bool, float, double, int32 and int64. A scalar condition chooses a
+// whole value; a tensor of conditions chooses each element.
+void AddSmallSelect(SmallOpTable* table);
+
+// Adds the small ops that index a tensor, or that compute or sum the gradient of an index:
+//
+//     StridedSlice             indices and ranges with stride one (basic_slice.h), any plain dtype
+//     StridedSliceGrad         the same
+//     GatherV2, ResourceGather a scalar index into dimension 0, any plain dtype
+//     AddSlices                few values, if the sum can be changed in place
+void AddSmallIndexing(SmallOpTable* table);
+
+// Adds the small ops that change the shape of values or copy them to other places:
+//
+//     Reshape, Squeeze, ExpandDims  of any tensor; the result shares its buffer
+//     Pack, ConcatV2, Split         of few values of a plain dtype; Split along any axis but 0
+//     Tile, BroadcastTo             that repeat dimensions of size one, of few values
+void AddSmallReshaping(SmallOpTable* table);
+
+// Adds the small ops that read or change one element of a list, or that output its length or the
+// shape of its elements:
+//
+//     TensorListGetItem       of an element that is set
+//     TensorListSetItem       within the list, if it can be changed in place
+//     ListAccumulate          the same, of a small item, if the inputs element_shape and
+//                             num_elements are those of the list
+//     TensorListLength, TensorListElementShape
+//
+// A list that a stock kernel made is left to the kernels, which convert it.
+void AddSmallLists(SmallOpTable* table);
+
+// Adds PushLoopStack and PopLoopStack, which push a row of values onto the loop stack that a
+// forward loop keeps for its backward loop, and pop one (lists/loop_stack.h).
+//
+// The small op changes the stack in place, so it returns false if another tensor shares the stack.
+void AddSmallLoopStacks(SmallOpTable* table);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_SMALL_OPS_SMALL_TABLES_H_
