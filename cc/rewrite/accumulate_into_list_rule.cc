@@ -1,4 +1,4 @@
-#include "cc/rewrite/accumulate_into_list_rule.h"
+#include "cc/rewrite/rules.h"
 
 #include <map>
 #include <utility>
@@ -7,9 +7,10 @@
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
+namespace {
 
-absl::Status AccumulateIntoListRule::Apply(tensorflow::Node* node, tensorflow::Graph* graph,
-                                           std::vector<Rewrite>* done) const {
+absl::Status ApplyAccumulateIntoList(tensorflow::Node* node, tensorflow::Graph* graph,
+                                     std::vector<Rewrite>* done) {
   if (node->num_outputs() != 1 || node->output_type(0) != tensorflow::DT_VARIANT) {
     return absl::OkStatus();
   }
@@ -19,5 +20,9 @@ absl::Status AccumulateIntoListRule::Apply(tensorflow::Node* node, tensorflow::G
   }
   return AccumulateInstead(node, std::move(addends), graph, done);
 }
+
+}  // namespace
+
+Rule AccumulateIntoListRule() { return {"accumulate_into_list", "AddN", ApplyAccumulateIntoList}; }
 
 }  // namespace tensor_array_grad

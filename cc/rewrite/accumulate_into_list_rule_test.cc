@@ -1,4 +1,4 @@
-#include "cc/rewrite/accumulate_into_list_rule.h"
+#include "cc/rewrite/rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ class AccumulateIntoListRuleTest : public testing::Test, protected GraphUnderTes
 
   int Apply() {
     std::vector<Rewrite> done;
-    EXPECT_TRUE(AccumulateIntoListRule().Apply(Find("sum"), graph().get(), &done).ok());
+    EXPECT_TRUE(AccumulateIntoListRule().apply(Find("sum"), graph().get(), &done).ok());
     return static_cast<int>(done.size());
   }
 };

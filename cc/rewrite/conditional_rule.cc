@@ -1,4 +1,4 @@
-#include "cc/rewrite/conditional_rule.h"
+#include "cc/rewrite/rules.h"
 
 #include <algorithm>
 #include <map>
@@ -166,11 +166,9 @@ std::vector<Match> MatchesIn(const LoopLiveness& found) {
   return matches;
 }
 
-}  // namespace
-
 // All sums are matched before the first is replaced, because Liveness does not follow the changes
 // of the graph. So a later sum is left alone if it reads one that is gone.
-absl::Status ConditionalRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
+absl::Status ApplyConditional(Node* node, Graph* graph, std::vector<Rewrite>* done) {
   if (!HasSumOfBranches(*graph)) return absl::OkStatus();
   const auto found = LoopLiveness::Of(*graph, *node);
   if (!found.ok()) return absl::OkStatus();
@@ -188,5 +186,9 @@ absl::Status ConditionalRule::Apply(Node* node, Graph* graph, std::vector<Rewrit
   }
   return absl::OkStatus();
 }
+
+}  // namespace
+
+Rule ConditionalRule() { return {"conditional", "LoopCond", ApplyConditional}; }
 
 }  // namespace tensor_array_grad

@@ -1,4 +1,4 @@
-#include "cc/rewrite/conditional_rule.h"
+#include "cc/rewrite/rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ class ConditionalRuleTest : public testing::Test, protected LoopUnderTest {
 
   int Apply() {
     std::vector<Rewrite> done;
-    EXPECT_TRUE(ConditionalRule().Apply(Find("cond"), graph().get(), &done).ok());
+    EXPECT_TRUE(ConditionalRule().apply(Find("cond"), graph().get(), &done).ok());
     return static_cast<int>(done.size());
   }
 

@@ -1,4 +1,4 @@
-#include "cc/rewrite/loop_stack_rule.h"
+#include "cc/rewrite/rules.h"
 
 #include <algorithm>
 #include <string>
@@ -169,9 +169,7 @@ absl::Status Fuse(const PackedLists& packed, Graph* graph, std::vector<Rewrite>*
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status LoopStackRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
+absl::Status ApplyLoopStack(Node* node, Graph* graph, std::vector<Rewrite>* done) {
   PushedLists found = PushedListsOf(*node);
   if (found.never_read.empty() && found.by_reader.empty()) return absl::OkStatus();
   const bool keep_floats = SharingChangesSums(*graph);
@@ -184,5 +182,9 @@ absl::Status LoopStackRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>
   if (found.never_read.empty()) return absl::OkStatus();
   return Fuse(PackedLists(std::move(found.never_read), keep_floats), graph, done);
 }
+
+}  // namespace
+
+Rule LoopStackRule() { return {"loop_stack", "LoopCond", ApplyLoopStack}; }
 
 }  // namespace tensor_array_grad

@@ -1,4 +1,4 @@
-#include "cc/rewrite/loop_stack_rule.h"
+#include "cc/rewrite/rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ class LoopStackRuleTest : public testing::Test, protected LoopStackUnderTest {
 
   int Apply() {
     std::vector<Rewrite> done;
-    EXPECT_TRUE(LoopStackRule().Apply(Find("f_cond"), graph().get(), &done).ok());
+    EXPECT_TRUE(LoopStackRule().apply(Find("f_cond"), graph().get(), &done).ok());
     return static_cast<int>(done.size());
   }
 

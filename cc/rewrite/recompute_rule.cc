@@ -1,4 +1,4 @@
-#include "cc/rewrite/recompute_rule.h"
+#include "cc/rewrite/rules.h"
 
 #include <algorithm>
 #include <utility>
@@ -65,7 +65,7 @@ bool HasKernels(const LoopPair& loops) {
   return true;
 }
 
-// The lists popped by one backward loop that the rule replaces (recompute_rule.h says why).
+// The lists popped by one backward loop that the rule replaces (rules.h says why).
 std::vector<PushedList> Choose(const std::vector<PushedList>& all, const LoopPair& loops) {
   RecomputableValues values(loops);
   static const bool without_counted = IsLeftOut("counted_values");
@@ -150,13 +150,15 @@ absl::Status ReplaceSome(const std::vector<PushedList>& all, const Node& forward
   return Replacement(Choose(all, *loops), *loops, graph).Apply(done);
 }
 
-}  // namespace
-
-absl::Status RecomputeRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
+absl::Status ApplyRecompute(Node* node, Graph* graph, std::vector<Rewrite>* done) {
   for (const auto& [reader, all] : PushedListsOf(*node).by_reader) {
     TF_RETURN_IF_ERROR(ReplaceSome(all, *node, graph, done));
   }
   return absl::OkStatus();
 }
+
+}  // namespace
+
+Rule RecomputeRule() { return {"recompute", "LoopCond", ApplyRecompute}; }
 
 }  // namespace tensor_array_grad

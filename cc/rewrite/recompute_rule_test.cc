@@ -1,4 +1,4 @@
-#include "cc/rewrite/recompute_rule.h"
+#include "cc/rewrite/rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ class RecomputeRuleTest : public testing::Test, protected LoopStackUnderTest {
 
   int Apply() {
     std::vector<Rewrite> done;
-    EXPECT_TRUE(RecomputeRule().Apply(Find("f_cond"), graph().get(), &done).ok());
+    EXPECT_TRUE(RecomputeRule().apply(Find("f_cond"), graph().get(), &done).ok());
     return static_cast<int>(done.size());
   }
 

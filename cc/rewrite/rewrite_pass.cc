@@ -1,6 +1,5 @@
 #include "cc/rewrite/rewrite_pass.h"
 
-#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <memory>
@@ -14,13 +13,9 @@
 #include "cc/base/log.h"
 #include "cc/base/switches.h"
 #include "cc/flow/graph_names.h"
-#include "cc/rewrite/accumulate_into_list_rule.h"
-#include "cc/rewrite/conditional_rule.h"
-#include "cc/rewrite/loop_stack_rule.h"
-#include "cc/rewrite/recompute_rule.h"
 #include "cc/rewrite/rewrite_log.h"
 #include "cc/rewrite/rule.h"
-#include "cc/rewrite/slice_sum_rule.h"
+#include "cc/rewrite/rules.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/device.h"
 #include "tensorflow/core/framework/function.h"
@@ -40,16 +35,12 @@ std::atomic<bool> enabled{true};
 Counter failures("graph_pass.failures");
 
 // The rules in the order in which they run.
-std::vector<std::unique_ptr<Rule>> AllRules() {
-  std::vector<std::unique_ptr<Rule>> all;
-  all.push_back(std::make_unique<AccumulateIntoListRule>());
-  all.push_back(std::make_unique<SliceSumRule>());
-  all.push_back(std::make_unique<ConditionalRule>());
-  all.push_back(std::make_unique<RecomputeRule>());
-  all.push_back(std::make_unique<LoopStackRule>());
-  all.erase(std::remove_if(all.begin(), all.end(),
-                           [](const auto& rule) { return IsLeftOut(rule->name()); }),
-            all.end());
+std::vector<Rule> AllRules() {
+  std::vector<Rule> all;
+  for (const Rule& rule : {AccumulateIntoListRule(), SliceSumRule(), ConditionalRule(),
+                           RecomputeRule(), LoopStackRule()}) {
+    if (!IsLeftOut(rule.name)) all.push_back(rule);
+  }
   return all;
 }
 
@@ -84,7 +75,7 @@ bool RunsHere(const Node& node, const GraphOptimizationPassOptions& options) {
 std::vector<int> Candidates(const Rule& rule, const GraphOptimizationPassOptions& options) {
   std::vector<int> candidates;
   for (const Node* node : (*options.graph)->op_nodes()) {
-    if (node->type_string() == rule.op() && RunsHere(*node, options)) {
+    if (node->type_string() == rule.op && RunsHere(*node, options)) {
       candidates.push_back(node->id());
     }
   }
@@ -95,7 +86,7 @@ absl::Status Apply(const Rule& rule, const std::vector<int>& candidates, Graph* 
                    std::vector<Rewrite>* done) {
   for (int id : candidates) {
     Node* const node = graph->FindNodeId(id);
-    if (node != nullptr) TF_RETURN_IF_ERROR(rule.Apply(node, graph, done));
+    if (node != nullptr) TF_RETURN_IF_ERROR(rule.apply(node, graph, done));
   }
   return absl::OkStatus();
 }
@@ -110,10 +101,9 @@ bool IsGraphPassEnabled() { return enabled.load(std::memory_order_relaxed); }
 
 RewritePass::RewritePass() : RewritePass(AllRules()) {}
 
-RewritePass::RewritePass(std::vector<std::unique_ptr<Rule>> rules) {
-  for (auto& rule : rules) {
-    Counter& rewrites = CounterNamed(absl::StrCat("graph.", rule->name()));
-    rules_.push_back({std::move(rule), &rewrites});
+RewritePass::RewritePass(const std::vector<Rule>& rules) {
+  for (const Rule& rule : rules) {
+    rules_.push_back({rule, &CounterNamed(absl::StrCat("graph.", rule.name))});
   }
 }
 
@@ -121,8 +111,8 @@ absl::Status RewritePass::ApplyAll(const GraphOptimizationPassOptions& options) 
   std::unique_ptr<Graph> before;
   Rewrites done(rules_.size());
   for (size_t i = 0; i < rules_.size(); ++i) {
-    const Rule& rule = *rules_[i].rule;
-    done[i].first = rule.name();
+    const Rule& rule = rules_[i].rule;
+    done[i].first = rule.name;
     const std::vector<int> candidates = Candidates(rule, options);
     if (candidates.empty()) continue;
     if (before == nullptr) before = (*options.graph)->Clone();
@@ -134,7 +124,7 @@ absl::Status RewritePass::ApplyAll(const GraphOptimizationPassOptions& options) 
     }
     if (!status.ok()) {
       *options.graph = std::move(before);
-      return absl::InternalError(absl::StrCat(rule.name(), ": ", status.message()));
+      return absl::InternalError(absl::StrCat(rule.name, ": ", status.message()));
     }
   }
   for (size_t i = 0; i < rules_.size(); ++i) {

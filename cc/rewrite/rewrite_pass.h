@@ -1,7 +1,6 @@
 #ifndef CC_REWRITE_REWRITE_PASS_H_
 #define CC_REWRITE_REWRITE_PASS_H_
 
-#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -33,14 +32,14 @@ class RewritePass : public tensorflow::GraphOptimizationPass {
   RewritePass();  // with all rules
   // Takes the rules in the order in which they run. The pass must never be destroyed, because the
   // counters of its rules stay registered.
-  explicit RewritePass(std::vector<std::unique_ptr<Rule>> rules);
+  explicit RewritePass(const std::vector<Rule>& rules);
 
   absl::Status Run(const tensorflow::GraphOptimizationPassOptions& options) override;
 
  private:
   // A rule and the count of its rewrites.
   struct CountedRule {
-    std::unique_ptr<Rule> rule;
+    Rule rule;
     Counter* rewrites;
   };
 

@@ -126,27 +126,17 @@ TEST_F(RewritePassTest, RewriteMayRemoveALaterCandidate) {
   EXPECT_EQ(CountOf("TensorArrayGrad>AddSlices"), 1);
 }
 
-// Removes the sums, and then fails.
-class FailingRule : public Rule {
- public:
-  explicit FailingRule(bool throws) : throws_(throws) {}
-  const char* name() const override { return "failing"; }
-  const char* op() const override { return "AddN"; }
-  absl::Status Apply(Node* node, tensorflow::Graph* graph, std::vector<Rewrite>*) const override {
-    graph->RemoveNode(node);
-    if (throws_) throw std::bad_alloc();
-    return absl::InternalError("no way on");
-  }
-
- private:
-  const bool throws_;
-};
+// Removes a sum, and then fails.
+template <bool throws>
+absl::Status Fail(Node* node, tensorflow::Graph* graph, std::vector<Rewrite>*) {
+  graph->RemoveNode(node);
+  if (throws) throw std::bad_alloc();
+  return absl::InternalError("no way on");
+}
 
 TEST_F(RewritePassTest, ARuleThatFailsLeavesTheGraphAsItWas) {
-  for (const bool throws : {false, true}) {
-    std::vector<std::unique_ptr<Rule>> rules;
-    rules.push_back(std::make_unique<FailingRule>(throws));
-    auto* const pass = new RewritePass(std::move(rules));  // must not be destroyed
+  for (const auto fail : {Fail<false>, Fail<true>}) {
+    auto* const pass = new RewritePass({{"failing", "AddN", fail}});  // must not be destroyed
     const int64_t failures = ReadCounters()["graph_pass.failures"];
     const std::string before = graph()->ToGraphDefDebug().DebugString();
     tensorflow::GraphOptimizationPassOptions options;

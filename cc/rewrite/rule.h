@@ -22,25 +22,22 @@ struct Rewrite {
 // has the exceptions. A data edge within one device never becomes an edge between two. A rule has
 // no state and is therefore thread-safe. It looks at op names and attributes, and at kernels only
 // to see whether one is registered.
-class Rule {
- public:
-  virtual ~Rule() = default;
+struct Rule {
+  // Short: rewrites are counted as `graph.<name>`.
+  const char* name;
 
-  // Short name: rewrites are counted as `graph.<name>`.
-  virtual const char* name() const = 0;
-
-  // The op type of the nodes for which Apply is called: that of the last node of a group or, for a
-  // rule that rewrites loops, LoopCond.
-  virtual const char* op() const = 0;
+  // The op type of the nodes for which `apply` is called: that of the last node of a group or, for
+  // a rule that rewrites loops, LoopCond.
+  const char* op;
 
   // Replaces the groups that end in `node`, or those in the loop of `node`, and appends one entry
   // per rewrite to `done`. If `done` grew, `node` may have been removed. On error the graph may be
   // inconsistent and must not be run.
   //
-  // Requires: op() is the type of `node`, and `node` runs in this process. A rule that adds ops of
+  // Requires: `op` is the type of `node`, and `node` runs in this process. A rule that adds ops of
   // this library on the devices of other nodes must check that these run in this process too.
-  virtual absl::Status Apply(tensorflow::Node* node, tensorflow::Graph* graph,
-                             std::vector<Rewrite>* done) const = 0;
+  absl::Status (*apply)(tensorflow::Node* node, tensorflow::Graph* graph,
+                        std::vector<Rewrite>* done);
 };
 
 }  // namespace tensor_array_grad

@@ -1,4 +1,4 @@
-#include "cc/rewrite/slice_sum_rule.h"
+#include "cc/rewrite/rules.h"
 
 #include <algorithm>
 #include <map>
@@ -406,9 +406,7 @@ NodeDef AnyAddSlices(const Node& add) {
   return def;
 }
 
-}  // namespace
-
-absl::Status SliceSumRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>* done) const {
+absl::Status ApplySliceSum(Node* node, Graph* graph, std::vector<Rewrite>* done) {
   const int operands = node->num_inputs();
   if (!IsSummed(node->output_type(0)) || operands < 2 || operands > kMostInOrder ||
       !HasKernelOnDeviceOf(*node, AnyAddSlices(*node))) {
@@ -445,5 +443,9 @@ absl::Status SliceSumRule::Apply(Node* node, Graph* graph, std::vector<Rewrite>*
   }
   return Replace(node, chain.end(), feeding, graph);
 }
+
+}  // namespace
+
+Rule SliceSumRule() { return {"slice_sum", "AddN", ApplySliceSum}; }
 
 }  // namespace tensor_array_grad

@@ -1,4 +1,4 @@
-#include "cc/rewrite/slice_sum_rule.h"
+#include "cc/rewrite/rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ class SliceSumRuleTest : public testing::Test, protected GraphUnderTest {
     Set(AddOf("sum", "AddN", std::move(operands)), "N", n);
     AddOf("use", "Identity", {"sum"});
     std::vector<Rewrite> done;
-    EXPECT_TRUE(SliceSumRule().Apply(Find("sum"), graph().get(), &done).ok());
+    EXPECT_TRUE(SliceSumRule().apply(Find("sum"), graph().get(), &done).ok());
     return static_cast<int>(done.size());
   }
 
@@ -261,9 +261,9 @@ TEST_F(SliceSumRuleTest, SumInABranchIsLeftToTheSumAfterTheMerge) {
   AddMerge("chosen", "both", "zeros");
   Set(AddOf("sum", "AddN", {"chosen", "b"}), "N", 2);
   std::vector<Rewrite> done;
-  EXPECT_TRUE(SliceSumRule().Apply(Find("both"), graph().get(), &done).ok());
+  EXPECT_TRUE(SliceSumRule().apply(Find("both"), graph().get(), &done).ok());
   EXPECT_THAT(done, testing::IsEmpty());
-  EXPECT_TRUE(SliceSumRule().Apply(Find("sum"), graph().get(), &done).ok());
+  EXPECT_TRUE(SliceSumRule().apply(Find("sum"), graph().get(), &done).ok());
   EXPECT_EQ(Find("both"), nullptr);
   EXPECT_THAT(InputsOf("both/slices/_0"), ElementsAre("ids", "dy", "shape", "ids", "dy", "shape"));
 }

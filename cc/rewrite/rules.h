@@ -1,0 +1,122 @@
+#ifndef CC_REWRITE_RULES_H_
+#define CC_REWRITE_RULES_H_
+
+#include "cc/rewrite/rule.h"
+
+// The rules of the graph pass, each in a file of its name, in the order in which they run.
+namespace tensor_array_grad {
+
+// Replaces the addition of a one-element list by an addition to one element of a list.
+//
+// The gradient of reading element i of a list is a list in which only element i is set. TensorFlow
+// sums such lists with AddN. For each such operand this rule makes one op, and several ops form a
+// chain:
+//
+//   AddN([a, TensorListSetItem(TensorListReserve(shape, n), i, x), ..])
+//     ->  TensorArrayGrad>ListAccumulate(a, i, x, shape, n)
+//     ->  TensorArrayGrad>ListAccumulateLike(a, i, x, l) if shape and n are those of a list l
+//
+// The rule applies only if the one-element list has no other consumer, its TensorListSetItem cannot
+// resize it, the element types agree, all nodes are on one device, and that device has a kernel for
+// the new op. Several TensorListSetItem may share one TensorListReserve, because an earlier
+// optimization merges equal nodes; the TensorListReserve is removed with the last of them. The
+// length and element shape of `a` are known only at run time, so the new op gets those of the
+// removed list and makes the checks that AddN makes. Operands that are not one-element lists are
+// summed first, so a sum of three or more operands may be rounded differently.
+Rule AccumulateIntoListRule();
+
+// Replaces the addition of a slice's gradient by an addition to the part of the tensor that the
+// slice was taken from. The gradient of an index is a tensor of the full size that is zero outside
+// of that part.
+//
+//   AddN([a, G(..), H(..)])  ->  TensorArrayGrad>AddSlices(a, .., ..)
+//
+// where G and H are StridedSliceGrad (the gradient of x[i]), Pad (of tf.slice), UnsortedSegmentSum
+// (of tf.gather and embedding lookups; also transposed and reshaped, for other axes) or ScatterNd
+// (of tf.gather_nd). If a loop indexes a tensor of N values, the cost of an iteration of its
+// backward loop is then proportional to the size of the slice that was read, not to N.
+//
+// An operand may be a Merge, the output of a conditional that computes such gradients or zeros. A
+// second Merge is made for it, whose inputs are variants made by SliceGradients.
+//
+// The order of the additions is kept. Operands between these gradients are added by a separate
+// AddN. If all operands are such gradients, the first one stays a full tensor. The rule does not
+// apply to sums whose order depends on timing, nor to sums of more than eight operands, which AddN
+// adds in groups. It applies only if no other node reads G, if G is on the device of the sum, and
+// if that device has a kernel for the new op.
+Rule SliceSumRule();
+
+// Replaces the addition of a conditional's list gradient by a conditional addition to one element.
+//
+// If a loop reads element i of a list in one branch of a conditional, the gradient of that branch
+// is a list in which only element i is set, and the other branch gives zeros:
+//
+//   AddN([a, Merge(SetItem(Reserve(ElementShape(l), Length(l)), i, x), ZerosLike(l)), ..])
+//     ->  TensorArrayGrad>ListAccumulateIf(a, i, x, l, p)
+//
+// Several such operands become a chain of ops. Here p is the predicate, and i, x and l come from
+// Switches by p; the new op reads the inputs of these Switches. The requirements of
+// AccumulateIntoListRule apply, and three more:
+//
+// - The inputs of the Switches must be live whenever p is, since the new op also runs in iterations
+//   that take the other branch.
+// - No other node may read a node between the Switches and the sum.
+// - These nodes may have no control inputs except pivots of their branch.
+Rule ConditionalRule();
+
+// Makes the backward loop recompute values that follow from the number of the iteration, instead of
+// popping them from lists that the forward loop filled.
+//
+//     forward iteration:   i -> TensorListPushBack(list, i);  p = Equal(FloorMod(i, 2), 0) -> ..
+//     backward iteration:  TensorListPopBack(list) -> i, ..
+// -> backward iteration:  i = Sub(i at the end, iterations + 1);  p = Equal(FloorMod(i, 2), 0)
+//
+// where `iterations` counts the backward iterations done so far. The index of x[:, i], Pack(0, i),
+// also follows from i.
+//
+// Which values the rule replaces depends on the cost. The lists that LoopStackRule packs into one
+// take eight nodes per iteration together, and about one more for each list. A value that is the
+// same in all iterations (length and element shape of a list that is only read) is computed once,
+// before the loop, so it is always replaced. The other values are replaced only if no list of the
+// backward loop remains and if recomputing takes fewer nodes.
+//
+// A constant of a loop is live in the last iteration too, whose condition is false. A reader that
+// would then run in that iteration reads the constant through an Identity that waits for the body.
+//
+// The rule applies only if the backward loop runs at most as many iterations as the forward loop,
+// and if the list cannot reject a pushed value for its bound or its element shape.
+Rule RecomputeRule();
+
+// Packs the lists that a loop fills, mostly for its backward loop, into one loop stack.
+//
+// while_v2 keeps each intermediate that a gradient needs in a list of its own: a variable of the
+// forward loop, to which every iteration pushes, and a variable of the backward loop, from which
+// every iteration pops. That is eight nodes per iteration for each list. After this rule it is
+// eight nodes per iteration for all lists together:
+//
+//   EmptyTensorList a, b, ..            NewLoopStack(a, b, ..)
+//   forward:   TensorListPushBack(a, x), (b, y), ..   ->  PushLoopStack(all, x, y, ..)
+//   backward:  TensorListPopBack(a), (b), ..          ->  PopLoopStack(all)
+//
+// A single list is packed too, because rows of the stack are cheaper than list elements. If the
+// same tensor is pushed to several lists that begin as the same EmptyTensorList, the stack holds it
+// once.
+//
+// A list that is never read is packed too, but the stack does not keep its values. Removing it
+// would lose the error of a list that rejects an element, because of the element's shape or because
+// the list is full; PushLoopStack raises that error as TensorListPushBack does. The same holds for
+// a list whose popped values nothing reads. As an exception, floats are kept if the graph has an
+// AddN of three or more terms: the rounding of the sum depends on which buffers are shared, and the
+// list shares them.
+//
+// The rule applies only if no other node reads a list between its EmptyTensorList and its last pop,
+// if all nodes are on one device that has the kernels, and if the pops have no control inputs and
+// request no element shape. The one PushLoopStack depends on everything on which the single pushes
+// depend. This makes no cycle, since within an iteration only the list's NextIteration depends on a
+// push. The elements of each list keep their order; the order of pushes to different lists cannot
+// be observed.
+Rule LoopStackRule();
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_REWRITE_RULES_H_
