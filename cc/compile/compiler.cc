@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "cc/compile/eligibility.h"
 #include "cc/compile/readers.h"
-#include "cc/flow/condition_part.h"
+#include "cc/flow/frame.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/liveness.h"
 #include "cc/flow/loop_variable.h"
@@ -75,7 +75,7 @@ class FrameCompiler {
     not_taken_ = liveness_->Find(cond, 0);
     if (taken_ < 0) return Rejected("unsupported frame", *loop_cond_);
     flags_.assign(liveness_->size(), -1);
-    condition_ = ConditionPartOf(frame_, *loop_cond_);
+    condition_ = ConditionPartOf(frame_);
     // The condition is compiled before the body because it runs first: if both need the same
     // kBranch, it must be in the condition.
     for (const bool in_condition : {true, false}) {

@@ -14,6 +14,7 @@
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/lib/strings/proto_serialization.h"
+#include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -156,20 +157,11 @@ absl::Status InsertRunLoop(const Frame& loop, Graph* graph) {
   AddNodeAttr("T", variables, &def);
   AddNodeAttr("U", constants, &def);
   AddNodeAttr("frame", frame, &def);
-  for (const Source& input : inputs) AddInput(input, &def);
-  *def.mutable_experimental_debug_info() = loop.loop_conds.front()->def().experimental_debug_info();
-  absl::Status status;
-  Node* const run = graph->AddNode(std::move(def), &status);
-  TF_RETURN_IF_ERROR(status);
-  run->set_assigned_device_name(enters.front()->assigned_device_name());
-  for (size_t i = 0; i < enters.size(); ++i) {
-    graph->AddEdge(inputs[i].node, inputs[i].slot, run, static_cast<int>(i));
-    for (const Edge* edge : enters[i]->in_edges()) {
-      if (edge->IsControlEdge()) graph->AddControlEdge(edge->src(), run);
-    }
-  }
+  const Node& place = *loop.loop_conds.front();
+  TF_ASSIGN_OR_RETURN(const Source run,
+                      AddReplacement(std::move(def), inputs, place, enters, graph));
   for (size_t i = 0; i < variables.size(); ++i) {
-    TF_RETURN_IF_ERROR(graph->UpdateEdge(run, static_cast<int>(i), enters[i], 0));
+    TF_RETURN_IF_ERROR(graph->UpdateEdge(run.node, static_cast<int>(i), enters[i], 0));
   }
   return absl::OkStatus();
 }

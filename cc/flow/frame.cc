@@ -146,6 +146,25 @@ class Sorter {
   std::vector<int> ready_, deferred_;
 };
 
+// The nodes that `node` reads or waits for within its frame and iteration. For an Exit of an inner
+// loop these are all inputs of that loop.
+std::vector<Node*> InputsWithin(const Node& node,
+                                const std::unordered_map<const Node*, const Frame*>& loop_of_exit) {
+  std::vector<Node*> inputs;
+  const auto add = [&](const Node& reader) {
+    for (const Edge* edge : reader.in_edges()) {
+      if (edge->src()->IsOp() && !edge->src()->IsNextIteration()) inputs.push_back(edge->src());
+    }
+  };
+  const auto loop = loop_of_exit.find(&node);
+  if (loop != loop_of_exit.end()) {
+    for (const Node* enter : loop->second->enters) add(*enter);
+  } else if (!node.IsEnter()) {
+    add(node);
+  }
+  return inputs;
+}
+
 }  // namespace
 
 absl::StatusOr<FrameTree> FrameTree::Of(const Graph& graph) {
@@ -202,5 +221,25 @@ const Frame* FrameTree::Find(const Node& loop_cond) const {
 }
 
 absl::StatusOr<std::vector<Item>> OrderOf(const Frame& frame) { return Sorter(frame).Sort(); }
+
+ConditionPart ConditionPartOf(const Frame& frame) {
+  std::unordered_map<const Node*, const Frame*> loop_of_exit;
+  for (const Frame* child : frame.children) {
+    for (const Node* node : child->nodes) {
+      if (node->IsExit()) loop_of_exit[node] = child;
+    }
+  }
+  ConditionPart part;
+  std::vector<const Node*> open{frame.loop_conds.front()};
+  while (!open.empty()) {
+    const Node* const node = open.back();
+    open.pop_back();
+    if (!part.nodes.insert(node).second) continue;
+    const auto loop = loop_of_exit.find(node);
+    if (loop != loop_of_exit.end()) part.loops.insert(loop->second);
+    for (Node* input : InputsWithin(*node, loop_of_exit)) open.push_back(input);
+  }
+  return part;
+}
 
 }  // namespace tensor_array_grad

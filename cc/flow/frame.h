@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -67,6 +68,16 @@ struct Item {
 //
 // Returns FailedPrecondition if items wait for each other.
 absl::StatusOr<std::vector<Item>> OrderOf(const Frame& frame);
+
+// The nodes and inner loops on which LoopCond depends within its frame and iteration, by data or
+// control edges. They must run before the body, because they decide whether the body runs.
+struct ConditionPart {
+  std::unordered_set<const tensorflow::Node*> nodes;  // LoopCond included
+  std::unordered_set<const Frame*> loops;             // inner loops
+};
+
+// Requires: `frame` has one LoopCond. O(edges of the frame).
+ConditionPart ConditionPartOf(const Frame& frame);
 
 }  // namespace tensor_array_grad
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cc/base/tensorflow_names.h"
-#include "cc/flow/condition_part.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/loop_variable.h"
 #include "cc/flow/node_util.h"
@@ -65,7 +64,7 @@ bool IsReadByItsSwitchAlone(const Node& enter) {
 // Only for loops of the root frame.
 bool ConditionIsDeadWithItsVariables(const Frame& loop) {
   if (!loop.parent->is_root() || loop.loop_conds.size() != 1) return false;
-  const ConditionPart part = ConditionPartOf(loop, *loop.loop_conds.front());
+  const ConditionPart part = ConditionPartOf(loop);
   bool reads_variable = false;
   for (const Node* node : part.nodes) {
     if (node->type_string() == "ControlTrigger") return false;

@@ -95,7 +95,9 @@ absl::StatusOr<Source> AddReplacement(NodeDef def, absl::Span<const Source> inpu
                                       Graph* graph) {
   absl::Status status;
   def.clear_input();
-  for (const Source& input : inputs) AddInput(input, &def);
+  for (const Source& input : inputs) {
+    def.add_input(absl::StrCat(input.node->name(), ":", input.slot));
+  }
   *def.mutable_experimental_debug_info() = place.def().experimental_debug_info();
   Node* const added = graph->AddNode(std::move(def), &status);
   TF_RETURN_IF_ERROR(status);
@@ -161,10 +163,6 @@ absl::Status Replace(Node* from, Node* to, const std::vector<Node*>& feeding, Gr
   graph->RemoveNode(from);
   RemoveUnused(feeding, graph);
   return absl::OkStatus();
-}
-
-void AddInput(Source source, NodeDef* def) {
-  def->add_input(absl::StrCat(source.node->name(), ":", source.slot));
 }
 
 NodeDefBuilder StartNode(const std::string& name, const char* op, absl::Span<const Source> inputs) {

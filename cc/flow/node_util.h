@@ -96,9 +96,6 @@ void MoveWaits(tensorflow::Node* from, tensorflow::Node* to, tensorflow::Graph* 
 absl::Status Replace(tensorflow::Node* from, tensorflow::Node* to,
                      const std::vector<tensorflow::Node*>& feeding, tensorflow::Graph* graph);
 
-// Appends `source`, by name, to the inputs of `def`.
-void AddInput(Source source, tensorflow::NodeDef* def);
-
 // Starts a NodeDef of `op` whose inputs are `inputs`.
 tensorflow::NodeDefBuilder StartNode(const std::string& name, const char* op,
                                      absl::Span<const Source> inputs);

@@ -19,10 +19,6 @@ namespace registration = tensorflow::variant_op_registry_fn_registration;
 
 static_assert(Variant::CanInlineType<LoopStack>(), "a loop stack must need no allocation");
 
-absl::Status CopyStack(const LoopStack& from, LoopStack* to, const LoopStack::CopyFunction& copy) {
-  return LoopStack::Copy(from, copy, to);
-}
-
 // As in list_variant.cc: in a second copy of the library these are already registered.
 bool RegisterDecodeAndCopies() {
   if (tensorflow::UnaryVariantOpRegistry::Global()->GetDecodeFn(LoopStack::kTypeName) != nullptr) {
@@ -32,7 +28,7 @@ bool RegisterDecodeAndCopies() {
   for (auto direction :
        {tensorflow::HOST_TO_DEVICE, tensorflow::DEVICE_TO_HOST, tensorflow::DEVICE_TO_DEVICE}) {
     registration::UnaryVariantDeviceCopyRegistration<LoopStack> copies(
-        direction, tensorflow::TypeIndex::Make<LoopStack>(), CopyStack);
+        direction, tensorflow::TypeIndex::Make<LoopStack>(), LoopStack::Copy);
   }
   return true;
 }
@@ -98,7 +94,7 @@ LoopStackRow::Values LoopStack::Pop() {
   return values;
 }
 
-absl::Status LoopStack::Copy(const LoopStack& from, const CopyFunction& copy, LoopStack* to) {
+absl::Status LoopStack::Copy(const LoopStack& from, LoopStack* to, const CopyFunction& copy) {
   std::vector<const LoopStackRow*> rows;
   for (const LoopStackRow* row = from.top_; row != nullptr; row = row->below()) {
     rows.push_back(row);

@@ -114,7 +114,7 @@ class LoopStack {
       std::function<absl::Status(const tensorflow::Tensor& from, tensorflow::Tensor* to)>;
   // Sets `to` to `from` with every value copied to another device by `copy`, from the oldest row
   // on. A copy may end after `copy` has returned. On error `to` is unchanged. O(values).
-  static absl::Status Copy(const LoopStack& from, const CopyFunction& copy, LoopStack* to);
+  static absl::Status Copy(const LoopStack& from, LoopStack* to, const CopyFunction& copy);
 
   // Required of a type in a Variant. Encode has to work, because the runtime folds empty
   // loop stacks to constants and serialises those.

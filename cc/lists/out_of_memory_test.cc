@@ -362,7 +362,7 @@ TEST(OutOfMemoryTest, LoopStackIsCopiedAndDecodedOrUnchanged) {
   from.Encode(&data);
   AtEachAllocation([&](FailingMemory& memory) {
     LoopStack to = Empty();
-    memory.RunAndRepeat([&] { return LoopStack::Copy(from, Negate, &to); },
+    memory.RunAndRepeat([&] { return LoopStack::Copy(from, &to, Negate); },
                         [&] { ExpectRows(to, {}); });
     EXPECT_EQ(ValueOf(to.Pop()[0]), -20);
   });

@@ -162,8 +162,8 @@ absl::Status Fuse(const PackedLists& packed, Graph* graph, std::vector<Rewrite>*
     RemoveUnused({first.pop, InputOf(*first.pop, 1).node}, graph);
   }
   for (size_t i = 1; i < packed.all.size(); ++i) {
-    HandOver(packed.all[i].pushed, first.pushed, graph);
-    if (!packed.all[i].never_read()) HandOver(packed.all[i].popped, first.popped, graph);
+    MoveControlEdges(packed.all[i].pushed, first.pushed, graph);
+    if (!packed.all[i].never_read()) MoveControlEdges(packed.all[i].popped, first.popped, graph);
     RemovePushedList(packed.all[i], graph);
   }
   return absl::OkStatus();

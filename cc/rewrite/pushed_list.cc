@@ -116,7 +116,7 @@ PushedLists PushedListsOf(const Node& loop_cond) {
   return found;
 }
 
-void HandOver(const LoopVariable& from, const LoopVariable& to, Graph* graph) {
+void MoveControlEdges(const LoopVariable& from, const LoopVariable& to, Graph* graph) {
   for (const Edge* edge : from.next->in_edges()) {
     if (edge->IsControlEdge()) graph->AddControlEdge(edge->src(), to.next);
   }

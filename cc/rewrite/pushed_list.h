@@ -44,7 +44,7 @@ PushedLists PushedListsOf(const tensorflow::Node& loop_cond);
 // Gives the control edges of `from` to `to`, a variable of the same loop: the NextIteration of `to`
 // gets the control inputs of that of `from`, and, if both variables have an Exit, nodes that wait
 // for the Exit of `from` wait for that of `to` instead. Must be called before `from` is removed.
-void HandOver(const LoopVariable& from, const LoopVariable& to, tensorflow::Graph* graph);
+void MoveControlEdges(const LoopVariable& from, const LoopVariable& to, tensorflow::Graph* graph);
 
 // Removes the nodes of `list`. The EmptyTensorList and the shape input of the pop are removed only
 // if no other node uses them. Requires: no node reads an output of the pop, except the list's own

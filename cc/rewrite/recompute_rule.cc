@@ -41,7 +41,7 @@ bool Takes(const Node& list, const RecomputableValues::Shape& shape) {
 
 // Whether nodes that wait for the Exit of the list in the backward loop, if there are any, can wait
 // for the Exit of the loop's count.
-bool CanHandOver(const PushedList& list, const LoopPair& loops) {
+bool CanMoveControlEdges(const PushedList& list, const LoopPair& loops) {
   const Node* const exit = list.popped.exit;
   return exit == nullptr || !IsWaitedFor(*exit) || loops.back.variable.exit != nullptr;
 }
@@ -52,7 +52,7 @@ bool CanReplace(const PushedList& list, const LoopPair& loops, RecomputableValue
   const Node& empty = *list.pushed.initial().node;
   return shape && WaitsForBodyAlone(*list.push, loops.forward()) &&
          OnSameDevice(*list.pop, *loops.back.sum) && Takes(empty, *shape) &&
-         HasRoom(empty, loops.forward()) && CanHandOver(list, loops);
+         HasRoom(empty, loops.forward()) && CanMoveControlEdges(list, loops);
 }
 
 bool HasKernels(const LoopPair& loops) {
@@ -116,8 +116,8 @@ class Replacement {
       TF_ASSIGN_OR_RETURN(const Source instead, InsteadOf(one));
       done->push_back({one.push->name(), instead.node->name()});
       TF_RETURN_IF_ERROR(MoveOutput(one.pop, 1, instead, graph_));
-      HandOver(one.pushed, loops_.ahead.variable, graph_);
-      HandOver(one.popped, loops_.back.variable, graph_);
+      MoveControlEdges(one.pushed, loops_.ahead.variable, graph_);
+      MoveControlEdges(one.popped, loops_.back.variable, graph_);
       RemovePushedList(one, graph_);
     }
     RemoveUnusedValues(values, loops_.ahead.variable.next, graph_);

@@ -9,7 +9,7 @@
 #include "cc/run/pace.h"
 #include "cc/run/pooled_device.h"
 #include "cc/run/trailing_code.h"
-#include "cc/small_ops/small_ops.h"
+#include "cc/small_ops/small_op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/graph/graph.h"
 

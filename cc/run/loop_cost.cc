@@ -82,7 +82,7 @@ std::vector<Task> TasksOf(const LoopCode& code) { return TaskBuilder(code).Build
 
 bool MayBeFaster(double ns, double nodes, int threads, bool has_trailing_part) {
   if (threads < 2) return false;
-  const bool two_threads = has_trailing_part && ns / 2 + kHandOverNs < kTwoThreadsRatio * ns;
+  const bool two_threads = has_trailing_part && ns / 2 + kSecondThreadNs < kTwoThreadsRatio * ns;
   return two_threads || ns / threads + nodes * kNodeNs < kHandBackRatio * ns;
 }
 
@@ -120,7 +120,7 @@ double TwoThreadsNs(const IterationCost& cost) {
   for (size_t i = 0; i < cost.tasks.size(); ++i) {
     (cost.is_trailing[i] ? trailing : main) += cost.tasks[i].ns;
   }
-  return std::max(main, trailing) + kHandOverNs;
+  return std::max(main, trailing) + kSecondThreadNs;
 }
 
 Choice Fastest(const IterationCost& cost) {

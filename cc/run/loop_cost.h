@@ -25,7 +25,7 @@ namespace tensor_array_grad {
 // So handing back pays only for a loop with heavy kernels that do not depend on each other.
 //
 // A loop with a trailing part (trailing_code.h) has a third choice: a second thread runs that part.
-// An iteration then takes about as long as the longer part, plus kHandOverNs.
+// An iteration then takes about as long as the longer part, plus kSecondThreadNs.
 //
 // The estimate ignores that two threads may share a core. With shared cores, the executor needed
 // 0.97 of the time of one kernel for an LSTM of 256 units, but the estimate was 0.85. A loop that
@@ -48,7 +48,7 @@ inline constexpr double kHandBackRatio = 0.93;
 
 // What a second thread that runs the trailing part of a loop (trailing_code.h) costs per iteration:
 // to hand over the values and, now and then, to wake the thread.
-inline constexpr double kHandOverNs = 3000;
+inline constexpr double kSecondThreadNs = 3000;
 
 // A second thread is used if the estimate for it is below this share of the time on one thread.
 inline constexpr double kTwoThreadsRatio = 0.9;

@@ -135,8 +135,8 @@ IterationCost WithTrailing(double main, double trailing, int threads) {
 }
 
 TEST(LoopCostTest, TwoThreadsTakeAsLongAsTheLongerPartAndTheHandOver) {
-  EXPECT_DOUBLE_EQ(TwoThreadsNs(WithTrailing(60 * kUs, 40 * kUs, 2)), 60 * kUs + kHandOverNs);
-  EXPECT_DOUBLE_EQ(TwoThreadsNs(WithTrailing(40 * kUs, 70 * kUs, 8)), 70 * kUs + kHandOverNs);
+  EXPECT_DOUBLE_EQ(TwoThreadsNs(WithTrailing(60 * kUs, 40 * kUs, 2)), 60 * kUs + kSecondThreadNs);
+  EXPECT_DOUBLE_EQ(TwoThreadsNs(WithTrailing(40 * kUs, 70 * kUs, 8)), 70 * kUs + kSecondThreadNs);
 }
 
 TEST(LoopCostTest, SecondThreadIsUsedIfItSavesATenth) {

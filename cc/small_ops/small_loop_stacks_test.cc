@@ -9,7 +9,7 @@
 
 #include "cc/base/tensorflow_names.h"
 #include "cc/lists/loop_stack.h"
-#include "cc/small_ops/small_ops.h"
+#include "cc/small_ops/small_op.h"
 #include "cc/testing/graph_under_test.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/variant.h"

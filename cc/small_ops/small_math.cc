@@ -44,6 +44,10 @@ struct Greater { template <typename T> bool operator()(T a, T b) const { return 
 struct GreaterEqual { template <typename T> bool operator()(T a, T b) const { return a >= b; } };
 struct Equal { template <typename T> bool operator()(T a, T b) const { return a == b; } };
 struct NotEqual { template <typename T> bool operator()(T a, T b) const { return a != b; } };
+struct Neg { template <typename T> T operator()(T a) const { return static_cast<T>(-Wide(a)); } };
+struct Finite { template <typename T> bool operator()(T a) const { return std::isfinite(a); } };
+template <typename To> struct CastTo { template <typename T> To operator()(T a) const { return static_cast<To>(a); } };
+struct Not { bool operator()(bool a) const { return !a; } };
 struct And { bool operator()(bool a, bool b) const { return a && b; } };
 struct Or { bool operator()(bool a, bool b) const { return a || b; } };
 struct Max { template <typename T> T operator()(T a, T b) const { return a < b ? b : a; } };
@@ -194,22 +198,23 @@ bool FloorDivide(Operands operands, const SmallOp&, Value* result) {
   return true;
 }
 
-template <typename T>
-bool Negate(Operands operands, const SmallOp& op, Value* result) {
-  T a;
-  if (operands[0].value->Get(&a)) {
-    result->SetScalar(static_cast<T>(-Wide(a)));
+// Applies F to a number, or element by element to a small tensor.
+template <typename T, typename F>
+bool Unary(Operands operands, const SmallOp& op, Value* result) {
+  using R = decltype(F()(T()));
+  if (T number; operands[0].value->Get(&number)) {
+    result->SetScalar(F()(number));
     return true;
   }
   if (operands[0].value->is_scalar()) return false;
-  Tensor* const tensor = operands[0].value->tensor();
-  if (!IsSmall(*tensor, DataTypeToEnum<T>::value)) return false;
-  const T* const x = DataOf<T>(*tensor);
-  const int64_t n = tensor->NumElements();
-  Tensor target = Target({operands[0]}, tensor->dtype(), tensor->shape(), op);
+  const Tensor& x = *operands[0].value->tensor();
+  if (!IsSmall(x, DataTypeToEnum<T>::value)) return false;
+  const T* const from = DataOf<T>(x);
+  const int64_t n = x.NumElements();
+  Tensor target = Target({operands[0]}, DataTypeToEnum<R>::value, x.shape(), op);
   if (!target.IsInitialized()) return false;
-  T* const z = static_cast<T*>(target.data());
-  for (int64_t i = 0; i < n; ++i) z[i] = static_cast<T>(-Wide(x[i]));
+  R* const z = static_cast<R*>(target.data());
+  for (int64_t i = 0; i < n; ++i) z[i] = F()(from[i]);
   result->Set(std::move(target));
   return true;
 }
@@ -221,34 +226,12 @@ bool SquareOf(Operands operands, const SmallOp& op, Value* result) {
   return Binary<T, Mul>(twice, op, result);
 }
 
-bool Not(Operands operands, const SmallOp&, Value* result) {
-  bool a;
-  if (!operands[0].value->Get(&a)) return false;
-  result->SetScalar(!a);
-  return true;
-}
-
-template <typename From, typename To>
-bool CastScalar(Operands operands, const SmallOp&, Value* result) {
-  From a;
-  if (!operands[0].value->Get(&a)) return false;
-  result->SetScalar(static_cast<To>(a));
-  return true;
-}
-
-template <typename T>
-bool Finite(Operands operands, const SmallOp& op, Value* result) {
-  if (T number; operands[0].value->Get(&number)) {
-    result->SetScalar(std::isfinite(number));
-    return true;
-  }
-  const Tensor& x = *operands[0].value->tensor();
-  if (!IsSmall(x, DataTypeToEnum<T>::value)) return false;
-  Tensor target = MakeSmallTensor(op, tensorflow::DT_BOOL, x.shape());
-  if (!target.IsInitialized()) return false;
-  std::transform(DataOf<T>(x), DataOf<T>(x) + x.NumElements(), static_cast<bool*>(target.data()),
-                 [](T number) { return std::isfinite(number); });
-  result->Set(std::move(target));
+// Like Unary, but for scalars only.
+template <typename T, typename F>
+bool UnaryOfScalar(Operands operands, const SmallOp&, Value* result) {
+  T number;
+  if (!operands[0].value->Get(&number)) return false;
+  result->SetScalar(F()(number));
   return true;
 }
 
@@ -266,7 +249,7 @@ void AddNumeric(Table* table) {
       {"AddN", AddTwo<T>},
       {"Sub", Binary<T, Sub>},
       {"Mul", Binary<T, Mul>},
-      {"Neg", Negate<T>},
+      {"Neg", Unary<T, Neg>},
       {"Square", SquareOf<T>},
       {"Less", Binary<T, Less>},
       {"LessEqual", Binary<T, LessEqual>},
@@ -301,9 +284,9 @@ const Table& Computations() {
     AddIntegral<int64_t>(all);
     (*all)[{"LogicalAnd", tensorflow::DT_BOOL}] = BinaryOfScalars<bool, And>;
     (*all)[{"LogicalOr", tensorflow::DT_BOOL}] = BinaryOfScalars<bool, Or>;
-    (*all)[{"LogicalNot", tensorflow::DT_BOOL}] = Not;
-    (*all)[{"IsFinite", tensorflow::DT_FLOAT}] = Finite<float>;
-    (*all)[{"IsFinite", tensorflow::DT_DOUBLE}] = Finite<double>;
+    (*all)[{"LogicalNot", tensorflow::DT_BOOL}] = UnaryOfScalar<bool, Not>;
+    (*all)[{"IsFinite", tensorflow::DT_FLOAT}] = Unary<float, Finite>;
+    (*all)[{"IsFinite", tensorflow::DT_DOUBLE}] = Unary<double, Finite>;
     return all;
   }();
   return *table;
@@ -313,17 +296,17 @@ const Table& Computations() {
 // number wraps around.
 SmallOp Casting(const Node& node) {
   static const auto* const table = new std::map<std::pair<DataType, DataType>, SmallOp::Run>{
-      {{tensorflow::DT_INT32, tensorflow::DT_INT64}, CastScalar<int32_t, int64_t>},
-      {{tensorflow::DT_INT32, tensorflow::DT_FLOAT}, CastScalar<int32_t, float>},
-      {{tensorflow::DT_INT32, tensorflow::DT_DOUBLE}, CastScalar<int32_t, double>},
-      {{tensorflow::DT_INT64, tensorflow::DT_INT32}, CastScalar<int64_t, int32_t>},
-      {{tensorflow::DT_INT64, tensorflow::DT_FLOAT}, CastScalar<int64_t, float>},
-      {{tensorflow::DT_INT64, tensorflow::DT_DOUBLE}, CastScalar<int64_t, double>},
-      {{tensorflow::DT_FLOAT, tensorflow::DT_DOUBLE}, CastScalar<float, double>},
-      {{tensorflow::DT_BOOL, tensorflow::DT_INT32}, CastScalar<bool, int32_t>},
-      {{tensorflow::DT_BOOL, tensorflow::DT_INT64}, CastScalar<bool, int64_t>},
-      {{tensorflow::DT_BOOL, tensorflow::DT_FLOAT}, CastScalar<bool, float>},
-      {{tensorflow::DT_BOOL, tensorflow::DT_DOUBLE}, CastScalar<bool, double>},
+      {{tensorflow::DT_INT32, tensorflow::DT_INT64}, UnaryOfScalar<int32_t, CastTo<int64_t>>},
+      {{tensorflow::DT_INT32, tensorflow::DT_FLOAT}, UnaryOfScalar<int32_t, CastTo<float>>},
+      {{tensorflow::DT_INT32, tensorflow::DT_DOUBLE}, UnaryOfScalar<int32_t, CastTo<double>>},
+      {{tensorflow::DT_INT64, tensorflow::DT_INT32}, UnaryOfScalar<int64_t, CastTo<int32_t>>},
+      {{tensorflow::DT_INT64, tensorflow::DT_FLOAT}, UnaryOfScalar<int64_t, CastTo<float>>},
+      {{tensorflow::DT_INT64, tensorflow::DT_DOUBLE}, UnaryOfScalar<int64_t, CastTo<double>>},
+      {{tensorflow::DT_FLOAT, tensorflow::DT_DOUBLE}, UnaryOfScalar<float, CastTo<double>>},
+      {{tensorflow::DT_BOOL, tensorflow::DT_INT32}, UnaryOfScalar<bool, CastTo<int32_t>>},
+      {{tensorflow::DT_BOOL, tensorflow::DT_INT64}, UnaryOfScalar<bool, CastTo<int64_t>>},
+      {{tensorflow::DT_BOOL, tensorflow::DT_FLOAT}, UnaryOfScalar<bool, CastTo<float>>},
+      {{tensorflow::DT_BOOL, tensorflow::DT_DOUBLE}, UnaryOfScalar<bool, CastTo<double>>},
   };
   const auto found = table->find({node.input_type(0), node.output_type(0)});
   return found == table->end() ? SmallOp() : Running(found->second);

@@ -82,6 +82,11 @@ inline constexpr int kMostSmallOperands = 12;
 // much as calling a kernel.
 inline constexpr int64_t kMostSmallElements = 1024;
 
+// Returns the small op for `node`, from the tables of small_tables.h, which have each op once. If
+// none of them has it, exists() of the result is false. `allocator` makes the tensors that are too
+// large for the block pool; it must outlive the result.
+SmallOp SmallOpFor(const tensorflow::Node& node, tensorflow::Allocator* allocator);
+
 // Makes an uninitialised tensor in host memory. Requires: `dtype` is plain data. If memory runs
 // out, the tensor has no buffer; the small op then returns false and the kernel reports the error.
 tensorflow::Tensor MakeSmallTensor(const SmallOp& op, tensorflow::DataType dtype,

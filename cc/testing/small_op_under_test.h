@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cc/small_ops/small_ops.h"
+#include "cc/small_ops/small_op.h"
 #include "cc/testing/graph_under_test.h"
 
 namespace tensor_array_grad {

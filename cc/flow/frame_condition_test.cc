@@ -1,4 +1,4 @@
-#include "cc/flow/condition_part.h"
+#include "cc/flow/frame.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,10 +21,7 @@ class ConditionPartTest : public testing::Test, protected FramesUnderTest {
     AddCounter("i", "start", "limit", "step");
   }
 
-  ConditionPart PartOfI() {
-    const Frame& frame = FrameNamed("i");
-    return ConditionPartOf(frame, *frame.loop_conds.front());
-  }
+  ConditionPart PartOfI() { return ConditionPartOf(FrameNamed("i")); }
 
   static std::vector<std::string> NamesOf(const ConditionPart& part) {
     std::vector<std::string> names;

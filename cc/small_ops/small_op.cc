@@ -1,4 +1,4 @@
-#include "cc/small_ops/small_ops.h"
+#include "cc/small_ops/small_op.h"
 
 #include "cc/base/pooled_tensor.h"
 #include "cc/base/switches.h"
