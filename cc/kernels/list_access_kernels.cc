@@ -262,6 +262,14 @@ class ListAccumulateIfOp : public Cheap<ListKernel> {
 }  // namespace
 
 KernelTable ListAccessKernels() {
+  const auto accumulating = [](const char* op, auto* create, std::vector<const char*> on_host) {
+    return KernelSpec{op,
+                      create,
+                      std::move(on_host),
+                      GpuElements(),
+                      KernelSpec::kCpuAndGpu,
+                      /*needs_our_lists=*/true};
+  };
   return {
       {"EmptyTensorList",
        MakeKernel<Cheap<ListFunction<EmptyList>>>,
@@ -284,24 +292,13 @@ KernelTable ListAccessKernels() {
        MakeKernel<Cheap<OneListFunction<PopBack>>>,
        {"element_shape"},
        GpuElements({tensorflow::DT_VARIANT})},
-      {"TensorArrayGrad>ListAccumulate",
-       MakeKernel<Cheap<ListFunction<ListAccumulate>>>,
-       {"index", "element_shape", "num_elements"},
-       GpuElements(),
-       KernelSpec::kCpuAndGpu,
-       /*needs_our_lists=*/true},
-      {"TensorArrayGrad>ListAccumulateLike",
-       MakeKernel<Cheap<ListFunction<ListAccumulateLike>>>,
-       {"index"},
-       GpuElements(),
-       KernelSpec::kCpuAndGpu,
-       /*needs_our_lists=*/true},
-      {"TensorArrayGrad>ListAccumulateIf",
-       MakeKernel<ListAccumulateIfOp>,
-       {"index", "predicate"},
-       GpuElements(),
-       KernelSpec::kCpuAndGpu,
-       /*needs_our_lists=*/true},
+      accumulating("TensorArrayGrad>ListAccumulate",
+                   MakeKernel<Cheap<ListFunction<ListAccumulate>>>,
+                   {"index", "element_shape", "num_elements"}),
+      accumulating("TensorArrayGrad>ListAccumulateLike",
+                   MakeKernel<Cheap<ListFunction<ListAccumulateLike>>>, {"index"}),
+      accumulating("TensorArrayGrad>ListAccumulateIf", MakeKernel<ListAccumulateIfOp>,
+                   {"index", "predicate"}),
   };
 }
 

@@ -23,14 +23,12 @@ class TaskBuilder {
     }
     for (const Move& move : code_.next) {
       const auto writer = writers_.find(move.from.reg);
-      carried_[move.to] = writer == writers_.end() ? -1 : writer->second;
+      if (writer != writers_.end()) carried_[move.to] = writer->second;
     }
     for (size_t i = 0; i < tasks_.size(); ++i) {
       for (int reg : unwritten_[i]) {
         const auto carried = carried_.find(reg);
-        if (carried != carried_.end() && carried->second >= 0) {
-          tasks_[i].reads_previous.push_back(carried->second);
-        }
+        if (carried != carried_.end()) tasks_[i].reads_previous.push_back(carried->second);
       }
     }
     return std::move(tasks_);
@@ -73,7 +71,7 @@ class TaskBuilder {
   std::vector<Task> tasks_;
   std::vector<std::vector<int>> unwritten_;  // by task: registers not yet written when it reads
   std::map<int, int> writers_, setters_;     // last writer of each register and flag
-  std::map<int, int> carried_;               // by variable: task of its next value, or -1
+  std::map<int, int> carried_;               // by variable: task of its next value
 };
 
 }  // namespace
