@@ -149,7 +149,7 @@ class FrameCompiler {
   // ---- one item --------------------------------------------------------------------------------
 
   absl::Status AddNode(Node& node) {
-    const Conditions& when = liveness_->OfNode(node);
+    const Requirements& when = liveness_->OfNode(node);
     if (liveness_->AreNeverLive(when) && !node.IsNextIteration() && !node.IsExit()) {
       return absl::OkStatus();
     }
@@ -215,7 +215,7 @@ class FrameCompiler {
   }
 
   // A constant is in its register before the loop starts and needs no instruction. Its readers have
-  // its conditions too, so they do not run if the constant is dead.
+  // its requirements too, so they do not run if the constant is dead.
   absl::Status AddConstant(const Node& node) {
     const tensorflow::TensorProto* proto;
     ConstantRegister constant;
@@ -236,7 +236,7 @@ class FrameCompiler {
     }
     const Source predicate = SkipIdentities(InputOf(node, 1));
     if (predicate.node == loop_cond_) return absl::OkStatus();
-    const Conditions& when = liveness_->Of(predicate);
+    const Requirements& when = liveness_->Of(predicate);
     Instruction branch;
     branch.action = Instruction::kBranch;
     for (int side = 0; side < node.num_outputs(); ++side) {
@@ -251,8 +251,8 @@ class FrameCompiler {
     return absl::OkStatus();
   }
 
-  // Adds a kMerge. If the Merge has an unknown condition, the instruction itself sets the flag of
-  // that condition, so it is guarded only by what the condition implies.
+  // Adds a kMerge. If the Merge has an unknown requirement, the instruction itself sets the flag of
+  // that requirement, so it is guarded only by what the requirement implies.
   absl::Status AddMerge(const Node& node) {
     Instruction merge;
     merge.action = Instruction::kMerge;
@@ -267,11 +267,11 @@ class FrameCompiler {
       merge.alternatives.push_back({FlagsOf(liveness_->Of(input)), {shared_.RegisterOf(input)}});
     }
     merge.outputs = {Output(node, 0), Output(node, 1)};
-    Conditions when = liveness_->OfNode(node);
+    Requirements when = liveness_->OfNode(node);
     const int unknown = liveness_->FindUnknown(node);
     if (unknown >= 0) {
       merge.flag = flags_[unknown] = shared_.NewFlag();
-      when = liveness_->condition(unknown).implied;
+      when = liveness_->requirement(unknown).implied;
     }
     Add(std::move(merge), when);
     return absl::OkStatus();
@@ -297,7 +297,7 @@ class FrameCompiler {
     if (!liveness_->EntersAsOne(loop)) {
       return Rejected("inputs may be dead apart", absl::StrCat("frame '", loop.name, "'"));
     }
-    const Conditions when = liveness_->OfLoop(loop);
+    const Requirements when = liveness_->OfLoop(loop);
     if (liveness_->AreNeverLive(when)) return absl::OkStatus();
     liveness_->NoteKnownValues(loop);
     if (Has(when, not_taken_)) {
@@ -349,20 +349,21 @@ class FrameCompiler {
     const bool of_variable = from.node->IsSwitch() && from.slot == 0 &&
                              SkipIdentities(InputOf(*from.node, 1)).node == loop_cond_ &&
                              merges_.count(SkipIdentities(InputOf(*from.node, 0)).node) != 0;
-    const Conditions& when = liveness_->OfNode(exit);
+    const Requirements& when = liveness_->OfNode(exit);
     if (!of_variable || !Without(when, not_taken_).empty()) {
       return Rejected("unsupported frame", exit);
     }
     return PassOn(exit, 0, InputOf(exit, 0));
   }
 
-  // ---- conditions ------------------------------------------------------------------------------
+  // ---- requirements
+  // ------------------------------------------------------------------------------
 
   // `when` without LoopCond=1, which is true whenever the body runs.
-  Conditions Inside(const Conditions& when) const { return Without(when, taken_); }
+  Requirements Inside(const Requirements& when) const { return Without(when, taken_); }
 
-  // The flags that must be set for an instruction with the conditions `when` to run.
-  Flags FlagsOf(const Conditions& when) const {
+  // The flags that must be set for an instruction with the requirements `when` to run.
+  Flags FlagsOf(const Requirements& when) const {
     Flags flags;
     for (int id : liveness_->Minimal(Inside(when))) {
       if (flags_[id] < 0) throw std::out_of_range("a flag is read before it is set");
@@ -371,7 +372,7 @@ class FrameCompiler {
     return flags;
   }
 
-  void Add(Instruction instruction, const Conditions& when) {
+  void Add(Instruction instruction, const Requirements& when) {
     instruction.guards = FlagsOf(when);
     current_->push_back(std::move(instruction));
     (current_ == &code_->condition ? condition_when_ : body_when_).push_back(Inside(when));
@@ -387,7 +388,7 @@ class FrameCompiler {
     std::vector<std::pair<int, int>> copies;  // from, to
     for (const auto& [source, reg] : next_) copies.push_back({shared_.RegisterOf(source), reg});
     code_->next = InOrder(copies, [this] { return shared_.NewRegister(); });
-    MarkLastReaders({*liveness_, condition_when_, body_when_, AlternativeConditions()}, code_);
+    MarkLastReaders({*liveness_, condition_when_, body_when_, AlternativeRequirements()}, code_);
     return absl::OkStatus();
   }
 
@@ -406,15 +407,15 @@ class FrameCompiler {
     }
   }
 
-  // For each Merge, by its node's index, the conditions of its inputs.
-  std::map<int, std::vector<Conditions>> AlternativeConditions() const {
-    std::map<int, std::vector<Conditions>> all;
+  // For each Merge, by its node's index, the requirements of its inputs.
+  std::map<int, std::vector<Requirements>> AlternativeRequirements() const {
+    std::map<int, std::vector<Requirements>> all;
     for (const auto* part : {&code_->condition, &code_->body}) {
       for (const Instruction& instruction : *part) {
         if (instruction.action != Instruction::kMerge) continue;
         const Node& node = *shared_.program_.nodes[instruction.node];
         for (int i = 0; i < node.num_inputs(); ++i) {
-          const Conditions& when = liveness_->Of(InputOf(node, i));
+          const Requirements& when = liveness_->Of(InputOf(node, i));
           if (!liveness_->AreNeverLive(when)) all[instruction.node].push_back(Inside(when));
         }
       }
@@ -428,14 +429,14 @@ class FrameCompiler {
   LoopCode* code_ = nullptr;
   std::unique_ptr<const Liveness> liveness_;
   Node* loop_cond_ = nullptr;
-  int taken_ = -1, not_taken_ = -1;  // the conditions LoopCond=1 and LoopCond=0
-  std::vector<int> flags_;           // by condition
+  int taken_ = -1, not_taken_ = -1;  // the requirements LoopCond=1 and LoopCond=0
+  std::vector<int> flags_;           // by requirement
   std::unordered_set<const Node*> merges_;
   ConditionPart condition_;
   std::vector<std::pair<Source, int>> next_;  // new value and register of each variable
   std::vector<Instruction>* current_ = nullptr;
   std::unordered_map<const Node*, std::vector<int>> instructions_behind_;  // as Instruction::after
-  std::vector<Conditions> condition_when_, body_when_;                     // by instruction
+  std::vector<Requirements> condition_when_, body_when_;                   // by instruction
 };
 
 absl::Status Compiler::CompileFrame(const Frame& frame, int* loop) {

@@ -14,7 +14,7 @@ namespace tensor_array_grad {
 // Values are held in numbered *registers*. A node that only passes a value on (Identity, Switch,
 // LoopCond, Enter, Exit, NextIteration) has no instruction: its output has the register of its
 // input. A register does not record whether its value is dead. This is the task of *flags*, one for
-// each condition (liveness.h): the first Switch of a predicate adds a kBranch instruction, which
+// each requirement (liveness.h): the first Switch of a predicate adds a kBranch instruction, which
 // sets the flags of the predicate, and an instruction runs if the flags of its guards are set. An
 // instruction in a branch that is not taken costs one test of its guards.
 //

@@ -13,7 +13,7 @@ constexpr size_t kMostReadersCompared = 64;
 // One place that reads a register.
 struct Use {
   int position;
-  const Conditions* when;
+  const Requirements* when;
   Read* read;  // null if this reader must not release the value
 };
 
@@ -35,9 +35,9 @@ class Uses {
   Uses(const WhenRun& when, LoopCode* code) : when_(when), code_(*code) {
     for (int reg : code_.variables) Define(reg, nullptr, &always_);
     for (auto* part : {&code_.condition, &code_.body}) {
-      const auto& conditions = part == &code_.condition ? when_.condition : when_.body;
+      const auto& requirements = part == &code_.condition ? when_.condition : when_.body;
       for (size_t i = 0; i < part->size(); ++i) {
-        for (int reg : (*part)[i].outputs) Define(reg, &(*part)[i], &conditions[i]);
+        for (int reg : (*part)[i].outputs) Define(reg, &(*part)[i], &requirements[i]);
       }
     }
     for (Move& move : code_.next) Define(move.to, nullptr, &always_);
@@ -52,16 +52,16 @@ class Uses {
   // A register that this frame writes.
   struct Value {
     Instruction* defined_by;  // null for variables and targets of moves
-    const Conditions* defined_when;
+    const Requirements* defined_when;
     std::vector<Use> uses;
   };
 
-  void Define(int reg, Instruction* by, const Conditions* when) {
+  void Define(int reg, Instruction* by, const Requirements* when) {
     if (reg >= 0) values_.insert({reg, {by, when, {}}});
   }
 
   // Adds a use at the current position. Ignores registers that this frame does not write.
-  void Add(int reg, const Conditions& when, Read* read) {
+  void Add(int reg, const Requirements& when, Read* read) {
     const auto value = values_.find(reg);
     if (value != values_.end()) value->second.uses.push_back({position_, &when, read});
   }
@@ -90,14 +90,15 @@ class Uses {
   }
 
   // Adds the reads of `part`. Its instructions must not release the registers in `kept`.
-  void CollectFrom(std::vector<Instruction>* part, const std::vector<Conditions>& conditions,
+  void CollectFrom(std::vector<Instruction>* part, const std::vector<Requirements>& requirements,
                    const std::set<int>* kept) {
     for (size_t i = 0; i < part->size(); ++i) {
       Instruction& instruction = (*part)[i];
       ForEachRead(instruction, [&](Read& read, int alternative) {
         const bool keeps = kept != nullptr && kept->count(read.reg) != 0;
-        const Conditions& when =
-            alternative < 0 ? conditions[i] : when_.alternatives.at(instruction.node)[alternative];
+        const Requirements& when = alternative < 0
+                                       ? requirements[i]
+                                       : when_.alternatives.at(instruction.node)[alternative];
         Add(read.reg, when, keeps ? nullptr : &read);
       });
       Next(&instruction);
@@ -144,7 +145,7 @@ class Uses {
 
   const WhenRun& when_;
   LoopCode& code_;
-  const Conditions always_;
+  const Requirements always_;
   std::map<int, Value> values_;
   std::vector<Instruction*> at_;  // by position
   std::set<int> replaced_variables_;

@@ -17,12 +17,13 @@ namespace tensor_array_grad {
 std::vector<Move> InOrder(const std::vector<std::pair<int, int>>& copies,
                           const std::function<int()>& new_register);
 
-// The conditions under which each instruction of a frame runs, without LoopCond=1 (liveness.h).
+// What each instruction of a frame requires to run, without LoopCond=1 (liveness.h).
 struct WhenRun {
   const Liveness& liveness;
-  const std::vector<Conditions>& condition;             // by instruction of LoopCode::condition
-  const std::vector<Conditions>& body;                  // by instruction of LoopCode::body
-  std::map<int, std::vector<Conditions>> alternatives;  // of a Merge's inputs, by Instruction::node
+  const std::vector<Requirements>& condition;  // by instruction of LoopCode::condition
+  const std::vector<Requirements>& body;       // by instruction of LoopCode::body
+  std::map<int, std::vector<Requirements>>
+      alternatives;  // of a Merge's inputs, by Instruction::node
 };
 
 // Sets Read::last, Instruction::releases and LoopCode::dropped in the code of one frame.

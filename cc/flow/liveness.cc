@@ -15,13 +15,13 @@ namespace tensor_array_grad {
 namespace {
 
 // The empty set, for outputs that are always live.
-const Conditions& None() {
-  static const auto* const none = new Conditions;
+const Requirements& None() {
+  static const auto* const none = new Requirements;
   return *none;
 }
 
-Conditions Common(const Conditions& a, const Conditions& b) {
-  Conditions common;
+Requirements Common(const Requirements& a, const Requirements& b) {
+  Requirements common;
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(common));
   return common;
 }
@@ -77,19 +77,19 @@ bool ConditionIsDeadWithItsVariables(const Frame& loop) {
 
 }  // namespace
 
-Conditions Without(const Conditions& from, int condition) {
-  Conditions rest = from;
-  rest.erase(std::remove(rest.begin(), rest.end(), condition), rest.end());
+Requirements Without(const Requirements& from, int requirement) {
+  Requirements rest = from;
+  rest.erase(std::remove(rest.begin(), rest.end(), requirement), rest.end());
   return rest;
 }
 
-Conditions Both(const Conditions& a, const Conditions& b) {
-  Conditions all;
+Requirements Both(const Requirements& a, const Requirements& b) {
+  Requirements all;
   std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
   return all;
 }
 
-// Visits the items in their order, so that the conditions of all inputs of an item are known when
+// Visits the items in their order, so that the requirements of all inputs of an item are known when
 // the item is visited. Each kind of node has its own rule: a Switch adds a side, a Merge removes
 // the sides that all its inputs together cover, and any other node has the union of what its inputs
 // have.
@@ -105,36 +105,36 @@ Liveness::Liveness(const Frame& frame, const std::vector<Item>& order) {
       AddMerge(*item.node);
     } else {
       of_node_[item.node] =
-          item.node->type_string() == "ControlTrigger" ? Conditions{} : Inputs(*item.node);
+          item.node->type_string() == "ControlTrigger" ? Requirements{} : Inputs(*item.node);
     }
   }
 }
 
-const Conditions& Liveness::Of(Source source) const {
+const Requirements& Liveness::Of(Source source) const {
   const auto side = of_output_.find({source.node, source.slot});
   return side == of_output_.end() ? OfNode(*source.node) : side->second;
 }
 
-const Conditions& Liveness::OfNode(const Node& node) const {
+const Requirements& Liveness::OfNode(const Node& node) const {
   const auto found = of_node_.find(&node);
   return found == of_node_.end() ? None() : found->second;  // not found: the node is an Enter
 }
 
-const Conditions& Liveness::OfEdge(const Edge& edge) const {
+const Requirements& Liveness::OfEdge(const Edge& edge) const {
   return edge.IsControlEdge() ? OfNode(*edge.src()) : Of({edge.src(), edge.src_output()});
 }
 
 bool Liveness::FollowsFrom(Source source, Source other) const {
-  const Conditions &needed = Of(source), &given = Of(other);
+  const Requirements &needed = Of(source), &given = Of(other);
   return std::includes(given.begin(), given.end(), needed.begin(), needed.end());
 }
 
 bool Liveness::EntersAsOne(const Frame& loop) const { return of_loop_.count(&loop) != 0; }
 
-const Conditions& Liveness::OfLoop(const Frame& loop) const { return of_loop_.at(&loop); }
+const Requirements& Liveness::OfLoop(const Frame& loop) const { return of_loop_.at(&loop); }
 
 void Liveness::NoteKnownValues(const Frame& loop) const {
-  const Conditions& when = OfLoop(loop);
+  const Requirements& when = OfLoop(loop);
   for (Node* enter : loop.enters) {
     if (!IsConstantEnter(*enter) || enter->output_type(0) != DT_BOOL) continue;
     const Source predicate = InputOf(*enter, 0);
@@ -157,16 +157,16 @@ int Liveness::FindUnknown(const Node& merge) const {
   return found == unknown_.end() ? -1 : found->second;
 }
 
-Conditions Liveness::Minimal(const Conditions& conditions) const {
-  Conditions implied;
-  for (int id : conditions) implied = Both(implied, all_[id].implied);
-  Conditions minimal;
-  std::set_difference(conditions.begin(), conditions.end(), implied.begin(), implied.end(),
+Requirements Liveness::Minimal(const Requirements& requirements) const {
+  Requirements implied;
+  for (int id : requirements) implied = Both(implied, all_[id].implied);
+  Requirements minimal;
+  std::set_difference(requirements.begin(), requirements.end(), implied.begin(), implied.end(),
                       std::back_inserter(minimal));
   return minimal;
 }
 
-bool Liveness::Exclude(const Conditions& a, const Conditions& b) const {
+bool Liveness::Exclude(const Requirements& a, const Requirements& b) const {
   for (int x : a) {
     for (int y : b) {
       if (all_[x].predicate.node != nullptr && all_[x].predicate == all_[y].predicate &&
@@ -178,22 +178,22 @@ bool Liveness::Exclude(const Conditions& a, const Conditions& b) const {
   return false;
 }
 
-Conditions Liveness::Inputs(const Node& node) const {
-  Conditions all;
+Requirements Liveness::Inputs(const Node& node) const {
+  Requirements all;
   for (const Edge* edge : node.in_edges()) {
     if (!edge->src()->IsSource()) all = Both(all, OfEdge(*edge));
   }
   return all;
 }
 
-// Each output has the conditions of the Switch, its own side, and what that side implies: a
-// predicate that is dead selects no side, so a side implies the conditions of its predicate.
+// Each output has the requirements of the Switch, its own side, and what that side implies: a
+// predicate that is dead selects no side, so a side implies the requirements of its predicate.
 void Liveness::AddSwitch(const Node& node) {
   of_node_[&node] = Inputs(node);
   const Source predicate = SkipIdentities(InputOf(node, 1));
   const int known = KnownValueOf(predicate);
   if (known >= 0) return AddSwitchByKnown(node, known);
-  const Conditions when = Of(predicate);
+  const Requirements when = Of(predicate);
   for (int side = 0; side < node.num_outputs(); ++side) {
     const int id = Side(predicate, side, node.num_outputs(), when);
     of_output_[{&node, side}] = Both(of_node_[&node], Both(all_[id].implied, {id}));
@@ -209,8 +209,8 @@ void Liveness::AddSwitchByKnown(const Node& node, int known) {
   of_output_[{&node, 1 - known}] = Both(of_node_[&node], {never_});
 }
 
-// The id of the condition that `predicate` has the value `side`; adds it at the first call.
-int Liveness::Side(Source predicate, int side, int sides, const Conditions& implied) {
+// The id of the requirement that `predicate` has the value `side`; adds it at the first call.
+int Liveness::Side(Source predicate, int side, int sides, const Requirements& implied) {
   const auto [found, added] =
       sides_.insert({{predicate.node->id(), predicate.slot, side, sides}, size()});
   if (added) all_.push_back({predicate, side, sides, implied});
@@ -218,42 +218,42 @@ int Liveness::Side(Source predicate, int side, int sides, const Conditions& impl
 }
 
 // Inputs that are never live do not count. If the others cover all sides of a predicate, exactly
-// one of them is live whenever their common conditions hold, and the Merge has these. Otherwise the
-// Merge has what all inputs have in common, and an unknown condition of its own, because possibly
-// none of them is live.
+// one of them is live whenever their common requirements hold, and the Merge has these. Otherwise
+// the Merge has what all inputs have in common, and an unknown requirement of its own, because
+// possibly none of them is live.
 void Liveness::AddMerge(const Node& node) {
-  Conditions& conditions = of_node_[&node];
+  Requirements& requirements = of_node_[&node];
   if (LoopMergeOf(node)) return;
-  std::vector<Conditions> inputs;
+  std::vector<Requirements> inputs;
   for (int i = 0; i < node.num_inputs(); ++i) {
-    const Conditions& input = Of(InputOf(node, i));
+    const Requirements& input = Of(InputOf(node, i));
     if (!AreNeverLive(input)) inputs.push_back(input);
   }
   if (inputs.empty()) inputs.push_back(Of(InputOf(node, 0)));
   if (inputs.size() == 1) {
-    conditions = inputs.front();
+    requirements = inputs.front();
     return;
   }
-  if (Completes(inputs, &conditions)) return;
-  conditions = inputs.front();
-  for (const Conditions& input : inputs) conditions = Common(conditions, input);
-  all_.push_back({{nullptr, 0}, 0, 0, conditions});
+  if (Completes(inputs, &requirements)) return;
+  requirements = inputs.front();
+  for (const Requirements& input : inputs) requirements = Common(requirements, input);
+  all_.push_back({{nullptr, 0}, 0, 0, requirements});
   unknown_[&node] = size() - 1;
-  conditions.push_back(size() - 1);
+  requirements.push_back(size() - 1);
 }
 
 // Whether the inputs of a Merge have one side each of one predicate, all sides occur, and the other
-// conditions of all inputs are the same. If so, sets *common to these other conditions.
-bool Liveness::Completes(const std::vector<Conditions>& inputs, Conditions* common) const {
+// requirements of all inputs are the same. If so, sets *common to these other requirements.
+bool Liveness::Completes(const std::vector<Requirements>& inputs, Requirements* common) const {
   const int sides = static_cast<int>(inputs.size());
   for (int candidate : inputs.front()) {
-    const Condition& first = all_[candidate];
+    const Requirement& first = all_[candidate];
     if (first.predicate.node == nullptr || first.sides != sides) continue;
-    const Conditions rest = Without(inputs.front(), candidate);
+    const Requirements rest = Without(inputs.front(), candidate);
     std::vector<bool> taken(sides, false);
-    const bool complete = std::all_of(inputs.begin(), inputs.end(), [&](const Conditions& input) {
+    const bool complete = std::all_of(inputs.begin(), inputs.end(), [&](const Requirements& input) {
       return std::any_of(input.begin(), input.end(), [&](int id) {
-        const Condition& other = all_[id];
+        const Requirement& other = all_[id];
         if (!(other.predicate == first.predicate) || other.sides != sides) return false;
         if (taken[other.side]) return false;
         taken[other.side] = true;
@@ -267,17 +267,18 @@ bool Liveness::Completes(const std::vector<Conditions>& inputs, Conditions* comm
   return false;
 }
 
-// Compares the conditions of the loop's Enters. If they agree (EntersAsOne), the loop runs as a
-// whole or not at all, and its Exits have the same conditions. If they do not, each Exit gets an
-// unknown condition.
+// Compares the requirements of the loop's Enters. If they agree (EntersAsOne), the loop runs as a
+// whole or not at all, and its Exits have the same requirements. If they do not, each Exit gets an
+// unknown requirement.
 //
 // A variable whose value may be live while the others are dead counts as agreeing if nothing in the
 // loop can tell: LoopCond is dead then, and only the variable's Switch reads the value. TensorFlow
 // makes such a variable for a result that is not used: the zeros with which its gradient begins
-// stand outside of the branch. That its conditions are fewer than those of the others says that it
-// is live whenever they are, unless a _Recv brings it: a dead value may come from another device.
+// stand outside of the branch. That its requirements are fewer than those of the others says that
+// it is live whenever they are, unless a _Recv brings it: a dead value may come from another
+// device.
 void Liveness::AddLoop(const Frame& loop) {
-  Conditions all;
+  Requirements all;
   for (const Node* enter : loop.enters) all = Both(all, Inputs(*enter));
   bool has_variable = false, alike = true;
   for (const Node* enter : loop.enters) {

@@ -22,9 +22,9 @@ using testing::UnorderedElementsAre;
 using Names = std::vector<std::string>;
 
 // A loop with the counter i and the invariant variables x (int32) and p, q (bool). Tests add nodes
-// to its body. The names of conditions are "i_cond=1" and so on; "p_switch:1=0" for a predicate
-// that is not the first output of its node; "unknown" for the condition of a Merge or Exit that is
-// not analysed.
+// to its body. The names of requirements are "i_cond=1" and so on; "p_switch:1=0" for a predicate
+// that is not the first output of its node; "unknown" for the requirement of a Merge or Exit that
+// is not analysed.
 class LivenessTest : public testing::Test, protected FramesUnderTest {
  protected:
   LivenessTest() {
@@ -35,7 +35,7 @@ class LivenessTest : public testing::Test, protected FramesUnderTest {
     AddVariableOf("i", "n", DT_INT32, "n0", "n_switch:1");
     AddVariableOf("i", "p", DT_BOOL, "p0", "p_switch:1");
     AddVariableOf("i", "q", DT_BOOL, "q0", "q_switch:1");
-    // These give shorter names of conditions.
+    // These give shorter names of requirements.
     AddUnary("body_p", "Neg", DT_BOOL, {"p_switch:1"});
     AddUnary("body_q", "Neg", DT_BOOL, {"q_switch:1"});
   }
@@ -52,17 +52,18 @@ class LivenessTest : public testing::Test, protected FramesUnderTest {
 
   Source Output(const std::string& node, int slot = 0) { return {Find(node), slot}; }
 
-  Names NamesOf(const Conditions& conditions) {
+  Names NamesOf(const Requirements& requirements) {
     Names names;
-    for (int id : conditions) {
-      const Liveness::Condition& condition = liveness().condition(id);
-      if (condition.predicate.node == nullptr) {
+    for (int id : requirements) {
+      const Liveness::Requirement& requirement = liveness().requirement(id);
+      if (requirement.predicate.node == nullptr) {
         names.push_back("unknown");
         continue;
       }
-      const int slot = condition.predicate.slot;
-      names.push_back(absl::StrCat(condition.predicate.node->name(),
-                                   slot == 0 ? "" : absl::StrCat(":", slot), "=", condition.side));
+      const int slot = requirement.predicate.slot;
+      names.push_back(absl::StrCat(requirement.predicate.node->name(),
+                                   slot == 0 ? "" : absl::StrCat(":", slot), "=",
+                                   requirement.side));
     }
     return names;
   }
@@ -150,10 +151,10 @@ TEST_F(LivenessTest, ConditionImpliesThoseOfItsPredicate) {
   AddSwitch("s", "x_switch:1", "body_p");
   AddUnary("inner_q", "Switch", DT_BOOL, {"body_q", "body_p"});
   AddUnary("t", "Switch", DT_INT32, {"s:1", "inner_q:1"});
-  const Conditions& deep = liveness().Of(Output("t", 1));
+  const Requirements& deep = liveness().Of(Output("t", 1));
   EXPECT_THAT(NamesOf(liveness().Minimal(deep)), ElementsAre("inner_q:1=1"));
   const int inner = liveness().Find(Output("inner_q", 1), 1);
-  EXPECT_THAT(NamesOf(liveness().condition(inner).implied),
+  EXPECT_THAT(NamesOf(liveness().requirement(inner).implied),
               UnorderedElementsAre("i_cond=1", "body_p=1"));
 }
 
@@ -184,7 +185,7 @@ TEST_F(LivenessTest, SwitchNHasOneConditionForEachOutput) {
   AddSwitchN("s", 3, {"x_switch:1", "n_switch:1"});
   EXPECT_THAT(Of("s", 0), UnorderedElementsAre("i_cond=1", "n_switch:1=0"));
   EXPECT_THAT(Of("s", 2), UnorderedElementsAre("i_cond=1", "n_switch:1=2"));
-  EXPECT_EQ(liveness().condition(liveness().Find(Output("n_switch", 1), 2, 3)).implied.size(), 1);
+  EXPECT_EQ(liveness().requirement(liveness().Find(Output("n_switch", 1), 2, 3)).implied.size(), 1);
 }
 
 TEST_F(LivenessTest, MergeOfAllOutputsOfSwitchNIsLiveInAnyOrderOfThem) {
@@ -201,7 +202,7 @@ TEST_F(LivenessTest, SwitchesOfDifferentSizeByOneIndexHaveDifferentConditions) {
   // The index 4 selects the last output of both Switches: 2 of `three`, 4 of `five`.
   AddSwitchN("three", 3, {"x_switch:1", "n_switch:1"});
   AddSwitchN("five", 5, {"x_switch:1", "n_switch:1"});
-  const Conditions& last_of_three = liveness().Of(Output("three", 2));
+  const Requirements& last_of_three = liveness().Of(Output("three", 2));
   EXPECT_NE(last_of_three, liveness().Of(Output("five", 2)));
   EXPECT_FALSE(liveness().Exclude(last_of_three, liveness().Of(Output("five", 4))));
   EXPECT_TRUE(liveness().Exclude(last_of_three, liveness().Of(Output("three", 0))));
@@ -222,7 +223,7 @@ TEST_F(LivenessTest, AnyOtherMergeHasAnUnknownConditionAndThoseCommonToItsInputs
   ASSERT_GE(unknown, 0);
   EXPECT_THAT(Of("odd"), ElementsAre("i_cond=1", "unknown"));
   EXPECT_THAT(Of("reader"), ElementsAre("i_cond=1", "unknown"));
-  EXPECT_THAT(NamesOf(liveness().condition(unknown).implied), ElementsAre("i_cond=1"));
+  EXPECT_THAT(NamesOf(liveness().requirement(unknown).implied), ElementsAre("i_cond=1"));
   EXPECT_THAT(NamesOf(liveness().Minimal(liveness().Of(Output("odd")))), ElementsAre("unknown"));
 }
 
@@ -377,7 +378,7 @@ class KnownPredicateTest : public InnerLoopLivenessTest {
     AddMerge("merged", DT_INT32, {"by_p", "by_p:1"});
   }
 
-  // The conditions in the frame of that name. Its predicates are named by their Enters.
+  // The requirements in the frame of that name. Its predicates are named by their Enters.
   const Liveness& In(const std::string& frame) {
     liveness().NoteKnownValues(FrameNamed("j"));
     const absl::StatusOr<std::vector<Item>> order = OrderOf(FrameNamed(frame));

@@ -65,7 +65,7 @@ class CodeRunner {
   const Executable& executable_;
   tensorflow::OpKernelContext::Params params_;
   std::vector<Value> registers_;
-  std::vector<char> flags_;                      // by number, 1 where the condition holds
+  std::vector<char> flags_;                      // by number, 1 where the requirement holds
   std::vector<tensorflow::TensorValue> inputs_;  // of the kernel that runs now
   std::vector<tensorflow::AllocatorAttributes> attributes_;  // default ones, enough for any node
   int64_t nodes_ = 0;
