@@ -79,8 +79,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_report": {"_compiled", "_loader", "status"},
     "_compiled": set(),
     "_outputs": set(),
-    "_comparison": {"_counters", "_outputs"},
-    "_compare": {"_command", "_comparison", "_compiled", "_report"},
+    "_runs": {"_command", "_compiled", "_report"},
+    "_comparison": {"_counters", "_outputs", "_report", "_runs"},
+    "_compare": {"_command", "_comparison", "_report", "_runs"},
     "__init__": {
         *("_command", "_compiled", "_loader", "_report", "_version", "drop_in", "raw_ops", "status")
     },

@@ -1,75 +1,26 @@
 """Runs the same program on stock and with this library, for `python -m tensor_array_grad compare`.
 
-The runs alternate, each in a separate process: `python ARGUMENTS` with TENSOR_ARRAY_GRAD=off, and
-`python -m tensor_array_grad ARGUMENTS`, which reports what the library did (`_report`) when it
-ends, as its child processes do. With `--jit`, the program also runs with the library and XLA.
+The runs alternate, each in a separate process (`_runs`): `python ARGUMENTS` with
+TENSOR_ARRAY_GRAD=off, and `python -m tensor_array_grad ARGUMENTS`, which reports what the library
+did (`_report`) when it ends, as its child processes do. With `--jit`, the program also runs with
+the library and XLA. The demonstration compares a program of its own in the same way.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
+import contextlib
 import pathlib
-import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from tensor_array_grad import _command, _compiled, _report
-from tensor_array_grad._comparison import LIBRARIES, XLA, Comparison, Reports, Run
-
-_TAIL = 2000  # bytes of each stream of a program that failed
-# Lines of standard error that say why a program failed under XLA, the most telling kind first.
-_REASONS = (
-    re.compile(r".*unsupported operations"),  # names the ops that XLA has no kernel for
-    re.compile(r".*XLA.*\{\{node "),
-    re.compile(r"XLA\b|[\w.]*Error: .*XLA"),
-    re.compile(r"[\w.]*(Error|Exception|Interrupt)(:|$)"),  # the end of a traceback of Python
-    re.compile(r""),
-)
-_LOGGED = re.compile(r"[IWEF]\d{4} |\d{4}-\d\d-\d\d |WARNING: ")  # a line of TensorFlow's log
-
-
-class Failed(Exception):
-    """The program ended with an exit status other than 0.
-
-    Attributes:
-      reason: The line of its standard error that says most, or how it ended.
-    """
-
-    def __init__(self, library: str, status: int, output: bytes, errors: bytes) -> None:
-        tails = b"".join(stream[-_TAIL:] for stream in (output, errors))
-        super().__init__(
-            f"{library}: the program {_ended(status)}\n" + tails.decode(errors="backslashreplace")
-        )
-        # What a program printed before a signal ended it need not be the reason.
-        text = errors.decode(errors="backslashreplace") if status > 0 else ""
-        self.reason = reason(text) or f"the program {_ended(status)}"
-
-
-def reason(errors: str) -> str:
-    """The line of a program's standard error that says most about why XLA refused the program.
-
-    Messages of XLA have many lines, such as the stack of Python that made an op, and Keras puts
-    lines that say little in front. If the line ends with a colon, the next one is added. What is
-    in front of the first traceback of Python is left out.
-
-    Returns:
-      The line; empty if the program printed nothing but the log of TensorFlow.
-    """
-    lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    traceback = next((i for i, line in enumerate(lines) if line.startswith("Traceback (")), 0)
-    lines = [line for line in lines[traceback:] if not _LOGGED.match(line)]
-    for pattern in _REASONS:
-        found = [i for i, line in enumerate(lines) if pattern.match(line)]
-        if found:
-            count = 2 if lines[found[-1]].endswith(":") else 1
-            return " ".join(lines[found[-1] : found[-1] + count])
-    return ""
+from tensor_array_grad import _command, _runs
+from tensor_array_grad._comparison import Comparison
+from tensor_array_grad._report import Reports
+from tensor_array_grad._runs import OURS, STOCK, XLA
 
 
 def main(arguments: list[str]) -> int:
@@ -79,23 +30,43 @@ def main(arguments: list[str]) -> int:
       arguments: Options, then the arguments for the interpreter that runs the program.
 
     Returns:
-      The exit status: 0; 1 if the program failed, if it printed something else with the library, or
-      if the library was not active; 2 if the arguments are wrong; 128 and the number of a signal
-      that ended it.
+      The exit status: 0, or 1 if the program printed something else with the library, or if the
+      library was not active.
+
+    Raises:
+      SystemExit: The program failed (1); the arguments are wrong (2); or a signal ended the
+        comparison (128 and its number).
     """
     options, command = _parse(arguments)
-    for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-        if signal.getsignal(each) != signal.SIG_IGN:  # as of `nohup`
-            signal.signal(each, lambda number, _: sys.exit(128 + number))
-    try:
+    with exits():
         found = compare(command, options.runs, options.jit)
-    except Failed as error:
-        print(error, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
     print(found.to_json() if options.json else found)
-    return 1 if found.differs or found.reports.inactive else 0
+    return found.exit_status
+
+
+@contextlib.contextmanager
+def exits() -> Iterator[None]:
+    """Context of a comparison in which a failure or a signal ends the process with a status.
+
+    A signal raises an exception, which ends the program that runs, with its child processes.
+
+    Raises:
+      SystemExit: A failure, with its message, or a signal (128 and its number).
+    """
+    before = {
+        each: signal.signal(each, lambda number, _: sys.exit(128 + number))
+        for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+        if signal.getsignal(each) != signal.SIG_IGN  # as of `nohup`
+    }
+    try:
+        yield
+    except _runs.Failed as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def compare(command: Sequence[str], runs: int, jit: bool = False) -> Comparison:
@@ -113,7 +84,7 @@ def compare(command: Sequence[str], runs: int, jit: bool = False) -> Comparison:
     Raises:
       Failed: A run ended with an exit status other than 0, on stock or with the library.
     """
-    found: dict[str, list[Run]] = {name: [] for name in LIBRARIES + (XLA,) * jit}
+    found: dict[str, list[_runs.Run]] = {name: [] for name in (STOCK, OURS) + (XLA,) * jit}
     refusal = ""
     with tempfile.TemporaryDirectory() as name:
         folders = {library: pathlib.Path(name, str(i)) for i, library in enumerate(found)}
@@ -124,8 +95,8 @@ def compare(command: Sequence[str], runs: int, jit: bool = False) -> Comparison:
                 reports = folders[library] / str(number)
                 reports.mkdir(parents=True)
                 try:
-                    run = _run(command, library, reports)
-                except Failed as error:
+                    run = _runs.run(command, library, reports)
+                except _runs.Failed as error:
                     if library != XLA:
                         raise
                     refusal = error.reason
@@ -135,9 +106,9 @@ def compare(command: Sequence[str], runs: int, jit: bool = False) -> Comparison:
                 print(f"{library}, run {number + 1} of {runs}: {run.wall_s:.2f} s", file=sys.stderr)
         compiled = Reports.read(folders[XLA], max(1, len(found[XLA]))) if jit else None
         ended_well = {library: held for library, held in found.items() if held}
-        comparison = Comparison(ended_well, Reports.read(folders["ours"], runs), compiled, refusal)
-        if runs == 1 and (comparison.differs or comparison.compiled_differs):
-            found["stock"].append(_run(command, "stock", folders["stock"]))
+        comparison = Comparison(ended_well, Reports.read(folders[OURS], runs), compiled, refusal)
+        if runs == 1 and any(comparison.differs(library) for library in ended_well):
+            found[STOCK].append(_runs.run(command, STOCK, folders[STOCK]))
     return comparison
 
 
@@ -166,43 +137,3 @@ def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     if command[0] == "-":
         parser.error("the program cannot come from standard input, because it runs several times")
     return options, command
-
-
-def _run(command: Sequence[str], library: str, reports: pathlib.Path) -> Run:
-    flags = _command.interpreter_arguments() or []
-    runner = [] if library == "stock" else ["-m", "tensor_array_grad"]
-    own = {"TENSOR_ARRAY_GRAD": "off"} if library == "stock" else {_report.FOLDER: str(reports)}
-    own |= {_compiled.SWITCH: "1"} if library == XLA else {}
-    ours = ("TENSOR_ARRAY_GRAD", _report.FOLDER, _compiled.SWITCH)
-    kept = {name: value for name, value in os.environ.items() if name not in ours}
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        start = time.monotonic()
-        process = subprocess.Popen(
-            [sys.executable, *flags, *runner, *command],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=errors,
-            env=kept | own,
-            start_new_session=True,  # it can be ended with its child processes
-        )
-        try:
-            _, status, usage = os.wait4(process.pid, 0)
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            raise
-        wall = time.monotonic() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        errors.seek(0)
-        if process.returncode != 0:
-            raise Failed(library, process.returncode, output.read(), errors.read())
-        text = output.read().decode(errors="backslashreplace")
-        return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, text)
-
-
-def _ended(status: int) -> str:
-    if status > 0:
-        return f"ended with {status}"
-    known = -status in set(signal.Signals)
-    return f"was ended by {signal.Signals(-status).name if known else f'signal {-status}'}"

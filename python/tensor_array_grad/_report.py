@@ -1,4 +1,4 @@
-"""Writes what the library did in this process, for `python -m tensor_array_grad compare`.
+"""What the library did in the processes of a comparison: each writes a report, `compare` reads all.
 
 Each process with the library has a file. It is empty until the process ends, so that the files tell
 which processes ended without a report: those that a signal or `os._exit` ended, and forks, which
@@ -8,11 +8,16 @@ may not run TensorFlow's code any more and whose counters contain those of their
 from __future__ import annotations
 
 import atexit
+import collections
 import contextlib
+import dataclasses
 import json
+import math
 import os
 import pathlib
 import time
+
+from tensor_array_grad import _compiled
 
 FOLDER = "TENSOR_ARRAY_GRAD_REPORTS"  # the environment variable that names the folder
 _file: pathlib.Path  # the report of this process
@@ -39,7 +44,7 @@ def _announce_fork() -> None:
 
 
 def _write() -> None:
-    from tensor_array_grad import _compiled, _loader
+    from tensor_array_grad import _loader  # not at the top: `compare` itself does not load it
     from tensor_array_grad.status import status
 
     page = status()
@@ -56,3 +61,37 @@ def _write() -> None:
     }
     if _file.parent.is_dir():
         _file.write_text(json.dumps(report))
+
+
+@dataclasses.dataclass(frozen=True)
+class Reports:
+    """What the processes with the library reported: the mean of all runs."""
+
+    processes: int = 0  # that had the library
+    silent: int = 0  # of these, that ended without a report
+    inactive: tuple[str, ...] = ()  # why the library was not active, in the processes where so
+    parts_off: tuple[str, ...] = ()  # parts that were not active in a process where others were
+    # Those of `status()`, added up.
+    counters: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    compilations: int = 0  # by XLA
+    compile_s: float = 0.0  # seconds that they took
+    jit_options_added: int = 0  # functions and Keras models that `_compiled` has compiled
+
+    @staticmethod
+    def read(folder: pathlib.Path, runs: int) -> Reports:
+        """Reads the reports of `runs` runs, from `folder` and the folders in it."""
+        texts = [path.read_text() for path in folder.rglob("*.json")]
+        reports = [json.loads(text) for text in texts if text]
+        total: collections.Counter[str] = collections.Counter()
+        for report in reports:
+            total.update(report["counters"])
+        return Reports(
+            math.ceil(len(texts) / runs),  # one process in any run is not hidden
+            math.ceil((len(texts) - len(reports)) / runs),
+            tuple(sorted({report["inactive"] for report in reports} - {""})),
+            tuple(sorted({part for report in reports for part in report["parts_off"]})),
+            collections.Counter({name: round(count / runs) for name, count in total.items()}),
+            round(sum(report["compilations"] for report in reports) / runs),
+            sum(report["compile_s"] for report in reports) / runs,
+            math.ceil(sum(report["jit_options_added"] for report in reports) / runs),
+        )

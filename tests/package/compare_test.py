@@ -15,7 +15,9 @@ from collections.abc import Iterator
 import pytest
 
 from tensor_array_grad import _outputs
-from tensor_array_grad._comparison import Comparison, Reports, Run
+from tensor_array_grad._comparison import Comparison
+from tensor_array_grad._report import Reports
+from tensor_array_grad._runs import Run
 from tests.support import child
 
 COMPARE = ("-m", "tensor_array_grad", "compare")
@@ -255,8 +257,9 @@ def test_the_page_says_what_the_library_did(reports, line):
 )
 def test_the_page_says_whether_the_outputs_differ(stock, ours, says):
     found = comparison(stock, ours)
-    assert found.output.startswith(says)
-    assert found.differs == says.startswith("DIFFERS")
+    assert found.output().startswith(says)
+    assert found.differs() == says.startswith("DIFFERS")
+    assert found.exit_status == found.differs()
 
 
 @pytest.mark.parametrize(
