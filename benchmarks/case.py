@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tensor_array_grad.demo.memory import PeakMemory
+from benchmarks.memory import PeakMemory
 
 # How many elements of a result are sent to the parent process, which compares the libraries.
 _SAMPLE = 200

@@ -8,6 +8,7 @@ includes making and freeing the arrays.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import sys
 from collections.abc import Callable, Sequence
@@ -18,7 +19,6 @@ import tensorflow as tf
 
 from benchmarks import harness
 from benchmarks.case import Case, Prepared, timed
-from tensor_array_grad.demo.v1_model import v1_control_flow
 
 _WIDTH = 16
 _raw = tf.raw_ops
@@ -254,7 +254,9 @@ def _loop(n: int) -> Prepared:
     """h[i] = h[i-1] / 2 + x[i], written to a second array; the gradient of a weighted sum of h."""
     width = 32
     rows, weights = _rows(n, width), _rows(n + 1, width)[:n]
-    with tf.Graph().as_default() as graph, v1_control_flow():
+    tf.compat.v1.disable_control_flow_v2()  # its loops would hold lists instead of V3 arrays
+    with contextlib.ExitStack() as after, tf.Graph().as_default() as graph:
+        after.callback(tf.compat.v1.enable_control_flow_v2)
         x = tf.constant(rows)
         inputs = tf.TensorArray(tf.float32, n, element_shape=[width]).unstack(x)
         outputs = tf.TensorArray(tf.float32, n, element_shape=[width])

@@ -14,7 +14,7 @@ COMPARE_USAGE = (
     "{script.py | -m module | -c code} [argument] ..."
 )
 # Matches `-m tensor_array_grad` without the space. -m may end a group of flags, as in `-um`.
-_RUN = re.compile(r"(-\w*)mtensor_array_grad(\.__main__)?")
+_RUN = re.compile(r"(-\w*)mtensor_array_grad(\.__main__|\.demo)?")
 
 
 def interpreter_arguments() -> list[str] | None:
@@ -35,7 +35,10 @@ def interpreter_arguments() -> list[str] | None:
 
 
 def is_runner_starting() -> bool:
-    """Whether the interpreter is importing the package in order to run its `__main__`."""
+    """Whether the interpreter is importing the package to run its `__main__` or that of the demo.
+
+    Both run programs in other processes, and need no TensorFlow themselves.
+    """
     return sys.argv[:1] == ["-m"] and interpreter_arguments() is not None
 
 

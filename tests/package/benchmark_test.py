@@ -12,6 +12,7 @@ import tensorflow as tf
 from benchmarks import case as cases
 from benchmarks import child, harness, indexing, lists, loops, peers, report, traced, v3
 from benchmarks.case import Case, Measurement, Prepared
+from benchmarks.memory import PeakMemory
 from tensor_array_grad.demo import curves
 from tests.support import drawn
 from tools import ablate
@@ -109,6 +110,12 @@ def test_each_filter_case_has_the_value_and_gradients_of_eager_mode(name, loss, 
     expected = eager if name == "markov" else np.delete(eager, np.arange(1, 1 + 9 * 2))
     assert np.abs(expected).min() > 0
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_peak_memory_includes_a_buffer_that_was_freed():
+    memory = PeakMemory()
+    np.ones(32_000_000).sum()  # 256 MB, freed at once
+    assert 200e6 < memory.bytes() < 400e6
 
 
 def test_the_plain_loop_applies_a_tanh_in_each_iteration():

@@ -173,10 +173,10 @@ FAULTS = [
     ),
     fault(
         check_tree.check_private_names,
-        f"{PACKAGE}/demo/data.py",
+        f"{PACKAGE}/demo/program.py",
         "",
         "from tensorflow.python.eager import context\n",
-        f"{PACKAGE}/demo/data.py: imports tensorflow.python.eager.context, which only"
+        f"{PACKAGE}/demo/program.py: imports tensorflow.python.eager.context, which only"
         " _tf_private.py may",
     ),
     fault(

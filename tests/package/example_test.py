@@ -31,7 +31,7 @@ EXPECTED: dict[str, tuple[tuple[str, ...], int, int]] = {
     "saved_model": ((), 2, 0),
     "distributed": ((), 4, 0),
     "hidden_markov": (TFP, 2, 1),
-    "kalman_smoother": (TFP, 2, 0),
+    "kalman_smoother": ((*TFP, "statsmodels"), 2, 0),
     "nuts": (TFP, 1, 0),
 }
 

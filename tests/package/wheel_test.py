@@ -121,6 +121,11 @@ def test_the_wheel_holds_the_pth_file_where_an_interpreter_reads_it(wheel):
     assert "tensor_array_grad/_site/sitecustomize.py" in names
 
 
+def test_the_wheel_holds_the_program_of_the_demonstration_and_its_data(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {"tensor_array_grad/demo/program.py", "tensor_array_grad/demo/co2.txt"} <= names
+
+
 def test_the_variable_enables_an_installed_wheel_and_uninstalling_leaves_nothing(wheel, tmp_path):
     environment = Environment(tmp_path / "venv")
     environment.pip("install", "-q", "--no-deps", "--ignore-installed", wheel)

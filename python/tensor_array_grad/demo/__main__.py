@@ -3,151 +3,97 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import pathlib
+import statistics
 import sys
-import tempfile
 from collections.abc import Sequence
 
-import numpy as np
-
-
-def _needs(missing: ModuleNotFoundError) -> str:
-    package = str(missing.name).partition(".")[0]
-    return f"the demonstration needs {package}: pip install 'tensor_array_grad[demo]'"
-
+from tensor_array_grad import _compare
+from tensor_array_grad._comparison import Comparison
 
 try:
-    import rich.console
-    import rich.progress
-
-    from tensor_array_grad.demo import data, picture, report, runner
-    from tensor_array_grad.demo.worker import STOCK, Config, Step, record_path
+    from tensor_array_grad.demo import curves, picture
 except ModuleNotFoundError as error:
-    sys.exit(_needs(error))
+    missing = str(error.name).partition(".")[0]
+    sys.exit(f"the demonstration needs {missing}: pip install 'tensor_array_grad[demo]'")
 
-_MAIN_RUNS = ((32, 80), (8, 12))  # units and steps
-_UNITS = 32
-_GROWING_STEPS = 3  # the first one traces, and its time does not count
-_GROWING_ROWS = {
-    "function": (571, 1142, 2284, 4568),
-    "indexed": (571, 1142, 2284, 4568),
-    "keras": (1142, 2284, 4568, 9136),
-}
+_PROGRAM = pathlib.Path(__file__).with_name("program.py")
+_ROWS = (285, 571, 1142, 2284)  # an eighth, a quarter, half, and all of the record
+_LEAST_ROWS = 104  # two years; a forecast looks back one year
+_INTRODUCTION = """\
+The weekly CO2 record of Mauna Loa: four forms of a recurrent forecaster train on its first weeks,
+on stock TensorFlow and then with tensor_array_grad. This takes about half a minute."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Trains on stock and with the library, compares, prints the tables and saves the picture.
+    """Trains on stock and with the library, compares, prints the times and saves the picture.
 
     Args:
       arguments: The command line; `None` means that of this process.
 
     Returns:
-      The exit code: 0, or 1 if a run failed or stock and ours disagree.
+      The exit status: 0, or 1 if the losses differ, or if the library was not active.
 
     Raises:
-      SystemExit: The arguments are wrong, or a package is not installed.
+      SystemExit: The program failed (1); the arguments are wrong (2); or a signal ended the
+        comparison (128 and its number).
     """
     options = _parse(arguments)
-    console = rich.console.Console()
-    try:
-        record = data.load(options.rows)
-    except ModuleNotFoundError as error:
-        sys.exit(_needs(error))
-    start = record.dates[0].astype("datetime64[D]")
-    console.print(
-        f"CO2 at Mauna Loa, {len(record.ppm):,} weeks from {start}: a forecast {data.HORIZON} "
-        f"weeks ahead, on stock TensorFlow and with tensor_array_grad."
-    )
-    try:
-        trained, growing = _train(_plan(options, len(record.ppm)), console)
-    except runner.DemoError as error:
-        console.print(f"FAILED: {error}", markup=False)
-        return 1
-    console.print(report.losses_table(trained))
-    console.print("In every epoch, both losses are equal within float tolerance.")
-    console.print(report.costs_table(trained, "Time per step, forward and backward"))
-    if growing:
-        title = "TF2: time per step, series of increasing length"
-        console.print(report.costs_table(growing, title))
-    outputs = np.asarray(trained[0].ours.outputs, np.float32)
-    console.print(
-        f"In weeks not trained on, the error of the forecast is {record.error(outputs):.2f} ppm, "
-        f"and that of last year's changes {record.error(record.as_last_year()):.2f} ppm."
-    )
-    picture.save(record, trained, growing, options.picture)
-    console.print(f"Picture: {options.picture.resolve()}", soft_wrap=True)
-    return 0
+    print(_INTRODUCTION, flush=True)
+    with _compare.exits():
+        found = _compare.compare([str(_PROGRAM), *map(str, options.rows)], runs=1)
+    measured = _curves(found)
+    print(f"\n{_table(measured)}\n\nBoth runs as a whole; the output is the losses:\n{found}")
+    picture.save(measured, options.picture)
+    print(f"Picture: {options.picture.resolve()}")
+    return found.exit_status
 
 
-def _plan(options: argparse.Namespace, rows: int) -> list[list[Config]]:
-    """The runs on stock. Each list shares one process; the main trainings come first."""
-    plan = [
-        [Config("v1", STOCK, units, rows, options.steps or steps)] for units, steps in _MAIN_RUNS
-    ]
-    for model in options.growing:
-        lengths = [length for length in _GROWING_ROWS[model] if length <= options.longest]
-        plan.append([Config(model, STOCK, _UNITS, n, _GROWING_STEPS) for n in lengths])
-    return [configs for configs in plan if configs]
+def _curves(found: Comparison) -> list[curves.Curve]:
+    """The median times of a training step, from what the program printed on standard error."""
+    seconds: dict[str, dict[str, dict[int, float]]] = {}
+    for library in ("stock", "ours"):
+        for line in found.runs[library][0].errors.splitlines():
+            if line.startswith("{"):
+                row = json.loads(line)
+                held = seconds.setdefault(row["form"], {}).setdefault(library, {})
+                held[row["rows"]] = statistics.median(row["seconds"])
+    return [curves.Curve(form, **by_library) for form, by_library in seconds.items()]
 
 
-def _train(
-    plan: Sequence[Sequence[Config]], console: rich.console.Console
-) -> tuple[list[runner.Pair], list[runner.Pair]]:
-    """Runs all of `plan` on stock and with the library, and shows one progress bar.
-
-    Returns:
-      The main trainings, and those on series of increasing length.
-    """
-    bar = rich.progress.Progress(
-        rich.progress.TextColumn("{task.description}"),
-        rich.progress.BarColumn(),
-        rich.progress.MofNCompleteColumn(),
-        rich.progress.TimeElapsedColumn(),
-        console=console,
-    )
-    pairs: list[runner.Pair] = []
-    with tempfile.TemporaryDirectory() as name, bar:
-        folder = pathlib.Path(name)
-        for rows in {config.rows for configs in plan for config in configs}:
-            data.load(rows).save(record_path(folder, rows))
-        steps = 2 * sum(config.steps for configs in plan for config in configs)
-        task = bar.add_task("training", total=steps)
-
-        def on_step(step: Step) -> None:
-            bar.update(task, advance=1, description=f"training, loss {step.loss:.4f}")
-
-        for configs in plan:
-            pairs.extend(runner.run_pairs(configs, folder, on_step))
-    main_runs = [pair for pair in pairs if pair.stock.config.model == "v1"]
-    return main_runs, pairs[len(main_runs) :]
+def _table(measured: Sequence[curves.Curve]) -> str:
+    columns = "{:20}{:>8}{:>11}{:>11}{:>14}"
+    lines = [columns.format("one training step", "rows", "stock", "ours", "stock / ours")]
+    for curve in measured:
+        for rows, stock in curve.stock.items():
+            times = [curves.duration(seconds) for seconds in (stock, curve.ours[rows])]
+            ratio = f"{stock / curve.ours[rows]:.1f}"
+            lines.append(columns.format(curve.title, f"{rows:,}", *times, ratio))
+    return "\n".join(lines)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tensor_array_grad.demo", description=__doc__)
-    add = parser.add_argument
-    add("--rows", type=int, help="number of weeks to train on (default: all)")
-    add("--steps", type=int, help="training steps per run")
-    add(
-        "--growing",
-        nargs="*",
-        choices=tuple(_GROWING_ROWS),
-        default=tuple(_GROWING_ROWS),
-        help="TF2 models to time on series of increasing length (default: all)",
+    parser.add_argument(
+        "--rows",
+        type=int,
+        nargs="+",
+        default=_ROWS,
+        metavar="N",
+        help=f"lengths of the series, in weeks (default: {' '.join(map(str, _ROWS))})",
     )
-    add("--longest", type=int, default=9136, help="most rows of these (default: %(default)s)")
-    add(
+    parser.add_argument(
         "--picture",
         type=pathlib.Path,
         default=pathlib.Path("tensor_array_grad_demo.png"),
         help="PNG file for the picture (default: %(default)s)",
     )
     options = parser.parse_args(arguments)
-    # Wrong values are found before the trainings, which take minutes.
-    if options.rows is not None and options.rows < data.LEAST_ROWS:
-        parser.error(f"--rows is {options.rows}, need at least {data.LEAST_ROWS}")
-    if options.steps is not None and options.steps < 1:
-        parser.error(f"--steps is {options.steps}, need at least 1")
+    # Wrong values are found before the trainings, which take half a minute.
+    if min(options.rows) < _LEAST_ROWS:
+        parser.error(f"--rows has {min(options.rows)}, need at least {_LEAST_ROWS}")
     if problem := _picture_problem(options.picture):
         parser.error(f"--picture: {problem}")
     return options
@@ -168,4 +114,6 @@ def _picture_problem(path: pathlib.Path) -> str:
 
 
 if __name__ == "__main__":
+    # Few messages of TensorFlow, and no GPU: the times are those of a CPU on each machine.
+    os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
     sys.exit(main())
