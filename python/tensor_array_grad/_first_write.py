@@ -41,7 +41,6 @@ from tensor_array_grad._integers import (
     Integers,
     Sum,
     UnknownError,
-    refs,
 )
 
 # The number of tensors that one proof may look at. Most proofs need 10 to 40. Without a limit, the
@@ -121,10 +120,10 @@ class _Proof:
                     assumed,
                     is_slot,
                 )
-                for branch in self._integers.branches(op)
+                for branch in self._integers.graphs(op)
             )
         if op.type in LOOPS:
-            body, _ = self._integers.graphs_of_loop(op)
+            body, _ = self._integers.graphs(op)
             inside = self._integers.replace(bound, op.outputs, body.inputs)
             return self._is_below_in_loop(op, body, list_.value_index, inside, assumed)
         if list_.ref() in assumed:
@@ -144,7 +143,7 @@ class _Proof:
         assumed: Mapping[Any, Sum],
     ) -> bool:
         """Proves by induction that a bound holds for a variable before and after each iteration."""
-        variables = set(refs(body.inputs))
+        variables = {tensor.ref() for tensor in body.inputs}
         outside = set(self._integers.lineage(loop.graph))
         for ref in bound.factors:
             if ref not in variables and ref.deref().graph not in outside:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -12,9 +12,9 @@ from tensor_array_grad import _tf_private
 
 # Integers are int32 or int64 and wrap around. Sums are compared as if they did not, which is right
 # for two sums that differ by less than 2**32: so their difference is at most _FARTHEST and one
-# dimension. A counter must not return to a value either. With steps and factors up to LARGEST, it
+# dimension. A counter must not return to a value either. With steps and factors up to _LARGEST, it
 # takes 2**24 iterations to do so, in which it is negative, which is no index, half of the time.
-LARGEST = 1 << 8
+_LARGEST = 1 << 8
 _FARTHEST = 1 << 30
 
 LOOPS = frozenset({"While", "StatelessWhile"})
@@ -54,13 +54,9 @@ class Sum:
     def __sub__(self, other: Sum) -> Sum:
         return self + other * -1
 
-    def is_known(self) -> bool:
-        """Whether the sum has no tensors."""
-        return not self.factors
-
     def is_not_0(self) -> bool:
         """Whether the sum is known and not 0."""
-        return self.is_known() and 0 < abs(self.constant) <= _FARTHEST
+        return not self.factors and 0 < abs(self.constant) <= _FARTHEST
 
     def is_not_negative(self) -> bool:
         """Whether the sum is certainly at least 0: a number that is, and at most one dimension."""
@@ -113,10 +109,10 @@ class Integers:
         if op.type in _ARITHMETIC:
             return self._arithmetic(op) or itself
         if op.type in CONDITIONALS:
-            values = [self.value(b.outputs[tensor.value_index]) for b in self.branches(op)]
+            values = [self.value(b.outputs[tensor.value_index]) for b in self.graphs(op)]
             return values[0] if all(value == values[0] for value in values) else itself
         if op.type in LOOPS:
-            number, (body, _) = tensor.value_index, self.graphs_of_loop(op)
+            number, (body, _) = tensor.value_index, self.graphs(op)
             return self.value(op.inputs[number]) if _is_invariant(body, number) else itself
         if op.type == "Placeholder" and self._caller(tensor.graph) is not None:
             return self._value_from_outside(tensor)
@@ -124,7 +120,7 @@ class Integers:
 
     def replace(self, value: Sum, tensors: Any, by: Any) -> Sum:
         """`value` with each of `tensors` replaced by the one at its place in `by`."""
-        new = dict(zip(refs(tensors), by, strict=False))
+        new = {tensor.ref(): other for tensor, other in zip(tensors, by, strict=False)}
         result = Sum(value.constant)
         for ref, factor in value.factors.items():
             result += (self.value(new[ref]) if ref in new else Sum(0, {ref: 1})) * factor
@@ -133,7 +129,7 @@ class Integers:
     def check_step(self, step: Sum) -> None:
         """Raises `UnknownError` if a counter that grows by `step` may soon return to a value."""
         sizes = any(_is_size(ref.deref()) for ref in step.factors)
-        if sizes or abs(step.constant) > LARGEST:
+        if sizes or abs(step.constant) > _LARGEST:
             raise UnknownError
 
     def _arithmetic(self, op: tf.Operation) -> Sum | None:
@@ -145,7 +141,7 @@ class Integers:
         if op.type != "Mul":
             return terms[0] + terms[1]
         for factor, other in (terms, terms[::-1]):
-            if factor.is_known() and abs(factor.constant) <= LARGEST:
+            if not factor.factors and abs(factor.constant) <= _LARGEST:
                 return other * factor.constant
         return None
 
@@ -154,7 +150,7 @@ class Integers:
         caller, number = self.outside(tensor)
         if caller.type in CONDITIONALS:
             return self.value(caller.inputs[number])
-        body, condition = self.graphs_of_loop(caller)
+        body, condition = self.graphs(caller)
         if _is_invariant(body, number):
             return self.value(caller.inputs[number])
         variable = body.inputs[number] if tensor.graph is condition else tensor
@@ -173,7 +169,7 @@ class Integers:
             (gap - known).is_not_negative()
             for caller in callers
             if caller is not None and caller.type in LOOPS
-            for known in self._known(self.graphs_of_loop(caller)[1].outputs[0])
+            for known in self._known(self.graphs(caller)[1].outputs[0])
         )
 
     def _known(self, predicate: tf.Tensor) -> Iterator[Sum]:
@@ -189,25 +185,18 @@ class Integers:
             yield gap if op.type.endswith("Equal") else gap - Sum(1)
         elif op.type in ("If", "StatelessIf"):
             # The condition of a loop with `break`: If(test, then=another test, else=False).
-            otherwise = self.branches(op)[1].outputs[predicate.value_index]
+            otherwise = self.graphs(op)[1].outputs[predicate.value_index]
             value = tf.get_static_value(_behind_identities(otherwise))
             if value is not None and not value:
                 yield from self._known(op.inputs[0])
 
     # ---- graphs
 
-    def branches(self, op: tf.Operation) -> list[Any]:
-        """The graphs of the branches of a conditional."""
-        branches = _tf_private.branches(op)
-        if not branches:
-            raise UnknownError
-        self._callers.update((branch, op) for branch in branches)
-        return branches
-
-    def graphs_of_loop(self, op: tf.Operation) -> tuple[Any, Any]:
-        """The body and the condition of a loop."""
-        graphs = _tf_private.body_and_condition(op)
-        if graphs is None:
+    def graphs(self, op: tf.Operation) -> Sequence[Any]:
+        """The graphs of the branches of a conditional, or the body and the condition of a loop."""
+        find = _tf_private.body_and_condition if op.type in LOOPS else _tf_private.branches
+        graphs = find(op)
+        if not graphs:
             raise UnknownError
         self._callers.update((graph, op) for graph in graphs)
         return graphs
@@ -236,11 +225,6 @@ class Integers:
     def _caller(self, graph: Any) -> tf.Operation | None:
         """The loop or conditional that runs `graph`."""
         return self._callers.get(graph) or _tf_private.control_flow_op(graph)
-
-
-def refs(tensors: Any) -> list[Any]:
-    """The references of tensors, which can be keys."""
-    return [tensor.ref() for tensor in tensors]
 
 
 def _is_size(tensor: tf.Tensor) -> bool:

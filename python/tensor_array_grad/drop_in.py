@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from types import TracebackType
 from typing import Any, ClassVar
 
 from tensor_array_grad import _command, _loader, _tf_private, gradients_list, gradients_v3
@@ -59,7 +58,12 @@ def enable() -> None:
         else:
             _warn_once(f"tensor_array_grad replaces no kernels: {kernels.reason}")
         if any(earlier):
-            _warn_late(*earlier)
+            _log.warning(
+                "tensor_array_grad was enabled late: %d tf.function traces and %d Sessions were "
+                "made before. Those that have run keep stock's kernels. Call enable() right after "
+                "`import tensorflow`, or set TENSOR_ARRAY_GRAD=on.",
+                *earlier,
+            )
 
 
 def follow_environment() -> None:
@@ -91,49 +95,37 @@ class _Switch:
     """A switch of the library: set from the call on, or for the duration of a `with` statement.
 
     Does not load the library, because that would replace kernels. A setting that is made before the
-    library is loaded is kept and applied by `enable()`.
+    library is loaded is applied by `enable()`.
     """
 
     _name: ClassVar[str]  # the bindings have `<name>_enabled` and `set_<name>_enabled`
-    _waiting: ClassVar[dict[str, bool]] = {}  # settings made before the library is loaded, by name
-    _initial: ClassVar[dict[str, bool]] = {}  # the library's settings when it was loaded, by name
+    _chosen: ClassVar[dict[str, bool | None]] = {}  # by name; None is the library's own setting
+    _initial: ClassVar[dict[str, bool]] = {}  # the library's own settings, by name
 
     def __init__(self, enabled: bool) -> None:
         self._before = self._set(enabled)
 
-    @classmethod
-    def apply_settings(cls, bind: Any) -> None:
-        """Applies the settings that were made before the library was loaded."""
-        for switch in (graph_pass, loops_in_one_kernel):
-            name = switch._name
-            cls._initial.setdefault(name, getattr(bind, f"{name}_enabled")())
-            if name in cls._waiting:
-                getattr(bind, f"set_{name}_enabled")(cls._waiting.pop(name))
-
     def __enter__(self) -> None:
         pass
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._set(self._before)
 
     def _set(self, enabled: bool | None) -> bool | None:
-        """Sets the switch, to its initial setting if `enabled` is None; returns the old setting."""
-        if not _loader.is_loaded():
-            before = self._waiting.pop(self._name, None)
-            if enabled is not None:
-                self._waiting[self._name] = enabled
-            return before
-        bind = _loader.bind()
-        self.apply_settings(bind)
-        now: bool = getattr(bind, f"{self._name}_enabled")()
-        wanted = self._initial[self._name] if enabled is None else enabled
-        getattr(bind, f"set_{self._name}_enabled")(wanted)
-        return now
+        """Sets the switch and returns the setting before."""
+        bind = _loader.bind() if _loader.is_loaded() else None
+        before = self._chosen.get(self._name)
+        self._chosen[self._name] = enabled
+        if bind is not None:
+            self.apply_settings(bind)
+        return before
+
+    @classmethod
+    def apply_settings(cls, bind: Any) -> None:
+        """Sets the library, which is loaded, to all settings that were chosen."""
+        for name, enabled in cls._chosen.items():
+            initial = cls._initial.setdefault(name, getattr(bind, f"{name}_enabled")())
+            getattr(bind, f"set_{name}_enabled")(initial if enabled is None else enabled)
 
 
 class graph_pass(_Switch):
@@ -189,14 +181,3 @@ def _warn_once(message: str) -> None:
     if message not in _logged:
         _logged.add(message)
         _log.warning(message)
-
-
-def _warn_late(functions: int, sessions: int) -> None:
-    """Warns of functions and Sessions made before enable(); once, as the library is loaded once."""
-    _log.warning(
-        "tensor_array_grad was enabled late: %d tf.function traces and %d Sessions were made "
-        "before. Those that have run keep stock's kernels. Call enable() right after "
-        "`import tensorflow`, or set TENSOR_ARRAY_GRAD=on.",
-        functions,
-        sessions,
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-from typing import Any
 
 import tensorflow as tf
 
@@ -163,59 +162,51 @@ class Status:
         return with_prefix(self.counters, "loops.left.")
 
     def __str__(self) -> str:
+        loops = [f"{self.counters.get('loops.prepared', 0)} in one kernel"]
+        loops += [f"{count} left ({reason})" for reason, count in sorted(self.loops_left.items())]
+        values = "shared: no tensor of this process changes in place"
+        if self.tensors_may_change:
+            values = "copied: a TF1 ref variable or an in-place op has run in this process"
+        counted = {name: count for name, count in sorted(self.counters.items()) if count}
         lines = [
             f"tensor_array_grad {self.version}: " + ("active" if self.active else "not active"),
             f"  {self.reason}",
-            *[f"  {name}: {self._part_text(part)}" for name, part in self.parts.items()],
+            *(
+                f"  {name}: {'active' if part.active else 'not active'} ({part.reason})"
+                for name, part in self.parts.items()
+            ),
             f"library      {self.library_path}",
             f"built for    TensorFlow {self.built_for} ({self.built_from}), "
             f"C++11 ABI {self.cxx11_abi}",
             f"running      TensorFlow {self.running}, C++11 ABI {tf.sysconfig.CXX11_ABI_FLAG}",
             f"devices      {', '.join(self.devices)}",
             f"kernels      {self._kernel_line()}",
-            f"loops        {self._loop_line()}",
-            f"values       {self._value_line()}",
+            f"loops        {', '.join(loops)}",
+            f"values       {values}",
             f"arrays alive {len(self.arrays)}, {self.bytes_alive:,} bytes",
+            *(
+                f"  {a.name}: {a.size} x {a.dtype}, {a.bytes:,} bytes"
+                for a in self.arrays[:_LISTED]
+            ),
+            "counters     " + ("" if counted else "all zero"),
+            *(f"  {name} {count:,}" for name, count in counted.items()),
+            *(f"PROBLEM      {problem}" for problem in self.problems),
         ]
-        lines += [f"  {a.name}: {a.size} x {a.dtype}, {a.bytes:,} bytes" for a in self._listed()]
-        counted = {name: count for name, count in sorted(self.counters.items()) if count}
-        lines += ["counters     " + ("" if counted else "all zero")]
-        lines += [f"  {name} {count:,}" for name, count in counted.items()]
-        lines += [f"PROBLEM      {problem}" for problem in self.problems]
         return "\n".join(lines)
 
     __repr__ = __str__  # what a notebook shows
-
-    @staticmethod
-    def _part_text(part: Part) -> str:
-        return f"{'active' if part.active else 'not active'} ({part.reason})"
-
-    def _listed(self) -> tuple[Array, ...]:
-        return self.arrays[:_LISTED]
-
-    def _loop_line(self) -> str:
-        prepared = self.counters.get("loops.prepared", 0)
-        left = "".join(f", {n} left ({reason})" for reason, n in sorted(self.loops_left.items()))
-        return f"{prepared} in one kernel{left}"
-
-    def _value_line(self) -> str:
-        if self.tensors_may_change:
-            return "copied: a TF1 ref variable or an in-place op has run in this process"
-        return "shared: no tensor of this process changes in place"
 
     def _kernel_line(self) -> str:
         ours: dict[str, set[str]] = {}
         for kernel in self.kernels:
             if kernel.priority > 0:
                 ours.setdefault(kernel.device, set()).add(kernel.op)
-        if not ours:
-            return "all stock"
         present = {name.split(":")[-2] for name in self.devices}
         counts = [
             f"{len(ops)} ops on {device}" + ("" if device in present else " (none here)")
             for device, ops in sorted(ours.items())
         ]
-        return ", ".join(counts)
+        return ", ".join(counts) or "all stock"
 
 
 def status() -> Status:
@@ -260,12 +251,18 @@ def status() -> Status:
         running=tf.__version__,
         cxx11_abi=built.cxx11_abi,
         devices=tuple(device.name for device in tf.config.list_physical_devices()),
-        kernels=_kernels(bind),
+        kernels=tuple(
+            Kernel(k.op, k.device, tuple(k.types), k.priority)
+            for k in (bind.kernels() if bind else ())
+        ),
         missing_kernels=tuple(bind.missing_kernels()) if bind else (),
         counters=bind.counters() if bind else {},
         graph_pass=bind is not None and bind.graph_pass_enabled(),
         loops_in_one_kernel=bind is not None and bind.loops_enabled(),
-        arrays=_arrays(bind),
+        arrays=tuple(
+            Array(a.name, a.dtype, a.size, a.bytes, a.is_gradient, dict(a.gradients))
+            for a in (bind.existing_arrays() if bind else ())
+        ),
         gradient_functions=gradients_list.installed(),
         problems=tuple(problems),
     )
@@ -284,18 +281,3 @@ def _built() -> tuple[_loader.BuildInfo, list[str]]:
     except _loader.LoadError as error:
         return built, [str(error)]
     return built, []
-
-
-def _kernels(bind: Any) -> tuple[Kernel, ...]:
-    if bind is None:
-        return ()
-    return tuple(Kernel(k.op, k.device, tuple(k.types), k.priority) for k in bind.kernels())
-
-
-def _arrays(bind: Any) -> tuple[Array, ...]:
-    if bind is None:
-        return ()
-    return tuple(
-        Array(a.name, a.dtype, a.size, a.bytes, a.is_gradient, dict(a.gradients))
-        for a in bind.existing_arrays()
-    )
