@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from tensor_array_grad import _loader
-from tests.support import kernel_runner, modes
+from tests.support import child, kernel_runner, modes
 from tests.support.gpus import GPUS, why_not
 
 
@@ -21,6 +21,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         reason = why_not(item.nodeid)
         if reason is not None:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_sessionfinish() -> None:
+    """Ends the processes that the tests share."""
+    child.end()
 
 
 @pytest.fixture(params=["CPU", "GPU"])
@@ -81,7 +86,6 @@ def ours(request: pytest.FixtureRequest) -> Iterator[kernel_runner.Runner]:
 
 
 @pytest.fixture(scope="session")
-def stocks() -> Iterator[kernel_runner.Runner]:
+def stocks() -> kernel_runner.Runner:
     """Child processes that run programs on TensorFlow's own kernels."""
-    with kernel_runner.Runner() as runner:
-        yield runner
+    return child.stock()

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -13,6 +9,7 @@ import tensorflow as tf
 import tensor_array_grad
 from tensor_array_grad import _tf_private, gradients_list
 from tests.lists.random_programs import random_program
+from tests.support import child
 
 tensor_array_grad.enable()
 
@@ -306,10 +303,8 @@ def test_a_saved_model_with_gradients_runs_in_stock_tensorflow(tmp_path):
     x, indices = tf.constant(X), tf.constant([0, 0, 2])
     value, gradient = module.value(x, indices), module.gradient(x, indices)
     tf.saved_model.save(module, str(tmp_path / "model"))
-    command = [sys.executable, "-c", STOCK_SIDE, str(tmp_path / "model"), str(tmp_path / "out.npz")]
-    environment = {**os.environ, "TENSOR_ARRAY_GRAD": "off"}
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr[-2000:]
+    paths = (str(tmp_path / "model"), str(tmp_path / "out.npz"))
+    child.code(STOCK_SIDE, *paths, TENSOR_ARRAY_GRAD="off")
     stock = np.load(tmp_path / "out.npz")
     np.testing.assert_allclose(stock["value"], value, rtol=1e-12)
     np.testing.assert_allclose(stock["gradient"], gradient, rtol=1e-12)

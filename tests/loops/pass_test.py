@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,6 +10,7 @@ import tensorflow as tf
 
 import tensor_array_grad
 from tests.loops.loop_programs import N, read_loop, recurrence
+from tests.support import child
 from tests.support.memory import resident_bytes
 
 tensor_array_grad.enable()
@@ -294,13 +292,7 @@ gradient(tf.ones([2]))
 
 @pytest.mark.parametrize(("level", "lines"), [("2", 2), ("1", 0), ("0", 0)])
 def test_rewrites_are_logged_on_demand(level, lines):
-    ran = subprocess.run(
-        [sys.executable, "-c", LOGGED],
-        env={**os.environ, "TENSOR_ARRAY_GRAD_LOG": level},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    ran = child.code(LOGGED, TENSOR_ARRAY_GRAD_LOG=level)
     logged = re.findall("^tensor_array_grad: (.*)$", ran.stderr, re.MULTILINE)
     by_node = [line for line in logged if line.startswith("accumulate_into_list: ")]
     assert len(by_node) == lines

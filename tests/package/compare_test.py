@@ -61,7 +61,7 @@ def write(text: str) -> None:
 
 def test_a_loop_that_reads_is_compared():
     write(READS)
-    done = child.python(*COMPARE, "--json", "--runs", "1", "script.py", "--runs", "7")
+    done = child.interpreter(*COMPARE, "--json", "--runs", "1", "script.py", "--runs", "7")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["output"] == "the same in all runs"
@@ -82,7 +82,7 @@ def test_a_loop_that_reads_is_compared():
 
 def test_the_page_shows_the_figures_the_loops_and_the_rewrites():
     write(READS)
-    done = child.python(*COMPARE, "--runs", "1", "script.py", TENSOR_ARRAY_GRAD_LOOPS="off")
+    done = child.interpreter(*COMPARE, "--runs", "1", "script.py", TENSOR_ARRAY_GRAD_LOOPS="off")
     assert done.returncode == 0, done.stderr
     rows = [re.split(r"\s{2,}", line.rstrip()) for line in done.stdout.splitlines()]
     page = {name: " ".join(cells).split() for name, *cells in rows}
@@ -96,7 +96,7 @@ def test_the_page_shows_the_figures_the_loops_and_the_rewrites():
 
 def test_runs_alternate_and_another_output_is_reported():
     write(PRINTS_VALUE.format(value='os.environ.get("TENSOR_ARRAY_GRAD")'))
-    done = child.python(*COMPARE, "--runs=2", "script.py")
+    done = child.interpreter(*COMPARE, "--runs=2", "script.py")
     assert done.returncode == 1
     assert "DIFFERS: line 2 is 'off' on stock and 'on' on ours" in done.stdout
     assert pathlib.Path("seen").read_text() == "...."
@@ -108,7 +108,7 @@ def test_an_output_that_differs_on_stock_itself_is_no_difference():
     write(PRINTS_VALUE.format(value="len(seen.read_text())"))
     for runs, seen in ("2", 4), ("1", 3):
         pathlib.Path("seen").unlink(missing_ok=True)
-        done = child.python(*COMPARE, "--runs", runs, "script.py")
+        done = child.interpreter(*COMPARE, "--runs", runs, "script.py")
         assert done.returncode == 0
         assert "differs, between two runs of stock as well" in done.stdout
         assert "No process had the library" in done.stdout
@@ -119,7 +119,7 @@ def test_an_output_that_differs_on_stock_itself_is_no_difference():
 def test_a_program_that_fails_ends_the_comparison(library):
     switch = {"stock": "off", "ours": "on"}[library]
     write(f"import os, sys\nif os.environ['TENSOR_ARRAY_GRAD'] == '{switch}': sys.exit('no data')")
-    done = child.python(*COMPARE, "script.py")
+    done = child.interpreter(*COMPARE, "script.py")
     assert done.returncode == 1
     assert f"{library}: the program ended with 1\nno data" in done.stderr
     assert done.stdout == ""
@@ -127,10 +127,10 @@ def test_a_program_that_fails_ends_the_comparison(library):
 
 def test_a_program_that_a_signal_ends_is_shown_with_its_output():
     code = "import os; print('half', flush=True); os.kill(os.getpid(), 9)"
-    done = child.python(*COMPARE, "-c", code)
+    done = child.interpreter(*COMPARE, "-c", code)
     assert done.returncode == 1
     assert "stock: the program was ended by SIGKILL\nhalf" in done.stderr
-    done = child.python(*COMPARE, "-c", "import os; os.kill(os.getpid(), 35)")
+    done = child.interpreter(*COMPARE, "-c", "import os; os.kill(os.getpid(), 35)")
     assert "stock: the program was ended by signal 35" in done.stderr
 
 
@@ -187,7 +187,8 @@ def has_ended(process: str) -> bool:
     ],
 )
 def test_processes_that_end_without_a_report_are_counted(end, silent, processes):
-    done = child.python(*COMPARE, "--runs", "1", "--json", "-c", f"import os, tensorflow\n{end}")
+    program = f"import os, tensorflow\n{end}"
+    done = child.python(*COMPARE, "--runs", "1", "--json", "-c", program, fork_children=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["processes_without_report"], found["processes"]) == (silent, processes)
@@ -197,7 +198,9 @@ def test_a_library_that_cannot_be_loaded_is_reported(tmp_path):
     package = child.copy_package(tmp_path)
     (package / child.LIBRARY.relative_to(child.PACKAGE)).unlink()
     done = child.python(
-        *COMPARE, "--runs", "1", "-c", "import tensorflow", PYTHONPATH=str(tmp_path)
+        *(*COMPARE, "--runs", "1", "-c", "import tensorflow"),
+        fork_children=True,
+        PYTHONPATH=str(tmp_path),
     )
     assert done.returncode == 1, done.stderr
     assert "The library was not active: " in done.stdout
@@ -305,7 +308,7 @@ def test_the_first_difference_is_shown_with_what_is_around_it(stock, ours, expec
 def test_modules_code_and_flags_of_the_interpreter_are_passed_on():
     pathlib.Path("module.py").write_text("import sys; print(sys.argv[1:], sys.flags.optimize)")
     for command in (["-m", "module", "a"], ["-c", pathlib.Path("module.py").read_text(), "a"]):
-        done = child.python("-O", *COMPARE, "--runs", "1", "--json", *command)
+        done = child.interpreter("-O", *COMPARE, "--runs", "1", "--json", *command)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["output"] == "the same in all runs"
 
@@ -321,13 +324,13 @@ def test_modules_code_and_flags_of_the_interpreter_are_passed_on():
     ],
 )
 def test_wrong_arguments_are_named(arguments, message):
-    done = child.python(*COMPARE, *arguments)
+    done = child.interpreter(*COMPARE, *arguments)
     assert done.returncode == 2
     assert message in done.stderr
     assert "usage: python -m tensor_array_grad compare" in done.stderr
 
 
 def test_help_is_that_of_the_comparison():
-    done = child.python(*COMPARE, "-h")
+    done = child.interpreter(*COMPARE, "-h")
     assert done.returncode == 0
     assert "runs on each library (default: 3)" in done.stdout

@@ -173,6 +173,8 @@ def test_a_picture_that_cannot_be_written_is_refused(exists, capsys, monkeypatch
 def test_a_missing_package_is_named_with_the_command_that_installs_it(tmp_path):
     source = f"""
         import runpy, sys
+        for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
+            del sys.modules[name]
         sys.modules["matplotlib"] = None  # importing it fails
         sys.argv = ["demo", "--picture", {str(tmp_path / "x.png")!r}]
         runpy.run_module("tensor_array_grad.demo", run_name="__main__")

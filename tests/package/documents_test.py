@@ -40,8 +40,7 @@ def programs() -> list[object]:
 def test_a_program_of_the_documents_runs(source, tmp_path):
     program = tmp_path / "program.py"  # autograph reads the source of functions
     program.write_text(source)
-    done = child.python(str(program))
-    assert done.returncode == 0, done.stdout + done.stderr
+    child.succeeded(child.python(str(program)))
 
 
 def test_every_page_has_programs():

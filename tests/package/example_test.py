@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import json
 import pathlib
@@ -46,9 +47,19 @@ def test_all_examples_are_tested():
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    done = child.python(*arguments, "--steps", "9", **environment)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done
+    """Runs an example. Its child processes get the library as those of a new interpreter do."""
+    if DISTRIBUTED in arguments and arguments[:2] == LIBRARY:
+        done = child.interpreter(*arguments, "--steps", "9", **environment)
+    else:
+        forks = {"fork_children": True} if "compare" in arguments else {}
+        done = child.python(*arguments, "--steps", "9", **forks, **environment)
+    return child.succeeded(done)
+
+
+@functools.cache
+def printed(name: str) -> str:
+    """What the example prints on stock TensorFlow."""
+    return run(str(EXAMPLES / f"{name}.py")).stdout
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -66,7 +77,7 @@ def test_an_example_prints_the_same_on_stock_and_with_the_library(name):
 
 @pytest.mark.parametrize("name", [name for name, (needs, *_) in EXPECTED.items() if not needs])
 def test_an_example_prints_finite_numbers(name):
-    output = run(str(EXAMPLES / f"{name}.py")).stdout
+    output = printed(name)
     assert re.search(r"\d\.\d{6}", output)
     assert not re.search(r"\b(nan|inf)\b", output)
 
@@ -77,8 +88,7 @@ def test_the_notebook_runs_from_top_to_bottom(tmp_path):
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     program = tmp_path / "quick_start.py"  # autograph reads the source of functions
     program.write_text("\n\n".join(sources))
-    done = child.python(str(program), MPLBACKEND="Agg")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = child.succeeded(child.python(str(program), MPLBACKEND="Agg"))
     assert re.search(r"loops +2 in one kernel", done.stdout)
     assert re.search(r"graph.slice_sum 1\n", done.stdout)
     rows = re.findall(r"([\d,]+) steps: +([\d.]+) ms and +([\d.]+) ms", done.stdout)
@@ -93,10 +103,10 @@ def test_the_notebook_is_stored_without_outputs():
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def losses() -> str:
     """What examples/distributed.py prints on stock TensorFlow, with either strategy."""
-    return run(DISTRIBUTED).stdout
+    return printed("distributed")
 
 
 def test_workers_of_a_parameter_server_have_the_library(losses):

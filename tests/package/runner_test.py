@@ -51,8 +51,8 @@ print(open(__file__).read().count("chdir"))
 
 def both(*arguments, flags=(), stdin="", **environment):
     """What `python` does with these arguments, and what the runner does."""
-    cpython = child.python(*flags, *arguments, stdin=stdin, **environment)
-    ours = child.python(*flags, *RUNNER, *arguments, stdin=stdin, **environment)
+    cpython = child.interpreter(*flags, *arguments, stdin=stdin, **environment)
+    ours = child.interpreter(*flags, *RUNNER, *arguments, stdin=stdin, **environment)
     return outcome(cpython), outcome(ours)
 
 
@@ -99,7 +99,7 @@ def test_a_program_sees_what_it_sees_under_python(folder, arguments):
 
 
 def test_a_script_sees_its_own_arguments_path_and_file(folder):
-    done = child.python(*RUNNER, "-u", "facts.py", "--epochs", "3")
+    done = child.interpreter(*RUNNER, "-u", "facts.py", "--epochs", "3")
     facts = json.loads(done.stdout)
     assert facts["name"] == "__main__"
     assert facts["argv"] == ["facts.py", "--epochs", "3"]
@@ -117,9 +117,9 @@ def test_flags_in_front_of_the_runner_are_kept(folder, flags):
 
 
 def test_flags_joined_with_the_runners_name_are_kept(folder):
-    expected = outcome(child.python("-Bu", "facts.py"))
-    assert outcome(child.python("-Bum", "tensor_array_grad", "facts.py")) == expected
-    assert outcome(child.python("-Bumtensor_array_grad", "facts.py")) == expected
+    expected = outcome(child.interpreter("-Bu", "facts.py"))
+    assert outcome(child.interpreter("-Bum", "tensor_array_grad", "facts.py")) == expected
+    assert outcome(child.interpreter("-Bumtensor_array_grad", "facts.py")) == expected
 
 
 def test_a_script_finds_its_file_after_chdir_and_its_classes_at_exit(folder):
@@ -163,7 +163,7 @@ def test_pytest_runs_as_a_module(folder):
         "def test_two(): assert False\n"
     )
     for command in (["-m", "pytest"], ["-mpytest"]):
-        done = child.python(*RUNNER, *command, "-q", "-p", "no:cacheprovider", "one_test.py")
+        done = child.interpreter(*RUNNER, *command, "-q", "-p", "no:cacheprovider", "one_test.py")
         assert done.returncode == 1, done.stderr
         assert "1 failed, 1 passed" in done.stdout
 
@@ -182,7 +182,7 @@ def test_the_library_is_enabled_even_if_the_users_sitecustomize_fails(folder):
     (folder / "mine" / "sitecustomize.py").write_text("raise ImportError('mine')\n")
     code = "import tensorflow, sys; print('tensor_array_grad' in sys.modules)"
     paths = os.pathsep.join([str(folder / "mine"), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = child.python(*RUNNER, "-c", code, PYTHONPATH=paths)
+    done = child.interpreter(*RUNNER, "-c", code, PYTHONPATH=paths)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
     assert "ImportError: mine" in done.stderr
 
@@ -204,7 +204,7 @@ def installed() -> bool:
     ],
 )
 def test_a_flag_under_which_python_would_run_stock_is_refused(folder, arguments, flag):
-    done = child.python(*RUNNER, *arguments)
+    done = child.interpreter(*RUNNER, *arguments)
     assert done.returncode == 1
     assert done.stdout == ""
     assert f"`python {flag}` does not read what enables the library" in done.stderr
@@ -214,12 +214,12 @@ def test_a_flag_under_which_python_would_run_stock_is_refused(folder, arguments,
     "arguments", [["facts.py", "-I"], ["-c", "pass", "-I"], ["-mfacts", "-S"], ["-", "-E"]]
 )
 def test_arguments_of_the_program_are_not_taken_for_flags_of_python(folder, arguments):
-    assert child.python(*RUNNER, *arguments).returncode == 0
+    assert child.interpreter(*RUNNER, *arguments).returncode == 0
 
 
 def test_with_the_variable_off_a_script_runs_on_stock_and_the_runner_prints_why(folder):
     code = "import os, sys; print(os.environ['TENSOR_ARRAY_GRAD'], sys.meta_path[0])"
-    done = child.python(*RUNNER, "-c", code, TENSOR_ARRAY_GRAD="off")
+    done = child.interpreter(*RUNNER, "-c", code, TENSOR_ARRAY_GRAD="off")
     assert done.stdout.startswith("off ")
     assert "_Watch" not in done.stdout
     assert done.stderr == "tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=off\n"
@@ -256,7 +256,7 @@ if __name__ == "__main__":
 
 def test_a_script_and_its_children_use_the_library(folder):
     (folder / "train.py").write_text(TRAIN)
-    done = child.python(*RUNNER, "train.py")
+    done = child.interpreter(*RUNNER, "train.py")
     assert done.returncode == 0, done.stderr
     ours = "([11.0, 0.0, 100.0], True, 1)"
     assert done.stdout.splitlines() == [
@@ -268,13 +268,13 @@ def test_a_script_and_its_children_use_the_library(folder):
 
 
 def test_version_prints_the_versions_of_the_library_and_of_tensorflow():
-    done = child.python(*RUNNER, "--version")
+    done = child.interpreter(*RUNNER, "--version")
     version = f"tensor_array_grad {tensor_array_grad.__version__}, TensorFlow {tf.__version__}\n"
     assert (done.returncode, done.stdout) == (0, version)
 
 
 def test_help_is_printed_without_importing_tensorflow():
-    done = child.python("-X", "importtime", *RUNNER, "--help")
+    done = child.interpreter("-X", "importtime", *RUNNER, "--help")
     assert done.returncode == 0
     assert done.stdout.startswith("usage: python -m tensor_array_grad [option of python] ... {scr")
     assert (
@@ -287,7 +287,7 @@ def test_help_is_printed_without_importing_tensorflow():
 
 
 def test_without_arguments_the_runner_prints_usage_and_status_and_succeeds():
-    done = child.python(*RUNNER)
+    done = child.interpreter(*RUNNER)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("usage: python -m tensor_array_grad ")
     assert f"running      TensorFlow {tf.__version__}" in done.stdout
@@ -300,7 +300,7 @@ def test_without_arguments_a_library_that_does_not_fit_is_reported_and_fails(
 ):
     package = child.copy_package(tmp_path)
     child.build_record(package).unlink()
-    done = child.python(*RUNNER, PYTHONPATH=str(tmp_path))
+    done = child.interpreter(*RUNNER, PYTHONPATH=str(tmp_path))
     assert done.returncode == 1
     assert "PROBLEM" in done.stdout
     assert "does not say what" in done.stderr

@@ -16,7 +16,6 @@ Of numbers, the value is compared and not how it is printed.
 from __future__ import annotations
 
 import dataclasses
-import json
 import pathlib
 import re
 import signal
@@ -24,7 +23,7 @@ import signal
 import pytest
 import tensorflow as tf
 
-from tests.support import child, forked
+from tests.support import child
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/stock_bugs.md"
 VERSION = ".".join(tf.__version__.split(".")[:2])
@@ -37,6 +36,16 @@ ENTRY = re.compile(
 # A quotation or code, or any character that does not end the sentence. A colon ends it, unless it
 # stands before a quotation.
 FIRST_SENTENCE = re.compile(r'(?:`[^`]*`|"[^"]*"|(?!\.( |$)|: (?!")).)*')
+PRELUDE = """\
+import resource, signal
+import tensorflow as tf
+
+resource.setrlimit(resource.RLIMIT_AS, (12 << 30, 12 << 30))  # bytes of address space
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+signal.alarm(60)  # seconds after which SIGALRM ends the process
+raw = tf.raw_ops
+
+"""
 QUOTED = re.compile(r'[`"]([^`"]*)[`"]')
 
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="the tests lie outside a checkout")
@@ -91,23 +100,17 @@ def difference(text: str, status: int, output: str) -> str | None:
 
 def run(folder: pathlib.Path, side: str) -> list[str]:
     """Runs all programs of the page; returns how they differ from what the page says."""
-    for i, entry in enumerate(entries()):
-        source = f"import tensorflow as tf\n\nraw = tf.raw_ops\n\n{entry['program']}"
-        (folder / f"{i}.py").write_text(source)
-    script = [str(forked.__file__), str(folder)]
-    if side == "stock":
-        done = child.python(*script, TENSOR_ARRAY_GRAD="off")
-    else:
-        done = child.python("-m", "tensor_array_grad", *script)
-    assert done.returncode == 0, done.stderr
-    statuses = json.loads(done.stdout)
+    runner = () if side == "stock" else ("-m", "tensor_array_grad")
+    switch = "off" if side == "stock" else ""
     differences = []
     for i, entry in enumerate(entries()):
         text = (
             entry["version"] or entry["stock" if entry["library"].startswith("the same") else side]
         )
-        output, log = ((folder / f"{i}.{x}").read_text(errors="replace") for x in ("out", "err"))
-        status = statuses[str(i)]
+        program = folder / f"{i}.py"  # autograph reads the source of functions
+        program.write_text(PRELUDE + entry["program"])
+        done = child.python(*runner, str(program), TENSOR_ARRAY_GRAD=switch)
+        status, output, log = done.returncode, done.stdout, done.stderr
         how = difference(text, status, output + log if status else output)
         if how is not None:
             differences.append(f"{entry['title']}: {how}\npage: {text}\n{output}{log}")

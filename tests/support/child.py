@@ -1,8 +1,13 @@
-"""Runs Python code in a process of its own, in which the library is not loaded yet."""
+"""Runs Python code in a process of its own, in which the library is not loaded yet.
+
+`interpreter` starts Python, and an import of TensorFlow then takes seconds. `python` and `code` run
+in a fork of a process that has imported TensorFlow and has run nothing, which takes milliseconds.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import pathlib
 import shutil
@@ -12,21 +17,23 @@ import sys
 import textwrap
 
 import tensor_array_grad
+from tests.support import kernel_runner
 
 PACKAGE = pathlib.Path(tensor_array_grad.__file__).resolve().parent
 LIBRARY = pathlib.Path(tensor_array_grad.library_path())
 _TIMEOUT_S = 180
+_LOG_LEVEL = "1"  # of TensorFlow
 
 
 def environment_of(**environment: str) -> dict[str, str]:
     """The variables of a child process that imports the same package as this one."""
     path = os.pathsep.join([environment.pop("PYTHONPATH", ""), str(PACKAGE.parent)])
     inherited = {k: v for k, v in os.environ.items() if k != "TENSOR_ARRAY_GRAD"}
-    own = {"TF_CPP_MIN_LOG_LEVEL": "1", "PYTHONPATH": path.strip(os.pathsep)}
+    own = {"TF_CPP_MIN_LOG_LEVEL": _LOG_LEVEL, "PYTHONPATH": path.strip(os.pathsep)}
     return {**inherited, **own, **environment}
 
 
-def python(
+def interpreter(
     *arguments: str, stdin: str = "", **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs `python arguments...` with these environment variables; any exit status is returned."""
@@ -41,9 +48,46 @@ def python(
     )
 
 
+@functools.cache
+def stock() -> kernel_runner.Runner:
+    """The runner that all tests share for programs on TensorFlow's own kernels.
+
+    TensorFlow reads the log level only once, when it is imported.
+    """
+    return kernel_runner.Runner(env={"TF_CPP_MIN_LOG_LEVEL": _LOG_LEVEL})
+
+
+def end() -> None:
+    """Ends the process behind `stock`, if it was started."""
+    if stock.cache_info().currsize:
+        stock().close()
+        stock.cache_clear()
+
+
+def python(
+    *arguments: str, fork_children: bool = False, imported: bool = True, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """As `interpreter`, in a fork of a process that has imported TensorFlow.
+
+    With `fork_children`, so are the interpreters that the program starts. Unless `imported`,
+    `tensorflow` is not in `sys.modules`.
+    """
+    return stock().python(
+        arguments,
+        environment_of(**environment),
+        timeout=_TIMEOUT_S,
+        fork_children=fork_children,
+        imported=imported,
+    )
+
+
 def code(source: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs `source`, which must succeed."""
-    done = python("-c", textwrap.dedent(source), *arguments, **environment)
+    """Runs `source` by `python`, which must succeed."""
+    return succeeded(python("-c", textwrap.dedent(source), *arguments, **environment))
+
+
+def succeeded(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
+    """Returns `done`, whose exit status must be 0."""
     assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
 

@@ -1,8 +1,8 @@
-"""Runs programs of V3 ops in child processes, with TensorFlow's own kernels or this library's.
+"""Runs programs in child processes, with TensorFlow's own kernels or this library's.
 
-A program is plain data (see `programs`): a list of steps, each a dict with the key "op" and the
-arguments of that op as NumPy arrays, so that it can be pickled, printed and shrunk. Three
-processes take part:
+A program of V3 ops is plain data (see `programs`): a list of steps, each a dict with the key "op"
+and the arguments of that op as NumPy arrays, so that it can be pickled, printed and shrunk. A
+worker also calls functions of the tests, and runs what `python` runs. Three processes take part:
 
     caller  --control socket-->  nursery (imports TensorFlow once, runs no op)
        |                            | fork, a few milliseconds each
@@ -15,6 +15,7 @@ the outcomes of all steps before the end of a worker are known.
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import os
 import pathlib
@@ -26,9 +27,10 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -156,6 +158,7 @@ class Runner:
         self._pending: deque[tuple[str, Program]] = deque()
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the runner
         self._control, theirs = socket.socketpair()
+        self._controlled = threading.Lock()  # held from a message on `_control` to its answer
         environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3")
         if library is None:
             environment["TENSOR_ARRAY_GRAD"] = "off"  # enable() then keeps stock's kernels
@@ -179,6 +182,15 @@ class Runner:
                 stderr=self._log,
             )
         self._ready = False
+
+    def another(self) -> Runner:
+        """A runner with a worker of its own, which the same process makes.
+
+        It must not be used after this runner was closed.
+        """
+        made = copy.copy(self)
+        made._worker, made._unanswered, made._pending = None, False, deque()
+        return made
 
     def log(self) -> str:
         """Returns what the children have written to their standard error."""
@@ -220,15 +232,24 @@ class Runner:
         finally:
             self._drop_worker()
 
-    def call(self, function: str, *args: object, timeout: float = 300.0) -> Any:
+    def call(
+        self,
+        function: str,
+        *args: object,
+        timeout: float = 300.0,
+        environment: Mapping[str, str] | None = None,
+    ) -> Any:
         """Calls "module:function" with `args` in a fresh process and returns its result.
+
+        `environment` is added to the process's environment variables. TENSOR_ARRAY_GRAD=on enables
+        the library.
 
         Returns Died or Hung instead if the process ended before it answered or did not answer in
         `timeout` seconds, and Error if the function raised.
         """
         self._drop_worker()
         worker = self._worker_socket()
-        send(worker, ("call", function, args))
+        send(worker, ("call", function, args, dict(environment or {})))
         try:
             return receive(worker, timeout)
         except (EOFError, TimeoutError) as gone:
@@ -244,7 +265,7 @@ class Runner:
         self._end_unanswered_call()
         self._unanswered = True
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `finish_call` reports it
-            send(self._worker_socket(), ("call", function, args))
+            send(self._worker_socket(), ("call", function, args, {}))
 
     def finish_call(self, timeout: float = 240.0) -> Any:
         """Returns the result of the call that `start_call` started, in the form that `call` has.
@@ -265,6 +286,59 @@ class Runner:
             os.kill(self._worker_pid, signal.SIGKILL)
             self._wait_for_worker()
         self._unanswered = False
+
+    def python(
+        self,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        stdin: str = "",
+        timeout: float = 180.0,
+        fork_children: bool = False,
+        imported: bool = True,
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs `python arguments...` in a fresh process, in which TensorFlow is imported already.
+
+        Threads may call it at the same time. `worker.run_python` says how the process differs from
+        a new interpreter.
+
+        Args:
+          arguments: A script, `-m module` or `-c code`, and its arguments.
+          environment: The environment variables of the process.
+          stdin: Its standard input.
+          timeout: Seconds after which it is killed.
+          fork_children: Whether the interpreters that it starts are forks of it too. These start
+            new interpreters.
+          imported: Whether `tensorflow` is in `sys.modules`. Otherwise only its submodules are, so
+            that `import tensorflow` finds, loads and executes the package, in milliseconds.
+
+        Raises:
+          subprocess.TimeoutExpired: It was killed.
+        """
+        with contextlib.ExitStack() as stack:
+            streams = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+            streams[0].write(stdin.encode())
+            streams[0].seek(0)
+            pid, ours = self._fork()
+            stack.enter_context(ours)
+            options = (
+                list(arguments),
+                dict(environment),
+                str(pathlib.Path.cwd()),
+                fork_children,
+                imported,
+            )
+            send(ours, ("python", *options))
+            socket.send_fds(ours, [b"f"], [stream.fileno() for stream in streams])
+            done, _, _ = select.select([ours], [], [], timeout)  # readable when the process ends
+            if not done:
+                os.kill(pid, signal.SIGKILL)
+            status = os.waitstatus_to_exitcode(self._wait(pid))
+            for stream in streams:
+                stream.seek(0)
+            output, errors = (stream.read().decode(errors="replace") for stream in streams[1:])
+        if not done:
+            raise subprocess.TimeoutExpired(list(arguments), timeout, output, errors)
+        return subprocess.CompletedProcess(list(arguments), status, output, errors)
 
     def restart(self) -> None:
         """Ends the worker; the next program or call gets a new one."""
@@ -316,11 +390,27 @@ class Runner:
         return Died(None, os.WEXITSTATUS(status))
 
     def _wait_for_worker(self) -> int:
-        send(self._control, ("wait", self._worker_pid))
         assert self._worker is not None
         self._worker.close()
         self._worker = None
-        return receive(self._control, 60.0)
+        return self._wait(self._worker_pid)
+
+    def _wait(self, pid: int) -> int:
+        """Waits until the worker `pid` has ended; returns its status as `os.waitpid` does."""
+        with self._controlled:
+            send(self._control, ("wait", pid))
+            return receive(self._control, 60.0)
+
+    def _fork(self) -> tuple[int, socket.socket]:
+        """Starts a worker; returns its number and the socket to it."""
+        ours, theirs = socket.socketpair()
+        with self._controlled, theirs:
+            if not self._ready:
+                receive(self._control, _START_TIMEOUT_S)
+                self._ready = True
+            send(self._control, ("fork",))
+            socket.send_fds(self._control, [b"f"], [theirs.fileno()])
+            return receive(self._control, 60.0), ours
 
     def _drop_worker(self) -> None:
         if self._worker is not None:
@@ -329,14 +419,7 @@ class Runner:
 
     def _worker_socket(self) -> socket.socket:
         if self._worker is None:
-            if not self._ready:
-                receive(self._control, _START_TIMEOUT_S)
-                self._ready = True
-            self._worker, theirs = socket.socketpair()
-            with theirs:
-                send(self._control, ("fork",))
-                socket.send_fds(self._control, [b"f"], [theirs.fileno()])
-            self._worker_pid = receive(self._control, 60.0)
+            self._worker_pid, self._worker = self._fork()
         return self._worker
 
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import gc
+import importlib
 import os
+import pathlib
 import re
+import runpy
 import socket
+import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Any
+import threading
+import traceback
+import types
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any, NoReturn
 
 import numpy as np
 
@@ -30,6 +40,8 @@ from tests.support.kernel_runner import (
 def _nursery(control: socket.socket, library: str, load: str) -> None:
     if load == "early":
         _load(library)
+        gc.collect()
+        gc.freeze()  # a collection in a fork would write to, and so copy, every object
     send(control, "ready")
     while True:
         try:
@@ -73,6 +85,9 @@ def _worker(data: socket.socket) -> None:
             if mode == "call":
                 send(data, _call(*rest))
                 continue
+            if mode == "python":
+                _, streams, _, _ = socket.recv_fds(data, 1, 3)
+                run_python(*rest, streams)
             for outcomes in _RUN[mode](rest[0]):
                 send(data, outcomes)
             runs += 1
@@ -86,14 +101,131 @@ def _worker(data: socket.socket) -> None:
     os._exit(code)
 
 
-def _call(function: str, args: Sequence[object]) -> object:
-    import importlib
-
+def _call(function: str, args: Sequence[object], environment: dict[str, str]) -> object:
     module, name = function.split(":")
     try:
+        os.environ.update(environment)
+        if environment.get("TENSOR_ARRAY_GRAD") == "on":
+            importlib.import_module("tensor_array_grad")
         return getattr(importlib.import_module(module), name)(*args)
     except Exception as error:
         return Error(type(error).__name__, str(error))
+
+
+def run_python(
+    arguments: list[str],
+    environment: dict[str, str],
+    folder: str,
+    fork_children: bool,
+    imported: bool,
+    streams: Sequence[int],
+) -> NoReturn:
+    """Does in this process, in which TensorFlow is imported, what `python arguments...` does.
+
+    `-m tensor_array_grad` in front of the other arguments enables the library, as a new interpreter
+    would that finds TENSOR_ARRAY_GRAD=on in its environment. These differ from a new interpreter:
+    TensorFlow's log level and what else TensorFlow reads from the environment when it is imported,
+    `sys.flags`, and the entries at the end of `sys.path`.
+    """
+    for stream, descriptor in enumerate(streams):
+        os.dup2(descriptor, stream)
+    os.chdir(folder)
+    environment = dict(environment)
+    if arguments[:2] == ["-m", "tensor_array_grad"] and arguments[2:3] != ["compare"]:
+        arguments = arguments[2:]
+        environment["TENSOR_ARRAY_GRAD"] = "on"
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path[:0] = ["", *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+    subprocess.Popen = _Fork if fork_children else _POPEN  # type: ignore[assignment, misc]
+    if not imported:
+        del sys.modules["tensorflow"]
+    status = 1
+    try:
+        status = _status_of(lambda: _run_main(arguments))
+        threading._shutdown()  # type: ignore[attr-defined] # waits for the threads
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(status)  # a normal exit takes TensorFlow most of a second
+
+
+def _run_main(arguments: list[str]) -> None:
+    # What the .pth file of the package does when an interpreter starts.
+    sys.modules.pop("_tensor_array_grad_startup", None)
+    importlib.import_module("_tensor_array_grad_startup")
+    first, *rest = arguments
+    if first == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        main = types.ModuleType("__main__")
+        sys.modules["__main__"] = main
+        exec(compile(rest[0], "<string>", "exec"), vars(main))
+    elif first == "-m":
+        sys.argv = rest
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = arguments
+        sys.path[0] = str(pathlib.Path(first).resolve().parent)
+        runpy.run_path(first, run_name="__main__")
+
+
+def _status_of(main: Callable[[], None]) -> int:
+    """Runs `main`; returns the exit status that Python would have, and prints what it would."""
+    try:
+        main()
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+_POPEN = subprocess.Popen
+
+
+class _Fork:
+    """In place of `subprocess.Popen`: an interpreter that is a fork of this process.
+
+    Attributes:
+      pid: The number of its process.
+      returncode: Its exit status, set by the caller.
+    """
+
+    returncode: int | None = None
+
+    def __init__(
+        self,
+        command: list[str],
+        stdin: int,
+        stdout: IO[bytes],
+        stderr: IO[bytes],
+        env: dict[str, str],
+        start_new_session: bool,
+    ) -> None:
+        assert command[0] == sys.executable, command
+        assert stdin == subprocess.DEVNULL, stdin
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            if start_new_session:
+                os.setsid()
+            for name in [n for n in sys.modules if n.partition(".")[0] == "tensor_array_grad"]:
+                del sys.modules[name]  # the program imports it from its own PYTHONPATH
+            # The end of this process is not the end of its parent's temporary folders.
+            weakref.finalize._registry.clear()  # type: ignore[attr-defined]
+            nothing = os.open(os.devnull, os.O_RDONLY)
+            streams = (nothing, stdout.fileno(), stderr.fileno())
+            run_python(command[1:], env, str(pathlib.Path.cwd()), False, True, streams)
+
+    def wait(self) -> None:
+        """Waits until the process has ended."""
+        os.waitpid(self.pid, 0)
 
 
 def _forget_eager_arrays() -> None:
