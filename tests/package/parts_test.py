@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 import tensor_array_grad
-from tests.support import child, kernel_runner
+from tests.support import child
 
 _PARTS = ("kernels", "gradient functions", "graph pass", "loops in one kernel")
 
@@ -46,9 +46,10 @@ def report() -> tuple[list[str], dict[str, int], list[float]]:
         (None, None),
     ],
 )
-def test_one_part_is_switched_off_and_the_others_are_active(variable, off):
-    with kernel_runner.Runner("enable", env={variable: "off"} if variable else {}) as runner:
-        active, counters, gradient = runner.call("tests.package.parts_test:report")
+def test_one_part_is_switched_off_and_the_others_are_active(stocks, variable, off):
+    environment = {"TENSOR_ARRAY_GRAD": "on"} | ({variable: "off"} if variable else {})
+    run = "tests.package.parts_test:report"
+    active, counters, gradient = stocks.call(run, environment=environment)
     assert active == [part for part in _PARTS if part != off]
     assert gradient == [2.0 * i for i in range(8)]
     assert (counters.get("kernels.TensorListFromTensor", 0) > 0) == (off != "kernels")
@@ -100,11 +101,12 @@ def read_behind_an_assertion() -> str:
             return error.message
 
 
-def test_a_sum_on_stocks_kernels_raises_stocks_errors():
-    with kernel_runner.Runner("enable", env={"TENSOR_ARRAY_GRAD_KERNELS": "off"}) as runner:
-        name = "tests.package.parts_test:sum_of_lists_with_different_values"
-        assert runner.call(name) == "InvalidArgumentError"
-        found = runner.call("tests.package.parts_test:read_behind_an_assertion")
+def test_a_sum_on_stocks_kernels_raises_stocks_errors(stocks):
+    environment = {"TENSOR_ARRAY_GRAD": "on", "TENSOR_ARRAY_GRAD_KERNELS": "off"}
+    name = "tests.package.parts_test:sum_of_lists_with_different_values"
+    assert stocks.call(name, environment=environment) == "InvalidArgumentError"
+    name = "tests.package.parts_test:read_behind_an_assertion"
+    found = stocks.call(name, environment=environment)
     assert "assertion failed: [the index is] [5]" in found
 
 

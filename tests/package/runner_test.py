@@ -287,7 +287,7 @@ def test_help_is_printed_without_importing_tensorflow():
 
 
 def test_without_arguments_the_runner_prints_usage_and_status_and_succeeds():
-    done = child.interpreter(*RUNNER)
+    done = child.python(*RUNNER)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("usage: python -m tensor_array_grad ")
     assert f"running      TensorFlow {tf.__version__}" in done.stdout
@@ -300,7 +300,7 @@ def test_without_arguments_a_library_that_does_not_fit_is_reported_and_fails(
 ):
     package = child.copy_package(tmp_path)
     child.build_record(package).unlink()
-    done = child.interpreter(*RUNNER, PYTHONPATH=str(tmp_path))
+    done = child.python(*RUNNER, PYTHONPATH=str(tmp_path))
     assert done.returncode == 1
     assert "PROBLEM" in done.stdout
     assert "does not say what" in done.stderr

@@ -20,11 +20,15 @@ _INDEXED = [0.015625, 0.0625, 0.3125, 0.75, 2.25, 5.0, 13.0]
 _SUMS = [0.0, 0.0625, 0.25, 0.75, 2.0, 5.0, 12.0]
 
 
-@pytest.fixture(scope="module")
-def others() -> Iterator[dict[str, kernel_runner.Runner]]:
+@pytest.fixture
+def others(
+    ours: kernel_runner.Runner, stocks: kernel_runner.Runner
+) -> Iterator[dict[str, kernel_runner.Runner]]:
     """The second processes of the pairs, with and without the library."""
-    with kernel_runner.Runner("enable") as with_library, kernel_runner.Runner() as without:
-        yield {"ours": with_library, "stock": without}
+    found = {"ours": ours.another(), "stock": stocks.another()}
+    yield found
+    for runner in found.values():
+        runner.restart()
 
 
 @pytest.fixture(params=["ours-stock", "stock-ours", "ours-ours", "stock-stock"])

@@ -182,13 +182,17 @@ class Runner:
                 stderr=self._log,
             )
         self._ready = False
+        self._is_nursery_shared = False
 
     def another(self) -> Runner:
         """A runner with a worker of its own, which the same process makes.
 
         It must not be used after this runner was closed.
         """
+        with self._controlled:
+            self._wait_for_nursery()
         made = copy.copy(self)
+        made._is_nursery_shared = True
         made._worker, made._unanswered, made._pending = None, False, deque()
         return made
 
@@ -204,10 +208,12 @@ class Runner:
         self.close()
 
     def close(self) -> None:
-        """Ends the nursery and its worker."""
+        """Ends the worker and, unless it is another runner's, the nursery."""
         if self._worker is not None:
             self._worker.close()
             self._worker = None
+        if self._is_nursery_shared:
+            return
         self._control.close()
         try:
             self._nursery.wait(timeout=30)
@@ -401,13 +407,17 @@ class Runner:
             send(self._control, ("wait", pid))
             return receive(self._control, 60.0)
 
+    def _wait_for_nursery(self) -> None:
+        """Waits until TensorFlow is imported. Requires: `_controlled` is held."""
+        if not self._ready:
+            receive(self._control, _START_TIMEOUT_S)
+            self._ready = True
+
     def _fork(self) -> tuple[int, socket.socket]:
         """Starts a worker; returns its number and the socket to it."""
         ours, theirs = socket.socketpair()
         with self._controlled, theirs:
-            if not self._ready:
-                receive(self._control, _START_TIMEOUT_S)
-                self._ready = True
+            self._wait_for_nursery()
             send(self._control, ("fork",))
             socket.send_fds(self._control, [b"f"], [theirs.fileno()])
             return receive(self._control, 60.0), ours

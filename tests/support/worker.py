@@ -40,6 +40,8 @@ from tests.support.kernel_runner import (
 def _nursery(control: socket.socket, library: str, load: str) -> None:
     if load == "early":
         _load(library)
+        with contextlib.suppress(ImportError):
+            importlib.import_module("pytest")  # test modules import it, which takes 80 ms
         gc.collect()
         gc.freeze()  # a collection in a fork would write to, and so copy, every object
     send(control, "ready")
@@ -122,16 +124,16 @@ def run_python(
 ) -> NoReturn:
     """Does in this process, in which TensorFlow is imported, what `python arguments...` does.
 
-    `-m tensor_array_grad` in front of the other arguments enables the library, as a new interpreter
+    `-m tensor_array_grad` in front of a program enables the library, as a new interpreter
     would that finds TENSOR_ARRAY_GRAD=on in its environment. These differ from a new interpreter:
     TensorFlow's log level and what else TensorFlow reads from the environment when it is imported,
-    `sys.flags`, and the entries at the end of `sys.path`.
+    `sys.flags`, the entries at the end of `sys.path`, and the other modules in `sys.modules`.
     """
     for stream, descriptor in enumerate(streams):
         os.dup2(descriptor, stream)
     os.chdir(folder)
     environment = dict(environment)
-    if arguments[:2] == ["-m", "tensor_array_grad"] and arguments[2:3] != ["compare"]:
+    if arguments[:2] == _LIBRARY and arguments[2:3] not in ([], ["compare"]):
         arguments = arguments[2:]
         environment["TENSOR_ARRAY_GRAD"] = "on"
     os.environ.clear()
@@ -186,6 +188,7 @@ def _status_of(main: Callable[[], None]) -> int:
 
 
 _POPEN = subprocess.Popen
+_LIBRARY = ["-m", "tensor_array_grad"]
 
 
 class _Fork:
