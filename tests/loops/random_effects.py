@@ -445,13 +445,38 @@ def out_of_order(got: Ran, eager: Ran) -> int:
     return sum(one != other for one, other in (calls[:-1] if got.failed else calls))
 
 
+def _run_on_stock(
+    stocks: kernel_runner.Runner, seed: int, known: dict[int, tuple[Any, Any]] | None
+) -> tuple[Any, Any]:
+    """The eager run of program `seed`, and its run as a function; `known` has those of before."""
+    if known is not None and seed in known:
+        return known[seed]
+    runs = []
+    for eagerly in (True, False):
+        stocks.start_call(_RUN, seed, eagerly)
+        runs.append(stocks.finish_call(_TIMEOUT_S))
+    eager, want = runs
+    if known is not None:
+        known[seed] = eager, want
+    return eager, want
+
+
 def compare(
     pair: tuple[kernel_runner.Runner, kernel_runner.Runner],
     seeds: Iterable[int],
     options: Sequence[str] = (),
     verbose: bool = False,
+    on_stock: dict[int, tuple[Any, Any]] | None = None,
 ) -> collections.Counter[str]:
     """Runs the programs of these numbers with the library and on stock; prints each fault.
+
+    Args:
+      pair: A runner with the library, and one of stock.
+      seeds: The numbers.
+      options: Keys of `campaign.SETTINGS`.
+      verbose: Whether to print also what is in another order, or not built.
+      on_stock: The eager run and the run as a function of each program that ran on stock before;
+        the others are added to it.
 
     Returns:
       How many programs, calls and lines were compared, and how many differ.
@@ -460,10 +485,8 @@ def compare(
     for number, seed in enumerate(seeds, 1):
         ours, stocks = pair
         ours.start_call(_RUN, seed, False, dict(campaign.SETTINGS[name](seed) for name in options))
-        stocks.start_call(_RUN, seed, True)
-        eager = stocks.finish_call(_TIMEOUT_S)
-        stocks.start_call(_RUN, seed)
-        got, want = ours.finish_call(_TIMEOUT_S), stocks.finish_call(_TIMEOUT_S)
+        eager, want = _run_on_stock(stocks, seed, on_stock)
+        got = ours.finish_call(_TIMEOUT_S)
         counts["programs"] += 1
         promised = getattr(want, "promised", set())
         if getattr(want, "unbuilt", ""):

@@ -351,10 +351,17 @@ _PROGRAMS_PER_PROCESS = 150  # TensorFlow keeps some memory of every function
 
 
 class Pair:
-    """Two long-lived child processes, one with stock's kernels and one with the library."""
+    """Two long-lived child processes, one with stock's kernels and one with the library.
 
-    def __init__(self, library: str | None = "enable") -> None:
-        self.stock = kernel_runner.Runner()
+    Args:
+      library: As for `kernel_runner.Runner`.
+      stock: The runner of stock; a new one if it is None.
+    """
+
+    def __init__(
+        self, library: str | None = "enable", stock: kernel_runner.Runner | None = None
+    ) -> None:
+        self.stock = stock or kernel_runner.Runner()
         self.ours = kernel_runner.Runner(library, env={"TENSOR_ARRAY_GRAD": None})
         self._library = library
         self._without_loops: kernel_runner.Runner | None = None

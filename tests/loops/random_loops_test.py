@@ -38,19 +38,20 @@ _COVERED_BY = 400  # programs, enough for the rarest feature
 
 
 @pytest.fixture(scope="module")
-def pair():
-    with random_loops.Pair() as started:
+def pair(stocks):
+    with random_loops.Pair(stock=stocks.another()) as started:
         yield started
 
 
-# Every seventh number: the programs of a stride are as mixed as those of a range.
+# Every 14th number: the programs of a stride are as mixed as those of a range. The command line of
+# random_loops runs more of them.
 @pytest.mark.parametrize("first", [0, 140, 280, 420])
 def test_random_loops_give_the_results_of_stock(pair, capfd, first):
-    tally = random_loops.compare(pair, range(first, first + 98, 7), quiet=True)
+    tally = random_loops.compare(pair, range(first, first + 98, 14), quiet=True)
     out = capfd.readouterr().out
     assert tally.differences == 0, out
-    assert tally.programs == 14
-    assert tally.values > 50
+    assert tally.programs == 7
+    assert tally.values > 25
     assert tally.unbuilt == 0, tally.unexpected
 
 
