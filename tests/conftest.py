@@ -6,6 +6,7 @@ The import of `tests.support.gpus` enables the library.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -21,6 +22,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         reason = why_not(item.nodeid)
         if reason is not None:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Gives each worker of `pytest -n 2` one half of the tests, of which idle workers take some.
+
+    The tests of a module then share its fixtures, such as builds and processes. By default, the
+    next test goes to the worker that is idle, and both workers would make the fixtures.
+    """
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
 def pytest_sessionfinish() -> None:

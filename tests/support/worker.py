@@ -127,7 +127,8 @@ def run_python(
     `-m tensor_array_grad` in front of a program enables the library, as a new interpreter
     would that finds TENSOR_ARRAY_GRAD=on in its environment. These differ from a new interpreter:
     TensorFlow's log level and what else TensorFlow reads from the environment when it is imported,
-    `sys.flags`, the entries at the end of `sys.path`, and the other modules in `sys.modules`.
+    `sys.flags`, the entries at the end of `sys.path`, and the other modules in `sys.modules`. The
+    interpreters that the program starts have the library only if pip installed it.
     """
     for stream, descriptor in enumerate(streams):
         os.dup2(descriptor, stream)
