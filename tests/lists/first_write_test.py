@@ -34,9 +34,11 @@ def test_gradients_equal_stocks_and_only_first_writes_are_proven(ours, stocks, n
 
 @pytest.mark.parametrize("jit", [False, True], ids=["", "jit"])
 def test_gradients_of_random_writes_equal_stocks(ours, stocks, capfd, jit):
-    counts = random_writes.compare(ours, stocks, range(0, 200, 20), jit)
+    # XLA compiles a program for 2 s. The command line of random_writes runs any number of them.
+    counts = random_writes.compare(ours, stocks, range(0, 200, 40 if jit else 20), jit)
     assert counts["different"] == 0, capfd.readouterr().out
-    assert counts["refused"] <= 5
+    assert counts["programs"] == (5 if jit else 10)
+    assert counts["refused"] <= counts["programs"] // 2
 
 
 def test_a_session_can_feed_the_first_index_of_a_loop():
