@@ -4,9 +4,11 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/op_facts.h"
+#include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
@@ -17,6 +19,25 @@ bool HasRefs(const Node& node) {
   const auto is_ref = [](tensorflow::DataType type) { return tensorflow::IsRefType(type); };
   return std::any_of(node.input_types().begin(), node.input_types().end(), is_ref) ||
          std::any_of(node.output_types().begin(), node.output_types().end(), is_ref);
+}
+
+// A seeded op that draws more numbers than this at once has work for several cores, which the
+// executor uses. A loop with such an op cannot be handed back to it (HasSeededNode).
+constexpr int64_t kMostSeededNumbers = 1 << 14;
+
+// How many numbers `node`, a random op, draws at once; 0 if that is not known before it runs.
+int64_t NumbersDrawn(const Node& node) {
+  if (node.op_def().input_arg(0).name() != "shape") return 0;
+  Source shape = SkipIdentities(InputOf(node, 0));
+  if (IsConstantEnter(*shape.node)) shape = SkipIdentities(InputOf(*shape.node, 0));
+  Tensor value;
+  if (!ConstantOf(*shape.node, &value)) return 0;
+  int64_t numbers = 1;
+  for (int64_t i = 0; i < value.NumElements(); ++i) {
+    numbers *=
+        value.dtype() == tensorflow::DT_INT32 ? value.flat<int32_t>()(i) : value.flat<int64_t>()(i);
+  }
+  return numbers;
 }
 
 }  // namespace
@@ -41,6 +62,9 @@ absl::Status CheckNode(const Node& node) {
   if (HasFact(op, kWritesInput)) return Rejected("writes its input", node);
   if (node.op_def().is_stateful() && !HasFact(op, kAnyKernelMayRun | kDrawsNumbers)) {
     return Rejected("private state or unknown side effects", node);
+  }
+  if (IsSeeded(node) && NumbersDrawn(node) > kMostSeededNumbers) {
+    return Rejected("draws many numbers", node);
   }
   return absl::OkStatus();
 }

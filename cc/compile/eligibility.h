@@ -20,7 +20,8 @@ absl::string_view ReasonOf(const absl::Status& rejected);
 // node works on values of this device only, finishes before Compute returns and does not wait for
 // other ops. It must keep no state in its kernel, because the same node in the stock loop has
 // another kernel object, which would not see that state. The exception is the generator of a random
-// op; see HasSeededNode.
+// op; see HasSeededNode. A seeded op may draw at most 16,384 numbers at once, because it cannot be
+// left to the executor when that turns out to be faster.
 absl::Status CheckNode(const tensorflow::Node& node);
 
 // Whether a node of `loop`, or of a loop inside of it, draws numbers whose order its seeds fix. So

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/tensorflow_names.h"
@@ -12,6 +14,7 @@
 #include "cc/testing/frames_under_test.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/framework/tensor_shape.pb.h"
 
@@ -55,6 +58,16 @@ class LeftToExecutorTest : public testing::Test, protected FramesUnderTest {
     Set(random, "T", DT_INT32);
     Set(random, "Tout", DT_INT32);
     Set(random, "seed2", seed);
+  }
+
+  // Adds the Const `shape` to the body of i.
+  void AddShape(std::vector<int> sizes) {
+    tensorflow::Tensor value(DT_INT32, {static_cast<int64_t>(sizes.size())});
+    std::copy(sizes.begin(), sizes.end(), value.flat<int>().data());
+    Set(Add("pivot", "Identity", {"i_switch:1"}), "T", DT_INT32);
+    tensorflow::NodeDef& shape = Add("shape", "Const", {"^pivot"});
+    Set(shape, "dtype", DT_INT32);
+    Set(shape, "value", value);
   }
 
   // Adds a loop `name` inside i; `start` is the first value of its variable.
@@ -103,6 +116,24 @@ TEST_F(LeftToExecutorTest, SeededRandomOpIsAllowedAndSeenInAnInnerLoopToo) {
   AddRandom("j", 3);
   ExpectCompiles();
   EXPECT_TRUE(HasSeededNode(FrameNamed("i")));
+}
+
+TEST_F(LeftToExecutorTest, ARandomOpMayDrawManyNumbers) {
+  AddShape({2, (1 << 13) + 1});
+  AddRandom("i", 0, "shape");
+  ExpectCompiles();
+}
+
+TEST_F(LeftToExecutorTest, ASeededRandomOpMayDrawSomeNumbers) {
+  AddShape({2, 1 << 13});
+  AddRandom("i", 3, "shape");
+  ExpectCompiles();
+}
+
+TEST_F(LeftToExecutorTest, SeededRandomOpThatDrawsManyNumbers) {
+  AddShape({2, (1 << 13) + 1});
+  AddRandom("i", 3, "shape");
+  ExpectLeft("draws many numbers: random (RandomUniformInt)");
 }
 
 TEST_F(LeftToExecutorTest, SeededRandomOpThatTheStockLoopWouldRunOnceMore) {
