@@ -36,7 +36,6 @@ from benchmarks.harness import Plan, Server
 RULES = (
     "accumulate_into_list",
     "slice_sum",
-    "conditional",
     "recompute",
     "loop_stack",
 )

@@ -124,11 +124,6 @@ const Requirements& Liveness::OfEdge(const Edge& edge) const {
   return edge.IsControlEdge() ? OfNode(*edge.src()) : Of({edge.src(), edge.src_output()});
 }
 
-bool Liveness::FollowsFrom(Source source, Source other) const {
-  const Requirements &needed = Of(source), &given = Of(other);
-  return std::includes(given.begin(), given.end(), needed.begin(), needed.end());
-}
-
 bool Liveness::EntersAsOne(const Frame& loop) const { return of_loop_.count(&loop) != 0; }
 
 const Requirements& Liveness::OfLoop(const Frame& loop) const { return of_loop_.at(&loop); }

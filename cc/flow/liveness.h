@@ -76,9 +76,6 @@ class Liveness {
   // begins.
   const Requirements& OfEdge(const tensorflow::Edge& edge) const;
 
-  // Whether `source` is live whenever `other` is.
-  bool FollowsFrom(Source source, Source other) const;
-
   // True if all variables of the inner loop `loop` have the same requirements, and its
   // constants whenever the variables are. If not, the loop may run with some of its inputs dead. A
   // variable may be live without the others if nothing in the loop can tell: see AddLoop.

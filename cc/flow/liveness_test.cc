@@ -284,16 +284,6 @@ TEST_F(LivenessTest, BothSidesExcludeEachOther) {
   EXPECT_FALSE(all.Exclude({}, all.Of(Output("s", 1))));
 }
 
-TEST_F(LivenessTest, AnOutputFollowsFromAnotherThatHasAllItsConditions) {
-  AddSwitch("s", "x_switch:1", "body_p");
-  AddSwitch("t", "s:1", "body_q");
-  EXPECT_TRUE(liveness().FollowsFrom(Output("s", 1), Output("t", 1)));
-  EXPECT_TRUE(liveness().FollowsFrom(Output("s", 1), Output("t", 0)));
-  EXPECT_TRUE(liveness().FollowsFrom(Output("x_switch", 1), Output("s", 0)));
-  EXPECT_FALSE(liveness().FollowsFrom(Output("t", 1), Output("s", 1)));
-  EXPECT_FALSE(liveness().FollowsFrom(Output("s", 0), Output("s", 1)));
-}
-
 TEST_F(LivenessTest, SkipIdentitiesFollowsOnlyIdentity) {
   AddUnary("copy", "Identity", DT_BOOL, {"p_switch:1"});
   AddUnary("copy_of_copy", "Identity", DT_BOOL, {"copy"});

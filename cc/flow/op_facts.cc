@@ -118,9 +118,8 @@ const std::unordered_map<std::string, uint32_t>& AllOpFacts() {
         {kMakesListVersion,
          {"TensorListPopBack", "TensorListPushBack", "TensorListResize",
           "TensorListScatterIntoExistingList", "TensorListSetItem",
-          "TensorArrayGrad>ListAccumulate", "TensorArrayGrad>ListAccumulateIf",
-          "TensorArrayGrad>ListAccumulateLike", "TensorArrayGrad>PopLoopStack",
-          "TensorArrayGrad>PushLoopStack"}},
+          "TensorArrayGrad>ListAccumulate", "TensorArrayGrad>ListAccumulateLike",
+          "TensorArrayGrad>PopLoopStack", "TensorArrayGrad>PushLoopStack"}},
         {kWritesInput, {"InplaceAdd", "InplaceSub", "InplaceUpdate"}},
         {kOutputsRef, {"TemporaryVariable", "Variable", "VariableV2"}}};
     auto* facts_of = new std::unordered_map<std::string, uint32_t>;

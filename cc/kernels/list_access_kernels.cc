@@ -96,17 +96,6 @@ absl::Status OutputElement(OpKernelContext* ctx, int output, const ElementValue&
   return FillZeros(ctx, zeros);
 }
 
-// Reads input `input`, the scalar predicate of a conditional.
-absl::Status GetPredicate(OpKernelContext* ctx, int input, bool* value) {
-  const Tensor& predicate = ctx->input(input);
-  if (predicate.dims() != 0) {
-    return InvalidList("predicate must be a scalar but has shape ",
-                       predicate.shape().DebugString());
-  }
-  *value = predicate.scalar<bool>()();
-  return absl::OkStatus();
-}
-
 absl::Status GetItem(OpKernelContext* ctx, const InputList& list, DataType dtype) {
   enum Inputs { kList, kIndex, kElementShape };
   TF_RETURN_IF_ERROR(CheckDtypes(dtype, list->dtype()));
@@ -217,47 +206,13 @@ absl::Status ListAccumulate(OpKernelContext* ctx, DataType dtype) {
   return Accumulate(ctx, dtype, std::move(shape), size);
 }
 
-enum LikeInputs { kLike = kFirstOfItsOwn, kPredicate };
-
 // The added list has the element shape and the length of the list in input kLike.
 absl::Status ListAccumulateLike(OpKernelContext* ctx, DataType dtype) {
+  enum Inputs { kLike = kFirstOfItsOwn };
   InputList like;
   TF_RETURN_IF_ERROR(GetList(ctx, kLike, &like));
   return Accumulate(ctx, dtype, like->shape(), like->size());
 }
-
-// Adds a list as ListAccumulateLike does if the predicate is `wanted_`, and zeros otherwise.
-class ListAccumulateIfOp : public Cheap<ListKernel> {
- public:
-  explicit ListAccumulateIfOp(OpKernelConstruction* ctx) : Cheap(ctx) {
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("wanted", &wanted_));
-  }
-
- protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    bool predicate = false;
-    TF_RETURN_IF_ERROR(GetPredicate(ctx, kPredicate, &predicate));
-    return predicate == wanted_ ? ListAccumulateLike(ctx, element_dtype_) : AddZeros(ctx);
-  }
-
- private:
-  bool wanted_ = true;
-
-  // Adds a list of zeros like that in kLike, with the checks and the result of ZerosLike and AddN.
-  static absl::Status AddZeros(OpKernelContext* ctx) {
-    InputList list, like;
-    TF_RETURN_IF_ERROR(GetList(ctx, kSum, &list));
-    TF_RETURN_IF_ERROR(GetList(ctx, kLike, &like));
-    ListVariant zeros;
-    TF_RETURN_IF_ERROR(ListVariant::ZerosLike(*like, &zeros));
-    PartialTensorShape shape;
-    TF_RETURN_IF_ERROR(list->CheckAddable(zeros.spec(), zeros.size(), &shape));
-    ListVariant* out;
-    TF_RETURN_IF_ERROR(ForwardList(ctx, kSum, list, 0, &out));
-    out->BecomeSum(shape);
-    return out->AddZeros(zeros);
-  }
-};
 
 }  // namespace
 
@@ -297,8 +252,6 @@ KernelTable ListAccessKernels() {
                    {"index", "element_shape", "num_elements"}),
       accumulating("TensorArrayGrad>ListAccumulateLike",
                    MakeKernel<Cheap<ListFunction<ListAccumulateLike>>>, {"index"}),
-      accumulating("TensorArrayGrad>ListAccumulateIf", MakeKernel<ListAccumulateIfOp>,
-                   {"index", "predicate"}),
   };
 }
 

@@ -125,32 +125,6 @@ output_handle: The list with the sum at `index`.
 element_dtype: Type of the elements.
 )doc");
 
-REGISTER_OP("TensorArrayGrad>ListAccumulateIf")
-    .Input("list: variant")
-    .Input("index: int32")
-    .Input("item: element_dtype")
-    .Input("like: variant")
-    .Input("predicate: bool")
-    .Output("output_handle: variant")
-    .Attr("element_dtype: type")
-    .Attr("wanted: bool")
-    .SetShapeFn(ListAccumulateLikeShape)
-    .Doc(R"doc(
-ListAccumulateLike if `predicate` is `wanted`; otherwise adds zeros like `like`.
-
-The gradient of a read in one branch of a conditional, as one op.
-
-list: The list to add to, n elements of `element_dtype`.
-index: Scalar; in [0, n) if `predicate` is `wanted`.
-item: The addend; if `predicate` is `wanted`, its shape agrees with the element shapes of both
-  lists.
-like: The list that was read; it has n elements.
-predicate: Scalar, the branch that was taken.
-output_handle: The list with the sum at `index`, or with the elements of `list`.
-element_dtype: Type of the elements.
-wanted: The branch that reads the element.
-)doc");
-
 REGISTER_OP("TensorArrayGrad>NewLoopStack")
     .Input("lists: k * variant")
     .Output("loop_stack: variant")

@@ -37,8 +37,8 @@ Counter failures("graph_pass.failures");
 // The rules in the order in which they run.
 std::vector<Rule> AllRules() {
   std::vector<Rule> all;
-  for (const Rule& rule : {AccumulateIntoListRule(), SliceSumRule(), ConditionalRule(),
-                           RecomputeRule(), LoopStackRule()}) {
+  for (const Rule& rule :
+       {AccumulateIntoListRule(), SliceSumRule(), RecomputeRule(), LoopStackRule()}) {
     if (!IsLeftOut(rule.name)) all.push_back(rule);
   }
   return all;

@@ -15,14 +15,28 @@ namespace tensor_array_grad {
 //   AddN([a, TensorListSetItem(TensorListReserve(shape, n), i, x), ..])
 //     ->  TensorArrayGrad>ListAccumulate(a, i, x, shape, n)
 //     ->  TensorArrayGrad>ListAccumulateLike(a, i, x, l) if shape and n are those of a list l
+//     ->  TensorListSetItem(a, i, AddN(TensorListGetItem(a, i, Shape(x)), x)) if the device has no
+//         kernel for this library's op, because stock's list kernels are kept
+//
+// If the element is read in a branch of a conditional, the operand is a Merge. Each branch outputs
+// such a list, a sum of such lists, or zeros. The running sum `a` is brought into the branches
+// instead:
+//
+//   AddN([a, Merge(SetItem(..), ZerosLike(l))])
+//     ->  Merge(ListAccumulateLike(s:1, ..), AddN(s:0, ZerosLike(l))), where s = Switch(a, p)
+//
+// A new node is dead if and only if the node that it replaces is dead or the AddN would have been.
+// With stock's ops, zeros are not added: the branch passes the sum on.
 //
 // The rule applies only if the one-element list has no other consumer, its TensorListSetItem cannot
-// resize it, the element types agree, all nodes are on one device, and that device has a kernel for
-// the new op. Several TensorListSetItem may share one TensorListReserve, because an earlier
-// optimization merges equal nodes; the TensorListReserve is removed with the last of them. The
-// length and element shape of `a` are known only at run time, so the new op gets those of the
-// removed list and makes the checks that AddN makes. Operands that are not one-element lists are
-// summed first, so a sum of three or more operands may be rounded differently.
+// resize it, the element types agree, all nodes are on one device, and that device has the kernels.
+// Several TensorListSetItem may share one TensorListReserve, because an earlier optimization merges
+// equal nodes; the TensorListReserve is removed with the last of them. The length and element shape
+// of `a` are known only at run time, so this library's op gets those of the removed list and makes
+// the checks that AddN makes. Operands that are not one-element lists are summed first, so a sum of
+// three or more lists, counting those summed in a branch, may be rounded differently. With stock's
+// ops, a sum may be 0.0 where AddN gives -0.0, since GetItem reads an element without a value as
+// 0.0.
 Rule AccumulateIntoListRule();
 
 // Replaces the addition of a slice's gradient by an addition to the part of the tensor that the
@@ -45,24 +59,6 @@ Rule AccumulateIntoListRule();
 // adds in groups. It applies only if no other node reads G, if G is on the device of the sum, and
 // if that device has a kernel for the new op.
 Rule SliceSumRule();
-
-// Replaces the addition of a conditional's list gradient by a conditional addition to one element.
-//
-// If a loop reads element i of a list in one branch of a conditional, the gradient of that branch
-// is a list in which only element i is set, and the other branch gives zeros:
-//
-//   AddN([a, Merge(SetItem(Reserve(ElementShape(l), Length(l)), i, x), ZerosLike(l)), ..])
-//     ->  TensorArrayGrad>ListAccumulateIf(a, i, x, l, p)
-//
-// Several such operands become a chain of ops. Here p is the predicate, and i, x and l come from
-// Switches by p; the new op reads the inputs of these Switches. The requirements of
-// AccumulateIntoListRule apply, and three more:
-//
-// - The inputs of the Switches must be live whenever p is, since the new op also runs in iterations
-//   that take the other branch.
-// - No other node may read a node between the Switches and the sum.
-// - These nodes may have no control inputs except pivots of their branch.
-Rule ConditionalRule();
 
 // Makes the backward loop recompute values that follow from the number of the iteration, instead of
 // popping them from lists that the forward loop filled.

@@ -206,7 +206,7 @@ def value_and_gradient(
     ("program", "ops"),
     [
         (recurrence, ["ListAccumulate", "PushLoopStack", "PopLoopStack"]),
-        (reads, ["ListAccumulateIf", "PushLoopStack", "PopLoopStack"]),
+        (reads, ["ListAccumulateLike", "PushLoopStack", "PopLoopStack"]),
     ],
 )
 def test_values_and_gradients_with_ops_of_the_graph_pass_equal_those_without(
@@ -272,12 +272,8 @@ def test_list_accumulate_ops_add_to_elements(
     ops = _loader.ops()
     like = raw.TensorListReserve(element_shape=shape, num_elements=4, element_dtype=dtype)
     total = ops.tensor_array_grad_list_accumulate_like(list=total, index=1, item=x[3], like=like)
-    for predicate in (True, False):
-        total = ops.tensor_array_grad_list_accumulate_if(
-            list=total, index=0, item=x[2], like=like, predicate=predicate, wanted=True
-        )
     want = x.copy()
-    want[0] += x[3] + x[2]
+    want[0] += x[3]
     want[1] += x[3]
     want[2] += 2 * x[3]
     got = raw.TensorListStack(input_handle=total, element_shape=shape, element_dtype=dtype)

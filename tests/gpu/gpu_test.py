@@ -85,7 +85,6 @@ def test_no_op_lacks_a_kernel_that_stock_has_on_a_gpu() -> None:
     [
         ("ListAccumulate", ["element_shape", "index", "num_elements"]),
         ("ListAccumulateLike", ["index"]),
-        ("ListAccumulateIf", ["index", "predicate"]),
     ],
 )
 def test_ops_of_the_graph_pass_have_gpu_kernels_for_all_dtypes_of_set_item(

@@ -90,7 +90,7 @@ def test_kinds_of_devices_that_the_machine_lacks_are_marked():
 
 
 def test_rules_are_those_of_the_graph_pass_and_nothing_else():
-    names = {"accumulate_into_list", "slice_sum", "conditional", "recompute", "loop_stack"}
+    names = {"accumulate_into_list", "slice_sum", "recompute", "loop_stack"}
     assert set(tensor_array_grad.status().rules) == names
 
 
@@ -115,7 +115,6 @@ def test_rewrites_are_counted_under_their_rule():
     assert {name: after[name] - before[name] for name in after} == {
         "accumulate_into_list": 2,
         "slice_sum": 0,
-        "conditional": 0,
         "recompute": 0,
         "loop_stack": 0,
     }
