@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from tests.lists import random_writes
 from tests.lists.first_write_programs import FIRST, MIXED, noted_proofs
+from tests.support import child
 
 _COMPUTE = "tests.lists.first_write_programs:compute"
 # XLA ends the process when it compiles the gradient of an array that grows, and has no kernel for
@@ -73,3 +74,40 @@ def test_an_index_behind_many_ops_is_not_proven_and_no_error():
     with noted_proofs() as proven:
         assert gradient(tf.ones([3])).numpy().tolist() == [1.0, 2.0, 3.0]
     assert proven == [False]
+
+
+_TRAIN_ON_STOCK = """
+import sys
+import numpy as np
+import tensorflow as tf
+model = tf.saved_model.load(sys.argv[1])
+losses = [model.step(tf.ones([5, 2])).numpy() for _ in range(3)]
+np.savez(sys.argv[2], losses=losses, weights=model.weights.numpy())
+assert "tensor_array_grad" not in sys.modules
+"""
+
+
+def test_a_saved_model_with_kept_lists_trains_on_stock(tmp_path):
+    module = tf.Module()
+    module.weights = tf.Variable([0.5, 0.25])
+
+    @tf.function(input_signature=[tf.TensorSpec([5, 2])])
+    def step(x):
+        with tf.GradientTape() as tape:
+            hidden = tf.scan(lambda a, b: tf.tanh(a * module.weights + b), x)
+            loss = tf.reduce_sum(hidden**2)
+        module.weights.assign_sub(0.1 * tape.gradient(loss, module.weights))
+        return loss
+
+    module.step = step
+    with noted_proofs() as proven:
+        step.get_concrete_function()
+    assert proven
+    assert all(proven)
+    tf.saved_model.save(module, str(tmp_path / "model"))
+    losses = [step(tf.ones([5, 2])).numpy() for _ in range(3)]
+    paths = (str(tmp_path / "model"), str(tmp_path / "out.npz"))
+    child.code(_TRAIN_ON_STOCK, *paths, TENSOR_ARRAY_GRAD="off")
+    stock = np.load(tmp_path / "out.npz")
+    np.testing.assert_allclose(stock["losses"], losses, rtol=1e-6)
+    np.testing.assert_allclose(stock["weights"], module.weights, rtol=1e-6)
