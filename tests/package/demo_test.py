@@ -91,7 +91,7 @@ def test_the_tf1_graph_holds_v3_arrays_and_no_lists(monkeypatch):
 def test_a_short_run_prints_the_times_and_saves_the_picture(tmp_path):
     path = tmp_path / "fit.png"
     arguments = ("--rows", "104", "120", "--picture", str(path))
-    done = child.python("-X", "importtime", "-m", "tensor_array_grad.demo", *arguments)
+    done = child.interpreter("-X", "importtime", "-m", "tensor_array_grad.demo", *arguments)
     assert done.returncode == 0, done.stderr
     # It is the child processes that need TensorFlow.
     assert not [line for line in done.stderr.splitlines() if line.endswith(" tensorflow")]

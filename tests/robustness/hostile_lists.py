@@ -444,49 +444,22 @@ def _added(
     )
 
 
-def _added_if(
-    base: tf.Tensor, like: tf.Tensor, predicate: Any, index: Any = 1, item: Any = 5.0
-) -> tf.Tensor:
-    return _loader.ops().tensor_array_grad_list_accumulate_if(
-        list=base, index=index, item=item, like=like, predicate=predicate, wanted=True
-    )
-
-
-for _name, _add in (
-    ("like another", _added),
-    ("on condition", lambda *inputs, **named: _added_if(*inputs, True, **named)),
-):
-    case(f"adding {_name} to no list", lambda f=_add: f(blank(tf.variant), _three()), "not a list")
-    case(
-        f"adding {_name} like no list", lambda f=_add: f(_three(), blank(tf.variant)), "not a list"
-    )
-    case(f"adding {_name} before", lambda f=_add: f(_three(), _three(), index=-1), "element -1 in")
-    case(f"adding {_name} behind", lambda f=_add: f(_three(), _three(), index=3), "element 3 in")
-    case(f"adding {_name} shorter", lambda f=_add: f(reserve(4), _three()), "One is 4 .* is 3")
-    case(f"adding {_name} shaped", lambda f=_add: f(_three(), _three(), item=[5.0]), "incompatible")
-    case(
-        f"adding {_name} at two", lambda f=_add: f(_three(), _three(), index=[1, 2]), "scalar|rank"
-    )
-    works(
-        f"adding {_name}",
-        lambda f=_add: stack(f(_three(), _three())).numpy().tolist(),
-        [1.0, 7.0, 3.0],
-    )
+case("adding like another to no list", lambda: _added(blank(tf.variant), _three()), "not a list")
+case("adding like another like no list", lambda: _added(_three(), blank(tf.variant)), "not a list")
+case("adding like another before", lambda: _added(_three(), _three(), index=-1), "element -1 in")
+case("adding like another behind", lambda: _added(_three(), _three(), index=3), "element 3 in")
+case("adding like another shorter", lambda: _added(reserve(4), _three()), "One is 4 .* is 3")
+case("adding like another shaped", lambda: _added(_three(), _three(), item=[5.0]), "incompatible")
+case("adding like another at two", lambda: _added(_three(), _three(), index=[1, 2]), "scalar|rank")
+works(
+    "adding like another",
+    lambda: stack(_added(_three(), _three())).numpy().tolist(),
+    [1.0, 7.0, 3.0],
+)
 case(
     "adding another dtype",
     lambda: _added(_three(), _three(), item=5, dtype=tf.int32),
     "different dtypes",
-)
-case(
-    "adding on two conditions", lambda: _added_if(_three(), _three(), [True, False]), "scalar|rank"
-)
-case("adding zeros to no list", lambda: _added_if(blank(tf.variant), _three(), False), "not a list")
-case("adding zeros like no list", lambda: _added_if(_three(), blank(tf.variant), False), "not a l")
-case("adding fewer zeros", lambda: _added_if(reserve(4), _three(), False), "One is 4 .* is 3")
-works(
-    "adding zeros, index and item unseen",
-    lambda: stack(_added_if(_three(), _three(), False, index=-7, item=[5.0])).numpy().tolist(),
-    [1.0, 2.0, 3.0],
 )
 
 # ---- stacks of values, into which the graph pass packs lists -------------------------------------
