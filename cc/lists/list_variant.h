@@ -107,6 +107,8 @@ class ListVariant {
   absl::Status ForEachSet(PersistentList::Visitor visit) const { return items_.ForEach(visit); }
   // Whether some elements read as zeros of a kept shape (kZeros).
   bool has_zeros() const { return !zeros_.all_unset(); }
+  // Whether no element is set or reads as zeros of a kept shape.
+  bool has_nothing() const { return items_.all_unset() && !has_zeros(); }
 
   // InvalidArgument unless a list with the spec `other` and `size` elements can be added to this
   // one. Sets `shape`, which may be other.shape itself, to the element shape of the sum.

@@ -74,24 +74,70 @@ bool AddTo(const Tensor& a, const SmallOp& op, Tensor* b) {
   return true;
 }
 
-// Adds an item to one element of a list. Runs only if element_shape and num_elements are those of
-// the list, so that all checks of ListAccumulate's kernel pass; returns false otherwise.
-bool Accumulate(Operands operands, const SmallOp& op, Value* result) {
-  enum { kList, kIndex, kItem, kElementShape, kNumElements };
-  Tensor item = *operands[kItem].value->tensor();
-  ListVariant* const list = ChangeableIn<ListVariant>(operands[kList]);
+// Adds an item to element `at` of `sum`, the list in `list`. Returns false if the kernel has to do
+// it, or has to report an error. Requires: a list of the shape and length of `sum` is added.
+bool AddItem(const Operand& list, const Operand& at, const Operand& added, const SmallOp& op,
+             ListVariant* sum, Value* result) {
+  if (added.value == list.value) return false;  // a list is not put into itself
+  Tensor item = *added.value->tensor();
   int64_t index;
-  int32_t size;
-  if (list == nullptr || list->dtype() != op.dtype || list->max_num_elements() != -1 ||
-      !GetIndex(operands[kIndex], *list, &index) || !operands[kNumElements].value->Get(&size) ||
-      size != list->size() || !IsShape(*operands[kElementShape].value->tensor(), list->shape()) ||
-      !list->shape().IsCompatibleWith(item.shape())) {
+  if (sum->dtype() != op.dtype || sum->max_num_elements() != -1 || !GetIndex(at, *sum, &index) ||
+      !sum->shape().IsCompatibleWith(item.shape())) {
     return false;
   }
-  const ListElement before = list->Get(index);
+  const ListElement before = sum->Get(index);
   if (before.kind == ListElement::kSet && !AddTo(*before.tensor, op, &item)) return false;
-  list->Set(index, std::move(item));
-  result->Assign(operands[kList].value, /*last=*/true);
+  sum->Set(index, std::move(item));
+  result->Assign(list.value, /*last=*/true);
+  return true;
+}
+
+// Runs only if element_shape and num_elements are those of the list, so that all checks of
+// ListAccumulate's kernel pass.
+bool Accumulate(Operands operands, const SmallOp& op, Value* result) {
+  enum { kList, kIndex, kItem, kElementShape, kNumElements };
+  ListVariant* const list = ChangeableIn<ListVariant>(operands[kList]);
+  int32_t size;
+  return list != nullptr && operands[kNumElements].value->Get(&size) && size == list->size() &&
+         IsShape(*operands[kElementShape].value->tensor(), list->shape()) &&
+         AddItem(operands[kList], operands[kIndex], operands[kItem], op, list, result);
+}
+
+bool AreAlike(const ListVariant& a, const ListVariant& b) {
+  return a.dtype() == b.dtype() && a.size() == b.size() && a.shape().IsIdenticalTo(b.shape());
+}
+
+bool AccumulateLike(Operands operands, const SmallOp& op, Value* result) {
+  enum { kList, kIndex, kItem, kLike };
+  ListVariant* const list = ChangeableIn<ListVariant>(operands[kList]);
+  const ListVariant* const like = HeldBy<ListVariant>(operands[kLike]);
+  return list != nullptr && like != nullptr && AreAlike(*list, *like) &&
+         AddItem(operands[kList], operands[kIndex], operands[kItem], op, list, result);
+}
+
+// Zeros like a list of plain numbers whose elements all have one shape.
+bool ZerosLike(Operands operands, const SmallOp&, Value* result) {
+  const ListVariant* const list = HeldBy<ListVariant>(operands[0]);
+  ListVariant zeros;
+  if (list == nullptr || !CanAdd(list->dtype()) || !list->shape().IsFullyDefined() ||
+      !ListVariant::ZerosLike(*list, &zeros).ok()) {
+    return false;
+  }
+  Tensor held(tensorflow::DT_VARIANT, {});
+  held.scalar<tensorflow::Variant>()() = std::move(zeros);
+  result->Set(std::move(held));
+  return true;
+}
+
+// A list to which another one is added that has no elements.
+bool AddNothing(Operands operands, const SmallOp&, Value* result) {
+  ListVariant* const list = ChangeableIn<ListVariant>(operands[0]);
+  const ListVariant* const added = HeldBy<ListVariant>(operands[1]);
+  if (list == nullptr || added == nullptr || list->max_num_elements() != -1 ||
+      !AreAlike(*list, *added) || !added->has_nothing()) {
+    return false;
+  }
+  result->Assign(operands[0].value, /*last=*/true);
   return true;
 }
 
@@ -126,10 +172,18 @@ SmallOp OnElements(const tensorflow::Node& node) {
 
 }  // namespace
 
+SmallOp SumOfLists(const tensorflow::Node& node) {
+  return node.num_inputs() == 2 ? Running(AddNothing) : SmallOp();
+}
+
 void AddSmallLists(SmallOpTable* table) {
   (*table)["TensorListGetItem"] = OnElements<GetItem>;
   (*table)["TensorListSetItem"] = OnElements<SetItem>;
   (*table)["TensorArrayGrad>ListAccumulate"] = OnElements<Accumulate>;
+  (*table)["TensorArrayGrad>ListAccumulateLike"] = OnElements<AccumulateLike>;
+  (*table)["ZerosLike"] = [](const tensorflow::Node& node) {
+    return node.output_type(0) == tensorflow::DT_VARIANT ? Running(ZerosLike) : SmallOp();
+  };
   (*table)["TensorListLength"] = [](const tensorflow::Node&) { return Running(Length); };
   (*table)["TensorListElementShape"] = [](const tensorflow::Node& node) {
     const bool is_int32 = node.output_type(0) == tensorflow::DT_INT32;

@@ -39,6 +39,8 @@ class SmallListsTest : public testing::Test {
     GraphUnderTest graph;
     tensorflow::NodeDef& node = AddNode(op, inputs, &graph);
     GraphUnderTest::Set(node, "element_dtype", element_dtype);
+    GraphUnderTest::Set(node, "T", inputs[0]);  // of ZerosLike and AddN
+    GraphUnderTest::Set(node, "N", static_cast<int>(inputs.size()));
     GraphUnderTest::Set(node, "shape_type", inputs.size() > 3 ? inputs[3] : DT_INT32);
     return SmallOpOf(graph);
   }
@@ -73,6 +75,28 @@ class SmallListsTest : public testing::Test {
                              {DT_VARIANT, DT_INT32, dtype, shape.dtype(), DT_INT32}, dtype);
     const bool done = op(
         {{&list_, true}, {&at, false}, {&value, true}, {&sizes, false}, {&count, false}}, &result);
+    if (done) list_.Assign(&result, true);
+    return done;
+  }
+
+  // Adds `item` to a list like `like`.
+  bool AccumulateLike(int32_t index, const Tensor& item, const Tensor& like) {
+    Value at, value, other, result;
+    at.SetScalar(index);
+    value.Set(item);
+    other.Set(like);
+    const SmallOp op = OpFor("TensorArrayGrad>ListAccumulateLike",
+                             {DT_VARIANT, DT_INT32, DT_FLOAT, DT_VARIANT}, DT_FLOAT);
+    const bool done = op({{&list_, true}, {&at, false}, {&value, true}, {&other, false}}, &result);
+    if (done) list_.Assign(&result, true);
+    return done;
+  }
+
+  bool AddList(const Tensor& added, bool last = true) {
+    Value other, result;
+    other.Set(added);
+    const SmallOp op = OpFor("AddN", {DT_VARIANT, DT_VARIANT}, DT_VARIANT);
+    const bool done = op({{&list_, last}, {&other, true}}, &result);
     if (done) list_.Assign(&result, true);
     return done;
   }
@@ -125,6 +149,52 @@ TEST_F(SmallListsTest, AListIsNotPutIntoItself) {
   const SmallOp op = OpFor("TensorListSetItem", {DT_VARIANT, DT_INT32, DT_VARIANT}, DT_VARIANT);
   EXPECT_FALSE(op({{&list_, false}, {&at, false}, {&list_, true}}, &result));
   EXPECT_FALSE(op({{&list_, true}, {&at, false}, {&list_, true}}, &result));
+}
+
+TEST_F(SmallListsTest, AnItemIsAddedToAListLikeAnother) {
+  const Tensor like = Holding(AList({DT_FLOAT, PartialTensorShape({2}), 5}));
+  ASSERT_TRUE(AccumulateLike(1, Vec({3, 4}), like));
+  EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({4, 6})));
+  ASSERT_TRUE(AccumulateLike(0, Vec({3, 4}), like));
+  EXPECT_THAT(*list().Get(0).tensor, TensorEq(Vec({3, 4})));
+  EXPECT_FALSE(AccumulateLike(3, Vec({3, 4}), like)) << "out of range";
+  EXPECT_FALSE(AccumulateLike(0, Vec({3}), like)) << "of another shape";
+  EXPECT_FALSE(AccumulateLike(0, Vec({3, 4}), Vec({1}))) << "no list";
+  EXPECT_FALSE(AccumulateLike(0, Vec({3, 4}), Holding(AList({DT_FLOAT, {}, -1}))));
+  EXPECT_FALSE(AccumulateLike(
+      0, Vec({3, 4}), Holding(ListVariant(ListSpec{DT_FLOAT, PartialTensorShape({2}), -1}, 4))));
+}
+
+TEST_F(SmallListsTest, ZerosOfAListHaveNoElements) {
+  Value result;
+  const SmallOp zeros_like = OpFor("ZerosLike", {DT_VARIANT});
+  ASSERT_TRUE(zeros_like({{&list_, false}}, &result));
+  const auto* const zeros = result.tensor()->scalar<Variant>()().get<ListVariant>();
+  ASSERT_NE(zeros, nullptr);
+  EXPECT_EQ(zeros->size(), 3);
+  EXPECT_TRUE(zeros->has_nothing());
+  EXPECT_TRUE(zeros->shape().IsIdenticalTo(PartialTensorShape({2})));
+  EXPECT_FALSE(list().has_nothing());
+  list_.Set(Holding(AList({DT_FLOAT, {}, -1})));
+  EXPECT_FALSE(zeros_like({{&list_, false}}, &result)) << "each element has a shape of its own";
+  list_.Set(Vec({1}));
+  EXPECT_FALSE(zeros_like({{&list_, false}}, &result)) << "no list";
+  EXPECT_FALSE(OpFor("ZerosLike", {DT_FLOAT}).exists());
+}
+
+TEST_F(SmallListsTest, AListWithoutElementsIsAddedInPlace) {
+  const ListSpec spec{DT_FLOAT, PartialTensorShape({2}), -1};
+  const ListVariant* const before = &list();
+  ASSERT_TRUE(AddList(Holding(ListVariant(spec, 3))));
+  EXPECT_EQ(&list(), before);
+  EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({1, 2})));
+  EXPECT_FALSE(AddList(Holding(ListVariant(spec, 3)), /*last=*/false)) << "read again";
+  EXPECT_FALSE(AddList(Holding(AList(spec)))) << "an element";
+  EXPECT_FALSE(AddList(Holding(ListVariant(spec, 4)))) << "of another length";
+  EXPECT_FALSE(AddList(Holding(ListVariant(ListSpec{DT_FLOAT, {}, -1}, 3)))) << "another shape";
+  EXPECT_FALSE(AddList(Vec({1}))) << "no list";
+  list_.Set(Holding(AList({DT_FLOAT, PartialTensorShape({2}), 5})));
+  EXPECT_FALSE(AddList(Holding(ListVariant(spec, 3)))) << "the sum has no max_num_elements";
 }
 
 TEST_F(SmallListsTest, OtherItemsAreLeftToTheKernel) {

@@ -327,6 +327,7 @@ SmallOp Computing(const std::string& op, const Node& node) {
 }
 
 SmallOp Summing(const Node& node) {
+  if (node.output_type(0) == tensorflow::DT_VARIANT) return SumOfLists(node);
   if (node.num_inputs() < 2 || node.num_inputs() > kMostInOrder) return {};
   return Computing(node.num_inputs() == 2 ? "AddN" : kSeveral, node);
 }

@@ -45,10 +45,15 @@ void AddSmallReshaping(SmallOpTable* table);
 //     TensorListSetItem       within the list, if it can be changed in place
 //     ListAccumulate          the same, of a small item, if the inputs element_shape and
 //                             num_elements are those of the list
+//     ListAccumulateLike      the same, if the input `like` has the shape and length of the list
 //     TensorListLength, TensorListElementShape
+//     ZerosLike               of a list of numbers, if all elements have one shape
 //
 // A list that a stock kernel made is left to the kernels, which convert it.
 void AddSmallLists(SmallOpTable* table);
+
+// Returns the small op of an AddN of two lists, the second of which has no elements, such as zeros.
+SmallOp SumOfLists(const tensorflow::Node& node);
 
 // Adds PushLoopStack and PopLoopStack, which push a row of values onto the loop stack that a
 // forward loop keeps for its backward loop, and pop one (lists/loop_stack.h).
