@@ -148,7 +148,7 @@ class ListChain {
 
   // A shorter AddN of lists.
   Added AddSum(const std::vector<Source>& lists, const Nodes& replaced = {},
-               std::string name = "") {
+               const std::string& name = "") {
     NodeDef def = add_->def();
     (*def.mutable_attr())["N"].set_i(static_cast<int64_t>(lists.size()));
     return Insert(std::move(def), lists, replaced, name.empty() ? NewName("lists") : name);

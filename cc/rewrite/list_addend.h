@@ -21,25 +21,27 @@ namespace tensor_array_grad {
 struct Addend {
   enum Kind { kElement, kZeros, kSum, kBranches };
 
+  Addend(Kind which, tensorflow::Node* output) : kind(which), node(output) {}
+
   Kind kind;
   tensorflow::Node* node;  // its output is the list
 
   // kElement: the op that adds it to a list, without name and inputs, and its inputs after that
   // list. The first two are the index and the element.
-  tensorflow::NodeDef op{};
-  std::vector<Source> inputs{};
+  tensorflow::NodeDef op;
+  std::vector<Source> inputs;
   // kElement: the nodes that compute the list, consumers first.
-  std::vector<tensorflow::Node*> nodes{};
+  std::vector<tensorflow::Node*> nodes;
 
   // kSum: its operands. kBranches: the inputs of the Merge.
-  std::vector<Addend> parts{};
+  std::vector<Addend> parts;
   // kBranches: for each part, an output of a Switch that is live whenever the part is. All these
   // Switches have one predicate, and the outputs differ. The first Switch is on the device of
   // `node`; of the others, only the slot is used.
-  std::vector<Source> sides{};
+  std::vector<Source> sides;
 
   // Outputs of Switches that are live whenever the list is, one per predicate and slot.
-  std::vector<Source> live_with{};
+  std::vector<Source> live_with;
 };
 
 // Matches `operand`, which `consumer` reads. Requires: all nodes of the tree are on the device of
