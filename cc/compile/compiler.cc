@@ -356,8 +356,7 @@ class FrameCompiler {
     return PassOn(exit, 0, InputOf(exit, 0));
   }
 
-  // ---- requirements
-  // ------------------------------------------------------------------------------
+  // ---- requirements ----------------------------------------------------------------------------
 
   // `when` without LoopCond=1, which is true whenever the body runs.
   Requirements Inside(const Requirements& when) const { return Without(when, taken_); }

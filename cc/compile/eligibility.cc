@@ -10,6 +10,7 @@
 #include "cc/flow/op_facts.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/util/overflow.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -25,7 +26,8 @@ bool HasRefs(const Node& node) {
 // executor uses. A loop with such an op cannot be handed back to it (HasSeededNode).
 constexpr int64_t kMostSeededNumbers = 1 << 14;
 
-// How many numbers `node`, a random op, draws at once; 0 if that is not known before it runs.
+// How many numbers `node`, a random op, draws at once. 0 or less if that is not known before it
+// runs, or if its shape is invalid, which its kernel reports.
 int64_t NumbersDrawn(const Node& node) {
   if (node.op_def().input_arg(0).name() != "shape") return 0;
   Source shape = SkipIdentities(InputOf(node, 0));
@@ -34,8 +36,9 @@ int64_t NumbersDrawn(const Node& node) {
   if (!ConstantOf(*shape.node, &value)) return 0;
   int64_t numbers = 1;
   for (int64_t i = 0; i < value.NumElements(); ++i) {
-    numbers *=
+    const int64_t size =
         value.dtype() == tensorflow::DT_INT32 ? value.flat<int32_t>()(i) : value.flat<int64_t>()(i);
+    numbers = tensorflow::MultiplyWithoutOverflow(numbers, size);
   }
   return numbers;
 }

@@ -136,6 +136,12 @@ TEST_F(LeftToExecutorTest, SeededRandomOpThatDrawsManyNumbers) {
   ExpectLeft("draws many numbers: random (RandomUniformInt)");
 }
 
+TEST_F(LeftToExecutorTest, SeededRandomOpOfAnInvalidShapeReportsItsErrorItself) {
+  AddShape({1 << 30, 1 << 30, 1 << 30});
+  AddRandom("i", 3, "shape");
+  ExpectCompiles();
+}
+
 TEST_F(LeftToExecutorTest, SeededRandomOpThatTheStockLoopWouldRunOnceMore) {
   AddRandom("i", 3, "i_merge");
   ExpectLeft("side effects outside of the body: random (RandomUniformInt)");

@@ -22,8 +22,8 @@ struct WhenRun {
   const Liveness& liveness;
   const std::vector<Requirements>& condition;  // by instruction of LoopCode::condition
   const std::vector<Requirements>& body;       // by instruction of LoopCode::body
-  std::map<int, std::vector<Requirements>>
-      alternatives;  // of a Merge's inputs, by Instruction::node
+  // Of a Merge's inputs, by Instruction::node.
+  std::map<int, std::vector<Requirements>> alternatives;
 };
 
 // Sets Read::last, Instruction::releases and LoopCode::dropped in the code of one frame.

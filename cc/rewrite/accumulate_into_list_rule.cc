@@ -76,10 +76,6 @@ Form FormOf(const Addend& addend, const Node& add) {
   return own ? Form::kOwn : stock ? Form::kStock : Form::kNone;
 }
 
-tensorflow::NodeDefBuilder::NodeOut OutputOf(Source source) {
-  return {source.node->name(), source.slot, source.node->output_type(source.slot)};
-}
-
 // Adds addends to a list that begins as the sum of the other operands of `add`.
 //
 // Every new node is dead if and only if the node that it replaces is dead or the AddN would have
@@ -141,8 +137,7 @@ class ListChain {
 
   Added Finish(tensorflow::NodeDefBuilder builder, const std::vector<Source>& inputs,
                const Nodes& replaced) {
-    NodeDef def;
-    TF_RETURN_IF_ERROR(builder.Finalize(&def));
+    TF_ASSIGN_OR_RETURN(NodeDef def, Finalized(builder));
     return AddReplacement(std::move(def), inputs, *add_, replaced, graph_);
   }
 
@@ -194,7 +189,7 @@ class ListChain {
                                   read));
     const std::vector<Source> terms = {node, value};
     tensorflow::NodeDefBuilder sum(NewName("AddN"), "AddN");
-    sum.Input({OutputOf(terms[0]), OutputOf(terms[1])});
+    sum.Input(NodeOuts(terms));
     TF_ASSIGN_OR_RETURN(node, add(std::move(sum), terms));
     const std::vector<Source> write = {list, index, node};
     return add(StartNode(name, "TensorListSetItem", write), write);

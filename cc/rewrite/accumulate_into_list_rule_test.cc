@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
@@ -279,6 +282,22 @@ TEST_F(AccumulateIntoListRuleTest, ADeviceWithoutTheKernelIsLeftAlone) {
   AddSum({"list", "set"}, 2);
   for (const char* moved : {"set", "reserve", "sum"}) Named(moved).set_device(kGpu0);
   EXPECT_EQ(Apply(), 0);
+}
+
+// It may run in another process, without this library.
+TEST_F(AccumulateIntoListRuleTest, ASumAroundItOnAnotherDeviceStays) {
+  for (const char* prefix : {"near_", "far_"}) AddOneElementList(prefix);
+  for (const char* node : {"far_reserve", "far_set"}) Named(node).set_device(kCpu1);
+  for (const auto& [sum, lists] : std::map<std::string, std::vector<std::string>>{
+           {"sum", {"list", "near_set"}}, {"far_sum", {"sum", "far_set"}}}) {
+    NodeDef& node = Add(sum, "AddN", lists);
+    Set(node, "N", 2);
+    Set(node, "T", DT_VARIANT);
+  }
+  Named("far_sum").set_device(kCpu1);
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(Find("far_sum")->type_string(), "AddN");
+  EXPECT_THAT(InputsOf("far_sum"), ElementsAre("sum", "far_set"));
 }
 
 TEST_F(AccumulateIntoListRuleTest, NodesOfUnknownPlaceAreLeftAlone) {

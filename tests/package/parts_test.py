@@ -101,6 +101,36 @@ def read_behind_an_assertion() -> str:
             return error.message
 
 
+def sums_that_may_be_dead() -> list[int]:
+    """Lengths of lists, each from a Merge with a sum that is dead, though what it adds is live.
+
+    The index is out of range, so that a sum which ran would raise an error.
+    """
+    import tensorflow as tf
+
+    v1, ops = tf.compat.v1, tf.raw_ops
+
+    def one(shape, length):
+        made = ops.TensorListReserve(
+            element_shape=shape, num_elements=length, element_dtype=tf.float32
+        )
+        return ops.TensorListSetItem(input_handle=made, index=9, item=[1.0, 2.0])
+
+    lengths = []
+    with tf.Graph().as_default(), v1.Session() as session:
+        p, held = v1.placeholder(tf.bool, []), v1.placeholder(tf.float32, [2, 2])
+        whole = ops.TensorListFromTensor(tensor=held, element_shape=[2])
+        otherwise, taken = ops.Switch(data=whole, pred=p)
+        _, size = ops.Switch(data=2, pred=p)
+        shape = ops.TensorListElementShape(input_handle=taken, shape_type=tf.int32)
+        for added in (one(shape, ops.TensorListLength(input_handle=taken)), one([2], size)):
+            summed = ops.AddN(inputs=[whole, added])
+            merged, _ = ops.Merge(inputs=[summed, otherwise])
+            length = ops.TensorListLength(input_handle=merged)
+            lengths.append(int(session.run(length, {p: False, held: [[1.0, 2.0]] * 2})))
+    return lengths
+
+
 def test_a_sum_on_stocks_kernels_raises_stocks_errors(stocks):
     environment = {"TENSOR_ARRAY_GRAD": "on", "TENSOR_ARRAY_GRAD_KERNELS": "off"}
     name = "tests.package.parts_test:sum_of_lists_with_different_values"
@@ -108,6 +138,13 @@ def test_a_sum_on_stocks_kernels_raises_stocks_errors(stocks):
     name = "tests.package.parts_test:read_behind_an_assertion"
     found = stocks.call(name, environment=environment)
     assert "assertion failed: [the index is] [5]" in found
+
+
+def test_a_sum_on_stocks_kernels_is_dead_if_stocks_is(stocks):
+    name = "tests.package.parts_test:sums_that_may_be_dead"
+    assert stocks.call(name) == [2, 2]
+    environment = {"TENSOR_ARRAY_GRAD": "on", "TENSOR_ARRAY_GRAD_KERNELS": "off"}
+    assert stocks.call(name, environment=environment) == [2, 2]
 
 
 def test_a_second_copy_is_refused_if_the_first_one_keeps_stocks_kernels(tmp_path):
