@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import os
 import pathlib
 import runpy
@@ -15,10 +16,13 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 VERSION_FILE = ROOT / "python" / "tensor_array_grad" / "_version.py"
 
-pytestmark = pytest.mark.skipif(
-    not VERSION_FILE.exists(), reason="the tests lie outside a checkout"
-)
-setuptools = pytest.importorskip("setuptools")
+# Found, not imported: that fails if another test has imported the distutils of Python.
+SETUPTOOLS = importlib.util.find_spec("setuptools")
+
+pytestmark = [
+    pytest.mark.skipif(not VERSION_FILE.exists(), reason="the tests lie outside a checkout"),
+    pytest.mark.skipif(SETUPTOOLS is None, reason="setuptools is not installed"),
+]
 
 
 def tensorflow(python: pathlib.Path, *path: pathlib.Path) -> list[str]:
@@ -46,7 +50,7 @@ def test_the_default_tensorflow_is_required_in_an_environment_without_one(
     venv.create(tmp_path / "venv", symlinks=True)
     tools = tmp_path / "tools"
     tools.mkdir()
-    packages = pathlib.Path(setuptools.__file__).parent.parent
+    packages = pathlib.Path(SETUPTOOLS.origin).parent.parent
     for name in ("setuptools", "_distutils_hack", "pkg_resources"):
         if (packages / name).exists():
             (tools / name).symlink_to(packages / name)
