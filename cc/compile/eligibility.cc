@@ -5,15 +5,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/tensorflow_names.h"
+#include "cc/flow/function_search.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/op_facts.h"
+#include "tensorflow/core/framework/function.h"
+#include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/util/overflow.h"
 
 namespace tensor_array_grad {
 namespace {
+
+using tensorflow::FunctionLibraryDefinition;
 
 // Whether an input or output of `node` is the ref tensor of a variable.
 bool HasRefs(const Node& node) {
@@ -43,6 +48,14 @@ int64_t NumbersDrawn(const Node& node) {
   return numbers;
 }
 
+// Whether `node`, in a function, may wait for an op outside of the function.
+bool MayWait(const NodeDef& node) {
+  if (HasFact(node.op(), kEndsLater)) return true;
+  const auto* const op = tensorflow::OpRegistry::Global()->LookUp(node.op());
+  return op != nullptr && op->op_def.is_stateful() &&
+         !HasFact(node.op(), kAnyKernelMayRun | kDrawsNumbers | kCallsFunctions);
+}
+
 }  // namespace
 
 absl::Status Rejected(absl::string_view reason, absl::string_view detail) {
@@ -63,12 +76,25 @@ absl::Status CheckNode(const Node& node) {
   if (HasRefs(node)) return Rejected("ref type", node);
   if (HasFact(op, kEndsLater) || IsFunctionCall(node)) return Rejected("asynchronous kernel", node);
   if (HasFact(op, kWritesInput)) return Rejected("writes its input", node);
-  if (node.op_def().is_stateful() && !HasFact(op, kAnyKernelMayRun | kDrawsNumbers)) {
+  if (node.op_def().is_stateful() &&
+      !HasFact(op, kAnyKernelMayRun | kDrawsNumbers | kCallsFunctions)) {
     return Rejected("private state or unknown side effects", node);
   }
   if (IsSeeded(node) && NumbersDrawn(node) > kMostSeededNumbers) {
     return Rejected("draws many numbers", node);
   }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCalls(const Frame& loop, const FunctionLibraryDefinition* library) {
+  for (const Node* node : loop.nodes) {
+    if (!HasFact(*node, kCallsFunctions)) continue;
+    const NodeDef* const waiting = FunctionSearch(library, MayWait).Find(node->def());
+    if (waiting == nullptr) continue;
+    return Rejected("a called function may wait",
+                    absl::StrCat(node->name(), " (", waiting->op(), ")"));
+  }
+  for (const Frame* inner : loop.children) TF_RETURN_IF_ERROR(CheckCalls(*inner, library));
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "cc/flow/frame.h"
+#include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
@@ -17,12 +18,16 @@ absl::Status Rejected(absl::string_view reason, const tensorflow::Node& node);
 absl::string_view ReasonOf(const absl::Status& rejected);
 
 // Returns OK if a loop that runs in one kernel can call a kernel of `node`. This requires that the
-// node works on values of this device only, finishes before Compute returns and does not wait for
-// other ops. It must keep no state in its kernel, because the same node in the stock loop has
-// another kernel object, which would not see that state. The exception is the generator of a random
-// op; see HasSeededNode. A seeded op may draw at most 16,384 numbers at once, because it cannot be
-// left to the executor when that turns out to be faster.
+// node works on values of this device only, finishes before Compute returns or calls functions, and
+// does not wait for other ops. It must keep no state in its kernel, because the same node in the
+// stock loop has another kernel object, which would not see that state. The exception is the
+// generator of a random op; see HasSeededNode. A seeded op may draw at most 16,384 numbers at once,
+// because it cannot be left to the executor when that turns out to be faster.
 absl::Status CheckNode(const tensorflow::Node& node);
+
+// Returns OK if no node of `loop`, or of a loop inside of it, calls a function of `library` that
+// may wait for an op outside of it. While a function runs, its call occupies a thread.
+absl::Status CheckCalls(const Frame& loop, const tensorflow::FunctionLibraryDefinition* library);
 
 // Whether a node of `loop`, or of a loop inside of it, draws numbers whose order its seeds fix. So
 // that the numbers are stock's, RunLoop must then run all iterations of all calls: it neither hands

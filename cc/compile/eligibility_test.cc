@@ -80,14 +80,68 @@ class LeftToExecutorTest : public testing::Test, protected FramesUnderTest {
 
 TEST_F(LeftToExecutorTest, CounterCompiles) { ExpectCompiles(); }
 
-TEST_F(LeftToExecutorTest, CallOfAFunction) {
-  tensorflow::NodeDef& call = Add("call", "PartitionedCall", {"i_switch:1"});
-  Set(call, "Tin", tensorflow::DataTypeVector{DT_INT32});
-  Set(call, "Tout", tensorflow::DataTypeVector{DT_INT32});
-  tensorflow::NameAttrList function;
-  function.set_name("f");
-  Set(call, "f", function);
-  ExpectLeft("asynchronous kernel: call (PartitionedCall)");
+// Functions that a loop calls: f calls g, and g has the op that a test adds.
+class CalledFunctionTest : public LeftToExecutorTest {
+ protected:
+  CalledFunctionTest() {
+    AddCall(&Add("call", "StatefulPartitionedCall", {"i_switch:1"}), "f");
+    AddCall(&AddNodeTo("f", "inner", "PartitionedCall"), "g");
+  }
+
+  // Adds a node to a function of the library.
+  tensorflow::NodeDef& AddNodeTo(const std::string& function, const std::string& name,
+                                 const std::string& op) {
+    tensorflow::FunctionDef& def = functions_[function];
+    def.mutable_signature()->set_name(function);
+    tensorflow::NodeDef& node = *def.add_node_def();
+    node.set_name(name);
+    node.set_op(op);
+    return node;
+  }
+
+  absl::Status Check() {
+    tensorflow::FunctionDefLibrary all;
+    for (const auto& [name, function] : functions_) *all.add_function() = function;
+    const tensorflow::FunctionLibraryDefinition library(tensorflow::OpRegistry::Global(), all);
+    return CheckCalls(FrameNamed("i"), &library);
+  }
+
+ private:
+  static void AddCall(tensorflow::NodeDef* call, const std::string& function) {
+    Set(*call, "Tin", tensorflow::DataTypeVector{DT_INT32});
+    Set(*call, "Tout", tensorflow::DataTypeVector{DT_INT32});
+    tensorflow::NameAttrList named;
+    named.set_name(function);
+    Set(*call, "f", named);
+  }
+
+  std::map<std::string, tensorflow::FunctionDef> functions_;
+};
+
+TEST_F(CalledFunctionTest, Compiles) { ExpectCompiles(); }
+
+TEST_F(CalledFunctionTest, OfOpsThatDoNotWaitIsAllowed) {
+  AddNodeTo("g", "sum", "AddV2");
+  AddNodeTo("g", "noise", "RandomStandardNormal");
+  AddNodeTo("g", "value", "ReadVariableOp");
+  EXPECT_OK(Check());
+}
+
+TEST_F(CalledFunctionTest, ThatCallsItselfIsAllowed) {
+  AddNodeTo("g", "again", "f");
+  EXPECT_OK(Check());
+}
+
+TEST_F(CalledFunctionTest, OfAnOpThatMayWait) {
+  AddNodeTo("g", "keeps", "GetSessionHandle");
+  EXPECT_THAT(Check(), Fails(absl::StatusCode::kFailedPrecondition,
+                             "a called function may wait: call (GetSessionHandle)"));
+}
+
+TEST_F(CalledFunctionTest, OfAKernelThatEndsLater) {
+  AddNodeTo("g", "batch", "BatchFunction");
+  EXPECT_THAT(Check(), Fails(absl::StatusCode::kFailedPrecondition,
+                             "a called function may wait: call (BatchFunction)"));
 }
 
 TEST_F(LeftToExecutorTest, NodeThatIsAFunction) {

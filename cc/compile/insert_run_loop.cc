@@ -19,6 +19,8 @@
 namespace tensor_array_grad {
 namespace {
 
+using tensorflow::FunctionLibraryDefinition;
+
 constexpr char kRunLoop[] = "TensorArrayGrad>RunLoop";
 
 // A larger graph does not fit into RunLoop's attribute: protocol buffers limit the size of a
@@ -31,7 +33,8 @@ class Finder {
  public:
   using OnLeft = std::function<void(const Frame&, const absl::Status&)>;
 
-  explicit Finder(const OnLeft& left) : left_(left) {}
+  Finder(const FunctionLibraryDefinition* library, const OnLeft& left)
+      : library_(library), left_(left) {}
 
   void LookInto(const Frame& frame) {
     if (frame.children.empty()) return;
@@ -59,10 +62,11 @@ class Finder {
     return Rejected("unsupported frame", status.message());
   }
 
-  static absl::Status Check(const Frame& loop, const Liveness& around) {
+  absl::Status Check(const Frame& loop, const Liveness& around) const {
     if (!around.EntersAsOne(loop)) {
       return Rejected("inputs may be dead apart", absl::StrCat("frame '", loop.name, "'"));
     }
+    TF_RETURN_IF_ERROR(CheckCalls(loop, library_));
     ForgetKnownValues(loop);  // a graph that was saved after this pass may have some
     around.NoteKnownValues(loop);
     const absl::Status compiled = Compile(loop).status();
@@ -70,6 +74,7 @@ class Finder {
     return compiled;
   }
 
+  const FunctionLibraryDefinition* const library_;
   const OnLeft& left_;
   std::vector<const Frame*> found_;
 };
@@ -128,8 +133,9 @@ absl::Status Extract(const Frame& loop, const std::vector<Node*>& enters, const 
 
 }  // namespace
 
-std::vector<const Frame*> FindLoops(const Frame& root, const Finder::OnLeft& left) {
-  Finder finder(left);
+std::vector<const Frame*> FindLoops(const Frame& root, const FunctionLibraryDefinition* library,
+                                    const Finder::OnLeft& left) {
+  Finder finder(library, left);
   finder.LookInto(root);
   return std::move(finder).found();
 }

@@ -7,15 +7,18 @@
 
 #include "absl/status/status.h"
 #include "cc/flow/frame.h"
+#include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
 
 // Returns the outermost loops of a graph that can run in one kernel. If a loop cannot, the loops
 // inside it are examined, and `left` is called for it with an error "reason: detail". `root` is the
-// root of a FrameTree, which owns the returned frames.
+// root of a FrameTree, which owns the returned frames. `library` has the functions that the graph
+// calls.
 std::vector<const Frame*> FindLoops(
-    const Frame& root, const std::function<void(const Frame&, const absl::Status&)>& left);
+    const Frame& root, const tensorflow::FunctionLibraryDefinition* library,
+    const std::function<void(const Frame&, const absl::Status&)>& left);
 
 // Puts a RunLoop op in front of `loop`, on the loop's device. Its inputs are those of the Enters of
 // variables, then those of the Enters of constants; its outputs become the inputs of the Enters of

@@ -46,7 +46,7 @@ class InsertRunLoopTest : public testing::Test, protected FramesUnderTest {
     const auto left = [this](const Frame& frame, const absl::Status& why) {
       left_[frame.name] = std::string(why.message());
     };
-    for (const Frame* frame : FindLoops(root(), left)) names.push_back(frame->name);
+    for (const Frame* frame : FindLoops(root(), nullptr, left)) names.push_back(frame->name);
     return names;
   }
 

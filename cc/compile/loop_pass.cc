@@ -82,7 +82,7 @@ bool HasLoop(const Graph& graph) {
 
 // Puts a RunLoop in front of each loop of `graph` that can run in one kernel, and counts the
 // others.
-void RewriteLoops(Graph* graph, bool is_function) {
+void RewriteLoops(const GraphOptimizationPassOptions& options, Graph* graph) {
   if (!HasLoop(*graph)) return;
   const absl::StatusOr<FrameTree> tree = FrameTree::Of(*graph);
   if (!tree.ok()) {
@@ -92,8 +92,8 @@ void RewriteLoops(Graph* graph, bool is_function) {
   const auto left = [](const Frame& loop, const absl::Status& why) {
     CountRejected(loop.name, why);
   };
-  for (const Frame* loop : FindLoops(tree->root(), left)) {
-    const absl::Status status = !is_function && HasSeededNode(*loop)
+  for (const Frame* loop : FindLoops(tree->root(), options.flib_def, left)) {
+    const absl::Status status = !options.is_function_graph && HasSeededNode(*loop)
                                     ? Rejected("private state", "a seeded random op in a Session")
                                     : InsertRunLoop(*loop, graph);
     if (!status.ok()) {
@@ -127,7 +127,7 @@ absl::Status LoopPass::Run(const GraphOptimizationPassOptions& options) {
   for (auto& [device, graph] : *options.partition_graphs) {
     if (!RunsHere(device, options)) continue;
     try {
-      RewriteLoops(graph.get(), options.is_function_graph);
+      RewriteLoops(options, graph.get());
     } catch (const std::exception& error) {
       CountRejected("(all)",
                     absl::FailedPreconditionError(absl::StrCat("failure: ", error.what())));

@@ -35,6 +35,9 @@ enum OpFact : uint32_t {
   // Of a stateful op with the attributes `seed` and `seed2`: its state is a generator in its kernel
   // (IsSeeded), and it waits for no other op.
   kDrawsNumbers = 128,
+  // Runs functions, which it names in its attributes, with the pool of its context. Two kernels
+  // with the same attributes run the same kernels of the functions' nodes.
+  kCallsFunctions = 256,
 };
 
 // Whether the op has one of these facts.

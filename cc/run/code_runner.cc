@@ -135,7 +135,11 @@ absl::Status CodeRunner::RunKernel(const Instruction& instruction) {
   params_.outputs_required_array = node.outputs_required.get();
   const int outputs = static_cast<int>(instruction.outputs.size());
   OpKernelContext ctx(&params_, outputs);
-  node.kernel->Compute(&ctx);
+  if (node.call != nullptr) {
+    node.call->Run(node.kernel->AsAsync(), &params_, &ctx);
+  } else {
+    node.kernel->Compute(&ctx);
+  }
   if (!ctx.status().ok()) return AttachDef(ctx.status(), node.kernel->def());
   for (const Read& read : instruction.inputs) {
     if (read.last) registers_[read.reg].ReleaseTensor();

@@ -11,7 +11,9 @@
 #include "cc/flow/frame.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
+#include "cc/flow/op_facts.h"
 #include "cc/flow/sum_order.h"
+#include "tensorflow/core/common_runtime/function.h"
 #include "tensorflow/core/common_runtime/graph_constructor.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -22,22 +24,39 @@ namespace {
 
 using tensorflow::OpKernelConstruction;
 
-// Makes the CPU kernel of `node` as the executor would. Returns an error if that fails, or if the
-// kernel is asynchronous.
-absl::Status MakeKernel(const Node& node, OpKernelConstruction* ctx, NodeKernel* made) {
+// Makes the CPU kernel of `node` as the executor would. The creator makes the kernel of a function
+// that XLA compiles.
+absl::Status CreateKernel(const Node& node, OpKernelConstruction* ctx,
+                          std::unique_ptr<tensorflow::OpKernel>* kernel) {
+  const auto* const creator = tensorflow::GetDefaultCustomKernelCreator();
+  tensorflow::FunctionLibraryRuntime* const library = ctx->function_library();
+  if (creator != nullptr && library != nullptr &&
+      creator->CanCreateKernel(*library, node.properties())) {
+    return creator->CreateKernel(library, node.properties(), kernel);
+  }
   tensorflow::DeviceBase* const device = ctx->device();
-  tensorflow::OpKernel* kernel = nullptr;
-  const absl::Status status = tensorflow::CreateOpKernel(
+  tensorflow::OpKernel* made = nullptr;
+  TF_RETURN_IF_ERROR(tensorflow::CreateOpKernel(
       tensorflow::DeviceType(tensorflow::DEVICE_CPU), device,
-      device->GetAllocator(tensorflow::AllocatorAttributes()), ctx->function_library(),
-      ctx->resource_manager(), node.properties(), ctx->graph_def_version(), &kernel);
+      device->GetAllocator(tensorflow::AllocatorAttributes()), library, ctx->resource_manager(),
+      node.properties(), ctx->graph_def_version(), &made));
+  kernel->reset(made);
+  return absl::OkStatus();
+}
+
+// Returns an error if no kernel can be made, or if the kernel is asynchronous but does not run
+// functions.
+absl::Status MakeKernel(const Node& node, OpKernelConstruction* ctx, NodeKernel* made) {
+  const absl::Status status = CreateKernel(node, ctx, &made->kernel);
   if (!status.ok()) {
     return absl::FailedPreconditionError(
         absl::StrCat("no kernel: ", node.name(), ": ", status.message()));
   }
-  made->kernel.reset(kernel);
-  if (kernel->AsAsync() != nullptr) return Rejected("asynchronous kernel", node);
-  made->small = SmallOpFor(node, device->GetAllocator(tensorflow::AllocatorAttributes()));
+  if (made->kernel->AsAsync() != nullptr) {
+    if (!HasFact(node, kCallsFunctions)) return Rejected("asynchronous kernel", node);
+    made->call = std::make_unique<FunctionCall>();
+  }
+  made->small = SmallOpFor(node, ctx->device()->GetAllocator(tensorflow::AllocatorAttributes()));
   made->outputs_required = std::make_unique<bool[]>(std::max(1, node.num_outputs()));
   for (const Edge* edge : node.out_edges()) {
     if (!edge->IsControlEdge()) made->outputs_required[edge->src_output()] = true;

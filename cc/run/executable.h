@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "cc/compile/program.h"
+#include "cc/run/function_call.h"
 #include "cc/run/pace.h"
 #include "cc/run/pooled_device.h"
 #include "cc/run/trailing_code.h"
@@ -18,6 +19,7 @@ namespace tensor_array_grad {
 // The kernel of one node of a program, and what a call of it needs.
 struct NodeKernel {
   std::unique_ptr<tensorflow::OpKernel> kernel;  // null if the node has no kKernel instruction
+  std::unique_ptr<FunctionCall> call;            // set if the kernel is asynchronous
   SmallOp small;                                 // tried before the kernel, if it exists
   std::unique_ptr<bool[]> outputs_required;      // by output: whether an edge reads it
   tensorflow::NodeDef def;                       // set if the node has no kernel; errors name it

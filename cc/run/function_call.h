@@ -1,0 +1,46 @@
+#ifndef CC_RUN_FUNCTION_CALL_H_
+#define CC_RUN_FUNCTION_CALL_H_
+
+#include <atomic>
+
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace tensor_array_grad {
+
+// Calls the kernel of an op that runs functions (PartitionedCall, If ...), and waits for it.
+//
+// The problem: such a kernel is asynchronous. It gives the nodes of the function to the executor's
+// pool, and a thread that waits for them is lost to the pool. If the pool has no other thread, the
+// nodes never run.
+//
+// The solution: the kernel gets another pool. What is given to it waits in a queue, and the waiting
+// thread itself runs it, so that progress needs no other thread:
+//
+//     kernel ──> queue ──> the waiting thread
+//                   └────> a thread of the executor's pool, if the function takes long
+//
+// To wake another thread costs more than to run a few small nodes. A call therefore asks the
+// executor's pool for help only if the previous call took longer than kLongNs: then for each piece
+// of work, as the executor would.
+//
+// The kernel of the stock loop runs the same functions: TensorFlow instantiates a function once for
+// all calls with the same attributes. State in the kernels of a function is therefore shared, too.
+//
+// Thread-safe.
+class FunctionCall {
+ public:
+  static constexpr double kLongNs = 100'000;
+
+  // Calls `kernel` in `ctx`, which was made with `params`, and returns when the kernel has called
+  // its callback. `params->runner` is replaced meanwhile. A C++ exception in the function ends the
+  // process, as in TensorFlow's executor.
+  void Run(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext::Params* params,
+           tensorflow::OpKernelContext* ctx);
+
+ private:
+  std::atomic<bool> takes_long_{false};
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_RUN_FUNCTION_CALL_H_

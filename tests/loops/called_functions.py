@@ -1,0 +1,241 @@
+"""Loops that call functions which TensorFlow does not inline.
+
+The callers decide which kernels run. A function with `api_implements` or `jit_compile=True`
+stays a call.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+N = 6
+PROGRAMS: dict[str, Callable[[Any], Any]] = {}
+_VARIABLES: dict[str, tf.Variable] = {}  # a function may not make one each time it is traced
+
+
+def _program(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    PROGRAMS[function.__name__] = function
+    return function
+
+
+def _called(function: Callable[..., Any]) -> Callable[..., Any]:
+    attributes = {"api_implements": f"{function.__name__}_of_this_test"}
+    return tf.function(function, autograph=False, experimental_attributes=attributes)
+
+
+def _loop(step: Callable[[Any, Any], Any], x: Any) -> Any:
+    def body(i: Any, h: Any) -> Any:
+        return i + 1, step(i, h)
+
+    return tf.while_loop(lambda i, _: i < N, body, (0, x), parallel_iterations=1)[1]
+
+
+def _cell(h: Any) -> Any:
+    return tf.tanh(h * 1.5 + tf.constant([0.1, 0.2]))
+
+
+@_program
+def in_the_body(x: Any) -> Any:
+    cell = _called(_cell)
+    return _loop(lambda _, h: cell(h), x)
+
+
+@_program
+def in_a_branch(x: Any) -> Any:
+    cell = _called(_cell)
+    return _loop(lambda i, h: tf.cond(tf.equal(i % 2, 0), lambda: cell(h), lambda: h * 0.9), x)
+
+
+@_program
+def of_a_function(x: Any) -> Any:
+    inner = _called(_cell)
+    outer = _called(lambda h: inner(h) + 0.5 * inner(h * 2.0))
+    return _loop(lambda _, h: outer(h), x)
+
+
+@_program
+def with_a_branch(x: Any) -> Any:
+    cell = _called(
+        lambda i, h: tf.cond(
+            tf.reduce_sum(h) > 0.5, lambda: _cell(h), lambda: h + tf.cast(i, h.dtype)
+        )
+    )
+    return _loop(cell, x)
+
+
+@_program
+def with_a_loop(x: Any) -> Any:
+    cell = _called(
+        lambda h: tf.while_loop(lambda j, _: j < 3, lambda j, g: (j + 1, _cell(g)), (0, h))[1]
+    )
+    return _loop(lambda _, h: cell(h), x)
+
+
+@_program
+def with_an_array(x: Any) -> Any:
+    def scanned(h: Any) -> Any:
+        return tf.scan(lambda a, b: tf.tanh(a + b), tf.stack([h, h * 0.5]))[-1]
+
+    cell = _called(scanned)
+    return _loop(lambda _, h: cell(h), x)
+
+
+@_program
+def with_constants_only(x: Any) -> Any:
+    step = _called(lambda: tf.constant([0.25, 0.5]))
+    return _loop(lambda i, h: tf.cond(i > 2, lambda: h * step(), lambda: h + 1.0), x)
+
+
+@_program
+def that_does_not_depend_on_the_loop(x: Any) -> Any:
+    cell = _called(_cell)
+    return _loop(lambda _, h: h * 0.5 + cell(x), x)
+
+
+@_program
+def that_assigns(x: Any) -> Any:
+    variable = _VARIABLES["assigned"]
+    variable.assign(tf.zeros([2]))
+
+    def add(h: Any) -> Any:
+        variable.assign_add(h)
+        return variable * 0.5
+
+    step = _called(add)
+    return _loop(lambda i, h: tf.cond(tf.equal(i % 2, 0), lambda: step(h), lambda: h + 1.0), x)
+
+
+@_program
+def that_draws(x: Any) -> Any:
+    step = _called(
+        lambda h: h * 0.5 + tf.random.stateless_normal([2], tf.cast(h * 99, tf.int32))
+    )
+    return _loop(lambda _, h: step(h), x)
+
+
+@_program
+def that_draws_with_a_seed(x: Any) -> Any:
+    tf.random.set_seed(3)
+    step = _called(lambda h: h * 0.5 + tf.random.normal([2], seed=5))
+    return _loop(lambda i, h: step(h) + step(h * 2.0), x)
+
+
+@_program
+def compiled_by_xla(x: Any) -> Any:
+    cell = tf.function(_cell, autograph=False, jit_compile=True)
+    return _loop(lambda _, h: cell(h), x)
+
+
+@_program
+def recomputed_for_the_gradient(x: Any) -> Any:
+    cell = tf.recompute_grad(_cell)
+    return _loop(lambda _, h: cell(h), x)
+
+
+@_program
+def in_python(x: Any) -> Any:
+    cell = _called(lambda h: tf.ensure_shape(tf.numpy_function(np.tanh, [h], tf.float32), [2]) + h)
+    return _loop(lambda _, h: cell(h), x)
+
+
+@_program
+def with_parts_that_do_not_depend_on_each_other(x: Any) -> Any:
+    def heavy(h: Any) -> Any:
+        wide = tf.ones([300, 300]) * h[0] * 1e-3
+        parts = [tf.linalg.matmul(wide + float(k), wide, name="part") for k in range(4)]
+        return h * 0.5 + 1e-6 * tf.reduce_sum(tf.add_n(parts))
+
+    step = _called(heavy)
+    return _loop(lambda _, h: step(h), x)
+
+
+@_program
+def with_an_unlowered_branch(x: Any) -> Any:
+    (positive, negative) = (
+        tf.function(branch).get_concrete_function(tf.TensorSpec([2]))
+        for branch in (_cell, lambda h: h + 0.25)
+    )
+
+    def step(i: Any, h: Any) -> Any:
+        return tf.raw_ops.StatelessIf(
+            cond=tf.equal(i % 2, 0),
+            input=[h],
+            Tout=[tf.float32],
+            output_shapes=[[2]],
+            then_branch=positive,
+            else_branch=negative,
+        )[0]
+
+    return tf.stop_gradient(_loop(step, x)) + x
+
+
+def compute(name: str, hand_back_after: int = -1) -> tuple[list[np.ndarray], dict[str, int]]:
+    """Values and gradients of calls of a program, and with the library where its loops ran."""
+
+    @tf.function(autograph=False)
+    def both(x: Any) -> list[Any]:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = PROGRAMS[name](x)
+        return [y, tape.gradient(y, x)]
+
+    _VARIABLES["assigned"] = tf.Variable(tf.zeros([2]))
+    x = tf.constant([0.3, 0.4])
+    if "tensor_array_grad" not in sys.modules:
+        return [value.numpy() for _ in range(3) for value in both(x)], {}
+    from tensor_array_grad import _loader
+
+    _loader.bind().set_hand_back_after(hand_back_after)
+    try:
+        values = [value.numpy() for _ in range(3) for value in both(x)]
+    finally:
+        _loader.bind().set_hand_back_after(-1)
+    status = sys.modules["tensor_array_grad"].status()
+    counted = {name: status.counters[f"loops.{name}"] for name in ("rewritten", "handed_back")}
+    return values, {**counted, **status.loops_left}
+
+
+def compute_and_fail() -> list[float | str]:
+    """The results of a loop that calls a function which fails for 3, and its error."""
+
+    def failing(h: Any) -> Any:
+        with tf.control_dependencies([tf.debugging.assert_less(h, 3.0, message="too large")]):
+            return h + 1.0
+
+    step = _called(failing)
+
+    @tf.function
+    def run(n: Any) -> Any:
+        h = tf.constant(0.0)
+        for _ in tf.range(n):
+            h = step(h)
+        return h
+
+    results: list[float | str] = [float(run(tf.constant(3)))]
+    try:
+        run(tf.constant(9))
+    except tf.errors.InvalidArgumentError as error:
+        results.append(str(error))
+    return [*results, float(run(tf.constant(3)))]
+
+
+def take_from_a_queue() -> tuple[float, dict[str, int]]:
+    """The sum of what a loop takes from a queue in a function, and where loops were left."""
+    queue = tf.queue.FIFOQueue(10, tf.float32, shapes=[[]])
+    take = _called(lambda h: h + queue.dequeue())
+
+    @tf.function
+    def run() -> Any:
+        h = tf.constant(0.0)
+        for _ in tf.range(4):
+            h = take(h)
+        return h
+
+    for value in (1.0, 2.0, 3.0, 4.0):
+        queue.enqueue(value)
+    return float(run()), dict(sys.modules["tensor_array_grad"].status().loops_left)

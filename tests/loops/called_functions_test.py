@@ -1,0 +1,85 @@
+"""Loops that call functions run in one kernel, with stock's values."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from tests.loops.called_functions import PROGRAMS
+from tests.support import child
+from tests.support.kernel_runner import Runner
+
+_HERE = "tests.loops.called_functions:"
+
+
+@pytest.mark.parametrize("hand_back_after", [-1, 2])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_loops_run_in_one_kernel_with_stocks_values(
+    ours: Runner, stocks: Runner, name: str, hand_back_after: int
+) -> None:
+    got, counted = ours.call(f"{_HERE}compute", name, hand_back_after)
+    want, _ = stocks.call(f"{_HERE}compute", name)
+    assert counted.pop("rewritten") >= 1
+    assert (counted.pop("handed_back") > 0) == (hand_back_after >= 0)
+    assert counted == {}
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+# Each statement is run by a process of its own, whose executor has one thread for kernels.
+_ONE_THREAD = """
+import tensorflow as tf
+tf.config.threading.set_inter_op_parallelism_threads(1)
+from tests.loops import called_functions
+import tensor_array_grad
+tensor_array_grad.enable()
+"""
+
+
+def test_one_thread_is_enough() -> None:
+    done = child.python(
+        "-c",
+        f"""{_ONE_THREAD}
+for name in called_functions.PROGRAMS:
+    _, counted = called_functions.compute(name)
+    assert counted["rewritten"] >= 1, name
+print("done")
+""",
+    )
+    assert done.stdout.split() == ["done"], done.stderr
+
+
+def test_a_dataset_may_call_the_loop() -> None:
+    done = child.python(
+        "-c",
+        f"""{_ONE_THREAD}
+def mapped(x):
+    return called_functions.PROGRAMS["with_a_loop"](x)
+data = tf.data.Dataset.from_tensors([0.3, 0.4]).repeat(20)
+rows = list(data.map(mapped, num_parallel_calls=4).as_numpy_iterator())
+assert len(rows) == 20 and all((row == rows[0]).all() for row in rows)
+assert tensor_array_grad.status().loops_left == {{}}, tensor_array_grad.status().loops_left
+print("done")
+""",
+    )
+    assert done.stdout.split() == ["done"], done.stderr
+
+
+def _without_names(message: str) -> str:
+    """Without the numbers in names of functions, and the line that names RunLoop."""
+    return re.sub(r"\n\t \[\[\w+_in_one_kernel_\w+/_\d+\]\]|__\w+|\d+", "", message)
+
+
+def test_an_error_of_a_function_is_stocks(ours: Runner, stocks: Runner) -> None:
+    before, message, after = ours.call(f"{_HERE}compute_and_fail")
+    want_before, want_message, want_after = stocks.call(f"{_HERE}compute_and_fail")
+    assert (before, after) == (want_before, want_after) == (3.0, 3.0)
+    assert "too large" in message
+    assert _without_names(message) == _without_names(want_message)
+
+
+def test_a_function_that_may_wait_stays_in_the_executor(ours: Runner) -> None:
+    left = {"a called function may wait": 1}
+    assert ours.call(f"{_HERE}take_from_a_queue") == (10.0, left)
