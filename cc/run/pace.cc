@@ -4,37 +4,42 @@
 
 namespace tensor_array_grad {
 
-// Ends the current stage and begins the next one. kIdle lasts until the first iteration that is
-// timed, kWhole and kTasks last kTimed iterations each. kTasks is skipped if MayBeFaster is false
-// for the time of kWhole. The choice is made at the end of kTasks.
+// Ends the current stage and begins the next one. The order is kIdle, kProbe, kWhole, kTasks;
+// kWhole is left out if the iteration of kProbe was heavy, and kTasks if MayBeFaster is false.
 Choice Pace::LookNow(int64_t iteration, double nodes_so_far) {
   const int64_t now = absl::GetCurrentTimeNanos();
-  const double nodes = (nodes_so_far - nodes_before_) / kTimed;
-  const Stage stage = stage_;
+  const auto iterations = static_cast<double>(iterations_);
+  const double ns = static_cast<double>(now - start_ns_) / iterations;
+  const double nodes = (nodes_so_far - nodes_before_) / iterations;
+  start_ns_ = now;
   nodes_before_ = nodes_so_far;
-  start_ns_ = stage == kIdle ? now : start_ns_;
-  if (stage == kIdle) {
-    stage_ = kWhole;
-    next_ = iteration + kTimed;
-    return Choice::kOneThread;
-  }
-  const double ns = static_cast<double>(now - start_ns_) / kTimed;
-  if (stage == kWhole && MayBeFaster(ns, nodes, threads_, trailing_ != nullptr)) {
+  const bool is_heavy = stage_ == kProbe && ns > kHeavyNs;
+  if (stage_ == kIdle) {
+    Begin(kProbe, iteration, 1);
+  } else if (stage_ == kProbe && !is_heavy) {
+    Begin(kWhole, iteration, kTimed);
+  } else if (stage_ != kTasks && MayBeFaster(ns, nodes, threads_, trailing_ != nullptr)) {
     task_ns_.assign(code_.condition.size() + code_.body.size(), 0);
-    stage_ = kTasks;
-    next_ = iteration + kTimed;
-    return Choice::kOneThread;
+    Begin(kTasks, iteration, is_heavy ? kTimedIfHeavy : kTimed);
+  } else {
+    measured_choice_ = stage_ == kTasks ? ChooseByTasks(nodes) : Choice::kOneThread;
+    Begin(kIdle, iteration, kPause);
+    return *measured_choice_;
   }
-  measured_choice_ = stage == kWhole ? Choice::kOneThread : ChooseByTasks(nodes);
-  stage_ = kIdle;
-  next_ = iteration + kPause;
-  return *measured_choice_;
+  return Choice::kOneThread;
+}
+
+void Pace::Begin(Stage stage, int64_t iteration, int64_t iterations) {
+  stage_ = stage;
+  iterations_ = iterations;
+  next_ = iteration + iterations;
 }
 
 Choice Pace::ChooseByTasks(double nodes) const {
   IterationCost cost;
   cost.tasks = TasksOf(code_);
-  for (size_t i = 0; i < cost.tasks.size(); ++i) cost.tasks[i].ns = task_ns_[i] / kTimed;
+  for (size_t i = 0; i < cost.tasks.size(); ++i)
+    cost.tasks[i].ns = task_ns_[i] / static_cast<double>(iterations_);
   if (trailing_ != nullptr) {
     cost.is_trailing.assign(code_.condition.size(), false);
     cost.is_trailing.insert(cost.is_trailing.end(), trailing_->is_trailing.begin(),

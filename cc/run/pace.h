@@ -17,10 +17,12 @@ namespace tensor_array_grad {
 // Measures a run and chooses what runs its next iterations. Not thread-safe: each run has its own
 // Pace.
 //
-// The first 8 iterations may be slower than the rest and are not timed. The next 16 are timed as a
-// whole. If MayBeFaster is true for them, each instruction of another 16 is timed, and Fastest
-// decides. If it is false, the loop stays on one thread. The measurement is repeated after 1,000
-// iterations, because a loop may grow heavier. With one thread nothing is measured.
+// The first iteration may be slower than the rest and is not timed. The second one is. If it is
+// heavy, the times of the next 2 iterations are enough; otherwise the next 16 are timed as a whole,
+// and then another 16. Either is done only if MayBeFaster is true for the iterations before: each
+// instruction is timed, and Fastest decides. If MayBeFaster is false, the loop stays on one thread.
+// The measurement is repeated after 1,000 iterations, because a loop may grow heavier. With one
+// thread nothing is measured.
 //
 // A run that begins with two threads, because earlier runs were measured, is measured for the first
 // time after 1,000 iterations.
@@ -55,10 +57,14 @@ class Pace {
   double* task_ns() { return stage_ == kTasks ? task_ns_.data() : nullptr; }
 
  private:
-  enum Stage { kIdle, kWhole, kTasks };  // what is timed: nothing, iterations, instructions
-  static constexpr int64_t kNever = -1, kFirst = 8, kTimed = 16, kPause = 1000;
+  // What is timed: nothing, one iteration, several, each instruction of several.
+  enum Stage { kIdle, kProbe, kWhole, kTasks };
+  static constexpr int64_t kNever = -1, kFirst = 1, kPause = 1000;
+  static constexpr int64_t kTimed = 16, kTimedIfHeavy = 2;  // iterations
+  static constexpr double kHeavyNs = 200'000;
 
   Choice LookNow(int64_t iteration, double nodes_so_far);
+  void Begin(Stage stage, int64_t iteration, int64_t iterations);
   Choice ChooseByTasks(double nodes) const;
 
   const int threads_;
@@ -69,6 +75,7 @@ class Pace {
   Choice choice_;
   Stage stage_ = kIdle;
   std::optional<Choice> measured_choice_;
+  int64_t iterations_ = 1;  // of the stage
   int64_t start_ns_ = 0;
   double nodes_before_ = 0;
   std::vector<double> task_ns_;

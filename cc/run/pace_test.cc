@@ -58,10 +58,10 @@ LoopCode CodeOf(int instructions, bool chained) {
   return code;
 }
 
-// The decision of `pace` on `code`. Each iteration takes two milliseconds, divided evenly among the
-// instructions, and runs `nodes` nodes.
+// The decision of `pace` on `code`. Each iteration takes two milliseconds, or less time than a
+// heavy iteration, divided evenly among the instructions, and runs `nodes` nodes.
 struct Decision {
-  Decision(const LoopCode& code, double nodes, Pace* pace) : at(0) {
+  Decision(const LoopCode& code, double nodes, Pace* pace, bool heavy = true) : at(0) {
     constexpr double kBefore = 1e6;  // nodes that ran before, which must not count
     for (;; ++at) {
       const double so_far = kBefore + nodes * static_cast<double>(at);
@@ -73,7 +73,7 @@ struct Decision {
           ns[i] += 2000 * kUs / static_cast<double>(code.body.size());
         }
       }
-      absl::SleepFor(absl::Milliseconds(2));
+      if (heavy) absl::SleepFor(absl::Milliseconds(2));
     }
   }
 
@@ -87,8 +87,8 @@ TEST(PaceTest, HeavyIndependentInstructionsAreTimedAndHandedBack) {
   Pace pace(2, Choice::kOneThread, code, nullptr, 10);
   const Decision decision(code, 4, &pace);
   EXPECT_EQ(decision.choice, Choice::kExecutor);
-  EXPECT_EQ(decision.at, 8 + 16 + 16);
-  EXPECT_EQ(decision.timed, 16);
+  EXPECT_EQ(decision.at, 1 + 1 + 2);
+  EXPECT_EQ(decision.timed, 2);
   EXPECT_EQ(pace.task_ns(), nullptr);
 }
 
@@ -97,7 +97,7 @@ TEST(PaceTest, ChainIsTimedAndNotHandedBack) {
   Pace pace(2, Choice::kOneThread, code, nullptr, 10);
   const Decision decision(code, 4, &pace);
   EXPECT_EQ(decision.choice, Choice::kOneThread);
-  EXPECT_EQ(decision.at, 8 + 16 + 16);
+  EXPECT_EQ(decision.at, 1 + 1 + 2);
 }
 
 TEST(PaceTest, LoopWithATrailingHalfIsTimedAndGetsASecondThread) {
@@ -107,8 +107,8 @@ TEST(PaceTest, LoopWithATrailingHalfIsTimedAndGetsASecondThread) {
   Pace pace(2, Choice::kOneThread, code, &trailing, 10);
   const Decision decision(code, 4, &pace);
   EXPECT_EQ(decision.choice, Choice::kTwoThreads);
-  EXPECT_EQ(decision.at, 8 + 16 + 16);
-  EXPECT_EQ(pace.Look(41, 0), Choice::kTwoThreads);
+  EXPECT_EQ(decision.at, 1 + 1 + 2);
+  EXPECT_EQ(pace.Look(5, 0), Choice::kTwoThreads);
 }
 
 TEST(PaceTest, LoopOfManyNodesIsNotHandedBackAndNoInstructionIsTimed) {
@@ -116,21 +116,29 @@ TEST(PaceTest, LoopOfManyNodesIsNotHandedBackAndNoInstructionIsTimed) {
   Pace pace(2, Choice::kOneThread, code, nullptr, 10);
   const Decision decision(code, 1e6, &pace);
   EXPECT_EQ(decision.choice, Choice::kOneThread);
-  EXPECT_EQ(decision.at, 8 + 16);
+  EXPECT_EQ(decision.at, 1 + 1);
   EXPECT_EQ(decision.timed, 0);
+}
+
+TEST(PaceTest, LightIterationsAreTimedLonger) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  Pace pace(2, Choice::kOneThread, code, nullptr, 10);
+  const Decision decision(code, 0, &pace, /*heavy=*/false);
+  EXPECT_EQ(decision.choice, Choice::kExecutor);
+  EXPECT_EQ(decision.at, 1 + 1 + 16 + 16);
+  EXPECT_EQ(decision.timed, 16);
 }
 
 TEST(PaceTest, LoopIsMeasuredAgainAfterAThousandIterations) {
   const LoopCode code = CodeOf(4, /*chained=*/false);
   Pace pace(2, Choice::kOneThread, code, nullptr, 10);
   const Decision first(code, 1e6, &pace);
-  double nodes = 1e6 * (24 + 1);
-  for (int64_t i = 25; i < 24 + 1000 + 16; ++i) {
-    EXPECT_EQ(pace.Look(i, nodes), Choice::kOneThread);
-    if (i >= 24 + 1000) absl::SleepFor(absl::Milliseconds(2));
+  for (int64_t i = 3; i < 2 + 1000 + 1; ++i) {
+    EXPECT_EQ(pace.Look(i, 1e9), Choice::kOneThread);
   }
   EXPECT_EQ(pace.task_ns(), nullptr);
-  EXPECT_EQ(pace.Look(24 + 1000 + 16, nodes), Choice::kOneThread);
+  absl::SleepFor(absl::Milliseconds(2));
+  EXPECT_EQ(pace.Look(2 + 1000 + 1, 1e9), Choice::kOneThread);
   EXPECT_NE(pace.task_ns(), nullptr);
 }
 
@@ -138,14 +146,10 @@ TEST(PaceTest, RunThatBeginsWithTwoThreadsIsMeasuredAfterAThousandIterations) {
   const LoopCode code = CodeOf(4, /*chained=*/true);
   const TrailingCode trailing;
   Pace pace(2, Choice::kTwoThreads, code, &trailing, 10);
-  for (int64_t i = 0; i < 1000; ++i) {
-    EXPECT_EQ(pace.Look(i, 0), Choice::kTwoThreads);
-  }
+  for (int64_t i = 0; i < 1000; ++i) EXPECT_EQ(pace.Look(i, 0), Choice::kTwoThreads);
   EXPECT_FALSE(pace.measured_choice());
-  for (int64_t i = 1000; i < 1016; ++i) {
-    EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
-  }
-  EXPECT_EQ(pace.Look(1016, 1e9), Choice::kOneThread);
+  for (int64_t i = 1000; i < 1017; ++i) EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
+  EXPECT_EQ(pace.Look(1017, 1e9), Choice::kOneThread);
   EXPECT_EQ(pace.measured_choice(), Choice::kOneThread);
 }
 
