@@ -157,6 +157,8 @@ def _chains(width: int, with_gradient: bool) -> Callable[[int], Prepared]:
 def _paths(count: int, rule: str) -> Callable[[int], Prepared]:
     """The mean end of `count` paths of n steps, with the random numbers of `rule`.
 
+    The numbers of an op with a seed are drawn in order only if each draw waits for the one before.
+
     Args:
       count: Number of paths.
       rule: `stateful`: of an op with a seed; `stateless`: of an op whose state is the step.
@@ -166,7 +168,8 @@ def _paths(count: int, rule: str) -> Callable[[int], Prepared]:
         def run(x: tf.Tensor) -> tf.Tensor:
             def step(i: tf.Tensor, h: tf.Tensor) -> LoopVars:
                 if rule == "stateful":
-                    noise = tf.random.normal([count], seed=1)
+                    with tf.control_dependencies([h]):
+                        noise = tf.random.normal([count], seed=1)
                 else:
                     noise = tf.random.stateless_normal([count], tf.stack([i, 1]))
                 return (h + 0.01 * h + 0.1 * tf.sqrt(tf.abs(h)) * noise,)
@@ -183,7 +186,8 @@ def _dropout(n: int) -> Prepared:
 
     def loss(x: tf.Tensor) -> tf.Tensor:
         def step(i: tf.Tensor, h: tf.Tensor) -> LoopVars:
-            return (tf.nn.dropout(tf.tanh(h * 0.5 + x[i]), 0.2, seed=1),)
+            with tf.control_dependencies([h]):
+                return (tf.nn.dropout(tf.tanh(h * 0.5 + x[i]), 0.2, seed=1),)
 
         return tf.reduce_sum(loop(n, step, tf.zeros_like(x[0]))[0])
 

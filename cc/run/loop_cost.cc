@@ -4,10 +4,10 @@
 #include <map>
 #include <utility>
 
+#include "cc/run/simulation.h"
+
 namespace tensor_array_grad {
 namespace {
-
-constexpr int kSimulated = 24, kWarmUp = 12;  // iterations
 
 // Makes the tasks of one iteration. Goes through the code in order and finds, for each register and
 // flag that a task reads, the task that wrote it last. A register that no task has written yet is a
@@ -84,34 +84,7 @@ bool MayBeFaster(double ns, double nodes, int threads, bool has_trailing_part) {
   return two_threads || ns / threads + nodes * kNodeNs < kHandBackRatio * ns;
 }
 
-// The formula of loop_cost.h. The chain C is found by simulating kSimulated iterations with a
-// thread for every task. A task takes its time and kNodeNs, and starts when the tasks that it reads
-// have ended. An iteration starts when the one `parallel_iterations` before it has ended. C is the
-// time between the ends of two successive iterations, averaged over those after the first kWarmUp,
-// which do not overlap fully yet.
-double ExecutorNs(const IterationCost& cost) {
-  const size_t n = cost.tasks.size();
-  double work = 0;
-  for (const Task& task : cost.tasks) work += task.ns;
-  std::vector<double> done(n, 0), before(n, 0);  // end of each task in this and the last iteration
-  std::vector<double> ends;                      // by iteration
-  for (int iteration = 0; iteration < kSimulated; ++iteration) {
-    const int window = iteration - std::max(1, cost.parallel_iterations);
-    const double start = window >= 0 ? ends[window] : 0;
-    double end = start;
-    for (size_t i = 0; i < n; ++i) {
-      double ready = start;
-      for (int task : cost.tasks[i].reads) ready = std::max(ready, done[task]);
-      for (int task : cost.tasks[i].reads_previous) ready = std::max(ready, before[task]);
-      done[i] = ready + cost.tasks[i].ns + kNodeNs;
-      end = std::max(end, done[i]);
-    }
-    ends.push_back(end);
-    std::swap(done, before);
-  }
-  const double chain = (ends[kSimulated - 1] - ends[kWarmUp - 1]) / (kSimulated - kWarmUp);
-  return work / cost.threads + chain * (1 - 1.0 / cost.threads) + cost.nodes * kNodeNs;
-}
+double ExecutorNs(const IterationCost& cost) { return SimulatedNs(cost) + cost.nodes * kNodeNs; }
 
 double TwoThreadsNs(const IterationCost& cost) {
   double main = 0, trailing = 0;

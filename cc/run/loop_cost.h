@@ -13,37 +13,33 @@ namespace tensor_array_grad {
 //
 // One kernel runs a loop's nodes one after the other. The executor runs independent nodes at the
 // same time, also those of up to `parallel_iterations` iterations, but spends kNodeNs on each node.
-// Let there be P threads, and per iteration N nodes, a time W in all kernels and a time C in the
-// longest chain of dependent kernels. Then an iteration takes the executor about
+// So an iteration with N nodes takes the executor about
 //
-//     W / P + C * (1 - 1 / P) + N * kNodeNs.
+//     S + N * kNodeNs,
 //
-// The first two terms are Graham's bound for scheduling tasks that depend on each other: while the
-// chain runs, the other threads may have nothing to do. More threads do not reduce the last term,
-// because the threads wake each other and wait for the frame's lock.
+// where S is the time of the kernels on the executor's threads (simulation.h). More threads do not
+// reduce the last term, because the threads wake each other and wait for the frame's lock.
 //
 // So handing back pays only for a loop with heavy kernels that do not depend on each other.
 //
 // A loop with a trailing part (trailing_code.h) has a third choice: a second thread runs that part.
 // An iteration then takes about as long as the longer part, plus kSecondThreadNs.
 //
-// The estimate ignores that two threads may share a core. With shared cores, the executor needed
-// 0.97 of the time of one kernel for an LSTM of 256 units, but the estimate was 0.85. A loop that
-// is handed back runs as without this library, except for the iterations before the hand-back.
+// The estimate ignores that a kernel may use several cores itself. A loop that is handed back runs
+// as without this library, except for the iterations before the hand-back.
 
-// The executor's overhead per node in nanoseconds, without the node's kernel and without the node's
-// part in the chain C.
-inline constexpr double kNodeNs = 250;
+// The executor's overhead per node in nanoseconds, without the node's kernel.
+inline constexpr double kNodeNs = 200;
 
 // A loop is handed back if the estimate is below this share of the time in one kernel, on one
 // thread or on two. The margin is needed because the estimate is rough. Measured with two threads
 // of the executor, as shares of the time in one kernel on one thread:
 //
-//     loop                                    executor    estimate
-//     64 x 64 determinants                        0.88        0.92
-//     LSTM of 128 units, gradient, batch 8        1.14        0.94
-//     LSTM of 128 units, gradient, batch 32       0.94        0.76
-//     GRU of 64 units                             1.26        1.5
+//     loop                                          executor    estimate
+//     two sums over segments, side by side              0.62        0.80
+//     64 x 64 determinants                              0.86        0.87
+//     LSTM of 128 units, gradient, batch 8              1.25        0.99
+//     GRU of 64 units, batch 32                         1.09        1.35
 inline constexpr double kHandBackRatio = 0.93;
 
 // What a second thread that runs the trailing part of a loop (trailing_code.h) costs per iteration:
