@@ -10,6 +10,7 @@
 #include "cc/flow/node_util.h"
 #include "cc/flow/op_facts.h"
 #include "tensorflow/core/framework/function.h"
+#include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
@@ -48,9 +49,17 @@ int64_t NumbersDrawn(const Node& node) {
   return numbers;
 }
 
-// Whether `node`, in a function, may wait for an op outside of the function.
+// Whether the call `node` names an executor. The executor with one thread waits for each call that
+// the function contains.
+bool NamesExecutor(const NodeDef& node) {
+  std::string executor;
+  return TryGetNodeAttr(node, "executor_type", &executor) && !executor.empty();
+}
+
+// Whether `node`, a call or in a function, may wait for an op outside of the function, or may block
+// the thread that runs the function's other nodes.
 bool MayWait(const NodeDef& node) {
-  if (HasFact(node.op(), kEndsLater)) return true;
+  if (HasFact(node.op(), kEndsLater) || NamesExecutor(node)) return true;
   const auto* const op = tensorflow::OpRegistry::Global()->LookUp(node.op());
   return op != nullptr && op->op_def.is_stateful() &&
          !HasFact(node.op(), kAnyKernelMayRun | kDrawsNumbers | kCallsFunctions);
@@ -95,6 +104,15 @@ absl::Status CheckCalls(const Frame& loop, const FunctionLibraryDefinition* libr
                     absl::StrCat(node->name(), " (", waiting->op(), ")"));
   }
   for (const Frame* inner : loop.children) TF_RETURN_IF_ERROR(CheckCalls(*inner, library));
+  return absl::OkStatus();
+}
+
+absl::Status CheckInSession(const Frame& loop) {
+  if (HasSeededNode(loop)) return Rejected("private state", "a seeded random op in a Session");
+  for (const Node* node : loop.nodes) {
+    if (HasFact(*node, kCallsFunctions)) return Rejected("a function called in a Session", *node);
+  }
+  for (const Frame* inner : loop.children) TF_RETURN_IF_ERROR(CheckInSession(*inner));
   return absl::OkStatus();
 }
 

@@ -29,6 +29,12 @@ absl::Status CheckNode(const tensorflow::Node& node);
 // may wait for an op outside of it. While a function runs, its call occupies a thread.
 absl::Status CheckCalls(const Frame& loop, const tensorflow::FunctionLibraryDefinition* library);
 
+// Returns OK if `loop` may run in one kernel in the graph of a Session. A Session has one RunLoop
+// for all graphs that it prunes for different fetches, which may live longer than the first of
+// these graphs. So the loop must have no seeded op (see below), and no call: the kernel of a call
+// holds the function in the library of one graph.
+absl::Status CheckInSession(const Frame& loop);
+
 // Whether a node of `loop`, or of a loop inside of it, draws numbers whose order its seeds fix. So
 // that the numbers are stock's, RunLoop must then run all iterations of all calls: it neither hands
 // the loop back nor passes it by, once its kernels exist. The kernels of RunLoop live as long as

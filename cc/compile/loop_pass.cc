@@ -93,9 +93,9 @@ void RewriteLoops(const GraphOptimizationPassOptions& options, Graph* graph) {
     CountRejected(loop.name, why);
   };
   for (const Frame* loop : FindLoops(tree->root(), options.flib_def, left)) {
-    const absl::Status status = !options.is_function_graph && HasSeededNode(*loop)
-                                    ? Rejected("private state", "a seeded random op in a Session")
-                                    : InsertRunLoop(*loop, graph);
+    absl::Status status;
+    if (!options.is_function_graph) status = CheckInSession(*loop);
+    if (status.ok()) status = InsertRunLoop(*loop, graph);
     if (!status.ok()) {
       left(*loop, status);
       continue;

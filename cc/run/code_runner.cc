@@ -1,6 +1,7 @@
 #include "cc/run/code_runner.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,21 @@ namespace tensor_array_grad {
 
 using tensorflow::OpKernelContext;
 using tensorflow::TensorValue;
+
+namespace {
+
+// Returns the executor's error if output `i` of a kernel has another dtype than its op says. The
+// call of a function whose result is dead outputs an empty float tensor.
+absl::Status CheckType(int i, const Tensor& output, const tensorflow::OpKernel& kernel) {
+  const tensorflow::DataType declared = kernel.output_type(i);
+  if (output.dtype() == declared) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("Output ", i, " of type ", tensorflow::DataTypeString(output.dtype()),
+                   " does not match declared output type ", tensorflow::DataTypeString(declared),
+                   " for node ", tensorflow::FormatNodeDefForError(kernel.def())));
+}
+
+}  // namespace
 
 // The parameters of kernel calls are those of RunLoop's own call, so that kernels find the same
 // resources and cancellation manager as in the executor. Only the device (pooled_device.h) and the
@@ -145,11 +161,11 @@ absl::Status CodeRunner::RunKernel(const Instruction& instruction) {
     if (read.last) registers_[read.reg].ReleaseTensor();
   }
   for (int i = 0; i < outputs; ++i) {
-    const TensorValue output = ctx.release_output(i);
+    const std::unique_ptr<Tensor> output(ctx.release_output(i).tensor);
     const int reg = instruction.outputs[i];
-    if (output.tensor != nullptr) {
-      if (reg >= 0) registers_[reg].Set(std::move(*output.tensor));
-      delete output.tensor;
+    if (output != nullptr) {
+      TF_RETURN_IF_ERROR(CheckType(i, *output, *node.kernel));
+      if (reg >= 0) registers_[reg].Set(std::move(*output));
     } else if (reg >= 0) {
       return AttachDef(
           absl::InternalError(absl::StrCat("Missing ", i, "-th output from ", node.kernel->name())),

@@ -35,7 +35,7 @@ class FunctionCall {
   // its callback. `params->runner` is replaced meanwhile. A C++ exception in the function ends the
   // process, as in TensorFlow's executor.
   void Run(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext::Params* params,
-           tensorflow::OpKernelContext* ctx);
+           tensorflow::OpKernelContext* ctx) noexcept;
 
  private:
   std::atomic<bool> takes_long_{false};

@@ -112,9 +112,7 @@ def that_assigns(x: Any) -> Any:
 
 @_program
 def that_draws(x: Any) -> Any:
-    step = _called(
-        lambda h: h * 0.5 + tf.random.stateless_normal([2], tf.cast(h * 99, tf.int32))
-    )
+    step = _called(lambda h: h * 0.5 + tf.random.stateless_normal([2], tf.cast(h * 99, tf.int32)))
     return _loop(lambda _, h: step(h), x)
 
 
@@ -200,6 +198,11 @@ def compute(name: str, hand_back_after: int = -1) -> tuple[list[np.ndarray], dic
     return values, {**counted, **status.loops_left}
 
 
+def _loops_left() -> dict[str, int]:
+    library = sys.modules.get("tensor_array_grad")
+    return {} if library is None else dict(library.status().loops_left)
+
+
 def compute_and_fail() -> list[float | str]:
     """The results of a loop that calls a function which fails for 3, and its error."""
 
@@ -238,4 +241,57 @@ def take_from_a_queue() -> tuple[float, dict[str, int]]:
 
     for value in (1.0, 2.0, 3.0, 4.0):
         queue.enqueue(value)
-    return float(run()), dict(sys.modules["tensor_array_grad"].status().loops_left)
+    return float(run()), _loops_left()
+
+
+def dead_results() -> list[str]:
+    """The errors of loops that use what a function returns from the side that is not taken."""
+    side = _called(lambda h, p: tf.raw_ops.Switch(data=h, pred=p)[0])
+    uses: list[Callable[[Any], Any]] = [
+        lambda i: tf.strings.length(side(tf.strings.as_string(i), i > 3)),
+        lambda i: tf.reduce_sum(side(i + tf.constant([1, 2]), i > 3)),
+        lambda i: side(i, i > 3) + i,
+    ]
+    errors = []
+    for use in uses:
+
+        @tf.function
+        def run(use: Callable[[Any], Any] = use) -> Any:
+            return _loop(lambda i, h: h + tf.cast(use(i), tf.float32), tf.constant([0.1, 0.2]))
+
+        try:
+            errors.append(str(run().numpy()))
+        except tf.errors.InternalError as error:
+            errors.append(str(error))
+    return errors
+
+
+def with_an_executor_of_one_thread() -> tuple[float, dict[str, int]]:
+    """A loop that calls a function, which calls another one and has an executor of its own."""
+    from tensorflow.python.eager import context
+
+    inner = _called(lambda h: tf.tanh(h) + 0.1)
+    outer = _called(lambda h: inner(h) * 0.5)
+
+    def step(_: Any, h: Any) -> Any:
+        with context.function_executor_type("SINGLE_THREADED_EXECUTOR"):
+            return outer(h)
+
+    result = tf.function(lambda: _loop(step, tf.constant(0.3)))()
+    return float(result), _loops_left()
+
+
+def in_a_session() -> tuple[list[np.ndarray], dict[str, int]]:
+    """A loop in three graphs that a Session prunes, each of which ends before the next begins."""
+    from tensorflow.core.protobuf import config_pb2
+
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        x = tf.compat.v1.placeholder(tf.float32, [2])
+        y = PROGRAMS["in_the_body"](x)
+        values = []
+        for fetch in (y, y + 1.0, y * 2.0):
+            options = config_pb2.CallableOptions(feed=[x.name], fetch=[fetch.name])
+            call = session._make_callable_from_options(options)
+            values.append(call(np.array([0.3, 0.4], np.float32))[0])
+            del call
+    return values, _loops_left()

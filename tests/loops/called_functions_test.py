@@ -80,6 +80,24 @@ def test_an_error_of_a_function_is_stocks(ours: Runner, stocks: Runner) -> None:
     assert _without_names(message) == _without_names(want_message)
 
 
-def test_a_function_that_may_wait_stays_in_the_executor(ours: Runner) -> None:
-    left = {"a called function may wait": 1}
-    assert ours.call(f"{_HERE}take_from_a_queue") == (10.0, left)
+def test_a_dead_result_is_stocks_error(ours: Runner, stocks: Runner) -> None:
+    got, want = ours.call(f"{_HERE}dead_results"), stocks.call(f"{_HERE}dead_results")
+    for one, other in zip(got, want, strict=True):
+        assert "does not match declared output type" in one
+        assert _without_names(one) == _without_names(other)
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("take_from_a_queue", "a called function may wait"),
+        ("with_an_executor_of_one_thread", "a called function may wait"),
+        ("in_a_session", "a function called in a Session"),
+    ],
+)
+def test_these_calls_stay_in_the_executor(
+    ours: Runner, stocks: Runner, program: str, reason: str
+) -> None:
+    value, left = ours.call(f"{_HERE}{program}")
+    np.testing.assert_array_equal(value, stocks.call(f"{_HERE}{program}")[0])
+    assert set(left) == {reason}
