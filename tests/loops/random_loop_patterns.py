@@ -26,6 +26,26 @@ def called(a):
 def called_with_a_loop(a, n):
     return tf.while_loop(lambda i, h: i < n, lambda i, h: (i + 1, tf.tanh(h + a)), (0, a))[1]
 """,
+    # TensorFlow does not inline a function with this attribute.
+    "not_inlined": """
+@tf.function(autograph=False, experimental_attributes={"api_implements": "not_inlined"})
+def not_inlined(a):
+    return tf.sin(a) - a * 0.25
+""",
+    "not_inlined_with_a_loop": """
+@tf.function(autograph=False, experimental_attributes={"api_implements": "with_a_loop"})
+def not_inlined_with_a_loop(a, n):
+    return tf.while_loop(lambda i, h: i < n, lambda i, h: (i + 1, tf.sin(h - a)), (0, a))[1]
+""",
+    "drawn": """
+def drawn(a):
+    return a * 0.5 + tf.random.normal([2], dtype=a.dtype, seed=11)
+""",
+    "drawn_in_a_function": """
+@tf.function(autograph=False, experimental_attributes={"api_implements": "drawn"})
+def drawn_in_a_function(a):
+    return a * 0.5 + tf.random.uniform([2], dtype=a.dtype, seed=12)
+""",
     "custom": """
 @tf.custom_gradient
 def custom(a):
@@ -43,6 +63,7 @@ class Patterns(Statements):
         self.tokens: dict[str, int] = {}  # name of a token -> index of its variable in `v`
         # Stock has no gradient of tf.py_function in a loop, as all iterations share one tape.
         self.py_functions = False
+        self.draws = False  # whether seeded random ops may occur
         self.error: str | None = None  # the kind of error that is to be added to the program
         self.special = [
             (1.5, self.reads),
@@ -315,15 +336,21 @@ class Patterns(Statements):
             "py_function",
             "called",
             "called_with_a_loop",
+            "not_inlined",
+            "not_inlined_with_a_loop",
+            "drawn",
+            "drawn_in_a_function",
             "custom",
             "assert",
         )
-        how = self.weighted(
-            list(zip((0.5, 2 * self.py_functions, 1, 0.7, 1, 1), kinds, strict=True))
-        )
-        if self.v1_loops and how.startswith("called"):
+        draws = 2.0 * self.draws
+        weights = (0.5, 2 * self.py_functions, 0.7, 0.5, 1, 0.7, draws, draws, 1, 1)
+        how = self.weighted(list(zip(weights, kinds, strict=True)))
+        if self.v1_loops and how.startswith(("called", "not_inlined", "drawn")):
             how = "custom"
         types = FLOATS[:3] if how != "called" else (*FLOATS[:2], *COMPLEX)
+        if how.startswith("drawn"):
+            types = FLOATS[:2]
         name = self.pick(self.names_of(scope, types))
         if how in HELPERS:
             self.helpers.add(how)
@@ -337,8 +364,8 @@ class Patterns(Statements):
         elif how == "py_function":
             self.helpers.add("sine")
             call = f"tf.ensure_shape(tf.py_function(sine, [{name}], {name}.dtype), [2])"
-        elif how == "called_with_a_loop":
-            call = f"called_with_a_loop({name}, {self.integer(scope, 'int32', 4)})"
+        elif how.endswith("_with_a_loop"):
+            call = f"{how}({name}, {self.integer(scope, 'int32', 4)})"
         else:
             call = f"{how}({name})"
         return [Assign((name,), call)]

@@ -41,8 +41,11 @@ def run_seed(
 
         getattr(_loader.bind(), name)(value)
     before = _counters()
+    program = random_loop(seed)
+    # Stock draws in an order that is defined only if iterations do not overlap.
+    in_sequence = in_sequence or any(feature.startswith("drawn") for feature in program.features)
     with loops_in_sequence() if in_sequence else contextlib.nullcontext():
-        ran = run_program(random_loop(seed))
+        ran = run_program(program)
     now = _counters()
     ran.counters = {name: count - before.get(name, 0) for name, count in now.items()}
     return ran
@@ -160,6 +163,14 @@ def _no_gradient(traced: Traced, v: list[Any]) -> Compute:
     return lambda x: (traced(x, v), [])
 
 
+def _in_a_dataset(traced: Traced, v: list[Any]) -> Compute:
+    def compute(x: Any) -> tuple[list[Any], list[Any]]:
+        data = tf.data.Dataset.from_tensors(x).map(lambda x: tuple(traced(x, v)))
+        return list(next(iter(data))), []
+
+    return compute
+
+
 def _tape(traced: Traced, v: list[Any]) -> Compute:
     def compute(x: Any) -> tuple[list[Any], list[Any]]:
         with tf.GradientTape() as tape:
@@ -227,6 +238,7 @@ def _jacobian(traced: Traced, v: list[Any]) -> Compute:
 
 _GRADIENTS: dict[str, Callable[[Traced, list[Any]], Compute]] = {
     "value": _no_gradient,
+    "dataset": _in_a_dataset,
     "tape_outside": _tape,
     "tape_inside": _tape_inside,
     "gradients": _symbolic,

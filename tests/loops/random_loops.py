@@ -39,6 +39,7 @@ from tests.support import campaign, kernel_runner
 # Weight and name of each mode in which tests.loops.random_loop_runs computes results.
 _MODES = (
     (3, "value"),
+    (0.8, "dataset"),
     (2.5, "tape_inside"),
     (2, "tape_outside"),
     (1.5, "gradients"),
@@ -87,7 +88,9 @@ def random_loop(seed: int) -> LoopProgram:
     sizes = {"loops": 1 + int(rng.random() < 0.3), "statements": 4} if mode in _SMALL else {}
     made = Patterns(rng, style, tf1, mode == "session_v1", **sizes)
     made.switches = mode not in _SMALL
-    made.py_functions = mode == "value"
+    made.py_functions = mode in ("value", "dataset")
+    # A Session leaves loops that draw with a seed to the executor.
+    made.draws = not tf1 and made.chance(0.15)
     # A few programs raise an error, but none in the modes of _SMALL.
     if mode not in _SMALL and rng.random() < 0.06:
         made.error = made.pick(["division", "range", "reshape", "assert"])
@@ -107,7 +110,7 @@ def random_loop(seed: int) -> LoopProgram:
     block += _reads_of_variables(made)
     results = [*scope, *made.tokens, *(f"end_{token}" for token in made.tokens)]
     body = (autograph if style == "autograph" else functional)(block)
-    gradient = mode != "value" and not (tf1 and made.chance(0.25))
+    gradient = mode not in ("value", "dataset") and not (tf1 and made.chance(0.25))
     made.features.add(f"mode_{mode}")
     text = "\n".join(
         [

@@ -29,6 +29,7 @@ _FEATURES = [
     "dtype_float16", "dtype_float32", "dtype_float64", "dtype_bfloat16", "dtype_complex64",
     "dtype_complex128", "dtype_int32", "dtype_int64", "dtype_bool", "dtype_string",
     "numpy_function", "py_function", "called", "called_with_a_loop", "custom_gradient", "assert",
+    "not_inlined", "not_inlined_with_a_loop", "drawn", "drawn_in_a_function", "mode_dataset",
     "error_division", "error_range", "error_reshape", "error_assert", "mode_value",
     "mode_tape_inside", "mode_tape_outside", "mode_gradients", "mode_second_order",
     "mode_hessian_vector", "mode_jacobian", "mode_session_v1", "mode_session_v2",
