@@ -28,7 +28,7 @@ _OTHER_COLUMNS = (
     "| XLA / XLA, ours | note"
 )
 # The files of results that are shown as tables in README.md.
-_TABLES = ("lists", "loops", "indexing", "v3", "programs")
+_TABLES = ("lists", "loops", "ops", "indexing", "v3", "programs")
 # The picture near the top of the package's README.md: its panels, each a case of one of the files.
 GAINS = {
     "tf.scan": ("lists", "scan"),
