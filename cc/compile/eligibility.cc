@@ -56,8 +56,8 @@ bool NamesExecutor(const NodeDef& node) {
   return TryGetNodeAttr(node, "executor_type", &executor) && !executor.empty();
 }
 
-// Whether `node`, a call or in a function, may wait for an op outside of the function, or may block
-// the thread that runs the function's other nodes.
+// Whether `node`, a call or a node of a called function, may wait for an op outside of the
+// function, or may block the thread that runs the function's other nodes.
 bool MayWait(const NodeDef& node) {
   if (HasFact(node.op(), kEndsLater) || NamesExecutor(node)) return true;
   const auto* const op = tensorflow::OpRegistry::Global()->LookUp(node.op());

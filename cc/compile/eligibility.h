@@ -26,13 +26,14 @@ absl::string_view ReasonOf(const absl::Status& rejected);
 absl::Status CheckNode(const tensorflow::Node& node);
 
 // Returns OK if no node of `loop`, or of a loop inside of it, calls a function of `library` that
-// may wait for an op outside of it. While a function runs, its call occupies a thread.
+// may wait for an op outside of it, or that has an executor of its own. While a function runs, its
+// call occupies a thread.
 absl::Status CheckCalls(const Frame& loop, const tensorflow::FunctionLibraryDefinition* library);
 
-// Returns OK if `loop` may run in one kernel in the graph of a Session. A Session has one RunLoop
-// for all graphs that it prunes for different fetches, which may live longer than the first of
-// these graphs. So the loop must have no seeded op (see below), and no call: the kernel of a call
-// holds the function in the library of one graph.
+// Returns OK if `loop` may run in one kernel in the graph of a Session. A Session uses one RunLoop
+// for all graphs that it prunes for different fetches. It may outlive the first of them. So the
+// loop must have no seeded op (see below), and no call: the kernel of a call holds the function in
+// the library of one graph.
 absl::Status CheckInSession(const Frame& loop);
 
 // Whether a node of `loop`, or of a loop inside of it, draws numbers whose order its seeds fix. So

@@ -138,6 +138,20 @@ TEST_F(CalledFunctionTest, OfAnOpThatMayWait) {
                              "a called function may wait: call (GetSessionHandle)"));
 }
 
+TEST_F(CalledFunctionTest, WithAnExecutorOfItsOwn) {
+  AddNodeTo("g", "sum", "AddV2");
+  Set(AddNodeTo("f", "other", "PartitionedCall"), "executor_type",
+      std::string("SINGLE_THREADED_EXECUTOR"));
+  EXPECT_THAT(Check(), Fails(absl::StatusCode::kFailedPrecondition,
+                             "a called function may wait: call (PartitionedCall)"));
+}
+
+TEST_F(CalledFunctionTest, IsNotAllowedInASession) {
+  EXPECT_THAT(CheckInSession(FrameNamed("i")),
+              Fails(absl::StatusCode::kFailedPrecondition,
+                    "a function called in a Session: call (StatefulPartitionedCall)"));
+}
+
 TEST_F(CalledFunctionTest, OfAKernelThatEndsLater) {
   AddNodeTo("g", "batch", "BatchFunction");
   EXPECT_THAT(Check(), Fails(absl::StatusCode::kFailedPrecondition,
@@ -163,6 +177,7 @@ TEST_F(LeftToExecutorTest, RandomOpIsAllowed) {
   AddRandom("i", 0);
   ExpectCompiles();
   EXPECT_FALSE(HasSeededNode(FrameNamed("i")));
+  EXPECT_OK(CheckInSession(FrameNamed("i")));
 }
 
 TEST_F(LeftToExecutorTest, SeededRandomOpIsAllowedAndSeenInAnInnerLoopToo) {
@@ -170,6 +185,9 @@ TEST_F(LeftToExecutorTest, SeededRandomOpIsAllowedAndSeenInAnInnerLoopToo) {
   AddRandom("j", 3);
   ExpectCompiles();
   EXPECT_TRUE(HasSeededNode(FrameNamed("i")));
+  EXPECT_THAT(CheckInSession(FrameNamed("i")),
+              Fails(absl::StatusCode::kFailedPrecondition,
+                    "private state: a seeded random op in a Session"));
 }
 
 TEST_F(LeftToExecutorTest, ARandomOpMayDrawManyNumbers) {

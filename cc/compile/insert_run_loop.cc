@@ -33,8 +33,8 @@ class Finder {
  public:
   using OnLeft = std::function<void(const Frame&, const absl::Status&)>;
 
-  Finder(const FunctionLibraryDefinition* library, const OnLeft& left)
-      : library_(library), left_(left) {}
+  Finder(const FunctionLibraryDefinition* library, bool in_session, const OnLeft& left)
+      : library_(library), in_session_(in_session), left_(left) {}
 
   void LookInto(const Frame& frame) {
     if (frame.children.empty()) return;
@@ -66,7 +66,7 @@ class Finder {
     if (!around.EntersAsOne(loop)) {
       return Rejected("inputs may be dead apart", absl::StrCat("frame '", loop.name, "'"));
     }
-    TF_RETURN_IF_ERROR(CheckCalls(loop, library_));
+    TF_RETURN_IF_ERROR(in_session_ ? CheckInSession(loop) : CheckCalls(loop, library_));
     ForgetKnownValues(loop);  // a graph that was saved after this pass may have some
     around.NoteKnownValues(loop);
     const absl::Status compiled = Compile(loop).status();
@@ -75,6 +75,7 @@ class Finder {
   }
 
   const FunctionLibraryDefinition* const library_;
+  const bool in_session_;
   const OnLeft& left_;
   std::vector<const Frame*> found_;
 };
@@ -134,8 +135,8 @@ absl::Status Extract(const Frame& loop, const std::vector<Node*>& enters, const 
 }  // namespace
 
 std::vector<const Frame*> FindLoops(const Frame& root, const FunctionLibraryDefinition* library,
-                                    const Finder::OnLeft& left) {
-  Finder finder(library, left);
+                                    bool in_session, const Finder::OnLeft& left) {
+  Finder finder(library, in_session, left);
   finder.LookInto(root);
   return std::move(finder).found();
 }

@@ -15,9 +15,9 @@ namespace tensor_array_grad {
 // Returns the outermost loops of a graph that can run in one kernel. If a loop cannot, the loops
 // inside it are examined, and `left` is called for it with an error "reason: detail". `root` is the
 // root of a FrameTree, which owns the returned frames. `library` has the functions that the graph
-// calls.
+// calls. `in_session` tells whether the graph is that of a Session, not of a function.
 std::vector<const Frame*> FindLoops(
-    const Frame& root, const tensorflow::FunctionLibraryDefinition* library,
+    const Frame& root, const tensorflow::FunctionLibraryDefinition* library, bool in_session,
     const std::function<void(const Frame&, const absl::Status&)>& left);
 
 // Puts a RunLoop op in front of `loop`, on the loop's device. Its inputs are those of the Enters of

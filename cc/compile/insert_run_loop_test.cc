@@ -46,7 +46,8 @@ class InsertRunLoopTest : public testing::Test, protected FramesUnderTest {
     const auto left = [this](const Frame& frame, const absl::Status& why) {
       left_[frame.name] = std::string(why.message());
     };
-    for (const Frame* frame : FindLoops(root(), nullptr, left)) names.push_back(frame->name);
+    for (const Frame* frame : FindLoops(root(), nullptr, in_session_, left))
+      names.push_back(frame->name);
     return names;
   }
 
@@ -83,7 +84,8 @@ class InsertRunLoopTest : public testing::Test, protected FramesUnderTest {
     return nodes;
   }
 
-  std::map<std::string, std::string> left_;  // reason by frame
+  std::map<std::string, std::string> left_;
+  bool in_session_ = false;  // reason by frame
 };
 
 // ---- FindLoops
@@ -116,6 +118,18 @@ TEST_F(InsertRunLoopTest, LoopInsideOfOneThatIsLeftIsFound) {
   EXPECT_THAT(Found(), ElementsAre("j"));
   EXPECT_EQ(left_.size(), 1);
   EXPECT_EQ(left_["i"], "private state or unknown side effects: i_keeps (GetSessionHandle)");
+}
+
+TEST_F(InsertRunLoopTest, InASessionLoopInsideOfOneThatCallsAFunctionIsFound) {
+  AddCounter("j", "i_switch:1", "i_limit", "i_one");
+  tensorflow::NodeDef& call = Add("call", "PartitionedCall", {"i_switch:1"});
+  Set(call, "Tin", tensorflow::DataTypeVector{DT_INT32});
+  Set(call, "Tout", tensorflow::DataTypeVector{DT_INT32});
+  Set(call, "f", tensorflow::NameAttrList());
+  EXPECT_THAT(Found(), ElementsAre("i"));
+  in_session_ = true;
+  EXPECT_THAT(Found(), ElementsAre("j"));
+  EXPECT_EQ(left_["i"], "a function called in a Session: call (PartitionedCall)");
 }
 
 TEST_F(InsertRunLoopTest, EveryLoopThatIsLeftIsReported) {

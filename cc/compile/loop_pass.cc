@@ -89,13 +89,12 @@ void RewriteLoops(const GraphOptimizationPassOptions& options, Graph* graph) {
     CountRejected("(all)", Rejected("unsupported frame", tree.status().message()));
     return;
   }
+  const bool in_session = !options.is_function_graph;
   const auto left = [](const Frame& loop, const absl::Status& why) {
     CountRejected(loop.name, why);
   };
-  for (const Frame* loop : FindLoops(tree->root(), options.flib_def, left)) {
-    absl::Status status;
-    if (!options.is_function_graph) status = CheckInSession(*loop);
-    if (status.ok()) status = InsertRunLoop(*loop, graph);
+  for (const Frame* loop : FindLoops(tree->root(), options.flib_def, in_session, left)) {
+    const absl::Status status = InsertRunLoop(*loop, graph);
     if (!status.ok()) {
       left(*loop, status);
       continue;

@@ -30,7 +30,7 @@ Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int
       ctx_(ctx),
       runner_(executable, ctx),
       pace_(threads, first, executable.program.loops.front(), executable.trailing.get(),
-            executable.parallel_iterations) {}
+            executable.parallel_iterations, executable.is_seeded) {}
 
 void Interpreter::TakeArgument(int index) {
   Value& value = runner_.at(executable_.register_of_arg[index]);
@@ -87,15 +87,9 @@ absl::Status Interpreter::RunIteration(bool* taken) {
 }
 
 Choice Interpreter::Choose() {
-  const Choice choice = ChooseFastest();
-  const bool must_stay = executable_.is_seeded && choice == Choice::kExecutor;
-  return must_stay ? Choice::kOneThread : choice;
-}
-
-Choice Interpreter::ChooseFastest() {
   const int64_t back = hand_back_after.load(std::memory_order_relaxed);
   const int64_t trail = trailing_thread_after.load(std::memory_order_relaxed);
-  if (back >= 0 && iterations_ >= back) return Choice::kExecutor;
+  if (back >= 0 && iterations_ >= back && !executable_.is_seeded) return Choice::kExecutor;
   if (trail >= 0 && iterations_ >= trail && executable_.trailing != nullptr) {
     return Choice::kTwoThreads;
   }

@@ -50,7 +50,6 @@ class Interpreter {
   absl::Status FirstError(const absl::Status& error);
   // Returns what is to run the next iteration.
   Choice Choose();
-  Choice ChooseFastest();
   // Begins or ends the use of a second thread.
   absl::Status UseTrailingThread(bool use);
 

@@ -4,31 +4,28 @@
 #include <map>
 #include <utility>
 
-#include "cc/run/simulation.h"
-
 namespace tensor_array_grad {
 namespace {
 
 // Makes the tasks of one iteration. Goes through the code in order and finds, for each register and
 // flag that a task reads, the task that wrote it last. A register that no task has written yet is a
 // variable or a constant of the loop. If a move writes it, the task reads what the previous
-// iteration computed for that move.
+// iteration computed for that move. The body waits for the condition.
 class TaskBuilder {
  public:
   explicit TaskBuilder(const LoopCode& code) : code_(code) {}
 
   std::vector<Task> Build() {
-    for (const auto* part : {&code_.condition, &code_.body}) {
-      for (const Instruction& instruction : *part) Add(instruction);
+    for (const Instruction& instruction : code_.condition) Add(instruction);
+    for (const Instruction& instruction : code_.body) {
+      Add(instruction);
+      AddRead(code_.predicate);
     }
-    for (const Move& move : code_.next) {
-      const auto writer = writers_.find(move.from.reg);
-      if (writer != writers_.end()) carried_[move.to] = writer->second;
-    }
+    for (const Move& move : code_.next) moves_[move.to] = move.from.reg;
     for (size_t i = 0; i < tasks_.size(); ++i) {
       for (int reg : unwritten_[i]) {
-        const auto carried = carried_.find(reg);
-        if (carried != carried_.end()) tasks_[i].reads_previous.push_back(carried->second);
+        const int task = WriterInPrevious(reg);
+        if (task >= 0) tasks_[i].reads_previous.push_back(task);
       }
     }
     return std::move(tasks_);
@@ -48,7 +45,9 @@ class TaskBuilder {
       tasks_.back().reads.push_back(task);
     }
     const int self = static_cast<int>(tasks_.size()) - 1;
-    for (int reg : instruction.outputs) writers_[reg] = self;
+    for (int reg : instruction.outputs) {
+      if (reg >= 0) writers_[reg] = self;
+    }
     for (int flag : instruction.sides) setters_[flag] = self;
     if (instruction.flag >= 0) setters_[instruction.flag] = self;
   }
@@ -67,11 +66,25 @@ class TaskBuilder {
     if (setter != setters_.end()) tasks_.back().reads.push_back(setter->second);
   }
 
+  // The task of an iteration before whose output became the value of the variable `reg`, or -1. If
+  // the value was that of another variable before, as in `a, b = b, f(a)`, it is older than one
+  // iteration.
+  int WriterInPrevious(int reg) const {
+    for (size_t i = 0; i < moves_.size(); ++i) {
+      const auto move = moves_.find(reg);
+      if (move == moves_.end()) return -1;
+      const auto writer = writers_.find(move->second);
+      if (writer != writers_.end()) return writer->second;
+      reg = move->second;
+    }
+    return -1;
+  }
+
   const LoopCode& code_;
   std::vector<Task> tasks_;
   std::vector<std::vector<int>> unwritten_;  // by task: registers not yet written when it reads
   std::map<int, int> writers_, setters_;     // last writer of each register and flag
-  std::map<int, int> carried_;               // by variable: task of its next value
+  std::map<int, int> moves_;                 // by variable: register of its next value
 };
 
 }  // namespace
@@ -84,7 +97,9 @@ bool MayBeFaster(double ns, double nodes, int threads, bool has_trailing_part) {
   return two_threads || ns / threads + nodes * kNodeNs < kHandBackRatio * ns;
 }
 
-double ExecutorNs(const IterationCost& cost) { return SimulatedNs(cost) + cost.nodes * kNodeNs; }
+double ExecutorNs(const IterationCost& cost) {
+  return SimulatedNs(cost.tasks, cost.threads, cost.parallel_iterations) + cost.nodes * kNodeNs;
+}
 
 double TwoThreadsNs(const IterationCost& cost) {
   double main = 0, trailing = 0;
@@ -103,7 +118,8 @@ Choice Fastest(const IterationCost& cost) {
     choice = Choice::kTwoThreads;
     best = TwoThreadsNs(cost);
   }
-  return ExecutorNs(cost) < kHandBackRatio * best ? Choice::kExecutor : choice;
+  if (cost.stays || ExecutorNs(cost) >= kHandBackRatio * best) return choice;
+  return Choice::kExecutor;
 }
 
 }  // namespace tensor_array_grad

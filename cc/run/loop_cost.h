@@ -4,12 +4,13 @@
 #include <vector>
 
 #include "cc/compile/program.h"
+#include "cc/run/simulation.h"
 
 namespace tensor_array_grad {
 
 // Estimates whether TensorFlow's executor would run a loop faster than one kernel does. If so, the
 // loop is handed back: the interpreter stops between two iterations and the stock loop continues.
-// The estimate is arithmetic on measured times; pace.h measures them.
+// The estimate is a simulation with measured times (simulation.h); pace.h measures them.
 //
 // One kernel runs a loop's nodes one after the other. The executor runs independent nodes at the
 // same time, also those of up to `parallel_iterations` iterations, but spends kNodeNs on each node.
@@ -17,7 +18,7 @@ namespace tensor_array_grad {
 //
 //     S + N * kNodeNs,
 //
-// where S is the time of the kernels on the executor's threads (simulation.h). More threads do not
+// where S is the simulated time of the kernels on the executor's threads. More threads do not
 // reduce the last term, because the threads wake each other and wait for the frame's lock.
 //
 // So handing back pays only for a loop with heavy kernels that do not depend on each other.
@@ -52,13 +53,6 @@ inline constexpr double kTwoThreadsRatio = 0.9;
 // What runs the iterations of a loop.
 enum class Choice { kOneThread, kTwoThreads, kExecutor };
 
-// One instruction of an iteration.
-struct Task {
-  double ns = 0;
-  std::vector<int> reads;           // tasks of the same iteration that must be done first
-  std::vector<int> reads_previous;  // tasks of the previous iteration
-};
-
 // The tasks of one iteration and what the executor needs for them.
 struct IterationCost {
   std::vector<Task> tasks;
@@ -66,6 +60,7 @@ struct IterationCost {
   double nodes = 0;               // number of nodes that the executor would run
   int threads = 1;
   int parallel_iterations = 10;
+  bool stays = false;  // whether the loop may not be handed back
 };
 
 // The tasks of one iteration, all with the time 0: the instructions of the condition, then those of
@@ -77,7 +72,7 @@ std::vector<Task> TasksOf(const LoopCode& code);
 // called.
 bool MayBeFaster(double ns, double nodes, int threads, bool has_trailing_part);
 
-// Estimates the executor's time per iteration in the steady state, in nanoseconds.
+// Estimates the executor's time per iteration, in nanoseconds.
 double ExecutorNs(const IterationCost& cost);
 
 // Estimates the time per iteration if a second thread runs the trailing tasks, in nanoseconds.
@@ -85,7 +80,8 @@ double TwoThreadsNs(const IterationCost& cost);
 
 // The choice with the least estimate. On one thread, an iteration takes the sum of its tasks. Two
 // threads are chosen if their estimate is below kTwoThreadsRatio of that time, and the executor if
-// its estimate is below kHandBackRatio of the best of the other two.
+// its estimate is below kHandBackRatio of the best of the other two and the loop may be handed
+// back.
 Choice Fastest(const IterationCost& cost);
 
 }  // namespace tensor_array_grad

@@ -1,32 +1,35 @@
 #include "cc/run/pace.h"
 
-#include "absl/time/clock.h"
-
 namespace tensor_array_grad {
 
 // Ends the current stage and begins the next one. The order is kIdle, kProbe, kWhole, kTasks;
 // kWhole is left out if the iteration of kProbe was heavy, and kTasks if MayBeFaster is false.
 Choice Pace::LookNow(int64_t iteration, double nodes_so_far) {
-  const int64_t now = absl::GetCurrentTimeNanos();
+  const int64_t now = clock_();
   const auto iterations = static_cast<double>(iterations_);
   const double ns = static_cast<double>(now - start_ns_) / iterations;
   const double nodes = (nodes_so_far - nodes_before_) / iterations;
   start_ns_ = now;
   nodes_before_ = nodes_so_far;
-  const bool is_heavy = stage_ == kProbe && ns > kHeavyNs;
   if (stage_ == kIdle) {
-    Begin(kProbe, iteration, 1);
-  } else if (stage_ == kProbe && !is_heavy) {
+    // The next iteration waits for the second thread, if there is one.
+    Begin(choice_ == Choice::kTwoThreads ? kIdle : kProbe, iteration, 1);
+  } else if (IsTooLight(ns)) {
     Begin(kWhole, iteration, kTimed);
   } else if (stage_ != kTasks && MayBeFaster(ns, nodes, threads_, trailing_ != nullptr)) {
     task_ns_.assign(code_.condition.size() + code_.body.size(), 0);
-    Begin(kTasks, iteration, is_heavy ? kTimedIfHeavy : kTimed);
+    Begin(kTasks, iteration, stage_ == kProbe ? kTimedIfHeavy : kTimed);
   } else {
     measured_choice_ = stage_ == kTasks ? ChooseByTasks(nodes) : Choice::kOneThread;
     Begin(kIdle, iteration, kPause);
     return *measured_choice_;
   }
   return Choice::kOneThread;
+}
+
+// Whether a stage of one or two iterations was too short to be trusted.
+bool Pace::IsTooLight(double ns) const {
+  return ns < kHeavyNs && (stage_ == kProbe || iterations_ == kTimedIfHeavy);
 }
 
 void Pace::Begin(Stage stage, int64_t iteration, int64_t iterations) {
@@ -48,6 +51,7 @@ Choice Pace::ChooseByTasks(double nodes) const {
   cost.nodes = nodes;
   cost.threads = threads_;
   cost.parallel_iterations = parallel_iterations_;
+  cost.stays = stays_;
   return Fastest(cost);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/time/clock.h"
 #include "cc/base/mutex.h"
 #include "cc/compile/program.h"
 #include "cc/run/loop_cost.h"
@@ -17,29 +18,33 @@ namespace tensor_array_grad {
 // Measures a run and chooses what runs its next iterations. Not thread-safe: each run has its own
 // Pace.
 //
-// The first iteration may be slower than the rest and is not timed. The second one is. If it is
-// heavy, the times of the next 2 iterations are enough; otherwise the next 16 are timed as a whole,
-// and then another 16. Either is done only if MayBeFaster is true for the iterations before: each
-// instruction is timed, and Fastest decides. If MayBeFaster is false, the loop stays on one thread.
-// The measurement is repeated after 1,000 iterations, because a loop may grow heavier. With one
-// thread nothing is measured.
+// The first iteration may be slower than the rest and is not timed. The second is. If it takes less
+// than kHeavyNs, the next 16 are timed as a whole. If MayBeFaster is true for what was timed, each
+// instruction of 16 more iterations is timed (of 2 after a heavy one), and Fastest decides.
+// Otherwise the loop stays on one thread. The measurement is repeated after 1,000 iterations,
+// because a loop may grow heavier. Nothing is measured if there is no choice.
 //
 // A run that begins with two threads, because earlier runs were measured, is measured for the first
 // time after 1,000 iterations.
 class Pace {
  public:
+  using Clock = int64_t (*)();  // nanoseconds
+
   // `first` is kOneThread or kTwoThreads. `code` is that of the outermost loop, and `trailing` is
-  // null if the loop has no trailing part; both must outlive it.
+  // null if the loop has no trailing part; both must outlive it. With `stays`, kExecutor is never
+  // chosen.
   Pace(int threads, Choice first, const LoopCode& code, const TrailingCode* trailing,
-       int parallel_iterations)
-      : threads_(threads),
+       int parallel_iterations, bool stays = false, Clock clock = absl::GetCurrentTimeNanos)
+      : threads_(stays && trailing == nullptr ? 1 : threads),
         code_(code),
         trailing_(trailing),
         parallel_iterations_(parallel_iterations),
-        next_(threads < 2                   ? kNever
+        stays_(stays),
+        clock_(clock),
+        next_(threads_ < 2                  ? kNever
               : first == Choice::kOneThread ? kFirst
                                             : kPause),
-        choice_(threads < 2 ? Choice::kOneThread : first) {}
+        choice_(threads_ < 2 ? Choice::kOneThread : first) {}
 
   // Must be called before each iteration of the outermost loop. Returns what is to run that
   // iteration: kOneThread while a measurement lasts. `nodes_so_far` is the number of nodes that the
@@ -61,9 +66,10 @@ class Pace {
   enum Stage { kIdle, kProbe, kWhole, kTasks };
   static constexpr int64_t kNever = -1, kFirst = 1, kPause = 1000;
   static constexpr int64_t kTimed = 16, kTimedIfHeavy = 2;  // iterations
-  static constexpr double kHeavyNs = 200'000;
+  static constexpr double kHeavyNs = 200'000;               // of an iteration
 
   Choice LookNow(int64_t iteration, double nodes_so_far);
+  bool IsTooLight(double ns) const;
   void Begin(Stage stage, int64_t iteration, int64_t iterations);
   Choice ChooseByTasks(double nodes) const;
 
@@ -71,6 +77,8 @@ class Pace {
   const LoopCode& code_;
   const TrailingCode* const trailing_;
   const int parallel_iterations_;
+  const bool stays_;
+  const Clock clock_;
   int64_t next_;  // the iteration at which the stage ends
   Choice choice_;
   Stage stage_ = kIdle;

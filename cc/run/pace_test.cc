@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include "absl/time/clock.h"
+#include <cstdint>
 
 namespace tensor_array_grad {
 namespace {
 
 constexpr double kUs = 1000;
+
+int64_t now = 0;
+int64_t Now() { return now; }
 
 TEST(ChoiceMemoryTest, EachRepeatedChoiceHoldsForMoreRuns) {
   ChoiceMemory memory;
@@ -58,10 +61,11 @@ LoopCode CodeOf(int instructions, bool chained) {
   return code;
 }
 
-// The decision of `pace` on `code`. Each iteration takes two milliseconds, or less time than a
-// heavy iteration, divided evenly among the instructions, and runs `nodes` nodes.
+// The decision of `pace` on `code`. Iteration i takes us(i) microseconds, divided evenly among the
+// instructions, and runs `nodes` nodes.
 struct Decision {
-  Decision(const LoopCode& code, double nodes, Pace* pace, bool heavy = true) : at(0) {
+  template <typename Us>
+  Decision(const LoopCode& code, double nodes, Pace* pace, Us us) : at(0) {
     constexpr double kBefore = 1e6;  // nodes that ran before, which must not count
     for (;; ++at) {
       const double so_far = kBefore + nodes * static_cast<double>(at);
@@ -70,21 +74,28 @@ struct Decision {
       if (double* const ns = pace->task_ns()) {
         ++timed;
         for (size_t i = 0; i < code.body.size(); ++i) {
-          ns[i] += 2000 * kUs / static_cast<double>(code.body.size());
+          ns[i] += us(at) * kUs / static_cast<double>(code.body.size());
         }
       }
-      if (heavy) absl::SleepFor(absl::Milliseconds(2));
+      now += static_cast<int64_t>(us(at) * kUs);
     }
   }
+  Decision(const LoopCode& code, double nodes, Pace* pace)
+      : Decision(code, nodes, pace, [](int64_t) { return 2000.0; }) {}
 
   int64_t at;  // the decision was made before this iteration
   int timed = 0;
   Choice choice = Choice::kOneThread;
 };
 
+Pace MadePace(const LoopCode& code, const TrailingCode* trailing = nullptr,
+              Choice first = Choice::kOneThread, bool stays = false) {
+  return {2, first, code, trailing, 10, stays, Now};
+}
+
 TEST(PaceTest, HeavyIndependentInstructionsAreTimedAndHandedBack) {
   const LoopCode code = CodeOf(4, /*chained=*/false);
-  Pace pace(2, Choice::kOneThread, code, nullptr, 10);
+  Pace pace = MadePace(code);
   const Decision decision(code, 4, &pace);
   EXPECT_EQ(decision.choice, Choice::kExecutor);
   EXPECT_EQ(decision.at, 1 + 1 + 2);
@@ -94,7 +105,7 @@ TEST(PaceTest, HeavyIndependentInstructionsAreTimedAndHandedBack) {
 
 TEST(PaceTest, ChainIsTimedAndNotHandedBack) {
   const LoopCode code = CodeOf(4, /*chained=*/true);
-  Pace pace(2, Choice::kOneThread, code, nullptr, 10);
+  Pace pace = MadePace(code);
   const Decision decision(code, 4, &pace);
   EXPECT_EQ(decision.choice, Choice::kOneThread);
   EXPECT_EQ(decision.at, 1 + 1 + 2);
@@ -104,7 +115,7 @@ TEST(PaceTest, LoopWithATrailingHalfIsTimedAndGetsASecondThread) {
   const LoopCode code = CodeOf(4, /*chained=*/true);
   TrailingCode trailing;
   trailing.is_trailing = {false, false, true, true};
-  Pace pace(2, Choice::kOneThread, code, &trailing, 10);
+  Pace pace = MadePace(code, &trailing);
   const Decision decision(code, 4, &pace);
   EXPECT_EQ(decision.choice, Choice::kTwoThreads);
   EXPECT_EQ(decision.at, 1 + 1 + 2);
@@ -113,7 +124,7 @@ TEST(PaceTest, LoopWithATrailingHalfIsTimedAndGetsASecondThread) {
 
 TEST(PaceTest, LoopOfManyNodesIsNotHandedBackAndNoInstructionIsTimed) {
   const LoopCode code = CodeOf(4, /*chained=*/false);
-  Pace pace(2, Choice::kOneThread, code, nullptr, 10);
+  Pace pace = MadePace(code);
   const Decision decision(code, 1e6, &pace);
   EXPECT_EQ(decision.choice, Choice::kOneThread);
   EXPECT_EQ(decision.at, 1 + 1);
@@ -122,22 +133,41 @@ TEST(PaceTest, LoopOfManyNodesIsNotHandedBackAndNoInstructionIsTimed) {
 
 TEST(PaceTest, LightIterationsAreTimedLonger) {
   const LoopCode code = CodeOf(4, /*chained=*/false);
-  Pace pace(2, Choice::kOneThread, code, nullptr, 10);
-  const Decision decision(code, 0, &pace, /*heavy=*/false);
+  Pace pace = MadePace(code);
+  const Decision decision(code, 0, &pace, [](int64_t) { return 50.0; });
   EXPECT_EQ(decision.choice, Choice::kExecutor);
   EXPECT_EQ(decision.at, 1 + 1 + 16 + 16);
   EXPECT_EQ(decision.timed, 16);
 }
 
+TEST(PaceTest, OneSlowIterationDoesNotMakeALightLoopHeavy) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  Pace pace = MadePace(code);
+  const Decision decision(code, 0, &pace, [](int64_t i) { return i == 1 ? 900.0 : 50.0; });
+  EXPECT_EQ(decision.at, 1 + 1 + 2 + 16 + 16);
+  EXPECT_EQ(decision.timed, 2 + 16);
+}
+
+TEST(PaceTest, ALoopThatStaysIsMeasuredOnlyForASecondThread) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  Pace pace = MadePace(code, nullptr, Choice::kOneThread, /*stays=*/true);
+  for (int64_t i = 0; i < 3000; ++i) EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
+  EXPECT_FALSE(pace.measured_choice());
+  TrailingCode trailing;
+  trailing.is_trailing = {false, false, true, true};
+  Pace divided = MadePace(code, &trailing, Choice::kOneThread, /*stays=*/true);
+  EXPECT_EQ(Decision(code, 4, &divided).choice, Choice::kTwoThreads);
+}
+
 TEST(PaceTest, LoopIsMeasuredAgainAfterAThousandIterations) {
   const LoopCode code = CodeOf(4, /*chained=*/false);
-  Pace pace(2, Choice::kOneThread, code, nullptr, 10);
+  Pace pace = MadePace(code);
   const Decision first(code, 1e6, &pace);
   for (int64_t i = 3; i < 2 + 1000 + 1; ++i) {
     EXPECT_EQ(pace.Look(i, 1e9), Choice::kOneThread);
   }
   EXPECT_EQ(pace.task_ns(), nullptr);
-  absl::SleepFor(absl::Milliseconds(2));
+  now += 2'000'000;
   EXPECT_EQ(pace.Look(2 + 1000 + 1, 1e9), Choice::kOneThread);
   EXPECT_NE(pace.task_ns(), nullptr);
 }
@@ -145,11 +175,13 @@ TEST(PaceTest, LoopIsMeasuredAgainAfterAThousandIterations) {
 TEST(PaceTest, RunThatBeginsWithTwoThreadsIsMeasuredAfterAThousandIterations) {
   const LoopCode code = CodeOf(4, /*chained=*/true);
   const TrailingCode trailing;
-  Pace pace(2, Choice::kTwoThreads, code, &trailing, 10);
+  Pace pace = MadePace(code, &trailing, Choice::kTwoThreads);
   for (int64_t i = 0; i < 1000; ++i) EXPECT_EQ(pace.Look(i, 0), Choice::kTwoThreads);
   EXPECT_FALSE(pace.measured_choice());
-  for (int64_t i = 1000; i < 1017; ++i) EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
-  EXPECT_EQ(pace.Look(1017, 1e9), Choice::kOneThread);
+  // Iteration 1000 waits for the second thread and is not timed.
+  for (int64_t i = 1000; i < 1018; ++i) EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
+  EXPECT_FALSE(pace.measured_choice());
+  EXPECT_EQ(pace.Look(1018, 1e9), Choice::kOneThread);
   EXPECT_EQ(pace.measured_choice(), Choice::kOneThread);
 }
 
