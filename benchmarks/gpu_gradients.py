@@ -72,7 +72,7 @@ def _cases() -> Iterable[Case]:
     for kind in ("SimpleRNN", "LSTM", "GRU"):
         options: dict[str, Any] = {} if kind == "SimpleRNN" else {"use_cudnn": False}
         yield Case(kind, f"Keras {kind}", _SIZES, keras_layer(kind, **options))
-    large = keras_layer("LSTM", units=128, batch=32, features=64, use_cudnn=False)
+    large = keras_layer("LSTM", units=128, batch=32, shape=(64,), use_cudnn=False)
     yield Case("LSTM 128 x 32", "Keras LSTM, 128 units, batch 32", (400,), large)
 
 

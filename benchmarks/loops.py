@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -194,6 +195,27 @@ def _dropout(n: int) -> Prepared:
     return prepared(gradient_of(loss), rows(n))
 
 
+_conv_lstm = keras_layer("ConvLSTM2D", 4, 4, (24, 24, 1), kernel_size=3, padding="same")
+
+
+def _of_a_function(**options: Any) -> Callable[[int], Prepared]:
+    """The gradient of a loop that calls a function, which TensorFlow does not inline."""
+
+    def build(n: int) -> Prepared:
+        cell = tf.function(lambda x, h: tf.tanh(h * 0.5 + x), autograph=False, **options)
+
+        def loss(x: tf.Tensor) -> tf.Tensor:
+            return tf.reduce_sum(loop(n, lambda i, h: (cell(x, h),), x)[0])
+
+        return prepared(gradient_of(loss), rows(1)[0])
+
+    return build
+
+
+_called = _of_a_function(experimental_attributes={"api_implements": "a_cell"})
+_called_xla = _of_a_function(jit_compile=True)
+
+
 def _chain_cases(width: int, n: int) -> tuple[Case, Case]:
     """The case with vectors of `width` floats, and the same case with its gradient.
 
@@ -219,7 +241,8 @@ CASES = (
     Case("kalman", "a Kalman filter of 2 x 2 matrices by tf.scan", (2_000,), _kalman, 2.7),
     Case("markov", "a hidden Markov model by tf.scan", (4_000,), _markov, 22.0),
     Case("lstm_128", "Keras, 32 x 128 units", (400,), keras_layer("LSTM", 128, 32), 1.3),
-    Case("lstm_256", "Keras, 64 x 256 units", (200,), keras_layer("LSTM", 256, 64, 256), 0.95),
+    Case("lstm_256", "Keras, 64 x 256 units", (200,), keras_layer("LSTM", 256, 64, (256,)), 0.95),
+    Case("conv_lstm", "Keras ConvLSTM2D, 24 x 24 pixels", (12,), _conv_lstm, 1.0),
     Case("determinants", "determinants by tf.map_fn, 64 x 64", (400,), _determinants(False), 0.95),
     Case(
         "determinants_gradient",
@@ -246,6 +269,8 @@ CASES = (
         uses_arrays=False,
     ),
     Case("dropout", "a cell with dropout, gradient", (1_600,), _dropout, 4.0),
+    Case("called", "a cell in a function that stays a call, gradient", (1_600,), _called, 2.0),
+    Case("called_xla", "the same, compiled by XLA", (1_600,), _called_xla, 1.3),
     *_chain_cases(4_096, 400),
     *_chain_cases(256, 1_600),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -111,7 +112,7 @@ def keras_layer(
     kind: str,
     units: int = WIDTH,
     batch: int = 1,
-    features: int = WIDTH,
+    shape: tuple[int, ...] = (WIDTH,),
     to_input: bool = False,
     **options: Any,
 ) -> Callable[[int], Prepared]:
@@ -119,9 +120,9 @@ def keras_layer(
 
     Args:
       kind: Name of the layer's class.
-      units: Number of its units.
+      units: Number of its units, or of its filters.
       batch: Number of sequences in its input.
-      features: Floats in each step of the input.
+      shape: Of each step of the input.
       to_input: Whether the gradient in the input is computed too, besides those in the weights.
       **options: More arguments of the layer.
 
@@ -132,7 +133,7 @@ def keras_layer(
     def build(n: int) -> Prepared:
         tf.keras.utils.set_random_seed(1)
         layer = getattr(tf.keras.layers, kind)(units, return_sequences=True, **options)
-        layer.build([batch, n, features])
+        layer.build([batch, n, *shape])
 
         def gradients(x: tf.Tensor) -> tf.Tensor:
             with tf.GradientTape() as tape:
@@ -141,7 +142,8 @@ def keras_layer(
             sources = [*layer.trainable_variables, *([x] if to_input else [])]
             return flat(tape.gradient(loss, sources))
 
-        return prepared(gradients, tf.reshape(rows(batch * n, features), [batch, n, features]))
+        x = rows(batch * n, math.prod(shape))
+        return prepared(gradients, tf.reshape(x, [batch, n, *shape]))
 
     return build
 

@@ -198,6 +198,45 @@ def compute(name: str, hand_back_after: int = -1) -> tuple[list[np.ndarray], dic
     return values, {**counted, **status.loops_left}
 
 
+def train_a_layer() -> tuple[list[np.ndarray], dict[str, int]]:
+    """Steps of a training loop with an LSTM of tf-keras, whose weights it returns."""
+    import tf_keras
+
+    tf_keras.utils.set_random_seed(3)
+    layer, x = tf_keras.layers.LSTM(4), tf.random.stateless_normal([2, 7, 3], [1, 2])
+    layer(x)
+
+    @tf.function
+    def train() -> None:
+        for _ in tf.range(5):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean(layer(x) ** 2)
+            gradients = tape.gradient(loss, layer.trainable_variables)
+            for variable, gradient in zip(layer.trainable_variables, gradients, strict=True):
+                variable.assign_sub(0.1 * gradient)
+
+    train()
+    return [variable.numpy() for variable in layer.trainable_variables], _loops_left()
+
+
+def gibbs() -> tuple[list[np.ndarray], dict[str, int]]:
+    """The chain of a Gibbs sampler, with TensorFlow Probability's sampler of Gamma."""
+    import tensorflow_probability as tfp
+
+    @tf.function
+    def chain() -> Any:
+        mean, means = tf.constant(0.0), tf.TensorArray(tf.float32, 20)
+        for i in tf.range(20):
+            seeds = tfp.random.split_seed(tf.stack([i, 1]), 2)
+            precision = tfp.distributions.Gamma(3.0, 1.0 + 0.1 * mean**2).sample(seed=seeds[0])
+            scale = 1.0 / tf.sqrt(precision + 1.0)
+            mean = tfp.distributions.Normal(0.5, scale).sample(seed=seeds[1])
+            means = means.write(i, mean)
+        return means.stack()
+
+    return [chain().numpy()], _loops_left()
+
+
 def _loops_left() -> dict[str, int]:
     library = sys.modules.get("tensor_array_grad")
     return {} if library is None else dict(library.status().loops_left)

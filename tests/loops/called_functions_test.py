@@ -28,6 +28,20 @@ def test_the_loops_run_in_one_kernel_with_stocks_values(
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize(
+    ("program", "package"), [("train_a_layer", "tf_keras"), ("gibbs", "tensorflow_probability")]
+)
+def test_loops_of_other_libraries_run_in_one_kernel(
+    ours: Runner, stocks: Runner, program: str, package: str
+) -> None:
+    pytest.importorskip(package)
+    got, left = ours.call(f"{_HERE}{program}")
+    want, _ = stocks.call(f"{_HERE}{program}")
+    assert left == {}
+    for one, other in zip(got, want, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
 # Each statement is run by a process of its own, whose executor has one thread for kernels.
 _ONE_THREAD = """
 import tensorflow as tf
