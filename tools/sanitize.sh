@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the library under the sanitizers, from the checkout: tools/sanitize.sh [build folder]
 #
-#   thread              two C++ tests of arrays, and the C++ tests of a loop's second thread and
-#                       of the cache of buffers
+#   thread              two C++ tests of arrays, and the C++ tests of a loop's second thread, of
+#                       the cache of buffers and of calls of functions
 #   address,undefined   the C++ tests of arrays, device (with the GPU code on the host), resources,
 #                       lists, slices, rules and loops; then, with the whole op library in a Python
 #                       process, the tests of bad input, of the graph pass and of slices, and 600
@@ -45,7 +45,7 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 threads=(array_store_test array_store_race_test)
 build thread "${threads[@]}" run_test
 for test in "${threads[@]}"; do "$folder/thread/$test"; done
-"$folder/thread/run_test" --gtest_filter='TrailingThread*:BufferCache*'
+"$folder/thread/run_test" --gtest_filter='TrailingThread*:BufferCache*:FunctionCall*'
 
 build address,undefined "${tests[@]}" tensor_array_grad tag_bind tag_api
 for test in "${tests[@]}"; do "$folder/address-undefined/$test"; done
