@@ -14,6 +14,7 @@ import json
 import pathlib
 import re
 import resource
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -50,6 +51,13 @@ def words(message: str) -> str:
     message = re.sub(r"^(\{\{function_node [^}]*\}\} )+", "", message)
     message = re.sub(r" \[Op:[^]]*\]( name: .*)?$", "", message, flags=re.DOTALL)
     return message.split("from proto:")[0].strip()
+
+
+@pytest.fixture(scope="module")
+def ours() -> Iterator[kernel_runner.Runner]:
+    """Child processes whose CPU allocator fails at once. That of oneDNN first waits for 10 s."""
+    with kernel_runner.Runner("enable", env={"TF_ENABLE_ONEDNN_OPTS": "0"}) as runner:
+        yield runner
 
 
 def run(name: str, ours: kernel_runner.Runner) -> Any:
