@@ -20,9 +20,10 @@ Choice Pace::LookNow(int64_t iteration, double nodes_so_far) {
     task_ns_.assign(code_.condition.size() + code_.body.size(), 0);
     Begin(kTasks, iteration, stage_ == kProbe ? kTimedIfHeavy : kTimed);
   } else {
-    measured_choice_ = stage_ == kTasks ? ChooseByTasks(nodes) : Choice::kOneThread;
+    const Choice choice = stage_ == kTasks ? ChooseByTasks(nodes) : Choice::kOneThread;
+    measured_choice_ = choice;
     Begin(kIdle, iteration, kPause);
-    return *measured_choice_;
+    return choice;
   }
   return Choice::kOneThread;
 }
@@ -41,8 +42,9 @@ void Pace::Begin(Stage stage, int64_t iteration, int64_t iterations) {
 Choice Pace::ChooseByTasks(double nodes) const {
   IterationCost cost;
   cost.tasks = TasksOf(code_);
-  for (size_t i = 0; i < cost.tasks.size(); ++i)
+  for (size_t i = 0; i < cost.tasks.size(); ++i) {
     cost.tasks[i].ns = task_ns_[i] / static_cast<double>(iterations_);
+  }
   if (trailing_ != nullptr) {
     cost.is_trailing.assign(code_.condition.size(), false);
     cost.is_trailing.insert(cost.is_trailing.end(), trailing_->is_trailing.begin(),
