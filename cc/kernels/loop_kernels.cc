@@ -48,8 +48,8 @@ int Threads(OpKernelContext* ctx) {
 
 // If the loop cannot be prepared, or if a run is left to the stock loop, the op outputs its inputs,
 // the first values of the variables. The stock loop after it then runs all iterations. If memory
-// runs out while a loop runs, Counted turns the exception into an error, except in a called function
-// (function_call.h).
+// runs out while a loop runs, Counted turns the exception into an error, except in a called
+// function (function_call.h).
 class RunLoopOp : public tensorflow::OpKernel {
  public:
   explicit RunLoopOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
