@@ -1,6 +1,7 @@
 #include "cc/compile/eligibility.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -56,13 +57,30 @@ bool NamesExecutor(const NodeDef& node) {
   return TryGetNodeAttr(node, "executor_type", &executor) && !executor.empty();
 }
 
+// Whether an op may keep its state in its kernel, or wait for another op.
+bool HasUnknownEffects(const tensorflow::OpDef& op) {
+  return op.is_stateful() &&
+         !HasFact(op.name(), kAnyKernelMayRun | kDrawsNumbers | kCallsFunctions);
+}
+
 // Whether `node`, a call or a node of a called function, may wait for an op outside of the
 // function, or may block the thread that runs the function's other nodes.
 bool MayWait(const NodeDef& node) {
   if (HasFact(node.op(), kEndsLater) || NamesExecutor(node)) return true;
   const auto* const op = tensorflow::OpRegistry::Global()->LookUp(node.op());
-  return op != nullptr && op->op_def.is_stateful() &&
-         !HasFact(node.op(), kAnyKernelMayRun | kDrawsNumbers | kCallsFunctions);
+  return op != nullptr && HasUnknownEffects(op->op_def);
+}
+
+// Returns the first node of `loop`, or of a loop inside of it, for which `has` is true; null if
+// there is none.
+const Node* FindNode(const Frame& loop, const std::function<bool(const Node&)>& has) {
+  for (const Node* node : loop.nodes) {
+    if (has(*node)) return node;
+  }
+  for (const Frame* inner : loop.children) {
+    if (const Node* const node = FindNode(*inner, has)) return node;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -85,8 +103,7 @@ absl::Status CheckNode(const Node& node) {
   if (HasRefs(node)) return Rejected("ref type", node);
   if (HasFact(op, kEndsLater) || IsFunctionCall(node)) return Rejected("asynchronous kernel", node);
   if (HasFact(op, kWritesInput)) return Rejected("writes its input", node);
-  if (node.op_def().is_stateful() &&
-      !HasFact(op, kAnyKernelMayRun | kDrawsNumbers | kCallsFunctions)) {
+  if (HasUnknownEffects(node.op_def())) {
     return Rejected("private state or unknown side effects", node);
   }
   if (IsSeeded(node) && NumbersDrawn(node) > kMostSeededNumbers) {
@@ -95,33 +112,27 @@ absl::Status CheckNode(const Node& node) {
   return absl::OkStatus();
 }
 
+// One search for all calls: a function that several nodes call is searched once.
 absl::Status CheckCalls(const Frame& loop, const FunctionLibraryDefinition* library) {
-  for (const Node* node : loop.nodes) {
-    if (!HasFact(*node, kCallsFunctions)) continue;
-    const NodeDef* const waiting = FunctionSearch(library, MayWait).Find(node->def());
-    if (waiting == nullptr) continue;
-    return Rejected("a called function may wait",
-                    absl::StrCat(node->name(), " (", waiting->op(), ")"));
-  }
-  for (const Frame* inner : loop.children) TF_RETURN_IF_ERROR(CheckCalls(*inner, library));
-  return absl::OkStatus();
+  FunctionSearch search(library, MayWait);
+  const NodeDef* waiting = nullptr;
+  const Node* const call = FindNode(loop, [&](const Node& node) {
+    if (HasFact(node, kCallsFunctions)) waiting = search.Find(node.def());
+    return waiting != nullptr;
+  });
+  if (call == nullptr) return absl::OkStatus();
+  return Rejected("a called function may wait",
+                  absl::StrCat(call->name(), " (", waiting->op(), ")"));
 }
 
 absl::Status CheckInSession(const Frame& loop) {
   if (HasSeededNode(loop)) return Rejected("private state", "a seeded random op in a Session");
-  for (const Node* node : loop.nodes) {
-    if (HasFact(*node, kCallsFunctions)) return Rejected("a function called in a Session", *node);
-  }
-  for (const Frame* inner : loop.children) TF_RETURN_IF_ERROR(CheckInSession(*inner));
-  return absl::OkStatus();
+  const Node* const call =
+      FindNode(loop, [](const Node& node) { return HasFact(node, kCallsFunctions); });
+  return call == nullptr ? absl::OkStatus() : Rejected("a function called in a Session", *call);
 }
 
-bool HasSeededNode(const Frame& loop) {
-  return std::any_of(loop.nodes.begin(), loop.nodes.end(),
-                     [](const Node* node) { return IsSeeded(*node); }) ||
-         std::any_of(loop.children.begin(), loop.children.end(),
-                     [](const Frame* inner) { return HasSeededNode(*inner); });
-}
+bool HasSeededNode(const Frame& loop) { return FindNode(loop, IsSeeded) != nullptr; }
 
 absl::Status CheckCondition(const Node& node) {
   if (!node.op_def().is_stateful() || HasFact(node, kMayRunAgain)) return absl::OkStatus();
