@@ -41,8 +41,8 @@ class _Op:
     dtype: tf.DType = tf.float32
 
 
-def _normal(*shape: int, seed: int = 3) -> tf.Tensor:
-    return tf.constant(np.random.default_rng(seed).standard_normal(shape, np.float32))
+def _normal(*shape: int) -> tf.Tensor:
+    return tf.constant(np.random.default_rng(3).standard_normal(shape, np.float32))
 
 
 def _convolution(size: int, channels: int) -> Callable[[], Op]:
