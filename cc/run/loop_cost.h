@@ -37,10 +37,10 @@ inline constexpr double kNodeNs = 200;
 // of the executor, as shares of the time in one kernel on one thread:
 //
 //     loop                                          executor    estimate
-//     two sums over segments, side by side              0.62        0.80
-//     64 x 64 determinants                              0.86        0.87
-//     LSTM of 128 units, gradient, batch 8              1.25        0.99
-//     GRU of 64 units, batch 32                         1.09        1.35
+//     two sums over segments, side by side              0.62        0.65
+//     64 x 64 determinants                              0.86        0.83
+//     LSTM of 128 units, batch 8                        1.23        1.20
+//     GRU of 64 units, batch 32                         1.15        1.10
 inline constexpr double kHandBackRatio = 0.93;
 
 // What a second thread that runs the trailing part of a loop (trailing_code.h) costs per iteration:
