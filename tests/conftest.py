@@ -5,6 +5,7 @@ The import of `tests.support.gpus` enables the library.
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,12 +17,34 @@ from tests.support import child, kernel_runner, modes
 from tests.support.gpus import GPUS, why_not
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips the tests that cannot run on the GPU of this machine."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--sweep", action="store_true", help="run all cases of tests marked `sweep`")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "sweep(n): without --sweep, only every n-th case runs")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skips the tests that cannot run on the GPU of this machine, and shortens sweeps."""
     for item in items:
         reason = why_not(item.nodeid)
         if reason is not None:
             item.add_marker(pytest.mark.skip(reason=reason))
+    if not config.getoption("sweep"):
+        left_out = list(_left_out_of_sweeps(items))
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _left_out_of_sweeps(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    seen: collections.Counter[str] = collections.Counter()
+    for item in items:
+        for mark in item.iter_markers("sweep"):
+            test = item.nodeid.partition("[")[0]
+            if seen[test] % mark.args[0]:
+                yield item
+            seen[test] += 1
 
 
 @pytest.hookimpl(optionalhook=True)

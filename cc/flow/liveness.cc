@@ -55,7 +55,9 @@ bool IsReadByItsSwitchAlone(const Node& enter) {
   const Node* const merge = reader_of(enter);
   if (merge == nullptr || !LoopMergeOf(*merge)) return false;
   const Node* const reader = reader_of(*merge);
-  return reader != nullptr && reader->IsSwitch() && InputOf(*reader, 1).node->IsLoopCond();
+  if (reader == nullptr || !reader->IsSwitch()) return false;
+  const Node* const predicate = InputOf(*reader, 1).node;
+  return predicate != nullptr && predicate->IsLoopCond();
 }
 
 // Whether the LoopCond of `loop` reads a variable and is dead whenever one that it reads is dead:

@@ -59,6 +59,7 @@ std::optional<LoopCount> LoopCountOf(const LoopVariable& variable, const Node& l
   const tensorflow::DataType type = variable.merge->output_type(0);
   if (type != DT_INT32 && type != DT_INT64) return std::nullopt;
   Node* const sum = variable.update().node;
+  if (sum == nullptr) return std::nullopt;
   const bool down = sum->type_string() == "Sub";
   if (!down && sum->type_string() != "AddV2") return std::nullopt;
   if (!WaitsForBodyAlone(*sum, loop_cond)) return std::nullopt;

@@ -46,7 +46,7 @@ bool Broadcast::Read(std::initializer_list<const TensorShape*> operands) {
     AddDim(size, stretched);
   }
   if (!is_longest) shape_ = TensorShape(absl::MakeConstSpan(sizes, rank));
-  if (dims_ == 0) AddDim(1, 0);  // scalars
+  if (dims_ < 1) AddDim(1, 0);  // scalars
   for (int i = 0; i < operands_; ++i) {
     int64_t step = 1;
     for (int d = dims_ - 1; d >= 0; --d) {

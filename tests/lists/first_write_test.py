@@ -18,6 +18,7 @@ _REFUSED_BY_XLA = ("growing", "continued_in_a_branch")
 
 @pytest.mark.parametrize("jit", [False, True], ids=["", "jit"])
 @pytest.mark.parametrize("name", [*FIRST, *MIXED])
+@pytest.mark.sweep(3)
 def test_gradients_equal_stocks_and_only_first_writes_are_proven(ours, stocks, name, jit):
     if jit and name in _REFUSED_BY_XLA:
         pytest.skip("stock's XLA cannot compile it")

@@ -262,6 +262,7 @@ def test_gradients_of_a_vectorized_map_over_indices_are_summed():
 
 
 @pytest.mark.parametrize("seed", range(25))
+@pytest.mark.sweep(3)
 def test_random_program_has_the_gradient_that_eager_mode_gives(seed):
     program = random_program(seed)
     x = tf.constant(np.random.default_rng(seed).normal(size=(5, 2)))

@@ -17,6 +17,7 @@ _HERE = "tests.loops.called_functions:"
 
 @pytest.mark.parametrize("hand_back_after", [-1, 2])
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.sweep(3)
 def test_the_loops_run_in_one_kernel_with_stocks_values(
     ours: Runner, stocks: Runner, name: str, hand_back_after: int
 ) -> None:

@@ -62,6 +62,7 @@ rewritten = functools.cache(gradient_of)
 
 
 @pytest.mark.parametrize("program", loops.LOOPS)
+@pytest.mark.sweep(3)
 def test_values_and_gradients_do_not_depend_on_the_pass(counted, program):
     without = gradient_of(program, enabled=False)
     assert all(counted[f"graph.{rule}"] == 0 for rule in REWRITES)
@@ -96,6 +97,7 @@ def optimizer(request):
     ],
     indirect=["optimizer"],
 )
+@pytest.mark.sweep(5)
 def test_the_pass_changes_no_result_if_optimizers_of_tensorflow_are_off(optimizer, program):
     for got, want in zip(gradient_of(program), gradient_of(program, enabled=False), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-14)

@@ -49,6 +49,7 @@ def known():
     [("float32", method) for method in slice_programs.METHODS]
     + [(dtype, "inside") for dtype in slice_programs.DTYPES if dtype != "float32"],
 )
+@pytest.mark.sweep(2)
 def test_gradients_equal_those_of_stock(ours, stocks, known, dtype, method):
     # The first gradient from a tape that is used twice is the one that `outside` computes.
     run, count = ("twice_from_one_tape", 1) if method == "outside" else (method, None)

@@ -126,6 +126,7 @@ def test_elementwise_ops_broadcast_shapes_to_each_other(assert_same_bits, dtype,
 @pytest.mark.parametrize("dtype", [*DTYPES, tf.complex64, tf.half], ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("count", [1, 5], ids=["number", "vector"])
 @pytest.mark.parametrize("terms", [2, 3, 4, 8, 9])
+@pytest.mark.sweep(3)
 def test_sums_of_several_terms_are_added_in_the_order_of_the_kernel(
     assert_same_bits, dtype, count, terms
 ):

@@ -56,6 +56,7 @@ def sums_of_products(x: tf.Tensor) -> tf.Tensor:
 
 @pytest.mark.parametrize("after", [0, 2])
 @pytest.mark.parametrize("program", RUN)
+@pytest.mark.sweep(3)
 def test_a_second_thread_changes_nothing(counted, program, after):
     want = results_without_the_kernel(with_gradient(program))
     function = with_gradient(program)

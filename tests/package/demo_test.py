@@ -214,6 +214,7 @@ def _problems(measured, folder):
 # The ratio 0.1 is that of a library ten times slower than stock.
 @pytest.mark.parametrize("ratio", [0.1, 1.0, 1.5, 30.0, 1234.0])
 @pytest.mark.parametrize("ours", [_MICROSECOND, 0.02, 9.96, 40 * 60.0, 30 * _HOUR])
+@pytest.mark.sweep(3)
 def test_texts_of_the_picture_do_not_overlap_and_are_not_cut_off(ratio, ours, tmp_path):
     problems, texts = _problems(_curves(ours * ratio, ours, power=2.0), tmp_path)
     assert problems == []

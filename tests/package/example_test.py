@@ -47,13 +47,10 @@ def test_all_examples_are_tested():
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs an example. Its child processes get the library as those of a new interpreter do."""
-    if DISTRIBUTED in arguments and arguments[:2] == LIBRARY:
-        done = child.interpreter(*arguments, "--steps", "9", **environment)
-    else:
-        forks = {"fork_children": True} if "compare" in arguments else {}
-        done = child.python(*arguments, "--steps", "9", **forks, **environment)
-    return child.succeeded(done)
+    """Runs an example. The interpreters that it starts are forks, with the library if it has it."""
+    return child.succeeded(
+        child.python(*arguments, "--steps", "9", fork_children=True, **environment)
+    )
 
 
 @functools.cache

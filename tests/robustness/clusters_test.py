@@ -60,6 +60,7 @@ def _serving(runner: kernel_runner.Runner, function: str, *args: object) -> Iter
 
 
 @pytest.mark.parametrize("name", list(clusters.LISTS))
+@pytest.mark.sweep(3)
 def test_a_list_is_serialised_as_stock_serialises_it(ours, stocks, name):
     here, there = _call(ours, "serialized", name), _call(stocks, "serialized", name)
     if name != "handles of resources":
@@ -104,6 +105,7 @@ def test_a_list_of_another_process_is_read_by_index_without_conversions(pair):
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
+@pytest.mark.sweep(3)
 def test_a_program_of_two_processes_has_stocks_result(pair, program, want):
     here, there = pair
     with _serving(there, "serve") as address:

@@ -377,13 +377,3 @@ def test_a_dynamic_array_grows_to_a_far_index_without_making_the_slots_before_it
 def test_a_step_may_end_with_the_last_handles_of_its_arrays_in_a_stack(ours):
     run = "tests.robustness.hostile_arrays:steps_that_leave_handles_in_a_stack"
     assert ours.call(run, 20, 100, timeout=120) == [99.0] * 20
-
-
-def test_zeros_that_no_memory_can_hold_are_refused_and_the_array_stays_usable(ours):
-    script = Script()
-    array = script.array(2, element_shape=[MAX, MAX])
-    read = script.read(array, 0)  # takes 10 s, as long as TensorFlow's allocator retries
-    size = script.size(array)
-    results = script.run(ours)
-    assert results.error(read).kind == SHORT
-    assert results[size] == 2

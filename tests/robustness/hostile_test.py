@@ -23,6 +23,7 @@ import tensorflow as tf
 # hostile_arrays and hostile_lists add their programs to hostile_cases.CASES.
 from tests.robustness import hostile_arrays, hostile_cases, hostile_lists  # noqa: F401
 from tests.support import kernel_runner, list_cases
+from tests.support.script import Script
 
 MESSAGES = pathlib.Path(__file__).parent / "hostile_messages.json"
 WRITTEN_WITH = "2.21."
@@ -102,3 +103,15 @@ if __name__ == "__main__":
             if kind != "ok"
         }
     MESSAGES.write_text(json.dumps(written, indent=1) + "\n")
+
+
+def test_zeros_that_no_memory_can_hold_are_refused_and_the_array_stays_usable(
+    ours: kernel_runner.Runner,
+) -> None:
+    script = Script()
+    array = script.array(2, element_shape=[hostile_cases.MAX, hostile_cases.MAX])
+    read = script.read(array, 0)
+    size = script.size(array)
+    results = script.run(ours)
+    assert results.error(read).kind == hostile_cases.SHORT
+    assert results[size] == 2

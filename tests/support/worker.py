@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import runpy
+import signal
 import socket
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import threading
 import traceback
 import types
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO, Any, NoReturn
 
 import numpy as np
@@ -127,8 +128,9 @@ def run_python(
     `-m tensor_array_grad` in front of a program enables the library, as a new interpreter
     would that finds TENSOR_ARRAY_GRAD=on in its environment. These differ from a new interpreter:
     TensorFlow's log level and what else TensorFlow reads from the environment when it is imported,
-    `sys.flags`, the entries at the end of `sys.path`, and the other modules in `sys.modules`. The
-    interpreters that the program starts have the library only if pip installed it.
+    `sys.flags`, the entries at the end of `sys.path`, and the other modules in `sys.modules`.
+    Unless `fork_children`, interpreters that the program starts have the library only if pip
+    installed it.
     """
     for stream, descriptor in enumerate(streams):
         os.dup2(descriptor, stream)
@@ -197,7 +199,7 @@ class _Fork:
 
     Attributes:
       pid: The number of its process.
-      returncode: Its exit status, set by the caller.
+      returncode: Its exit status, set by the caller or by `poll` and `wait`.
     """
 
     returncode: int | None = None
@@ -205,14 +207,14 @@ class _Fork:
     def __init__(
         self,
         command: list[str],
-        stdin: int,
-        stdout: IO[bytes],
-        stderr: IO[bytes],
-        env: dict[str, str],
-        start_new_session: bool,
+        stdin: int | None = None,
+        stdout: IO[bytes] | None = None,
+        stderr: IO[bytes] | None = None,
+        env: Mapping[str, str] | None = None,
+        start_new_session: bool = False,
     ) -> None:
         assert command[0] == sys.executable, command
-        assert stdin == subprocess.DEVNULL, stdin
+        assert stdin in (None, subprocess.DEVNULL), stdin
         sys.stdout.flush()
         sys.stderr.flush()
         self.pid = os.fork()
@@ -224,12 +226,28 @@ class _Fork:
             # The end of this process is not the end of its parent's temporary folders.
             weakref.finalize._registry.clear()  # type: ignore[attr-defined]
             nothing = os.open(os.devnull, os.O_RDONLY)
-            streams = (nothing, stdout.fileno(), stderr.fileno())
-            run_python(command[1:], env, str(pathlib.Path.cwd()), False, True, streams)
+            streams = (nothing, *(s.fileno() if s else n for n, s in ((1, stdout), (2, stderr))))
+            environment = dict(os.environ if env is None else env)
+            run_python(command[1:], environment, str(pathlib.Path.cwd()), True, True, streams)
 
-    def wait(self) -> None:
-        """Waits until the process has ended."""
-        os.waitpid(self.pid, 0)
+    def poll(self) -> int | None:
+        """The exit status, or None if the process has not ended."""
+        return self._waited(os.WNOHANG)
+
+    def wait(self) -> int | None:
+        """Waits until the process has ended; returns its exit status."""
+        return self._waited(0)
+
+    def kill(self) -> None:
+        """Ends the process."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+    def _waited(self, options: int) -> int | None:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, options)
+            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        return self.returncode
 
 
 def _forget_eager_arrays() -> None:

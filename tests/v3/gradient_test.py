@@ -201,6 +201,7 @@ SCOPES = {  # the scope and the name of the first tf.gradients call, and those o
 
 @pytest.mark.parametrize("scopes", SCOPES.values(), ids=list(SCOPES))
 @pytest.mark.parametrize("program", [gather_and_read_and_stack, write_each_and_concat])
+@pytest.mark.sweep(3)
 def test_the_names_of_scopes_and_calls_do_not_matter(program, scopes):
     rng = np.random.default_rng(0)
     x, v = rng.normal(size=(2, 7, WIDTH))
