@@ -130,9 +130,9 @@ def _nested(read: Read) -> Callable[[Any], Any]:
     return nested
 
 
-def gradients_of_all(dtype: str, method: str) -> dict[str, list[np.ndarray]]:
-    """The gradients of every program, by name."""
-    return {name: gradients(name, dtype, method) for name in READS}
+def gradients_of_each(names: list[str], dtype: str, method: str) -> dict[str, list[np.ndarray]]:
+    """The gradients of the programs with these names."""
+    return {name: gradients(name, dtype, method) for name in names}
 
 
 def gradients(name: str, dtype: str, method: str) -> list[np.ndarray]:
