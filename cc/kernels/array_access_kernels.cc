@@ -88,11 +88,9 @@ class ReadOp : public ElementKernel {
 }  // namespace
 
 KernelTable AccessKernels() {
-  return {{"TensorArrayWriteV3", MakeKernel<WriteOp>, {"handle", "index"}, GpuNumbers("T")},
-          {"TensorArrayReadV3",
-           MakeKernel<ReadOp>,
-           {"handle", "index"},
-           GpuNumbers("dtype", {tensorflow::DT_INT64})}};
+  const GpuTypes written = GpuNumbers("T"), read = GpuNumbers("dtype", {tensorflow::DT_INT64});
+  return {{"TensorArrayWriteV3", MakeKernel<WriteOp>, {"handle", "index"}, written},
+          {"TensorArrayReadV3", MakeKernel<ReadOp>, {"handle", "index"}, read}};
 }
 
 }  // namespace tensor_array_grad

@@ -25,7 +25,9 @@ bool MayBeOneOfSeveral(absl::string_view source) {
   return absl::StartsWith(last, "gradients") && last != kMark;
 }
 
-// Finds, or makes once per `source`, the array that sums the gradients of `handle`.
+// Finds, or makes once per `source`, the array that sums the gradients of `handle`. These have the
+// dimensions in `shape_to_prepend`, an input of TensorArrayGradWithShape, in front of each
+// element's.
 class GradOp : public Cheap<OpKernel> {
  public:
   explicit GradOp(OpKernelConstruction* ctx) : Cheap(ctx), flow_(ctx) {
@@ -39,35 +41,21 @@ class GradOp : public Cheap<OpKernel> {
     OP_REQUIRES(ctx, !may_be_one_of_several_ || !forward->store().accumulates(),
                 errors::OneOfSeveralSources(forward->store().name(), source_));
     TensorShape prefix;
-    OP_REQUIRES_OK(ctx, GetPrefix(ctx, &prefix));
+    if (ctx->num_inputs() > kShapeToPrepend) {
+      OP_REQUIRES_OK(ctx, tensorflow::tensor::MakeShape(ctx->input(kShapeToPrepend), &prefix));
+    }
     Tensor handle;
     OP_REQUIRES_OK(ctx, forward->FindOrCreateGrad(source_, prefix, &handle));
     ctx->set_output(kGradHandle, std::move(handle));
     OP_REQUIRES_OK(ctx, flow_.Output(ctx, kFlowOut));
   }
 
- protected:
+ private:
   enum Inputs { kHandle, kFlowIn, kShapeToPrepend };
   enum Outputs { kGradHandle, kFlowOut };
-
-  // The dimensions in front of each element's shape.
-  virtual absl::Status GetPrefix(OpKernelContext*, TensorShape*) const { return absl::OkStatus(); }
-
- private:
   std::string source_;
   bool may_be_one_of_several_ = false;
   FirstFlow flow_;
-};
-
-// Like GradOp, for gradients with more dimensions than the elements have.
-class GradWithShapeOp : public GradOp {
- public:
-  using GradOp::GradOp;
-
- protected:
-  absl::Status GetPrefix(OpKernelContext* ctx, TensorShape* prefix) const override {
-    return tensorflow::tensor::MakeShape(ctx->input(kShapeToPrepend), prefix);
-  }
 };
 
 }  // namespace
@@ -75,7 +63,7 @@ class GradWithShapeOp : public GradOp {
 KernelTable GradKernels() {
   return {{"TensorArrayGradV3", MakeKernel<GradOp>, {"handle", "grad_handle"}},
           {"TensorArrayGradWithShape",
-           MakeKernel<GradWithShapeOp>,
+           MakeKernel<GradOp>,
            {"handle", "shape_to_prepend", "grad_handle"}}};
 }
 

@@ -44,37 +44,21 @@ class CreateOp : public Cheap<OpKernel> {
   FirstFlow flow_;
 };
 
-// The number of slots.
-class SizeOp : public Cheap<ArrayKernel> {
- public:
-  using Cheap::Cheap;
-
- protected:
-  absl::Status Run(OpKernelContext* ctx, ArrayStore& store) override {
-    int64_t size;
-    TF_RETURN_IF_ERROR(store.Size(&size));
-    Tensor* output = nullptr;
-    TF_RETURN_IF_ERROR(ctx->allocate_output(kSize, {}, &output));
-    output->scalar<int32_t>()() = static_cast<int32_t>(size);
-    return absl::OkStatus();
-  }
-
- private:
-  enum Inputs { kHandle, kFlowIn };
-  enum Outputs { kSize };
-};
+// Outputs the number of slots.
+absl::Status Size(OpKernelContext* ctx, ArrayStore& store) {
+  int64_t size;
+  TF_RETURN_IF_ERROR(store.Size(&size));
+  Tensor* output = nullptr;
+  TF_RETURN_IF_ERROR(ctx->allocate_output(0, {}, &output));
+  output->scalar<int32_t>()() = static_cast<int32_t>(size);
+  return absl::OkStatus();
+}
 
 // Frees all elements now, even if other handles refer to the array.
-class CloseOp : public ArrayKernel {
- public:
-  using ArrayKernel::ArrayKernel;
-
- protected:
-  absl::Status Run(OpKernelContext*, ArrayStore& store) override {
-    store.Close();
-    return absl::OkStatus();
-  }
-};
+absl::Status Close(OpKernelContext*, ArrayStore& store) {
+  store.Close();
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -83,8 +67,8 @@ KernelTable LifecycleKernels() {
            MakeKernel<CreateOp>,
            {"size", "handle"},
            GpuNumbers("dtype", {tensorflow::DT_INT64})},
-          {"TensorArraySizeV3", MakeKernel<SizeOp>, {"handle", "size"}},
-          {"TensorArrayCloseV3", MakeKernel<CloseOp>, {"handle"}}};
+          {"TensorArraySizeV3", MakeKernel<Cheap<ArrayFunction<Size>>>, {"handle", "size"}},
+          {"TensorArrayCloseV3", MakeKernel<ArrayFunction<Close>>, {"handle"}}};
 }
 
 }  // namespace tensor_array_grad

@@ -78,6 +78,18 @@ class ArrayKernel : public tensorflow::OpKernel {
   virtual absl::Status Run(tensorflow::OpKernelContext* ctx, ArrayStore& store) = 0;
 };
 
+// An ArrayKernel for an op without attributes, whose Run is `run`.
+template <absl::Status (*run)(tensorflow::OpKernelContext*, ArrayStore&)>
+class ArrayFunction : public ArrayKernel {
+ public:
+  using ArrayKernel::ArrayKernel;
+
+ protected:
+  absl::Status Run(tensorflow::OpKernelContext* ctx, ArrayStore& store) override {
+    return run(ctx, store);
+  }
+};
+
 // Sets `index` to the scalar in the int32 input `input`, in host memory. Returns an error if the
 // input is not a scalar.
 absl::Status GetIndex(tensorflow::OpKernelContext* ctx, int input, int64_t* index);

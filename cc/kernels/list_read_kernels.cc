@@ -31,16 +31,9 @@ absl::Status OutputPieces(OpKernelContext* ctx, int output, const TensorShape& s
 }
 
 // ZerosLikeTensor with the context of a kernel call, as cc/lists/list_read.h needs it.
-class ZerosLikeIn {
- public:
-  explicit ZerosLikeIn(OpKernelContext* ctx) : ctx_(ctx) {}
-  absl::Status operator()(const Tensor& like, Tensor* zeros) const {
-    return ZerosLikeTensor(ctx_, like, zeros);
-  }
-
- private:
-  OpKernelContext* const ctx_;
-};
+auto ZerosLikeIn(OpKernelContext* ctx) {
+  return [ctx](const Tensor& like, Tensor* zeros) { return ZerosLikeTensor(ctx, like, zeros); };
+}
 
 class ListStackOp : public OneListKernel {
  public:

@@ -97,10 +97,9 @@ GpuTypes GpuElements(std::vector<DataType> also) {
 
 KernelTable AllKernels() {
   KernelTable all;
-  for (const auto& table :
-       {LifecycleKernels, GradKernels, AccessKernels, GatherScatterKernels, ConcatSplitKernels,
-        ListAccessKernels, LoopStackKernels, ListBulkKernels, ListWriteKernels, ListReadKernels,
-        LoopKernels, SliceSumKernels, StackKernels}) {
+  for (const auto& table : {LifecycleKernels, GradKernels, AccessKernels, BulkKernels,
+                            ListAccessKernels, LoopStackKernels, ListBulkKernels, ListWriteKernels,
+                            ListReadKernels, LoopKernels, SliceSumKernels, StackKernels}) {
     const KernelTable rows = table();
     all.insert(all.end(), rows.begin(), rows.end());
   }

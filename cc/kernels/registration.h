@@ -118,19 +118,18 @@ tensorflow::OpKernel* MakeAsyncKernel(tensorflow::OpKernelConstruction* ctx) {
 
 // The rows of each kernel file, which defines its function. A new kernel file adds its function
 // here and to AllKernels().
-KernelTable LifecycleKernels();      // TensorArrayV3, Size, Close
-KernelTable GradKernels();           // TensorArrayGradV3, TensorArrayGradWithShape
-KernelTable AccessKernels();         // Write, Read
-KernelTable GatherScatterKernels();  // Gather, Scatter
-KernelTable ConcatSplitKernels();    // Concat, Split
-KernelTable ListAccessKernels();     // other TensorList ops, ListAccumulate
-KernelTable LoopStackKernels();      // loop stacks: pack, push and pop
-KernelTable ListBulkKernels();       // TensorListPushBackBatch, ConcatLists
-KernelTable ListWriteKernels();      // TensorList ops that cut a tensor into elements
-KernelTable ListReadKernels();       // TensorListStack, Gather, Concat, ConcatV2
-KernelTable LoopKernels();           // RunLoop
-KernelTable SliceSumKernels();       // sums with gradients of slices
-KernelTable StackKernels();          // the stacks of TF1 loops
+KernelTable LifecycleKernels();   // TensorArrayV3, Size, Close
+KernelTable GradKernels();        // TensorArrayGradV3, TensorArrayGradWithShape
+KernelTable AccessKernels();      // Write, Read
+KernelTable BulkKernels();        // Gather, Scatter, Concat, Split
+KernelTable ListAccessKernels();  // other TensorList ops, ListAccumulate
+KernelTable LoopStackKernels();   // loop stacks: pack, push and pop
+KernelTable ListBulkKernels();    // TensorListPushBackBatch, ConcatLists
+KernelTable ListWriteKernels();   // TensorList ops that cut a tensor into elements
+KernelTable ListReadKernels();    // TensorListStack, Gather, Concat, ConcatV2
+KernelTable LoopKernels();        // RunLoop
+KernelTable SliceSumKernels();    // sums with gradients of slices
+KernelTable StackKernels();       // the stacks of TF1 loops
 
 // Every kernel of the library. Kernels are generic in dtype and device, so a row is one
 // registration per device.

@@ -65,36 +65,33 @@ absl::Status Push(OpKernelContext* ctx, StackResource* stack) {
   return absl::OkStatus();
 }
 
-class PushOp : public Cheap<OpKernel> {
- public:
-  using Cheap::Cheap;
-  void Compute(OpKernelContext* ctx) override {
-    StackRef stack;
-    OP_REQUIRES_OK(ctx, StackFor(ctx, ctx->input_dtype(kElement), &stack));
-    OP_REQUIRES_OK(ctx, Push(ctx, stack.get()));
-  }
-};
+absl::Status PushElement(OpKernelContext* ctx) {
+  StackRef stack;
+  TF_RETURN_IF_ERROR(StackFor(ctx, ctx->input_dtype(kElement), &stack));
+  return Push(ctx, stack.get());
+}
 
-class PopOp : public Cheap<OpKernel> {
- public:
-  using Cheap::Cheap;
-  void Compute(OpKernelContext* ctx) override {
-    StackRef stack;
-    OP_REQUIRES_OK(ctx, StackFor(ctx, ctx->expected_output_dtype(0), &stack));
-    StackResource::Element element;
-    OP_REQUIRES_OK(ctx, stack->Pop(&element));
-    ctx->set_output(0, std::move(element.tensor));
-  }
-};
+absl::Status PopElement(OpKernelContext* ctx) {
+  StackRef stack;
+  TF_RETURN_IF_ERROR(StackFor(ctx, ctx->expected_output_dtype(0), &stack));
+  StackResource::Element element;
+  TF_RETURN_IF_ERROR(stack->Pop(&element));
+  ctx->set_output(0, std::move(element.tensor));
+  return absl::OkStatus();
+}
 
-class CloseStackOp : public OpKernel {
+absl::Status CloseStack(OpKernelContext* ctx) {
+  StackRef stack;
+  TF_RETURN_IF_ERROR(Lookup(ctx, kHandle, &stack));
+  stack->Close();
+  return absl::OkStatus();
+}
+
+template <absl::Status (*run)(OpKernelContext*)>
+class StackFunction : public OpKernel {
  public:
   using OpKernel::OpKernel;
-  void Compute(OpKernelContext* ctx) override {
-    StackRef stack;
-    OP_REQUIRES_OK(ctx, Lookup(ctx, kHandle, &stack));
-    stack->Close();
-  }
+  void Compute(OpKernelContext* ctx) override { OP_REQUIRES_OK(ctx, run(ctx)); }
 };
 
 // ---- GPUs. If `swap_memory` is set and the GPU's memory is nearly full, a push moves the value to
@@ -218,15 +215,16 @@ KernelTable StackKernels() {
     return GpuTypes{attribute, {tensorflow::DT_INT32, tensorflow::DT_BOOL}};
   };
   constexpr auto kCpu = KernelSpec::kCpu, kGpu = KernelSpec::kGpu;
-  return {
-      {"StackV2", MakeKernel<NewStackOp>, {"max_size", "handle"}},
-      {"StackCloseV2", MakeKernel<CloseStackOp>, {"handle"}},
-      {"StackPushV2", MakeKernel<PushOp>, {}, {}, kCpu},
-      {"StackPushV2", MakeAsyncKernel<SwappingPushOp>, {"handle"}, numbers("T"), kGpu},
-      {"StackPushV2", MakeKernel<PushOp>, {"handle", "elem", "output"}, in_host_memory("T"), kGpu},
-      {"StackPopV2", MakeKernel<PopOp>, {}, {}, kCpu},
-      {"StackPopV2", MakeAsyncKernel<SwappingPopOp>, {"handle"}, numbers("elem_type"), kGpu},
-      {"StackPopV2", MakeKernel<PopOp>, {"handle", "elem"}, in_host_memory("elem_type"), kGpu}};
+  const auto push = MakeKernel<Cheap<StackFunction<PushElement>>>;
+  const auto pop = MakeKernel<Cheap<StackFunction<PopElement>>>;
+  return {{"StackV2", MakeKernel<NewStackOp>, {"max_size", "handle"}},
+          {"StackCloseV2", MakeKernel<StackFunction<CloseStack>>, {"handle"}},
+          {"StackPushV2", push, {}, {}, kCpu},
+          {"StackPushV2", MakeAsyncKernel<SwappingPushOp>, {"handle"}, numbers("T"), kGpu},
+          {"StackPushV2", push, {"handle", "elem", "output"}, in_host_memory("T"), kGpu},
+          {"StackPopV2", pop, {}, {}, kCpu},
+          {"StackPopV2", MakeAsyncKernel<SwappingPopOp>, {"handle"}, numbers("elem_type"), kGpu},
+          {"StackPopV2", pop, {"handle", "elem"}, in_host_memory("elem_type"), kGpu}};
 }
 
 }  // namespace tensor_array_grad

@@ -1,5 +1,5 @@
-#ifndef CC_REWRITE_MUTABLE_TENSOR_WATCH_H_
-#define CC_REWRITE_MUTABLE_TENSOR_WATCH_H_
+#ifndef CC_FLOW_MUTABLE_TENSOR_WATCH_H_
+#define CC_FLOW_MUTABLE_TENSOR_WATCH_H_
 
 #include "absl/status/status.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
@@ -20,4 +20,4 @@ class MutableTensorWatch : public tensorflow::GraphOptimizationPass {
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_REWRITE_MUTABLE_TENSOR_WATCH_H_
+#endif  // CC_FLOW_MUTABLE_TENSOR_WATCH_H_

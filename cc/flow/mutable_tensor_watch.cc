@@ -1,4 +1,4 @@
-#include "cc/rewrite/mutable_tensor_watch.h"
+#include "cc/flow/mutable_tensor_watch.h"
 
 #include "cc/base/mutable_tensors.h"
 #include "cc/flow/function_search.h"
