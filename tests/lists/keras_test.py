@@ -13,7 +13,7 @@ tensor_array_grad.enable()
 
 
 @pytest.mark.parametrize("case", list(tf2_workloads.WORKLOADS))
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(3)
 def test_workload_returns_what_stock_returns(stocks: Runner, case: str) -> None:
     stocks.start_call("tests.lists.tf2_workloads:attempt", case)
     ours, theirs = tf2_workloads.attempt(case), stocks.finish_call()

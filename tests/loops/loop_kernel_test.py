@@ -101,7 +101,7 @@ NOT_TAKEN = [loops.loop_in_a_branch_not_taken, loops.recurrence_in_a_branch_not_
 
 
 @pytest.mark.parametrize("program", loops.LOOPS)
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(3)
 def test_values_and_gradients_do_not_depend_on_the_kernel(counted, program):
     want = results_without_the_kernel(with_gradient(program))
     assert counted["loops.runs"] == 0

@@ -81,6 +81,7 @@ def test_zeros_inside_of_a_slice_have_the_sign_of_stock(ours, stocks, dtype):
 
 
 @pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.sweep(3)
 def test_at_most_one_tensor_is_copied_per_loop(ours, name):
     steps = 200
     once, twice = (ours.call(COUNT, name, n, timeout=120) for n in (steps, 2 * steps))

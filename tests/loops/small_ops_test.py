@@ -110,6 +110,7 @@ def compare(got, program, inputs, names):
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("swapped", [False, True], ids=("", "swapped"))
+@pytest.mark.sweep(3)
 def test_elementwise_ops_broadcast_shapes_to_each_other(assert_same_bits, dtype, swapped):
     pairs = [pair[::-1] if swapped else pair for pair in PAIRS]
     inputs = [values(shape, dtype, k) for k, shape in enumerate(sum(pairs, ()))]

@@ -309,6 +309,7 @@ def test_bad_input_is_an_error_and_changes_nothing(ours, case):
 
 @pytest.mark.parametrize("mode", ["function", "session"])
 @pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.sweep(3)
 def test_bad_input_is_an_error_in_graphs(ours, case, mode):
     world = World()
     at = case.call(world)
