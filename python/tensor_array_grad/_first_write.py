@@ -97,8 +97,9 @@ class _Proof:
           list_: A list.
           bound: An upper bound.
           assumed: Bounds of loop variables that may be used, by Tensor.ref().
-          is_slot: Whether it is enough that slot `bound` was not written in this iteration, and
-            that the bound holds for the slots written in earlier ones.
+          is_slot: Whether slots may also be greater than `bound` if this iteration wrote them: the
+            bound is then an index, and its slot must not be among them. A loop around the write
+            drops it, as its bounds hold for all iterations.
         """
         self._integers.count_step()
         op = list_.op
@@ -150,7 +151,8 @@ class _Proof:
                 raise UnknownError  # a value that each iteration computes
         first = self._integers.replace(bound, body.inputs, loop.inputs)
         following = self._integers.replace(bound, body.inputs, body.outputs)
-        self._integers.check_step(following - bound)
+        if not self._integers.moves_little(following, bound, body):
+            raise UnknownError
         assumed_inside = {**assumed, body.inputs[number].ref(): bound}
         return self._is_below(loop.inputs[number], first, assumed) and self._is_below(
             body.outputs[number], following, assumed_inside

@@ -10,10 +10,13 @@ import tensorflow as tf
 
 from tensor_array_grad import _tf_private
 
-# Integers are int32 or int64 and wrap around. Sums are compared as if they did not, which is right
-# for two sums that differ by less than 2**32: so their difference is at most _FARTHEST and one
-# dimension. A counter must not return to a value either. With steps and factors up to _LARGEST, it
-# takes 2**24 iterations to do so, in which it is negative, which is no index, half of the time.
+# Integers are int32 or int64 and wrap around; sums are compared as if they did not. That is right
+# for sums that differ by less than 2**32, which are equal modulo 2**32 only if they are equal. So:
+#
+# - The known part of a difference is at most _FARTHEST, to which one dimension may come.
+# - An iteration moves a sum by at most _LARGEST. To move by 2**32 takes 2**24 iterations.
+# - The condition of a loop compares what has wrapped around. It is used only if its two sides have
+#   not: a counter, and a limit that the counter cannot jump over to the smallest integer.
 _LARGEST = 1 << 8
 _FARTHEST = 1 << 30
 
@@ -58,11 +61,16 @@ class Sum:
         """Whether the sum is known and not 0."""
         return not self.factors and 0 < abs(self.constant) <= _FARTHEST
 
-    def is_not_negative(self) -> bool:
-        """Whether the sum is certainly at least 0: a number that is, and at most one dimension."""
-        if not 0 <= self.constant <= _FARTHEST or len(self.factors) > 1:
+    def is_not_negative(self, beside_size: int = _FARTHEST) -> bool:
+        """Whether the sum is certainly at least 0: a number that is, and at most one dimension.
+
+        Args:
+          beside_size: The greatest number to which a dimension may come.
+        """
+        if not 0 <= self.constant <= (beside_size if self.factors else _FARTHEST):
             return False
-        return all(f == 1 and _is_size(ref.deref()) for ref, f in self.factors.items())
+        sizes = (f == 1 and _is_size(ref.deref()) for ref, f in self.factors.items())
+        return len(self.factors) <= 1 and all(sizes)
 
 
 class Integers:
@@ -120,17 +128,46 @@ class Integers:
 
     def replace(self, value: Sum, tensors: Any, by: Any) -> Sum:
         """`value` with each of `tensors` replaced by the one at its place in `by`."""
+        if any(tensor.ref() in value.factors for tensor in tensors[len(by) :]):
+            raise UnknownError  # a new input of a body, which its loop does not have yet
         new = {tensor.ref(): other for tensor, other in zip(tensors, by, strict=False)}
         result = Sum(value.constant)
         for ref, factor in value.factors.items():
             result += (self.value(new[ref]) if ref in new else Sum(0, {ref: 1})) * factor
         return result
 
-    def check_step(self, step: Sum) -> None:
-        """Raises `UnknownError` if a counter that grows by `step` may soon return to a value."""
-        sizes = any(_is_size(ref.deref()) for ref in step.factors)
-        if sizes or abs(step.constant) > _LARGEST:
-            raise UnknownError
+    def moves_little(self, following: Sum, before: Sum, body: Any) -> bool:
+        """Whether an iteration moves a sum by a number that is known and small.
+
+        Args:
+          following: The sum after an iteration.
+          before: The sum before it.
+          body: The body of the loop.
+
+        Returns:
+          True if each branch of a conditional in the body does so, and each iteration of a loop in
+          it.
+        """
+        self.count_step()
+        step = following - before
+        inner = [ref.deref() for ref in step.factors if self._is_computed_in(ref.deref(), body)]
+        if not inner:
+            return not step.factors and abs(step.constant) <= _LARGEST
+        op, number, factor = inner[0].op, inner[0].value_index, step.factors[inner[0].ref()]
+        if op.type in CONDITIONALS:
+            return all(
+                self.moves_little(self.replace(following, op.outputs, b.outputs), before, body)
+                for b in self.graphs(op)
+            )
+        inner_body, _ = self.graphs(op)
+        after, variable = self.value(inner_body.outputs[number]), inner_body.inputs[number]
+        return self.moves_little(
+            after * factor, Sum(0, {variable.ref(): factor}), inner_body
+        ) and self.moves_little(self.replace(following, op.outputs, op.inputs), before, body)
+
+    def _is_computed_in(self, tensor: tf.Tensor, body: Any) -> bool:
+        """Whether `tensor` is an output of a loop or a conditional within `body`."""
+        return tensor.op.type in LOOPS | CONDITIONALS and body in self.lineage(tensor.graph)
 
     def _arithmetic(self, op: tf.Operation) -> Sum | None:
         terms = [self.value(term) for term in op.inputs]
@@ -159,36 +196,64 @@ class Integers:
     # ---- comparisons
 
     def is_at_most(self, value: Sum, bound: Sum) -> bool:
-        """Whether value <= bound, if the conditions hold of the loops in whose bodies both are."""
+        """Whether value <= bound, if the conditions of the loops hold in whose bodies both are."""
         gap = bound - value
         if gap.is_not_negative():
             return True
         graphs = {graph for ref in gap.factors for graph in self.lineage(ref.deref().graph)}
         callers = [self._caller(graph) for graph in graphs]
         return any(
-            (gap - known).is_not_negative()
+            (gap - known).is_not_negative(beside_size=1)  # limit, size and 1 are less than 2**32
             for caller in callers
             if caller is not None and caller.type in LOOPS
-            for known in self._known(self.graphs(caller)[1].outputs[0])
+            for known in self._known(self.graphs(caller)[1].outputs[0], self.graphs(caller)[0])
         )
 
-    def _known(self, predicate: tf.Tensor) -> Iterator[Sum]:
+    def _known(self, predicate: tf.Tensor, body: Any) -> Iterator[Sum]:
         """Sums that are not negative if `predicate`, the condition of a loop, is true."""
         self.count_step()
         op = predicate.op
         if op.type in FORWARDED or op.type == "LogicalAnd":
             for part in op.inputs:
-                yield from self._known(part)
+                yield from self._known(part, body)
         elif op.type in _COMPARISONS:
             left, right = (self.value(side) for side in op.inputs)
-            gap = right - left if op.type.startswith("Less") else left - right
-            yield gap if op.type.endswith("Equal") else gap - Sum(1)
+            low, high = (left, right) if op.type.startswith("Less") else (right, left)
+            equal = op.type.endswith("Equal")
+            if any(
+                self._stops(counter * sign, limit * sign, equal, body)
+                for counter, limit, sign in ((low, high, 1), (high, low, -1))
+            ):
+                yield high - low - Sum(not equal)
         elif op.type in ("If", "StatelessIf"):
             # The condition of a loop with `break`: If(test, then=another test, else=False).
             otherwise = self.graphs(op)[1].outputs[predicate.value_index]
             value = tf.get_static_value(_behind_identities(otherwise))
             if value is not None and not value:
-                yield from self._known(op.inputs[0])
+                yield from self._known(op.inputs[0], body)
+
+    def _stops(self, counter: Sum, limit: Sum, equal: bool, body: Any) -> bool:
+        """Whether `counter` is a variable of the loop that grows and does not wrap around.
+
+        It does not if the loop runs only while counter < limit, or if it is `equal` to it, and a
+        step beyond the limit is still an integer. (For a loop that counts down, both are negated.)
+        """
+        step = self._step(counter, body)
+        if step is None or not 0 < step <= _LARGEST:
+            return False
+        if not limit.factors:
+            return abs(limit.constant) <= _FARTHEST
+        is_one_tensor = limit.constant == 0 and set(map(abs, limit.factors.values())) == {1}
+        return is_one_tensor and len(limit.factors) == 1 and step == 1 and not equal
+
+    def _step(self, counter: Sum, body: Any) -> int | None:
+        """By how much each iteration changes `counter`, a variable of a loop or its negative."""
+        for number, variable in enumerate(body.inputs):
+            factor = counter.factors.get(variable.ref())
+            if factor in (1, -1) and counter == Sum(0, {variable.ref(): factor}):
+                step = self.value(body.outputs[number]) * factor - counter
+                return None if step.factors else step.constant
+        return None
 
     # ---- graphs
 

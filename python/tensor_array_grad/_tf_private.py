@@ -84,16 +84,22 @@ def control_flow_op(graph: Any) -> Any:
 def is_within_loop_or_branch_of_function(graph: Any) -> bool:
     """Whether `graph` is the body of a loop or a branch in the graph of a `tf.function`.
 
+    Any tensor of a graph of `tf.compat.v1.wrap_function` can be fed: its `prune` makes functions.
+
     Args:
       graph: Any graph.
 
     Returns:
-      False for other graphs, also for loops and branches in the graph of a Session.
+      False for other graphs, also for loops and branches in the graph of a Session or of
+      `wrap_function`.
     """
     outermost = graph
     while (op := control_flow_op(outermost)) is not None:
         outermost = op.graph
-    return outermost is not graph and isinstance(outermost, func_graph.FuncGraph)
+    is_function = isinstance(outermost, func_graph.FuncGraph)
+    return (
+        outermost is not graph and is_function and not outermost.name.startswith("wrapped_function")
+    )
 
 
 def body_and_condition(op: Any) -> tuple[Any, Any] | None:

@@ -419,6 +419,94 @@ def a_slot_twice_in_an_iteration(x):
     return a.stack()
 
 
+# ---- integers wrap around
+
+_MOST = 2**31 - 1
+
+
+def unknown(number: int) -> tf.Tensor:
+    """`number`, but the proof does not know which number it is."""
+    return tf.maximum(number, tf.constant(-(2**31)))
+
+
+@mixed(False)
+def an_end_that_wraps(x):
+    def body(k, m, t, a):
+        a = tf.cond(k >= 0, lambda: a.write(k, x[t]), lambda: a)
+        return m + 1, tf.where(t == 0, -1, 5), t + 1, a
+
+    start = (0, tf.constant(_MOST), 0, array(1))
+    return tf.while_loop(lambda k, m, t, a: k < m, body, start, maximum_iterations=3)[3].stack()
+
+
+@mixed(False)
+def large_steps(x):
+    def body(k, d, t, a):  # k: 0, d, 2 * d + 2, 3 * d + 6, 4 * d + 12, which is 2**32
+        a = tf.cond(k == 0, lambda: a.write(k, x[t]), lambda: a)
+        return k + d, d + 2, t + 1, a
+
+    def condition(k, d, t, a):
+        return (d > 0) & (t < 6)
+
+    start = (0, unknown(2**30 - 3), 0, array(1))
+    return tf.while_loop(condition, body, start, maximum_iterations=8)[3].stack()
+
+
+@mixed(False)
+def large_steps_in_a_branch(x):
+    def body(k, d, t, a):
+        def taken():
+            return k + d, tf.cond(k == 0, lambda: a.write(k, x[t]), lambda: a)
+
+        k, a = tf.cond(t >= 0, taken, lambda: (k, a))
+        return k, d - 2, t + 1, a
+
+    def condition(k, d, t, a):
+        return (d > 0) & (t < 6)
+
+    start = (0, unknown(2**30 + 3), 0, array(1))
+    return tf.while_loop(condition, body, start, maximum_iterations=8)[3].stack()
+
+
+@mixed(False, False)
+def a_condition_that_wraps(x):
+    c = unknown(_MOST - 1)
+
+    def body(k, p, t, a):  # p + c is -2**31 in the first iteration
+        a = tf.cond(t == 0, lambda: a.write(p, x[0]), lambda: a.write(k - c, x[t]))
+        return k + 1, tf.maximum(p, 1), t + 1, a
+
+    start = (c, 2, 0, array(4))
+    return tf.while_loop(
+        lambda k, p, t, a: (p + c <= k) & (t < 4), body, start, maximum_iterations=8
+    )[3].stack()
+
+
+@mixed(False, False)
+def a_condition_of_more_bits(x):
+    def before(m, k):
+        return tf.cast(m, tf.int64) < tf.cast(k, tf.int64) + 2**32
+
+    def body(k, m, a):
+        far = k + _MOST + _MOST + 2  # k
+        a = tf.cond(k == 0, lambda: a.write(m, x[0]), lambda: a.write(far, x[k]))
+        return k + 1, tf.maximum(m, 1), a
+
+    start = (0, 2, array(4))
+    return tf.while_loop(lambda k, m, a: before(m, k) & (k < 4), body, start, maximum_iterations=8)[
+        2
+    ].stack()
+
+
+@mixed(False, True)
+def a_dimension_behind_a_limit(x):
+    m, s = unknown(_MOST), tf.shape(tf.zeros([0, unknown(_MOST - 1)]))[1]
+    _, a = tf.while_loop(
+        lambda k, a: (k < m) & (k < 3), lambda k, a: (k + 1, a.write(k, x[k])), (0, array(3))
+    )
+    return tf.cond(x[0, 0] > -9.0, lambda: a.write(m + s + 3, x[3]), lambda: a).stack()
+
+
 @contextlib.contextmanager
 def noted_proofs() -> Iterator[list[bool]]:
     """A list that grows by the result of each proof for a write in a loop or a branch."""

@@ -13,7 +13,7 @@ from tests.support import child
 _COMPUTE = "tests.lists.first_write_programs:compute"
 # XLA ends the process when it compiles the gradient of an array that grows, and has no kernel for
 # the list of a branch that is not taken.
-_REFUSED_BY_XLA = ("growing", "continued_in_a_branch")
+_REFUSED_BY_XLA = ("growing", "continued_in_a_branch", "a_dimension_behind_a_limit")
 
 
 @pytest.mark.parametrize("jit", [False, True], ids=["", "jit"])
@@ -54,6 +54,25 @@ def test_a_session_can_feed_the_first_index_of_a_loop():
         (gradient,) = tf.gradients(tf.reduce_sum(array.stack()), x)
         assert session.run(gradient, {x: [1.0, 2.0]}).tolist() == [1.0, 3.0]
         assert session.run(gradient, {x: [1.0, 2.0], begin: 0}).tolist() == [0.0, 6.0]
+
+
+def test_a_pruned_function_can_feed_the_first_index_of_a_loop():
+    v1 = tf.compat.v1
+
+    def gradient(x):
+        begin = tf.identity(1, name="begin")
+        array = tf.TensorArray(tf.float32, 2).write(0, x[0])
+        _, array = tf.while_loop(
+            lambda i, _: i < 2, lambda i, a: (i + 1, a.write(i, x[1] * 3.0)), (begin, array)
+        )
+        return tf.gradients(tf.reduce_sum(array.stack()), x)[0]
+
+    wrapped = v1.wrap_function(gradient, [tf.TensorSpec([2])])
+    begin = wrapped.graph.get_tensor_by_name("begin:0")
+    pruned = wrapped.prune([wrapped.inputs[0], begin], wrapped.outputs[0])
+    x = tf.constant([1.0, 2.0])
+    assert pruned(x, tf.constant(1)).numpy().tolist() == [1.0, 3.0]
+    assert pruned(x, tf.constant(0)).numpy().tolist() == [0.0, 6.0]
 
 
 def test_an_index_behind_many_ops_is_not_proven_and_no_error():
