@@ -138,6 +138,12 @@ TEST_F(CalledFunctionTest, OfAnOpThatMayWait) {
                              "a called function may wait: call (GetSessionHandle)"));
 }
 
+TEST_F(CalledFunctionTest, OfPython) {
+  AddNodeTo("g", "python", "PyFuncStateless");
+  EXPECT_THAT(Check(), Fails(absl::StatusCode::kFailedPrecondition,
+                             "a called function may wait: call (PyFuncStateless)"));
+}
+
 TEST_F(CalledFunctionTest, WithAnExecutorOfItsOwn) {
   AddNodeTo("g", "sum", "AddV2");
   Set(AddNodeTo("f", "other", "PartitionedCall"), "executor_type",

@@ -38,6 +38,11 @@ enum OpFact : uint32_t {
   // Runs functions, which it names in its attributes, with the pool of its context. Two kernels
   // with the same attributes run the same kernels of the functions' nodes.
   kCallsFunctions = 256,
+  // Runs a function of Python, which may wait for anything, also for a graph that needs a thread of
+  // the executor's pool.
+  kCallsPython = 512,
+  // Of an op that is or belongs to a loop: what it computes may never end.
+  kRepeats = 1024,
 };
 
 // Whether the op has one of these facts.

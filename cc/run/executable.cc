@@ -9,6 +9,7 @@
 #include "cc/compile/compiler.h"
 #include "cc/compile/eligibility.h"
 #include "cc/flow/frame.h"
+#include "cc/flow/function_search.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/op_facts.h"
@@ -44,6 +45,14 @@ absl::Status CreateKernel(const Node& node, OpKernelConstruction* ctx,
   return absl::OkStatus();
 }
 
+// Whether `node`, a call, or a function that it calls, has a loop.
+bool Repeats(const Node& node, const OpKernelConstruction& ctx) {
+  const tensorflow::FunctionLibraryRuntime* const library = ctx.function_library();
+  FunctionSearch search(library == nullptr ? nullptr : library->GetFunctionLibraryDefinition(),
+                        [](const NodeDef& inner) { return HasFact(inner.op(), kRepeats); });
+  return search.Find(node.def()) != nullptr;
+}
+
 // Returns an error if no kernel can be made, or if the kernel is asynchronous but does not run
 // functions.
 absl::Status MakeKernel(const Node& node, OpKernelConstruction* ctx, NodeKernel* made) {
@@ -54,7 +63,7 @@ absl::Status MakeKernel(const Node& node, OpKernelConstruction* ctx, NodeKernel*
   }
   if (made->kernel->AsAsync() != nullptr) {
     if (!HasFact(node, kCallsFunctions)) return Rejected("asynchronous kernel", node);
-    made->call = std::make_unique<FunctionCall>();
+    made->call = std::make_unique<FunctionCall>(Repeats(node, *ctx));
   }
   made->small = SmallOpFor(node, ctx->device()->GetAllocator(tensorflow::AllocatorAttributes()));
   made->outputs_required = std::make_unique<bool[]>(std::max(1, node.num_outputs()));

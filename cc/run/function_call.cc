@@ -120,7 +120,7 @@ void FunctionCall::Run(tensorflow::AsyncOpKernel* kernel,
   Pool* const executors_pool = params->runner;
   const auto queue =
       std::make_shared<WorkQueue>(executors_pool != nullptr ? *executors_pool : RunAtOnce,
-                                  takes_long_.load(std::memory_order_relaxed));
+                                  has_loop_ || takes_long_.load(std::memory_order_relaxed));
   Pool pool = [queue](Work work) { queue->Add(std::move(work)); };
   params->runner = &pool;
   const int64_t start = absl::GetCurrentTimeNanos();

@@ -20,8 +20,12 @@ namespace tensor_array_grad {
 //                   └────> a thread of the executor's pool, if the function takes long
 //
 // To wake another thread costs more than to run a few small nodes. A call therefore asks the
-// executor's pool for help only if the previous call took longer than kLongNs: then for each piece
-// of work, as the executor would.
+// executor's pool for help only if the previous call took longer than kLongNs, or if the function
+// has a loop: then for each piece of work, as the executor would. A loop may run until another node
+// of the function fails, which must not wait for the end of the loop.
+//
+// A thread that helps is occupied as long as its work, beside the one that waits. So the function
+// must not wait for what needs a thread of the executor's pool (CheckCalls in eligibility.h).
 //
 // The kernel of the stock loop runs the same functions: TensorFlow instantiates a function once for
 // all calls with the same attributes. State in the kernels of a function is therefore shared, too.
@@ -31,6 +35,9 @@ class FunctionCall {
  public:
   static constexpr double kLongNs = 100'000;
 
+  // `has_loop` says whether the function, or one that it calls, has a loop.
+  explicit FunctionCall(bool has_loop) : has_loop_(has_loop) {}
+
   // Calls `kernel` in `ctx`, which was made with `params`, and returns when the kernel has called
   // its callback. `params->runner` is replaced meanwhile. A C++ exception in the function ends the
   // process, as in TensorFlow's executor.
@@ -38,6 +45,7 @@ class FunctionCall {
            tensorflow::OpKernelContext* ctx) noexcept;
 
  private:
+  const bool has_loop_;
   std::atomic<bool> takes_long_{false};
 };
 

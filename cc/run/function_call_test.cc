@@ -85,7 +85,7 @@ class FunctionCallTest : public testing::Test {
   OpKernelContext::Params params_;
   std::vector<Work> in_pool_;
   Pool pool_ = [this](Work work) { in_pool_.push_back(std::move(work)); };
-  FunctionCall call_;
+  FunctionCall call_{/*has_loop=*/false};
 };
 
 TEST_F(FunctionCallTest, TheCallingThreadRunsTheWorkInOrder) {
@@ -134,6 +134,16 @@ TEST_F(FunctionCallTest, AfterALongCallThePoolIsAskedForHelp) {
   EXPECT_THAT(in_pool_, SizeIs(2));
   Run([](const Pool& pool, Work done) { pool(std::move(done)); });
   EXPECT_THAT(in_pool_, SizeIs(2));
+}
+
+TEST_F(FunctionCallTest, AFunctionWithALoopHasHelpFromTheFirstCallOn) {
+  FunctionCall call(/*has_loop=*/true);
+  for (size_t calls = 1; calls <= 2; ++calls) {
+    TheFunction() = [](const Pool& pool, Work done) { pool(std::move(done)); };
+    OpKernelContext ctx(&params_, 0);
+    call.Run(kernel_->AsAsync(), &params_, &ctx);
+    EXPECT_THAT(in_pool_, SizeIs(calls));
+  }
 }
 
 TEST_F(FunctionCallTest, AHelperRunsWorkWhileTheCallingThreadIsBusy) {

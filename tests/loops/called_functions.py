@@ -136,12 +136,6 @@ def recomputed_for_the_gradient(x: Any) -> Any:
 
 
 @_program
-def in_python(x: Any) -> Any:
-    cell = _called(lambda h: tf.ensure_shape(tf.numpy_function(np.tanh, [h], tf.float32), [2]) + h)
-    return _loop(lambda _, h: cell(h), x)
-
-
-@_program
 def with_parts_that_do_not_depend_on_each_other(x: Any) -> Any:
     def heavy(h: Any) -> Any:
         wide = tf.ones([300, 300]) * h[0] * 1e-3
@@ -288,6 +282,53 @@ def take_from_a_queue() -> tuple[float, dict[str, int]]:
     for value in (1.0, 2.0, 3.0, 4.0):
         queue.enqueue(value)
     return float(run()), _loops_left()
+
+
+def call_a_function_in_python() -> tuple[float, dict[str, int]]:
+    """What a loop computes whose function calls another one in Python, and where loops were left.
+
+    The inner function needs a thread of the pool while Python has another one.
+    """
+    inner = tf.function(lambda a: tf.tanh(a) + 0.1)
+    inner(tf.constant(0.5))
+
+    def in_python(h: Any) -> Any:
+        result = tf.numpy_function(lambda a: inner(tf.constant(a)).numpy(), [h], tf.float32)
+        return tf.ensure_shape(result, [])
+
+    step = _called(in_python)
+
+    @tf.function
+    def run(h: Any, n: Any) -> Any:
+        for _ in tf.range(n):
+            h = step(h)
+        return h
+
+    for _ in range(5):
+        result = float(run(tf.constant(0.3), tf.constant(100)))
+    return result, _loops_left()
+
+
+def fail_beside_a_loop_without_end() -> str:
+    """The error of a function with a loop that ends when another node fails."""
+
+    def fail(h: Any) -> Any:
+        singular = tf.reduce_sum(tf.linalg.inv(tf.zeros([300, 300]) + h * 0.0))
+        endless = tf.while_loop(lambda h: h < 1e9, lambda h: tf.sin(h) + 0.1, (h,))[0]
+        return endless + singular
+
+    step = _called(fail)
+
+    @tf.function
+    def run(h: Any) -> Any:
+        for _ in tf.range(3):
+            h = step(h)
+        return h
+
+    try:
+        return str(run(tf.constant(0.3)))
+    except tf.errors.InvalidArgumentError as error:
+        return str(error)
 
 
 def dead_results() -> list[str]:

@@ -86,6 +86,13 @@ def test_an_error_of_a_function_is_stocks(ours: Runner, stocks: Runner) -> None:
     assert _without_names(message) == _without_names(want_message)
 
 
+def test_an_error_ends_a_loop_beside_it(ours: Runner, stocks: Runner) -> None:
+    message = ours.call(f"{_HERE}fail_beside_a_loop_without_end")
+    assert "Input is not invertible" in message
+    want = stocks.call(f"{_HERE}fail_beside_a_loop_without_end")
+    assert _without_names(message).split("[[")[0] == _without_names(want).split("[[")[0]
+
+
 def test_a_dead_result_is_stocks_error(ours: Runner, stocks: Runner) -> None:
     got, want = ours.call(f"{_HERE}dead_results"), stocks.call(f"{_HERE}dead_results")
     for one, other in zip(got, want, strict=True):
@@ -97,6 +104,7 @@ def test_a_dead_result_is_stocks_error(ours: Runner, stocks: Runner) -> None:
     ("program", "reason"),
     [
         ("take_from_a_queue", "a called function may wait"),
+        ("call_a_function_in_python", "a called function may wait"),
         ("with_an_executor_of_one_thread", "a called function may wait"),
         ("in_a_session", "a function called in a Session"),
     ],
