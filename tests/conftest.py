@@ -25,6 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "sweep(n): without --sweep, only every n-th case runs")
 
 
+@pytest.hookimpl(trylast=True)  # after -k and -m
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skips the tests that cannot run on the GPU of this machine, and shortens sweeps."""
     for item in items:
@@ -32,8 +33,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if reason is not None:
             item.add_marker(pytest.mark.skip(reason=reason))
     if not config.getoption("sweep"):
-        left_out = list(_left_out_of_sweeps(items))
-        config.hook.pytest_deselected(items=left_out)
+        left_out = set(_left_out_of_sweeps(items))
+        config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
 
 

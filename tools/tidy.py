@@ -96,6 +96,8 @@ def main() -> int:
     build, *names = map(pathlib.Path, sys.argv[1:])
     flags = commands(build)
     work = [[name.resolve()] for name in names] or units(flags)
+    if unknown := [str(name) for name in names if name.resolve() not in flags]:
+        sys.exit(f"{build} does not compile {', '.join(unknown)}")
     with (
         tempfile.TemporaryDirectory() as folder,
         concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool,

@@ -40,7 +40,7 @@ check() {
     "$work/bin/pip" install -q --no-deps "tf-keras==$tensorflow.*" ||
     { echo "cannot be installed"; return 1; }
   # Three processes, because some tests wait ten seconds for TensorFlow's allocator and use no core.
-  summary=$("$work/bin/python" -m pytest -q -n 3 "${@:3}" | tee -a /dev/stderr | tail -n 1)
+  summary=$("$work/bin/python" -m pytest -q -n 3 --sweep "${@:3}" | tee -a /dev/stderr | tail -n 1)
   code=$?  # of pytest, because of pipefail
   echo "$summary"
   return $code

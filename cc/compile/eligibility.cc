@@ -64,7 +64,7 @@ bool HasUnknownEffects(const tensorflow::OpDef& op) {
 }
 
 // Whether `node`, a call or a node of a called function, may wait for an op outside of the
-// function, or may block the thread that runs the function's other nodes.
+// function, as Python functions may, or may block the thread that runs the function's other nodes.
 bool MayWait(const NodeDef& node) {
   if (HasFact(node.op(), kEndsLater | kCallsPython) || NamesExecutor(node)) return true;
   const auto* const op = tensorflow::OpRegistry::Global()->LookUp(node.op());

@@ -26,8 +26,8 @@ absl::string_view ReasonOf(const absl::Status& rejected);
 absl::Status CheckNode(const tensorflow::Node& node);
 
 // Returns OK if no node of `loop`, or of a loop inside of it, calls a function of `library` that
-// may wait for an op outside of it, or that has an executor of its own. While a function runs, its
-// call occupies a thread.
+// may wait for an op outside of it or calls Python, or that has an executor of its own. While a
+// function runs, its call occupies a thread, or two if it has help.
 absl::Status CheckCalls(const Frame& loop, const tensorflow::FunctionLibraryDefinition* library);
 
 // Returns OK if `loop` may run in one kernel in the graph of a Session. A Session uses one RunLoop

@@ -87,6 +87,7 @@ absl::Status CloseStack(OpKernelContext* ctx) {
   return absl::OkStatus();
 }
 
+// The kernel of an op without attributes.
 template <absl::Status (*run)(OpKernelContext*)>
 class StackFunction : public OpKernel {
  public:

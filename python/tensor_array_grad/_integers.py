@@ -10,13 +10,16 @@ import tensorflow as tf
 
 from tensor_array_grad import _tf_private
 
-# Integers are int32 or int64 and wrap around; sums are compared as if they did not. That is right
-# for sums that differ by less than 2**32, which are equal modulo 2**32 only if they are equal. So:
+# Integers are int32, as indices are, and wrap around; sums are compared as if they did not. That is
+# right for sums that differ by less than 2**32, for these are equal only if they are so modulo it.
 #
-# - The known part of a difference is at most _FARTHEST, to which one dimension may come.
-# - An iteration moves a sum by at most _LARGEST. To move by 2**32 takes 2**24 iterations.
+# - What is known of a difference without a condition is at most _FARTHEST and one dimension, which
+#   is less than 2**31.
 # - The condition of a loop compares what has wrapped around. It is used only if its two sides have
-#   not: a counter, and a limit that the counter cannot jump over to the smallest integer.
+#   not: a counter, and a limit that the counter cannot jump over to the smallest integer. Neither
+#   may be less than -_FARTHEST, so they differ by at most 2**31 + _FARTHEST, to which _LARGEST may
+#   come.
+# - An iteration moves a sum by at most _LARGEST, so what is left to 2**32 takes 2**22 iterations.
 _LARGEST = 1 << 8
 _FARTHEST = 1 << 30
 
@@ -61,16 +64,11 @@ class Sum:
         """Whether the sum is known and not 0."""
         return not self.factors and 0 < abs(self.constant) <= _FARTHEST
 
-    def is_not_negative(self, beside_size: int = _FARTHEST) -> bool:
-        """Whether the sum is certainly at least 0: a number that is, and at most one dimension.
-
-        Args:
-          beside_size: The greatest number to which a dimension may come.
-        """
-        if not 0 <= self.constant <= (beside_size if self.factors else _FARTHEST):
+    def is_at_least(self, least: int) -> bool:
+        """Whether the sum certainly is: a number that is, to which one dimension may come."""
+        if not least <= self.constant <= _FARTHEST or len(self.factors) > 1:
             return False
-        sizes = (f == 1 and _is_size(ref.deref()) for ref, f in self.factors.items())
-        return len(self.factors) <= 1 and all(sizes)
+        return all(f == 1 and _is_size(ref.deref()) for ref, f in self.factors.items())
 
 
 class Integers:
@@ -107,12 +105,15 @@ class Integers:
         return self._values[tensor.ref()]
 
     def _find_value(self, tensor: tf.Tensor) -> Sum:
-        op, itself = tensor.op, Sum(0, {tensor.ref(): 1})
-        if tensor.dtype not in (tf.int32, tf.int64) or tensor.shape.rank not in (0, None):
+        op, itself = tensor.op, _itself(tensor)
+        if tensor.dtype != tf.int32 or tensor.shape.rank not in (0, None):
             return itself
         if op.type == "Const":
             return Sum(int(tf.get_static_value(tensor)))
-        if op.type in FORWARDED or (op.type == "Cast" and op.inputs[0].dtype == tf.int32):
+        if op.type == "StridedSlice":
+            size = _known_size(op)
+            return itself if size is None else Sum(size)
+        if op.type in FORWARDED:
             return self.value(op.inputs[0])
         if op.type in _ARITHMETIC:
             return self._arithmetic(op) or itself
@@ -144,26 +145,20 @@ class Integers:
           before: The sum before it.
           body: The body of the loop.
 
-        Returns:
-          True if each branch of a conditional in the body does so, and each iteration of a loop in
-          it.
+        An inner loop may move it as well: by its own proof, if the list goes through it, and
+        otherwise by a number that is not known.
         """
         self.count_step()
         step = following - before
         inner = [ref.deref() for ref in step.factors if self._is_computed_in(ref.deref(), body)]
         if not inner:
             return not step.factors and abs(step.constant) <= _LARGEST
-        op, number, factor = inner[0].op, inner[0].value_index, step.factors[inner[0].ref()]
-        if op.type in CONDITIONALS:
-            return all(
-                self.moves_little(self.replace(following, op.outputs, b.outputs), before, body)
-                for b in self.graphs(op)
-            )
-        inner_body, _ = self.graphs(op)
-        after, variable = self.value(inner_body.outputs[number]), inner_body.inputs[number]
-        return self.moves_little(
-            after * factor, Sum(0, {variable.ref(): factor}), inner_body
-        ) and self.moves_little(self.replace(following, op.outputs, op.inputs), before, body)
+        op = inner[0].op
+        sources = [op.inputs] if op.type in LOOPS else [b.outputs for b in self.graphs(op)]
+        return all(
+            self.moves_little(self.replace(following, op.outputs, source), before, body)
+            for source in sources
+        )
 
     def _is_computed_in(self, tensor: tf.Tensor, body: Any) -> bool:
         """Whether `tensor` is an output of a loop or a conditional within `body`."""
@@ -191,69 +186,72 @@ class Integers:
         if _is_invariant(body, number):
             return self.value(caller.inputs[number])
         variable = body.inputs[number] if tensor.graph is condition else tensor
-        return Sum(0, {variable.ref(): 1})
+        return _itself(variable)
 
     # ---- comparisons
 
     def is_at_most(self, value: Sum, bound: Sum) -> bool:
         """Whether value <= bound, if the conditions of the loops hold in whose bodies both are."""
         gap = bound - value
-        if gap.is_not_negative():
+        if gap.is_at_least(0):
             return True
         graphs = {graph for ref in gap.factors for graph in self.lineage(ref.deref().graph)}
         callers = [self._caller(graph) for graph in graphs]
         return any(
-            (gap - known).is_not_negative(beside_size=1)  # limit, size and 1 are less than 2**32
+            not (rest := gap - known).factors and 0 <= rest.constant <= _LARGEST
             for caller in callers
             if caller is not None and caller.type in LOOPS
-            for known in self._known(self.graphs(caller)[1].outputs[0], self.graphs(caller)[0])
+            for known in self._known(self.graphs(caller)[1].outputs[0], caller)
         )
 
-    def _known(self, predicate: tf.Tensor, body: Any) -> Iterator[Sum]:
+    def _known(self, predicate: tf.Tensor, loop: tf.Operation) -> Iterator[Sum]:
         """Sums that are not negative if `predicate`, the condition of a loop, is true."""
         self.count_step()
         op = predicate.op
         if op.type in FORWARDED or op.type == "LogicalAnd":
             for part in op.inputs:
-                yield from self._known(part, body)
+                yield from self._known(part, loop)
         elif op.type in _COMPARISONS:
             left, right = (self.value(side) for side in op.inputs)
             low, high = (left, right) if op.type.startswith("Less") else (right, left)
             equal = op.type.endswith("Equal")
-            if any(
-                self._stops(counter * sign, limit * sign, equal, body)
-                for counter, limit, sign in ((low, high, 1), (high, low, -1))
-            ):
+            if self._stops(low, high, equal, 1, loop) or self._stops(high, low, equal, -1, loop):
                 yield high - low - Sum(not equal)
         elif op.type in ("If", "StatelessIf"):
             # The condition of a loop with `break`: If(test, then=another test, else=False).
             otherwise = self.graphs(op)[1].outputs[predicate.value_index]
             value = tf.get_static_value(_behind_identities(otherwise))
             if value is not None and not value:
-                yield from self._known(op.inputs[0], body)
+                yield from self._known(op.inputs[0], loop)
 
-    def _stops(self, counter: Sum, limit: Sum, equal: bool, body: Any) -> bool:
-        """Whether `counter` is a variable of the loop that grows and does not wrap around.
+    def _stops(self, counter: Sum, limit: Sum, equal: bool, sign: int, loop: tf.Operation) -> bool:
+        """Whether a loop counts from one known side of a limit to the other, and does not wrap.
 
-        It does not if the loop runs only while counter < limit, or if it is `equal` to it, and a
-        step beyond the limit is still an integer. (For a loop that counts down, both are negated.)
+        Args:
+          counter: What is compared with `limit`.
+          limit: What the counter must be less than (`sign` 1) or greater than (-1).
+          equal: Whether it may also be equal to it.
+          sign: 1 if the counter has to grow, -1 if it has to fall.
+          loop: The loop that runs while the comparison is true.
         """
-        step = self._step(counter, body)
-        if step is None or not 0 < step <= _LARGEST:
+        body, _ = self.graphs(loop)
+        number = next((n for n, v in enumerate(body.inputs) if counter == _itself(v)), None)
+        if number is None or number >= len(loop.inputs):
+            return False
+        step = (self.value(body.outputs[number]) - counter) * sign
+        if step.factors or not 0 < step.constant <= _LARGEST:
+            return False
+        first = self.value(loop.inputs[number])
+        if not (first if sign > 0 else limit).is_at_least(-_FARTHEST):
             return False
         if not limit.factors:
             return abs(limit.constant) <= _FARTHEST
-        is_one_tensor = limit.constant == 0 and set(map(abs, limit.factors.values())) == {1}
-        return is_one_tensor and len(limit.factors) == 1 and step == 1 and not equal
-
-    def _step(self, counter: Sum, body: Any) -> int | None:
-        """By how much each iteration changes `counter`, a variable of a loop or its negative."""
-        for number, variable in enumerate(body.inputs):
-            factor = counter.factors.get(variable.ref())
-            if factor in (1, -1) and counter == Sum(0, {variable.ref(): factor}):
-                step = self.value(body.outputs[number]) * factor - counter
-                return None if step.factors else step.constant
-        return None
+        # A step beyond a limit that is not known is an integer only if the step is to the limit.
+        return (
+            limit == Sum(0, dict.fromkeys(limit.factors, 1))
+            and len(limit.factors) == 1
+            and (step.constant == 1 and not equal)
+        )
 
     # ---- graphs
 
@@ -271,9 +269,9 @@ class Integers:
         caller = self._caller(tensor.graph)
         if caller is None:
             raise UnknownError
-        for number, placeholder in enumerate(tensor.graph.inputs):
-            if placeholder is tensor:
-                return caller, number + (caller.type in CONDITIONALS)  # the predicate is first
+        for number, placeholder in enumerate(tensor.graph.inputs, caller.type in CONDITIONALS):
+            if placeholder is tensor and number < len(caller.inputs):  # the predicate is first
+                return caller, number
         raise UnknownError
 
     def lineage(self, graph: Any) -> Iterator[Any]:
@@ -292,6 +290,10 @@ class Integers:
         return self._callers.get(graph) or _tf_private.control_flow_op(graph)
 
 
+def _itself(tensor: tf.Tensor) -> Sum:
+    return Sum(0, {tensor.ref(): 1})
+
+
 def _is_size(tensor: tf.Tensor) -> bool:
     """Whether `tensor` is a dimension, or a number of elements."""
     if tensor.op.type != "StridedSlice":
@@ -300,6 +302,15 @@ def _is_size(tensor: tf.Tensor) -> bool:
     if shape.op.type == "Const" and (shape.shape.num_elements() or 0) <= _MOST_DIMENSIONS:
         return bool((tf.get_static_value(shape) >= 0).all())
     return bool(shape.op.type == "Shape")
+
+
+def _known_size(op: tf.Operation) -> int | None:
+    """The element that a StridedSlice takes from a shape, if both are known."""
+    shape, begin = (tf.get_static_value(each) for each in op.inputs[:2])
+    if shape is None or begin is None or shape.ndim != 1 or op.get_attr("shrink_axis_mask") != 1:
+        return None
+    is_inside = not op.get_attr("begin_mask") and -len(shape) <= begin[0] < len(shape)
+    return int(shape[begin[0]]) if is_inside else None
 
 
 def _behind_identities(tensor: tf.Tensor) -> tf.Tensor:

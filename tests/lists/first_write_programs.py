@@ -507,6 +507,64 @@ def a_dimension_behind_a_limit(x):
     return tf.cond(x[0, 0] > -9.0, lambda: a.write(m + s + 3, x[3]), lambda: a).stack()
 
 
+def counted_from(x: Any, start: Any, end: Any) -> tf.TensorArray:
+    """An array whose slots 0, 1 and 2 a loop writes that counts from `start`, at most to `end`."""
+    return tf.while_loop(
+        lambda k, t, a: (k < end) & (t < 3),
+        lambda k, t, a: (k + 1, t + 1, a.write(k - start, x[t])),
+        (start, 0, array(3)),
+        maximum_iterations=8,
+    )[2]
+
+
+def written_where_it_can_be(x: Any, index: Any, steps: int, a: tf.TensorArray) -> tf.TensorArray:
+    """`a` after writes to `index`, `index` + 1 and so on, of which negative ones are left out."""
+
+    def body(j: Any, a: tf.TensorArray) -> Any:
+        i = index + j
+        return j + 1, tf.cond(i >= 0, lambda: a.write(i, x[3 + j]), lambda: a)
+
+    return tf.while_loop(lambda j, _: j < steps, body, (0, a), maximum_iterations=8)[1]
+
+
+@mixed(False, True)
+def from_the_smallest_integer_to_an_unknown_one(x):
+    m = unknown(_MOST)
+    return written_where_it_can_be(x, m + _MOST + 2, 1, counted_from(x, -_MOST, m)).stack()
+
+
+@mixed(False, True)
+def from_the_smallest_integer_to_a_known_one(x):
+    start, end = unknown(-(2**31)), 2**30
+    a = counted_from(x, start, end)
+    return written_where_it_can_be(x, tf.constant(end) + _MOST + 1 + end, 1, a).stack()
+
+
+@mixed(False, True)
+def a_dimension_behind_a_limit_and_a_loop(x):
+    m, s = unknown(_MOST), tf.shape(tf.zeros([0, unknown(_MOST - 1)]))[1]
+    return written_where_it_can_be(x, m + s + 2, 3, counted_from(x, 0, m)).stack()
+
+
+@mixed(False, True)
+def twice_a_dimension(x):
+    n = tf.shape(tf.zeros([0, unknown(_MOST - 1)]))[1]
+    return written_where_it_can_be(x, 2 * n + 2, 3, counted_from(x, 0, n)).stack()
+
+
+@mixed(False, True)
+def factors_of_more_bits(x):
+    m = unknown(-715_827_883)
+    end = tf.cast(3 * m, tf.int64) - tf.cast(2 * m, tf.int64)
+    a = tf.while_loop(
+        lambda k, _: (tf.cast(k, tf.int64) < end) & (k < 3),
+        lambda k, a: (k + 1, a.write(k, x[k])),
+        (0, array(3)),
+        maximum_iterations=8,
+    )[1]
+    return written_where_it_can_be(x, m + 715_827_884, 1, a).stack()
+
+
 @contextlib.contextmanager
 def noted_proofs() -> Iterator[list[bool]]:
     """A list that grows by the result of each proof for a write in a loop or a branch."""

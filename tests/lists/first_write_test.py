@@ -13,12 +13,13 @@ from tests.support import child
 _COMPUTE = "tests.lists.first_write_programs:compute"
 # XLA ends the process when it compiles the gradient of an array that grows, and has no kernel for
 # the list of a branch that is not taken.
-_REFUSED_BY_XLA = ("growing", "continued_in_a_branch", "a_dimension_behind_a_limit")
+_REFUSED_BY_XLA = ("growing", "continued_in_a_branch")
 
 
-@pytest.mark.parametrize("jit", [False, True], ids=["", "jit"])
+@pytest.mark.parametrize(
+    "jit", [pytest.param(False, id=""), pytest.param(True, id="jit", marks=pytest.mark.sweep(3))]
+)
 @pytest.mark.parametrize("name", [*FIRST, *MIXED])
-@pytest.mark.sweep(3)
 def test_gradients_equal_stocks_and_only_first_writes_are_proven(ours, stocks, name, jit):
     if jit and name in _REFUSED_BY_XLA:
         pytest.skip("stock's XLA cannot compile it")

@@ -1,9 +1,9 @@
 """Compares derivatives with those of stock, in another process, and with central differences.
 
-A method is a way to differentiate a program (tf2_programs.py). CI tests all programs with the
+A method is a way to differentiate a program (tf2_programs.py). The sweep has all programs with the
 plainest method, a few programs with every method, and the second derivatives of programs that found
 faults. All programs with all methods take about ten minutes:
-`TAG_FULL_MATRIX=1 pytest tests/lists/tf2_matrix_test.py`.
+`TAG_FULL_MATRIX=1 pytest --sweep tests/lists/tf2_matrix_test.py`.
 """
 
 from __future__ import annotations

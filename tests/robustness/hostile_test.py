@@ -96,16 +96,6 @@ def test_every_expected_error_has_a_recorded_message() -> None:
     assert set(json.loads(MESSAGES.read_text())) == errors
 
 
-if __name__ == "__main__":
-    with kernel_runner.Runner("enable") as runner:
-        written = {
-            name: words(run(name, runner)[2])
-            for name, (_, kind, _) in hostile_cases.CASES.items()
-            if kind != "ok"
-        }
-    MESSAGES.write_text(json.dumps(written, indent=1) + "\n")
-
-
 def test_zeros_that_no_memory_can_hold_are_refused_and_the_array_stays_usable(
     ours: kernel_runner.Runner,
 ) -> None:
@@ -116,3 +106,13 @@ def test_zeros_that_no_memory_can_hold_are_refused_and_the_array_stays_usable(
     results = script.run(ours)
     assert results.error(read).kind == hostile_cases.SHORT
     assert results[size] == 2
+
+
+if __name__ == "__main__":
+    with kernel_runner.Runner("enable") as runner:
+        written = {
+            name: words(run(name, runner)[2])
+            for name, (_, kind, _) in hostile_cases.CASES.items()
+            if kind != "ok"
+        }
+    MESSAGES.write_text(json.dumps(written, indent=1) + "\n")

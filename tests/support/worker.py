@@ -215,6 +215,7 @@ class _Fork:
     ) -> None:
         assert command[0] == sys.executable, command
         assert stdin in (None, subprocess.DEVNULL), stdin
+        assert not any(isinstance(stream, int) for stream in (stdout, stderr)), (stdout, stderr)
         sys.stdout.flush()
         sys.stderr.flush()
         self.pid = os.fork()
