@@ -435,7 +435,7 @@ def an_end_that_wraps(x):
         a = tf.cond(k >= 0, lambda: a.write(k, x[t]), lambda: a)
         return m + 1, tf.where(t == 0, -1, 5), t + 1, a
 
-    start = (0, tf.constant(_MOST), 0, array(1))
+    start = (0, tf.constant(_MOST), 0, array(1, [WIDTH]))
     return tf.while_loop(lambda k, m, t, a: k < m, body, start, maximum_iterations=3)[3].stack()
 
 
@@ -448,7 +448,7 @@ def large_steps(x):
     def condition(k, d, t, a):
         return (d > 0) & (t < 6)
 
-    start = (0, unknown(2**30 - 3), 0, array(1))
+    start = (0, unknown(2**30 - 3), 0, array(1, [WIDTH]))
     return tf.while_loop(condition, body, start, maximum_iterations=8)[3].stack()
 
 
@@ -464,7 +464,7 @@ def large_steps_in_a_branch(x):
     def condition(k, d, t, a):
         return (d > 0) & (t < 6)
 
-    start = (0, unknown(2**30 + 3), 0, array(1))
+    start = (0, unknown(2**30 + 3), 0, array(1, [WIDTH]))
     return tf.while_loop(condition, body, start, maximum_iterations=8)[3].stack()
 
 
@@ -476,7 +476,7 @@ def a_condition_that_wraps(x):
         a = tf.cond(t == 0, lambda: a.write(p, x[0]), lambda: a.write(k - c, x[t]))
         return k + 1, tf.maximum(p, 1), t + 1, a
 
-    start = (c, 2, 0, array(4))
+    start = (c, 2, 0, array(4, [WIDTH]))
     return tf.while_loop(
         lambda k, p, t, a: (p + c <= k) & (t < 4), body, start, maximum_iterations=8
     )[3].stack()
@@ -492,7 +492,7 @@ def a_condition_of_more_bits(x):
         a = tf.cond(k == 0, lambda: a.write(m, x[0]), lambda: a.write(far, x[k]))
         return k + 1, tf.maximum(m, 1), a
 
-    start = (0, 2, array(4))
+    start = (0, 2, array(4, [WIDTH]))
     return tf.while_loop(lambda k, m, a: before(m, k) & (k < 4), body, start, maximum_iterations=8)[
         2
     ].stack()
@@ -501,9 +501,7 @@ def a_condition_of_more_bits(x):
 @mixed(False, True)
 def a_dimension_behind_a_limit(x):
     m, s = unknown(_MOST), tf.shape(tf.zeros([0, unknown(_MOST - 1)]))[1]
-    _, a = tf.while_loop(
-        lambda k, a: (k < m) & (k < 3), lambda k, a: (k + 1, a.write(k, x[k])), (0, array(3))
-    )
+    a = counted_from(x, 0, m)
     return tf.cond(x[0, 0] > -9.0, lambda: a.write(m + s + 3, x[3]), lambda: a).stack()
 
 
@@ -512,7 +510,7 @@ def counted_from(x: Any, start: Any, end: Any) -> tf.TensorArray:
     return tf.while_loop(
         lambda k, t, a: (k < end) & (t < 3),
         lambda k, t, a: (k + 1, t + 1, a.write(k - start, x[t])),
-        (start, 0, array(3)),
+        (start, 0, array(3, [WIDTH])),
         maximum_iterations=8,
     )[2]
 
@@ -559,7 +557,7 @@ def factors_of_more_bits(x):
     a = tf.while_loop(
         lambda k, _: (tf.cast(k, tf.int64) < end) & (k < 3),
         lambda k, a: (k + 1, a.write(k, x[k])),
-        (0, array(3)),
+        (0, array(3, [WIDTH])),
         maximum_iterations=8,
     )[1]
     return written_where_it_can_be(x, m + 715_827_884, 1, a).stack()
