@@ -15,10 +15,9 @@ from tensor_array_grad import _tf_private
 #
 # - What is known of a difference without a condition is at most _FARTHEST and one dimension, which
 #   is less than 2**31.
-# - The condition of a loop compares what has wrapped around. It is used only if its two sides have
-#   not: a counter, and a limit that the counter cannot jump over to the smallest integer. Neither
-#   may be less than -_FARTHEST, so they differ by at most 2**31 + _FARTHEST, to which _LARGEST may
-#   come.
+# - The condition of a loop compares what has wrapped around. It is used only for a counter that has
+#   not, as it cannot jump over its limit to the smallest integer. The lower of both is at least
+#   -_FARTHEST - 1, so they differ by at most 2**31 + _FARTHEST, to which _LARGEST may come.
 # - An iteration moves a sum by at most _LARGEST, so what is left to 2**32 takes 2**22 iterations.
 _LARGEST = 1 << 8
 _FARTHEST = 1 << 30
@@ -309,7 +308,8 @@ def _known_size(op: tf.Operation) -> int | None:
     shape, begin = (tf.get_static_value(each) for each in op.inputs[:2])
     if shape is None or begin is None or shape.ndim != 1 or op.get_attr("shrink_axis_mask") != 1:
         return None
-    is_inside = not op.get_attr("begin_mask") and -len(shape) <= begin[0] < len(shape)
+    masks = (op.get_attr(f"{name}_mask") for name in ("begin", "ellipsis", "new_axis"))
+    is_inside = not any(masks) and -len(shape) <= begin[0] < len(shape)
     return int(shape[begin[0]]) if is_inside else None
 
 
