@@ -5,7 +5,6 @@ The import of `tests.support.gpus` enables the library.
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 from tensor_array_grad import _loader
-from tests.support import child, kernel_runner, modes
+from tests.support import child, kernel_runner, modes, sweeps
 from tests.support.gpus import GPUS, why_not
 
 
@@ -33,19 +32,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if reason is not None:
             item.add_marker(pytest.mark.skip(reason=reason))
     if not config.getoption("sweep"):
-        left_out = set(_left_out_of_sweeps(items))
+        left_out = set(sweeps.left_out(items))
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
-
-
-def _left_out_of_sweeps(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    seen: collections.Counter[str] = collections.Counter()
-    for item in items:
-        for mark in item.iter_markers("sweep"):
-            test = item.nodeid.partition("[")[0]
-            if seen[test] % mark.args[0]:
-                yield item
-            seen[test] += 1
 
 
 @pytest.hookimpl(optionalhook=True)

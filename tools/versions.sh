@@ -39,7 +39,7 @@ check() {
       'setuptools>=77' wheel 'pybind11>=2.13' packaging &&
     "$work/bin/pip" install -q --no-deps "tf-keras==$tensorflow.*" ||
     { echo "cannot be installed"; return 1; }
-  # Three processes, because some tests wait ten seconds for TensorFlow's allocator and use no core.
+  # Three processes, because some tests wait for other processes and use no core.
   summary=$("$work/bin/python" -m pytest -q -n 3 --sweep "${@:3}" | tee -a /dev/stderr | tail -n 1)
   code=$?  # of pytest, because of pipefail
   echo "$summary"

@@ -215,7 +215,7 @@ class Integers:
             low, high = (left, right) if op.type.startswith("Less") else (right, left)
             equal = op.type.endswith("Equal")
             if self._stops(low, high, equal, 1, loop) or self._stops(high, low, equal, -1, loop):
-                yield high - low - Sum(not equal)
+                yield high - low - Sum(0 if equal else 1)
         elif op.type in ("If", "StatelessIf"):
             # The condition of a loop with `break`: If(test, then=another test, else=False).
             otherwise = self.graphs(op)[1].outputs[predicate.value_index]
@@ -246,11 +246,8 @@ class Integers:
         if not limit.factors:
             return abs(limit.constant) <= _FARTHEST
         # A step beyond a limit that is not known is an integer only if the step is to the limit.
-        return (
-            limit == Sum(0, dict.fromkeys(limit.factors, 1))
-            and len(limit.factors) == 1
-            and (step.constant == 1 and not equal)
-        )
+        is_one_tensor = limit.constant == 0 and [*limit.factors.values()] == [1]
+        return is_one_tensor and step.constant == 1 and not equal
 
     # ---- graphs
 
