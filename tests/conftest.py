@@ -12,8 +12,10 @@ import pytest
 import tensorflow as tf
 
 from tensor_array_grad import _loader
-from tests.support import child, kernel_runner, modes, sweeps
+from tests.support import child, kernel_runner, memory, modes, sweeps
 from tests.support.gpus import GPUS, why_not
+
+memory.collect_rarely()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

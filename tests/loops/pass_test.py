@@ -139,7 +139,7 @@ def test_what_a_loop_keeps_for_its_gradient_is_freed_when_an_iteration_fails(cou
         y = tf.while_loop(lambda i, _: i < N, body, (0, x[0]))[1]
         return tf.gradients(y, x)[0]
 
-    x = tf.ones([N, 50_000], tf.float64)
+    x = tf.ones([4, 50_000], tf.float64)
     kept = 3 * x[0].shape[0] * 8  # bytes of one of the kept values in 3 iterations
     growth = []
     for _ in range(30):

@@ -24,6 +24,7 @@ from typing import IO, Any, NoReturn
 
 import numpy as np
 
+from tests.support import memory
 from tests.support.kernel_runner import (
     Error,
     NotRun,
@@ -40,6 +41,7 @@ from tests.support.kernel_runner import (
 
 
 def _nursery(control: socket.socket, library: str, load: str) -> None:
+    memory.collect_rarely()
     if load == "early":
         _load(library)
         with contextlib.suppress(ImportError):
