@@ -261,7 +261,7 @@ def draw_gains(lines: Sequence[Curve], path: pathlib.Path) -> None:
         panels = figure.subplots(1, len(lines), sharey=True)
         curves.draw(panels, lines)
         figure.legend(handles=curves.LEGEND, loc="outside upper center", ncols=2, frameon=False)
-        figure.supxlabel("time of a call with its gradient, by the steps of its loop", size=8)
+        figure.supxlabel("time of a call with its gradient, by the number of its steps", size=8)
         figure.savefig(path, dpi=180)
 
 

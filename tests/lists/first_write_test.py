@@ -17,7 +17,7 @@ _REFUSED_BY_XLA = ("growing", "continued_in_a_branch")
 
 
 @pytest.mark.parametrize(
-    "jit", [pytest.param(False, id=""), pytest.param(True, id="jit", marks=pytest.mark.sweep(3))]
+    "jit", [pytest.param(False, id=""), pytest.param(True, id="jit", marks=pytest.mark.sweep(7))]
 )
 @pytest.mark.parametrize("name", [*FIRST, *MIXED])
 def test_gradients_equal_stocks_and_only_first_writes_are_proven(ours, stocks, name, jit):

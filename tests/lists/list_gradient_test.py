@@ -97,6 +97,7 @@ def test_gather_with_indices_known_only_at_run_time_sums_its_gradients():
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("indices", [[0, 0, 2], [2, 1, 2], [1, 1, 1], [2, 0, 1]])
 @pytest.mark.parametrize("program", [gathered_cubes, scattered_cubes])
+@pytest.mark.sweep(2)
 def test_gradients_of_repeated_indices_are_right_for_every_order(program, indices, constant, order):
     @tf.function
     def run(x, at):

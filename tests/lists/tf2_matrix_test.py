@@ -108,7 +108,7 @@ def expected(program: str, method: str) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("case", _selected())
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(6)
 def test_derivative_is_that_of_stock_and_of_differences(stocks: Runner, case: str) -> None:
     program, method = case.split("/")
     stocks.start_call(ATTEMPT, case)

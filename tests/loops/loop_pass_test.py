@@ -71,6 +71,7 @@ def test_values_and_gradients_do_not_depend_on_the_pass(counted, program):
 
 
 @pytest.mark.parametrize("program", loops.LOOPS)
+@pytest.mark.sweep(2)
 def test_values_and_gradients_are_those_of_eager_mode(program):
     eager = gradient_of(program, wrap=lambda function: function)
     for got, want in zip(rewritten(program), eager, strict=True):

@@ -74,7 +74,7 @@ def messages() -> dict[str, str | list[str]]:
 
 
 @pytest.mark.parametrize("name", list(hostile_cases.CASES))
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(3)
 def test_a_hostile_program_ends_with_the_expected_result_or_error(
     name: str, ours: kernel_runner.Runner, messages: dict[str, str]
 ) -> None:

@@ -181,6 +181,7 @@ def hessian_vector_products(
 
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("program", STRAIGHT)
+@pytest.mark.sweep(2)
 def test_the_gradient_of_the_gradient_is_the_hessian_vector_product(program, n):
     rng = np.random.default_rng(n + 100)
     x, v = rng.normal(size=(2, n, WIDTH))
