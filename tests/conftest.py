@@ -5,6 +5,7 @@ The import of `tests.support.gpus` enables the library.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.support import child, kernel_runner, memory, modes, sweeps
 from tests.support.gpus import GPUS, why_not
 
 memory.collect_rarely()
+gc.freeze()  # the tests that measure memory collect often, and TensorFlow is no garbage
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -209,7 +209,7 @@ def value_and_gradient(
         (reads, ["ListAccumulateLike", "PushLoopStack", "PopLoopStack"]),
     ],
 )
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(3)
 def test_values_and_gradients_with_ops_of_the_graph_pass_equal_those_without(
     device: str,
     counted: Any,

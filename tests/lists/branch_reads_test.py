@@ -30,7 +30,7 @@ def on_stocks_kernels() -> Iterator[Runner]:
     [(name, "float32") for name in PROGRAMS]
     + [(name, dtype) for name in DTYPES_OF for dtype in ("float64", "complex64", "bfloat16")],
 )
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(2)
 def test_values_and_gradients_are_stocks(
     ours: Runner, stocks: Runner, on_stocks_kernels: Runner, name: str, dtype: str
 ) -> None:

@@ -28,7 +28,7 @@ def on_stock():
 
 
 @pytest.mark.parametrize("options", [(), ("hand_back",), ("two_threads",)])
-@pytest.mark.sweep(4)
+@pytest.mark.sweep(2)
 def test_side_effects_have_the_promised_order(ours, stocks, on_stock, capfd, options):
     counts = random_effects.compare((ours, stocks), range(0, 84, 7), options, on_stock=on_stock)
     assert counts["faults of ours"] == counts["faults of stock"] == 0, capfd.readouterr().out

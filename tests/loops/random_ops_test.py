@@ -91,7 +91,6 @@ def drawn(name: str, seed: int | None, hand_back: int) -> tuple[list[bytes], dic
 
 
 @pytest.mark.parametrize("name", DRAWS)
-@pytest.mark.sweep(2)
 def test_a_seeded_loop_draws_stocks_numbers_in_every_call(
     ours: Runner, stocks: Runner, name: str
 ) -> None:

@@ -50,7 +50,7 @@ def known():
     + [(dtype, "inside") for dtype in slice_programs.DTYPES if dtype != "float32"],
 )
 @pytest.mark.parametrize("third", range(3))
-@pytest.mark.sweep(8)
+@pytest.mark.sweep(4)
 def test_gradients_equal_those_of_stock(ours, stocks, known, dtype, method, third):
     # The first gradient from a tape that is used twice is the one that `outside` computes.
     run, count = ("twice_from_one_tape", 1) if method == "outside" else (method, None)

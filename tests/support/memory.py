@@ -24,5 +24,4 @@ def collect_rarely() -> None:
 
     Traces of functions have many objects, few of which are garbage.
     """
-    gc.freeze()
     gc.set_threshold(200_000, 20, 20)

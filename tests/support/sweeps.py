@@ -12,6 +12,8 @@ def left_out(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
     """Those of `items` that a run without --sweep leaves out.
 
     Of the cases of a test that have the mark `sweep(n)`, every n-th runs, the first one included.
+    If the test has several parameters, n should have no factor in common with how many values each
+    of them has; otherwise some values may never run.
     """
     seen: collections.Counter[str] = collections.Counter()
     for item in items:
