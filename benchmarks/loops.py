@@ -269,7 +269,7 @@ CASES = (
         uses_arrays=False,
     ),
     Case("dropout", "a cell with dropout, gradient", (1_600,), _dropout, 4.0),
-    Case("called", "a cell in a function that stays a call, gradient", (1_600,), _called, 2.0),
+    Case("called", "a cell in a function that stays a call, gradient", (1_600,), _called, 6.0),
     Case("called_xla", "the same, compiled by XLA", (1_600,), _called_xla, 1.3),
     *_chain_cases(4_096, 400),
     *_chain_cases(256, 1_600),

@@ -11,6 +11,7 @@
 #include "cc/base/log.h"
 #include "cc/base/switches.h"
 #include "cc/compile/eligibility.h"
+#include "cc/compile/inline_call.h"
 #include "cc/compile/insert_run_loop.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/graph_names.h"
@@ -126,6 +127,7 @@ absl::Status LoopPass::Run(const GraphOptimizationPassOptions& options) {
   for (auto& [device, graph] : *options.partition_graphs) {
     if (!RunsHere(device, options)) continue;
     try {
+      if (options.partition_graphs->size() == 1) OfferToCapture(*graph);
       RewriteLoops(options, graph.get());
     } catch (const std::exception& error) {
       CountRejected("(all)",

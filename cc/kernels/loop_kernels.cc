@@ -5,8 +5,11 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "cc/base/counters.h"
+#include "cc/base/mutex.h"
 #include "cc/compile/loop_pass.h"
 #include "cc/kernels/kernel_names.h"
 #include "cc/kernels/registration.h"
@@ -28,6 +31,7 @@ Counter iterations("loops.iterations");
 Counter handed_back("loops.handed_back");
 Counter trailing_threads("loops.trailing_threads");
 Counter passed("loops.passed_by_for_a_trace");
+Counter inlined_calls("loops.inlined_calls");
 
 // Whether a trace or a profiler is active. The loop is then left to the stock loop, in which the
 // trace shows each op. The statistics that a person reads come from a StepStatsCollector. tf.data
@@ -52,10 +56,10 @@ int Threads(OpKernelContext* ctx) {
 // function (function_call.h).
 class RunLoopOp : public tensorflow::OpKernel {
  public:
-  explicit RunLoopOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
+  explicit RunLoopOp(OpKernelConstruction* ctx) : OpKernel(ctx), host_(ctx) {
     std::string frame;
     OP_REQUIRES_OK(ctx, ctx->GetAttr("frame", &frame));
-    absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, ctx);
+    absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, host_);
     if (made.ok()) {
       loop_ = *std::move(made);
       prepared.Add();
@@ -65,38 +69,71 @@ class RunLoopOp : public tensorflow::OpKernel {
   }
 
   void Compute(OpKernelContext* ctx) override {
-    if (loop_ == nullptr) return PassOn(ctx);
-    if (!loop_->is_seeded && IsTraced(ctx)) {
+    std::shared_ptr<const Executable> loop = Loop();
+    if (loop == nullptr) return PassOn(ctx);
+    if (!loop->is_seeded && IsTraced(ctx)) {
       passed.Add();
       return PassOn(ctx);
     }
-    const Choice first = loop_->choices.Next();
+    const Choice first = loop->choices.Next();
     if (first == Choice::kExecutor) {
-      GiveBackFreeBuffers(loop_->pooled_device.get());
+      GiveBackFreeBuffers(loop->pooled_device.get());
       return PassOn(ctx);
     }
-    Interpreter interpreter(*loop_, ctx, Threads(ctx), first);
-    for (int i = 0; i < ctx->num_inputs(); ++i) interpreter.TakeArgument(i);
-    const absl::Status status = interpreter.Run();
     runs.Add();
-    iterations.Add(interpreter.iterations());
-    OP_REQUIRES_OK(ctx, status);
-    if (interpreter.handed_back()) {
-      handed_back.Add();
-      GiveBackFreeBuffers(loop_->pooled_device.get());
+    auto interpreter = std::make_unique<Interpreter>(*loop, ctx, Threads(ctx), first);
+    for (int i = 0; i < ctx->num_inputs(); ++i) interpreter->TakeArgument(i);
+    OP_REQUIRES_OK(ctx, Run(interpreter.get()));
+    while (interpreter->is_outdated()) {
+      std::shared_ptr<const Executable> next = Loop();
+      auto continued = std::make_unique<Interpreter>(*next, ctx, Threads(ctx), Choice::kOneThread);
+      for (int i = 0; i < ctx->num_inputs(); ++i) continued->Take(i, interpreter->Result(i));
+      interpreter = std::move(continued);
+      loop = std::move(next);
+      OP_REQUIRES_OK(ctx, Run(interpreter.get()));
     }
-    if (interpreter.had_trailing_thread()) trailing_threads.Add();
-    const auto choice = interpreter.measured_choice();
-    if (choice && !loop_->is_seeded) loop_->choices.Record(*choice);
-    for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, interpreter.Result(i));
+    if (interpreter->handed_back()) {
+      handed_back.Add();
+      GiveBackFreeBuffers(loop->pooled_device.get());
+    }
+    const auto choice = interpreter->measured_choice();
+    if (choice && !loop->is_seeded) loop->choices.Record(*choice);
+    for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, interpreter->Result(i));
   }
 
  private:
+  static absl::Status Run(Interpreter* interpreter) {
+    const absl::Status status = interpreter->Run();
+    iterations.Add(interpreter->iterations());
+    if (interpreter->had_trailing_thread()) trailing_threads.Add();
+    return status;
+  }
+
+  // The newest executable: a new one if it is outdated. If none can be made, the calls stay calls.
+  std::shared_ptr<const Executable> Loop() {
+    MutexLock lock(&mu_);
+    if (loop_ == nullptr) return nullptr;
+    std::vector<InlinedCall> inlined = TakeNewlyInlined(*loop_);
+    if (inlined.empty()) return loop_;
+    std::string frame;
+    if (!GetNodeAttr(def(), "frame", &frame).ok()) return loop_;
+    const auto count = static_cast<int64_t>(inlined.size() - loop_->inlined.size());
+    absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, host_, std::move(inlined));
+    if (made.ok()) {
+      inlined_calls.Add(count);
+      loop_ = *std::move(made);
+    }
+    return loop_;
+  }
+
   static void PassOn(OpKernelContext* ctx) {
     for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, ctx->input(i));
   }
 
-  std::unique_ptr<Executable> loop_;  // null if the loop cannot run in one kernel
+  const Host host_;
+  Mutex mu_;
+  // Null if the loop cannot run in one kernel.
+  std::shared_ptr<const Executable> loop_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "cc/base/tensorflow_names.h"
+#include "cc/compile/inline_call.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
@@ -156,7 +157,7 @@ absl::Status CodeRunner::RunKernel(const Instruction& instruction) {
   } else {
     node.kernel->Compute(&ctx);
   }
-  if (!ctx.status().ok()) return AttachDef(ctx.status(), node.kernel->def());
+  if (!ctx.status().ok()) return At(ctx.status(), node.kernel->def());
   for (const Read& read : instruction.inputs) {
     if (read.last) registers_[read.reg].ReleaseTensor();
   }
@@ -167,7 +168,7 @@ absl::Status CodeRunner::RunKernel(const Instruction& instruction) {
       TF_RETURN_IF_ERROR(CheckType(i, *output, *node.kernel));
       if (reg >= 0) registers_[reg].Set(std::move(*output));
     } else if (reg >= 0) {
-      return AttachDef(
+      return At(
           absl::InternalError(absl::StrCat("Missing ", i, "-th output from ", node.kernel->name())),
           node.kernel->def());
     }
@@ -255,7 +256,14 @@ absl::Status CodeRunner::Predicate(const LoopCode& code, bool* taken) {
 }
 
 absl::Status CodeRunner::AtNode(const absl::Status& error, int node) const {
-  return AttachDef(error, executable_.kernels[node].def);
+  return At(error, executable_.kernels[node].def);
+}
+
+absl::Status CodeRunner::At(const absl::Status& error, const tensorflow::NodeDef& def) const {
+  const int call = InlinedCallOf(def);
+  if (call < 0) return AttachDef(error, def);
+  const tensorflow::NodeDef& calling = executable_.inlined[call].def;
+  return At(ErrorInCall(AttachDef(error, def), calling), calling);
 }
 
 void CodeRunner::ReleaseAfter(const Instruction& instruction) {

@@ -59,6 +59,8 @@ class CodeRunner {
   absl::Status CheckCancelled(const LoopCode& code);
   // Adds the name of node `node` (an index into Program::nodes) to `error`.
   absl::Status AtNode(const absl::Status& error, int node) const;
+  // Adds the name of the node `def`, and of the inlined calls that it is in.
+  absl::Status At(const absl::Status& error, const tensorflow::NodeDef& def) const;
   bool Holds(const Flags& guards) const;
   void ReleaseAfter(const Instruction& instruction);
 

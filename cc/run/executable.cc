@@ -8,6 +8,7 @@
 #include "cc/base/switches.h"
 #include "cc/compile/compiler.h"
 #include "cc/compile/eligibility.h"
+#include "cc/compile/inline_call.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/function_search.h"
 #include "cc/flow/graph_names.h"
@@ -23,49 +24,46 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::OpKernelConstruction;
-
 // Makes the CPU kernel of `node` as the executor would. The creator makes the kernel of a function
 // that XLA compiles.
-absl::Status CreateKernel(const Node& node, OpKernelConstruction* ctx,
+absl::Status CreateKernel(const Node& node, const Host& host,
                           std::unique_ptr<tensorflow::OpKernel>* kernel) {
   const auto* const creator = tensorflow::GetDefaultCustomKernelCreator();
-  tensorflow::FunctionLibraryRuntime* const library = ctx->function_library();
-  if (creator != nullptr && library != nullptr &&
-      creator->CanCreateKernel(*library, node.properties())) {
-    return creator->CreateKernel(library, node.properties(), kernel);
+  if (creator != nullptr && host.library != nullptr &&
+      creator->CanCreateKernel(*host.library, node.properties())) {
+    return creator->CreateKernel(host.library, node.properties(), kernel);
   }
-  tensorflow::DeviceBase* const device = ctx->device();
   tensorflow::OpKernel* made = nullptr;
   TF_RETURN_IF_ERROR(tensorflow::CreateOpKernel(
-      tensorflow::DeviceType(tensorflow::DEVICE_CPU), device,
-      device->GetAllocator(tensorflow::AllocatorAttributes()), library, ctx->resource_manager(),
-      node.properties(), ctx->graph_def_version(), &made));
+      tensorflow::DeviceType(tensorflow::DEVICE_CPU), host.device,
+      host.device->GetAllocator(tensorflow::AllocatorAttributes()), host.library, host.resources,
+      node.properties(), host.graph_def_version, &made));
   kernel->reset(made);
   return absl::OkStatus();
 }
 
 // Whether `node`, a call, or a function that it calls, has a loop.
-bool Repeats(const Node& node, const OpKernelConstruction& ctx) {
-  const tensorflow::FunctionLibraryRuntime* const library = ctx.function_library();
-  FunctionSearch search(library == nullptr ? nullptr : library->GetFunctionLibraryDefinition(),
+bool Repeats(const Node& node, const Host& host) {
+  FunctionSearch search(host.functions(),
                         [](const NodeDef& inner) { return HasFact(inner.op(), kRepeats); });
   return search.Find(node.def()) != nullptr;
 }
 
 // Returns an error if no kernel can be made, or if the kernel is asynchronous but does not run
 // functions.
-absl::Status MakeKernel(const Node& node, OpKernelConstruction* ctx, NodeKernel* made) {
-  const absl::Status status = CreateKernel(node, ctx, &made->kernel);
+absl::Status MakeKernel(const Node& node, const Host& host, Executable* executable,
+                        NodeKernel* made) {
+  const absl::Status status = CreateKernel(node, host, &made->kernel);
   if (!status.ok()) {
     return absl::FailedPreconditionError(
         absl::StrCat("no kernel: ", node.name(), ": ", status.message()));
   }
   if (made->kernel->AsAsync() != nullptr) {
     if (!HasFact(node, kCallsFunctions)) return Rejected("asynchronous kernel", node);
-    made->call = std::make_unique<FunctionCall>(Repeats(node, *ctx));
+    made->call = std::make_unique<FunctionCall>(
+        Repeats(node, host), AsksForOwnInstance(node) ? &executable->is_outdated : nullptr);
   }
-  made->small = SmallOpFor(node, ctx->device()->GetAllocator(tensorflow::AllocatorAttributes()));
+  made->small = SmallOpFor(node, host.device->GetAllocator(tensorflow::AllocatorAttributes()));
   made->outputs_required = std::make_unique<bool[]>(std::max(1, node.num_outputs()));
   for (const Edge* edge : node.out_edges()) {
     if (!edge->IsControlEdge()) made->outputs_required[edge->src_output()] = true;
@@ -74,7 +72,7 @@ absl::Status MakeKernel(const Node& node, OpKernelConstruction* ctx, NodeKernel*
 }
 
 // Fills Executable::kernels for the instructions of one frame.
-absl::Status MakeKernels(const LoopCode& code, OpKernelConstruction* ctx, Executable* executable) {
+absl::Status MakeKernels(const LoopCode& code, const Host& host, Executable* executable) {
   for (const auto* part : {&code.condition, &code.body}) {
     for (const Instruction& instruction : *part) {
       const Node& node = *executable->program.nodes[instruction.node];
@@ -83,7 +81,7 @@ absl::Status MakeKernels(const LoopCode& code, OpKernelConstruction* ctx, Execut
         made.def = node.def();
         continue;
       }
-      TF_RETURN_IF_ERROR(MakeKernel(node, ctx, &made));
+      TF_RETURN_IF_ERROR(MakeKernel(node, host, executable, &made));
       executable->most_inputs = std::max(executable->most_inputs, node.num_inputs());
       executable->most_outputs = std::max(executable->most_outputs, node.num_outputs());
     }
@@ -121,21 +119,63 @@ absl::Status NumberArguments(const Frame& frame, Executable* executable) {
   return absl::OkStatus();
 }
 
+// Whether all nodes of a loop may get new kernels between two iterations, and a called function may
+// give its results the buffers that its nodes would. (TensorFlow forgets a function, with its
+// kernels, when the last kernel of a call is gone.)
+bool MayBeReplaced(const Node& node) {
+  return !IsSeeded(node) && !DependsOnSharing(node) &&
+         !(HasFact(node, kCallsFunctions) && node.op_def().is_stateful());
+}
+
+// Puts the functions of Executable::inlined in place of their calls, and prepares the other calls
+// for the same.
+absl::Status InlineCalls(const Host& host, Executable* executable) {
+  Graph* const graph = executable->graph.get();
+  int index = 0;
+  for (InlinedCall& call : executable->inlined) {
+    Node* const node = graph->FindNodeId(call.node);
+    if (node == nullptr || !MayBeInlined(*node, host.functions()))
+      return absl::InternalError("the call is missing");
+    call.def = node->def();
+    TF_RETURN_IF_ERROR(InlineCall(*call.body, index++, node, graph));
+  }
+  const auto nodes = graph->op_nodes();
+  if (!std::all_of(nodes.begin(), nodes.end(), [](Node* node) { return MayBeReplaced(*node); })) {
+    return absl::OkStatus();
+  }
+  for (Node* node : nodes) {
+    if (MayBeInlined(*node, host.functions())) AskForOwnInstance(node);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
-                                                    OpKernelConstruction* ctx) {
+const tensorflow::FunctionLibraryDefinition* Host::functions() const {
+  return library == nullptr ? nullptr : library->GetFunctionLibraryDefinition();
+}
+
+Host::Host(tensorflow::OpKernelConstruction* ctx)
+    : device(ctx->device()),
+      library(ctx->function_library()),
+      resources(ctx->resource_manager()),
+      graph_def_version(ctx->graph_def_version()) {}
+
+absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame, const Host& host,
+                                                    std::vector<InlinedCall> inlined) {
   tensorflow::GraphDef def;
   if (!def.ParseFromString(frame)) {
     return Rejected("unsupported frame", "the attribute is no GraphDef");
   }
   auto executable = std::make_unique<Executable>();
+  executable->inlined = std::move(inlined);
   executable->graph = std::make_unique<Graph>(tensorflow::OpRegistry::Global());
   tensorflow::GraphConstructorOptions options;
   options.allow_internal_ops = true;
   options.expect_device_spec = true;
   TF_RETURN_IF_ERROR(
       tensorflow::ConvertGraphDefToGraph(options, std::move(def), executable->graph.get()));
+  TF_RETURN_IF_ERROR(InlineCalls(host, executable.get()));
   TF_ASSIGN_OR_RETURN(const FrameTree tree, FrameTree::Of(*executable->graph));
   if (tree.root().children.size() != 1) {
     return Rejected("unsupported frame", "not one outermost loop");
@@ -144,18 +184,33 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
   TF_ASSIGN_OR_RETURN(executable->program, Compile(loop));
   executable->kernels.resize(executable->program.nodes.size());
   for (const LoopCode& code : executable->program.loops) {
-    TF_RETURN_IF_ERROR(MakeKernels(code, ctx, executable.get()));
+    TF_RETURN_IF_ERROR(MakeKernels(code, host, executable.get()));
   }
   TF_RETURN_IF_ERROR(NumberArguments(loop, executable.get()));
   (void)TryGetNodeAttr(loop.enters.front()->attrs(), "parallel_iterations",
                        &executable->parallel_iterations);
   executable->is_seeded = HasSeededNode(loop);
   DivideLoop(executable.get());
-  executable->pooled_device = NewPooledDevice(ctx->device());
+  executable->pooled_device = NewPooledDevice(host.device);
   for (Node* node : executable->graph->op_nodes()) {
     if (node->IsConstant()) node->ClearAttr("value");  // its value is in a register
   }
   return executable;
+}
+
+std::vector<InlinedCall> TakeNewlyInlined(const Executable& executable) {
+  executable.is_outdated.store(false, std::memory_order_relaxed);
+  std::vector<InlinedCall> inlined;
+  for (size_t i = 0; i < executable.kernels.size(); ++i) {
+    FunctionCall* const call = executable.kernels[i].call.get();
+    if (call == nullptr) continue;
+    if (auto body = call->TakeBody()) {
+      inlined.push_back({{}, executable.program.nodes[i]->id(), std::move(body)});
+    }
+  }
+  if (inlined.empty()) return inlined;
+  inlined.insert(inlined.begin(), executable.inlined.begin(), executable.inlined.end());
+  return inlined;
 }
 
 }  // namespace tensor_array_grad

@@ -1,7 +1,9 @@
 #ifndef CC_RUN_EXECUTABLE_H_
 #define CC_RUN_EXECUTABLE_H_
 
+#include <atomic>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -25,29 +27,54 @@ struct NodeKernel {
   tensorflow::NodeDef def;                       // set if the node has no kernel; errors name it
 };
 
-// A program with its kernels, ready to run. Concurrent runs may share it: only `choices`
-// changes, which is thread-safe, and TensorFlow requires that a kernel's Compute is thread-safe.
+// A call whose place the nodes of its function have taken (inline_call.h).
+struct InlinedCall {
+  tensorflow::NodeDef def;
+  int node;  // the id of the call in the graph in which its predecessors in the list are inlined
+  std::shared_ptr<const tensorflow::Graph> body;
+};
+
+// A program with its kernels, ready to run. Concurrent runs may share it: only `choices` and the
+// bodies of called functions change, which are thread-safe, and TensorFlow requires that a kernel's
+// Compute is thread-safe.
 struct Executable {
   std::unique_ptr<tensorflow::Graph> graph;  // owns the nodes in Program::nodes
   Program program;
   std::unique_ptr<const TrailingCode> trailing;  // of the outermost loop; null: no part can trail
   std::vector<NodeKernel> kernels;               // by index into Program::nodes
-  std::vector<int> register_of_arg;              // by input of RunLoop
-  int most_inputs = 1, most_outputs = 1;         // of any node with a kernel
+  std::vector<InlinedCall> inlined;
+  std::vector<int> register_of_arg;       // by input of RunLoop
+  int most_inputs = 1, most_outputs = 1;  // of any node with a kernel
   int parallel_iterations = 10;
   bool is_seeded = false;                             // HasSeededNode: never left to the executor
   std::unique_ptr<tensorflow::Device> pooled_device;  // null: the op's own device
   mutable ChoiceMemory choices;
+  mutable std::atomic<bool> is_outdated{false};  // TakeNewlyInlined would return calls
+};
+
+// What kernels are made with. All of it must outlive them.
+struct Host {
+  explicit Host(tensorflow::OpKernelConstruction* ctx);
+  const tensorflow::FunctionLibraryDefinition* functions() const;  // may be null
+
+  tensorflow::DeviceBase* device;
+  tensorflow::FunctionLibraryRuntime* library;  // may be null
+  tensorflow::ResourceMgr* resources;
+  int graph_def_version;
 };
 
 // Makes the executable for `frame`, the attribute of the op RunLoop: a serialised GraphDef of one
 // outermost loop whose Enter nodes read _Arg nodes. The index of an _Arg is the number of the op's
-// input. The device of `ctx` must outlive the result.
+// input. The functions of `inlined` take the place of their calls, in this order.
 //
 // Returns FailedPrecondition, "reason: detail", if the loop cannot be compiled or if a kernel
 // cannot be made or called. Returns TensorFlow's error if the GraphDef is not a valid graph.
-absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
-                                                    tensorflow::OpKernelConstruction* ctx);
+absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame, const Host& host,
+                                                    std::vector<InlinedCall> inlined = {});
+
+// The calls that are inlined in `executable`, and those whose functions have been called for the
+// first time since the last call of this function. Empty if there is none of the latter.
+std::vector<InlinedCall> TakeNewlyInlined(const Executable& executable);
 
 }  // namespace tensor_array_grad
 

@@ -8,7 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/clock.h"
-#include "cc/base/mutex.h"
+#include "cc/compile/inline_call.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -124,11 +124,32 @@ void FunctionCall::Run(tensorflow::AsyncOpKernel* kernel,
   Pool pool = [queue](Work work) { queue->Add(std::move(work)); };
   params->runner = &pool;
   const int64_t start = absl::GetCurrentTimeNanos();
-  kernel->ComputeAsync(ctx, [queue] { queue->NoteDone(); });
+  Start(kernel, ctx, [queue] { queue->NoteDone(); });
   queue->RunUntilDone();
   const double ns = static_cast<double>(absl::GetCurrentTimeNanos() - start);
   takes_long_.store(ns > kLongNs, std::memory_order_relaxed);
   params->runner = executors_pool;
+}
+
+// The kernel instantiates the function in its first call, before ComputeAsync returns.
+void FunctionCall::Start(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext* ctx,
+                         tensorflow::AsyncOpKernel::DoneCallback done) {
+  if (!wants_body_.load(std::memory_order_relaxed)) {
+    return kernel->ComputeAsync(ctx, std::move(done));
+  }
+  GraphCapture capture;
+  kernel->ComputeAsync(ctx, std::move(done));
+  wants_body_.store(false, std::memory_order_relaxed);
+  if (auto body = capture.Take()) {
+    MutexLock lock(&mu_);
+    body_ = std::move(body);
+    has_body_->store(true, std::memory_order_relaxed);
+  }
+}
+
+std::unique_ptr<tensorflow::Graph> FunctionCall::TakeBody() {
+  MutexLock lock(&mu_);
+  return std::move(body_);
 }
 
 }  // namespace tensor_array_grad

@@ -2,8 +2,12 @@
 #define CC_RUN_FUNCTION_CALL_H_
 
 #include <atomic>
+#include <memory>
 
+#include "absl/base/thread_annotations.h"
+#include "cc/base/mutex.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
 
@@ -35,8 +39,10 @@ class FunctionCall {
  public:
   static constexpr double kLongNs = 100'000;
 
-  // `has_loop` says whether the function, or one that it calls, has a loop.
-  explicit FunctionCall(bool has_loop) : has_loop_(has_loop) {}
+  // `has_loop` says whether the function, or one that it calls, has a loop. If `has_body` is not
+  // null, the graph of the function is kept for TakeBody, and *has_body is then true.
+  FunctionCall(bool has_loop, std::atomic<bool>* has_body)
+      : has_loop_(has_loop), has_body_(has_body), wants_body_(has_body != nullptr) {}
 
   // Calls `kernel` in `ctx`, which was made with `params`, and returns when the kernel has called
   // its callback. `params->runner` is replaced meanwhile. A C++ exception in the function ends the
@@ -44,9 +50,20 @@ class FunctionCall {
   void Run(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext::Params* params,
            tensorflow::OpKernelContext* ctx) noexcept;
 
+  // The graph of the function (inline_call.h), or null if it cannot be inlined, has not been called
+  // yet, or was taken before.
+  std::unique_ptr<tensorflow::Graph> TakeBody();
+
  private:
+  void Start(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext* ctx,
+             tensorflow::AsyncOpKernel::DoneCallback done);
+
   const bool has_loop_;
+  std::atomic<bool>* const has_body_;
   std::atomic<bool> takes_long_{false};
+  std::atomic<bool> wants_body_;
+  Mutex mu_;
+  std::unique_ptr<tensorflow::Graph> body_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace tensor_array_grad

@@ -85,7 +85,7 @@ class FunctionCallTest : public testing::Test {
   OpKernelContext::Params params_;
   std::vector<Work> in_pool_;
   Pool pool_ = [this](Work work) { in_pool_.push_back(std::move(work)); };
-  FunctionCall call_{/*has_loop=*/false};
+  FunctionCall call_{/*has_loop=*/false, /*has_body=*/nullptr};
 };
 
 TEST_F(FunctionCallTest, TheCallingThreadRunsTheWorkInOrder) {
@@ -137,7 +137,7 @@ TEST_F(FunctionCallTest, AfterALongCallThePoolIsAskedForHelp) {
 }
 
 TEST_F(FunctionCallTest, AFunctionWithALoopHasHelpFromTheFirstCallOn) {
-  FunctionCall call(/*has_loop=*/true);
+  FunctionCall call(/*has_loop=*/true, /*has_body=*/nullptr);
   for (size_t calls = 1; calls <= 2; ++calls) {
     TheFunction() = [](const Pool& pool, Work done) { pool(std::move(done)); };
     OpKernelContext ctx(&params_, 0);

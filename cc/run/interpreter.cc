@@ -45,14 +45,20 @@ void Interpreter::TakeArgument(int index) {
   }
 }
 
+void Interpreter::Take(int index, Tensor value) {
+  runner_.at(executable_.register_of_arg[index]).Set(std::move(value));
+}
+
 Tensor Interpreter::Result(int index) {
-  return *runner_.at(executable_.register_of_arg[index]).LastTensor();
+  return std::move(*runner_.at(executable_.register_of_arg[index]).LastTensor());
 }
 
 // Between two iterations the registers of the variables, and only these and the constants, hold
 // values that are still needed. The loop can therefore be handed back at this point and no other.
 absl::Status Interpreter::Run() {
   for (bool taken = true; taken;) {
+    is_outdated_ = executable_.is_outdated.load(std::memory_order_relaxed);
+    if (is_outdated_) return UseTrailingThread(false);
     const Choice choice = Choose();
     TF_RETURN_IF_ERROR(UseTrailingThread(choice == Choice::kTwoThreads));
     handed_back_ = choice == Choice::kExecutor;

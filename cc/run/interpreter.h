@@ -16,8 +16,8 @@ namespace tensor_array_grad {
 
 // One run of a program. Executes the iterations of the loop one after the other on the calling
 // thread (code_runner.h); another thread may run the trailing part of each iteration
-// (trailing_thread.h). To be used in this order: TakeArgument for each input, Run once, Result for
-// each variable.
+// (trailing_thread.h). To be used in this order: TakeArgument or Take for each input, Run once,
+// Result for each variable, or for each input if another interpreter goes on.
 //
 // An error ends the run. Every method except the queries may throw std::bad_alloc, as kernels may.
 // After an exception or an error only the queries and the destructor may be called. The executable
@@ -33,15 +33,21 @@ class Interpreter {
   // tensor shares its buffer, so that the first iteration may already work in place.
   void TakeArgument(int index);
 
-  // Runs iterations until the condition is false or the loop is handed back. The variables then
-  // have the values of the end of an iteration, from which the stock loop can go on.
+  // The same with a value that another interpreter of the same op has had.
+  void Take(int index, tensorflow::Tensor value);
+
+  // Runs iterations until the condition is false, the loop is handed back, or the executable is
+  // outdated. The variables then have the values of the end of an iteration, from which the stock
+  // loop or another interpreter can go on.
   absl::Status Run();
 
-  // The value of the variable that came in as input `index`. Requires: Run returned OK.
+  // Takes out the value of the variable or constant that came in as input `index`. Requires: Run
+  // returned OK.
   tensorflow::Tensor Result(int index);
 
   int64_t iterations() const { return iterations_; }  // of the outermost loop
   bool handed_back() const { return handed_back_; }
+  bool is_outdated() const { return is_outdated_; }
   std::optional<Choice> measured_choice() const { return pace_.measured_choice(); }
   bool had_trailing_thread() const { return had_trailing_thread_; }
 
@@ -59,7 +65,7 @@ class Interpreter {
   Pace pace_;
   std::unique_ptr<TrailingThread> trailing_;  // null: all code runs on the calling thread
   int64_t iterations_ = 0;
-  bool handed_back_ = false, had_trailing_thread_ = false;
+  bool handed_back_ = false, is_outdated_ = false, had_trailing_thread_ = false;
 };
 
 // Test-only: from now on every loop is handed back after `iterations` iterations; -1: when

@@ -63,7 +63,7 @@ class LoopRunner {
     tensorflow::OpKernelConstruction ctx(tensorflow::DeviceType("CPU"), &cpu_,
                                          tensorflow::cpu_allocator(), nullptr, &resources_,
                                          properties, {}, {}, 0, &status);
-    return Prepare(frame, &ctx);
+    return Prepare(frame, Host(&ctx));
   }
 
   // Prepares the loop `name` of `frames`. The names of its inputs are those of the nodes that feed

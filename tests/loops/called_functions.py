@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from concurrent import futures
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,60 @@ def that_draws(x: Any) -> Any:
 
 
 @_program
+def in_a_late_branch(x: Any) -> Any:
+    cell = _called(_cell)
+    return _loop(lambda i, h: tf.cond(i > 3, lambda: cell(h), lambda: cell(h + 1.0) * 0.5), x)
+
+
+@_program
+def twice_as_deep(x: Any) -> Any:
+    cell = _called(_cell)
+
+    def inner(h: Any) -> Any:
+        return tf.while_loop(lambda j, _: j < 2, lambda j, g: (j + 1, cell(g) + cell(x)), (0, h))[1]
+
+    return _loop(lambda _, h: inner(h), x)
+
+
+@_program
+def with_an_array_as_argument(x: Any) -> Any:
+    rows = tf.TensorArray(tf.float32, N).unstack(tf.stack([x * float(k) for k in range(N)]))
+    # A function cannot take a TensorArray, so it gets the list.
+    read = _called(
+        lambda i, flow: tf.raw_ops.TensorListGetItem(
+            input_handle=flow, index=i, element_shape=[2], element_dtype=tf.float32
+        )
+    )
+    return _loop(lambda i, h: h * 0.5 + read(i, rows.flow), x)
+
+
+@_program
+def with_text(x: Any) -> Any:
+    step = _called(lambda i: tf.strings.length(tf.strings.join([tf.strings.as_string(i), "abc"])))
+    return _loop(lambda i, h: h * 0.5 + tf.cast(step(i * 30), h.dtype), x)
+
+
+@_program
+def beside_a_seeded_op(x: Any) -> Any:
+    tf.random.set_seed(4)
+    cell = _called(_cell)
+    return _loop(lambda _, h: cell(h) + tf.random.normal([2], seed=6), x)
+
+
+@_program
+def beside_a_function_that_draws(x: Any) -> Any:
+    tf.random.set_seed(5)
+    cell, draw = _called(_cell), _called(lambda: tf.random.normal([2], seed=7))
+    return _loop(lambda _, h: cell(h) + draw(), x)
+
+
+@_program
+def beside_a_sum_of_three(x: Any) -> Any:
+    cell = _called(_cell)
+    return _loop(lambda _, h: tf.add_n([h, cell(h) * 1e-8, cell(h * 1e8)]) * 0.3, x)
+
+
+@_program
 def that_draws_with_a_seed(x: Any) -> Any:
     tf.random.set_seed(3)
     step = _called(lambda h: h * 0.5 + tf.random.normal([2], seed=5))
@@ -188,7 +243,10 @@ def compute(name: str, hand_back_after: int = -1) -> tuple[list[np.ndarray], dic
     finally:
         _loader.bind().set_hand_back_after(-1)
     counters = sys.modules["tensor_array_grad"].status().counters
-    counted = {name: counters[f"loops.{name}"] for name in ("rewritten", "handed_back")}
+    counted = {
+        name: counters.get(f"loops.{name}", 0)
+        for name in ("rewritten", "handed_back", "inlined_calls")
+    }
     return values, {**counted, **_loops_left()}
 
 
@@ -241,6 +299,67 @@ def gibbs() -> tuple[list[np.ndarray], dict[str, int]]:
 def _loops_left() -> dict[str, int]:
     library = sys.modules.get("tensor_array_grad")
     return {} if library is None else dict(library.status().loops_left)
+
+
+# The programs of whose calls none is inlined: what is called, or another node of the loop, has
+# state, or its rounding depends on which values share their buffers.
+NOT_INLINED = {
+    "that_assigns",
+    "beside_a_sum_of_three",
+    "compiled_by_xla",
+    "recomputed_for_the_gradient",  # TensorFlow itself inlines it
+    "with_parts_that_do_not_depend_on_each_other",
+    "with_an_unlowered_branch",
+}
+
+
+def one_long_run(threads: int) -> tuple[list[np.ndarray], dict[str, int]]:
+    """The results of first calls, at the same time, of a loop of 2,000 iterations."""
+    inner = _called(lambda h: tf.tanh(h * 1.01))
+    outer = _called(lambda h: inner(h) + 0.1 * inner(h * 2.0))
+
+    @tf.function
+    def run(h: Any, n: Any) -> Any:
+        for _ in tf.range(n):
+            h = outer(h)
+        return h
+
+    run(tf.zeros([2]), 0)
+    with futures.ThreadPoolExecutor(threads) as pool:
+        starts = [tf.constant([0.1 * k, 0.3]) for k in range(threads)]
+        results = list(pool.map(lambda h: run(h, 2_000).numpy(), starts))
+    library = sys.modules.get("tensor_array_grad")
+    return results, {} if library is None else dict(library.status().counters)
+
+
+def fail_in_an_inlined_function() -> list[str]:
+    """The errors of loops in which a function fails in the fourth iteration."""
+    inverse = _called(lambda h: tf.linalg.inv(h))
+    gathered = _called(lambda i: tf.gather(tf.constant([1.0, 2.0, 3.0]), i))
+    outer = _called(lambda i: gathered(i) * 2.0)
+    steps: list[Callable[[Any], Any]] = [
+        lambda i: inverse(tf.reshape(3.0 - tf.cast(i, tf.float32), [1, 1]))[0, 0],
+        gathered,
+        outer,
+        lambda i: tf.reshape(gathered(0), [tf.maximum(i - 1, 1)])[0],
+    ]
+    errors = []
+    for step in steps:
+
+        @tf.function
+        def run(n: Any, step: Callable[[Any], Any] = step) -> Any:
+            def body(i: Any, h: Any) -> Any:
+                return i + 1, h + step(i)
+
+            start = (0, tf.constant(0.0))
+            return tf.while_loop(lambda i, _: i < n, body, start, parallel_iterations=1)[1]
+
+        run(3)
+        try:
+            errors.append(str(run(6).numpy()))
+        except tf.errors.OpError as error:
+            errors.append(f"{type(error).__name__}: {error}")
+    return errors
 
 
 def compute_and_fail() -> list[float | str]:

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.loops.called_functions import PROGRAMS
+from tests.loops.called_functions import NOT_INLINED, PROGRAMS
 from tests.support import child
 from tests.support.kernel_runner import Runner
 
@@ -25,6 +25,9 @@ def test_the_loops_run_in_one_kernel_with_stocks_values(
     want, _ = stocks.call(f"{_HERE}compute", name)
     assert counted.pop("rewritten") >= 1
     assert (counted.pop("handed_back") > 0) == (hand_back_after >= 0)
+    inlined = counted.pop("inlined_calls")
+    if hand_back_after < 0:  # or else some functions are never called
+        assert (inlined > 0) == (name not in NOT_INLINED)
     assert counted == {}
     for one, other in zip(got, want, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -84,6 +87,24 @@ def test_an_error_of_a_function_is_stocks(ours: Runner, stocks: Runner) -> None:
     assert (before, after) == (want_before, want_after) == (3.0, 3.0)
     assert "too large" in message
     assert _without_names(message) == _without_names(want_message)
+
+
+def test_the_error_of_an_inlined_function_is_stocks(ours: Runner, stocks: Runner) -> None:
+    got = ours.call(f"{_HERE}fail_in_an_inlined_function")
+    want = stocks.call(f"{_HERE}fail_in_an_inlined_function")
+    for one, other in zip(got, want, strict=True):
+        assert "Error: " in other
+        assert _without_names(one) == _without_names(other)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_long_first_run_does_not_wait_for_the_second(
+    ours: Runner, stocks: Runner, threads: int
+) -> None:
+    got, counters = ours.call(f"{_HERE}one_long_run", threads)
+    want, _ = stocks.call(f"{_HERE}one_long_run", threads)
+    np.testing.assert_array_equal(got, want)
+    assert counters["loops.inlined_calls"] == 3  # of `outer`, then of `inner` in it, twice
 
 
 def test_an_error_ends_a_loop_beside_it(ours: Runner, stocks: Runner) -> None:

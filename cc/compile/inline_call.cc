@@ -1,0 +1,199 @@
+#include "cc/compile/inline_call.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "cc/flow/frame.h"
+#include "cc/flow/function_search.h"
+#include "cc/flow/graph_names.h"
+#include "cc/flow/liveness.h"
+#include "cc/flow/node_util.h"
+#include "cc/flow/sum_order.h"
+#include "tensorflow/core/common_runtime/graph_constructor.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace tensor_array_grad {
+namespace {
+
+constexpr char kInstance[] = "_tensor_array_grad_instance";
+constexpr char kInlinedCall[] = "_tensor_array_grad_inlined_call";
+
+thread_local GraphCapture* capture_of_thread = nullptr;
+
+// Whether all results of the function are live whenever its arguments are. A call with a dead
+// result fails.
+bool AreResultsLive(const Graph& body) {
+  const absl::StatusOr<FrameTree> tree = FrameTree::Of(body);
+  if (!tree.ok()) return false;
+  const auto order = OrderOf(tree->root());
+  if (!order.ok()) return false;
+  const Liveness liveness(tree->root(), *order);
+  return std::all_of(body.op_nodes().begin(), body.op_nodes().end(), [&](const Node* node) {
+    return !node->IsRetval() || liveness.OfNode(*node).empty();
+  });
+}
+
+bool IsUsable(const Graph& body) {
+  for (const Node* node : body.op_nodes()) {
+    if (node->IsArg() || node->IsRetval()) continue;
+    if (node->op_def().is_stateful() || IsFunctionCall(*node) || DependsOnSharing(*node)) {
+      return false;
+    }
+  }
+  return AreResultsLive(body);
+}
+
+// Puts the nodes of one function in place of one call.
+class Inliner {
+ public:
+  Inliner(int index, Node* call, Graph* graph) : index_(index), call_(call), graph_(graph) {}
+
+  absl::Status Inline(const Graph& body) {
+    TF_ASSIGN_OR_RETURN(entry_, AddNoOp("inputs"));
+    for (const Edge* edge : call_->in_edges()) graph_->AddControlEdge(edge->src(), entry_);
+    TF_ASSIGN_OR_RETURN(exit_, AddNoOp("outputs"));
+    for (const Node* node : body.op_nodes()) TF_RETURN_IF_ERROR(Copy(*node));
+    for (const Edge* edge : body.edges()) Connect(*edge);
+    for (const auto& [node, copy] : copies_) {
+      if (copy->in_edges().empty()) graph_->AddControlEdge(entry_, copy);
+    }
+    MoveWaits(call_, exit_, graph_);
+    if (IsUsed(*call_)) return absl::InternalError("an output of the function is missing");
+    graph_->RemoveNode(call_);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<Node*> AddNode(NodeDef def) {
+    absl::Status status;
+    Node* const added = graph_->AddNode(std::move(def), &status);
+    TF_RETURN_IF_ERROR(status);
+    added->set_assigned_device_name(call_->assigned_device_name());
+    return added;
+  }
+
+  absl::StatusOr<Node*> AddNoOp(const char* what) {
+    NodeDef def;
+    def.set_name(absl::StrCat(call_->name(), "/", what));
+    def.set_op("NoOp");
+    return AddNode(std::move(def));
+  }
+
+  // An argument becomes an Identity of the call's input, a result an Identity that the readers of
+  // the call's output read.
+  absl::Status Copy(const Node& node) {
+    NodeDef def = node.def();
+    int number = -1;
+    if (node.IsArg() || node.IsRetval()) {
+      TF_RETURN_IF_ERROR(GetNodeAttr(node.attrs(), "index", &number));
+      if (number < 0 || number >= (node.IsArg() ? call_->num_inputs() : call_->num_outputs())) {
+        return absl::InternalError("the call does not fit the function");
+      }
+      def.set_op("Identity");
+      if (node.IsArg()) def.add_input(call_->name());  // kernels want as many as they have inputs
+      def.mutable_attr()->erase("index");
+    }
+    AddNodeAttr(kInlinedCall, index_, &def);
+    if (node.IsEnter()) {
+      std::string& frame = *(*def.mutable_attr())["frame_name"].mutable_s();
+      frame = absl::StrCat(call_->name(), "/", index_, "/", frame);
+    }
+    TF_ASSIGN_OR_RETURN(Node* const copy, AddNode(std::move(def)));
+    copies_[&node] = copy;
+    if (node.IsArg()) {
+      const Source input = InputOf(*call_, number);
+      graph_->AddEdge(input.node, input.slot, copy, 0);
+      graph_->AddControlEdge(entry_, copy);
+    } else if (node.IsRetval()) {
+      graph_->AddControlEdge(copy, exit_);
+      TF_RETURN_IF_ERROR(MoveOutput(call_, number, {copy, 0}, graph_));
+    }
+    return absl::OkStatus();
+  }
+
+  void Connect(const Edge& edge) {
+    const auto from = copies_.find(edge.src());
+    const auto to = copies_.find(edge.dst());
+    if (from == copies_.end() || to == copies_.end()) return;
+    graph_->AddEdge(from->second, edge.src_output(), to->second, edge.dst_input());
+  }
+
+  const int index_;
+  Node* const call_;
+  Graph* const graph_;
+  Node* entry_ = nullptr;  // waits for all inputs of the call
+  Node* exit_ = nullptr;   // waits for all outputs
+  std::unordered_map<const Node*, Node*> copies_;
+};
+
+}  // namespace
+
+bool MayBeInlined(const Node& node, const tensorflow::FunctionLibraryDefinition* library) {
+  if (node.type_string() != "PartitionedCall") return false;
+  FunctionSearch search(library, [](const NodeDef& inner) {
+    const auto* const op = tensorflow::OpRegistry::Global()->LookUp(inner.op());
+    return op != nullptr && op->op_def.is_stateful();
+  });
+  return search.Find(node.def()) == nullptr;
+}
+
+// TensorFlow keeps one instance of a function for all calls with the same attributes.
+void AskForOwnInstance(Node* call) {
+  static std::atomic<int64_t> instances{0};
+  tensorflow::NameAttrList function;
+  if (!GetNodeAttr(call->attrs(), "f", &function).ok()) return;
+  (*function.mutable_attr())[kInstance].set_i(instances.fetch_add(1));
+  call->ClearAttr("f");
+  call->AddAttr("f", function);
+}
+
+bool AsksForOwnInstance(const Node& call) {
+  tensorflow::NameAttrList function;
+  return GetNodeAttr(call.attrs(), "f", &function).ok() && function.attr().count(kInstance) != 0;
+}
+
+GraphCapture::GraphCapture() { capture_of_thread = this; }
+GraphCapture::~GraphCapture() { capture_of_thread = nullptr; }
+
+void OfferToCapture(const Graph& graph) {
+  GraphCapture* const capture = capture_of_thread;
+  if (capture == nullptr || capture->is_done_) return;
+  capture->is_done_ = true;
+  if (!IsUsable(graph)) return;
+  // A GraphDef, because Graph::Copy would share NodeDefs, which TensorFlow moves out of `graph`.
+  tensorflow::GraphDef def;
+  graph.ToGraphDef(&def, /*include_flib_def=*/false);
+  auto copy = std::make_unique<Graph>(tensorflow::OpRegistry::Global());
+  tensorflow::GraphConstructorOptions options;
+  options.allow_internal_ops = true;
+  options.expect_device_spec = true;
+  if (!tensorflow::ConvertGraphDefToGraph(options, std::move(def), copy.get()).ok()) return;
+  capture->graph_ = std::move(copy);
+}
+
+absl::Status InlineCall(const Graph& body, int index, Node* call, Graph* graph) {
+  return Inliner(index, call, graph).Inline(body);
+}
+
+int InlinedCallOf(const NodeDef& node) {
+  int index = -1;
+  TryGetNodeAttr(node, kInlinedCall, &index);
+  return index;
+}
+
+// The runtime and the kernel of the call both add the name of the function.
+absl::Status ErrorInCall(const absl::Status& error, const NodeDef& call) {
+  tensorflow::NameAttrList function;
+  GetNodeAttr(call, "f", &function).IgnoreError();
+  const std::string name = absl::StrCat("{{function_node ", function.name(), "}} ");
+  return absl::Status(error.code(), absl::StrCat(name, name, error.message()));
+}
+
+}  // namespace tensor_array_grad

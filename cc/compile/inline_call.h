@@ -1,0 +1,77 @@
+#ifndef CC_COMPILE_INLINE_CALL_H_
+#define CC_COMPILE_INLINE_CALL_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "tensorflow/core/framework/function.h"
+#include "tensorflow/core/framework/node_def.pb.h"
+#include "tensorflow/core/graph/graph.h"
+
+// Puts the nodes of a called function in place of the call, in the program of a loop.
+//
+// The problem: TensorFlow leaves some calls in a loop as calls (loops.md, "Calls of functions").
+// Their functions run in an executor, which costs more than a few small nodes. When the loop is
+// compiled, the graph that the function will have is not known: TensorFlow optimises it when the
+// first call instantiates it. The nodes before that may give other bits.
+//
+// The solution: the first call in RunLoop instantiates the function on RunLoop's own thread, and
+// LoopPass sees the graph at the end of all optimisations:
+//
+//     AskForOwnInstance ──> kernel of the call ──> LoopPass ──> OfferToCapture ──> GraphCapture
+//
+// The next run of the loop has InlineCall put this graph into its own copy of the loop. The stock
+// loop keeps its call.
+namespace tensor_array_grad {
+
+// Whether `node` is a call of a function of `library` without state and side effects, so that the
+// nodes of the function may take its place.
+bool MayBeInlined(const tensorflow::Node& node,
+                  const tensorflow::FunctionLibraryDefinition* library);
+
+// Makes the kernel of `call` instantiate the function anew, although another call may have
+// instantiated it already. Requires: MayBeInlined(call).
+void AskForOwnInstance(tensorflow::Node* call);
+bool AsksForOwnInstance(const tensorflow::Node& call);
+
+// While it exists, it records the graph of the first function that is instantiated on this thread,
+// if InlineCall can use that graph. At most one per thread.
+class GraphCapture {
+ public:
+  GraphCapture();
+  ~GraphCapture();
+  GraphCapture(const GraphCapture&) = delete;
+  GraphCapture& operator=(const GraphCapture&) = delete;
+
+  // The graph, or null if there was none.
+  std::unique_ptr<tensorflow::Graph> Take() { return std::move(graph_); }
+
+ private:
+  friend void OfferToCapture(const tensorflow::Graph& graph);
+
+  bool is_done_ = false;
+  std::unique_ptr<tensorflow::Graph> graph_;
+};
+
+// Offers the graph of a function to the GraphCapture of this thread, if there is one. Requires: the
+// whole function is in `graph`, on one device.
+void OfferToCapture(const tensorflow::Graph& graph);
+
+// Replaces `call`, a node of `graph`, by the nodes of `body`, a graph that a GraphCapture recorded.
+// They keep their names, so that errors name them as stock's do, and get the attribute of
+// InlinedCallOf with the value `index`. As in a call, none of them runs before all inputs of the
+// call are there and live. On error `graph` is of no use any more.
+absl::Status InlineCall(const tensorflow::Graph& body, int index, tensorflow::Node* call,
+                        tensorflow::Graph* graph);
+
+// The `index` of the InlineCall that added the node, or -1 if none did.
+int InlinedCallOf(const tensorflow::NodeDef& node);
+
+// `error` of a node in the function that `call` calls, as the kernel of `call` reports it.
+absl::Status ErrorInCall(const absl::Status& error, const tensorflow::NodeDef& call);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_COMPILE_INLINE_CALL_H_

@@ -1,0 +1,221 @@
+#include "cc/compile/inline_call.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cc/base/tensorflow_names.h"
+#include "cc/flow/graph_names.h"
+#include "cc/testing/frames_under_test.h"
+#include "cc/testing/matchers.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/function.h"
+#include "tensorflow/core/framework/node_def_util.h"
+
+namespace tensor_array_grad {
+namespace {
+
+using testing::ElementsAre;
+using testing::UnorderedElementsAre;
+
+void AddCall(FramesUnderTest* graph, const std::string& name, std::vector<std::string> inputs) {
+  tensorflow::NameAttrList function;
+  function.set_name("f");
+  int arguments = 0;
+  for (const std::string& input : inputs) arguments += input[0] != '^';
+  tensorflow::NodeDef& call = graph->Add(name, "PartitionedCall", std::move(inputs));
+  FramesUnderTest::Set(call, "Tin", tensorflow::DataTypeVector(arguments, DT_INT32));
+  FramesUnderTest::Set(call, "Tout", tensorflow::DataTypeVector{DT_INT32});
+  FramesUnderTest::Set(call, "f", function);
+}
+
+// The graph of a function, and a graph that calls it.
+class InlineCallTest : public testing::Test {
+ protected:
+  InlineCallTest() {
+    for (const char* name : {"a", "b", "c"}) caller_.Placeholder(name, DT_INT32);
+    AddCall(&caller_, "call", {"a", "b", "^c"});
+    caller_.AddUnary("reader", "Identity", DT_INT32, {"call"});
+    caller_.Add("waits", "NoOp", {"^call"});
+  }
+
+  void AddArgument(const std::string& name, int index) {
+    FramesUnderTest::Set(body_.AddUnary(name, "_Arg", DT_INT32, {}), "index", index);
+  }
+
+  void AddResult(const std::string& name, const std::string& input) {
+    FramesUnderTest::Set(body_.AddUnary(name, "_Retval", DT_INT32, {input}), "index", 0);
+  }
+
+  // The function (x, y) -> x + 7. Its `y` is not used.
+  void AddSum() {
+    AddArgument("x", 0);
+    AddArgument("y", 1);
+    body_.AddValue("seven", tensorflow::Tensor(int32_t{7}));
+    body_.AddBinary("sum", "AddV2", DT_INT32, {"x", "seven"});
+    AddResult("result", "sum");
+  }
+
+  absl::Status Inline() {
+    return InlineCall(*body_.graph(), 4, caller_.Find("call"), caller_.graph().get());
+  }
+
+  // Whether a GraphCapture keeps the body.
+  bool IsKept() {
+    GraphCapture capture;
+    OfferToCapture(*body_.graph());
+    return capture.Take() != nullptr;
+  }
+
+  FramesUnderTest caller_, body_;
+};
+
+TEST_F(InlineCallTest, TheNodesTakeThePlaceOfTheCall) {
+  AddSum();
+  ASSERT_OK(Inline());
+  EXPECT_EQ(caller_.Find("call"), nullptr);
+  EXPECT_THAT(caller_.InputsOf("reader"), ElementsAre("result"));
+  EXPECT_THAT(caller_.InputsOf("result"), ElementsAre("sum"));
+  EXPECT_THAT(caller_.InputsOf("sum"), ElementsAre("x", "seven"));
+  EXPECT_EQ(caller_.Find("result")->type_string(), "Identity");
+  EXPECT_EQ(caller_.Find("sum")->assigned_device_name(), kCpu0);
+}
+
+TEST_F(InlineCallTest, NothingRunsBeforeAllInputsAreThere) {
+  AddSum();
+  ASSERT_OK(Inline());
+  EXPECT_THAT(caller_.InputsOf("call/inputs"), UnorderedElementsAre("^a", "^b", "^c"));
+  EXPECT_THAT(caller_.InputsOf("x"), ElementsAre("a", "^call/inputs"));
+  EXPECT_THAT(caller_.InputsOf("seven"), ElementsAre("^call/inputs"));
+}
+
+TEST_F(InlineCallTest, WhatWaitsForTheCallWaitsForAllResults) {
+  AddSum();
+  ASSERT_OK(Inline());
+  EXPECT_THAT(caller_.InputsOf("waits"), ElementsAre("^call/outputs"));
+  EXPECT_THAT(caller_.InputsOf("call/outputs"), ElementsAre("^result"));
+}
+
+TEST_F(InlineCallTest, NodesKnowTheirCall) {
+  AddSum();
+  ASSERT_OK(Inline());
+  EXPECT_EQ(InlinedCallOf(caller_.Find("sum")->def()), 4);
+  EXPECT_EQ(InlinedCallOf(caller_.Find("a")->def()), -1);
+}
+
+TEST_F(InlineCallTest, FramesOfTwoCallsDiffer) {
+  AddCall(&caller_, "other", {"a", "b"});
+  AddArgument("x", 0);
+  AddArgument("y", 1);
+  body_.AddValue("one", tensorflow::Tensor(int32_t{1}));
+  body_.AddCounter("i", "x", "y", "one");
+  AddResult("result", "i_exit");
+  ASSERT_OK(Inline());
+  ASSERT_OK(InlineCall(*body_.graph(), 5, caller_.Find("other"), caller_.graph().get()));
+  const absl::StatusOr<FrameTree> tree = FrameTree::Of(*caller_.graph());
+  ASSERT_OK(tree.status());
+  std::vector<std::string> names;
+  for (const Frame* frame : tree->root().children) names.push_back(frame->name);
+  EXPECT_THAT(names, UnorderedElementsAre("call/4/i", "other/5/i"));
+}
+
+TEST_F(InlineCallTest, AFunctionWithOtherArgumentsIsAnError) {
+  AddArgument("x", 2);
+  AddResult("result", "x");
+  EXPECT_THAT(Inline(), Fails(absl::StatusCode::kInternal, "the call does not fit the function"));
+}
+
+TEST_F(InlineCallTest, AFunctionWithoutTheResultIsAnError) {
+  AddArgument("x", 0);
+  EXPECT_THAT(Inline(), Fails(absl::StatusCode::kInternal, "an output of the function is missing"));
+}
+
+TEST_F(InlineCallTest, ErrorsNameTheFunction) {
+  const absl::Status error = ErrorInCall(absl::NotFoundError("no such key"), caller_.Named("call"));
+  EXPECT_EQ(error.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(error.message(), "{{function_node f}} {{function_node f}} no such key");
+}
+
+TEST_F(InlineCallTest, ACaptureKeepsTheFirstGraph) {
+  AddSum();
+  GraphCapture capture;
+  OfferToCapture(*body_.graph());
+  OfferToCapture(*caller_.graph());
+  const std::unique_ptr<Graph> kept = capture.Take();
+  ASSERT_NE(kept, nullptr);
+  EXPECT_EQ(kept->num_op_nodes(), 5);
+  EXPECT_EQ(capture.Take(), nullptr);
+}
+
+TEST_F(InlineCallTest, WithoutACaptureAGraphIsNotKept) {
+  AddSum();
+  {
+    const GraphCapture ended;
+  }
+  OfferToCapture(*body_.graph());
+  GraphCapture capture;
+  EXPECT_EQ(capture.Take(), nullptr);
+}
+
+TEST_F(InlineCallTest, AFunctionWithStateIsNotKept) {
+  AddSum();
+  EXPECT_TRUE(IsKept());
+  body_.Clear();
+  AddSum();
+  FramesUnderTest::Set(body_.Add("noise", "RandomUniformInt", {"x", "x", "x"}), "T", DT_INT32);
+  FramesUnderTest::Set(body_.Named("noise"), "Tout", DT_INT32);
+  EXPECT_FALSE(IsKept());
+}
+
+TEST_F(InlineCallTest, AFunctionWithASumOfThreeIsNotKept) {
+  AddSum();
+  FramesUnderTest::Set(body_.AddUnary("three", "AddN", DT_INT32, {"x", "y", "x"}), "N", 3);
+  EXPECT_FALSE(IsKept());
+}
+
+TEST_F(InlineCallTest, AFunctionWhoseResultMayBeDeadIsNotKept) {
+  AddArgument("x", 0);
+  FramesUnderTest::Set(body_.AddUnary("p", "_Arg", DT_BOOL, {}), "index", 1);
+  body_.AddBinary("switch", "Switch", DT_INT32, {"x", "p"});
+  AddResult("result", "switch:1");
+  EXPECT_FALSE(IsKept());
+}
+
+TEST_F(InlineCallTest, OnlyCallsOfFunctionsWithoutStateMayBeInlined) {
+  tensorflow::FunctionDefLibrary functions;
+  tensorflow::FunctionDef& function = *functions.add_function();
+  function.mutable_signature()->set_name("f");
+  const auto may_be_inlined = [&](const std::string& name) {
+    const tensorflow::FunctionLibraryDefinition library(tensorflow::OpRegistry::Global(),
+                                                        functions);
+    return MayBeInlined(*caller_.Find(name), &library);
+  };
+  EXPECT_TRUE(may_be_inlined("call"));
+  EXPECT_FALSE(may_be_inlined("reader"));
+  function.add_node_def()->set_op("AddV2");
+  EXPECT_TRUE(may_be_inlined("call"));
+  function.add_node_def()->set_op("RandomUniformInt");
+  EXPECT_FALSE(may_be_inlined("call"));
+}
+
+TEST_F(InlineCallTest, EachCallCanHaveAnInstanceOfItsOwn) {
+  AddCall(&caller_, "other", {"a", "b"});
+  EXPECT_FALSE(AsksForOwnInstance(*caller_.Find("call")));
+  tensorflow::NameAttrList first, second;
+  for (const auto& [name, function] : {std::pair("call", &first), std::pair("other", &second)}) {
+    Node* const call = caller_.Find(name);
+    AskForOwnInstance(call);
+    EXPECT_TRUE(AsksForOwnInstance(*call));
+    ASSERT_OK(GetNodeAttr(call->attrs(), "f", function));
+    EXPECT_EQ(function->name(), "f");
+  }
+  EXPECT_NE(first.SerializeAsString(), second.SerializeAsString());
+}
+
+}  // namespace
+}  // namespace tensor_array_grad
