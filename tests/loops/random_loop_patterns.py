@@ -32,6 +32,11 @@ def called_with_a_loop(a, n):
 def not_inlined(a):
     return tf.sin(a) - a * 0.25
 """,
+    "in_a_function": """
+def in_a_function(value):
+    attributes = {"api_implements": f"in_a_function_{id(value)}"}
+    return tf.function(value, autograph=False, experimental_attributes=attributes)()
+""",
     "not_inlined_with_a_loop": """
 @tf.function(autograph=False, experimental_attributes={"api_implements": "with_a_loop"})
 def not_inlined_with_a_loop(a, n):

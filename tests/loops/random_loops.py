@@ -32,7 +32,15 @@ from typing import Any
 import numpy as np
 
 from tests.loops.random_loop_patterns import HELPERS, Patterns
-from tests.loops.random_loop_text import Assign, Lines, autograph, functional
+from tests.loops.random_loop_text import (
+    Assign,
+    Block,
+    Branch,
+    Lines,
+    Loop,
+    autograph,
+    functional,
+)
 from tests.loops.random_loop_values import Scope
 from tests.support import campaign, kernel_runner
 
@@ -109,6 +117,8 @@ def random_loop(seed: int) -> LoopProgram:
         block += made.loop(scope, 0) if made.chance(0.5) else made.statement(scope, 0)
     block += _reads_of_variables(made)
     results = [*scope, *made.tokens, *(f"end_{token}" for token in made.tokens)]
+    if not tf1:  # a Session leaves loops with calls to the executor
+        _put_into_functions(block, made, np.random.default_rng([seed, 1]))
     body = (autograph if style == "autograph" else functional)(block)
     gradient = mode not in ("value", "dataset") and not (tf1 and made.chance(0.25))
     made.features.add(f"mode_{mode}")
@@ -126,6 +136,27 @@ def random_loop(seed: int) -> LoopProgram:
         ]
     )
     return LoopProgram(seed, mode, style, gradient, frozenset(made.features), text)
+
+
+def _put_into_functions(block: Block, made: Patterns, rng: np.random.Generator) -> None:
+    """In every fourth program, lets a function compute half of the values that are assigned.
+
+    Its own `rng` leaves the other programs as they are.
+    """
+    if rng.random() > 0.25:
+        return
+    blocks = [block]
+    for statement in (statement for each in blocks for statement in each):
+        if isinstance(statement, Branch):
+            blocks += statement.blocks
+        elif isinstance(statement, Loop):
+            blocks.append(statement.body)
+        elif isinstance(statement, Assign) and rng.random() < 0.5:
+            arrays = "TensorArray" in statement.value or ".write(" in statement.value
+            if len(statement.names) == 1 and not arrays:
+                statement.value = f"in_a_function(lambda: {statement.value})"
+                made.helpers.add("in_a_function")
+                made.features.add("value_in_a_function")
 
 
 def _reads_of_variables(made: Patterns) -> list[Any]:
