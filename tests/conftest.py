@@ -6,6 +6,7 @@ The import of `tests.support.gpus` enables the library.
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,9 @@ from tensor_array_grad import _loader
 from tests.support import child, kernel_runner, memory, modes, sweeps
 from tests.support.gpus import GPUS, why_not
 
+if "PYTHONPATH" in os.environ:  # some tests change the folder, and start processes there
+    paths = os.environ["PYTHONPATH"].split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, paths))
 memory.collect_rarely()
 gc.freeze()  # the tests that measure memory collect often, and TensorFlow is no garbage
 

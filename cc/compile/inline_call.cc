@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cc/flow/frame.h"
@@ -25,6 +26,8 @@ namespace {
 constexpr char kInstance[] = "_tensor_array_grad_instance";
 constexpr char kInlinedCall[] = "_tensor_array_grad_inlined_call";
 
+using tensorflow::FunctionLibraryDefinition;
+
 thread_local GraphCapture* capture_of_thread = nullptr;
 
 // Whether all results of the function are live whenever its arguments are. A call with a dead
@@ -40,10 +43,27 @@ bool AreResultsLive(const Graph& body) {
   });
 }
 
-bool IsUsable(const Graph& body) {
+// Whether the functions that `node` names, and those that they name, are the same in both
+// libraries.
+bool HasSameFunctions(const Node& node, const FunctionLibraryDefinition* one,
+                      const FunctionLibraryDefinition* other) {
+  FunctionSearch search(one, [&](const NodeDef& inner) {
+    const std::vector<std::string> names = FunctionsNamedBy(inner);
+    return !std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+      const auto* const first = one == nullptr ? nullptr : one->Find(name);
+      const auto* const second = other == nullptr ? nullptr : other->Find(name);
+      return first != nullptr && second != nullptr && FunctionDefsEqual(*first, *second);
+    });
+  });
+  return search.Find(node.def()) == nullptr;
+}
+
+bool IsUsable(const Graph& body, const FunctionLibraryDefinition* functions,
+              const FunctionLibraryDefinition* library) {
   for (const Node* node : body.op_nodes()) {
     if (node->IsArg() || node->IsRetval()) continue;
-    if (node->op_def().is_stateful() || IsFunctionCall(*node) || DependsOnSharing(*node)) {
+    if (DependsOnSharing(*node) || HasState(*node, library) ||
+        !HasSameFunctions(*node, functions, library)) {
       return false;
     }
   }
@@ -61,8 +81,8 @@ class Inliner {
     TF_ASSIGN_OR_RETURN(exit_, AddNoOp("outputs"));
     for (const Node* node : body.op_nodes()) TF_RETURN_IF_ERROR(Copy(*node));
     for (const Edge* edge : body.edges()) Connect(*edge);
-    for (const auto& [node, copy] : copies_) {
-      if (copy->in_edges().empty()) graph_->AddControlEdge(entry_, copy);
+    for (const Node* node : body.op_nodes()) {
+      if (copies_[node]->in_edges().empty()) graph_->AddControlEdge(entry_, copies_[node]);
     }
     MoveWaits(call_, exit_, graph_);
     if (IsUsed(*call_)) return absl::InternalError("an output of the function is missing");
@@ -135,13 +155,21 @@ class Inliner {
 
 }  // namespace
 
-bool MayBeInlined(const Node& node, const tensorflow::FunctionLibraryDefinition* library) {
-  if (node.type_string() != "PartitionedCall") return false;
-  FunctionSearch search(library, [](const NodeDef& inner) {
+bool HasState(const Node& node, const FunctionLibraryDefinition* library) {
+  const auto is_known = [&](const std::string& function) {
+    return library != nullptr && library->Find(function) != nullptr;
+  };
+  FunctionSearch search(library, [&](const NodeDef& inner) {
     const auto* const op = tensorflow::OpRegistry::Global()->LookUp(inner.op());
-    return op != nullptr && op->op_def.is_stateful();
+    if (op == nullptr ? !is_known(inner.op()) : op->op_def.is_stateful()) return true;
+    const std::vector<std::string> names = FunctionsNamedBy(inner);
+    return !std::all_of(names.begin(), names.end(), is_known);
   });
-  return search.Find(node.def()) == nullptr;
+  return search.Find(node.def()) != nullptr;
+}
+
+bool MayBeInlined(const Node& node, const FunctionLibraryDefinition* library) {
+  return node.type_string() == "PartitionedCall" && !HasState(node, library);
 }
 
 // TensorFlow keeps one instance of a function for all calls with the same attributes.
@@ -159,14 +187,16 @@ bool AsksForOwnInstance(const Node& call) {
   return GetNodeAttr(call.attrs(), "f", &function).ok() && function.attr().count(kInstance) != 0;
 }
 
-GraphCapture::GraphCapture() { capture_of_thread = this; }
+GraphCapture::GraphCapture(const FunctionLibraryDefinition* library) : library_(library) {
+  capture_of_thread = this;
+}
 GraphCapture::~GraphCapture() { capture_of_thread = nullptr; }
 
-void OfferToCapture(const Graph& graph) {
+void OfferToCapture(const Graph& graph, const FunctionLibraryDefinition* functions) {
   GraphCapture* const capture = capture_of_thread;
   if (capture == nullptr || capture->is_done_) return;
   capture->is_done_ = true;
-  if (!IsUsable(graph)) return;
+  if (!IsUsable(graph, functions, capture->library_)) return;
   // A GraphDef, because Graph::Copy would share NodeDefs, which TensorFlow moves out of `graph`.
   tensorflow::GraphDef def;
   graph.ToGraphDef(&def, /*include_flib_def=*/false);

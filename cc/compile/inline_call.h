@@ -26,8 +26,12 @@
 // loop keeps its call.
 namespace tensor_array_grad {
 
-// Whether `node` is a call of a function of `library` without state and side effects, so that the
-// nodes of the function may take its place.
+// Whether `node`, or a function of `library` that it calls, has state or side effects. True if a
+// function is not in the library, which may be null.
+bool HasState(const tensorflow::Node& node, const tensorflow::FunctionLibraryDefinition* library);
+
+// Whether `node` is a call of a function without state, so that the nodes of the function may take
+// its place.
 bool MayBeInlined(const tensorflow::Node& node,
                   const tensorflow::FunctionLibraryDefinition* library);
 
@@ -37,10 +41,12 @@ void AskForOwnInstance(tensorflow::Node* call);
 bool AsksForOwnInstance(const tensorflow::Node& call);
 
 // While it exists, it records the graph of the first function that is instantiated on this thread,
-// if InlineCall can use that graph. At most one per thread.
+// if InlineCall can use that graph. Calls in it must have the functions of `library`, in which
+// RunLoop's kernels find theirs: TensorFlow may have put others into a library of this instance.
+// At most one per thread.
 class GraphCapture {
  public:
-  GraphCapture();
+  explicit GraphCapture(const tensorflow::FunctionLibraryDefinition* library);
   ~GraphCapture();
   GraphCapture(const GraphCapture&) = delete;
   GraphCapture& operator=(const GraphCapture&) = delete;
@@ -49,15 +55,19 @@ class GraphCapture {
   std::unique_ptr<tensorflow::Graph> Take() { return std::move(graph_); }
 
  private:
-  friend void OfferToCapture(const tensorflow::Graph& graph);
+  friend void OfferToCapture(const tensorflow::Graph& graph,
+                             const tensorflow::FunctionLibraryDefinition* functions);
 
+  const tensorflow::FunctionLibraryDefinition* const library_;
   bool is_done_ = false;
   std::unique_ptr<tensorflow::Graph> graph_;
 };
 
-// Offers the graph of a function to the GraphCapture of this thread, if there is one. Requires: the
-// whole function is in `graph`, on one device.
-void OfferToCapture(const tensorflow::Graph& graph);
+// Offers the graph of a function, which calls those of `functions` (null: none), to the
+// GraphCapture of this thread, if there is one. Requires: the whole function is in `graph`, on one
+// device.
+void OfferToCapture(const tensorflow::Graph& graph,
+                    const tensorflow::FunctionLibraryDefinition* functions);
 
 // Replaces `call`, a node of `graph`, by the nodes of `body`, a graph that a GraphCapture recorded.
 // They keep their names, so that errors name them as stock's do, and get the attribute of

@@ -65,14 +65,26 @@ class InlineCallTest : public testing::Test {
     return InlineCall(*body_.graph(), 4, caller_.Find("call"), caller_.graph().get());
   }
 
+  // The function f of a node of that op.
+  void DefineF(const char* op) {
+    tensorflow::FunctionDef function;
+    function.mutable_signature()->set_name("f");
+    function.add_node_def()->set_op(op);
+    functions_.Clear();
+    EXPECT_OK(functions_.AddFunctionDef(function));
+  }
+
   // Whether a GraphCapture keeps the body.
   bool IsKept() {
-    GraphCapture capture;
-    OfferToCapture(*body_.graph());
+    GraphCapture capture(&functions_);
+    OfferToCapture(*body_.graph(), &of_body_);
     return capture.Take() != nullptr;
   }
 
   FramesUnderTest caller_, body_;
+  tensorflow::FunctionLibraryDefinition functions_{tensorflow::OpRegistry::Global(),
+                                                   tensorflow::FunctionDefLibrary()};
+  tensorflow::FunctionLibraryDefinition of_body_{functions_};
 };
 
 TEST_F(InlineCallTest, TheNodesTakeThePlaceOfTheCall) {
@@ -143,9 +155,9 @@ TEST_F(InlineCallTest, ErrorsNameTheFunction) {
 
 TEST_F(InlineCallTest, ACaptureKeepsTheFirstGraph) {
   AddSum();
-  GraphCapture capture;
-  OfferToCapture(*body_.graph());
-  OfferToCapture(*caller_.graph());
+  GraphCapture capture(&functions_);
+  OfferToCapture(*body_.graph(), &of_body_);
+  OfferToCapture(*caller_.graph(), &of_body_);
   const std::unique_ptr<Graph> kept = capture.Take();
   ASSERT_NE(kept, nullptr);
   EXPECT_EQ(kept->num_op_nodes(), 5);
@@ -155,10 +167,10 @@ TEST_F(InlineCallTest, ACaptureKeepsTheFirstGraph) {
 TEST_F(InlineCallTest, WithoutACaptureAGraphIsNotKept) {
   AddSum();
   {
-    const GraphCapture ended;
+    const GraphCapture ended(&functions_);
   }
-  OfferToCapture(*body_.graph());
-  GraphCapture capture;
+  OfferToCapture(*body_.graph(), &of_body_);
+  GraphCapture capture(&functions_);
   EXPECT_EQ(capture.Take(), nullptr);
 }
 
@@ -187,20 +199,28 @@ TEST_F(InlineCallTest, AFunctionWhoseResultMayBeDeadIsNotKept) {
 }
 
 TEST_F(InlineCallTest, OnlyCallsOfFunctionsWithoutStateMayBeInlined) {
-  tensorflow::FunctionDefLibrary functions;
-  tensorflow::FunctionDef& function = *functions.add_function();
-  function.mutable_signature()->set_name("f");
-  const auto may_be_inlined = [&](const std::string& name) {
-    const tensorflow::FunctionLibraryDefinition library(tensorflow::OpRegistry::Global(),
-                                                        functions);
-    return MayBeInlined(*caller_.Find(name), &library);
-  };
-  EXPECT_TRUE(may_be_inlined("call"));
-  EXPECT_FALSE(may_be_inlined("reader"));
-  function.add_node_def()->set_op("AddV2");
-  EXPECT_TRUE(may_be_inlined("call"));
-  function.add_node_def()->set_op("RandomUniformInt");
-  EXPECT_FALSE(may_be_inlined("call"));
+  EXPECT_FALSE(MayBeInlined(*caller_.Find("call"), nullptr));
+  EXPECT_FALSE(MayBeInlined(*caller_.Find("call"), &functions_));  // no function f
+  EXPECT_FALSE(MayBeInlined(*caller_.Find("reader"), &functions_));
+  DefineF("AddV2");
+  EXPECT_TRUE(MayBeInlined(*caller_.Find("call"), &functions_));
+  DefineF("RandomUniformInt");
+  EXPECT_FALSE(MayBeInlined(*caller_.Find("call"), &functions_));
+  DefineF("g");
+  EXPECT_FALSE(MayBeInlined(*caller_.Find("call"), &functions_));  // no function g
+}
+
+// TensorFlow may have specialised the functions that the captured graph calls.
+TEST_F(InlineCallTest, AFunctionWhoseCallsHaveOtherFunctionsIsNotKept) {
+  DefineF("AddV2");
+  ASSERT_OK(of_body_.AddFunctionDef(*functions_.Find("f")));
+  AddSum();
+  AddCall(&body_, "inner", {"x"});
+  EXPECT_TRUE(IsKept());
+  functions_.Clear();
+  EXPECT_FALSE(IsKept());
+  DefineF("Less");
+  EXPECT_FALSE(IsKept());
 }
 
 TEST_F(InlineCallTest, EachCallCanHaveAnInstanceOfItsOwn) {

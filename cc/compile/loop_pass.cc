@@ -127,7 +127,7 @@ absl::Status LoopPass::Run(const GraphOptimizationPassOptions& options) {
   for (auto& [device, graph] : *options.partition_graphs) {
     if (!RunsHere(device, options)) continue;
     try {
-      if (options.partition_graphs->size() == 1) OfferToCapture(*graph);
+      if (options.partition_graphs->size() == 1) OfferToCapture(*graph, options.flib_def);
       RewriteLoops(options, graph.get());
     } catch (const std::exception& error) {
       CountRejected("(all)",

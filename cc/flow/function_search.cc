@@ -9,6 +9,15 @@ namespace tensor_array_grad {
 
 using tensorflow::NodeDef;
 
+std::vector<std::string> FunctionsNamedBy(const NodeDef& node) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : node.attr()) {
+    if (value.has_func()) names.push_back(value.func().name());
+    for (const auto& function : value.list().func()) names.push_back(function.name());
+  }
+  return names;
+}
+
 FunctionSearch::FunctionSearch(const tensorflow::FunctionLibraryDefinition* functions,
                                Property property)
     : functions_(functions), property_(std::move(property)) {}
@@ -16,11 +25,8 @@ FunctionSearch::FunctionSearch(const tensorflow::FunctionLibraryDefinition* func
 const NodeDef* FunctionSearch::Find(const NodeDef& node) {
   if (property_(node)) return &node;
   const NodeDef* found = FindInFunction(node.op());
-  for (const auto& [name, value] : node.attr()) {
-    if (found == nullptr && value.has_func()) found = FindInFunction(value.func().name());
-    for (const auto& function : value.list().func()) {
-      if (found == nullptr) found = FindInFunction(function.name());
-    }
+  for (const std::string& name : FunctionsNamedBy(node)) {
+    if (found == nullptr) found = FindInFunction(name);
   }
   return found;
 }

@@ -4,11 +4,16 @@
 #include <functional>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 
 namespace tensor_array_grad {
+
+// The functions that `node` names in its attributes. There is one more if its op is the name of a
+// function.
+std::vector<std::string> FunctionsNamedBy(const tensorflow::NodeDef& node);
 
 // Searches nodes, and the functions that they name in an attribute or by their op, for a node with
 // a property. Each function is searched once.

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
+#include "cc/base/log.h"
 #include "cc/base/mutex.h"
 #include "cc/compile/loop_pass.h"
 #include "cc/kernels/kernel_names.h"
@@ -83,14 +85,14 @@ class RunLoopOp : public tensorflow::OpKernel {
     runs.Add();
     auto interpreter = std::make_unique<Interpreter>(*loop, ctx, Threads(ctx), first);
     for (int i = 0; i < ctx->num_inputs(); ++i) interpreter->TakeArgument(i);
-    OP_REQUIRES_OK(ctx, Run(interpreter.get()));
+    OP_REQUIRES_OK(ctx, Run(*loop, interpreter.get()));
     while (interpreter->is_outdated()) {
       std::shared_ptr<const Executable> next = Loop();
       auto continued = std::make_unique<Interpreter>(*next, ctx, Threads(ctx), Choice::kOneThread);
       for (int i = 0; i < ctx->num_inputs(); ++i) continued->Take(i, interpreter->Result(i));
       interpreter = std::move(continued);
       loop = std::move(next);
-      OP_REQUIRES_OK(ctx, Run(interpreter.get()));
+      OP_REQUIRES_OK(ctx, Run(*loop, interpreter.get()));
     }
     if (interpreter->handed_back()) {
       handed_back.Add();
@@ -102,9 +104,10 @@ class RunLoopOp : public tensorflow::OpKernel {
   }
 
  private:
-  static absl::Status Run(Interpreter* interpreter) {
+  static absl::Status Run(const Executable& loop, Interpreter* interpreter) {
     const absl::Status status = interpreter->Run();
     iterations.Add(interpreter->iterations());
+    loop.served.fetch_add(interpreter->iterations(), std::memory_order_relaxed);
     if (interpreter->had_trailing_thread()) trailing_threads.Add();
     return status;
   }
@@ -112,16 +115,20 @@ class RunLoopOp : public tensorflow::OpKernel {
   // The newest executable: a new one if it is outdated. If none can be made, the calls stay calls.
   std::shared_ptr<const Executable> Loop() {
     MutexLock lock(&mu_);
-    if (loop_ == nullptr) return nullptr;
+    if (loop_ == nullptr || !loop_->IsOutdated(0)) return loop_;
     std::vector<InlinedCall> inlined = TakeNewlyInlined(*loop_);
-    if (inlined.empty()) return loop_;
-    std::string frame;
-    if (!GetNodeAttr(def(), "frame", &frame).ok()) return loop_;
     const auto count = static_cast<int64_t>(inlined.size() - loop_->inlined.size());
+    std::string frame;
+    if (inlined.empty() || !GetNodeAttr(def(), "frame", &frame).ok()) return loop_;
     absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, host_, std::move(inlined));
     if (made.ok()) {
       inlined_calls.Add(count);
+      (*made)->serves = 2 * loop_->serves;
       loop_ = *std::move(made);
+    }
+    if (IsLogged(LogLevel::kLoops)) {
+      LogLine(absl::StrCat("loop ", name(), ": ", count, " called functions ",
+                           made.ok() ? "inlined" : made.status().message()));
     }
     return loop_;
   }

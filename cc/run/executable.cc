@@ -61,7 +61,7 @@ absl::Status MakeKernel(const Node& node, const Host& host, Executable* executab
   if (made->kernel->AsAsync() != nullptr) {
     if (!HasFact(node, kCallsFunctions)) return Rejected("asynchronous kernel", node);
     made->call = std::make_unique<FunctionCall>(
-        Repeats(node, host), AsksForOwnInstance(node) ? &executable->is_outdated : nullptr);
+        Repeats(node, host), AsksForOwnInstance(node) ? &executable->has_bodies : nullptr);
   }
   made->small = SmallOpFor(node, host.device->GetAllocator(tensorflow::AllocatorAttributes()));
   made->outputs_required = std::make_unique<bool[]>(std::max(1, node.num_outputs()));
@@ -119,12 +119,12 @@ absl::Status NumberArguments(const Frame& frame, Executable* executable) {
   return absl::OkStatus();
 }
 
-// Whether all nodes of a loop may get new kernels between two iterations, and a called function may
-// give its results the buffers that its nodes would. (TensorFlow forgets a function, with its
-// kernels, when the last kernel of a call is gone.)
-bool MayBeReplaced(const Node& node) {
+// Whether `node` may get a new kernel between two iterations, and its inputs may share their
+// buffers in another way. (TensorFlow forgets a function, with the state in its kernels, when the
+// last kernel of a call is gone.)
+bool MayBeReplaced(const Node& node, const Host& host) {
   return !IsSeeded(node) && !DependsOnSharing(node) &&
-         !(HasFact(node, kCallsFunctions) && node.op_def().is_stateful());
+         !(HasFact(node, kCallsFunctions) && HasState(node, host.functions()));
 }
 
 // Puts the functions of Executable::inlined in place of their calls, and prepares the other calls
@@ -140,7 +140,8 @@ absl::Status InlineCalls(const Host& host, Executable* executable) {
     TF_RETURN_IF_ERROR(InlineCall(*call.body, index++, node, graph));
   }
   const auto nodes = graph->op_nodes();
-  if (!std::all_of(nodes.begin(), nodes.end(), [](Node* node) { return MayBeReplaced(*node); })) {
+  if (!std::all_of(nodes.begin(), nodes.end(),
+                   [&](Node* node) { return MayBeReplaced(*node, host); })) {
     return absl::OkStatus();
   }
   for (Node* node : nodes) {
@@ -199,7 +200,7 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame, co
 }
 
 std::vector<InlinedCall> TakeNewlyInlined(const Executable& executable) {
-  executable.is_outdated.store(false, std::memory_order_relaxed);
+  executable.has_bodies.store(false, std::memory_order_relaxed);
   std::vector<InlinedCall> inlined;
   for (size_t i = 0; i < executable.kernels.size(); ++i) {
     FunctionCall* const call = executable.kernels[i].call.get();

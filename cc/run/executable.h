@@ -2,6 +2,7 @@
 #define CC_RUN_EXECUTABLE_H_
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,7 +50,17 @@ struct Executable {
   bool is_seeded = false;                             // HasSeededNode: never left to the executor
   std::unique_ptr<tensorflow::Device> pooled_device;  // null: the op's own device
   mutable ChoiceMemory choices;
-  mutable std::atomic<bool> is_outdated{false};  // TakeNewlyInlined would return calls
+
+  // Whether functions that were called for the first time may now be inlined, in a new executable.
+  // An executable serves twice as many iterations as the one before, so that a loop that reaches
+  // its functions one by one is not compiled for each. `running` iterations are not in `served`.
+  bool IsOutdated(int64_t running) const {
+    return has_bodies.load(std::memory_order_relaxed) &&
+           served.load(std::memory_order_relaxed) + running >= serves;
+  }
+  int64_t serves = 1;
+  mutable std::atomic<bool> has_bodies{false};  // whether TakeNewlyInlined would return calls
+  mutable std::atomic<int64_t> served{0};       // iterations of all runs that have ended
 };
 
 // What kernels are made with. All of it must outlive them.

@@ -65,6 +65,18 @@ TEST_F(ExecutableTest, OutputsRequiredAreThoseThatAreRead) {
   }
 }
 
+TEST_F(ExecutableTest, IsOutdatedAfterAsManyIterationsAsItServes) {
+  Executable executable;
+  executable.serves = 4;
+  EXPECT_FALSE(executable.IsOutdated(9));
+  executable.has_bodies = true;
+  EXPECT_FALSE(executable.IsOutdated(3));
+  EXPECT_TRUE(executable.IsOutdated(4));
+  executable.served = 2;
+  EXPECT_TRUE(executable.IsOutdated(2));
+  EXPECT_FALSE(executable.IsOutdated(1));
+}
+
 TEST_F(ExecutableTest, NodesWithNamesThatTensorFlowReservesAreAccepted) {
   Add("_reserved", "LoopTest>Pair", {"i_switch:1"});
   ASSERT_OK(runner_.PrepareLoop(*this, "i"));

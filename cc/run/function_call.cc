@@ -9,6 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/time/clock.h"
 #include "cc/compile/inline_call.h"
+#include "tensorflow/core/framework/function.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -137,7 +138,8 @@ void FunctionCall::Start(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernel
   if (!wants_body_.load(std::memory_order_relaxed)) {
     return kernel->ComputeAsync(ctx, std::move(done));
   }
-  GraphCapture capture;
+  tensorflow::FunctionLibraryRuntime* const library = ctx->function_library();
+  GraphCapture capture(library == nullptr ? nullptr : library->GetFunctionLibraryDefinition());
   kernel->ComputeAsync(ctx, std::move(done));
   wants_body_.store(false, std::memory_order_relaxed);
   if (auto body = capture.Take()) {

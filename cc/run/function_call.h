@@ -40,7 +40,7 @@ class FunctionCall {
   static constexpr double kLongNs = 100'000;
 
   // `has_loop` says whether the function, or one that it calls, has a loop. If `has_body` is not
-  // null, the graph of the function is kept for TakeBody, and *has_body is then true.
+  // null, the graph of the function is kept for TakeBody, and *has_body becomes true.
   FunctionCall(bool has_loop, std::atomic<bool>* has_body)
       : has_loop_(has_loop), has_body_(has_body), wants_body_(has_body != nullptr) {}
 

@@ -57,7 +57,7 @@ Tensor Interpreter::Result(int index) {
 // values that are still needed. The loop can therefore be handed back at this point and no other.
 absl::Status Interpreter::Run() {
   for (bool taken = true; taken;) {
-    is_outdated_ = executable_.is_outdated.load(std::memory_order_relaxed);
+    is_outdated_ = executable_.IsOutdated(iterations_);
     if (is_outdated_) return UseTrailingThread(false);
     const Choice choice = Choose();
     TF_RETURN_IF_ERROR(UseTrailingThread(choice == Choice::kTwoThreads));

@@ -60,6 +60,21 @@ def of_a_function(x: Any) -> Any:
 
 
 @_program
+def of_a_function_whose_inner_call_is_special(x: Any) -> Any:
+    # TensorFlow specialises the inner function: one result is not used, one argument is constant.
+    inner = _called(lambda h, a: (h * 2.0 + a, h + 1.0))
+    outer = _called(lambda h: inner(h, tf.constant(0.25))[0] + 1.0)
+    cell = _called(_cell)
+    return _loop(lambda _, h: outer(h) * 0.1 + cell(h), x)
+
+
+@_program
+def one_after_another(x: Any) -> Any:
+    cells = [_called(lambda h, k=k: _cell(h) * (0.1 * k)) for k in range(N)]
+    return _loop(lambda i, h: tf.switch_case(i, [lambda cell=cell: cell(h) for cell in cells]), x)
+
+
+@_program
 def with_a_branch(x: Any) -> Any:
     cell = _called(
         lambda i, h: tf.cond(
@@ -163,6 +178,22 @@ def beside_a_function_that_draws(x: Any) -> Any:
     tf.random.set_seed(5)
     cell, draw = _called(_cell), _called(lambda: tf.random.normal([2], seed=7))
     return _loop(lambda _, h: cell(h) + draw(), x)
+
+
+@_program
+def beside_a_stateless_call_that_draws(x: Any) -> Any:
+    tf.random.set_seed(7)
+    cell = _called(_cell)
+    draw = _called(lambda h: h * 0.5 + tf.random.normal([2], seed=3))
+    concrete = draw.get_concrete_function(tf.TensorSpec([2]))
+
+    def step(_: Any, h: Any) -> Any:
+        drawn = tf.raw_ops.PartitionedCall(
+            args=[tf.stop_gradient(h)], Tout=[tf.float32], f=concrete
+        )
+        return cell(h) + tf.stop_gradient(drawn[0])
+
+    return _loop(step, x)
 
 
 @_program

@@ -160,6 +160,7 @@ sleeper.wait()
     with subprocess.Popen(command, stderr=subprocess.PIPE) as comparing:
         try:
             while not pathlib.Path("started").exists():
+                assert comparing.poll() is None
                 time.sleep(0.01)
             comparing.send_signal(number)
             assert comparing.wait() == status
