@@ -5,8 +5,8 @@
 #                       the cache of buffers and of calls of functions
 #   address,undefined   the C++ tests of arrays, device (with the GPU code on the host), resources,
 #                       lists, slices, rules and loops; then, with the whole op library in a Python
-#                       process, the tests of bad input, of the graph pass and of slices, and 600
-#                       random programs
+#                       process, the tests of bad input, of the graph pass, of slices and of called
+#                       functions, and 600 random programs
 #
 # PYTHON names the interpreter whose TensorFlow is used (default: python3). It needs the test
 # requirements. Takes half an hour on two cores. Ends with "sanitizers: nothing found", or stops at
@@ -61,6 +61,7 @@ in_python() {
   LD_PRELOAD="${preload//$'\n'/ }" PYTHONPATH="$site:$PWD" TF_CPP_MIN_LOG_LEVEL=2 "$python" -m "$@"
 }
 in_python pytest -q -p no:cacheprovider \
-  tests/robustness/{crash,list_crash,hostile}_test.py tests/loops/{pass,loop_pass,slice_sum}_test.py
+  tests/robustness/{crash,list_crash,hostile}_test.py \
+  tests/loops/{called_functions,pass,loop_pass,slice_sum}_test.py
 in_python tests.support.fuzz --programs 600 --no-stock
 echo "sanitizers: nothing found"
