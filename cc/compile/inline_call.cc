@@ -13,6 +13,7 @@
 #include "cc/flow/graph_names.h"
 #include "cc/flow/liveness.h"
 #include "cc/flow/node_util.h"
+#include "cc/flow/op_facts.h"
 #include "cc/flow/sum_order.h"
 #include "tensorflow/core/common_runtime/graph_constructor.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
@@ -68,6 +69,14 @@ bool IsUsable(const Graph& body, const FunctionLibraryDefinition* functions,
     }
   }
   return AreResultsLive(body);
+}
+
+// Whether `node` may get a new kernel between two iterations, and its inputs may share their
+// buffers in another way. (TensorFlow forgets a function, with the state in its kernels, when the
+// last kernel of a call is gone.)
+bool MayBeReplaced(const Node& node, const FunctionLibraryDefinition* library) {
+  return !IsSeeded(node) && !DependsOnSharing(node) &&
+         !(HasFact(node, kCallsFunctions) && HasState(node, library));
 }
 
 // Puts the nodes of one function in place of one call.
@@ -210,6 +219,26 @@ void OfferToCapture(const Graph& graph, const FunctionLibraryDefinition* functio
 
 absl::Status InlineCall(const Graph& body, int index, Node* call, Graph* graph) {
   return Inliner(index, call, graph).Inline(body);
+}
+
+absl::Status InlineCalls(const FunctionLibraryDefinition* library, std::vector<InlinedCall>* calls,
+                         Graph* graph) {
+  int index = 0;
+  for (InlinedCall& call : *calls) {
+    Node* const node = graph->FindNodeId(call.node);
+    if (node == nullptr || !MayBeInlined(*node, library)) {
+      return absl::InternalError("the call is missing");
+    }
+    call.def = node->def();
+    TF_RETURN_IF_ERROR(InlineCall(*call.body, index++, node, graph));
+  }
+  const auto nodes = graph->op_nodes();
+  const auto may_be_replaced = [&](Node* node) { return MayBeReplaced(*node, library); };
+  if (!std::all_of(nodes.begin(), nodes.end(), may_be_replaced)) return absl::OkStatus();
+  for (Node* node : nodes) {
+    if (MayBeInlined(*node, library)) AskForOwnInstance(node);
+  }
+  return absl::OkStatus();
 }
 
 int InlinedCallOf(const NodeDef& node) {

@@ -76,6 +76,19 @@ void OfferToCapture(const tensorflow::Graph& graph,
 absl::Status InlineCall(const tensorflow::Graph& body, int index, tensorflow::Node* call,
                         tensorflow::Graph* graph);
 
+// A call whose place the nodes of its function have taken.
+struct InlinedCall {
+  tensorflow::NodeDef def;
+  int node;  // the id of the call in the graph in which its predecessors in the list are inlined
+  std::shared_ptr<const tensorflow::Graph> body;
+};
+
+// Puts the functions of `calls` in place of their calls in `graph`, the loop of a RunLoop, and sets
+// InlinedCall::def. The index of a call is its place in the list. If the loop allows it, prepares
+// the other calls for the same (AskForOwnInstance). On error `graph` is of no use any more.
+absl::Status InlineCalls(const tensorflow::FunctionLibraryDefinition* library,
+                         std::vector<InlinedCall>* calls, tensorflow::Graph* graph);
+
 // The `index` of the InlineCall that added the node, or -1 if none did.
 int InlinedCallOf(const tensorflow::NodeDef& node);
 

@@ -3,20 +3,14 @@
 
 #include <algorithm>
 #include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
-#include "cc/base/log.h"
-#include "cc/base/mutex.h"
-#include "cc/compile/loop_pass.h"
 #include "cc/kernels/kernel_names.h"
 #include "cc/kernels/registration.h"
 #include "cc/run/executable.h"
 #include "cc/run/interpreter.h"
+#include "cc/run/newest_executable.h"
 #include "cc/run/pooled_device.h"
 #include "tensorflow/core/common_runtime/step_stats_collector.h"
 #include "tensorflow/core/framework/function.h"
@@ -27,13 +21,11 @@
 namespace tensor_array_grad {
 namespace {
 
-Counter prepared("loops.prepared");
 Counter runs("loops.runs");
 Counter iterations("loops.iterations");
 Counter handed_back("loops.handed_back");
 Counter trailing_threads("loops.trailing_threads");
 Counter passed("loops.passed_by_for_a_trace");
-Counter inlined_calls("loops.inlined_calls");
 
 // Whether a trace or a profiler is active. The loop is then left to the stock loop, in which the
 // trace shows each op. The statistics that a person reads come from a StepStatsCollector. tf.data
@@ -58,20 +50,10 @@ int Threads(OpKernelContext* ctx) {
 // function (function_call.h).
 class RunLoopOp : public tensorflow::OpKernel {
  public:
-  explicit RunLoopOp(OpKernelConstruction* ctx) : OpKernel(ctx), host_(ctx) {
-    std::string frame;
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("frame", &frame));
-    absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, host_);
-    if (made.ok()) {
-      loop_ = *std::move(made);
-      prepared.Add();
-    } else {
-      CountRejected(name(), made.status());
-    }
-  }
+  explicit RunLoopOp(OpKernelConstruction* ctx) : OpKernel(ctx), loop_(ctx) {}
 
   void Compute(OpKernelContext* ctx) override {
-    std::shared_ptr<const Executable> loop = Loop();
+    std::shared_ptr<const Executable> loop = loop_.Get();
     if (loop == nullptr) return PassOn(ctx);
     if (!loop->is_seeded && IsTraced(ctx)) {
       passed.Add();
@@ -87,7 +69,7 @@ class RunLoopOp : public tensorflow::OpKernel {
     for (int i = 0; i < ctx->num_inputs(); ++i) interpreter->TakeArgument(i);
     OP_REQUIRES_OK(ctx, Run(*loop, interpreter.get()));
     while (interpreter->is_outdated()) {
-      std::shared_ptr<const Executable> next = Loop();
+      std::shared_ptr<const Executable> next = loop_.Get();
       auto continued = std::make_unique<Interpreter>(*next, ctx, Threads(ctx), Choice::kOneThread);
       for (int i = 0; i < ctx->num_inputs(); ++i) continued->Take(i, interpreter->Result(i));
       interpreter = std::move(continued);
@@ -112,35 +94,11 @@ class RunLoopOp : public tensorflow::OpKernel {
     return status;
   }
 
-  // The newest executable: a new one if it is outdated. If none can be made, the calls stay calls.
-  std::shared_ptr<const Executable> Loop() {
-    MutexLock lock(&mu_);
-    if (loop_ == nullptr || !loop_->IsOutdated(0)) return loop_;
-    std::vector<InlinedCall> inlined = TakeNewlyInlined(*loop_);
-    const auto count = static_cast<int64_t>(inlined.size() - loop_->inlined.size());
-    std::string frame;
-    if (inlined.empty() || !GetNodeAttr(def(), "frame", &frame).ok()) return loop_;
-    absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, host_, std::move(inlined));
-    if (made.ok()) {
-      inlined_calls.Add(count);
-      (*made)->serves = 2 * loop_->serves;
-      loop_ = *std::move(made);
-    }
-    if (IsLogged(LogLevel::kLoops)) {
-      LogLine(absl::StrCat("loop ", name(), ": ", count, " called functions ",
-                           made.ok() ? "inlined" : made.status().message()));
-    }
-    return loop_;
-  }
-
   static void PassOn(OpKernelContext* ctx) {
     for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, ctx->input(i));
   }
 
-  const Host host_;
-  Mutex mu_;
-  // Null if the loop cannot run in one kernel.
-  std::shared_ptr<const Executable> loop_ ABSL_GUARDED_BY(mu_);
+  NewestExecutable loop_;
 };
 
 }  // namespace

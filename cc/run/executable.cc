@@ -119,37 +119,6 @@ absl::Status NumberArguments(const Frame& frame, Executable* executable) {
   return absl::OkStatus();
 }
 
-// Whether `node` may get a new kernel between two iterations, and its inputs may share their
-// buffers in another way. (TensorFlow forgets a function, with the state in its kernels, when the
-// last kernel of a call is gone.)
-bool MayBeReplaced(const Node& node, const Host& host) {
-  return !IsSeeded(node) && !DependsOnSharing(node) &&
-         !(HasFact(node, kCallsFunctions) && HasState(node, host.functions()));
-}
-
-// Puts the functions of Executable::inlined in place of their calls, and prepares the other calls
-// for the same.
-absl::Status InlineCalls(const Host& host, Executable* executable) {
-  Graph* const graph = executable->graph.get();
-  int index = 0;
-  for (InlinedCall& call : executable->inlined) {
-    Node* const node = graph->FindNodeId(call.node);
-    if (node == nullptr || !MayBeInlined(*node, host.functions()))
-      return absl::InternalError("the call is missing");
-    call.def = node->def();
-    TF_RETURN_IF_ERROR(InlineCall(*call.body, index++, node, graph));
-  }
-  const auto nodes = graph->op_nodes();
-  if (!std::all_of(nodes.begin(), nodes.end(),
-                   [&](Node* node) { return MayBeReplaced(*node, host); })) {
-    return absl::OkStatus();
-  }
-  for (Node* node : nodes) {
-    if (MayBeInlined(*node, host.functions())) AskForOwnInstance(node);
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 const tensorflow::FunctionLibraryDefinition* Host::functions() const {
@@ -176,7 +145,7 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame, co
   options.expect_device_spec = true;
   TF_RETURN_IF_ERROR(
       tensorflow::ConvertGraphDefToGraph(options, std::move(def), executable->graph.get()));
-  TF_RETURN_IF_ERROR(InlineCalls(host, executable.get()));
+  TF_RETURN_IF_ERROR(InlineCalls(host.functions(), &executable->inlined, executable->graph.get()));
   TF_ASSIGN_OR_RETURN(const FrameTree tree, FrameTree::Of(*executable->graph));
   if (tree.root().children.size() != 1) {
     return Rejected("unsupported frame", "not one outermost loop");

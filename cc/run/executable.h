@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cc/compile/inline_call.h"
 #include "cc/compile/program.h"
 #include "cc/run/function_call.h"
 #include "cc/run/pace.h"
@@ -26,13 +27,6 @@ struct NodeKernel {
   SmallOp small;                                 // tried before the kernel, if it exists
   std::unique_ptr<bool[]> outputs_required;      // by output: whether an edge reads it
   tensorflow::NodeDef def;                       // set if the node has no kernel; errors name it
-};
-
-// A call whose place the nodes of its function have taken (inline_call.h).
-struct InlinedCall {
-  tensorflow::NodeDef def;
-  int node;  // the id of the call in the graph in which its predecessors in the list are inlined
-  std::shared_ptr<const tensorflow::Graph> body;
 };
 
 // A program with its kernels, ready to run. Concurrent runs may share it: only `choices` and the

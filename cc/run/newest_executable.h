@@ -1,0 +1,37 @@
+#ifndef CC_RUN_NEWEST_EXECUTABLE_H_
+#define CC_RUN_NEWEST_EXECUTABLE_H_
+
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "cc/base/mutex.h"
+#include "cc/run/executable.h"
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace tensor_array_grad {
+
+// The executable of an op RunLoop. It is replaced by a new one when functions that it has called
+// can be inlined (inline_call.h). Runs that have begun with an old one may go on with it.
+//
+// Thread-safe.
+class NewestExecutable {
+ public:
+  // Prepares the loop in the attribute `frame` of the op, which must outlive this object. Counts
+  // and logs a loop that cannot be prepared.
+  explicit NewestExecutable(tensorflow::OpKernelConstruction* ctx);
+
+  // The executable for the next iterations. Null if the loop could not be prepared.
+  std::shared_ptr<const Executable> Get();
+
+ private:
+  void Replace() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const Host host_;
+  const tensorflow::NodeDef& def_;
+  Mutex mu_;
+  std::shared_ptr<const Executable> executable_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_RUN_NEWEST_EXECUTABLE_H_
