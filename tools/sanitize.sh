@@ -54,6 +54,7 @@ for test in "${tests[@]}"; do "$folder/address-undefined/$test"; done
 site="$folder/site"
 cmake --install "$folder/address-undefined" --component python --prefix "$site" > /dev/null
 cp python/tensor_array_grad/*.py "$site/tensor_array_grad/"
+cp python/*.py "$site/"
 # The sanitizers' run-time libraries must be loaded before all others. libstdc++ must be loaded with
 # them, because they look up its throw function when they start.
 preload=$(for name in libasan.so libubsan.so libstdc++.so; do g++ -print-file-name=$name; done)

@@ -108,7 +108,7 @@ class SlotShapes {
 
   const std::shared_ptr<const SlotShapes> base_;
   const Epoch base_epoch_ = 0;
-  const tensorflow::TensorShape prefix_;
+  const tensorflow::TensorShape prefix_{};
 
   mutable Mutex mu_;
   Epoch now_ ABSL_GUARDED_BY(mu_) = 1;
