@@ -1,6 +1,5 @@
 #include "cc/compile/compiler.h"
 
-#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -30,38 +29,29 @@ namespace {
 constexpr int64_t kMostConstantBytes = 16 << 20;
 
 // The state that all frames of one program share while it is compiled.
-class Compiler {
- public:
-  absl::StatusOr<Program> Compile(const Frame& frame) {
-    for (const Node* enter : frame.enters) program_.arguments.push_back(NewRegister({enter, 0}));
-    TF_RETURN_IF_ERROR(CompileFrame(frame, nullptr));
-    return std::move(program_);
-  }
-
- private:
-  friend class FrameCompiler;
-  using Key = std::pair<const Node*, int>;
-
-  absl::Status CompileFrame(const Frame& frame, int* loop);
-
-  int NewRegister() { return program_.registers++; }
-  int NewRegister(Key value) { return registers_[value] = NewRegister(); }
-  int NewFlag() { return program_.flags++; }
+struct Shared {
+  int NewRegister() { return program.registers++; }
+  int NewRegister(std::pair<const Node*, int> value) { return registers[value] = NewRegister(); }
+  int NewFlag() { return program.flags++; }
   int NodeIndex(const Node* node) {
-    program_.nodes.push_back(node);
-    return static_cast<int>(program_.nodes.size()) - 1;
+    program.nodes.push_back(node);
+    return static_cast<int>(program.nodes.size()) - 1;
   }
-  int RegisterOf(Source source) const { return registers_.at({source.node, source.slot}); }
+  int RegisterOf(Source source) const { return registers.at({source.node, source.slot}); }
 
-  Program program_;
-  std::map<Key, int> registers_;
-  int64_t constant_bytes_ = 0;
+  Program program;
+  std::map<std::pair<const Node*, int>, int> registers;  // by node and output slot
+  int64_t constant_bytes = 0;
 };
+
+// Compiles `frame` into a new one of `shared`'s loops, and sets *loop to its number. If `loop` is
+// null, the frame is outermost.
+absl::Status CompileFrame(const Frame& frame, int* loop, Shared* shared);
 
 // Compiles one frame into a LoopCode, as compiler.h explains.
 class FrameCompiler {
  public:
-  FrameCompiler(const Frame& frame, bool outermost, Compiler* shared)
+  FrameCompiler(const Frame& frame, bool outermost, Shared* shared)
       : frame_(frame), outermost_(outermost), shared_(*shared) {}
 
   absl::Status Compile(LoopCode* code) {
@@ -75,12 +65,12 @@ class FrameCompiler {
     not_taken_ = liveness_->Find(cond, 0);
     if (taken_ < 0) return Rejected("unsupported frame", *loop_cond_);
     flags_.assign(liveness_->size(), -1);
-    condition_ = ConditionPartOf(frame_);
     // The condition is compiled before the body because it runs first: if both need the same
     // kBranch, it must be in the condition.
     for (const bool in_condition : {true, false}) {
+      current_ = in_condition ? &code_->condition : &code_->body;
       for (const Item& item : *order) {
-        if (IsInCondition(item) != in_condition) continue;
+        if (item.in_condition != in_condition) continue;
         TF_RETURN_IF_ERROR(item.loop != nullptr ? AddLoop(*item.loop) : AddNode(*item.node));
       }
     }
@@ -109,7 +99,7 @@ class FrameCompiler {
     }
     const int argument = EnterRegister(enter);
     if (IsConstantEnter(enter)) {
-      shared_.registers_[{&enter, 0}] = argument;
+      shared_.registers[{&enter, 0}] = argument;
       for (const Edge* edge : enter.out_edges()) {
         if (edge->dst()->IsMerge()) return Rejected("unsupported frame", enter);
       }
@@ -130,7 +120,7 @@ class FrameCompiler {
     const auto inputs = LoopMergeOf(*merge);
     if (!inputs || IsRead(*merge, 1)) return Rejected("unsupported frame", *merge);
     const int reg = outermost_ ? argument : shared_.NewRegister();
-    shared_.registers_[{merge, 0}] = reg;
+    shared_.registers[{merge, 0}] = reg;
     code_->variables.push_back(reg);
     merges_.insert(merge);
     next_.push_back({InputOf(*inputs->next, 0), reg});
@@ -138,12 +128,7 @@ class FrameCompiler {
   }
 
   int EnterRegister(const Node& enter) const {
-    return outermost_ ? shared_.registers_.at({&enter, 0}) : shared_.RegisterOf(InputOf(enter, 0));
-  }
-
-  bool IsInCondition(const Item& item) const {
-    return item.loop != nullptr ? condition_.loops.count(item.loop) != 0
-                                : condition_.nodes.count(item.node) != 0;
+    return outermost_ ? shared_.registers.at({&enter, 0}) : shared_.RegisterOf(InputOf(enter, 0));
   }
 
   // ---- one item --------------------------------------------------------------------------------
@@ -154,7 +139,7 @@ class FrameCompiler {
       return absl::OkStatus();
     }
     TF_RETURN_IF_ERROR(CheckNode(node));
-    const bool in_condition = condition_.nodes.count(&node) != 0;
+    const bool in_condition = current_ == &code_->condition;
     if (node.IsExit()) return AddExit(node);
     if (node.IsNextIteration()) {
       if (Inside(when).empty()) return absl::OkStatus();
@@ -173,7 +158,6 @@ class FrameCompiler {
       // the outermost loop, the stock loop does, but with a kernel of its own.
       return Rejected("side effects outside of the body", node);
     }
-    current_ = in_condition ? &code_->condition : &code_->body;
     const size_t before = current_->size();
     TF_RETURN_IF_ERROR(Emit(node));
     NoteWaits(node, current_->size() == before);
@@ -210,7 +194,7 @@ class FrameCompiler {
   }
 
   absl::Status PassOn(const Node& node, int slot, Source input) {
-    shared_.registers_[{&node, slot}] = shared_.RegisterOf(input);
+    shared_.registers[{&node, slot}] = shared_.RegisterOf(input);
     return absl::OkStatus();
   }
 
@@ -221,10 +205,10 @@ class FrameCompiler {
     ConstantRegister constant;
     TF_RETURN_IF_ERROR(GetNodeAttr(node.attrs(), "value", &proto));
     if (!constant.value.FromProto(*proto)) return Rejected("a constant cannot be read", node);
-    shared_.constant_bytes_ += static_cast<int64_t>(constant.value.TotalBytes());
-    if (shared_.constant_bytes_ > kMostConstantBytes) return Rejected("large constants", node);
+    shared_.constant_bytes += static_cast<int64_t>(constant.value.TotalBytes());
+    if (shared_.constant_bytes > kMostConstantBytes) return Rejected("large constants", node);
     constant.reg = shared_.NewRegister({&node, 0});
-    shared_.program_.constants.push_back(std::move(constant));
+    shared_.program.constants.push_back(std::move(constant));
     return absl::OkStatus();
   }
 
@@ -232,7 +216,7 @@ class FrameCompiler {
   // kBranch, which sets the predicate's flags.
   absl::Status AddSwitch(const Node& node) {
     for (int side = 0; side < node.num_outputs(); ++side) {
-      shared_.registers_[{&node, side}] = shared_.RegisterOf(InputOf(node, 0));
+      shared_.registers[{&node, side}] = shared_.RegisterOf(InputOf(node, 0));
     }
     const Source predicate = SkipIdentities(InputOf(node, 1));
     if (predicate.node == loop_cond_) return absl::OkStatus();
@@ -264,6 +248,7 @@ class FrameCompiler {
         continue;
       }
       if (Has(liveness_->Of(input), not_taken_)) return Rejected("unsupported frame", node);
+      alternatives_when_[merge.node].push_back(Inside(liveness_->Of(input)));
       merge.alternatives.push_back({FlagsOf(liveness_->Of(input)), {shared_.RegisterOf(input)}});
     }
     merge.outputs = {Output(node, 0), Output(node, 1)};
@@ -305,7 +290,7 @@ class FrameCompiler {
       return Rejected("unsupported frame",
                       absl::StrCat("'", loop.name, "' is entered where '", frame_.name, "' ends"));
     }
-    const bool in_condition = condition_.loops.count(&loop) != 0;
+    const bool in_condition = current_ == &code_->condition;
     if (in_condition && outermost_) {
       TF_RETURN_IF_ERROR(CheckConditionLoop(loop));
     }
@@ -323,11 +308,10 @@ class FrameCompiler {
         run.inputs.push_back(read);
       }
     }
-    TF_RETURN_IF_ERROR(shared_.CompileFrame(loop, &run.loop));
-    const LoopCode& code = shared_.program_.loops[run.loop];
+    TF_RETURN_IF_ERROR(CompileFrame(loop, &run.loop, &shared_));
+    const LoopCode& code = shared_.program.loops[run.loop];
     run.node = code.loop_cond;
     run.outputs.assign(code.variables.begin(), code.variables.end());
-    current_ = in_condition ? &code_->condition : &code_->body;
     Add(std::move(run), when);
     for (const Node* node : loop.nodes) {
       if (node->IsExit()) NoteWaits(*node, false);
@@ -387,63 +371,42 @@ class FrameCompiler {
     std::vector<std::pair<int, int>> copies;  // from, to
     for (const auto& [source, reg] : next_) copies.push_back({shared_.RegisterOf(source), reg});
     code_->next = InOrder(copies, [this] { return shared_.NewRegister(); });
-    MarkLastReaders({*liveness_, condition_when_, body_when_, AlternativeRequirements()}, code_);
+    MarkLastReaders({*liveness_, condition_when_, body_when_, alternatives_when_}, code_);
     return absl::OkStatus();
   }
 
   void FindAwaited() {
     for (const Node* node : frame_.nodes) {
-      const auto& edges = node->out_edges();
-      const bool awaited = std::any_of(edges.begin(), edges.end(), [](const Edge* edge) {
-        return edge->IsControlEdge() && edge->dst()->IsOp();
-      });
-      for (int slot = 0; awaited && slot < node->num_outputs(); ++slot) {
-        const auto reg = shared_.registers_.find({node, slot});
-        if (reg != shared_.registers_.end() && reg->second >= 0) {
-          code_->awaited.push_back(reg->second);
-        }
+      if (!IsWaitedFor(*node)) continue;
+      for (int slot = 0; slot < node->num_outputs(); ++slot) {
+        const auto reg = shared_.registers.find({node, slot});
+        if (reg != shared_.registers.end()) code_->awaited.push_back(reg->second);
       }
     }
-  }
-
-  // For each Merge, by its node's index, the requirements of its inputs.
-  std::map<int, std::vector<Requirements>> AlternativeRequirements() const {
-    std::map<int, std::vector<Requirements>> all;
-    for (const auto* part : {&code_->condition, &code_->body}) {
-      for (const Instruction& instruction : *part) {
-        if (instruction.action != Instruction::kMerge) continue;
-        const Node& node = *shared_.program_.nodes[instruction.node];
-        for (int i = 0; i < node.num_inputs(); ++i) {
-          const Requirements& when = liveness_->Of(InputOf(node, i));
-          if (!liveness_->AreNeverLive(when)) all[instruction.node].push_back(Inside(when));
-        }
-      }
-    }
-    return all;
   }
 
   const Frame& frame_;
   const bool outermost_;
-  Compiler& shared_;
+  Shared& shared_;
   LoopCode* code_ = nullptr;
   std::unique_ptr<const Liveness> liveness_;
   Node* loop_cond_ = nullptr;
   int taken_ = -1, not_taken_ = -1;  // the requirements LoopCond=1 and LoopCond=0
   std::vector<int> flags_;           // by requirement
   std::unordered_set<const Node*> merges_;
-  ConditionPart condition_;
-  std::vector<std::pair<Source, int>> next_;  // new value and register of each variable
-  std::vector<Instruction>* current_ = nullptr;
+  std::vector<std::pair<Source, int>> next_;     // new value and register of each variable
+  std::vector<Instruction>* current_ = nullptr;  // the part to which instructions are added
   std::unordered_map<const Node*, std::vector<int>> instructions_behind_;  // as Instruction::after
   std::vector<Requirements> condition_when_, body_when_;                   // by instruction
+  std::map<int, std::vector<Requirements>> alternatives_when_;  // as WhenRun::alternatives
 };
 
-absl::Status Compiler::CompileFrame(const Frame& frame, int* loop) {
-  const size_t index = program_.loops.size();
-  program_.loops.emplace_back();
-  LoopCode code;  // not in place: inner frames add to program_.loops
-  TF_RETURN_IF_ERROR(FrameCompiler(frame, loop == nullptr, this).Compile(&code));
-  program_.loops[index] = std::move(code);
+absl::Status CompileFrame(const Frame& frame, int* loop, Shared* shared) {
+  const size_t index = shared->program.loops.size();
+  shared->program.loops.emplace_back();
+  LoopCode code;  // not in place: inner frames add to shared->program.loops
+  TF_RETURN_IF_ERROR(FrameCompiler(frame, loop == nullptr, shared).Compile(&code));
+  shared->program.loops[index] = std::move(code);
   if (loop != nullptr) *loop = static_cast<int>(index);
   return absl::OkStatus();
 }
@@ -452,7 +415,12 @@ absl::Status Compiler::CompileFrame(const Frame& frame, int* loop) {
 
 absl::StatusOr<Program> Compile(const Frame& frame) {
   try {
-    return Compiler().Compile(frame);
+    Shared shared;
+    for (const Node* enter : frame.enters) {
+      shared.program.arguments.push_back(shared.NewRegister({enter, 0}));
+    }
+    TF_RETURN_IF_ERROR(CompileFrame(frame, nullptr, &shared));
+    return std::move(shared.program);
   } catch (const std::out_of_range&) {  // no register or flag for an input: not a valid frame
     return Rejected("unsupported frame", absl::StrCat("'", frame.name, "'"));
   }

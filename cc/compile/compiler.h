@@ -13,17 +13,14 @@ namespace tensor_array_grad {
 // graph, then evaluates the condition again and runs the nodes that TensorFlow runs when LoopCond
 // is false. The program refers to nodes of the graph, which must outlive it.
 //
-// The items of a frame are compiled one by one in the order of OrderOf, first those on which
-// LoopCond depends (the condition), then the others (the body). Each output gets a register; a node
-// that only passes a value on gives its output the register of its input. An inner loop is compiled
-// recursively when it is reached. At the end, LoopCode::next moves the new values of the variables
-// to the registers of their Merges, and MarkLastReaders (readers.h) decides where registers are
-// emptied.
+// The items of a frame are compiled one by one in the order of OrderOf, first those of the
+// condition (Item::in_condition), then the others (the body). An inner loop is compiled recursively
+// when it is reached. At the end, LoopCode::next moves the new values of the variables to the
+// registers of their Merges, and MarkLastReaders (readers.h) decides where registers are emptied.
 //
-// Liveness (liveness.h) becomes flags: the first Switch by a predicate gets a kBranch, which sets
-// one flag per side, and a Merge with an unknown requirement sets a flag of its own. An instruction
-// is guarded by the flags of its requirements, without those that the others imply. LoopCond=1
-// needs no flag, because the body runs only if LoopCond is true. A node with the requirement
+// An instruction is guarded by the flags of its requirements (program.h), without those that the
+// others imply. LoopCond=1 needs no flag, because the body runs only if LoopCond is true. A Merge
+// with an unknown requirement sets a flag of its own. A node with the requirement
 // LoopCond=0 runs only after the last iteration. In the outermost loop it is left to the stock
 // loop. In an inner loop only an Exit may have this requirement.
 //

@@ -24,9 +24,8 @@ using tensorflow::FunctionLibraryDefinition;
 
 // Whether an input or output of `node` is the ref tensor of a variable.
 bool HasRefs(const Node& node) {
-  const auto is_ref = [](tensorflow::DataType type) { return tensorflow::IsRefType(type); };
-  return std::any_of(node.input_types().begin(), node.input_types().end(), is_ref) ||
-         std::any_of(node.output_types().begin(), node.output_types().end(), is_ref);
+  return std::any_of(node.input_types().begin(), node.input_types().end(), tensorflow::IsRefType) ||
+         std::any_of(node.output_types().begin(), node.output_types().end(), tensorflow::IsRefType);
 }
 
 // A seeded op that draws more numbers than this at once has work for several cores, which the
@@ -114,10 +113,11 @@ absl::Status CheckNode(const Node& node) {
 
 // One search for all calls: a function that several nodes call is searched once.
 absl::Status CheckCalls(const Frame& loop, const FunctionLibraryDefinition* library) {
-  FunctionSearch search(library, MayWait);
+  FunctionNames seen;
   const NodeDef* waiting = nullptr;
   const Node* const call = FindNode(loop, [&](const Node& node) {
-    if (HasFact(node, kCallsFunctions)) waiting = search.Find(node.def());
+    if (HasFact(node, kCallsFunctions))
+      waiting = FindReachable(node.def(), library, MayWait, &seen);
     return waiting != nullptr;
   });
   if (call == nullptr) return absl::OkStatus();

@@ -48,15 +48,16 @@ bool AreResultsLive(const Graph& body) {
 // libraries.
 bool HasSameFunctions(const Node& node, const FunctionLibraryDefinition* one,
                       const FunctionLibraryDefinition* other) {
-  FunctionSearch search(one, [&](const NodeDef& inner) {
+  FunctionNames seen;
+  const auto differs = [&](const NodeDef& inner) {
     const std::vector<std::string> names = FunctionsNamedBy(inner);
     return !std::all_of(names.begin(), names.end(), [&](const std::string& name) {
       const auto* const first = one == nullptr ? nullptr : one->Find(name);
       const auto* const second = other == nullptr ? nullptr : other->Find(name);
       return first != nullptr && second != nullptr && FunctionDefsEqual(*first, *second);
     });
-  });
-  return search.Find(node.def()) == nullptr;
+  };
+  return FindReachable(node.def(), one, differs, &seen) == nullptr;
 }
 
 bool IsUsable(const Graph& body, const FunctionLibraryDefinition* functions,
@@ -168,13 +169,14 @@ bool HasState(const Node& node, const FunctionLibraryDefinition* library) {
   const auto is_known = [&](const std::string& function) {
     return library != nullptr && library->Find(function) != nullptr;
   };
-  FunctionSearch search(library, [&](const NodeDef& inner) {
+  FunctionNames seen;
+  const auto has_state = [&](const NodeDef& inner) {
     const auto* const op = tensorflow::OpRegistry::Global()->LookUp(inner.op());
     if (op == nullptr ? !is_known(inner.op()) : op->op_def.is_stateful()) return true;
     const std::vector<std::string> names = FunctionsNamedBy(inner);
     return !std::all_of(names.begin(), names.end(), is_known);
-  });
-  return search.Find(node.def()) != nullptr;
+  };
+  return FindReachable(node.def(), library, has_state, &seen) != nullptr;
 }
 
 bool MayBeInlined(const Node& node, const FunctionLibraryDefinition* library) {

@@ -27,58 +27,20 @@ constexpr char kRunLoop[] = "TensorArrayGrad>RunLoop";
 // message.
 constexpr size_t kMostBytes = 256 << 20;
 
-// Collects the loops of one frame that can run in one kernel. For a loop that cannot, it continues
-// with the loops inside it.
-class Finder {
- public:
-  using OnLeft = std::function<void(const Frame&, const absl::Status&)>;
-
-  Finder(const FunctionLibraryDefinition* library, bool in_session, const OnLeft& left)
-      : library_(library), in_session_(in_session), left_(left) {}
-
-  void LookInto(const Frame& frame) {
-    if (frame.children.empty()) return;
-    const absl::StatusOr<std::vector<Item>> order = OrderOf(frame);
-    if (!order.ok()) {
-      for (const Frame* loop : frame.children) left_(*loop, OddFrame(order.status()));
-      return;
-    }
-    const Liveness liveness(frame, *order);
-    for (const Frame* loop : frame.children) {
-      const absl::Status status = Check(*loop, liveness);
-      if (status.ok()) {
-        found_.push_back(loop);
-      } else {
-        left_(*loop, status);
-        LookInto(*loop);
-      }
-    }
+// Whether `loop` can run in one kernel. `around` is that of the frame around it. If it can, the
+// marks of NoteKnownValues stay in the loop.
+absl::Status Check(const Frame& loop, const Liveness& around,
+                   const FunctionLibraryDefinition* library, bool in_session) {
+  if (!around.EntersAsOne(loop)) {
+    return Rejected("inputs may be dead apart", absl::StrCat("frame '", loop.name, "'"));
   }
-
-  std::vector<const Frame*> found() && { return std::move(found_); }
-
- private:
-  static absl::Status OddFrame(const absl::Status& status) {
-    return Rejected("unsupported frame", status.message());
-  }
-
-  absl::Status Check(const Frame& loop, const Liveness& around) const {
-    if (!around.EntersAsOne(loop)) {
-      return Rejected("inputs may be dead apart", absl::StrCat("frame '", loop.name, "'"));
-    }
-    TF_RETURN_IF_ERROR(in_session_ ? CheckInSession(loop) : CheckCalls(loop, library_));
-    ForgetKnownValues(loop);  // a graph that was saved after this pass may have some
-    around.NoteKnownValues(loop);
-    const absl::Status compiled = Compile(loop).status();
-    if (!compiled.ok()) ForgetKnownValues(loop);
-    return compiled;
-  }
-
-  const FunctionLibraryDefinition* const library_;
-  const bool in_session_;
-  const OnLeft& left_;
-  std::vector<const Frame*> found_;
-};
+  TF_RETURN_IF_ERROR(in_session ? CheckInSession(loop) : CheckCalls(loop, library));
+  ForgetKnownValues(loop);  // a graph that was saved after this pass may have some
+  around.NoteKnownValues(loop);
+  const absl::Status compiled = Compile(loop).status();
+  if (!compiled.ok()) ForgetKnownValues(loop);
+  return compiled;
+}
 
 // Appends the nodes of `frame` and of all frames inside it.
 void CollectNodes(const Frame& frame, std::vector<Node*>* nodes) {
@@ -126,19 +88,35 @@ absl::Status Extract(const Frame& loop, const std::vector<Node*>& enters, const 
   tensorflow::GraphDef def;
   part.ToGraphDef(&def, /*include_flib_def=*/false);
   if (def.ByteSizeLong() > kMostBytes || !tensorflow::SerializeToStringDeterministic(def, frame)) {
-    return absl::FailedPreconditionError(
-        "large frame: a graph of this size cannot be an attribute");
+    return Rejected("large frame", "a graph of this size cannot be an attribute");
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-std::vector<const Frame*> FindLoops(const Frame& root, const FunctionLibraryDefinition* library,
-                                    bool in_session, const Finder::OnLeft& left) {
-  Finder finder(library, in_session, left);
-  finder.LookInto(root);
-  return std::move(finder).found();
+std::vector<const Frame*> FindLoops(
+    const Frame& frame, const FunctionLibraryDefinition* library, bool in_session,
+    const std::function<void(const Frame&, const absl::Status&)>& left) {
+  std::vector<const Frame*> found;
+  if (frame.children.empty()) return found;
+  const absl::StatusOr<std::vector<Item>> order = OrderOf(frame);
+  if (!order.ok()) {
+    const absl::Status odd = Rejected("unsupported frame", order.status().message());
+    for (const Frame* loop : frame.children) left(*loop, odd);
+    return found;
+  }
+  const Liveness liveness(frame, *order);
+  for (const Frame* loop : frame.children) {
+    const absl::Status status = Check(*loop, liveness, library, in_session);
+    if (status.ok()) {
+      found.push_back(loop);
+    } else {
+      left(*loop, status);
+      for (const Frame* inner : FindLoops(*loop, library, in_session, left)) found.push_back(inner);
+    }
+  }
+  return found;
 }
 
 absl::Status InsertRunLoop(const Frame& loop, Graph* graph) {

@@ -130,8 +130,7 @@ absl::Status LoopPass::Run(const GraphOptimizationPassOptions& options) {
       if (options.partition_graphs->size() == 1) OfferToCapture(*graph, options.flib_def);
       RewriteLoops(options, graph.get());
     } catch (const std::exception& error) {
-      CountRejected("(all)",
-                    absl::FailedPreconditionError(absl::StrCat("failure: ", error.what())));
+      CountRejected("(all)", Rejected("failure", error.what()));
     }
   }
   return absl::OkStatus();

@@ -32,16 +32,28 @@ struct Use {
 // does nothing.
 class Uses {
  public:
+  // Fills Value::uses, in the order of positions. A register is written before it is read.
   Uses(const WhenRun& when, LoopCode* code) : when_(when), code_(*code) {
-    for (int reg : code_.variables) Define(reg, nullptr, &always_);
-    for (auto* part : {&code_.condition, &code_.body}) {
-      const auto& requirements = part == &code_.condition ? when_.condition : when_.body;
-      for (size_t i = 0; i < part->size(); ++i) {
-        for (int reg : (*part)[i].outputs) Define(reg, &(*part)[i], &requirements[i]);
-      }
+    const std::set<int> variables(code_.variables.begin(), code_.variables.end());
+    for (int reg : variables) Define(reg, nullptr, &always_);
+    for (const Move& move : code_.next) {
+      if (variables.count(move.to) != 0) replaced_variables_.insert(move.to);
     }
-    for (Move& move : code_.next) Define(move.to, nullptr, &always_);
-    Collect();
+    CollectFrom(&code_.condition, when_.condition, &variables);
+    Add(code_.predicate, always_, nullptr);
+    predicate_position_ = position_;
+    Next(nullptr);
+    CollectFrom(&code_.body, when_.body, nullptr);
+    for (Move& move : code_.next) {
+      const int from = move.from.reg;
+      const bool stays = variables.count(from) != 0 && replaced_variables_.count(from) == 0;
+      Add(from, always_, stays ? nullptr : &move.from);
+      Define(move.to, nullptr, &always_);
+      Next(nullptr);
+    }
+    for (int reg : variables) {
+      if (replaced_variables_.count(reg) == 0) Add(reg, always_, nullptr);
+    }
   }
 
   void Mark() {
@@ -66,30 +78,7 @@ class Uses {
     if (value != values_.end()) value->second.uses.push_back({position_, &when, read});
   }
 
-  // Fills Value::uses, in the order of positions.
-  void Collect() {
-    std::set<int> replaced;
-    for (const Move& move : code_.next) replaced.insert(move.to);
-    const std::set<int> variables(code_.variables.begin(), code_.variables.end());
-    for (int reg : code_.variables) {
-      if (replaced.count(reg) != 0) replaced_variables_.insert(reg);
-    }
-    CollectFrom(&code_.condition, when_.condition, &variables);
-    Add(code_.predicate, always_, nullptr);
-    predicate_position_ = position_;
-    Next(nullptr);
-    CollectFrom(&code_.body, when_.body, nullptr);
-    for (Move& move : code_.next) {
-      const bool stays = variables.count(move.from.reg) != 0 && replaced.count(move.from.reg) == 0;
-      Add(move.from.reg, always_, stays ? nullptr : &move.from);
-      Next(nullptr);
-    }
-    for (int reg : code_.variables) {
-      if (replaced.count(reg) == 0) Add(reg, always_, nullptr);
-    }
-  }
-
-  // Adds the reads of `part`. Its instructions must not release the registers in `kept`.
+  // Adds the reads and writes of `part`. Its instructions must not release the registers in `kept`.
   void CollectFrom(std::vector<Instruction>* part, const std::vector<Requirements>& requirements,
                    const std::set<int>* kept) {
     for (size_t i = 0; i < part->size(); ++i) {
@@ -101,6 +90,7 @@ class Uses {
                                        : when_.alternatives.at(instruction.node)[alternative];
         Add(read.reg, when, keeps ? nullptr : &read);
       });
+      for (int reg : instruction.outputs) Define(reg, &instruction, &requirements[i]);
       Next(&instruction);
     }
   }

@@ -39,7 +39,7 @@ class Sorter {
       const int item = Add({nullptr, child});
       for (const Node* enter : child->enters) item_of_[enter] = item;
       for (const Node* node : child->nodes) {
-        if (node->IsExit()) exit_of_[node] = item;
+        if (node->IsExit()) item_of_[node] = item;
       }
     }
     for (Node* node : frame.nodes) CountInputs(*node);
@@ -49,20 +49,25 @@ class Sorter {
     for (int i = static_cast<int>(items_.size()) - 1; i >= 0; --i) {
       if (waits_for_[i] == 0) MakeReady(i);
     }
-    std::vector<Item> sorted;
+    std::vector<int> sorted;
     while (!ready_.empty() || !deferred_.empty()) {
       std::vector<int>& from = ready_.empty() ? deferred_ : ready_;
       const int item = from.back();
       from.pop_back();
-      sorted.push_back(items_[item]);
+      sorted.push_back(item);
       NoteRead(item);
       for (int reader : readers_[item]) {
         if (--waits_for_[reader] == 0) MakeReady(reader);
       }
     }
-    if (sorted.size() == items_.size()) return sorted;
-    return absl::FailedPreconditionError(
-        absl::StrCat("nodes of frame '", frame_.name, "' wait for each other"));
+    if (sorted.size() != items_.size()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("nodes of frame '", frame_.name, "' wait for each other"));
+    }
+    FindCondition(sorted);
+    std::vector<Item> order;
+    for (int item : sorted) order.push_back(items_[item]);
+    return order;
   }
 
  private:
@@ -76,6 +81,15 @@ class Sorter {
       value = {edge->src(), edge->src_output()};
     }
     return value;
+  }
+
+  // Sets Item::in_condition, from the readers of an item to the item.
+  void FindCondition(const std::vector<int>& sorted) {
+    for (auto i = sorted.rbegin(); i != sorted.rend(); ++i) {
+      Item& item = items_[*i];
+      item.in_condition = item.node != nullptr && item.node->IsLoopCond();
+      for (int reader : readers_[*i]) item.in_condition |= items_[reader].in_condition;
+    }
   }
 
   int Add(Item item) {
@@ -112,7 +126,6 @@ class Sorter {
   // The item that computes the output of `node` in this frame; -1 if the output comes from another
   // frame.
   int ItemBehind(const Node& node) const {
-    if (node.IsExit() && exit_of_.count(&node) != 0) return exit_of_.at(&node);
     const auto found = item_of_.find(&node);
     return found == item_of_.end() ? -1 : found->second;
   }
@@ -137,33 +150,13 @@ class Sorter {
 
   const Frame& frame_;
   std::vector<Item> items_;
-  std::unordered_map<const Node*, int> item_of_;  // an Enter of a child has the child's item
-  std::unordered_map<const Node*, int> exit_of_;  // the child's item, by Exit of a child
+  std::unordered_map<const Node*, int> item_of_;  // Enters and Exits of a child have its item
   std::vector<std::vector<Key>> sources_;         // by item: the values that it reads, in order
   std::map<Key, int> readers_left_;               // by value: readers that have not been emitted
   std::vector<int> waits_for_;                    // by item: edges from items that were not emitted
   std::vector<std::vector<int>> readers_;         // by item: the items that read it or wait for it
   std::vector<int> ready_, deferred_;
 };
-
-// The nodes that `node` reads or waits for within its frame and iteration. For an Exit of an inner
-// loop these are all inputs of that loop.
-std::vector<Node*> InputsWithin(const Node& node,
-                                const std::unordered_map<const Node*, const Frame*>& loop_of_exit) {
-  std::vector<Node*> inputs;
-  const auto add = [&](const Node& reader) {
-    for (const Edge* edge : reader.in_edges()) {
-      if (edge->src()->IsOp() && !edge->src()->IsNextIteration()) inputs.push_back(edge->src());
-    }
-  };
-  const auto loop = loop_of_exit.find(&node);
-  if (loop != loop_of_exit.end()) {
-    for (const Node* enter : loop->second->enters) add(*enter);
-  } else if (!node.IsEnter()) {
-    add(node);
-  }
-  return inputs;
-}
 
 }  // namespace
 
@@ -212,34 +205,6 @@ absl::StatusOr<FrameTree> FrameTree::Of(const Graph& graph) {
   return tree;
 }
 
-const Frame* FrameTree::Find(const Node& loop_cond) const {
-  const auto found = std::find_if(frames_.begin(), frames_.end(), [&](const auto& frame) {
-    const auto& all = frame->loop_conds;
-    return std::find(all.begin(), all.end(), &loop_cond) != all.end();
-  });
-  return found == frames_.end() ? nullptr : found->get();
-}
-
 absl::StatusOr<std::vector<Item>> OrderOf(const Frame& frame) { return Sorter(frame).Sort(); }
-
-ConditionPart ConditionPartOf(const Frame& frame) {
-  std::unordered_map<const Node*, const Frame*> loop_of_exit;
-  for (const Frame* child : frame.children) {
-    for (const Node* node : child->nodes) {
-      if (node->IsExit()) loop_of_exit[node] = child;
-    }
-  }
-  ConditionPart part;
-  std::vector<const Node*> open{frame.loop_conds.front()};
-  while (!open.empty()) {
-    const Node* const node = open.back();
-    open.pop_back();
-    if (!part.nodes.insert(node).second) continue;
-    const auto loop = loop_of_exit.find(node);
-    if (loop != loop_of_exit.end()) part.loops.insert(loop->second);
-    for (Node* input : InputsWithin(*node, loop_of_exit)) open.push_back(input);
-  }
-  return part;
-}
 
 }  // namespace tensor_array_grad

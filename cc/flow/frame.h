@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -44,8 +43,6 @@ class FrameTree {
   static absl::StatusOr<FrameTree> Of(const tensorflow::Graph& graph);
 
   const Frame& root() const { return *frames_.front(); }
-  // The frame to which `loop_cond`, a LoopCond, belongs; null if there is none.
-  const Frame* Find(const tensorflow::Node& loop_cond) const;
 
  private:
   std::vector<std::unique_ptr<Frame>> frames_;  // the root first
@@ -56,6 +53,9 @@ class FrameTree {
 struct Item {
   tensorflow::Node* node = nullptr;
   const Frame* loop = nullptr;
+  // Whether the item is LoopCond, or LoopCond depends on it within the iteration, by data or
+  // control edges. Such items must run before the body, because they decide whether the body runs.
+  bool in_condition = false;
 };
 
 // Returns the items of `frame` in an order in which each comes after all items that it reads or
@@ -68,16 +68,6 @@ struct Item {
 //
 // Returns FailedPrecondition if items wait for each other.
 absl::StatusOr<std::vector<Item>> OrderOf(const Frame& frame);
-
-// The nodes and inner loops on which LoopCond depends within its frame and iteration, by data or
-// control edges. They must run before the body, because they decide whether the body runs.
-struct ConditionPart {
-  std::unordered_set<const tensorflow::Node*> nodes;  // LoopCond included
-  std::unordered_set<const Frame*> loops;             // inner loops
-};
-
-// Requires: `frame` has one LoopCond. O(edges of the frame).
-ConditionPart ConditionPartOf(const Frame& frame);
 
 }  // namespace tensor_array_grad
 

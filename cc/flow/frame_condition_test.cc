@@ -8,48 +8,47 @@
 
 #include "cc/base/tensorflow_names.h"
 #include "cc/testing/frames_under_test.h"
+#include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
 
 using testing::UnorderedElementsAre;
 
-class ConditionPartTest : public testing::Test, protected FramesUnderTest {
+class FrameConditionTest : public testing::Test, protected FramesUnderTest {
  protected:
-  ConditionPartTest() {
+  FrameConditionTest() {
     for (const char* name : {"start", "limit", "step"}) Placeholder(name, DT_INT32);
     AddCounter("i", "start", "limit", "step");
   }
 
-  ConditionPart PartOfI() { return ConditionPartOf(FrameNamed("i")); }
-
-  static std::vector<std::string> NamesOf(const ConditionPart& part) {
+  // The names of the nodes and inner loops that the condition of the loop `i` consists of.
+  std::vector<std::string> ConditionOfI() {
+    const absl::StatusOr<std::vector<Item>> order = OrderOf(FrameNamed("i"));
+    EXPECT_OK(order.status());
     std::vector<std::string> names;
-    for (const tensorflow::Node* node : part.nodes) names.push_back(node->name());
+    for (const Item& item : *order) {
+      if (!item.in_condition) continue;
+      names.push_back(item.loop != nullptr ? item.loop->name : item.node->name());
+    }
     return names;
   }
 };
 
-TEST_F(ConditionPartTest, HasWhatLoopCondReadsAndNothingOfTheBody) {
-  const ConditionPart part = PartOfI();
-  EXPECT_THAT(NamesOf(part),
-              UnorderedElementsAre("i_cond", "i_less", "i_merge", "i_enter", "i_limit"));
-  EXPECT_TRUE(part.loops.empty());
+TEST_F(FrameConditionTest, HasWhatLoopCondReadsAndNothingOfTheBody) {
+  EXPECT_THAT(ConditionOfI(), UnorderedElementsAre("i_cond", "i_less", "i_merge"));
 }
 
-TEST_F(ConditionPartTest, HasTheNodesForWhichLoopCondWaits) {
+TEST_F(FrameConditionTest, HasTheNodesForWhichLoopCondWaits) {
   Add("waited_for", "LoopTest>Probe", {"i_merge"});
   Named("i_less").add_input("^waited_for");
-  EXPECT_THAT(NamesOf(PartOfI()), testing::Contains("waited_for"));
+  EXPECT_THAT(ConditionOfI(), testing::Contains("waited_for"));
 }
 
-TEST_F(ConditionPartTest, HasAnInnerLoopWhoseResultLoopCondReads) {
+TEST_F(FrameConditionTest, HasAnInnerLoopWhoseResultLoopCondReads) {
   AddCounter("j", "i_merge", "i_limit", "i_one");
   Named("i_less").set_input(0, "j_exit");
-  const ConditionPart part = PartOfI();
-  EXPECT_THAT(part.loops, UnorderedElementsAre(&FrameNamed("j")));
-  EXPECT_THAT(NamesOf(part), UnorderedElementsAre("i_cond", "i_less", "i_merge", "i_enter",
-                                                  "i_limit", "i_one", "j_exit"));
+  EXPECT_THAT(ConditionOfI(), UnorderedElementsAre("i_cond", "i_less", "i_merge", "j"));
 }
 
 }  // namespace

@@ -297,15 +297,5 @@ TEST_F(OrderTest, LoopWhoseConstantComesFromItsOwnExitCannotBeOrdered) {
   EXPECT_TRUE(OrderOf(FrameNamed("i")).ok());
 }
 
-TEST_F(OrderTest, AFrameIsFoundByItsLoopCond) {
-  AddCounter("i", "zero", "ten", "step");
-  AddCounter("j", "i_switch:1", "i_limit", "i_one");
-  const absl::StatusOr<FrameTree> tree = FrameTree::Of(*graph());
-  ASSERT_OK(tree.status());
-  EXPECT_EQ(tree->Find(*Find("i_cond"))->name, "i");
-  EXPECT_EQ(tree->Find(*Find("j_cond"))->name, "j");
-  EXPECT_EQ(tree->Find(*Find("zero")), nullptr);
-}
-
 }  // namespace
 }  // namespace tensor_array_grad

@@ -1,7 +1,5 @@
 #include "cc/flow/function_search.h"
 
-#include <utility>
-
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/function.pb.h"
 
@@ -18,25 +16,19 @@ std::vector<std::string> FunctionsNamedBy(const NodeDef& node) {
   return names;
 }
 
-FunctionSearch::FunctionSearch(const tensorflow::FunctionLibraryDefinition* functions,
-                               Property property)
-    : functions_(functions), property_(std::move(property)) {}
-
-const NodeDef* FunctionSearch::Find(const NodeDef& node) {
-  if (property_(node)) return &node;
-  const NodeDef* found = FindInFunction(node.op());
-  for (const std::string& name : FunctionsNamedBy(node)) {
-    if (found == nullptr) found = FindInFunction(name);
-  }
-  return found;
-}
-
-const NodeDef* FunctionSearch::FindInFunction(const std::string& name) {
-  const tensorflow::FunctionDef* const function =
-      functions_ == nullptr ? nullptr : functions_->Find(name);
-  if (function == nullptr || !seen_.insert(name).second) return nullptr;
-  for (const NodeDef& node : function->node_def()) {
-    if (const NodeDef* const found = Find(node)) return found;
+const NodeDef* FindReachable(const NodeDef& node,
+                             const tensorflow::FunctionLibraryDefinition* functions,
+                             absl::FunctionRef<bool(const NodeDef&)> has, FunctionNames* seen) {
+  if (has(node)) return &node;
+  if (functions == nullptr) return nullptr;
+  std::vector<std::string> names = FunctionsNamedBy(node);
+  names.insert(names.begin(), node.op());
+  for (const std::string& name : names) {
+    const tensorflow::FunctionDef* const function = functions->Find(name);
+    if (function == nullptr || !seen->insert(name).second) continue;
+    for (const NodeDef& inner : function->node_def()) {
+      if (const NodeDef* const found = FindReachable(inner, functions, has, seen)) return found;
+    }
   }
   return nullptr;
 }

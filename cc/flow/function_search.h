@@ -1,11 +1,11 @@
 #ifndef CC_FLOW_FUNCTION_SEARCH_H_
 #define CC_FLOW_FUNCTION_SEARCH_H_
 
-#include <functional>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 
@@ -15,26 +15,15 @@ namespace tensor_array_grad {
 // function.
 std::vector<std::string> FunctionsNamedBy(const tensorflow::NodeDef& node);
 
-// Searches nodes, and the functions that they name in an attribute or by their op, for a node with
-// a property. Each function is searched once.
-class FunctionSearch {
- public:
-  using Property = std::function<bool(const tensorflow::NodeDef&)>;
+using FunctionNames = std::unordered_set<std::string>;
 
-  // `functions`, null if there are none, must outlive the search.
-  FunctionSearch(const tensorflow::FunctionLibraryDefinition* functions, Property property);
-
-  // Returns `node` if it has the property, or else the first node with it in the functions that
-  // were not searched before; null if there is none.
-  const tensorflow::NodeDef* Find(const tensorflow::NodeDef& node);
-
- private:
-  const tensorflow::NodeDef* FindInFunction(const std::string& name);
-
-  const tensorflow::FunctionLibraryDefinition* const functions_;
-  const Property property_;
-  std::unordered_set<std::string> seen_;
-};
+// Returns `node` if `has` is true for it, or else the first such node in the functions of
+// `functions` (null: none) that it names, at any depth, in an attribute or by its op; null if there
+// is none. Searches no function in `seen`, and adds those that it searches.
+const tensorflow::NodeDef* FindReachable(const tensorflow::NodeDef& node,
+                                         const tensorflow::FunctionLibraryDefinition* functions,
+                                         absl::FunctionRef<bool(const tensorflow::NodeDef&)> has,
+                                         FunctionNames* seen);
 
 }  // namespace tensor_array_grad
 

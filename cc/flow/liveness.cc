@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/loop_variable.h"
 #include "cc/flow/node_util.h"
 #include "tensorflow/core/framework/node_def_util.h"
-#include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -66,15 +64,17 @@ bool IsReadByItsSwitchAlone(const Node& enter) {
 // Only for loops of the root frame.
 bool ConditionIsDeadWithItsVariables(const Frame& loop) {
   if (!loop.parent->is_root() || loop.loop_conds.size() != 1) return false;
-  const ConditionPart part = ConditionPartOf(loop);
+  const absl::StatusOr<std::vector<Item>> order = OrderOf(loop);
+  if (!order.ok()) return false;
   bool reads_variable = false;
-  for (const Node* node : part.nodes) {
-    if (node->type_string() == "ControlTrigger") return false;
+  for (const auto& [node, inner, in_condition] : *order) {
+    if (!in_condition) continue;
+    if (inner != nullptr || node->type_string() == "ControlTrigger") return false;
     if (!node->IsMerge()) continue;
     if (!LoopMergeOf(*node)) return false;
     reads_variable = true;
   }
-  return reads_variable && part.loops.empty();
+  return reads_variable;
 }
 
 }  // namespace
@@ -120,10 +120,6 @@ const Requirements& Liveness::Of(Source source) const {
 const Requirements& Liveness::OfNode(const Node& node) const {
   const auto found = of_node_.find(&node);
   return found == of_node_.end() ? None() : found->second;  // not found: the node is an Enter
-}
-
-const Requirements& Liveness::OfEdge(const Edge& edge) const {
-  return edge.IsControlEdge() ? OfNode(*edge.src()) : Of({edge.src(), edge.src_output()});
 }
 
 bool Liveness::EntersAsOne(const Frame& loop) const { return of_loop_.count(&loop) != 0; }
@@ -178,7 +174,9 @@ bool Liveness::Exclude(const Requirements& a, const Requirements& b) const {
 Requirements Liveness::Inputs(const Node& node) const {
   Requirements all;
   for (const Edge* edge : node.in_edges()) {
-    if (!edge->src()->IsSource()) all = Both(all, OfEdge(*edge));
+    const Node& from = *edge->src();
+    if (from.IsSource()) continue;
+    all = Both(all, edge->IsControlEdge() ? OfNode(from) : Of({edge->src(), edge->src_output()}));
   }
   return all;
 }
@@ -191,8 +189,12 @@ void Liveness::AddSwitch(const Node& node) {
   const int known = KnownValueOf(predicate);
   if (known >= 0) return AddSwitchByKnown(node, known);
   const Requirements when = Of(predicate);
-  for (int side = 0; side < node.num_outputs(); ++side) {
-    const int id = Side(predicate, side, node.num_outputs(), when);
+  const int sides = node.num_outputs();
+  for (int side = 0; side < sides; ++side) {
+    const auto [found, added] =
+        sides_.insert({{predicate.node->id(), predicate.slot, side, sides}, size()});
+    if (added) all_.push_back({predicate, side, sides, when});
+    const int id = found->second;
     of_output_[{&node, side}] = Both(of_node_[&node], Both(all_[id].implied, {id}));
   }
 }
@@ -204,14 +206,6 @@ void Liveness::AddSwitchByKnown(const Node& node, int known) {
   }
   of_output_[{&node, known}] = of_node_[&node];
   of_output_[{&node, 1 - known}] = Both(of_node_[&node], {never_});
-}
-
-// The id of the requirement that `predicate` has the value `side`; adds it at the first call.
-int Liveness::Side(Source predicate, int side, int sides, const Requirements& implied) {
-  const auto [found, added] =
-      sides_.insert({{predicate.node->id(), predicate.slot, side, sides}, size()});
-  if (added) all_.push_back({predicate, side, sides, implied});
-  return found->second;
 }
 
 // Inputs that are never live do not count. If the others cover all sides of a predicate, exactly
@@ -295,14 +289,6 @@ void Liveness::AddLoop(const Frame& loop) {
       of_node_[node] = {size() - 1};
     }
   }
-}
-
-absl::StatusOr<LoopLiveness> LoopLiveness::Of(const Graph& graph, const Node& loop_cond) {
-  TF_ASSIGN_OR_RETURN(FrameTree frames, FrameTree::Of(graph));
-  const Frame* const loop = frames.Find(loop_cond);
-  if (loop == nullptr) return absl::NotFoundError(loop_cond.name());
-  TF_ASSIGN_OR_RETURN(const std::vector<Item> order, OrderOf(*loop));
-  return LoopLiveness{std::move(frames), loop, Liveness(*loop, order)};
 }
 
 void ForgetKnownValues(const Frame& loop) {

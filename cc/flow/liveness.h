@@ -7,7 +7,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/node_util.h"
 #include "tensorflow/core/graph/graph.h"
@@ -72,10 +71,6 @@ class Liveness {
   // the requirements of its output.
   const Requirements& OfNode(const tensorflow::Node& node) const;
 
-  // The requirements of the value that `edge` carries, or of the node at which a control edge
-  // begins.
-  const Requirements& OfEdge(const tensorflow::Edge& edge) const;
-
   // True if all variables of the inner loop `loop` have the same requirements, and its
   // constants whenever the variables are. If not, the loop may run with some of its inputs dead. A
   // variable may be live without the others if nothing in the loop can tell: see AddLoop.
@@ -112,7 +107,6 @@ class Liveness {
   void AddMerge(const tensorflow::Node& node);
   void AddLoop(const Frame& loop);
   void AddSwitchByKnown(const tensorflow::Node& node, int known);
-  int Side(Source predicate, int side, int sides, const Requirements& implied);
   bool Completes(const std::vector<Requirements>& inputs, Requirements* common) const;
 
   std::vector<Requirement> all_;
@@ -126,18 +120,6 @@ class Liveness {
   std::unordered_map<const tensorflow::Node*, Requirements> of_node_;
   std::map<std::pair<const tensorflow::Node*, int>, Requirements> of_output_;  // of Switches
   std::unordered_map<const Frame*, Requirements> of_loop_;  // only loops that enter as one
-};
-
-// The liveness of one loop of a graph. The graph must outlive it, and later changes of the graph
-// are not followed.
-struct LoopLiveness {
-  FrameTree frames;
-  const Frame* loop;
-  Liveness liveness;
-
-  // Returns an error if `loop_cond` is in no frame, and the errors of FrameTree::Of and OrderOf.
-  static absl::StatusOr<LoopLiveness> Of(const tensorflow::Graph& graph,
-                                         const tensorflow::Node& loop_cond);
 };
 
 // Removes the marks of NoteKnownValues from `loop` and all loops inside it.

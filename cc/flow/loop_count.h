@@ -24,9 +24,6 @@ struct LoopCount {
 
   // Whether the variable is known to grow by `n` per iteration.
   bool GrowsBy(int n) const;
-
-  // The value of the variable in the body.
-  Source now() const { return {variable.switch_node, 1}; }
 };
 
 // Matches `variable`, a variable of the loop of `loop_cond`, as a count. Nothing if it is not one.

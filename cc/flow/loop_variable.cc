@@ -114,20 +114,15 @@ bool IsOnOneDevice(const LoopVariable& variable) {
   return true;
 }
 
-// The body consists of the nodes reached from output 1 of the Switches. The other readers of the
-// Merges belong to the condition.
-IterationNodes::IterationNodes(const std::vector<LoopVariable>& variables) {
+NodeIds BodyOf(const std::vector<LoopVariable>& variables) {
+  NodeIds body;
   for (const LoopVariable& variable : variables) {
     body.insert(variable.switch_node->id());
-    whole.insert(variable.merge->id());
     for (const Edge* edge : variable.switch_node->out_edges()) {
       if (edge->src_output() == 1) AddReached(edge, &body);
     }
-    for (const Edge* edge : variable.merge->out_edges()) {
-      if (edge->dst() != variable.switch_node) AddReached(edge, &whole);
-    }
   }
-  whole.insert(body.begin(), body.end());
+  return body;
 }
 
 bool RunsAfter(const Node& node, const NodeIds& nodes, const NodeIds& except) {

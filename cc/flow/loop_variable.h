@@ -10,13 +10,8 @@
 
 namespace tensor_array_grad {
 
-// A variable of a while loop, as the runtime lowers loops (common_runtime/lower_while_op.cc):
-//
-//     initial -> Enter -> Merge -> Switch --1--> body ... -> NextIteration -> back to the Merge
-//                                    `----0--> Exit -> readers of the result
-//
-// The Switch passes the value to the body while the condition is true, and to the Exit when it is
-// false. The Switches of all variables of a loop read the same LoopCond.
+// A variable of a while loop: one of the cycles that frame.h draws, which the runtime makes when it
+// lowers loops (common_runtime/lower_while_op.cc).
 struct LoopVariable {
   tensorflow::Node* enter;
   tensorflow::Node* merge;
@@ -81,15 +76,9 @@ bool IsOnOneDevice(const LoopVariable& variable);
 // Nodes by Node::id(). Unlike an address, an id is never given to another node.
 using NodeIds = std::unordered_set<int>;
 
-// The nodes of a loop that depend on a variable of the loop, and not only on its constants. In the
-// last iteration, whose condition is false, the nodes of the body are dead and those of the
-// condition are live.
-struct IterationNodes {
-  NodeIds whole;  // condition and body
-  NodeIds body;
-
-  explicit IterationNodes(const std::vector<LoopVariable>& variables);
-};
+// The nodes of the body of the loop of `variables` that depend on a variable, and not only on the
+// loop's constants. They are dead in the last iteration, whose condition is false.
+NodeIds BodyOf(const std::vector<LoopVariable>& variables);
 
 // Whether an in-edge of `node` comes from one of `nodes` that is not in `except`. Control edges
 // from a Switch do not count.

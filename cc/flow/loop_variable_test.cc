@@ -157,15 +157,13 @@ TEST_F(LoopVariableTest, ConstantsAndOtherMergesFeedNoVariable) {
 }
 
 TEST_F(LoopVariableTest, TheBodyIsWhatTheSwitchesFeed) {
-  const IterationNodes nodes(LoopVariablesOf(*Find("cond")));
+  const NodeIds body = BodyOf(LoopVariablesOf(*Find("cond")));
   for (const char* node : {"i_switch", "pivot", "one", "i_plus"}) {
-    EXPECT_EQ(nodes.whole.count(Find(node)->id()), 1u) << node;
+    EXPECT_EQ(body.count(Find(node)->id()), 1u) << node;
   }
-  EXPECT_EQ(nodes.body.count(Find("i_plus")->id()), 1u);
-  EXPECT_EQ(nodes.whole.count(Find("i_next")->id()), 0u) << "leads to the next iteration";
-  EXPECT_EQ(nodes.body.count(Find("less")->id()), 0u);
-  EXPECT_EQ(nodes.whole.count(Find("less")->id()), 1u);
-  EXPECT_EQ(nodes.whole.count(Find("constant")->id()), 0u);
+  EXPECT_EQ(body.count(Find("i_next")->id()), 0u) << "leads to the next iteration";
+  EXPECT_EQ(body.count(Find("less")->id()), 0u) << "in the condition";
+  EXPECT_EQ(body.count(Find("constant")->id()), 0u);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-#include "cc/flow/mutable_tensor_watch.h"
-
+#include "absl/status/status.h"
 #include "cc/base/mutable_tensors.h"
 #include "cc/flow/function_search.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/op_facts.h"
+#include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/graph/graph.h"
@@ -19,31 +19,41 @@ constexpr int kWatchPhase = 100;  // its place among the passes does not matter
 
 bool FoundIn(const Graph& graph, const FunctionLibraryDefinition* functions) {
   // Functions are searched because some are inlined after the last pass.
-  FunctionSearch search(functions, [](const NodeDef& node) {
+  const auto has = [](const NodeDef& node) {
     return HasFact(node.op(), kWritesInput | kOutputsRef);
-  });
+  };
+  FunctionNames seen;
   for (const tensorflow::Node* node : graph.op_nodes()) {
-    if (search.Find(node->def()) != nullptr) return true;
+    if (FindReachable(node->def(), functions, has, &seen) != nullptr) return true;
   }
   return false;
 }
+
+// Sets the flag of cc/base/mutable_tensors.h, which the kernels read, if a graph about to be
+// executed, or a function that it calls at any depth, has an op that changes tensors in place.
+//
+// The pass changes no graph. It also searches graphs that RewritePass skips. It is registered at
+// POST_REWRITE_FOR_EXEC, and at POST_PARTITIONING for the workers of a distributed session, which
+// run no earlier pass. O(nodes) per graph; O(1) once such an op has been found. Run always returns
+// OK.
+class MutableTensorWatch : public tensorflow::GraphOptimizationPass {
+ public:
+  absl::Status Run(const GraphOptimizationPassOptions& options) override {
+    if (HasMutableTensors()) return absl::OkStatus();
+    if (options.graph != nullptr && FoundIn(**options.graph, options.flib_def)) {
+      NoteMutableTensors();
+    }
+    if (options.partition_graphs == nullptr) return absl::OkStatus();
+    for (const auto& [device, graph] : *options.partition_graphs) {
+      if (FoundIn(*graph, options.flib_def)) NoteMutableTensors();
+    }
+    return absl::OkStatus();
+  }
+};
 
 REGISTER_OPTIMIZATION(OptimizationPassRegistry::POST_REWRITE_FOR_EXEC, kWatchPhase,
                       MutableTensorWatch);
 REGISTER_OPTIMIZATION(OptimizationPassRegistry::POST_PARTITIONING, kWatchPhase, MutableTensorWatch);
 
 }  // namespace
-
-absl::Status MutableTensorWatch::Run(const GraphOptimizationPassOptions& options) {
-  if (HasMutableTensors()) return absl::OkStatus();
-  if (options.graph != nullptr && FoundIn(**options.graph, options.flib_def)) {
-    NoteMutableTensors();
-  }
-  if (options.partition_graphs == nullptr) return absl::OkStatus();
-  for (const auto& [device, graph] : *options.partition_graphs) {
-    if (FoundIn(*graph, options.flib_def)) NoteMutableTensors();
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace tensor_array_grad

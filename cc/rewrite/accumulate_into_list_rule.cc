@@ -76,77 +76,27 @@ Form FormOf(const Addend& addend, const Node& add) {
   return own ? Form::kOwn : stock ? Form::kStock : Form::kNone;
 }
 
-// Adds addends to a list that begins as the sum of the other operands of `add`.
+// Adds the nodes that add addends of `add` to a list.
 //
 // Every new node is dead if and only if the node that it replaces is dead or the AddN would have
 // been. In the branch of a conditional, this is so because the sum comes there through a Switch.
-class ListChain {
+class ListAdder {
  public:
-  ListChain(Node* add, Graph* graph, std::vector<Rewrite>* done)
-      : add_(add), graph_(graph), done_(done) {}
-
-  // Begins with `lists`: the only list, or a shorter AddN.
-  absl::Status Begin(const std::vector<Source>& lists) {
-    sum_ = lists.front();
-    return lists.size() == 1 ? absl::OkStatus() : Take(AddSum(lists));
-  }
-
-  // Adds a link: the nodes that add `addend` to the sum. The last link gets the name of `add`, so
-  // that errors name the node of the user's program.
-  absl::Status AddLink(const Addend& addend, Form form, bool is_last) {
-    form_ = form;
-    const std::string name = is_last ? add_->name() : NewName("accumulate");
-    done_->push_back({absl::StrCat(addend.node->name(), ", ", add_->name()), name});
-    return Take(Add(addend, sum_, {add_}, name));
-  }
-
-  // Replaces `add` and removes what nothing else uses of the nodes of `addends`.
-  absl::Status End(const std::map<int, Addend>& addends) {
-    std::vector<Node*> feeding;
-    for (const auto& [operand, addend] : addends) {
-      ForEachAddend(addend, [&](const Addend& each) {
-        feeding.push_back(each.node);
-        feeding.insert(feeding.end(), each.nodes.begin(), each.nodes.end());
-      });
-    }
-    for (const auto& [operand, addend] : addends) {
-      ForEachAddend(addend, [&](const Addend& each) { AppendSwitches(each, &feeding); });
-    }
-    return Replace(add_, sum_.node, feeding, graph_);
-  }
-
- private:
   using Added = absl::StatusOr<Source>;
   using Nodes = std::vector<Node*>;
+
+  // With the ops of `form`.
+  ListAdder(const Node* add, Form form, Graph* graph) : add_(add), form_(form), graph_(graph) {}
 
   std::string NewName(absl::string_view op) {
     return graph_->NewName(absl::StrCat(add_->name(), "/", op));
   }
 
-  absl::Status Take(const Added& added) {
-    if (added.ok()) sum_ = *added;
-    return added.status();
-  }
-
-  // Adds the node `def`, which waits for what the nodes in `replaced` wait for.
-  Added Insert(NodeDef def, const std::vector<Source>& inputs, const Nodes& replaced,
-               std::string name) {
-    def.set_name(std::move(name));
-    return AddReplacement(std::move(def), inputs, *add_, replaced, graph_);
-  }
-
-  Added Finish(tensorflow::NodeDefBuilder builder, const std::vector<Source>& inputs,
-               const Nodes& replaced) {
-    TF_ASSIGN_OR_RETURN(NodeDef def, Finalized(builder));
-    return AddReplacement(std::move(def), inputs, *add_, replaced, graph_);
-  }
-
   // A shorter AddN of lists.
-  Added AddSum(const std::vector<Source>& lists, const Nodes& replaced = {},
-               const std::string& name = "") {
+  Added AddSum(const std::vector<Source>& lists, const Nodes& replaced, const std::string& name) {
     NodeDef def = add_->def();
     (*def.mutable_attr())["N"].set_i(static_cast<int64_t>(lists.size()));
-    return Insert(std::move(def), lists, replaced, name.empty() ? NewName("lists") : name);
+    return Insert(std::move(def), lists, replaced, name);
   }
 
   Added Add(const Addend& addend, Source list, const Nodes& replaced, const std::string& name) {
@@ -161,6 +111,20 @@ class ListChain {
         break;
     }
     return AddInBranches(addend, list, replaced, name);
+  }
+
+ private:
+  // Adds the node `def`, which waits for what the nodes in `replaced` wait for.
+  Added Insert(NodeDef def, const std::vector<Source>& inputs, const Nodes& replaced,
+               std::string name) {
+    def.set_name(std::move(name));
+    return AddReplacement(std::move(def), inputs, *add_, replaced, graph_);
+  }
+
+  Added Finish(tensorflow::NodeDefBuilder builder, const std::vector<Source>& inputs,
+               const Nodes& replaced) {
+    TF_ASSIGN_OR_RETURN(NodeDef def, Finalized(builder));
+    return AddReplacement(std::move(def), inputs, *add_, replaced, graph_);
   }
 
   Added AddElement(const Addend& element, Source list, Nodes replaced, const std::string& name) {
@@ -250,21 +214,28 @@ class ListChain {
     return Insert(branches.node->def(), results, {branches.node}, name);
   }
 
-  // Appends the Switches that bring inputs of the replaced nodes into a branch.
-  static void AppendSwitches(const Addend& addend, Nodes* nodes) {
-    std::vector<Source> inputs = addend.inputs;
-    if (addend.kind == Addend::kZeros) inputs = {InputOf(*addend.node, 0)};
-    for (const Source input : inputs) {
-      if (input.node->IsSwitch()) nodes->push_back(input.node);
-    }
-  }
-
-  Node* const add_;
+  const Node* const add_;
+  const Form form_;
   Graph* const graph_;
-  std::vector<Rewrite>* const done_;
-  Form form_ = Form::kNone;
-  Source sum_{nullptr, 0};
 };
+
+// The nodes of `addends`, and then the Switches that bring their inputs into a branch.
+std::vector<Node*> NodesOf(const std::map<int, Addend>& addends) {
+  std::vector<Node*> nodes, switches;
+  for (const auto& [operand, addend] : addends) {
+    ForEachAddend(addend, [&](const Addend& each) {
+      nodes.push_back(each.node);
+      nodes.insert(nodes.end(), each.nodes.begin(), each.nodes.end());
+      std::vector<Source> inputs = each.inputs;
+      if (each.kind == Addend::kZeros) inputs = {InputOf(*each.node, 0)};
+      for (const Source input : inputs) {
+        if (input.node->IsSwitch()) switches.push_back(input.node);
+      }
+    });
+  }
+  nodes.insert(nodes.end(), switches.begin(), switches.end());
+  return nodes;
+}
 
 absl::Status AccumulateInstead(Node* add, Graph* graph, std::vector<Rewrite>* done) {
   std::map<int, Addend> addends;
@@ -278,13 +249,20 @@ absl::Status AccumulateInstead(Node* add, Graph* graph, std::vector<Rewrite>* do
   for (int i = 0; i < add->num_inputs(); ++i) {
     if (addends.count(i) == 0) lists.push_back(InputOf(*add, i));
   }
-  ListChain chain(add, graph, done);
-  TF_RETURN_IF_ERROR(chain.Begin(lists));
-  for (const auto& [operand, addend] : addends) {
-    const bool is_last = operand == addends.rbegin()->first;
-    TF_RETURN_IF_ERROR(chain.AddLink(addend, FormOf(addend, *add), is_last));
+  Source sum = lists.front();
+  if (lists.size() > 1) {
+    ListAdder adder(add, Form::kNone, graph);
+    TF_ASSIGN_OR_RETURN(sum, adder.AddSum(lists, {}, adder.NewName("lists")));
   }
-  return chain.End(addends);
+  for (const auto& [operand, addend] : addends) {
+    ListAdder adder(add, FormOf(addend, *add), graph);
+    // The last node gets the name of `add`, so that errors name the node of the user's program.
+    const bool is_last = operand == addends.rbegin()->first;
+    const std::string name = is_last ? add->name() : adder.NewName("accumulate");
+    done->push_back({absl::StrCat(addend.node->name(), ", ", add->name()), name});
+    TF_ASSIGN_OR_RETURN(sum, adder.Add(addend, sum, {add}, name));
+  }
+  return Replace(add, sum.node, NodesOf(addends), graph);
 }
 
 // The ids of `sum` and of the sums of which it is a part, as a sum in a branch is: the outermost

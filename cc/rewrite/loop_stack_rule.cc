@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/tensorflow_names.h"
+#include "cc/flow/function_search.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/sum_order.h"
@@ -21,14 +22,9 @@ constexpr char kPop[] = "TensorArrayGrad>PopLoopStack";
 // Whether the rounding of a result may depend on which tensors share a buffer. A function may
 // contain such a sum.
 bool SharingChangesSums(const Graph& graph) {
-  const auto names_function = [](const Node& node) {
-    return std::any_of(node.attrs().begin(), node.attrs().end(), [](const auto& attr) {
-      return attr.second.has_func() || attr.second.list().func_size() > 0;
-    });
-  };
   for (const Node* node : graph.op_nodes()) {
-    if (DependsOnSharing(*node)) return true;
-    if (IsFunctionCall(*node) || names_function(*node)) return true;
+    if (DependsOnSharing(*node) || IsFunctionCall(*node)) return true;
+    if (!FunctionsNamedBy(node->def()).empty()) return true;
   }
   return false;
 }

@@ -92,8 +92,6 @@ bool IsScalar(const LoopCount& count) {
   return IntegerOf(count.variable.initial()) && IntegerOf(count.step);
 }
 
-bool GoesByOne(const LoopCount& count) { return count.GrowsBy(1) || count.GrowsBy(-1); }
-
 // Whether `source` is the final value of a scalar count of a loop.
 bool IsScalarCountAtEnd(Source source) {
   if (!source.node->IsExit()) return false;
@@ -132,7 +130,8 @@ std::optional<LoopPair> LoopPair::Of(const Node& forward, const Node& backward) 
   if (counter == ahead.end()) return std::nullopt;
   LoopPair pair{*counter, *behind, {}};
   for (const LoopCount& count : ahead) {
-    if (IsScalar(count) && GoesByOne(count) && IsOnDeviceOf(count, *behind->sum) &&
+    if (IsScalar(count) && (count.GrowsBy(1) || count.GrowsBy(-1)) &&
+        IsOnDeviceOf(count, *behind->sum) &&
         count.sum->output_type(0) == behind->sum->output_type(0)) {
       pair.counts.push_back(count);
     }

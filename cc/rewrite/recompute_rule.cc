@@ -1,7 +1,6 @@
 #include "cc/rewrite/rules.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "cc/base/switches.h"
 #include "cc/flow/graph_names.h"
@@ -100,46 +99,30 @@ bool RunsInTakenIterationsAnyway(const Node& pop, const NodeIds& body, const Nod
   });
 }
 
-// Replaces lists that one backward loop pops by recomputed values.
-class Replacement {
- public:
-  Replacement(std::vector<PushedList> replaced, const LoopPair& loops, Graph* graph)
-      : replaced_(std::move(replaced)), loops_(loops), graph_(graph), builder_(loops, graph) {
-    body_ = IterationNodes(LoopVariablesOf(loops.backward())).body;
-    for (const PushedList& one : replaced_) pops_.insert(one.pop->id());
-  }
-
-  absl::Status Apply(std::vector<Rewrite>* done) {
-    std::vector<Node*> values;
-    for (const PushedList& one : replaced_) {
-      values.push_back(one.value().node);
-      TF_ASSIGN_OR_RETURN(const Source instead, InsteadOf(one));
-      done->push_back({one.push->name(), instead.node->name()});
-      TF_RETURN_IF_ERROR(MoveOutput(one.pop, 1, instead, graph_));
-      MoveControlEdges(one.pushed, loops_.ahead.variable, graph_);
-      MoveControlEdges(one.popped, loops_.back.variable, graph_);
-      RemovePushedList(one, graph_);
+// Replaces `lists`, which one backward loop pops, by recomputed values.
+absl::Status ReplaceLists(const std::vector<PushedList>& lists, const LoopPair& loops, Graph* graph,
+                          std::vector<Rewrite>* done) {
+  const NodeIds body = BodyOf(LoopVariablesOf(loops.backward()));
+  NodeIds pops;
+  for (const PushedList& list : lists) pops.insert(list.pop->id());
+  ValueRecomputer recomputer(loops, graph);
+  std::vector<Node*> values;
+  for (const PushedList& list : lists) {
+    values.push_back(list.value().node);
+    TF_ASSIGN_OR_RETURN(Source instead, recomputer.Recompute(list.value()));
+    // It must be dead in the last iteration if a reader depends on that.
+    if (IsConstantEnter(*instead.node) && !RunsInTakenIterationsAnyway(*list.pop, body, pops)) {
+      TF_ASSIGN_OR_RETURN(instead, recomputer.LiveInTakenIterations(instead));
     }
-    RemoveUnusedValues(values, loops_.ahead.variable.next, graph_);
-    return absl::OkStatus();
+    done->push_back({list.push->name(), instead.node->name()});
+    TF_RETURN_IF_ERROR(MoveOutput(list.pop, 1, instead, graph));
+    MoveControlEdges(list.pushed, loops.ahead.variable, graph);
+    MoveControlEdges(list.popped, loops.back.variable, graph);
+    RemovePushedList(list, graph);
   }
-
- private:
-  // The output that replaces the popped value of `list`. It must be dead in the last iteration if a
-  // reader depends on that.
-  absl::StatusOr<Source> InsteadOf(const PushedList& list) {
-    TF_ASSIGN_OR_RETURN(const Source recomputed, builder_.Recompute(list.value()));
-    if (!IsConstantEnter(*recomputed.node)) return recomputed;
-    if (RunsInTakenIterationsAnyway(*list.pop, body_, pops_)) return recomputed;
-    return builder_.LiveInTakenIterations(recomputed);
-  }
-
-  const std::vector<PushedList> replaced_;
-  const LoopPair& loops_;
-  Graph* const graph_;
-  ValueRecomputer builder_;
-  NodeIds body_, pops_;
-};
+  RemoveUnusedValues(values, loops.ahead.variable.next, graph);
+  return absl::OkStatus();
+}
 
 // Replaces those of `all`, the lists that one backward loop pops, that Choose selects.
 absl::Status ReplaceSome(const std::vector<PushedList>& all, const Node& forward, Graph* graph,
@@ -147,7 +130,7 @@ absl::Status ReplaceSome(const std::vector<PushedList>& all, const Node& forward
   const Node& backward = *InputOf(*all.front().popped.switch_node, 1).node;
   const auto loops = LoopPair::Of(forward, backward);
   if (!loops || !HasKernels(*loops)) return absl::OkStatus();
-  return Replacement(Choose(all, *loops), *loops, graph).Apply(done);
+  return ReplaceLists(Choose(all, *loops), *loops, graph, done);
 }
 
 absl::Status ApplyRecompute(Node* node, Graph* graph, std::vector<Rewrite>* done) {

@@ -44,6 +44,8 @@ std::vector<Rule> AllRules() {
   return all;
 }
 
+Counter& RewritesOf(const Rule& rule) { return CounterNamed(absl::StrCat("graph.", rule.name)); }
+
 void Log(const Graph& graph, const Rewrites& rewrites) {
   if (IsLogged(LogLevel::kRewrites)) {
     for (const std::string& line : LinePerRewrite(rewrites)) LogLine(line);
@@ -101,17 +103,15 @@ bool IsGraphPassEnabled() { return enabled.load(std::memory_order_relaxed); }
 
 RewritePass::RewritePass() : RewritePass(AllRules()) {}
 
-RewritePass::RewritePass(const std::vector<Rule>& rules) {
-  for (const Rule& rule : rules) {
-    rules_.push_back({rule, &CounterNamed(absl::StrCat("graph.", rule.name))});
-  }
+RewritePass::RewritePass(const std::vector<Rule>& rules) : rules_(rules) {
+  for (const Rule& rule : rules) RewritesOf(rule);  // so that the count is 0 from the beginning
 }
 
 absl::Status RewritePass::ApplyAll(const GraphOptimizationPassOptions& options) const {
   std::unique_ptr<Graph> before;
   Rewrites done(rules_.size());
   for (size_t i = 0; i < rules_.size(); ++i) {
-    const Rule& rule = rules_[i].rule;
+    const Rule& rule = rules_[i];
     done[i].first = rule.name;
     const std::vector<int> candidates = Candidates(rule, options);
     if (candidates.empty()) continue;
@@ -128,7 +128,7 @@ absl::Status RewritePass::ApplyAll(const GraphOptimizationPassOptions& options) 
     }
   }
   for (size_t i = 0; i < rules_.size(); ++i) {
-    rules_[i].rewrites->Add(static_cast<int64_t>(done[i].second.size()));
+    RewritesOf(rules_[i]).Add(static_cast<int64_t>(done[i].second.size()));
   }
   Log(**options.graph, done);
   return absl::OkStatus();

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "cc/base/counters.h"
 #include "cc/rewrite/rule.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 
@@ -30,22 +29,15 @@ bool IsGraphPassEnabled();
 class RewritePass : public tensorflow::GraphOptimizationPass {
  public:
   RewritePass();  // with all rules
-  // Takes the rules in the order in which they run. The pass must never be destroyed, because the
-  // counters of its rules stay registered.
+  // Takes the rules in the order in which they run.
   explicit RewritePass(const std::vector<Rule>& rules);
 
   absl::Status Run(const tensorflow::GraphOptimizationPassOptions& options) override;
 
  private:
-  // A rule and the count of its rewrites.
-  struct CountedRule {
-    Rule rule;
-    Counter* rewrites;
-  };
-
   absl::Status ApplyAll(const tensorflow::GraphOptimizationPassOptions& options) const;
 
-  std::vector<CountedRule> rules_;
+  const std::vector<Rule> rules_;
 };
 
 }  // namespace tensor_array_grad

@@ -55,9 +55,8 @@ Rule AccumulateIntoListRule();
 //
 // The order of the additions is kept. Operands between these gradients are added by a separate
 // AddN. If all operands are such gradients, the first one stays a full tensor. The rule does not
-// apply to sums whose order depends on timing, nor to sums of more than eight operands, which AddN
-// adds in groups. It applies only if no other node reads G, if G is on the device of the sum, and
-// if that device has a kernel for the new op.
+// apply to sums whose order is not known (sum_order.h). It applies only if no other node reads G,
+// if G is on the device of the sum, and if that device has a kernel for the new op.
 Rule SliceSumRule();
 
 // Makes the backward loop recompute values that follow from the number of the iteration, instead of
@@ -101,9 +100,8 @@ Rule RecomputeRule();
 // A list that is never read is packed too, but the stack does not keep its values. Removing it
 // would lose the error of a list that rejects an element, because of the element's shape or because
 // the list is full; PushLoopStack raises that error as TensorListPushBack does. The same holds for
-// a list whose popped values nothing reads. As an exception, floats are kept if the graph has an
-// AddN of three or more terms: the rounding of the sum depends on which buffers are shared, and the
-// list shares them.
+// a list whose popped values nothing reads. As an exception, floats are kept if the graph has a sum
+// that depends on which buffers are shared (sum_order.h), because the list shares them.
 //
 // The rule applies only if no other node reads a list between its EmptyTensorList and its last pop,
 // if all nodes are on one device that has the kernels, and if the pops have no control inputs and

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
 #include "cc/base/switches.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
@@ -225,42 +224,35 @@ class Packer {
  public:
   Packer(const Node& place, Graph* graph) : place_(place), graph_(graph) {}
 
-  // Appends `addends` to the attributes of `def` and to `inputs`, and the nodes that they replace
-  // to `replaced`. For a Merge it appends a second Merge, of variants, with the same control
-  // inputs.
-  absl::Status Add(absl::Span<const SliceAddend* const> addends, NodeDef* def,
-                   std::vector<Source>* inputs, std::vector<Node*>* replaced) {
-    for (const SliceAddend* addend : addends) {
-      if (addend->add != nullptr) {
-        replaced->push_back(addend->add);
-        TF_RETURN_IF_ERROR(Add(PointersTo(addend->parts), def, inputs, replaced));
-        continue;
+  // Appends `addend` to the attributes of `def` and to `inputs`, and the nodes that it replaces to
+  // `replaced`. For a Merge it appends a second Merge, of variants, with the same control inputs.
+  absl::Status Add(const SliceAddend& addend, NodeDef* def, std::vector<Source>* inputs,
+                   std::vector<Node*>* replaced) {
+    if (addend.add != nullptr) {
+      replaced->push_back(addend.add);
+      for (const SliceAddend& part : addend.parts) {
+        TF_RETURN_IF_ERROR(Add(part, def, inputs, replaced));
       }
-      NodeDef taken = addend->def;
-      std::vector<Source> from = addend->inputs;
-      if (addend->merge != nullptr) {
-        taken.set_op(kSliceGradients);
-        TF_ASSIGN_OR_RETURN(from.emplace_back(), Merge(*addend));
-      } else {
-        replaced->insert(replaced->end(), addend->nodes.begin(), addend->nodes.end());
-      }
-      auto& attributes = *def->mutable_attr();
-      attributes["addends"].mutable_list()->add_s(taken.SerializeAsString());
-      for (const Source& input : from) {
-        attributes["Targs"].mutable_list()->add_type(input.node->output_type(input.slot));
-        inputs->push_back(input);
-      }
+      return absl::OkStatus();
+    }
+    NodeDef taken = addend.def;
+    std::vector<Source> from = addend.inputs;
+    if (addend.merge != nullptr) {
+      taken.set_op(kSliceGradients);
+      TF_ASSIGN_OR_RETURN(from.emplace_back(), Merge(addend));
+    } else {
+      replaced->insert(replaced->end(), addend.nodes.begin(), addend.nodes.end());
+    }
+    auto& attributes = *def->mutable_attr();
+    attributes["addends"].mutable_list()->add_s(taken.SerializeAsString());
+    for (const Source& input : from) {
+      attributes["Targs"].mutable_list()->add_type(input.node->output_type(input.slot));
+      inputs->push_back(input);
     }
     return absl::OkStatus();
   }
 
  private:
-  static std::vector<const SliceAddend*> PointersTo(const std::vector<SliceAddend>& addends) {
-    std::vector<const SliceAddend*> pointers;
-    for (const SliceAddend& addend : addends) pointers.push_back(&addend);
-    return pointers;
-  }
-
   // Adds a Merge of variants that replaces that of `addend`.
   absl::StatusOr<Source> Merge(const SliceAddend& addend) {
     std::vector<Source> inputs;
@@ -279,7 +271,7 @@ class Packer {
     def.set_op(kSliceGradients);
     std::vector<Source> inputs;
     std::vector<Node*> replaced;
-    TF_RETURN_IF_ERROR(Add({&part}, &def, &inputs, &replaced));
+    TF_RETURN_IF_ERROR(Add(part, &def, &inputs, &replaced));
     const Node& place = replaced.empty() ? place_ : *replaced.front();
     return AddNode(std::move(def), inputs, place, replaced);
   }
@@ -292,53 +284,6 @@ class Packer {
 
   const Node& place_;
   Graph* const graph_;
-};
-
-// The sum as a chain of ops, built in the order of the operands. Each op adds some operands to the
-// result of the op before it.
-class Chain {
- public:
-  // The chain begins with `first` and will have `links` ops. The last one gets the name of `add`,
-  // so that errors name the node of the user's program.
-  Chain(Node* add, Source first, size_t links, Graph* graph)
-      : add_(add), links_(links), graph_(graph), sum_(first) {}
-
-  absl::Status AddPlain(const std::vector<Source>& operands) {
-    std::vector<Source> inputs = {sum_};
-    inputs.insert(inputs.end(), operands.begin(), operands.end());
-    NodeDef def = add_->def();
-    (*def.mutable_attr())["N"].set_i(static_cast<int64_t>(inputs.size()));
-    return Become(std::move(def), inputs, {add_});
-  }
-
-  absl::Status AddSlices(const std::vector<const SliceAddend*>& addends, int before) {
-    NodeDef def;
-    def.set_op(kAddSlices);
-    auto& attributes = *def.mutable_attr();
-    attributes["T"].set_type(add_->output_type(0));
-    attributes["before"].set_i(before);
-    std::vector<Source> inputs = {sum_};
-    std::vector<Node*> replaced = {add_};
-    TF_RETURN_IF_ERROR(Packer(*add_, graph_).Add(addends, &def, &inputs, &replaced));
-    return Become(std::move(def), inputs, replaced);
-  }
-
-  Node* end() const { return sum_.node; }
-
- private:
-  absl::Status Become(NodeDef def, const std::vector<Source>& inputs,
-                      const std::vector<Node*>& replaced) {
-    def.set_name(++made_ == links_ ? add_->name()
-                                   : graph_->NewName(absl::StrCat(add_->name(), "/sum")));
-    TF_ASSIGN_OR_RETURN(sum_, AddReplacement(std::move(def), inputs, *add_, replaced, graph_));
-    return absl::OkStatus();
-  }
-
-  Node* const add_;
-  const size_t links_;
-  Graph* const graph_;
-  Source sum_;
-  size_t made_ = 0;
 };
 
 // Operands of one kind that follow each other.
@@ -398,18 +343,39 @@ bool FeedsAMerge(const Node& node) {
   return at->IsMerge();
 }
 
-// An AddSlices of the dtype of `add`, to look up its kernel.
-NodeDef AnyAddSlices(const Node& add) {
+// An AddSlices of the dtype of `add` that adds nothing.
+NodeDef EmptyAddSlices(const Node& add) {
   NodeDef def;
   def.set_op(kAddSlices);
   (*def.mutable_attr())["T"].set_type(add.output_type(0));
   return def;
 }
 
+// Adds the node that adds `group`, operands of `add`, to `sum`. The last node gets the name of
+// `add`, so that errors name the node of the user's program.
+absl::StatusOr<Source> AddGroup(const Group& group, Source sum, Node* add, bool is_last,
+                                Graph* graph) {
+  NodeDef def = group.slices.empty() ? add->def() : EmptyAddSlices(*add);
+  std::vector<Source> inputs = {sum};
+  std::vector<Node*> replaced = {add};
+  if (group.slices.empty()) {
+    inputs.insert(inputs.end(), group.plain.begin(), group.plain.end());
+    (*def.mutable_attr())["N"].set_i(static_cast<int64_t>(inputs.size()));
+  } else {
+    (*def.mutable_attr())["before"].set_i(group.before);
+    Packer packer(*add, graph);
+    for (const SliceAddend* addend : group.slices) {
+      TF_RETURN_IF_ERROR(packer.Add(*addend, &def, &inputs, &replaced));
+    }
+  }
+  def.set_name(is_last ? add->name() : graph->NewName(absl::StrCat(add->name(), "/sum")));
+  return AddReplacement(std::move(def), inputs, *add, replaced, graph);
+}
+
 absl::Status ApplySliceSum(Node* node, Graph* graph, std::vector<Rewrite>* done) {
   const int operands = node->num_inputs();
   if (!IsSummed(node->output_type(0)) || operands < 2 || operands > kMostInOrder ||
-      !HasKernelOnDeviceOf(*node, AnyAddSlices(*node))) {
+      !HasKernelOnDeviceOf(*node, EmptyAddSlices(*node))) {
     return absl::OkStatus();
   }
   std::map<int, SliceAddend> addends;
@@ -431,17 +397,16 @@ absl::Status ApplySliceSum(Node* node, Graph* graph, std::vector<Rewrite>* done)
     }
   }
   const std::vector<Group> groups = GroupsOf(*node, addends, first);
-  Chain chain(node, InputOf(*node, first), groups.size(), graph);
+  Source sum = InputOf(*node, first);
   for (const Group& group : groups) {
-    TF_RETURN_IF_ERROR(group.slices.empty() ? chain.AddPlain(group.plain)
-                                            : chain.AddSlices(group.slices, group.before));
+    TF_ASSIGN_OR_RETURN(sum, AddGroup(group, sum, node, &group == &groups.back(), graph));
   }
   std::vector<Node*> feeding;
   for (const auto& [operand, addend] : addends) {
     done->push_back({absl::StrCat(addend.nodes.front()->name(), ", ", node->name()), node->name()});
     feeding.insert(feeding.end(), addend.nodes.begin(), addend.nodes.end());
   }
-  return Replace(node, chain.end(), feeding, graph);
+  return Replace(node, sum.node, feeding, graph);
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ inline absl::Status CodeRunner::RunOne(const Instruction& instruction) {
       if (Holds(instruction.guards)) TF_RETURN_IF_ERROR(RunInnerLoop(instruction));
       break;
   }
-  if (!instruction.releases.empty()) ReleaseAfter(instruction);
+  for (int reg : instruction.releases) registers_[reg].Release();
   return absl::OkStatus();
 }
 
@@ -264,10 +264,6 @@ absl::Status CodeRunner::At(const absl::Status& error, const tensorflow::NodeDef
   if (call < 0) return AttachDef(error, def);
   const tensorflow::NodeDef& calling = executable_.inlined[call].def;
   return At(ErrorInCall(AttachDef(error, def), calling), calling);
-}
-
-void CodeRunner::ReleaseAfter(const Instruction& instruction) {
-  for (int reg : instruction.releases) registers_[reg].Release();
 }
 
 }  // namespace tensor_array_grad

@@ -62,7 +62,6 @@ class CodeRunner {
   // Adds the name of the node `def`, and of the inlined calls that it is in.
   absl::Status At(const absl::Status& error, const tensorflow::NodeDef& def) const;
   bool Holds(const Flags& guards) const;
-  void ReleaseAfter(const Instruction& instruction);
 
   const Executable& executable_;
   tensorflow::OpKernelContext::Params params_;

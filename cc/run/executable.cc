@@ -44,9 +44,9 @@ absl::Status CreateKernel(const Node& node, const Host& host,
 
 // Whether `node`, a call, or a function that it calls, has a loop.
 bool Repeats(const Node& node, const Host& host) {
-  FunctionSearch search(host.functions(),
-                        [](const NodeDef& inner) { return HasFact(inner.op(), kRepeats); });
-  return search.Find(node.def()) != nullptr;
+  FunctionNames seen;
+  const auto repeats = [](const NodeDef& inner) { return HasFact(inner.op(), kRepeats); };
+  return FindReachable(node.def(), host.functions(), repeats, &seen) != nullptr;
 }
 
 // Returns an error if no kernel can be made, or if the kernel is asynchronous but does not run
@@ -55,8 +55,7 @@ absl::Status MakeKernel(const Node& node, const Host& host, Executable* executab
                         NodeKernel* made) {
   const absl::Status status = CreateKernel(node, host, &made->kernel);
   if (!status.ok()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("no kernel: ", node.name(), ": ", status.message()));
+    return Rejected("no kernel", absl::StrCat(node.name(), ": ", status.message()));
   }
   if (made->kernel->AsAsync() != nullptr) {
     if (!HasFact(node, kCallsFunctions)) return Rejected("asynchronous kernel", node);

@@ -30,12 +30,13 @@ class Divider {
     if (UsesTemporaries()) return nullptr;
     FindTrailingVariables();
     if (trailing_variables_.empty()) return nullptr;
-    FindTrailingInstructions();
-    const auto any = std::find(made_.is_trailing.begin(), made_.is_trailing.end(), true);
-    if (any == made_.is_trailing.end()) return nullptr;
+    Split();
+    if (made_.body.empty()) return nullptr;
     FindHandedOver();
-    MakeTrailingPart();
-    MakeMainPart();
+    for (auto* part : {&made_.main.condition, &made_.main.body}) {
+      for (Instruction& instruction : *part) KeepHandedOver(&instruction);
+    }
+    MoveAtLastUse();
     return std::make_unique<const TrailingCode>(std::move(made_));
   }
 
@@ -108,26 +109,23 @@ class Divider {
     }
   }
 
-  void FindTrailingInstructions() {
+  // Puts each move and each instruction into the main or the trailing part.
+  void Split() {
     Needs trailing = NoNeeds();
+    made_.main = code_;
+    made_.main.next.clear();
+    made_.main.body.clear();
     for (const Move& move : code_.next) {
-      AddNeeds(move.from.reg, trailing_variables_.count(move.to) != 0 ? &trailing : &main_);
+      const bool trails = trailing_variables_.count(move.to) != 0;
+      AddNeeds(move.from.reg, trails ? &trailing : &main_);
+      (trails ? made_.next : made_.main.next).push_back(move);
     }
-    made_.is_trailing.resize(code_.body.size());
     for (size_t i = 0; i < code_.body.size(); ++i) {
-      made_.is_trailing[i] = trailing.instructions[i] && !main_.instructions[i];
+      const bool trails = trailing.instructions[i] && !main_.instructions[i];
+      made_.is_trailing.push_back(trails);
+      (trails ? made_.body : made_.main.body).push_back(code_.body[i]);
     }
-  }
-
-  template <typename F>
-  void ForEachTrailingRead(F f) const {
-    for (size_t i = 0; i < code_.body.size(); ++i) {
-      if (!made_.is_trailing[i]) continue;
-      ForEachRead(code_.body[i], [&f](const Read& read, int) { f(read.reg); });
-    }
-    for (const Move& move : code_.next) {
-      if (trailing_variables_.count(move.to) != 0) f(move.from.reg);
-    }
+    made_.variables.assign(trailing_variables_.begin(), trailing_variables_.end());
   }
 
   // Whether the main part writes `reg` in every iteration.
@@ -150,46 +148,21 @@ class Divider {
 
   void FindHandedOver() {
     std::set<int> constants;
-    ForEachTrailingRead([&](int reg) {
-      if (IsWrittenByMain(reg)) {
-        handed_over_.insert(reg);
-      } else if (!IsWrittenByTrailing(reg)) {
-        constants.insert(reg);
+    const auto add = [&](const Read& read, int) {
+      if (IsWrittenByMain(read.reg)) {
+        handed_over_.insert(read.reg);
+      } else if (!IsWrittenByTrailing(read.reg)) {
+        constants.insert(read.reg);
       }
-    });
+    };
+    for (const Instruction& instruction : made_.body) ForEachRead(instruction, add);
+    for (const Move& move : made_.next) add(move.from, -1);
     made_.constants.assign(constants.begin(), constants.end());
     for (int reg : handed_over_) {
-      const bool moved = std::any_of(code_.next.begin(), code_.next.end(), [&](const Move& move) {
-        return trailing_variables_.count(move.to) == 0 && move.from.reg == reg;
-      });
+      const bool moved = std::any_of(made_.main.next.begin(), made_.main.next.end(),
+                                     [reg](const Move& move) { return move.from.reg == reg; });
       made_.handed_over.push_back({reg, !moved});
     }
-  }
-
-  void MakeTrailingPart() {
-    for (size_t i = 0; i < code_.body.size(); ++i) {
-      if (made_.is_trailing[i]) made_.body.push_back(code_.body[i]);
-    }
-    for (const Move& move : code_.next) {
-      if (trailing_variables_.count(move.to) != 0) made_.next.push_back(move);
-    }
-    made_.variables.assign(trailing_variables_.begin(), trailing_variables_.end());
-  }
-
-  void MakeMainPart() {
-    made_.main = code_;
-    made_.main.body.clear();
-    for (size_t i = 0; i < code_.body.size(); ++i) {
-      if (!made_.is_trailing[i]) made_.main.body.push_back(code_.body[i]);
-    }
-    for (auto* part : {&made_.main.condition, &made_.main.body}) {
-      for (Instruction& instruction : *part) KeepHandedOver(&instruction);
-    }
-    made_.main.next.clear();
-    for (const Move& move : code_.next) {
-      if (trailing_variables_.count(move.to) == 0) made_.main.next.push_back(move);
-    }
-    MoveAtLastUse();
   }
 
   // If several moves read one register, the last of them takes the buffer out of it. If that move

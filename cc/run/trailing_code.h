@@ -39,9 +39,7 @@ namespace tensor_array_grad {
 // at the end of the main part of the same iteration. Each thread runs the iterations in order and
 // the instructions in the order of the undivided code. More buffers are shared than in the
 // undivided code, though. The loop must therefore have no instruction whose result depends on
-// shared buffers. AddN of three or more terms is one: it begins with a term whose buffer no other
-// tensor shares, so its rounding depends on which buffers are shared. The caller checks this
-// (executable.cc).
+// shared buffers (sum_order.h). The caller checks this (executable.cc).
 //
 // Immutable after DivideTrailing: several runs may use one TrailingCode at the same time.
 struct TrailingCode {
