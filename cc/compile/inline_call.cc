@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/lib/strings/proto_serialization.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -60,6 +62,22 @@ bool HasSameFunctions(const Node& node, const FunctionLibraryDefinition* one,
   return FindReachable(node.def(), one, differs, &seen) == nullptr;
 }
 
+// Whether `node`, or a function of `library` that it calls, has state or side effects. True if a
+// function is not in the library, which may be null.
+bool HasState(const Node& node, const FunctionLibraryDefinition* library) {
+  const auto is_known = [&](const std::string& function) {
+    return library != nullptr && library->Find(function) != nullptr;
+  };
+  FunctionNames seen;
+  const auto has_state = [&](const NodeDef& inner) {
+    const auto* const op = tensorflow::OpRegistry::Global()->LookUp(inner.op());
+    if (op == nullptr ? !is_known(inner.op()) : op->op_def.is_stateful()) return true;
+    const std::vector<std::string> names = FunctionsNamedBy(inner);
+    return !std::all_of(names.begin(), names.end(), is_known);
+  };
+  return FindReachable(node.def(), library, has_state, &seen) != nullptr;
+}
+
 bool IsUsable(const Graph& body, const FunctionLibraryDefinition* functions,
               const FunctionLibraryDefinition* library) {
   for (const Node* node : body.op_nodes()) {
@@ -78,6 +96,34 @@ bool IsUsable(const Graph& body, const FunctionLibraryDefinition* functions,
 bool MayBeReplaced(const Node& node, const FunctionLibraryDefinition* library) {
   return !IsSeeded(node) && !DependsOnSharing(node) &&
          !(HasFact(node, kCallsFunctions) && HasState(node, library));
+}
+
+// Equal for two calls of functions if the same graph may take their place.
+std::string WhatIsCalled(const Node& call) {
+  std::string what = call.assigned_device_name();
+  for (const char* name : {"f", "Tin", "Tout", "config", "config_proto", "executor_type"}) {
+    std::string text;
+    const tensorflow::AttrValue* const value = call.attrs().Find(name);
+    if (value != nullptr) tensorflow::SerializeToStringDeterministic(*value, &text);
+    absl::StrAppend(&what, ";", text.size(), ":", text);
+  }
+  return what;
+}
+
+// Gives one instance to all calls that call the same. TensorFlow has one for all calls with the
+// same attributes of `f`.
+void SetInstances(const FunctionLibraryDefinition* library, Graph* graph) {
+  static std::atomic<int64_t> next_instance{0};
+  std::unordered_map<std::string, int64_t> instances;
+  for (Node* node : graph->op_nodes()) {
+    tensorflow::NameAttrList function;
+    if (!MayBeInlined(*node, library) || !GetNodeAttr(node->attrs(), "f", &function).ok()) continue;
+    const auto [found, is_new] = instances.try_emplace(WhatIsCalled(*node), 0);
+    if (is_new) found->second = next_instance.fetch_add(1);
+    (*function.mutable_attr())[kInstance].set_i(found->second);
+    node->ClearAttr("f");
+    node->AddAttr("f", function);
+  }
 }
 
 // Puts the nodes of one function in place of one call.
@@ -165,37 +211,15 @@ class Inliner {
 
 }  // namespace
 
-bool HasState(const Node& node, const FunctionLibraryDefinition* library) {
-  const auto is_known = [&](const std::string& function) {
-    return library != nullptr && library->Find(function) != nullptr;
-  };
-  FunctionNames seen;
-  const auto has_state = [&](const NodeDef& inner) {
-    const auto* const op = tensorflow::OpRegistry::Global()->LookUp(inner.op());
-    if (op == nullptr ? !is_known(inner.op()) : op->op_def.is_stateful()) return true;
-    const std::vector<std::string> names = FunctionsNamedBy(inner);
-    return !std::all_of(names.begin(), names.end(), is_known);
-  };
-  return FindReachable(node.def(), library, has_state, &seen) != nullptr;
-}
-
 bool MayBeInlined(const Node& node, const FunctionLibraryDefinition* library) {
   return node.type_string() == "PartitionedCall" && !HasState(node, library);
 }
 
-// TensorFlow keeps one instance of a function for all calls with the same attributes.
-void AskForOwnInstance(Node* call) {
-  static std::atomic<int64_t> instances{0};
+int64_t InstanceOf(const Node& call) {
   tensorflow::NameAttrList function;
-  if (!GetNodeAttr(call->attrs(), "f", &function).ok()) return;
-  (*function.mutable_attr())[kInstance].set_i(instances.fetch_add(1));
-  call->ClearAttr("f");
-  call->AddAttr("f", function);
-}
-
-bool AsksForOwnInstance(const Node& call) {
-  tensorflow::NameAttrList function;
-  return GetNodeAttr(call.attrs(), "f", &function).ok() && function.attr().count(kInstance) != 0;
+  if (!GetNodeAttr(call.attrs(), "f", &function).ok()) return -1;
+  const auto instance = function.attr().find(kInstance);
+  return instance == function.attr().end() ? -1 : instance->second.i();
 }
 
 GraphCapture::GraphCapture(const FunctionLibraryDefinition* library) : library_(library) {
@@ -237,9 +261,7 @@ absl::Status InlineCalls(const FunctionLibraryDefinition* library, std::vector<I
   const auto nodes = graph->op_nodes();
   const auto may_be_replaced = [&](Node* node) { return MayBeReplaced(*node, library); };
   if (!std::all_of(nodes.begin(), nodes.end(), may_be_replaced)) return absl::OkStatus();
-  for (Node* node : nodes) {
-    if (MayBeInlined(*node, library)) AskForOwnInstance(node);
-  }
+  SetInstances(library, graph);
   return absl::OkStatus();
 }
 

@@ -1,6 +1,7 @@
 #ifndef CC_COMPILE_INLINE_CALL_H_
 #define CC_COMPILE_INLINE_CALL_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,25 +21,20 @@
 // The solution: the first call in RunLoop instantiates the function on RunLoop's own thread, and
 // LoopPass sees the graph at the end of all optimisations:
 //
-//     AskForOwnInstance ──> kernel of the call ──> LoopPass ──> OfferToCapture ──> GraphCapture
+//     InlineCalls ──> kernel of the call ──> LoopPass ──> OfferToCapture ──> GraphCapture
 //
 // The next run of the loop has InlineCall put this graph into its own copy of the loop. The stock
 // loop keeps its call.
 namespace tensor_array_grad {
 
-// Whether `node`, or a function of `library` that it calls, has state or side effects. True if a
-// function is not in the library, which may be null.
-bool HasState(const tensorflow::Node& node, const tensorflow::FunctionLibraryDefinition* library);
-
-// Whether `node` is a call of a function without state, so that the nodes of the function may take
-// its place.
+// Whether `node` is a call of a function of `library` (null: none) without state, so that the nodes
+// of the function may take its place.
 bool MayBeInlined(const tensorflow::Node& node,
                   const tensorflow::FunctionLibraryDefinition* library);
 
-// Makes the kernel of `call` instantiate the function anew, although another call may have
-// instantiated it already. Requires: MayBeInlined(call).
-void AskForOwnInstance(tensorflow::Node* call);
-bool AsksForOwnInstance(const tensorflow::Node& call);
+// The number of the instance of its function that `call` uses: the first call with this number
+// makes it. -1 if InlineCalls did not give it one.
+int64_t InstanceOf(const tensorflow::Node& call);
 
 // While it exists, it records the graph of the first function that is instantiated on this thread,
 // if InlineCall can use that graph. Calls in it must have the functions of `library`, in which
@@ -85,7 +81,8 @@ struct InlinedCall {
 
 // Puts the functions of `calls` in place of their calls in `graph`, the loop of a RunLoop, and sets
 // InlinedCall::def. The index of a call is its place in the list. If the loop allows it, prepares
-// the other calls for the same (AskForOwnInstance). On error `graph` is of no use any more.
+// the other calls for the same: those that call the same function alike get an instance of it
+// (InstanceOf) that nothing else uses. On error `graph` is of no use any more.
 absl::Status InlineCalls(const tensorflow::FunctionLibraryDefinition* library,
                          std::vector<InlinedCall>* calls, tensorflow::Graph* graph);
 

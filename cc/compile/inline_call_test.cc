@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,12 +21,16 @@
 namespace tensor_array_grad {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
+using testing::Ge;
+using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-void AddCall(FramesUnderTest* graph, const std::string& name, std::vector<std::string> inputs) {
+void AddCall(FramesUnderTest* graph, const std::string& name, std::vector<std::string> inputs,
+             const char* called = "f") {
   tensorflow::NameAttrList function;
-  function.set_name("f");
+  function.set_name(called);
   int arguments = 0;
   for (const std::string& input : inputs) arguments += input[0] != '^';
   tensorflow::NodeDef& call = graph->Add(name, "PartitionedCall", std::move(inputs));
@@ -67,10 +72,14 @@ class InlineCallTest : public testing::Test {
 
   // The function f of a node of that op.
   void DefineF(const char* op) {
-    tensorflow::FunctionDef function;
-    function.mutable_signature()->set_name("f");
-    function.add_node_def()->set_op(op);
     functions_.Clear();
+    Define("f", op);
+  }
+
+  void Define(const char* name, const char* op) {
+    tensorflow::FunctionDef function;
+    function.mutable_signature()->set_name(name);
+    function.add_node_def()->set_op(op);
     EXPECT_OK(functions_.AddFunctionDef(function));
   }
 
@@ -223,18 +232,35 @@ TEST_F(InlineCallTest, AFunctionWhoseCallsHaveOtherFunctionsIsNotKept) {
   EXPECT_FALSE(IsKept());
 }
 
-TEST_F(InlineCallTest, EachCallCanHaveAnInstanceOfItsOwn) {
-  AddCall(&caller_, "other", {"a", "b"});
-  EXPECT_FALSE(AsksForOwnInstance(*caller_.Find("call")));
-  tensorflow::NameAttrList first, second;
-  for (const auto& [name, function] : {std::pair("call", &first), std::pair("other", &second)}) {
-    Node* const call = caller_.Find(name);
-    AskForOwnInstance(call);
-    EXPECT_TRUE(AsksForOwnInstance(*call));
-    ASSERT_OK(GetNodeAttr(call->attrs(), "f", function));
-    EXPECT_EQ(function->name(), "f");
-  }
-  EXPECT_NE(first.SerializeAsString(), second.SerializeAsString());
+TEST_F(InlineCallTest, CallsOfTheSameFunctionShareAnInstance) {
+  DefineF("Add");
+  Define("g", "Add");
+  AddCall(&caller_, "again", {"a", "b"});
+  AddCall(&caller_, "of_one_argument", {"a"});
+  AddCall(&caller_, "of_g", {"a", "b"}, "g");
+  AddCall(&caller_, "elsewhere", {"a", "b"});
+  caller_.Find("elsewhere")->set_assigned_device_name("/device:CPU:1");
+  const auto instance_of = [&](const char* name) { return InstanceOf(*caller_.Find(name)); };
+  EXPECT_EQ(instance_of("call"), -1);
+  std::vector<InlinedCall> calls;
+  ASSERT_OK(InlineCalls(&functions_, &calls, caller_.graph().get()));
+  EXPECT_EQ(instance_of("call"), instance_of("again"));
+  const std::set<int64_t> instances{instance_of("call"), instance_of("of_one_argument"),
+                                    instance_of("of_g"), instance_of("elsewhere")};
+  EXPECT_THAT(instances, SizeIs(4));
+  EXPECT_THAT(instances, Each(Ge(0)));
+  tensorflow::NameAttrList function;
+  ASSERT_OK(GetNodeAttr(caller_.Find("of_g")->attrs(), "f", &function));
+  EXPECT_EQ(function.name(), "g");
+}
+
+TEST_F(InlineCallTest, CallsOfTwoLoopsHaveTheirOwnInstances) {
+  DefineF("Add");
+  std::vector<InlinedCall> calls;
+  ASSERT_OK(InlineCalls(&functions_, &calls, caller_.graph().get()));
+  const int64_t before = InstanceOf(*caller_.Find("call"));
+  ASSERT_OK(InlineCalls(&functions_, &calls, caller_.graph().get()));
+  EXPECT_NE(InstanceOf(*caller_.Find("call")), before);
 }
 
 }  // namespace

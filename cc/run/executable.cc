@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -49,6 +50,13 @@ bool Repeats(const Node& node, const Host& host) {
   return FindReachable(node.def(), host.functions(), repeats, &seen) != nullptr;
 }
 
+// Where a call records the graph that may take its place. Null if none may.
+CalledBody* BodyFor(const Node& call, Executable* executable) {
+  const int64_t instance = InstanceOf(call);
+  if (instance < 0) return nullptr;
+  return &executable->bodies.try_emplace(instance, &executable->has_bodies).first->second;
+}
+
 // Returns an error if no kernel can be made, or if the kernel is asynchronous but does not run
 // functions.
 absl::Status MakeKernel(const Node& node, const Host& host, Executable* executable,
@@ -59,8 +67,7 @@ absl::Status MakeKernel(const Node& node, const Host& host, Executable* executab
   }
   if (made->kernel->AsAsync() != nullptr) {
     if (!HasFact(node, kCallsFunctions)) return Rejected("asynchronous kernel", node);
-    made->call = std::make_unique<FunctionCall>(
-        Repeats(node, host), AsksForOwnInstance(node) ? &executable->has_bodies : nullptr);
+    made->call = std::make_unique<FunctionCall>(Repeats(node, host), BodyFor(node, executable));
   }
   made->small = SmallOpFor(node, host.device->GetAllocator(tensorflow::AllocatorAttributes()));
   made->outputs_required = std::make_unique<bool[]>(std::max(1, node.num_outputs()));
@@ -169,13 +176,16 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame, co
 
 std::vector<InlinedCall> TakeNewlyInlined(const Executable& executable) {
   executable.has_bodies.store(false, std::memory_order_relaxed);
+  std::unordered_map<const CalledBody*, std::shared_ptr<const Graph>> bodies;
+  for (auto& [instance, body] : executable.bodies) {
+    if (auto graph = body.Take()) bodies.emplace(&body, std::move(graph));
+  }
   std::vector<InlinedCall> inlined;
   for (size_t i = 0; i < executable.kernels.size(); ++i) {
-    FunctionCall* const call = executable.kernels[i].call.get();
-    if (call == nullptr) continue;
-    if (auto body = call->TakeBody()) {
-      inlined.push_back({{}, executable.program.nodes[i]->id(), std::move(body)});
-    }
+    const FunctionCall* const call = executable.kernels[i].call.get();
+    const auto body = bodies.find(call == nullptr ? nullptr : call->body());
+    if (body == bodies.end()) continue;
+    inlined.push_back({{}, executable.program.nodes[i]->id(), body->second});
   }
   if (inlined.empty()) return inlined;
   inlined.insert(inlined.begin(), executable.inlined.begin(), executable.inlined.end());

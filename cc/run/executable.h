@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,8 +39,9 @@ struct Executable {
   std::unique_ptr<const TrailingCode> trailing;  // of the outermost loop; null: no part can trail
   std::vector<NodeKernel> kernels;               // by index into Program::nodes
   std::vector<InlinedCall> inlined;
-  std::vector<int> register_of_arg;       // by input of RunLoop
-  int most_inputs = 1, most_outputs = 1;  // of any node with a kernel
+  mutable std::map<int64_t, CalledBody> bodies;  // by instance, of the calls that may be inlined
+  std::vector<int> register_of_arg;              // by input of RunLoop
+  int most_inputs = 1, most_outputs = 1;         // of any node with a kernel
   int parallel_iterations = 10;
   bool is_seeded = false;                             // HasSeededNode: never left to the executor
   std::unique_ptr<tensorflow::Device> pooled_device;  // null: the op's own device
@@ -77,8 +79,8 @@ struct Host {
 absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame, const Host& host,
                                                     std::vector<InlinedCall> inlined = {});
 
-// The calls that are inlined in `executable`, and those whose functions have been called for the
-// first time since the last call of this function. Empty if there is none of the latter.
+// The calls that are inlined in `executable`, and those whose functions have become known since the
+// last call of this function. Empty if there is none of the latter.
 std::vector<InlinedCall> TakeNewlyInlined(const Executable& executable);
 
 }  // namespace tensor_array_grad

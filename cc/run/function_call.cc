@@ -115,6 +115,19 @@ class WorkQueue : public std::enable_shared_from_this<WorkQueue> {
 
 }  // namespace
 
+void CalledBody::Set(std::unique_ptr<const tensorflow::Graph> graph) {
+  is_wanted_.store(false, std::memory_order_relaxed);
+  if (graph == nullptr) return;
+  MutexLock lock(&mu_);
+  graph_ = std::move(graph);
+  is_known_->store(true, std::memory_order_relaxed);
+}
+
+std::shared_ptr<const tensorflow::Graph> CalledBody::Take() {
+  MutexLock lock(&mu_);
+  return std::move(graph_);
+}
+
 void FunctionCall::Run(tensorflow::AsyncOpKernel* kernel,
                        tensorflow::OpKernelContext::Params* params,
                        tensorflow::OpKernelContext* ctx) noexcept {
@@ -135,23 +148,11 @@ void FunctionCall::Run(tensorflow::AsyncOpKernel* kernel,
 // The kernel instantiates the function in its first call, before ComputeAsync returns.
 void FunctionCall::Start(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext* ctx,
                          tensorflow::AsyncOpKernel::DoneCallback done) {
-  if (!wants_body_.load(std::memory_order_relaxed)) {
-    return kernel->ComputeAsync(ctx, std::move(done));
-  }
+  if (body_ == nullptr || !body_->is_wanted()) return kernel->ComputeAsync(ctx, std::move(done));
   tensorflow::FunctionLibraryRuntime* const library = ctx->function_library();
   GraphCapture capture(library == nullptr ? nullptr : library->GetFunctionLibraryDefinition());
   kernel->ComputeAsync(ctx, std::move(done));
-  wants_body_.store(false, std::memory_order_relaxed);
-  if (auto body = capture.Take()) {
-    MutexLock lock(&mu_);
-    body_ = std::move(body);
-    has_body_->store(true, std::memory_order_relaxed);
-  }
-}
-
-std::unique_ptr<tensorflow::Graph> FunctionCall::TakeBody() {
-  MutexLock lock(&mu_);
-  return std::move(body_);
+  body_->Set(capture.Take());
 }
 
 }  // namespace tensor_array_grad

@@ -11,6 +11,30 @@
 
 namespace tensor_array_grad {
 
+// The graph of a function that may take the place of the calls of one instance (inline_call.h).
+// Thread-safe.
+class CalledBody {
+ public:
+  // `*is_known` becomes true when there is a graph to take.
+  explicit CalledBody(std::atomic<bool>* is_known) : is_known_(is_known) {}
+
+  // Whether no call has ended yet that could record the graph.
+  bool is_wanted() const { return is_wanted_.load(std::memory_order_relaxed); }
+
+  // Sets what a call has recorded: null if this call did not make the instance, or if the graph
+  // cannot be inlined.
+  void Set(std::unique_ptr<const tensorflow::Graph> graph);
+
+  // The graph, or null if there is none or it was taken before.
+  std::shared_ptr<const tensorflow::Graph> Take();
+
+ private:
+  std::atomic<bool>* const is_known_;
+  std::atomic<bool> is_wanted_{true};
+  Mutex mu_;
+  std::shared_ptr<const tensorflow::Graph> graph_ ABSL_GUARDED_BY(mu_);
+};
+
 // Calls the kernel of an op that runs functions (PartitionedCall, If ...), and waits for it.
 //
 // The problem: such a kernel is asynchronous. It gives the nodes of the function to the executor's
@@ -39,10 +63,9 @@ class FunctionCall {
  public:
   static constexpr double kLongNs = 100'000;
 
-  // `has_loop` says whether the function, or one that it calls, has a loop. If `has_body` is not
-  // null, the graph of the function is kept for TakeBody, and *has_body becomes true.
-  FunctionCall(bool has_loop, std::atomic<bool>* has_body)
-      : has_loop_(has_loop), has_body_(has_body), wants_body_(has_body != nullptr) {}
+  // `has_loop` says whether the function, or one that it calls, has a loop. The first call records
+  // the graph of the function in `body`, unless that is null; it must outlive this object.
+  FunctionCall(bool has_loop, CalledBody* body) : has_loop_(has_loop), body_(body) {}
 
   // Calls `kernel` in `ctx`, which was made with `params`, and returns when the kernel has called
   // its callback. `params->runner` is replaced meanwhile. A C++ exception in the function ends the
@@ -50,20 +73,15 @@ class FunctionCall {
   void Run(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext::Params* params,
            tensorflow::OpKernelContext* ctx) noexcept;
 
-  // The graph of the function (inline_call.h), or null if it cannot be inlined, has not been called
-  // yet, or was taken before.
-  std::unique_ptr<tensorflow::Graph> TakeBody();
+  const CalledBody* body() const { return body_; }
 
  private:
   void Start(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext* ctx,
              tensorflow::AsyncOpKernel::DoneCallback done);
 
   const bool has_loop_;
-  std::atomic<bool>* const has_body_;
+  CalledBody* const body_;
   std::atomic<bool> takes_long_{false};
-  std::atomic<bool> wants_body_;
-  Mutex mu_;
-  std::unique_ptr<tensorflow::Graph> body_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace tensor_array_grad

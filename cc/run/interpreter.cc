@@ -100,7 +100,10 @@ Choice Interpreter::Choose() {
     return Choice::kTwoThreads;
   }
   if (back >= 0 || trail >= 0) return Choice::kOneThread;
-  return pace_.Look(iterations_, static_cast<double>(runner_.nodes()));
+  const Choice choice = pace_.Look(iterations_, static_cast<double>(runner_.nodes()));
+  // The measurement says nothing about the next executable, which will have fewer calls.
+  if (choice == Choice::kExecutor && executable_.has_bodies) return Choice::kOneThread;
+  return choice;
 }
 
 absl::Status Interpreter::UseTrailingThread(bool use) {

@@ -47,6 +47,19 @@ def in_the_body(x: Any) -> Any:
 
 
 @_program
+def many_times(x: Any) -> Any:
+    # TensorFlow keeps one instance of the function for all of its calls.
+    cell = _called(_cell)
+
+    def step(i: Any, h: Any) -> Any:
+        for _ in range(5):
+            h = cell(h)
+        return tf.cond(i > N, lambda: cell(cell(h)), lambda: h)
+
+    return _loop(step, x)
+
+
+@_program
 def in_a_branch(x: Any) -> Any:
     cell = _called(_cell)
     return _loop(lambda i, h: tf.cond(tf.equal(i % 2, 0), lambda: cell(h), lambda: h * 0.9), x)
