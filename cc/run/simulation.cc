@@ -27,9 +27,10 @@ class Simulation {
         size_(static_cast<int>(tasks.size())),
         iterations_(std::clamp(kMostTasks / std::max(1, size_), kLeastIterations, kMostIterations)),
         window_(std::clamp(parallel_iterations, 1, iterations_)),
+        numbers_(size_ * iterations_),
         idle_(threads),
-        missing_(size_ * iterations_, 0),
-        after_(missing_.size(), kNone),
+        missing_(numbers_, 0),
+        after_(numbers_, kNone),
         left_(iterations_, size_),
         readers_(size_),
         readers_in_next_(size_) {
@@ -156,7 +157,7 @@ class Simulation {
   }
 
   const std::vector<Task>& tasks_;
-  const int size_, iterations_, window_;
+  const int size_, iterations_, window_, numbers_;
   int idle_;                  // how many threads sleep
   std::vector<int> missing_;  // by task: for how many others it waits
   std::vector<int> after_;    // by task: the next one in its queue
