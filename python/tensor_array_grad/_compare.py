@@ -24,18 +24,10 @@ from tensor_array_grad._runs import OURS, STOCK, XLA
 
 
 def main(arguments: list[str]) -> int:
-    """Runs `python -m tensor_array_grad compare arguments...`.
+    """Runs `python -m tensor_array_grad compare arguments...`, and returns the exit status.
 
-    Args:
-      arguments: Options, then the arguments for the interpreter that runs the program.
-
-    Returns:
-      The exit status: 0, or 1 if the program printed something else with the library, or if the
-      library was not active.
-
-    Raises:
-      SystemExit: The program failed (1); the arguments are wrong (2); or a signal ended the
-        comparison (128 and its number).
+    It is 1 if the program failed, or printed something else with the library, or if the library was
+    not active; 2 if the arguments are wrong; 128 and the number of a signal that ended the process.
     """
     options, command = _parse(arguments)
     with exits():

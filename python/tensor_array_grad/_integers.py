@@ -13,8 +13,7 @@ from tensor_array_grad import _tf_private
 # Integers are int32, as indices are, and wrap around; sums are compared as if they did not. That is
 # right for sums that differ by less than 2**32, for these are equal only if they are so modulo it.
 #
-# - What is known of a difference without a condition is at most _FARTHEST and one dimension, which
-#   is less than 2**31.
+# - What is known of a difference without a condition is at most _FARTHEST.
 # - The condition of a loop compares what has wrapped around. It is used only for a counter that has
 #   not, as it cannot jump over its limit to the smallest integer. The lower of both is at least
 #   -_FARTHEST - 1, so they differ by at most 2**31 + _FARTHEST, to which _LARGEST may come.
@@ -25,7 +24,6 @@ _FARTHEST = 1 << 30
 LOOPS = frozenset({"While", "StatelessWhile"})
 CONDITIONALS = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
 FORWARDED = frozenset({"Identity", "StopGradient", "PreventGradient"})
-_MOST_DIMENSIONS = 254
 _ARITHMETIC = frozenset({"Add", "AddV2", "Sub", "Mul", "Neg"})
 _COMPARISONS = frozenset({"Less", "LessEqual", "Greater", "GreaterEqual"})
 
@@ -64,10 +62,8 @@ class Sum:
         return not self.factors and 0 < abs(self.constant) <= _FARTHEST
 
     def is_at_least(self, least: int) -> bool:
-        """Whether the sum certainly is: a number that is, to which one dimension may come."""
-        if not least <= self.constant <= _FARTHEST or len(self.factors) > 1:
-            return False
-        return all(f == 1 and _is_size(ref.deref()) for ref, f in self.factors.items())
+        """Whether the sum is known, and certainly is."""
+        return not self.factors and least <= self.constant <= _FARTHEST
 
 
 class Integers:
@@ -116,9 +112,6 @@ class Integers:
             return self.value(op.inputs[0])
         if op.type in _ARITHMETIC:
             return self._arithmetic(op) or itself
-        if op.type in CONDITIONALS:
-            values = [self.value(b.outputs[tensor.value_index]) for b in self.graphs(op)]
-            return values[0] if all(value == values[0] for value in values) else itself
         if op.type in LOOPS:
             number, (body, _) = tensor.value_index, self.graphs(op)
             return self.value(op.inputs[number]) if _is_invariant(body, number) else itself
@@ -288,16 +281,6 @@ class Integers:
 
 def _itself(tensor: tf.Tensor) -> Sum:
     return Sum(0, {tensor.ref(): 1})
-
-
-def _is_size(tensor: tf.Tensor) -> bool:
-    """Whether `tensor` is a dimension, or a number of elements."""
-    if tensor.op.type != "StridedSlice":
-        return tensor.op.type in ("Size", "TensorListLength")
-    shape = tensor.op.inputs[0]
-    if shape.op.type == "Const" and (shape.shape.num_elements() or 0) <= _MOST_DIMENSIONS:
-        return bool((tf.get_static_value(shape) >= 0).all())
-    return bool(shape.op.type == "Shape")
 
 
 def _known_size(op: tf.Operation) -> int | None:

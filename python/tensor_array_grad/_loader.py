@@ -65,13 +65,7 @@ def library_path() -> str:
 
 
 def read_build_info(folder: pathlib.Path | None = None) -> BuildInfo:
-    """Reads which versions the op library in `folder` was built for.
-
-    Args:
-      folder: The folder of the library; None for that of `library_path`.
-
-    Returns:
-      The record that the build wrote there.
+    """Reads what the build recorded in `folder`, by default the folder of `library_path`.
 
     Raises:
       LoadError: There is no such record, or it cannot be read; or the wheel has libraries for other
@@ -98,15 +92,8 @@ def read_build_info(folder: pathlib.Path | None = None) -> BuildInfo:
 def check_fit(built: BuildInfo, running: str, abi: int, path: str) -> None:
     """Refuses a TensorFlow for which the library at `path` was not built.
 
-    Args:
-      built: The versions that the library was built for.
-      running: The version of the TensorFlow of this process.
-      abi: The C++11 ABI flag of that TensorFlow, 0 or 1.
-      path: The path of the library, for the message.
-
     Raises:
-      LoadError: The minor versions or the ABIs differ. The message names both TensorFlow
-        versions and the commands that fix it.
+      LoadError: The minor version or the C++11 ABI is not that of the TensorFlow that is `running`.
     """
     try:
         same = Version(built.tensorflow).release[:2] == Version(running).release[:2]
@@ -124,13 +111,10 @@ def check_fit(built: BuildInfo, running: str, abi: int, path: str) -> None:
 
 
 def mapped_libraries(maps: str | None = None) -> list[str]:
-    """The op libraries that are loaded into this process: this package's and copies elsewhere.
+    """The paths of the op libraries in this process: this package's and copies elsewhere.
 
-    Args:
-      maps: Text in the format of `/proc/self/maps`; None reads that file.
-
-    Returns:
-      Their paths, in no specified order; empty if the system has no such file.
+    `maps` is text in the format of `/proc/self/maps`, which is read by default. Without such a
+    file, none is found.
     """
     if maps is None:
         try:
@@ -182,11 +166,7 @@ def _after_looking_for_gpus() -> Iterator[None]:
 
 
 def ops() -> Any:
-    """Loads the op library if it is not loaded, and returns the Python functions of its own ops.
-
-    Returns:
-      The module that `tf.load_op_library` made. Its functions have the ops' names in snake_case,
-      for example `tensor_array_grad_list_accumulate`.
+    """Loads the op library if it is not loaded, and returns what `tf.load_op_library` returns.
 
     Raises:
       LoadError: The library does not fit this TensorFlow, is missing, or is loaded twice.
@@ -196,13 +176,10 @@ def ops() -> Any:
 
 
 def bind() -> Any:
-    """Loads the op library if it is not loaded, and returns its bindings.
+    """Loads the op library if it is not loaded, and returns its bindings, a module.
 
     The bindings are imported last, because importing them loads the library, and so replaces
     kernels, without any check.
-
-    Returns:
-      The module `tensor_array_grad._bind`.
 
     Raises:
       LoadError: As for `ops`, or there are no bindings that fit this Python.

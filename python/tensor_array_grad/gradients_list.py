@@ -52,15 +52,7 @@ def installed() -> bool:
 
 
 def _gather_grad(op: tf.Operation, d_rows: tf.Tensor) -> list[tf.Tensor | None]:
-    """Scatters the gradient of each row to its element and sums the rows of one element.
-
-    Args:
-      op: A TensorListGather of k rows. Its inputs are the list, the indices and the element shape.
-      d_rows: The gradient of the rows, [k, ...].
-
-    Returns:
-      The gradients of the inputs: a list, None, None.
-    """
+    """Scatters the gradient of each row, [k, ...], to its element; sums the rows of one element."""
     d_rows = tf.convert_to_tensor(d_rows)
     if d_rows.dtype in _SUMMED:
         groups = _groups(op.inputs[1])
@@ -72,15 +64,9 @@ def _gather_grad(op: tf.Operation, d_rows: tf.Tensor) -> list[tf.Tensor | None]:
 
 
 def _scatter_grad(op: tf.Operation, d_list: tf.Tensor, *, row_input: int) -> list[tf.Tensor | None]:
-    """Stock's gradient, with zeros for the rows that a later row overwrote.
+    """Stock's gradient of a scatter, with zeros for the rows that a later row overwrote.
 
-    Args:
-      op: One of the scatters. The input after its rows holds the indices.
-      d_list: The gradient of the list that the op returned.
-      row_input: The number of the input that holds the rows.
-
-    Returns:
-      One gradient for each input.
+    `row_input` is the number of the input that holds the rows. The indices are the next input.
     """
     gradients = list(_stock[op.type](op, d_list))
     d_rows = gradients[row_input]
@@ -100,13 +86,6 @@ def _set_item_grad(op: tf.Operation, d_list: tf.Tensor) -> list[tf.Tensor | None
     that was overwritten has no gradient. A slot that was never written needs no zeros: nothing
     reads the gradient of a slot after that of its first write. The list can then be passed on as it
     is, and the backward loop only reads it.
-
-    Args:
-      op: A TensorListSetItem. Its inputs are the list, the index and the value.
-      d_list: The gradient of the list that the op returned.
-
-    Returns:
-      The gradients of the inputs: a list, None, the gradient of the value.
     """
     list_, index, _ = op.inputs
     gradients = list(_stock[op.type](op, d_list))
@@ -120,14 +99,9 @@ def _set_item_grad(op: tf.Operation, d_list: tf.Tensor) -> list[tf.Tensor | None
 
 
 def _groups(indices: tf.Tensor) -> tf.Tensor | None:
-    """Numbers the distinct indices.
+    """A number in [0, k) for each of k indices, equal for equal ones.
 
-    Args:
-      indices: [k].
-
-    Returns:
-      The number of each index, [k], in [0, k): equal indices have equal numbers. None if it is
-      known while the graph is built that no index occurs twice.
+    None if it is known while the graph is built that no index occurs twice.
     """
     known = tf.get_static_value(indices)
     if known is not None and known.ndim == 1:  # the op itself reports another rank when it runs

@@ -177,6 +177,38 @@ def a_square_with_a_counter(x):
 
 
 @first
+def a_square_backwards(x):
+    a = array(ROWS * WIDTH)
+    for i in tf.range(ROWS - 1, -1, -1):
+        for j in tf.range(WIDTH - 1, -1, -1):
+            a = a.write(i * WIDTH + j, tf.tanh(x[i, j]))
+    return a.stack()
+
+
+@first
+def a_square_left_early(x):
+    a = array(ROWS * WIDTH, shape=[])
+    for i in tf.range(ROWS):
+        for j in tf.range(WIDTH):
+            if x[i, j] > 1.0e6:
+                break
+            a = a.write(i * WIDTH + j, tf.tanh(x[i, j]))
+    return a.stack()
+
+
+@first
+def a_square_with_two_limits(x):
+    def row(i, a):
+        def column(j, a):
+            return j + 1, a.write(i * WIDTH + j, tf.tanh(x[i, j]))
+
+        loop = (lambda j, _: j < WIDTH), column, (0, a)
+        return i + 1, tf.while_loop(*loop, maximum_iterations=WIDTH + 1)[1]
+
+    return tf.while_loop(lambda i, _: i < ROWS, row, (0, array(ROWS * WIDTH)))[1].stack()
+
+
+@first
 def a_new_array_in_each_iteration(x):
     s = 0.0
     for i in tf.range(ROWS):

@@ -30,15 +30,7 @@ on stock TensorFlow and then with tensor_array_grad. This takes about half a min
 def main(arguments: Sequence[str] | None = None) -> int:
     """Trains on stock and with the library, compares, prints the times and saves the picture.
 
-    Args:
-      arguments: The command line; `None` means that of this process.
-
-    Returns:
-      The exit status: 0, or 1 if the losses differ, or if the library was not active.
-
-    Raises:
-      SystemExit: The program failed (1); the arguments are wrong (2); or a signal ended the
-        comparison (128 and its number).
+    Returns the exit status, which is that of `compare`.
     """
     options = _parse(arguments)
     print(_INTRODUCTION, flush=True)

@@ -116,13 +116,10 @@ def _train(
 
 
 def function_step(indexed: bool) -> Step:
-    """The forecaster as a tf.function, which is traced once for all lengths.
+    """The training step of a new model, as a tf.function that is traced once for all lengths.
 
     Args:
       indexed: Whether its loop indexes a tensor of the inputs, instead of reading an array.
-
-    Returns:
-      The training step of a new model.
     """
     weights = _weights()
     step = tf.function(
@@ -133,11 +130,7 @@ def function_step(indexed: bool) -> Step:
 
 
 def graph_step() -> Step:
-    """The forecaster as a TF1 graph with V3 arrays; its gradient uses TensorArrayGradV3.
-
-    Returns:
-      The training step of a new model.
-    """
+    """The same as a TF1 graph with V3 arrays; its gradient uses TensorArrayGradV3."""
     with tf.Graph().as_default() as graph:
         tf.compat.v1.disable_control_flow_v2()  # its loops would hold lists instead of V3 arrays
         try:
@@ -153,11 +146,7 @@ def graph_step() -> Step:
 
 
 def keras_step() -> Step:
-    """A Keras model of the same width, without the state one year before, which Keras cannot have.
-
-    Returns:
-      The training step of a new model.
-    """
+    """The same as a Keras model, without the state one year before, which Keras cannot have."""
     tf.keras.utils.set_random_seed(1)
     layers = [
         tf.keras.Input([None, len(_LAGS)]),
