@@ -175,6 +175,7 @@ void WaitForALock() {
 }
 
 TEST(BlockPoolTest, ChildForkedAmongBusyThreadsAllocatesOnSeveralThreads) {
+  if (!kPools) GTEST_SKIP() << "the allocator of AddressSanitizer may be locked in a forked child";
   WaitForALock();
   // Touched memory makes the fork slow, so that the other threads wait for the lock meanwhile.
   const std::vector<char> touched(size_t{100} << 20, 1);
@@ -191,7 +192,7 @@ TEST(BlockPoolTest, ChildForkedAmongBusyThreadsAllocatesOnSeveralThreads) {
     }
     int status = -1;
     ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
+    ASSERT_EQ(status, 0);
   }
 }
 
