@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -100,12 +101,13 @@ bool MayBeReplaced(const Node& node, const FunctionLibraryDefinition* library) {
 
 // Equal for two calls of functions if the same graph may take their place.
 std::string WhatIsCalled(const Node& call) {
+  std::map<std::string, std::string> attributes;
+  for (const auto& [name, value] : call.attrs()) {
+    tensorflow::SerializeToStringDeterministic(value, &attributes[name]);
+  }
   std::string what = call.assigned_device_name();
-  for (const char* name : {"f", "Tin", "Tout", "config", "config_proto", "executor_type"}) {
-    std::string text;
-    const tensorflow::AttrValue* const value = call.attrs().Find(name);
-    if (value != nullptr) tensorflow::SerializeToStringDeterministic(*value, &text);
-    absl::StrAppend(&what, ";", text.size(), ":", text);
+  for (const auto& [name, value] : attributes) {
+    absl::StrAppend(&what, ";", name, "=", value.size(), ":", value);
   }
   return what;
 }

@@ -23,8 +23,8 @@
 //
 //     InlineCalls ──> kernel of the call ──> LoopPass ──> OfferToCapture ──> GraphCapture
 //
-// The next run of the loop has InlineCall put this graph into its own copy of the loop. The stock
-// loop keeps its call.
+// Before the next iteration, or before a later one (Executable::IsOutdated), InlineCalls puts this
+// graph into RunLoop's own copy of the loop. The stock loop keeps its call.
 namespace tensor_array_grad {
 
 // Whether `node` is a call of a function of `library` (null: none) without state, so that the nodes

@@ -232,22 +232,25 @@ TEST_F(InlineCallTest, AFunctionWhoseCallsHaveOtherFunctionsIsNotKept) {
   EXPECT_FALSE(IsKept());
 }
 
-TEST_F(InlineCallTest, CallsOfTheSameFunctionShareAnInstance) {
+TEST_F(InlineCallTest, CallsOfTheSameKindShareAnInstance) {
   DefineF("Add");
   Define("g", "Add");
   AddCall(&caller_, "again", {"a", "b"});
   AddCall(&caller_, "of_one_argument", {"a"});
   AddCall(&caller_, "of_g", {"a", "b"}, "g");
   AddCall(&caller_, "elsewhere", {"a", "b"});
+  AddCall(&caller_, "with_xla", {"a", "b"});
   caller_.Find("elsewhere")->set_assigned_device_name("/device:CPU:1");
+  caller_.Find("with_xla")->AddAttr("_XlaMustCompile", true);
   const auto instance_of = [&](const char* name) { return InstanceOf(*caller_.Find(name)); };
   EXPECT_EQ(instance_of("call"), -1);
   std::vector<InlinedCall> calls;
   ASSERT_OK(InlineCalls(&functions_, &calls, caller_.graph().get()));
   EXPECT_EQ(instance_of("call"), instance_of("again"));
   const std::set<int64_t> instances{instance_of("call"), instance_of("of_one_argument"),
-                                    instance_of("of_g"), instance_of("elsewhere")};
-  EXPECT_THAT(instances, SizeIs(4));
+                                    instance_of("of_g"), instance_of("elsewhere"),
+                                    instance_of("with_xla")};
+  EXPECT_THAT(instances, SizeIs(5));
   EXPECT_THAT(instances, Each(Ge(0)));
   tensorflow::NameAttrList function;
   ASSERT_OK(GetNodeAttr(caller_.Find("of_g")->attrs(), "f", &function));

@@ -81,7 +81,7 @@ class RunLoopOp : public tensorflow::OpKernel {
       GiveBackFreeBuffers(loop->pooled_device.get());
     }
     const auto choice = interpreter->measured_choice();
-    if (choice && !loop->is_seeded) loop->choices.Record(*choice);
+    if (choice && !loop->is_seeded && !loop->has_bodies) loop->choices.Record(*choice);
     for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, interpreter->Result(i));
   }
 

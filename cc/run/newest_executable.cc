@@ -1,6 +1,9 @@
 #include "cc/run/newest_executable.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,21 +41,43 @@ std::shared_ptr<const Executable> NewestExecutable::Get() {
   return executable_;
 }
 
-// If no new executable can be made, the calls stay calls.
+// If no executable can be made with all functions, for example because one has a kernel that is
+// asynchronous, the functions are tried one after the other. Those that fail stay calls.
 void NewestExecutable::Replace() {
-  std::vector<InlinedCall> inlined = TakeNewlyInlined(*executable_);
-  const auto count = static_cast<int64_t>(inlined.size() - executable_->inlined.size());
+  std::vector<InlinedCall> calls = TakeNewlyInlined(*executable_);
   std::string frame;
-  if (inlined.empty() || !GetNodeAttr(def_, "frame", &frame).ok()) return;
-  absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, host_, std::move(inlined));
+  if (calls.empty() || !GetNodeAttr(def_, "frame", &frame).ok()) return;
+  absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, host_, calls);
+  const absl::Status with_all = made.status();
+  if (!with_all.ok()) made = PrepareOneByOne(frame, calls);
+  const auto count = made.ok() ? (*made)->inlined.size() - executable_->inlined.size() : 0;
   if (IsLogged(LogLevel::kLoops)) {
-    LogLine(absl::StrCat("loop ", def_.name(), ": ", count, " called functions ",
-                         made.ok() ? "inlined" : made.status().message()));
+    LogLine(absl::StrCat("loop ", def_.name(), ": ", count, " called functions inlined",
+                         with_all.ok() ? "" : ". Not all: ", with_all.message()));
   }
-  if (!made.ok()) return;
-  inlined_calls.Add(count);
+  if (count == 0) return;
+  inlined_calls.Add(static_cast<int64_t>(count));
   (*made)->serves = 2 * executable_->serves;
   executable_ = *std::move(made);
+}
+
+absl::StatusOr<std::unique_ptr<Executable>> NewestExecutable::PrepareOneByOne(
+    const std::string& frame, const std::vector<InlinedCall>& calls) {
+  absl::StatusOr<std::unique_ptr<Executable>> made = absl::NotFoundError("no function fits");
+  const auto first = calls.begin() + static_cast<int64_t>(executable_->inlined.size());
+  std::vector<InlinedCall> fitting(calls.begin(), first);
+  std::set<const tensorflow::Graph*> tried;
+  for (auto call = first; call != calls.end(); ++call) {
+    if (!tried.insert(call->body.get()).second) continue;
+    std::vector<InlinedCall> more = fitting;
+    std::copy_if(first, calls.end(), std::back_inserter(more),
+                 [&](const InlinedCall& other) { return other.body == call->body; });
+    absl::StatusOr<std::unique_ptr<Executable>> next = Prepare(frame, host_, more);
+    if (!next.ok()) continue;
+    fitting = std::move(more);
+    made = std::move(next);
+  }
+  return made;
 }
 
 }  // namespace tensor_array_grad

@@ -2,6 +2,8 @@
 #define CC_RUN_NEWEST_EXECUTABLE_H_
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "cc/base/mutex.h"
@@ -25,6 +27,11 @@ class NewestExecutable {
 
  private:
   void Replace() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Like Prepare, but leaves out the functions with which it fails. Returns an error if it fails
+  // with each of those that are new in `calls`.
+  absl::StatusOr<std::unique_ptr<Executable>> PrepareOneByOne(const std::string& frame,
+                                                              const std::vector<InlinedCall>& calls)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Host host_;
   const tensorflow::NodeDef& def_;

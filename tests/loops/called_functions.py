@@ -60,6 +60,14 @@ def many_times(x: Any) -> Any:
 
 
 @_program
+def beside_one_that_is_too_large(x: Any) -> Any:
+    table = np.linspace(0.0, 1.0, 5 << 20, dtype=np.float32)  # 20 MiB
+    cell = _called(_cell)
+    large = _called(lambda i, h: h + tf.constant(table)[i * 1000])
+    return _loop(lambda i, h: cell(large(i, cell(h))), x)
+
+
+@_program
 def in_a_branch(x: Any) -> Any:
     cell = _called(_cell)
     return _loop(lambda i, h: tf.cond(tf.equal(i % 2, 0), lambda: cell(h), lambda: h * 0.9), x)
