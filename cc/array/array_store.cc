@@ -7,7 +7,6 @@
 #include "cc/array/bulk_write.h"
 #include "cc/array/element_access.h"
 #include "cc/array/errors.h"
-#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {

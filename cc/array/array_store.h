@@ -13,9 +13,7 @@
 #include "cc/array/slot_table.h"
 #include "cc/base/element_ops.h"
 #include "cc/base/mutex.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/tensor_shape.h"
-#include "tensorflow/core/framework/types.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 
@@ -56,7 +54,7 @@ class ArrayStore {
   // exclusive, else in a new one.
   // Errors: closed; index out of range and not growable; shape; slot already read; slot already
   // written (if not accumulating); a sum of a dtype that cannot be added.
-  absl::Status Write(int64_t index, tensorflow::Tensor value, bool exclusive, ElementOps& ops)
+  absl::Status Write(int64_t index, Tensor value, bool exclusive, ElementOps& ops)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Sets `value` to the element at `index`. If none was written, sets it to zeros, of the array's
@@ -65,35 +63,32 @@ class ArrayStore {
   // clear_after_read; later writes to it are errors, cleared or not. O(1), or O(values) for zeros
   // and copies. Errors: closed; index out of range (a gradient array grows instead); slot already
   // cleared; nothing written, and the shape is not known or the dtype has no zeros.
-  absl::Status Read(int64_t index, ElementOps& ops, tensorflow::Tensor* value)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Read(int64_t index, ElementOps& ops, Tensor* value) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Stacks the elements at `indices` into `value`, of shape [indices.size()] + element shape, and
   // merges `element_shape` into the array's. Consecutive parts of one block are returned as the
   // block, or as a slice of it if that is aligned (see also KeepValues); elements of several
   // buffers are copied. Reads each slot as Read does. O(indices), and O(values) for copies. An
   // index that occurs twice is an error if clear_after_read.
-  absl::Status Gather(absl::Span<const int32_t> indices,
-                      const tensorflow::PartialTensorShape& element_shape, ElementOps& ops,
-                      tensorflow::Tensor* value) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Gather(absl::Span<const int32_t> indices, const PartialTensorShape& element_shape,
+                      ElementOps& ops, Tensor* value) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Writes value[i] to slot indices[i] for all i, as Write does; on error writes none. Shares
   // `value`'s buffer (see also KeepValues); only sums make new values. O(indices).
-  absl::Status Scatter(absl::Span<const int32_t> indices, const tensorflow::Tensor& value,
-                       ElementOps& ops) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Scatter(absl::Span<const int32_t> indices, const Tensor& value, ElementOps& ops)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Joins the elements of all slots along dimension 0 and sets `lengths` to each element's size in
   // dimension 0. A gradient array joins only the first marked_size slots (see Split). Reads each
   // slot as Read does.
-  absl::Status Concat(const tensorflow::PartialTensorShape& element_shape_except0, ElementOps& ops,
-                      tensorflow::Tensor* value, std::vector<int64_t>* lengths)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Concat(const PartialTensorShape& element_shape_except0, ElementOps& ops,
+                      Tensor* value, std::vector<int64_t>* lengths) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Writes consecutive pieces of `value`, of lengths[i] along dimension 0, to slots 0, 1, ..., as
   // Scatter does. A forward array also records the number of pieces, which is the marked_size of
   // the gradient arrays that are made later.
-  absl::Status Split(const tensorflow::Tensor& value, absl::Span<const int64_t> lengths,
-                     ElementOps& ops) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Split(const Tensor& value, absl::Span<const int64_t> lengths, ElementOps& ops)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // The number of slots. Error: closed.
   absl::Status Size(int64_t* size) const ABSL_LOCKS_EXCLUDED(mu_);
@@ -107,15 +102,14 @@ class ArrayStore {
   // array's gradient array, which has as many slots, has `prefix` in front of the element shape,
   // and accumulates. The caller sets its name. O(1). Errors, after which the size is not final:
   // closed; the joined element shape is too large; the order would exceed kMaxOrder.
-  absl::Status Freeze(const tensorflow::TensorShape& prefix, ArrayOptions* gradient)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Freeze(const TensorShape& prefix, ArrayOptions* gradient) ABSL_LOCKS_EXCLUDED(mu_);
 
   // An error unless `got` is the array's dtype. Kernels check it before the rest of the call.
-  absl::Status CheckWriteDtype(tensorflow::DataType got) const;
-  absl::Status CheckReadDtype(tensorflow::DataType got) const;
+  absl::Status CheckWriteDtype(DataType got) const;
+  absl::Status CheckReadDtype(DataType got) const;
 
   const std::string& name() const { return options_.name; }
-  tensorflow::DataType dtype() const { return options_.dtype; }
+  DataType dtype() const { return options_.dtype; }
   bool accumulates() const { return options_.accumulate; }
   bool closed() const { return closed_.load(std::memory_order_acquire); }
   // An error if closed().

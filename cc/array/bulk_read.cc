@@ -6,7 +6,6 @@
 
 #include "cc/array/errors.h"
 #include "cc/array/index_set.h"
-#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/platform/errors.h"
 #include "tensorflow/core/platform/mem.h"
 

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "cc/array/slot_access.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 
@@ -20,19 +21,19 @@ class BulkRead : public SlotAccess {
   void Commit(SlotTable* table) override;
 
   // The result. Requires: Commit was called.
-  tensorflow::Tensor TakeValue() { return std::move(made_); }
+  Tensor TakeValue() { return std::move(made_); }
 
  protected:
   struct Plan {
-    int64_t count = 0;              // of slots
-    tensorflow::TensorShape shape;  // of the result
+    int64_t count = 0;  // of slots
+    TensorShape shape;  // of the result
     std::vector<Piece> pieces;
-    std::vector<int64_t> lengths;                  // concat: dimension 0 of each element
-    tensorflow::PartialTensorShape element_shape;  // gather: the array's, merged with the attribute
-    bool busy = false;                             // some slot is busy
+    std::vector<int64_t> lengths;      // concat: dimension 0 of each element
+    PartialTensorShape element_shape;  // gather: the array's, merged with the attribute
+    bool busy = false;                 // some slot is busy
 
     // Appends an element's values; extends the last piece if they follow it in the same tensor.
-    void Append(const Element& element, const tensorflow::Tensor** last_source);
+    void Append(const Element& element, const Tensor** last_source);
     // Whether both plans have the same result, from the same buffers.
     bool SameAs(const Plan& other) const;
   };
@@ -48,16 +49,16 @@ class BulkRead : public SlotAccess {
   void SetBusy(SlotTable* /*table*/, bool /*busy*/) override {}  // takes no lease
 
   Plan previous_;
-  tensorflow::DataType dtype_ = tensorflow::DT_INVALID;
+  DataType dtype_ = DT_INVALID;
   uint64_t version_ = 0;  // of the table that plan_ is from
   bool computed_ = false;
-  tensorflow::Tensor made_;
+  Tensor made_;
 };
 
 // ArrayStore::Gather.
 class GatherRead final : public BulkRead {
  public:
-  GatherRead(absl::Span<const int32_t> indices, const tensorflow::PartialTensorShape& element_shape)
+  GatherRead(absl::Span<const int32_t> indices, const PartialTensorShape& element_shape)
       : indices_(indices), attribute_(element_shape) {}
 
   void Commit(SlotTable* table) override;
@@ -67,13 +68,13 @@ class GatherRead final : public BulkRead {
   absl::Status MakePlan(const SlotTable& table, Plan* plan) const override;
 
   const absl::Span<const int32_t> indices_;
-  const tensorflow::PartialTensorShape& attribute_;
+  const PartialTensorShape& attribute_;
 };
 
 // ArrayStore::Concat.
 class ConcatRead final : public BulkRead {
  public:
-  explicit ConcatRead(const tensorflow::PartialTensorShape& element_shape_except0)
+  explicit ConcatRead(const PartialTensorShape& element_shape_except0)
       : attribute_(element_shape_except0) {}
 
   // Each element's size in dimension 0. Requires: Commit was called.
@@ -83,7 +84,7 @@ class ConcatRead final : public BulkRead {
   int64_t index(int64_t i) const override { return i; }
   absl::Status MakePlan(const SlotTable& table, Plan* plan) const override;
 
-  const tensorflow::PartialTensorShape& attribute_;
+  const PartialTensorShape& attribute_;
 };
 
 }  // namespace tensor_array_grad

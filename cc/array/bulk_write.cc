@@ -5,7 +5,6 @@
 
 #include "cc/array/errors.h"
 #include "cc/array/index_set.h"
-#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {

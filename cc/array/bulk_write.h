@@ -7,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "cc/array/slot_access.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 
@@ -33,9 +34,9 @@ class BulkWrite : public SlotAccess {
   // block that are written to the slot.
   struct Sum {
     int64_t index = 0;  // of the slot
-    tensorflow::Tensor data;
-    tensorflow::Tensor fresh;  // the buffer for the first sum, unless `owned`
-    bool owned = false;        // `data` may be changed in place
+    Tensor data;
+    Tensor fresh;        // the buffer for the first sum, unless `owned`
+    bool owned = false;  // `data` may be changed in place
     std::vector<int64_t> parts;
   };
 
@@ -51,10 +52,10 @@ class BulkWrite : public SlotAccess {
   std::list<Block> blocks_;  // exactly one; Commit moves it to the table
 
   // What Look found.
-  tensorflow::DataType dtype_ = tensorflow::DT_INVALID;
-  tensorflow::PartialTensorShape element_shape_;  // of the array, afterwards
-  int64_t size_ = 0;                              // of the array, afterwards
-  std::vector<Sum> sums_;                         // rising by index
+  DataType dtype_ = DT_INVALID;
+  PartialTensorShape element_shape_;  // of the array, afterwards
+  int64_t size_ = 0;                  // of the array, afterwards
+  std::vector<Sum> sums_;             // rising by index
   SlotShapes::Recording shapes_;
   bool computed_ = false;
 };
@@ -63,7 +64,7 @@ class BulkWrite : public SlotAccess {
 class ScatterWrite final : public BulkWrite {
  public:
   // Requires: as many indices as rows.
-  ScatterWrite(tensorflow::Tensor value, absl::Span<const int32_t> indices, SlotShapes* shapes)
+  ScatterWrite(Tensor value, absl::Span<const int32_t> indices, SlotShapes* shapes)
       : BulkWrite(Block(std::move(value)), shapes), indices_(indices) {}
 
  private:
@@ -76,7 +77,7 @@ class ScatterWrite final : public BulkWrite {
 // ArrayStore::Split: part i of the block is written to slot i.
 class SplitWrite final : public BulkWrite {
  public:
-  SplitWrite(tensorflow::Tensor value, std::vector<int64_t> starts, SlotShapes* shapes)
+  SplitWrite(Tensor value, std::vector<int64_t> starts, SlotShapes* shapes)
       : BulkWrite(Block(std::move(value), std::move(starts)), shapes) {}
 
   void Commit(SlotTable* table) override;

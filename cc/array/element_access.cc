@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {

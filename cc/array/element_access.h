@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cc/array/slot_access.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 
@@ -18,7 +19,7 @@ class ElementRead final : public SlotAccess {
   void Commit(SlotTable* table) override { table->CommitRead(index_); }
 
   // The element. Requires: Commit was called.
-  tensorflow::Tensor TakeValue() { return std::move(whole_ ? piece_.source : made_); }
+  Tensor TakeValue() { return std::move(whole_ ? piece_.source : made_); }
 
  private:
   void SetBusy(SlotTable* /*table*/, bool /*busy*/) override {}  // takes no lease
@@ -26,17 +27,17 @@ class ElementRead final : public SlotAccess {
   const int64_t index_;
   bool whole_ = false;  // the result is piece_.source itself; else it is made_
   Piece piece_, previous_;
-  tensorflow::DataType dtype_ = tensorflow::DT_INVALID;
-  tensorflow::TensorShape shape_;
+  DataType dtype_ = DT_INVALID;
+  TensorShape shape_;
   uint64_t version_ = 0;  // of the table that piece_ and shape_ are from
   bool computed_ = false;
-  tensorflow::Tensor made_;
+  Tensor made_;
 };
 
 // ArrayStore::Write: puts a value into an empty slot, or adds it to the slot's data.
 class ElementWrite final : public SlotAccess {
  public:
-  ElementWrite(int64_t index, tensorflow::Tensor value, bool exclusive)
+  ElementWrite(int64_t index, Tensor value, bool exclusive)
       : index_(index), value_(std::move(value)), exclusive_(exclusive) {}
 
   absl::Status Look(SlotTable* table, Next* next) override;
@@ -47,12 +48,12 @@ class ElementWrite final : public SlotAccess {
   void SetBusy(SlotTable* table, bool busy) override { table->SetBusy(index_, busy); }
 
   const int64_t index_;
-  tensorflow::Tensor value_;
+  Tensor value_;
   bool exclusive_;  // no other tensor shares value_'s buffer
   bool sums_ = false;
   bool computed_ = false;
-  tensorflow::Tensor data_;  // of the slot, then the sum
-  bool owned_ = false;       // no other tensor shares data_'s buffer
+  Tensor data_;         // of the slot, then the sum
+  bool owned_ = false;  // no other tensor shares data_'s buffer
 };
 
 }  // namespace tensor_array_grad

@@ -1,7 +1,6 @@
 #include "cc/array/errors.h"
 
 #include "absl/strings/str_cat.h"
-#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad::errors {
 

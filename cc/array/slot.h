@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "cc/base/element_ops.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/tensor_shape.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 
@@ -17,18 +16,18 @@ namespace tensor_array_grad {
 class Block {
  public:
   // For scatter: part i is value[i]. Requires: value has rank >= 1.
-  explicit Block(tensorflow::Tensor value) : value_(std::move(value)) { Init(); }
+  explicit Block(Tensor value) : value_(std::move(value)) { Init(); }
 
   // For split: part i is value[starts[i] : starts[i + 1]]. Requires: rank >= 1; `starts` has one
   // entry more than there are parts, rises from 0 and ends with value's dim 0.
-  Block(tensorflow::Tensor value, std::vector<int64_t> starts)
+  Block(Tensor value, std::vector<int64_t> starts)
       : value_(std::move(value)), starts_(std::move(starts)) {
     Init();
   }
 
-  const tensorflow::Tensor& value() const { return value_; }
+  const Tensor& value() const { return value_; }
   // Moves the value out, to be freed. The block must not be used afterwards.
-  tensorflow::Tensor TakeValue() { return std::move(value_); }
+  Tensor TakeValue() { return std::move(value_); }
   bool stacked() const { return starts_.empty(); }
   int64_t parts() const {
     return stacked() ? value_.dim_size(0) : static_cast<int64_t>(starts_.size()) - 1;
@@ -39,9 +38,9 @@ class Block {
   int64_t count(int64_t i) const {
     return stacked() ? row_values_ : (starts_[i + 1] - starts_[i]) * row_values_;
   }
-  tensorflow::TensorShape shape(int64_t i) const {
+  TensorShape shape(int64_t i) const {
     if (stacked()) return row_shape_;
-    tensorflow::TensorShape shape = value_.shape();
+    TensorShape shape = value_.shape();
     shape.set_dim(0, starts_[i + 1] - starts_[i]);
     return shape;
   }
@@ -58,9 +57,9 @@ class Block {
     row_values_ = row_shape_.num_elements();
   }
 
-  tensorflow::Tensor value_;
+  Tensor value_;
   std::vector<int64_t> starts_;  // empty when stacked
-  tensorflow::TensorShape row_shape_;
+  TensorShape row_shape_;
   int64_t row_values_ = 0;
 };
 
@@ -75,7 +74,7 @@ class Block {
 struct Slot {
   enum class State : uint8_t { kEmpty, kWritten, kRead, kCleared };
 
-  tensorflow::Tensor value;
+  Tensor value;
   Block* block = nullptr;  // set: the data is part `part` of it, and `value` is unused
   int32_t part = 0;
   State state = State::kEmpty;
@@ -86,13 +85,13 @@ struct Slot {
 
 // What a read of one slot yields. The pointer is valid while the store's lock is held.
 struct Element {
-  const tensorflow::Tensor* source = nullptr;  // null: zeros
+  const Tensor* source = nullptr;  // null: zeros
   int64_t begin = 0;
   int64_t count = 0;
-  tensorflow::TensorShape shape;
+  TensorShape shape;
   bool busy = false;
 
-  Piece piece() const { return {source == nullptr ? tensorflow::Tensor() : *source, begin, count}; }
+  Piece piece() const { return {source == nullptr ? Tensor() : *source, begin, count}; }
 };
 
 }  // namespace tensor_array_grad

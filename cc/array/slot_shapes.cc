@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "cc/base/tensorflow_names.h"
-
 namespace tensor_array_grad {
 
 void SlotShapes::Record(int64_t begin, int64_t count, const TensorShape& shape) {

@@ -11,7 +11,7 @@
 #include "absl/types/span.h"
 #include "cc/array/sparse_vector.h"
 #include "cc/base/mutex.h"
-#include "tensorflow/core/framework/tensor_shape.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 
@@ -31,14 +31,12 @@ class SlotShapes {
   using Epoch = uint32_t;
 
   SlotShapes() = default;
-  SlotShapes(std::shared_ptr<const SlotShapes> base, Epoch base_epoch,
-             tensorflow::TensorShape prefix)
+  SlotShapes(std::shared_ptr<const SlotShapes> base, Epoch base_epoch, TensorShape prefix)
       : base_(std::move(base)), base_epoch_(base_epoch), prefix_(std::move(prefix)) {}
 
   // Records `shape` for slots [begin, begin + count). A slot that has a shape keeps it. O(count).
   // Throws std::bad_alloc, having recorded nothing.
-  void Record(int64_t begin, int64_t count, const tensorflow::TensorShape& shape)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  void Record(int64_t begin, int64_t count, const TensorShape& shape) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Slots [begin, begin + count).
   struct Run {
@@ -55,14 +53,14 @@ class SlotShapes {
 
     // Adds a call, and takes the memory for it. Throws std::bad_alloc, having added nothing.
     // Consecutive calls with one shape store the shape once.
-    void Add(int64_t begin, int64_t count, tensorflow::TensorShape shape);
+    void Add(int64_t begin, int64_t count, TensorShape shape);
     // Makes the calls. Needs no memory.
     void Commit();
 
    private:
     // The shape of the next `runs` entries of runs_.
     struct Group {
-      tensorflow::TensorShape shape;
+      TensorShape shape;
       size_t runs;
     };
 
@@ -77,25 +75,24 @@ class SlotShapes {
   // Sets `shape` to the shape of slot `index` as of `epoch` (kNow: the present one), and `found` to
   // whether there is one. Error: prefix and shape joined have too many dimensions or values.
   static constexpr Epoch kNow = ~Epoch{0};
-  absl::Status Find(int64_t index, Epoch epoch, bool* found, tensorflow::TensorShape* shape) const
+  absl::Status Find(int64_t index, Epoch epoch, bool* found, TensorShape* shape) const
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // The shape of all slots that have one as of `epoch`; nullopt if they differ or there are none.
   // O(1).
-  std::optional<tensorflow::TensorShape> Common(Epoch epoch) const ABSL_LOCKS_EXCLUDED(mu_);
+  std::optional<TensorShape> Common(Epoch epoch) const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // True unless two slots differ in shape. Sets `common`, which must be empty, to the shape that
   // the slots have; leaves it empty if no slot has one.
-  bool HaveCommon(Epoch epoch, std::optional<tensorflow::TensorShape>* common) const
-      ABSL_LOCKS_EXCLUDED(mu_);
+  bool HaveCommon(Epoch epoch, std::optional<TensorShape>* common) const ABSL_LOCKS_EXCLUDED(mu_);
 
   struct Entry {
     Epoch epoch = 0;  // 0: nothing recorded
     uint32_t shape = 0;
   };
   struct Shape {
-    tensorflow::TensorShape shape;
+    TensorShape shape;
     Epoch since;  // the epoch in which it was added
   };
 
@@ -103,12 +100,12 @@ class SlotShapes {
   void MakeRoom(int64_t begin, int64_t count, size_t shapes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void GiveBackRoom(size_t shapes) ABSL_LOCKS_EXCLUDED(mu_);
   // Records `shape` for all of `runs`. Requires: MakeRoom for each run and for one shape.
-  void Note(absl::Span<const Run> runs, const tensorflow::TensorShape& shape)
+  void Note(absl::Span<const Run> runs, const TensorShape& shape)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const std::shared_ptr<const SlotShapes> base_;
   const Epoch base_epoch_ = 0;
-  const tensorflow::TensorShape prefix_{};
+  const TensorShape prefix_{};
 
   mutable Mutex mu_;
   Epoch now_ ABSL_GUARDED_BY(mu_) = 1;

@@ -6,7 +6,6 @@
 
 #include "cc/array/errors.h"
 #include "cc/base/release.h"
-#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {

@@ -10,17 +10,15 @@
 #include "cc/array/slot.h"
 #include "cc/array/slot_shapes.h"
 #include "cc/array/sparse_vector.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/tensor_shape.h"
-#include "tensorflow/core/framework/types.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 
 // The initial properties of an array.
 struct ArrayOptions {
   std::string name;  // the short name, for messages
-  tensorflow::DataType dtype = tensorflow::DT_FLOAT;
-  tensorflow::PartialTensorShape element_shape;  // default: unknown rank
+  DataType dtype = DT_FLOAT;
+  PartialTensorShape element_shape;  // default: unknown rank
   int64_t size = 0;
   bool dynamic_size = false;
   bool clear_after_read = true;
@@ -42,12 +40,12 @@ inline constexpr int64_t kMaxSize = 2147483647;
 
 // The elements of an array. The destructor frees them, nested to any depth (release.h).
 struct SlotContents {
-  explicit SlotContents(tensorflow::DataType of) : dtype(of) {}
+  explicit SlotContents(DataType of) : dtype(of) {}
   SlotContents(const SlotContents&) = delete;
   SlotContents& operator=(const SlotContents&) = delete;
   ~SlotContents();
 
-  const tensorflow::DataType dtype;
+  const DataType dtype;
   SparseVector<Slot> slots;
   std::list<Block> blocks;  // the blocks that slots refer to
 };
@@ -70,7 +68,7 @@ class SlotTable {
   bool closed() const { return closed_; }
   int64_t size() const { return size_; }
   bool dynamic_size() const { return dynamic_size_; }
-  const tensorflow::PartialTensorShape& element_shape() const { return element_shape_; }
+  const PartialTensorShape& element_shape() const { return element_shape_; }
   // How many slots concat joins: all, or in a gradient array the marked ones.
   int64_t joined_size() const {
     return options_.accumulate && marked_size_ >= 0 ? marked_size_ : size_;
@@ -87,10 +85,10 @@ class SlotTable {
   absl::Status CheckOpen() const;
   absl::Status CheckWriteIndex(int64_t index) const;
   // `element_shape` is the array's, or the one that this write will give to the array.
-  absl::Status CheckElementShape(int64_t index, const tensorflow::TensorShape& shape,
-                                 const tensorflow::PartialTensorShape& element_shape) const;
+  absl::Status CheckElementShape(int64_t index, const TensorShape& shape,
+                                 const PartialTensorShape& element_shape) const;
   // Sets `sums` to whether the slot has data that the value has to be added to.
-  absl::Status CheckSlot(int64_t index, const tensorflow::TensorShape& shape, bool* sums) const;
+  absl::Status CheckSlot(int64_t index, const TensorShape& shape, bool* sums) const;
   // Whether the next value written fixes the element shape of the whole array.
   bool FirstShapeCounts() const {
     return options_.identical_element_shapes && !element_shape_known_;
@@ -98,7 +96,7 @@ class SlotTable {
 
   // Checks whether slot `index` can be read, and sets `element` to what the read yields.
   // `element_shape` is the array's, or the one that this read will give to the array.
-  absl::Status Inspect(int64_t index, const tensorflow::PartialTensorShape& element_shape,
+  absl::Status Inspect(int64_t index, const PartialTensorShape& element_shape,
                        Element* element) const;
 
   // -- changes --
@@ -116,12 +114,12 @@ class SlotTable {
   void SetBusy(int64_t index, bool busy);
   // What a sum for slot `index` starts from: the data, perhaps unaligned, and whether the sum may
   // be made in its buffer. Uninitialised if the slot is empty. Requires: the slot was made.
-  tensorflow::Tensor DataOf(int64_t index, bool* owned) const;
+  Tensor DataOf(int64_t index, bool* owned) const;
   // Records the shape of the value that is about to be put into a slot without data.
-  void RecordShape(int64_t index, const tensorflow::TensorShape& shape);
+  void RecordShape(int64_t index, const TensorShape& shape);
   // Swaps `data` with the slot's data. `owned`: no other tensor shares data's buffer.
   // Requires: the slot was made.
-  void Put(int64_t index, tensorflow::Tensor* data, bool owned);
+  void Put(int64_t index, Tensor* data, bool owned);
   // Moves the only block of `block` here; returns it with one reference, the caller's.
   Block* AddBlock(std::list<Block>* block);
   // Makes part `part` of `block` the slot's data. Requires: the slot was made and its data, if any,
@@ -129,24 +127,24 @@ class SlotTable {
   void PutPart(int64_t index, Block* block, int64_t part);
   // Gives back a reference to `block`. Frees no buffer: the block's value has other references.
   void DropReference(Block* block);
-  void SetElementShape(tensorflow::PartialTensorShape shape);
+  void SetElementShape(PartialTensorShape shape);
   void set_marked_size(int64_t size) { marked_size_ = size; }
   // Moves all elements to `contents`, to be freed unlocked. No slot is busy afterwards.
   // Requires: `contents` is empty.
   void Close(SlotContents* contents);
 
   // As ArrayStore::Freeze.
-  absl::Status Freeze(const tensorflow::TensorShape& prefix, ArrayOptions* gradient);
+  absl::Status Freeze(const TensorShape& prefix, ArrayOptions* gradient);
 
  private:
-  absl::Status InspectZeros(int64_t index, const tensorflow::PartialTensorShape& element_shape,
+  absl::Status InspectZeros(int64_t index, const PartialTensorShape& element_shape,
                             Element* element) const;
   // Drops the slot's data. Requires: the data has no values, or another tensor shares its buffer,
   // so that no buffer is freed under the lock.
   void DropData(Slot* slot);
 
   const ArrayOptions& options_;
-  tensorflow::PartialTensorShape element_shape_;
+  PartialTensorShape element_shape_;
   bool element_shape_known_;  // element_shape_.IsFullyDefined()
   int64_t size_;
   bool dynamic_size_;

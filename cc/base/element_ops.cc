@@ -1,7 +1,6 @@
 #include "cc/base/element_ops.h"
 
 #include "cc/base/mutable_tensors.h"
-#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/platform/logging.h"
 
 namespace tensor_array_grad {
@@ -10,12 +9,12 @@ bool CanAdd(DataType dtype) {
   switch (dtype) {
     case tensorflow::DT_HALF:
     case tensorflow::DT_BFLOAT16:
-    case tensorflow::DT_FLOAT:
-    case tensorflow::DT_DOUBLE:
+    case DT_FLOAT:
+    case DT_DOUBLE:
     case tensorflow::DT_INT8:
     case tensorflow::DT_INT16:
-    case tensorflow::DT_INT32:
-    case tensorflow::DT_INT64:
+    case DT_INT32:
+    case DT_INT64:
     case tensorflow::DT_UINT8:
     case tensorflow::DT_UINT16:
     case tensorflow::DT_UINT32:
@@ -28,7 +27,7 @@ bool CanAdd(DataType dtype) {
   }
 }
 
-bool CanZero(DataType dtype) { return CanAdd(dtype) || dtype == tensorflow::DT_BOOL; }
+bool CanZero(DataType dtype) { return CanAdd(dtype) || dtype == DT_BOOL; }
 
 Tensor ViewOf(const Piece& piece, const TensorShape& shape) {
   const bool whole = piece.begin == 0 && piece.count == piece.source.NumElements();

@@ -5,16 +5,14 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/tensor_shape.h"
-#include "tensorflow/core/framework/types.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 
 // A run of values in row-major order: `count` values of `source` from value `begin` on, or `count`
 // zeros when `source` has no buffer. Holds a reference to the source's buffer.
 struct Piece {
-  tensorflow::Tensor source;
+  Tensor source;
   int64_t begin = 0;
   int64_t count = 0;
 
@@ -31,20 +29,18 @@ class ElementOps {
   virtual ~ElementOps() = default;
 
   // Makes a tensor whose values are unset. ResourceExhausted when there is no memory.
-  virtual absl::Status Allocate(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
-                                tensorflow::Tensor* out) = 0;
+  virtual absl::Status Allocate(DataType dtype, const TensorShape& shape, Tensor* out) = 0;
 
   // Fills `out` with zeros. Requires: CanZero(out->dtype()).
-  virtual absl::Status Zero(tensorflow::Tensor* out) = 0;
+  virtual absl::Status Zero(Tensor* out) = 0;
 
   // *out = left + right. `out` may be `left` or `right`. Requires: CanAdd(dtype), equal dtypes and
   // shapes, and that nothing else reads or writes out's buffer.
-  virtual absl::Status Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right,
-                           tensorflow::Tensor* out) = 0;
+  virtual absl::Status Add(const Tensor& left, const Tensor& right, Tensor* out) = 0;
 
   // Fills `out` with the pieces, one after the other, in one launch.
   // Requires: the pieces' dtype is out's, and their counts sum to out's number of values.
-  virtual absl::Status Pack(absl::Span<const Piece> pieces, tensorflow::Tensor* out) = 0;
+  virtual absl::Status Pack(absl::Span<const Piece> pieces, Tensor* out) = 0;
 
   // Whether values are in the memory of a GPU. Every call is then a launch.
   virtual bool on_gpu() const = 0;
@@ -52,26 +48,25 @@ class ElementOps {
 
 // Whether values of `dtype` can be summed: the numbers, not bool, string, variant, resource or the
 // quantised types.
-bool CanAdd(tensorflow::DataType dtype);
+bool CanAdd(DataType dtype);
 
 // Whether an element of `dtype` that was never written can be read as zeros: CanAdd and bool.
-bool CanZero(tensorflow::DataType dtype);
+bool CanZero(DataType dtype);
 
 // The tensor of `shape` that shares the piece's buffer; no value is copied. It may be unaligned
 // (Tensor::IsAligned); most TensorFlow kernels must not get an unaligned tensor.
 // Requires: !piece.zeros(), shape.num_elements() == piece.count.
-tensorflow::Tensor ViewOf(const Piece& piece, const tensorflow::TensorShape& shape);
+Tensor ViewOf(const Piece& piece, const TensorShape& shape);
 
 // Sets `value` to `piece` in `shape`: an aligned view of it, or a new tensor of `dtype`. O(1), or
 // O(values) for the new tensor.
-absl::Status Materialize(const Piece& piece, tensorflow::DataType dtype,
-                         const tensorflow::TensorShape& shape, ElementOps& ops,
-                         tensorflow::Tensor* value);
+absl::Status Materialize(const Piece& piece, DataType dtype, const TensorShape& shape,
+                         ElementOps& ops, Tensor* value);
 
 // Sets `kept` to a tensor that keeps the present values of `value`: `value` itself, or a copy if
 // another tensor shares its buffer and may be changed in place (mutable_tensors.h). O(1), or
 // O(values) for the copy.
-absl::Status KeepValues(const tensorflow::Tensor& value, ElementOps& ops, tensorflow::Tensor* kept);
+absl::Status KeepValues(const Tensor& value, ElementOps& ops, Tensor* kept);
 
 }  // namespace tensor_array_grad
 

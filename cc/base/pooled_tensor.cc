@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "cc/base/block_pool.h"
-#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/allocation_description.pb.h"
 
 namespace tensor_array_grad {

@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "cc/base/tensorflow_names.h"
-
 namespace tensor_array_grad {
 namespace {
 

@@ -1,7 +1,6 @@
 #include "cc/device/device_element_ops.h"
 
 #include "cc/base/pooled_tensor.h"
-#include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "cc/device/functors_gpu.h"
 #include "tensorflow/core/framework/device_base.h"

@@ -2,6 +2,7 @@
 #define CC_DEVICE_DEVICE_ELEMENT_OPS_H_
 
 #include "cc/base/element_ops.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -30,12 +31,10 @@ class DeviceElementOps : public ElementOps {
  public:
   explicit DeviceElementOps(tensorflow::OpKernelContext* ctx) : ctx_(ctx) {}
 
-  absl::Status Allocate(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
-                        tensorflow::Tensor* out) override;
-  absl::Status Zero(tensorflow::Tensor* out) override;
-  absl::Status Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right,
-                   tensorflow::Tensor* out) override;
-  absl::Status Pack(absl::Span<const Piece> pieces, tensorflow::Tensor* out) override;
+  absl::Status Allocate(DataType dtype, const TensorShape& shape, Tensor* out) override;
+  absl::Status Zero(Tensor* out) override;
+  absl::Status Add(const Tensor& left, const Tensor& right, Tensor* out) override;
+  absl::Status Pack(absl::Span<const Piece> pieces, Tensor* out) override;
   bool on_gpu() const override { return OnGpu(ctx_); }
 
  private:

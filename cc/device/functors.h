@@ -7,7 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "cc/base/element_ops.h"
-#include "tensorflow/core/framework/tensor.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad::cpu {
 
@@ -21,8 +21,7 @@ inline void OnThisThread(int64_t total, int64_t /*cost*/, Work work) { work(0, t
 
 // out = left + right, element by element; `out` may be `left`. Sources may be unaligned.
 // Requires: CanAdd(dtype), one dtype and shape.
-void Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right, ParallelFor run,
-         tensorflow::Tensor* out);
+void Add(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* out);
 
 // The form of a part of a tensor, without the position where it begins: in dimension d, sizes[d]
 // values that are steps[d] apart. A box without dimensions is one value.
@@ -38,20 +37,20 @@ struct Box {
 // `from_zero`, adds 0 + x for each value x of `addend`, which is x, but 0 if x is -0.
 // Requires: CanAdd(dtype), one dtype; each box is inside `sum`; no value is in two boxes, unless
 // `run` works on the calling thread alone.
-void AddRows(const tensorflow::Tensor& addend, const Box& box, absl::Span<const int64_t> starts,
-             ParallelFor run, tensorflow::Tensor* sum, bool from_zero = false);
+void AddRows(const Tensor& addend, const Box& box, absl::Span<const int64_t> starts,
+             ParallelFor run, Tensor* sum, bool from_zero = false);
 
 // Moves the values of `sum` in the boxes to the rows of `taken`, and leaves -0 in their place: -0 +
 // x is x for every x, also for -0. Requires: as AddRows.
-void TakeRows(const Box& box, absl::Span<const int64_t> starts, ParallelFor run,
-              tensorflow::Tensor* sum, tensorflow::Tensor* taken);
+void TakeRows(const Box& box, absl::Span<const int64_t> starts, ParallelFor run, Tensor* sum,
+              Tensor* taken);
 
 // Fills `out` with zeros. Requires: CanZero(dtype).
-void Zero(ParallelFor run, tensorflow::Tensor* out);
+void Zero(ParallelFor run, Tensor* out);
 
 // Fills `out` with the pieces, one after the other. Any dtype; zero pieces of a dtype that has no
 // zero leave the values as Allocate made them.
-void Pack(absl::Span<const Piece> pieces, ParallelFor run, tensorflow::Tensor* out);
+void Pack(absl::Span<const Piece> pieces, ParallelFor run, Tensor* out);
 
 }  // namespace tensor_array_grad::cpu
 

@@ -306,11 +306,11 @@ void Pack(absl::Span<const Piece> pieces, ParallelFor run, Tensor* out) {
   const int64_t cost = bytes ? (width + 7) / 8 : 50;
   run(total, cost, [&](int64_t begin, int64_t end) {
     switch (out->dtype()) {
-      case tensorflow::DT_STRING:
+      case DT_STRING:
         return PackObjects<tensorflow::tstring>(pieces, starts, begin, end, out);
-      case tensorflow::DT_VARIANT:
-        return PackObjects<tensorflow::Variant>(pieces, starts, begin, end, out);
-      case tensorflow::DT_RESOURCE:
+      case DT_VARIANT:
+        return PackObjects<Variant>(pieces, starts, begin, end, out);
+      case DT_RESOURCE:
         return PackObjects<tensorflow::ResourceHandle>(pieces, starts, begin, end, out);
       default:
         return PackBytes(pieces, starts, begin, end, width, out);

@@ -5,8 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
-#include "cc/base/tensorflow_names.h"
-#include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad::gpu {
@@ -39,19 +37,19 @@ std::optional<Numbers> NumbersOf(DataType dtype) {
     case tensorflow::DT_INT16:
     case tensorflow::DT_UINT16:
       return Numbers{cuda::Number::kInt16};
-    case tensorflow::DT_INT32:
+    case DT_INT32:
     case tensorflow::DT_UINT32:
       return Numbers{cuda::Number::kInt32};
-    case tensorflow::DT_INT64:
+    case DT_INT64:
     case tensorflow::DT_UINT64:
       return Numbers{cuda::Number::kInt64};
     case tensorflow::DT_HALF:
       return Numbers{cuda::Number::kHalf};
     case tensorflow::DT_BFLOAT16:
       return Numbers{cuda::Number::kBfloat16};
-    case tensorflow::DT_FLOAT:
+    case DT_FLOAT:
       return Numbers{cuda::Number::kFloat};
-    case tensorflow::DT_DOUBLE:
+    case DT_DOUBLE:
       return Numbers{cuda::Number::kDouble};
     case tensorflow::DT_COMPLEX64:
       return Numbers{cuda::Number::kFloat, 2};
@@ -85,7 +83,7 @@ absl::Status Add(const Tensor& left, const Tensor& right, const Queue& queue, Te
   const std::optional<Numbers> numbers = NumbersOf(out->dtype());
   if (!numbers.has_value()) {
     return absl::InternalError(
-        absl::StrCat("no sum of ", tensorflow::DataTypeString(out->dtype()), " on a GPU"));
+        absl::StrCat("no sum of ", DataTypeString(out->dtype()), " on a GPU"));
   }
   return Counted("a sum", [&] {
     return cuda::Add(numbers->kind, left.data(), right.data(), out->data(),

@@ -7,8 +7,8 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "cc/base/element_ops.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/device/cuda_kernels.h"
-#include "tensorflow/core/framework/tensor.h"
 
 // The functions of functors.h for tensors in device memory. Each queues its work in one launch and
 // does not wait for it; an error means that the work could not be queued. Tensors may be freed when
@@ -18,20 +18,19 @@ namespace tensor_array_grad::gpu {
 // The stream that work is queued on, and the allocator of device memory for that work.
 struct Queue {
   cuda::Stream stream;
-  absl::FunctionRef<absl::Status(int64_t bytes, tensorflow::Tensor* room)> allocate;
+  absl::FunctionRef<absl::Status(int64_t bytes, Tensor* room)> allocate;
 };
 
 // out = left + right; `out` may be `left`. Requires: CanAdd(dtype), one dtype and shape.
-absl::Status Add(const tensorflow::Tensor& left, const tensorflow::Tensor& right,
-                 const Queue& queue, tensorflow::Tensor* out);
+absl::Status Add(const Tensor& left, const Tensor& right, const Queue& queue, Tensor* out);
 
 // Fills `out` with zeros. Requires: a dtype whose values are plain bytes.
-absl::Status Zero(const Queue& queue, tensorflow::Tensor* out);
+absl::Status Zero(const Queue& queue, Tensor* out);
 
 // Fills `out` with the pieces, one after the other. Pieces that follow one another in memory are
 // copied as one, so that rows cut from one tensor cost no more than that tensor.
 // Requires: a dtype whose values are plain bytes.
-absl::Status Pack(absl::Span<const Piece> pieces, const Queue& queue, tensorflow::Tensor* out);
+absl::Status Pack(absl::Span<const Piece> pieces, const Queue& queue, Tensor* out);
 
 }  // namespace tensor_array_grad::gpu
 

@@ -1,8 +1,6 @@
 // TensorArrayWriteV3 and TensorArrayReadV3.
 
-#include "cc/base/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
-#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 
@@ -52,8 +50,8 @@ class WriteOp : public ElementKernel {
   // Takes over the input's buffer if no other tensor shares it, so that the store can sum in it.
   // Returns whether it did. `value` is the input's tensor in either case.
   static bool TakeBuffer(OpKernelContext* ctx, Tensor* value) {
-    const tensorflow::TensorShape shape = value->shape();
-    const tensorflow::DataType dtype = value->dtype();
+    const TensorShape shape = value->shape();
+    const DataType dtype = value->dtype();
     *value = Tensor();  // else `value` would be a second reference
     const std::unique_ptr<Tensor> taken =
         ctx->forward_input(kValue, OpKernelContext::Params::kNoReservation, dtype, shape,
@@ -82,13 +80,13 @@ class ReadOp : public ElementKernel {
 
  private:
   enum Outputs { kValue };
-  tensorflow::DataType dtype_;
+  DataType dtype_;
 };
 
 }  // namespace
 
 KernelTable AccessKernels() {
-  const GpuTypes written = GpuNumbers("T"), read = GpuNumbers("dtype", {tensorflow::DT_INT64});
+  const GpuTypes written = GpuNumbers("T"), read = GpuNumbers("dtype", {DT_INT64});
   return {{"TensorArrayWriteV3", MakeKernel<WriteOp>, {"handle", "index"}, written},
           {"TensorArrayReadV3", MakeKernel<ReadOp>, {"handle", "index"}, read}};
 }

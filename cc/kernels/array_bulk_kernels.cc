@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "cc/array/errors.h"
-#include "cc/base/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
-#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 
@@ -45,8 +43,8 @@ class GatherOp : public ArrayKernel {
  private:
   enum Inputs { kHandle, kIndices, kFlowIn };
   enum Outputs { kValue };
-  tensorflow::DataType dtype_;
-  tensorflow::PartialTensorShape element_shape_;
+  DataType dtype_;
+  PartialTensorShape element_shape_;
 };
 
 // Unstacks a value into elements.
@@ -88,8 +86,8 @@ class ConcatOp : public ArrayKernel {
  private:
   enum Inputs { kHandle, kFlowIn };
   enum Outputs { kValue, kLengths };
-  tensorflow::DataType dtype_;
-  tensorflow::PartialTensorShape element_shape_except0_;
+  DataType dtype_;
+  PartialTensorShape element_shape_except0_;
 };
 
 // Cuts a value into elements along its first dimension.
@@ -108,8 +106,8 @@ absl::Status Split(OpKernelContext* ctx, ArrayStore& store) {
 }  // namespace
 
 KernelTable BulkKernels() {
-  const GpuTypes read = GpuNumbers("dtype", {tensorflow::DT_INT32});
-  const GpuTypes cut = GpuNumbers("T", {tensorflow::DT_INT64}), split = GpuNumbers("T");
+  const GpuTypes read = GpuNumbers("dtype", {DT_INT32});
+  const GpuTypes cut = GpuNumbers("T", {DT_INT64}), split = GpuNumbers("T");
   return {
       {"TensorArrayGatherV3", MakeKernel<GatherOp>, {"handle", "indices"}, read},
       {"TensorArrayScatterV3", MakeKernel<ArrayFunction<Scatter>>, {"handle", "indices"}, cut},

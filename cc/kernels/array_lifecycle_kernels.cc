@@ -2,8 +2,6 @@
 
 #include "cc/array/array_name.h"
 #include "cc/array/errors.h"
-#include "cc/base/tensorflow_names.h"
-#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 
@@ -63,12 +61,10 @@ absl::Status Close(OpKernelContext*, ArrayStore& store) {
 }  // namespace
 
 KernelTable LifecycleKernels() {
-  return {{"TensorArrayV3",
-           MakeKernel<CreateOp>,
-           {"size", "handle"},
-           GpuNumbers("dtype", {tensorflow::DT_INT64})},
-          {"TensorArraySizeV3", MakeKernel<Cheap<ArrayFunction<Size>>>, {"handle", "size"}},
-          {"TensorArrayCloseV3", MakeKernel<ArrayFunction<Close>>, {"handle"}}};
+  return {
+      {"TensorArrayV3", MakeKernel<CreateOp>, {"size", "handle"}, GpuNumbers("dtype", {DT_INT64})},
+      {"TensorArraySizeV3", MakeKernel<Cheap<ArrayFunction<Size>>>, {"handle", "size"}},
+      {"TensorArrayCloseV3", MakeKernel<ArrayFunction<Close>>, {"handle"}}};
 }
 
 }  // namespace tensor_array_grad

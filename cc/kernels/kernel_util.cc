@@ -2,9 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/array/errors.h"
-#include "cc/base/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
-#include "cc/kernels/kernel_names.h"
 #include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/platform/errors.h"
 
@@ -65,10 +63,10 @@ void ForwardFlow(OpKernelContext* ctx, int input, int output) {
   ctx->set_output(output, ctx->input(input));
 }
 
-FirstFlow::FirstFlow(tensorflow::OpKernelConstruction* ctx)
+FirstFlow::FirstFlow(OpKernelConstruction* ctx)
     : on_host_(ctx->device_type() == tensorflow::DeviceType(tensorflow::DEVICE_CPU)) {
   if (!on_host_) return;  // the constructor has no stream to make the tensor on
-  flow_ = Tensor(tensorflow::DT_FLOAT, tensorflow::TensorShape({}));
+  flow_ = Tensor(DT_FLOAT, TensorShape({}));
   flow_.scalar<float>()() = 0.0f;
 }
 
@@ -78,7 +76,7 @@ absl::Status FirstFlow::Output(OpKernelContext* ctx, int output) {
     if (flow_.NumElements() == 0) {
       DeviceElementOps ops(ctx);
       Tensor zero;
-      TF_RETURN_IF_ERROR(ops.Allocate(tensorflow::DT_FLOAT, tensorflow::TensorShape({}), &zero));
+      TF_RETURN_IF_ERROR(ops.Allocate(DT_FLOAT, TensorShape({}), &zero));
       TF_RETURN_IF_ERROR(ops.Zero(&zero));
       flow_ = std::move(zero);
     }

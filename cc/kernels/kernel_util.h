@@ -6,8 +6,9 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "cc/base/mutex.h"
+#include "cc/base/tensorflow_names.h"
+#include "cc/kernels/kernel_names.h"
 #include "cc/resource/array_resource.h"
-#include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/lib/core/refcount.h"
 
@@ -18,7 +19,7 @@ namespace tensor_array_grad {
 // container, and it is destroyed while kernels run if another thread clears the caches of the eager
 // context. A resource of this library removes its entry when it is destroyed, so the end of a call
 // need not clean up, and a container of this library can be used.
-Place PlaceOf(tensorflow::OpKernelContext* ctx);
+Place PlaceOf(OpKernelContext* ctx);
 
 // A pointer to a resource for the duration of a kernel call. The handle tensor in the kernel's
 // input keeps the resource alive, so the object takes no reference. A resource that was found by
@@ -45,14 +46,14 @@ using ArrayRef = ResourceRef<ArrayResource>;
 // Sets `handle` to the first element of input `input`. Requires: the input is a resource tensor in
 // host memory. Returns InvalidArgument if the input has no element, or if the handle is of another
 // device or of another type than the one with this hash. `kind` names the type in messages.
-absl::Status GetHandle(tensorflow::OpKernelContext* ctx, int input, const char* kind,
-                       uint64_t type_hash, const tensorflow::ResourceHandle** handle);
+absl::Status GetHandle(OpKernelContext* ctx, int input, const char* kind, uint64_t type_hash,
+                       const tensorflow::ResourceHandle** handle);
 
 // Sets `resource` to the T whose handle is the first element of input `input`. Requirement and
 // errors are those of GetHandle. Also returns NotFound if the handle only names a resource, because
 // it went through a proto, and the resource no longer exists.
 template <typename T>
-absl::Status Lookup(tensorflow::OpKernelContext* ctx, int input, ResourceRef<T>* resource) {
+absl::Status Lookup(OpKernelContext* ctx, int input, ResourceRef<T>* resource) {
   static const uint64_t hash = tensorflow::TypeIndex::Make<T>().hash_code();
   const tensorflow::ResourceHandle* handle;
   TF_RETURN_IF_ERROR(GetHandle(ctx, input, T::kKind, hash, &handle));
@@ -69,55 +70,53 @@ absl::Status Lookup(tensorflow::OpKernelContext* ctx, int input, ResourceRef<T>*
 
 // The base of kernels whose first input is the handle of an array. Compute looks the array up and
 // calls Run with its store. The error of Run becomes that of the call.
-class ArrayKernel : public tensorflow::OpKernel {
+class ArrayKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
-  void Compute(tensorflow::OpKernelContext* ctx) override;
+  void Compute(OpKernelContext* ctx) override;
 
  protected:
-  virtual absl::Status Run(tensorflow::OpKernelContext* ctx, ArrayStore& store) = 0;
+  virtual absl::Status Run(OpKernelContext* ctx, ArrayStore& store) = 0;
 };
 
 // An ArrayKernel for an op without attributes, whose Run is `run`.
-template <absl::Status (*run)(tensorflow::OpKernelContext*, ArrayStore&)>
+template <absl::Status (*run)(OpKernelContext*, ArrayStore&)>
 class ArrayFunction : public ArrayKernel {
  public:
   using ArrayKernel::ArrayKernel;
 
  protected:
-  absl::Status Run(tensorflow::OpKernelContext* ctx, ArrayStore& store) override {
-    return run(ctx, store);
-  }
+  absl::Status Run(OpKernelContext* ctx, ArrayStore& store) override { return run(ctx, store); }
 };
 
 // Sets `index` to the scalar in the int32 input `input`, in host memory. Returns an error if the
 // input is not a scalar.
-absl::Status GetIndex(tensorflow::OpKernelContext* ctx, int input, int64_t* index);
+absl::Status GetIndex(OpKernelContext* ctx, int input, int64_t* index);
 
 // The values of input `input`, which is in host memory and has the dtype of T. They are valid
 // during the kernel call.
 template <typename T>
-absl::Span<const T> Values(tensorflow::OpKernelContext* ctx, int input) {
-  const tensorflow::Tensor& tensor = ctx->input(input);
+absl::Span<const T> Values(OpKernelContext* ctx, int input) {
+  const Tensor& tensor = ctx->input(input);
   return {static_cast<const T*>(tensor.data()), static_cast<size_t>(tensor.NumElements())};
 }
 
 // Makes output `output` the flow in input `input`, whose value does not matter.
-void ForwardFlow(tensorflow::OpKernelContext* ctx, int input, int output);
+void ForwardFlow(OpKernelContext* ctx, int input, int output);
 
 // The first flow of an array: the scalar 0.0, in the memory of the op's device. It is made once per
 // kernel, and all calls of the kernel share it. Thread-safe.
 class FirstFlow {
  public:
-  explicit FirstFlow(tensorflow::OpKernelConstruction* ctx);
+  explicit FirstFlow(OpKernelConstruction* ctx);
 
   // Sets output `output` to the flow.
-  absl::Status Output(tensorflow::OpKernelContext* ctx, int output);
+  absl::Status Output(OpKernelContext* ctx, int output);
 
  private:
   const bool on_host_;
   Mutex mu_;
-  tensorflow::Tensor flow_;  // set by the constructor on a host, else by the first call, under mu_
+  Tensor flow_;  // set by the constructor on a host, else by the first call, under mu_
 };
 
 }  // namespace tensor_array_grad

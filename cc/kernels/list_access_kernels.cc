@@ -4,8 +4,6 @@
 // A kernel that changes a list makes all checks before it calls ForwardList. ForwardList may hand
 // over the input's list to be changed in place, and an error must leave the input unchanged.
 
-#include "cc/base/tensorflow_names.h"
-#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/element_shape.h"
@@ -69,7 +67,7 @@ absl::Status ElementShape(OpKernelContext* ctx, const InputList& list, DataType)
   const int count = known ? shape.dims() : 1;
   for (int i = 0; i < count; ++i) {
     const int64_t size = known ? shape.dim_size(i) : -1;
-    if (sizes->dtype() == tensorflow::DT_INT32) {
+    if (sizes->dtype() == DT_INT32) {
       sizes->flat<int32_t>()(i) = static_cast<int32_t>(size);
     } else {
       sizes->flat<int64_t>()(i) = size;
@@ -246,7 +244,7 @@ KernelTable ListAccessKernels() {
       {"TensorListPopBack",
        MakeKernel<Cheap<OneListFunction<PopBack>>>,
        {"element_shape"},
-       GpuElements({tensorflow::DT_VARIANT})},
+       GpuElements({DT_VARIANT})},
       accumulating("TensorArrayGrad>ListAccumulate",
                    MakeKernel<Cheap<ListFunction<ListAccumulate>>>,
                    {"index", "element_shape", "num_elements"}),

@@ -4,9 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "cc/base/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
-#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/list_write.h"

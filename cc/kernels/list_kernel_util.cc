@@ -6,10 +6,8 @@
 
 #include "cc/base/element_ops.h"
 #include "cc/base/pooled_tensor.h"
-#include "cc/base/tensorflow_names.h"
 #include "cc/device/cuda_kernels.h"
 #include "cc/device/device_element_ops.h"
-#include "cc/kernels/kernel_names.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
 
@@ -112,18 +110,18 @@ absl::Status OneListKernel::Run(OpKernelContext* ctx) {
 std::unique_ptr<Tensor> TakeVariant(OpKernelContext* ctx, int input, int output) {
   // The attributes must be the default ones: on a CPU, forward_input never forwards an input if the
   // attributes request host memory.
-  return ctx->forward_input(input, output, tensorflow::DT_VARIANT, TensorShape({}),
+  return ctx->forward_input(input, output, DT_VARIANT, TensorShape({}),
                             ctx->input_memory_type(input), tensorflow::AllocatorAttributes());
 }
 
 absl::Status AllocateOutput(OpKernelContext* ctx, int output, const TensorShape& shape,
                             Tensor** tensor) {
-  const tensorflow::DataType dtype = ctx->expected_output_dtype(output);
+  const DataType dtype = ctx->expected_output_dtype(output);
   const bool on_host = ctx->output_memory_type(output) == tensorflow::HOST_MEMORY || !OnGpu(ctx);
   Tensor pooled;
   if (!on_host || !MakePooledTensor(dtype, shape, &pooled)) {
     tensorflow::AllocatorAttributes attributes = ctx->output_alloc_attr(output);
-    if (dtype == tensorflow::DT_VARIANT) attributes.set_on_host(true);
+    if (dtype == DT_VARIANT) attributes.set_on_host(true);
     return ctx->allocate_output(output, shape, tensor, attributes);
   }
   ctx->set_output(output, std::move(pooled));
@@ -156,7 +154,7 @@ absl::Status FillZeros(OpKernelContext* ctx, Tensor* out) {
 
 absl::Status ZerosLikeTensor(OpKernelContext* ctx, const Tensor& tensor, Tensor* out) {
   TF_RETURN_IF_ERROR(DeviceElementOps(ctx).Allocate(tensor.dtype(), tensor.shape(), out));
-  if (tensor.dtype() != tensorflow::DT_VARIANT) return FillZeros(ctx, out);
+  if (tensor.dtype() != DT_VARIANT) return FillZeros(ctx, out);
   const auto from = tensor.flat<Variant>();
   auto to = out->flat<Variant>();
   for (int64_t i = 0; i < from.size(); ++i) {
@@ -172,13 +170,13 @@ absl::Status AddTensors(OpKernelContext* ctx, const Tensor& left, const Tensor& 
                        left.shape().DebugString(), " and the other is ",
                        right.shape().DebugString());
   }
-  const tensorflow::DataType dtype = left.dtype();
-  if (!CanAdd(dtype) && dtype != tensorflow::DT_VARIANT) {
+  const DataType dtype = left.dtype();
+  if (!CanAdd(dtype) && dtype != DT_VARIANT) {
     return InvalidList("Trying to add unsupported dtype ", static_cast<int>(dtype));
   }
   DeviceElementOps ops(ctx);
   TF_RETURN_IF_ERROR(ops.Allocate(dtype, left.shape(), out));
-  if (dtype != tensorflow::DT_VARIANT) return ops.Add(left, right, out);
+  if (dtype != DT_VARIANT) return ops.Add(left, right, out);
   const auto a = left.flat<Variant>(), b = right.flat<Variant>();
   auto sum = out->flat<Variant>();
   for (int64_t i = 0; i < sum.size(); ++i) {

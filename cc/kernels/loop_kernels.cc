@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "cc/base/counters.h"
-#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/registration.h"
 #include "cc/run/executable.h"
 #include "cc/run/interpreter.h"
@@ -48,7 +47,7 @@ int Threads(OpKernelContext* ctx) {
 // the first values of the variables. The stock loop after it then runs all iterations. If memory
 // runs out while a loop runs, Counted turns the exception into an error, except in a called
 // function (function_call.h).
-class RunLoopOp : public tensorflow::OpKernel {
+class RunLoopOp : public OpKernel {
  public:
   explicit RunLoopOp(OpKernelConstruction* ctx) : OpKernel(ctx), loop_(ctx) {}
 

@@ -2,8 +2,6 @@
 // TensorListPopBack. They pack the lists that a forward loop fills for its backward loop into one
 // loop stack.
 
-#include "cc/base/tensorflow_names.h"
-#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/loop_stack.h"
@@ -18,7 +16,7 @@ absl::Status GetLoopStack(OpKernelContext* ctx, const LoopStack** stack) {
   if (tensor.dims() != 0) {
     return InvalidList("loop_stack must be a scalar but has shape ", tensor.shape().DebugString());
   }
-  const auto& variant = tensor.scalar<tensorflow::Variant>()();
+  const auto& variant = tensor.scalar<Variant>()();
   *stack = variant.get<LoopStack>();
   if (*stack != nullptr) return absl::OkStatus();
   return InvalidList("Input handle is not a loop stack. Saw: '", variant.DebugString(), "'");

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "cc/base/tensorflow_names.h"
 #include "cc/device/cuda_kernels.h"
 #include "cc/kernels/activation.h"
 #include "cc/lists/list_codec.h"
@@ -84,14 +83,14 @@ Built ThisBuild() {
 
 GpuTypes GpuNumbers(const char* attribute, std::vector<DataType> also) {
   GpuTypes served{attribute,
-                  {tensorflow::DT_HALF, tensorflow::DT_BFLOAT16, tensorflow::DT_FLOAT,
-                   tensorflow::DT_DOUBLE, tensorflow::DT_COMPLEX64, tensorflow::DT_COMPLEX128}};
+                  {tensorflow::DT_HALF, tensorflow::DT_BFLOAT16, DT_FLOAT, DT_DOUBLE,
+                   tensorflow::DT_COMPLEX64, tensorflow::DT_COMPLEX128}};
   served.types.insert(served.types.end(), also.begin(), also.end());
   return served;
 }
 
 GpuTypes GpuElements(std::vector<DataType> also) {
-  also.insert(also.end(), {tensorflow::DT_INT32, tensorflow::DT_INT64, tensorflow::DT_BOOL});
+  also.insert(also.end(), {DT_INT32, DT_INT64, DT_BOOL});
   return GpuNumbers("element_dtype", std::move(also));
 }
 

@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
-#include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/framework/types.h"
+#include "cc/base/tensorflow_names.h"
+#include "cc/kernels/kernel_names.h"
 
 namespace tensor_array_grad {
 
@@ -18,20 +18,20 @@ namespace tensor_array_grad {
 // names the op's dtype attribute; if it is null, the kernel is registered for every dtype.
 struct GpuTypes {
   const char* attribute = nullptr;
-  std::vector<tensorflow::DataType> types;
+  std::vector<DataType> types;
 };
 // The dtypes whose values stock's V3 kernels can sum on a GPU, and those in `also`.
-GpuTypes GpuNumbers(const char* attribute, std::vector<tensorflow::DataType> also = {});
+GpuTypes GpuNumbers(const char* attribute, std::vector<DataType> also = {});
 // The dtypes of stock's TensorList kernels on a GPU: those of GpuNumbers, int32, int64, bool, and
 // `also`.
-GpuTypes GpuElements(std::vector<tensorflow::DataType> also = {});
+GpuTypes GpuElements(std::vector<DataType> also = {});
 
 // One row of the registration table: the kernel for one op. An op may have several rows.
 struct KernelSpec {
   // GPU kernels exist only in a build with device code.
   enum Devices { kCpu, kGpu, kCpuAndGpu };
   const char* op;
-  tensorflow::OpKernel* (*create)(tensorflow::OpKernelConstruction*);
+  OpKernel* (*create)(OpKernelConstruction*);
   // The names of the inputs and outputs that are in host memory if the op is placed on a GPU.
   std::vector<const char*> gpu_host_memory;
   GpuTypes gpu_types = {};  // on CPU all dtypes are served
@@ -53,7 +53,7 @@ using KernelTable = std::vector<KernelSpec>;
 template <typename Kernel>
 class CountedBase : public Kernel {
  public:
-  explicit CountedBase(tensorflow::OpKernelConstruction* ctx)
+  explicit CountedBase(OpKernelConstruction* ctx)
       : Kernel(ctx),
         calls_(CounterNamed(absl::StrCat("kernels.", this->type_string()))),
         out_of_memory_(absl::ResourceExhaustedError(absl::StrCat(
@@ -68,7 +68,7 @@ template <typename Kernel>
 class Counted : public CountedBase<Kernel> {
  public:
   using CountedBase<Kernel>::CountedBase;
-  void Compute(tensorflow::OpKernelContext* ctx) override {
+  void Compute(OpKernelContext* ctx) override {
     this->calls_.Add();
     try {
       Kernel::Compute(ctx);
@@ -84,8 +84,7 @@ template <typename Kernel>
 class CountedAsync : public CountedBase<Kernel> {
  public:
   using CountedBase<Kernel>::CountedBase;
-  void ComputeAsync(tensorflow::OpKernelContext* ctx,
-                    tensorflow::AsyncOpKernel::DoneCallback done) override {
+  void ComputeAsync(OpKernelContext* ctx, tensorflow::AsyncOpKernel::DoneCallback done) override {
     this->calls_.Add();
     try {
       Kernel::ComputeAsync(ctx, done);
@@ -107,12 +106,12 @@ class Cheap : public Base {
 
 // KernelSpec::create for `Kernel`. The caller owns the result.
 template <typename Kernel>
-tensorflow::OpKernel* MakeKernel(tensorflow::OpKernelConstruction* ctx) {
+OpKernel* MakeKernel(OpKernelConstruction* ctx) {
   return new Counted<Kernel>(ctx);
 }
 
 template <typename Kernel>
-tensorflow::OpKernel* MakeAsyncKernel(tensorflow::OpKernelConstruction* ctx) {
+OpKernel* MakeAsyncKernel(OpKernelConstruction* ctx) {
   return new CountedAsync<Kernel>(ctx);
 }
 

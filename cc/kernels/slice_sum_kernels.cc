@@ -11,9 +11,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
-#include "cc/base/tensorflow_names.h"
 #include "cc/device/device_element_ops.h"
-#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/registration.h"
 #include "cc/slices/slice_adder.h"
 #include "cc/slices/slice_gradient_sum.h"
@@ -84,7 +82,7 @@ class SliceGradientsOp : public Cheap<OpKernel> {
     SliceGradientSum sum{{terms.begin(), terms.end()}};
     Tensor* output;
     OP_REQUIRES_OK(ctx, ctx->allocate_output(0, TensorShape(), &output));
-    output->scalar<tensorflow::Variant>()() = std::move(sum);
+    output->scalar<Variant>()() = std::move(sum);
   }
 
  private:
@@ -104,7 +102,7 @@ class LastRowOfZerosOp : public Cheap<OpKernel> {
                 absl::InvalidArgumentError(absl::StrCat(
                     "like must have a dimension and limit none, not shapes ",
                     like.shape().DebugString(), " and ", limit.shape().DebugString())));
-    const bool is_int = limit.dtype() == tensorflow::DT_INT32;
+    const bool is_int = limit.dtype() == DT_INT32;
     const int64_t rows = is_int ? limit.scalar<int32_t>()() : limit.scalar<int64_t>()();
     OP_REQUIRES(ctx, rows == like.dim_size(0),
                 absl::InvalidArgumentError(

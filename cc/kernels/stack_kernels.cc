@@ -7,8 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
-#include "cc/base/tensorflow_names.h"
-#include "cc/kernels/kernel_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/resource/stack_resource.h"
@@ -208,12 +206,12 @@ class SwappingPopOp : public AsyncOpKernel {
 
 KernelTable StackKernels() {
   const auto numbers = [](const char* attribute) {
-    return GpuNumbers(attribute, {tensorflow::DT_INT8, tensorflow::DT_UINT8, tensorflow::DT_INT16,
-                                  tensorflow::DT_UINT16, tensorflow::DT_UINT32,
-                                  tensorflow::DT_INT64, tensorflow::DT_UINT64});
+    return GpuNumbers(
+        attribute, {tensorflow::DT_INT8, tensorflow::DT_UINT8, tensorflow::DT_INT16,
+                    tensorflow::DT_UINT16, tensorflow::DT_UINT32, DT_INT64, tensorflow::DT_UINT64});
   };
   const auto in_host_memory = [](const char* attribute) {
-    return GpuTypes{attribute, {tensorflow::DT_INT32, tensorflow::DT_BOOL}};
+    return GpuTypes{attribute, {DT_INT32, DT_BOOL}};
   };
   constexpr auto kCpu = KernelSpec::kCpu, kGpu = KernelSpec::kGpu;
   const auto push = MakeKernel<Cheap<StackFunction<PushElement>>>;

@@ -1,13 +1,12 @@
 #include "cc/lists/element_shape.h"
 
-#include "cc/base/tensorflow_names.h"
 #include "cc/lists/list_checks.h"
 
 namespace tensor_array_grad {
 
 absl::Status ShapeFromTensor(const Tensor& tensor, PartialTensorShape* shape) {
-  const bool narrow = tensor.dtype() == tensorflow::DT_INT32;
-  if (!narrow && tensor.dtype() != tensorflow::DT_INT64) {
+  const bool narrow = tensor.dtype() == DT_INT32;
+  if (!narrow && tensor.dtype() != DT_INT64) {
     return InvalidList("Expected an int32 or int64 shape tensor; found ",
                        DataTypeString(tensor.dtype()));
   }

@@ -1,7 +1,5 @@
 #include "cc/lists/list_checks.h"
 
-#include "cc/base/tensorflow_names.h"
-
 namespace tensor_array_grad {
 
 absl::Status CheckSize(int64_t size) {
@@ -9,14 +7,13 @@ absl::Status CheckSize(int64_t size) {
   return InvalidList("A TensorList cannot have ", size, " elements: the most is ", kMaxListSize);
 }
 
-absl::Status CheckDtypes(tensorflow::DataType dtype, tensorflow::DataType list_dtype) {
+absl::Status CheckDtypes(DataType dtype, DataType list_dtype) {
   if (list_dtype == dtype) return absl::OkStatus();
   return InvalidList("Invalid data types; op elements ", DataTypeString(dtype),
                      " but list elements ", DataTypeString(list_dtype));
 }
 
-absl::Status CheckPush(const ListSpec& spec, int64_t size, tensorflow::DataType dtype,
-                       const Tensor& item) {
+absl::Status CheckPush(const ListSpec& spec, int64_t size, DataType dtype, const Tensor& item) {
   if (dtype == item.dtype() && spec.Takes(item, size)) return absl::OkStatus();
   if (!spec.shape.IsCompatibleWith(item.shape())) {
     return InvalidList(

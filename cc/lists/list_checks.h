@@ -6,10 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/lists/list_variant.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/tensor_shape.h"
-#include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
 
@@ -28,17 +26,16 @@ absl::Status InvalidList(const Args&... args) {
 absl::Status CheckSize(int64_t size);
 
 // Checks that an op for elements of `dtype` may use a list of `list_dtype`.
-absl::Status CheckDtypes(tensorflow::DataType dtype, tensorflow::DataType list_dtype);
+absl::Status CheckDtypes(DataType dtype, DataType list_dtype);
 
 // Checks that an op for elements of `dtype` can push `item` to a list that has `spec` and `size`
 // elements.
-absl::Status CheckPush(const ListSpec& spec, int64_t size, tensorflow::DataType dtype,
-                       const tensorflow::Tensor& item);
+absl::Status CheckPush(const ListSpec& spec, int64_t size, DataType dtype, const Tensor& item);
 
 // Checks that `item` can be set at `index` of a list of `size` elements of `shape`. If the list
 // `grows`, the index may be past its end.
-absl::Status CheckSet(const tensorflow::PartialTensorShape& shape, int64_t size, int64_t index,
-                      const tensorflow::Tensor& item, bool grows = false);
+absl::Status CheckSet(const PartialTensorShape& shape, int64_t size, int64_t index,
+                      const Tensor& item, bool grows = false);
 
 }  // namespace tensor_array_grad
 

@@ -47,13 +47,13 @@ class Zeros {
   // Sets `out` to zeros like `like`, or to a DT_INVALID tensor if only a kernel can make them.
   // ResourceExhausted, without a message, if memory is short.
   absl::Status Like(const Tensor& like, Tensor* out) {
-    const bool variants = like.dtype() == tensorflow::DT_VARIANT;
+    const bool variants = like.dtype() == DT_VARIANT;
     if (variants || last_.dtype() != like.dtype() || last_.shape() != like.shape()) {
       last_ = Tensor(like.dtype(), like.shape());
       if (!last_.IsInitialized()) return absl::ResourceExhaustedError("");
       if (!variants) std::memset(last_.data(), 0, last_.TotalBytes());
     }
-    *out = variants && !FillVariants(like) ? Tensor(tensorflow::DT_INVALID) : last_;
+    *out = variants && !FillVariants(like) ? Tensor(DT_INVALID) : last_;
     return absl::OkStatus();
   }
 
@@ -67,7 +67,7 @@ class Zeros {
     return true;
   }
 
-  Tensor last_{tensorflow::DT_INVALID};
+  Tensor last_{DT_INVALID};
 };
 
 // Adds to `data` the elements that a list of stock's would have set, and to `set` their indices.
@@ -79,7 +79,7 @@ absl::Status AddElements(const ListVariant& list, VariantTensorData* data,
     if (list.Get(index).kind == ListElement::kZeros) {
       TF_RETURN_IF_ERROR(zeros.Like(value, &element));
     }
-    if (element.dtype() == tensorflow::DT_INVALID) return absl::OkStatus();
+    if (element.dtype() == DT_INVALID) return absl::OkStatus();
     *data->add_tensors() = std::move(element);
     set->push_back(index);
     return absl::OkStatus();

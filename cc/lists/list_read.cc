@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "cc/base/tensorflow_names.h"
 #include "cc/lists/element_shape.h"
 #include "cc/lists/list_checks.h"
 
@@ -29,8 +28,7 @@ class PieceList {
   absl::Status Add(const ListElement& element, int64_t values) {
     if (element.kind == ListElement::kSet) {
       Add(*element.tensor);
-    } else if (element.kind == ListElement::kZeros &&
-               element.tensor->dtype() == tensorflow::DT_VARIANT) {
+    } else if (element.kind == ListElement::kZeros && element.tensor->dtype() == DT_VARIANT) {
       Tensor zeros;
       TF_RETURN_IF_ERROR(zeros_like_(*element.tensor, &zeros));
       Add(zeros);

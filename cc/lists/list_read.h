@@ -9,9 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "cc/base/element_ops.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/lists/list_variant.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/tensor_shape.h"
 
 namespace tensor_array_grad {
 
@@ -29,23 +28,21 @@ namespace tensor_array_grad {
 // list changes.
 struct ElementValue {
   ListElement element;
-  tensorflow::TensorShape shape;
+  TensorShape shape;
 };
 
 // TensorListGetItem. O(log32 n) for n elements. If the element is unset and nothing else determines
 // its shape, it has the shape that all other elements have, which takes O(n).
-absl::Status ReadElement(const ListVariant& list, int64_t index,
-                         const tensorflow::Tensor& element_shape, ElementValue* value);
+absl::Status ReadElement(const ListVariant& list, int64_t index, const Tensor& element_shape,
+                         ElementValue* value);
 
 // The element that TensorListPopBack removes. O(log32 n). An unset element whose shape neither the
 // list nor `element_shape` determines is an error, whatever the other elements are.
-absl::Status ReadLast(const ListVariant& list, const tensorflow::Tensor& element_shape,
-                      ElementValue* value);
+absl::Status ReadLast(const ListVariant& list, const Tensor& element_shape, ElementValue* value);
 
 // Sets `zeros` to a tensor of zeros like `like`. Used for variants, whose zeros depend on their
 // values.
-using ZerosLike =
-    absl::FunctionRef<absl::Status(const tensorflow::Tensor& like, tensorflow::Tensor* zeros)>;
+using ZerosLike = absl::FunctionRef<absl::Status(const Tensor& like, Tensor* zeros)>;
 
 // TensorListStack and TensorListGather, in two halves, so that the kernel can allocate its output
 // between them. The first finds the shape of an element; the output is [count] + element
@@ -56,27 +53,27 @@ using ZerosLike =
 // stack, or O(n) if the list has kZeros, and O(log32 n) per index for a gather.
 
 // `num_elements`: how many elements the list must have; -1 for any number.
-absl::Status ShapeToStack(const ListVariant& list, const tensorflow::Tensor& element_shape,
-                          int64_t num_elements, tensorflow::TensorShape* element);
-absl::Status PiecesToStack(const ListVariant& list, const tensorflow::TensorShape& element,
+absl::Status ShapeToStack(const ListVariant& list, const Tensor& element_shape,
+                          int64_t num_elements, TensorShape* element);
+absl::Status PiecesToStack(const ListVariant& list, const TensorShape& element,
                            ZerosLike zeros_like, std::vector<Piece>* pieces);
 
-absl::Status ShapeToGather(const ListVariant& list, const tensorflow::Tensor& element_shape,
-                           absl::Span<const int32_t> indices, tensorflow::TensorShape* element);
-absl::Status PiecesToGather(const ListVariant& list, const tensorflow::TensorShape& element,
+absl::Status ShapeToGather(const ListVariant& list, const Tensor& element_shape,
+                           absl::Span<const int32_t> indices, TensorShape* element);
+absl::Status PiecesToGather(const ListVariant& list, const TensorShape& element,
                             absl::Span<const int32_t> indices, ZerosLike zeros_like,
                             std::vector<Piece>* pieces);
 
 // The rows of a concatenation. The length of an element is its number of rows; lengths may differ.
 struct ConcatRows {
-  tensorflow::TensorShape row;
+  TensorShape row;
   int64_t length = -1;  // of unset elements; -1: unknown
 };
 
 // TensorListConcat, in two halves as well. `shape` is the element shape. Its first dimension is
 // the length that all elements must have if `first_dim_is_length` (TensorListConcatV2), and is
 // ignored otherwise. Requires: `rows` is new. O(1) if the list's element shape is known, else O(n).
-absl::Status ShapeToConcat(const ListVariant& list, const tensorflow::PartialTensorShape& shape,
+absl::Status ShapeToConcat(const ListVariant& list, const PartialTensorShape& shape,
                            bool first_dim_is_length, ConcatRows* rows);
 
 // Sets lengths[i] to the length of element i and `out` to the shape of the output, and appends the
@@ -85,8 +82,8 @@ absl::Status ShapeToConcat(const ListVariant& list, const tensorflow::PartialTen
 // input. Requires: lengths.size() == list.size().
 absl::Status PiecesToConcat(const ListVariant& list, const ConcatRows& rows,
                             std::optional<absl::Span<const int64_t>> leading_dims,
-                            ZerosLike zeros_like, absl::Span<int64_t> lengths,
-                            tensorflow::TensorShape* out, std::vector<Piece>* pieces);
+                            ZerosLike zeros_like, absl::Span<int64_t> lengths, TensorShape* out,
+                            std::vector<Piece>* pieces);
 
 }  // namespace tensor_array_grad
 

@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
-#include "cc/base/tensorflow_names.h"
 #include "cc/lists/list_codec.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
@@ -57,7 +56,7 @@ ListVariant ListVariant::FromStock(const tensorflow::TensorList& stock) {
   PersistentList items(static_cast<int64_t>(stock.tensors().size()));
   for (int64_t i = 0; i < items.size(); ++i) {
     const Tensor& value = stock.tensors()[i];
-    if (value.dtype() != tensorflow::DT_INVALID) items.Set(i, value);
+    if (value.dtype() != DT_INVALID) items.Set(i, value);
   }
   return ListVariant({stock.element_dtype, stock.element_shape, stock.max_num_elements},
                      std::move(items));
@@ -113,14 +112,14 @@ absl::Status ListVariant::Add(const ListVariant& a, const ListVariant& b,
 absl::Status ListVariant::ZerosLike(const ListVariant& list, ListVariant* out) {
   const DataType dtype = list.dtype();
   const bool has_zero = DataTypeCanUseMemcpy(dtype) && !DataTypeIsQuantized(dtype);
-  if (!list.items_.all_unset() && !has_zero && dtype != tensorflow::DT_VARIANT) {
+  if (!list.items_.all_unset() && !has_zero && dtype != DT_VARIANT) {
     return absl::InvalidArgumentError(
         absl::StrCat("Trying to compute zeros_like for unsupported dtype ", DataTypeString(dtype)));
   }
   ListVariant zeros = list;
   zeros.BecomeSum(list.shape());
   zeros.items_ = PersistentList(list.size());
-  if (dtype == tensorflow::DT_VARIANT || !list.shape().IsFullyDefined()) {
+  if (dtype == DT_VARIANT || !list.shape().IsFullyDefined()) {
     TF_RETURN_IF_ERROR(PersistentList::Merge(list.items_, list.zeros_, KeepFirst, &zeros.zeros_));
   }
   *out = std::move(zeros);
@@ -140,7 +139,7 @@ void ListVariant::Encode(VariantTensorData* data) const { EncodeList(*this, data
 
 bool ListVariant::Decode(const VariantTensorData& data) { return DecodeList(data, this); }
 
-bool InputList::Assign(const tensorflow::Variant& variant) {
+bool InputList::Assign(const Variant& variant) {
   list_ = variant.get<ListVariant>();
   if (list_ != nullptr) return true;
   const auto* const stock = variant.get<tensorflow::TensorList>();

@@ -10,11 +10,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/lists/persistent_list.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/framework/type_index.h"
-#include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
 #include "tensorflow/core/kernels/tensor_list.h"
@@ -24,15 +22,15 @@ namespace tensor_array_grad {
 // The properties that all versions of a list have in common. Versions share one ListSpec.
 struct ListSpec {
   // Whether `item` can be pushed to a list of `size` elements.
-  bool Takes(const tensorflow::Tensor& item, int64_t size) const {
+  bool Takes(const Tensor& item, int64_t size) const {
     constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
     return item.dtype() == dtype && shape.IsCompatibleWith(item.shape()) &&
            size < (max_num_elements == -1 ? kMost : max_num_elements);
   }
 
-  tensorflow::DataType dtype = tensorflow::DT_INVALID;
-  tensorflow::PartialTensorShape shape;  // of the elements, as far as it is known
-  int32_t max_num_elements = -1;         // -1: no bound
+  DataType dtype = DT_INVALID;
+  PartialTensorShape shape;       // of the elements, as far as it is known
+  int32_t max_num_elements = -1;  // -1: no bound
 };
 
 // An element as a reader sees it. kSet: `tensor` is the element. kZeros: the element reads as zeros
@@ -40,7 +38,7 @@ struct ListSpec {
 struct ListElement {
   enum Kind { kUnset, kSet, kZeros };
   Kind kind = kUnset;
-  const tensorflow::Tensor* tensor = nullptr;
+  const Tensor* tensor = nullptr;
 };
 
 // The value in the scalar variant tensor that is a TensorList: a persistent list and its spec.
@@ -70,20 +68,20 @@ class ListVariant {
   static ListVariant FromStock(const tensorflow::TensorList& stock);
 
   const ListSpec& spec() const { return *spec_; }
-  tensorflow::DataType dtype() const { return spec_->dtype; }
-  const tensorflow::PartialTensorShape& shape() const { return spec_->shape; }
+  DataType dtype() const { return spec_->dtype; }
+  const PartialTensorShape& shape() const { return spec_->shape; }
   int32_t max_num_elements() const { return spec_->max_num_elements; }
   int64_t size() const { return items_.size(); }
 
   // Requires: 0 <= index < size(). The pointer is valid until this list changes.
   ListElement Get(int64_t index) const {
-    if (const tensorflow::Tensor* set = items_.Find(index)) return {ListElement::kSet, set};
+    if (const Tensor* set = items_.Find(index)) return {ListElement::kSet, set};
     if (zeros_.all_unset()) return {};
-    const tensorflow::Tensor* const like = zeros_.Find(index);
+    const Tensor* const like = zeros_.Find(index);
     return {like == nullptr ? ListElement::kUnset : ListElement::kZeros, like};
   }
   // Requires: 0 <= index < size(); `value` of this dtype and a compatible shape.
-  void Set(int64_t index, tensorflow::Tensor value) { items_.Set(index, std::move(value)); }
+  void Set(int64_t index, Tensor value) { items_.Set(index, std::move(value)); }
   void Resize(int64_t size) {
     PersistentList zeros = zeros_;  // changed first, and in a copy: both lists change or none
     zeros.Resize(size);
@@ -98,7 +96,7 @@ class ListVariant {
   }
   // Gives this list the element shape of a sum, and no bound, as stock's sums have none. Keeps the
   // shared spec when nothing changes.
-  void BecomeSum(const tensorflow::PartialTensorShape& shape);
+  void BecomeSum(const PartialTensorShape& shape);
 
   // Calls `visit` for the elements that have a shape of their own, set or zeros, by rising index,
   // until one call fails.
@@ -112,8 +110,7 @@ class ListVariant {
 
   // InvalidArgument unless a list with the spec `other` and `size` elements can be added to this
   // one. Sets `shape`, which may be other.shape itself, to the element shape of the sum.
-  absl::Status CheckAddable(const ListSpec& other, int64_t size,
-                            tensorflow::PartialTensorShape* shape) const;
+  absl::Status CheckAddable(const ListSpec& other, int64_t size, PartialTensorShape* shape) const;
   // Makes each unset element read as zeros if the same element of `zeros` does. Requires:
   // CheckAddable.
   absl::Status AddZeros(const ListVariant& zeros);
@@ -151,7 +148,7 @@ class InputList {
 
   // Refers to the list in `variant`. Returns false if `variant` holds neither a ListVariant nor a
   // stock list. O(n) for a stock list of n elements, else O(1).
-  bool Assign(const tensorflow::Variant& variant);
+  bool Assign(const Variant& variant);
 
  private:
   const ListVariant* list_ = nullptr;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "cc/base/tensorflow_names.h"
 #include "cc/lists/element_shape.h"
 #include "cc/lists/list_checks.h"
 #include "cc/lists/row_cutter.h"
@@ -178,8 +177,7 @@ absl::Status ScatterInto(const ListVariant& list, const Tensor& tensor, const Te
   return SetRows(tensor, indices, row, ops, out);
 }
 
-absl::Status CheckRow(int64_t i, const ListVariant& list, tensorflow::DataType dtype,
-                      const TensorShape& row) {
+absl::Status CheckRow(int64_t i, const ListVariant& list, DataType dtype, const TensorShape& row) {
   if (!list.shape().IsCompatibleWith(row)) {
     return InvalidList("Tried to append a tensor with incompatible shape to a list at index ", i,
                        ". Op element shape: ", row.DebugString(),

@@ -6,7 +6,6 @@
 
 #include "cc/base/block_pool.h"
 #include "cc/base/release.h"
-#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
 #include "tensorflow/core/lib/core/coding.h"
@@ -41,7 +40,7 @@ constexpr uint64_t kFormat = 2;
 
 // The spec of the empty list that `tensor` holds; false if it holds something else.
 bool ReadSpec(const Tensor& tensor, ListSpec* spec) {
-  if (tensor.dtype() != tensorflow::DT_VARIANT || tensor.dims() != 0) return false;
+  if (tensor.dtype() != DT_VARIANT || tensor.dims() != 0) return false;
   InputList list;  // a stock list, if stock's kernels and decoder are kept
   if (!list.Assign(tensor.scalar<Variant>()()) || list->size() != 0) return false;
   *spec = list->spec();
@@ -124,7 +123,7 @@ void LoopStack::Encode(VariantTensorData* data) const {
   }
   data->set_metadata(metadata);
   for (const ListSpec& spec : specs()) {
-    Tensor list(tensorflow::DT_VARIANT, {});
+    Tensor list(DT_VARIANT, {});
     list.scalar<Variant>()() = ListVariant(spec, 0);
     *data->add_tensors() = std::move(list);
   }

@@ -13,9 +13,9 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/lists/list_variant.h"
 #include "cc/lists/node.h"
-#include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
 
 namespace tensor_array_grad {
@@ -24,20 +24,18 @@ namespace tensor_array_grad {
 // below. Never changes while it has more than one reference.
 class LoopStackRow final : public Shareable {
  public:
-  using Values = absl::InlinedVector<tensorflow::Tensor, 8>;
+  using Values = absl::InlinedVector<Tensor, 8>;
 
   // Makes a row of `values`, which are moved from, above `below`, which may be null. The row takes
   // over the caller's reference to `below`. Throws std::bad_alloc, having taken nothing.
-  static LoopStackRow* New(absl::Span<tensorflow::Tensor> values, LoopStackRow* below);
+  static LoopStackRow* New(absl::Span<Tensor> values, LoopStackRow* below);
 
   // Drops a reference. Frees the rows below in a loop, not by recursion, since there is a row per
   // iteration of the forward loop.
   void Unref();
 
   LoopStackRow* below() const { return below_; }
-  absl::Span<const tensorflow::Tensor> values() const {
-    return const_cast<LoopStackRow*>(this)->places();
-  }
+  absl::Span<const Tensor> values() const { return const_cast<LoopStackRow*>(this)->places(); }
   // Moves the values out. Requires: unique, and the caller drops the reference next.
   Values Take() {
     return Values(std::make_move_iterator(places().begin()),
@@ -49,15 +47,15 @@ class LoopStackRow final : public Shareable {
   ~LoopStackRow() = default;
 
   // The values are stored right after the row, in the same block.
-  absl::Span<tensorflow::Tensor> places() {
-    return {reinterpret_cast<tensorflow::Tensor*>(this + 1), static_cast<size_t>(count_)};
+  absl::Span<Tensor> places() {
+    return {reinterpret_cast<Tensor*>(this + 1), static_cast<size_t>(count_)};
   }
   void Free();
 
   const int count_;
   LoopStackRow* const below_;
 };
-static_assert(sizeof(LoopStackRow) % alignof(tensorflow::Tensor) == 0,
+static_assert(sizeof(LoopStackRow) % alignof(Tensor) == 0,
               "the values are stored right behind the row");
 
 // A loop stack: several lists that grow and shrink together, by one element each. A forward
@@ -110,8 +108,7 @@ class LoopStack {
   // Removes the last row and returns it. Requires: size() > 0.
   LoopStackRow::Values Pop();
 
-  using CopyFunction =
-      std::function<absl::Status(const tensorflow::Tensor& from, tensorflow::Tensor* to)>;
+  using CopyFunction = std::function<absl::Status(const Tensor& from, Tensor* to)>;
   // Sets `to` to `from` with every value copied to another device by `copy`, from the oldest row
   // on. A copy may end after `copy` has returned. On error `to` is unchanged. O(values).
   static absl::Status Copy(const LoopStack& from, LoopStack* to, const CopyFunction& copy);

@@ -8,7 +8,7 @@
 
 #include "cc/base/block_pool.h"
 #include "cc/base/release.h"
-#include "tensorflow/core/framework/tensor.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 
@@ -48,7 +48,7 @@ using Reference = std::unique_ptr<Shared, GiveReferenceBack>;
 // A tensor that many versions of a list share. Never changes once it is in a node.
 class SharedElement final : public Shareable, public InBlock {
  public:
-  explicit SharedElement(tensorflow::Tensor tensor) : value(std::move(tensor)) {}
+  explicit SharedElement(Tensor tensor) : value(std::move(tensor)) {}
 
   void Unref() {
     if (!Drop()) return;
@@ -56,7 +56,7 @@ class SharedElement final : public Shareable, public InBlock {
     delete this;
   }
 
-  tensorflow::Tensor value;
+  Tensor value;
 
  private:
   ~SharedElement() = default;

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "cc/base/counters.h"
-#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 namespace {

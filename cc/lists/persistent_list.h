@@ -6,8 +6,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/lists/node.h"
-#include "tensorflow/core/framework/tensor.h"
 
 namespace tensor_array_grad {
 
@@ -48,7 +48,7 @@ class PersistentList {
   }
 
   // A list of `size` elements, all set, element i to make(i); stops at the first failure. O(size).
-  using Maker = absl::FunctionRef<absl::Status(int64_t index, tensorflow::Tensor* out)>;
+  using Maker = absl::FunctionRef<absl::Status(int64_t index, Tensor* out)>;
   static absl::Status Build(int64_t size, Maker make, PersistentList* out);
 
   int64_t size() const { return size_; }
@@ -57,13 +57,13 @@ class PersistentList {
 
   // Element `index`, or nullptr when it is not set. Valid until this list changes.
   // Requires: 0 <= index < size().
-  const tensorflow::Tensor* Find(int64_t index) const {
+  const Tensor* Find(int64_t index) const {
     const SharedElement* const found = FindElement(index);
     return found == nullptr ? nullptr : &found->value;
   }
 
   // Sets element `index`. Requires: 0 <= index < size().
-  void Set(int64_t index, tensorflow::Tensor value);
+  void Set(int64_t index, Tensor value);
 
   // Grows with unset elements, or drops the elements from `size` on.
   void Resize(int64_t size);
@@ -72,20 +72,18 @@ class PersistentList {
   void Append(const PersistentList& tail);
 
   // Calls `visit` for each element that is set, by rising index, until one call fails.
-  using Visitor = absl::FunctionRef<absl::Status(int64_t index, const tensorflow::Tensor& value)>;
+  using Visitor = absl::FunctionRef<absl::Status(int64_t index, const Tensor& value)>;
   absl::Status ForEach(Visitor visit) const;
 
   // A list of the same size in which each set element is replaced by what `change` makes of it. The
   // tensor `out` of `change` does not move afterwards.
-  using Changer =
-      absl::FunctionRef<absl::Status(const tensorflow::Tensor& value, tensorflow::Tensor* out)>;
+  using Changer = absl::FunctionRef<absl::Status(const Tensor& value, Tensor* out)>;
   absl::Status Map(Changer change, PersistentList* out) const;
 
   // The union of two lists of equal size. An element that is set in one list only is shared with
   // that list; one that is set in both becomes combine(the one in a, the one in b). On error `out`
   // is unchanged.
-  using Combiner = absl::FunctionRef<absl::Status(
-      const tensorflow::Tensor& a, const tensorflow::Tensor& b, tensorflow::Tensor* out)>;
+  using Combiner = absl::FunctionRef<absl::Status(const Tensor& a, const Tensor& b, Tensor* out)>;
   static absl::Status Merge(const PersistentList& a, const PersistentList& b, Combiner combine,
                             PersistentList* out);
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/allocator.h"
 
 namespace tensor_array_grad {

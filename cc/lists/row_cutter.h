@@ -8,8 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "cc/base/element_ops.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/tensor_shape.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 
@@ -22,19 +21,19 @@ class RowCutter {
 
   // Cuts `tensor` into parts of lengths[i] rows, or into single rows if there are no `lengths`.
   // Requires: rank >= 1; lengths that are not negative and sum to dimension 0.
-  absl::Status Start(const tensorflow::Tensor& tensor,
+  absl::Status Start(const Tensor& tensor,
                      std::optional<absl::Span<const int64_t>> lengths = std::nullopt);
 
   // Sets `out` to the next part, in shape `shape`, which must have as many values.
-  absl::Status Next(const tensorflow::TensorShape& shape, tensorflow::Tensor* out);
+  absl::Status Next(const TensorShape& shape, Tensor* out);
 
  private:
   absl::Status Spread(const std::vector<int64_t>& counts);
 
   ElementOps& ops_;
-  tensorflow::Tensor values_;  // the tensor, or its parts with gaps that align them
-  int64_t at_ = 0;             // where in `values_` the next part begins
-  int64_t grain_ = 1;          // parts begin at multiples of this many values
+  Tensor values_;      // the tensor, or its parts with gaps that align them
+  int64_t at_ = 0;     // where in `values_` the next part begins
+  int64_t grain_ = 1;  // parts begin at multiples of this many values
 };
 
 }  // namespace tensor_array_grad

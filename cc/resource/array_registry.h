@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "tensorflow/core/framework/types.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 
 // What `status()` shows of an array that still exists.
 struct ArrayDescription {
   std::string name;  // the resource name
-  tensorflow::DataType dtype = tensorflow::DT_INVALID;
+  DataType dtype = DT_INVALID;
   int64_t size = 0;   // slots
   int64_t bytes = 0;  // of the elements held now
   bool is_gradient = false;

@@ -7,7 +7,6 @@
 #include "cc/array/array_name.h"
 #include "cc/array/errors.h"
 #include "cc/base/release.h"
-#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad {
@@ -110,7 +109,7 @@ ArrayDescription ArrayResource::Describe() const {
 
 std::string ArrayResource::DebugString() const {
   return absl::StrCat("TensorArray ", store_.name(), " of ", store_.size(), " ",
-                      tensorflow::DataTypeString(store_.dtype()));
+                      DataTypeString(store_.dtype()));
 }
 
 std::vector<ArrayDescription> ExistingArrays() {

@@ -14,10 +14,10 @@
 #include "absl/strings/string_view.h"
 #include "cc/array/array_store.h"
 #include "cc/base/mutex.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/resource/array_registry.h"
 #include "cc/resource/listing.h"
 #include "tensorflow/core/framework/resource_mgr.h"
-#include "tensorflow/core/framework/tensor.h"
 
 namespace tensor_array_grad {
 
@@ -45,8 +45,7 @@ class ArrayResource : public tensorflow::ResourceBase {
   static constexpr char kKind[] = "tensor array";
 
   // Makes an array called `name` and sets `handle` to a scalar handle that owns it.
-  static void Create(Place place, std::string name, ArrayOptions options,
-                     tensorflow::Tensor* handle);
+  static void Create(Place place, std::string name, ArrayOptions options, Tensor* handle);
 
   ~ArrayResource() override;
 
@@ -55,8 +54,8 @@ class ArrayResource : public tensorflow::ResourceBase {
   // final. Equal sources get one array, also in concurrent calls. A gradient array that was closed
   // is replaced.
   // Errors: closed; shapes that cannot be joined; the source has an array with another prefix.
-  absl::Status FindOrCreateGrad(absl::string_view source, const tensorflow::TensorShape& prefix,
-                                tensorflow::Tensor* handle) ABSL_LOCKS_EXCLUDED(grads_mu_);
+  absl::Status FindOrCreateGrad(absl::string_view source, const TensorShape& prefix, Tensor* handle)
+      ABSL_LOCKS_EXCLUDED(grads_mu_);
 
   ArrayStore& store() { return store_; }
   const std::string& name() const { return name_; }
@@ -69,9 +68,9 @@ class ArrayResource : public tensorflow::ResourceBase {
 
  private:
   struct Grad {
-    tensorflow::TensorShape prefix;
+    TensorShape prefix;
     ArrayResource* array = nullptr;  // owned by `handle`
-    tensorflow::Tensor handle;
+    Tensor handle;
   };
 
   ArrayResource(Place place, std::string name, ArrayOptions options);

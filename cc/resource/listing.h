@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/framework/resource_mgr.h"
-#include "tensorflow/core/framework/tensor.h"
 
 // Handles that own a resource, and entries of a resource manager that do not own one.
 //
@@ -54,9 +54,9 @@ class Listing : public tensorflow::ResourceBase {
 // Returns a scalar handle that holds a new reference to `resource`. `type` is the name of stock's
 // class, with which the handle prints as stock's does. Throws std::bad_alloc.
 template <typename T>
-tensorflow::Tensor HandleOf(T* resource, const Place& place, const char* type) {
+Tensor HandleOf(T* resource, const Place& place, const char* type) {
   using tensorflow::ResourceHandle;
-  tensorflow::Tensor handle(tensorflow::DT_RESOURCE, tensorflow::TensorShape({}));
+  Tensor handle(DT_RESOURCE, TensorShape({}));
   resource->Ref();  // MakeRefCountingHandle takes it over before anything in it can throw
   ResourceHandle owner = ResourceHandle::MakeRefCountingHandle(resource, place.device);
   owner.set_container(place.container);

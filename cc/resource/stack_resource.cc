@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
 #include "cc/base/release.h"
-#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 namespace {

@@ -8,10 +8,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "cc/base/mutex.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/resource/listing.h"
 #include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/framework/resource_mgr.h"
-#include "tensorflow/core/framework/tensor.h"
 
 namespace tensor_array_grad {
 
@@ -30,7 +30,7 @@ class StackResource : public tensorflow::ResourceBase {
   static constexpr char kKind[] = "stack";
 
   struct Element {
-    tensorflow::Tensor tensor;
+    Tensor tensor;
     tensorflow::AllocatorAttributes attributes =
         {};                // of the memory that the value was pushed from
     bool swapped = false;  // `tensor` is a copy in host memory
@@ -38,13 +38,13 @@ class StackResource : public tensorflow::ResourceBase {
 
   // Makes a stack of at most `most` elements and sets `handle` to a scalar handle that owns it.
   // `base` is the first part of its name. Throws std::bad_alloc, having made nothing.
-  static void Create(Place place, const std::string& base, tensorflow::DataType dtype, int64_t most,
-                     tensorflow::Tensor* handle);
+  static void Create(Place place, const std::string& base, DataType dtype, int64_t most,
+                     Tensor* handle);
 
   ~StackResource() override;
 
   // Returns InvalidArgument if elements of `dtype` cannot be pushed or popped.
-  absl::Status CheckDtype(tensorflow::DataType dtype) const;
+  absl::Status CheckDtype(DataType dtype) const;
 
   // Puts `element` on top. InvalidArgument if the stack is closed or full, ResourceExhausted if
   // there is no memory; nothing has changed then. Requires: CheckDtype is OK.
@@ -58,7 +58,7 @@ class StackResource : public tensorflow::ResourceBase {
 
   // Whether the bottom element exists and has another buffer than `tensor`. If a loop pushes the
   // same value in each iteration, moving it to host memory frees nothing.
-  bool BottomHasOtherBuffer(const tensorflow::Tensor& tensor) const ABSL_LOCKS_EXCLUDED(mu_);
+  bool BottomHasOtherBuffer(const Tensor& tensor) const ABSL_LOCKS_EXCLUDED(mu_);
 
   std::string DebugString() const override;
   int64_t MemoryUsed() const override ABSL_LOCKS_EXCLUDED(mu_);
@@ -66,13 +66,13 @@ class StackResource : public tensorflow::ResourceBase {
   std::string MakeRefCountingHandleName(int64_t) const override { return name_; }
 
  private:
-  StackResource(Place place, const std::string& base, tensorflow::DataType dtype, int64_t most);
+  StackResource(Place place, const std::string& base, DataType dtype, int64_t most);
   absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Place place_;
   const std::string short_name_;  // as messages show it
   const std::string name_;        // as handles and the resource manager show it
-  const tensorflow::DataType dtype_;
+  const DataType dtype_;
   const int64_t most_;
   bool listed_ = false;  // set by Create, before another thread sees the stack
   mutable Mutex mu_;

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "cc/base/tensorflow_names.h"
-#include "tensorflow/core/framework/types.h"
-
 namespace tensor_array_grad {
 namespace {
 
@@ -128,9 +125,9 @@ bool BasicSlice::Read(const TensorShape& shape, const Tensor& begins, const Tens
     if (other->dtype() != begins.dtype() || !other->IsSameSize(begins)) return false;
   }
   switch (begins.dtype()) {
-    case tensorflow::DT_INT32:
+    case DT_INT32:
       return ReadIndices<int32_t>(shape, begins, ends, strides, masks, this);
-    case tensorflow::DT_INT64:
+    case DT_INT64:
       return ReadIndices<int64_t>(shape, begins, ends, strides, masks, this);
     default:
       return false;

@@ -3,9 +3,8 @@
 
 #include <cstdint>
 
+#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/tensor_shape.h"
 
 namespace tensor_array_grad {
 
@@ -35,14 +34,11 @@ struct BasicSlice {
   // Reads the inputs of a StridedSlice of a tensor of `shape`. Returns false if the slice has
   // another form or StridedSlice might report an error; the fields then have no meaning. The other
   // methods require that Read returned true.
-  bool Read(const tensorflow::TensorShape& shape, const tensorflow::Tensor& begins,
-            const tensorflow::Tensor& ends, const tensorflow::Tensor& strides,
-            const SliceMasks& masks);
+  bool Read(const TensorShape& shape, const Tensor& begins, const Tensor& ends,
+            const Tensor& strides, const SliceMasks& masks);
 
   // Whether the slice contains dimension `d` of the tensor, which has `shape`, completely.
-  bool IsWhole(int d, const tensorflow::TensorShape& shape) const {
-    return size[d] == shape.dim_size(d);
-  }
+  bool IsWhole(int d, const TensorShape& shape) const { return size[d] == shape.dim_size(d); }
   // Whether the slice is x[i]: the result has all dimensions except the first, in their order, and
   // no new one. Requires: all dimensions except the first are whole.
   bool IsRow() const {
@@ -50,7 +46,7 @@ struct BasicSlice {
     for (int i = 0; i < rank; ++i) is_row = is_row && axes[i] == i + 1;
     return is_row;
   }
-  tensorflow::TensorShape ShapeOfResult() const;
+  TensorShape ShapeOfResult() const;
 };
 
 }  // namespace tensor_array_grad

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "cc/base/tensorflow_names.h"
 #include "cc/slices/slice_inputs.h"
 #include "tensorflow/core/framework/tensor_util.h"
 #include "tensorflow/core/util/overflow.h"

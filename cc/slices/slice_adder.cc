@@ -2,9 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
-#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/node_def.pb.h"
-#include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
 namespace {

@@ -8,12 +8,12 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "cc/slices/slice_gradient.h"
 #include "cc/slices/slice_gradient_sum.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
-#include "tensorflow/core/framework/tensor.h"
 
 namespace tensor_array_grad {
 
@@ -31,7 +31,7 @@ class SliceAddends {
 
   // Appends the terms of addend `addend` to `terms`. The addend's inputs begin at inputs[*input];
   // advances *input past them. The terms share the buffers of the inputs.
-  absl::Status Read(int addend, absl::Span<const tensorflow::Tensor* const> inputs, int* input,
+  absl::Status Read(int addend, absl::Span<const Tensor* const> inputs, int* input,
                     SliceGradients* terms) const;
 
  private:
@@ -39,7 +39,7 @@ class SliceAddends {
 };
 
 // Returns AddN's error, with the name `node`, unless all terms have the shape `shape`.
-absl::Status RequireShape(absl::string_view node, const tensorflow::TensorShape& shape,
+absl::Status RequireShape(absl::string_view node, const TensorShape& shape,
                           absl::Span<const SliceGradient> terms);
 
 // Adds gradients of slices to the parts of a sum to which they belong, for the op AddSlices. Stock
@@ -73,17 +73,16 @@ class SliceAdder {
 
   // Reads the terms from the inputs of `node`, the first of which is the sum. Returns an error for
   // inputs for which stock reports one.
-  absl::Status Read(absl::string_view node, absl::Span<const tensorflow::Tensor* const> inputs,
+  absl::Status Read(absl::string_view node, absl::Span<const Tensor* const> inputs,
                     Terms* terms) const;
 
   // Adds `terms` to `sum` in place. Requires: Read made `terms` for this sum, and no other tensor
   // shares the buffer of `sum`. The only error is ResourceExhausted; `sum` is then unchanged.
-  static absl::Status Add(const Terms& terms, cpu::ParallelFor run, tensorflow::Tensor* sum);
+  static absl::Status Add(const Terms& terms, cpu::ParallelFor run, Tensor* sum);
 
   // Adds the only addend in place, if it has at most `most` values and these follow each other in
   // the sum. Otherwise, and if there are several addends, returns false and changes nothing.
-  bool AddOneRun(absl::Span<const tensorflow::Tensor* const> inputs, int64_t most,
-                 tensorflow::Tensor* sum) const;
+  bool AddOneRun(absl::Span<const Tensor* const> inputs, int64_t most, Tensor* sum) const;
 
   // Counts one sum that was changed in place, not copied.
   static void CountInPlace();

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/pooled_tensor.h"
-#include "cc/base/tensorflow_names.h"
 #include "cc/slices/gather_gradient.h"
 #include "cc/slices/slice_inputs.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -125,12 +124,12 @@ absl::Status RequireDtypes(const SliceGradientOp& op, Inputs inputs) {
     return Invalid("Gradients of slices cannot be of ", DataTypeString(inputs[values]->dtype()));
   }
   for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
-    const tensorflow::DataType dtype = inputs[i]->dtype();
+    const DataType dtype = inputs[i]->dtype();
     // All integer inputs of StridedSliceGrad have one dtype.
     const bool alike = op.kind != SliceGradientOp::kStridedSlice || dtype == inputs[0]->dtype();
     const bool ids = op.kind == SliceGradientOp::kSegmentSum && i == 1;
-    const bool is_int = dtype == tensorflow::DT_INT32 || dtype == tensorflow::DT_INT64 ||
-                        (ids && dtype == tensorflow::DT_INT16);
+    const bool is_int =
+        dtype == DT_INT32 || dtype == DT_INT64 || (ids && dtype == tensorflow::DT_INT16);
     if (i != values && (!is_int || !alike)) {
       return Invalid("Input ", i, " of the gradient of a slice cannot be of ",
                      DataTypeString(dtype));
@@ -176,7 +175,7 @@ const Tensor* ReadRunOfSlice(const SliceMasks& masks, Inputs inputs, const Tenso
 
 }  // namespace
 
-absl::Status AllocateValues(tensorflow::DataType dtype, const TensorShape& shape, Tensor* values) {
+absl::Status AllocateValues(DataType dtype, const TensorShape& shape, Tensor* values) {
   if (MakePooledTensor(dtype, shape, values)) return absl::OkStatus();
   *values = Tensor(dtype, shape);
   if (values->IsInitialized() || shape.num_elements() == 0) return absl::OkStatus();

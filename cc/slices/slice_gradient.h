@@ -6,10 +6,10 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "cc/slices/basic_slice.h"
 #include "tensorflow/core/framework/node_def.pb.h"
-#include "tensorflow/core/framework/tensor.h"
 
 namespace tensor_array_grad {
 
@@ -21,8 +21,8 @@ namespace tensor_array_grad {
 // on, in row-major order. The gradient of a slice has one row; that of a gather has one for each
 // different index. No two rows have a position in common.
 struct SliceGradient {
-  tensorflow::TensorShape whole;  // shape of the tensor that stock makes
-  tensorflow::Tensor values;
+  TensorShape whole;  // shape of the tensor that stock makes
+  Tensor values;
   absl::InlinedVector<int64_t, 2> starts;
   cpu::Box box;
   bool from_zero = false;  // whether stock adds the values to zeros: the values are 0 + `values`
@@ -57,21 +57,18 @@ struct SliceGradientOp {
 //
 // Returns an error for inputs for which stock reports one, and for values of a dtype for which
 // CanAdd is false. Requires: `gradient` is new, and the op is not kSum, which ReadTerms reads.
-absl::Status ReadSliceGradient(const SliceGradientOp& op,
-                               absl::Span<const tensorflow::Tensor* const> inputs,
+absl::Status ReadSliceGradient(const SliceGradientOp& op, absl::Span<const Tensor* const> inputs,
                                SliceGradient* gradient);
 
 // Like ReadSliceGradient, at a tenth of its cost, for an output of shape `whole` with one row whose
 // positions follow each other. Sets *first to the first position and returns the input that has the
 // values. Returns null for any other output.
-const tensorflow::Tensor* ReadOneRun(const SliceGradientOp& op,
-                                     absl::Span<const tensorflow::Tensor* const> inputs,
-                                     const tensorflow::TensorShape& whole, int64_t* first);
+const Tensor* ReadOneRun(const SliceGradientOp& op, absl::Span<const Tensor* const> inputs,
+                         const TensorShape& whole, int64_t* first);
 
 // Makes `values` an uninitialised tensor in host memory. Returns ResourceExhausted if memory runs
 // out.
-absl::Status AllocateValues(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
-                            tensorflow::Tensor* values);
+absl::Status AllocateValues(DataType dtype, const TensorShape& shape, Tensor* values);
 
 }  // namespace tensor_array_grad
 

@@ -5,7 +5,6 @@
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
-#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
 #include "tensorflow/core/util/overflow.h"
@@ -42,7 +41,7 @@ Tensor LayoutOf(const SliceGradient& term) {
   Append(term.box.steps, &numbers);
   Append(term.starts, &numbers);
   numbers.push_back(term.from_zero ? 1 : 0);
-  Tensor layout(tensorflow::DT_INT64, TensorShape({static_cast<int64_t>(numbers.size())}));
+  Tensor layout(DT_INT64, TensorShape({static_cast<int64_t>(numbers.size())}));
   std::copy(numbers.begin(), numbers.end(), layout.flat<int64_t>().data());
   return layout;
 }
@@ -84,7 +83,7 @@ bool IsWithin(const SliceGradient& term) {
 }
 
 bool ReadTerm(const Tensor& values, const Tensor& layout, SliceGradient* term) {
-  if (layout.dtype() != tensorflow::DT_INT64) return false;
+  if (layout.dtype() != DT_INT64) return false;
   int64_t position = 0;
   Numbers whole;
   if (!Read(layout, &position, &whole) || !Read(layout, &position, &term->box.sizes) ||
@@ -126,9 +125,8 @@ absl::Status ReadTerms(const SliceGradientOp& op, absl::Span<const Tensor* const
     return ReadSliceGradient(op, inputs, &terms->emplace_back());
   }
   const Tensor& sum = *inputs[0];
-  const bool one = sum.dtype() == tensorflow::DT_VARIANT && sum.NumElements() == 1;
-  const auto* const held =
-      one ? sum.flat<tensorflow::Variant>()(0).get<SliceGradientSum>() : nullptr;
+  const bool one = sum.dtype() == DT_VARIANT && sum.NumElements() == 1;
+  const auto* const held = one ? sum.flat<Variant>()(0).get<SliceGradientSum>() : nullptr;
   if (held == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("A sum of gradients of slices is needed, not ", sum.DebugString(3)));

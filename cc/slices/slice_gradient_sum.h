@@ -7,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/slices/slice_gradient.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
 
@@ -34,8 +35,8 @@ using SliceGradients = absl::InlinedVector<SliceGradient, 2>;  // up to two with
 // Appends to `terms` the gradient that ReadSliceGradient reads or, for kSum, the terms of the
 // SliceGradientSum in the only input. Returns ReadSliceGradient's errors, and InvalidArgument if
 // that input holds something else.
-absl::Status ReadTerms(const SliceGradientOp& op,
-                       absl::Span<const tensorflow::Tensor* const> inputs, SliceGradients* terms);
+absl::Status ReadTerms(const SliceGradientOp& op, absl::Span<const Tensor* const> inputs,
+                       SliceGradients* terms);
 
 }  // namespace tensor_array_grad
 

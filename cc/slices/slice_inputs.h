@@ -5,9 +5,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/tensor_shape.h"
 
 // What the files that read the inputs of gradients of slices have in common.
 namespace tensor_array_grad {
@@ -19,20 +18,20 @@ absl::Status Invalid(const Args&... args) {
 }
 
 // Element i of an int16, int32 or int64 tensor.
-inline int64_t IntAt(const tensorflow::Tensor& tensor, int64_t i) {
-  if (tensor.dtype() == tensorflow::DT_INT32) return tensor.flat<int32_t>()(i);
-  if (tensor.dtype() == tensorflow::DT_INT64) return tensor.flat<int64_t>()(i);
+inline int64_t IntAt(const Tensor& tensor, int64_t i) {
+  if (tensor.dtype() == DT_INT32) return tensor.flat<int32_t>()(i);
+  if (tensor.dtype() == DT_INT64) return tensor.flat<int64_t>()(i);
   return tensor.flat<int16_t>()(i);
 }
 
 // The size of each dimension.
-inline cpu::Box::Sizes SizesOf(const tensorflow::TensorShape& shape) {
+inline cpu::Box::Sizes SizesOf(const TensorShape& shape) {
   const auto sizes = shape.dim_sizes();
   return cpu::Box::Sizes(sizes.begin(), sizes.end());
 }
 
 // The distance between neighbours in each dimension, in values.
-inline cpu::Box::Sizes StepsOf(const tensorflow::TensorShape& shape) {
+inline cpu::Box::Sizes StepsOf(const TensorShape& shape) {
   cpu::Box::Sizes steps(shape.dims());
   int64_t step = 1;
   for (int d = shape.dims() - 1; d >= 0; --d) {

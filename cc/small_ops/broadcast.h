@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "tensorflow/core/framework/tensor_shape.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 
@@ -23,11 +23,11 @@ class Broadcast {
   // Computes the mapping for these shapes; may be called once per object. Returns false if they
   // cannot be broadcast together, or if a shape has no elements or more than kMostDims dimensions.
   // Requires: one to kMostOperands shapes.
-  bool Read(std::initializer_list<const tensorflow::TensorShape*> operands);
+  bool Read(std::initializer_list<const TensorShape*> operands);
 
   // Shape and number of elements of the result. Requires, as do all methods below: Read returned
   // true.
-  const tensorflow::TensorShape& shape() const { return shape_; }
+  const TensorShape& shape() const { return shape_; }
   int64_t elements() const { return elements_; }
 
   // The number of elements in a run.
@@ -56,7 +56,7 @@ class Broadcast {
  private:
   void AddDim(int64_t size, uint32_t stretched);
 
-  tensorflow::TensorShape shape_;
+  TensorShape shape_;
   int64_t elements_ = 1;
   int operands_ = 0;
   int dims_ = 0;

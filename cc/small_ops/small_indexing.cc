@@ -73,13 +73,13 @@ bool SetNumber(DataType dtype, const void* at, Value* result) {
     return true;
   };
   switch (dtype) {
-    case tensorflow::DT_FLOAT:
+    case DT_FLOAT:
       return set(float{});
-    case tensorflow::DT_DOUBLE:
+    case DT_DOUBLE:
       return set(double{});
-    case tensorflow::DT_INT32:
+    case DT_INT32:
       return set(int32_t{});
-    case tensorflow::DT_INT64:
+    case DT_INT64:
       return set(int64_t{});
     default:
       return false;
@@ -193,7 +193,7 @@ bool Gather(Operands operands, const SmallOp& op, Value* result) {
 // that of ResourceHandle::GetResource, without its hashing of the type's name in each call.
 tensorflow::Var* VariableOf(const Tensor& handle) {
   static const uint64_t hash = tensorflow::TypeIndex::Make<tensorflow::Var>().hash_code();
-  if (handle.dtype() != tensorflow::DT_RESOURCE || handle.dims() != 0) return nullptr;
+  if (handle.dtype() != DT_RESOURCE || handle.dims() != 0) return nullptr;
   const auto& resource = *static_cast<const tensorflow::ResourceHandle*>(handle.data());
   if (!resource.IsRefCounting() || resource.hash_code() != hash) return nullptr;
   return static_cast<tensorflow::Var*>(resource.resource().get());

@@ -59,8 +59,8 @@ bool IsShape(const Tensor& sizes, const PartialTensorShape& shape) {
 }
 
 bool IsShape(const Tensor& sizes, const PartialTensorShape& shape) {
-  if (sizes.dtype() == tensorflow::DT_INT32) return IsShape<int32_t>(sizes, shape);
-  return sizes.dtype() == tensorflow::DT_INT64 && IsShape<int64_t>(sizes, shape);
+  if (sizes.dtype() == DT_INT32) return IsShape<int32_t>(sizes, shape);
+  return sizes.dtype() == DT_INT64 && IsShape<int64_t>(sizes, shape);
 }
 
 // Sets *b to a + *b, in a new buffer. Returns false and leaves `b` unchanged if the kernel has to
@@ -123,8 +123,8 @@ bool ZerosLike(Operands operands, const SmallOp&, Value* result) {
       !ListVariant::ZerosLike(*list, &zeros).ok()) {
     return false;
   }
-  Tensor held(tensorflow::DT_VARIANT, {});
-  held.scalar<tensorflow::Variant>()() = std::move(zeros);
+  Tensor held(DT_VARIANT, {});
+  held.scalar<Variant>()() = std::move(zeros);
   result->Set(std::move(held));
   return true;
 }
@@ -182,11 +182,11 @@ void AddSmallLists(SmallOpTable* table) {
   (*table)["TensorArrayGrad>ListAccumulate"] = OnElements<Accumulate>;
   (*table)["TensorArrayGrad>ListAccumulateLike"] = OnElements<AccumulateLike>;
   (*table)["ZerosLike"] = [](const tensorflow::Node& node) {
-    return node.output_type(0) == tensorflow::DT_VARIANT ? Running(ZerosLike) : SmallOp();
+    return node.output_type(0) == DT_VARIANT ? Running(ZerosLike) : SmallOp();
   };
   (*table)["TensorListLength"] = [](const tensorflow::Node&) { return Running(Length); };
   (*table)["TensorListElementShape"] = [](const tensorflow::Node& node) {
-    const bool is_int32 = node.output_type(0) == tensorflow::DT_INT32;
+    const bool is_int32 = node.output_type(0) == DT_INT32;
     return Running(is_int32 ? ElementShape<int32_t> : ElementShape<int64_t>);
   };
 }

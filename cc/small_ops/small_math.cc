@@ -282,11 +282,11 @@ const Table& Computations() {
     AddNumeric<int64_t>(all);
     AddIntegral<int32_t>(all);
     AddIntegral<int64_t>(all);
-    (*all)[{"LogicalAnd", tensorflow::DT_BOOL}] = BinaryOfScalars<bool, And>;
-    (*all)[{"LogicalOr", tensorflow::DT_BOOL}] = BinaryOfScalars<bool, Or>;
-    (*all)[{"LogicalNot", tensorflow::DT_BOOL}] = UnaryOfScalar<bool, Not>;
-    (*all)[{"IsFinite", tensorflow::DT_FLOAT}] = Unary<float, Finite>;
-    (*all)[{"IsFinite", tensorflow::DT_DOUBLE}] = Unary<double, Finite>;
+    (*all)[{"LogicalAnd", DT_BOOL}] = BinaryOfScalars<bool, And>;
+    (*all)[{"LogicalOr", DT_BOOL}] = BinaryOfScalars<bool, Or>;
+    (*all)[{"LogicalNot", DT_BOOL}] = UnaryOfScalar<bool, Not>;
+    (*all)[{"IsFinite", DT_FLOAT}] = Unary<float, Finite>;
+    (*all)[{"IsFinite", DT_DOUBLE}] = Unary<double, Finite>;
     return all;
   }();
   return *table;
@@ -296,17 +296,17 @@ const Table& Computations() {
 // number wraps around.
 SmallOp Casting(const Node& node) {
   static const auto* const table = new std::map<std::pair<DataType, DataType>, SmallOp::Run>{
-      {{tensorflow::DT_INT32, tensorflow::DT_INT64}, UnaryOfScalar<int32_t, CastTo<int64_t>>},
-      {{tensorflow::DT_INT32, tensorflow::DT_FLOAT}, UnaryOfScalar<int32_t, CastTo<float>>},
-      {{tensorflow::DT_INT32, tensorflow::DT_DOUBLE}, UnaryOfScalar<int32_t, CastTo<double>>},
-      {{tensorflow::DT_INT64, tensorflow::DT_INT32}, UnaryOfScalar<int64_t, CastTo<int32_t>>},
-      {{tensorflow::DT_INT64, tensorflow::DT_FLOAT}, UnaryOfScalar<int64_t, CastTo<float>>},
-      {{tensorflow::DT_INT64, tensorflow::DT_DOUBLE}, UnaryOfScalar<int64_t, CastTo<double>>},
-      {{tensorflow::DT_FLOAT, tensorflow::DT_DOUBLE}, UnaryOfScalar<float, CastTo<double>>},
-      {{tensorflow::DT_BOOL, tensorflow::DT_INT32}, UnaryOfScalar<bool, CastTo<int32_t>>},
-      {{tensorflow::DT_BOOL, tensorflow::DT_INT64}, UnaryOfScalar<bool, CastTo<int64_t>>},
-      {{tensorflow::DT_BOOL, tensorflow::DT_FLOAT}, UnaryOfScalar<bool, CastTo<float>>},
-      {{tensorflow::DT_BOOL, tensorflow::DT_DOUBLE}, UnaryOfScalar<bool, CastTo<double>>},
+      {{DT_INT32, DT_INT64}, UnaryOfScalar<int32_t, CastTo<int64_t>>},
+      {{DT_INT32, DT_FLOAT}, UnaryOfScalar<int32_t, CastTo<float>>},
+      {{DT_INT32, DT_DOUBLE}, UnaryOfScalar<int32_t, CastTo<double>>},
+      {{DT_INT64, DT_INT32}, UnaryOfScalar<int64_t, CastTo<int32_t>>},
+      {{DT_INT64, DT_FLOAT}, UnaryOfScalar<int64_t, CastTo<float>>},
+      {{DT_INT64, DT_DOUBLE}, UnaryOfScalar<int64_t, CastTo<double>>},
+      {{DT_FLOAT, DT_DOUBLE}, UnaryOfScalar<float, CastTo<double>>},
+      {{DT_BOOL, DT_INT32}, UnaryOfScalar<bool, CastTo<int32_t>>},
+      {{DT_BOOL, DT_INT64}, UnaryOfScalar<bool, CastTo<int64_t>>},
+      {{DT_BOOL, DT_FLOAT}, UnaryOfScalar<bool, CastTo<float>>},
+      {{DT_BOOL, DT_DOUBLE}, UnaryOfScalar<bool, CastTo<double>>},
   };
   const auto found = table->find({node.input_type(0), node.output_type(0)});
   return found == table->end() ? SmallOp() : Running(found->second);
@@ -320,14 +320,14 @@ bool IsChannelsLast(const tensorflow::Node& node) {
 
 // The small op `op` of the dtype of `node`.
 SmallOp Computing(const std::string& op, const Node& node) {
-  DataType dtype = tensorflow::DT_BOOL;  // the logical ops have no attribute T
+  DataType dtype = DT_BOOL;  // the logical ops have no attribute T
   (void)TryGetNodeAttr(node.attrs(), "T", &dtype);
   const auto found = Computations().find({op, dtype});
   return found == Computations().end() ? SmallOp() : Running(found->second);
 }
 
 SmallOp Summing(const Node& node) {
-  if (node.output_type(0) == tensorflow::DT_VARIANT) return SumOfLists(node);
+  if (node.output_type(0) == DT_VARIANT) return SumOfLists(node);
   if (node.num_inputs() < 2 || node.num_inputs() > kMostInOrder) return {};
   return Computing(node.num_inputs() == 2 ? "AddN" : kSeveral, node);
 }

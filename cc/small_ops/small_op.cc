@@ -2,7 +2,6 @@
 
 #include "cc/base/pooled_tensor.h"
 #include "cc/base/switches.h"
-#include "cc/base/tensorflow_names.h"
 #include "cc/small_ops/small_tables.h"
 
 namespace tensor_array_grad {
@@ -23,7 +22,7 @@ const SmallOpTable& Makers() {
 
 }  // namespace
 
-Tensor MakeSmallTensor(const SmallOp& op, DataType dtype, const tensorflow::TensorShape& shape) {
+Tensor MakeSmallTensor(const SmallOp& op, DataType dtype, const TensorShape& shape) {
   Tensor made;
   if (!MakePooledTensor(dtype, shape, &made)) made = Tensor(op.allocator, dtype, shape);
   return made;

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/slices/basic_slice.h"
 #include "cc/slices/slice_adder.h"
 #include "cc/small_ops/value.h"
 #include "tensorflow/core/framework/allocator.h"
-#include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
@@ -49,12 +49,12 @@ struct SmallOp {
 
   Run run = nullptr;  // at most one of these two is set
   RunMany run_many = nullptr;
-  tensorflow::Allocator* allocator = nullptr;           // for tensors too large for the block pool
-  tensorflow::DataType dtype = tensorflow::DT_INVALID;  // of list elements or gathered rows
-  std::vector<int32_t> axes;                            // of Squeeze and Pack
-  SliceMasks masks;                                     // of StridedSlice
-  std::shared_ptr<const SliceAdder> adder;              // of AddSlices
-  tensorflow::DataTypeVector dtypes;                    // of the values of PopLoopStack
+  tensorflow::Allocator* allocator = nullptr;  // for tensors too large for the block pool
+  DataType dtype = DT_INVALID;                 // of list elements or gathered rows
+  std::vector<int32_t> axes;                   // of Squeeze and Pack
+  SliceMasks masks;                            // of StridedSlice
+  std::shared_ptr<const SliceAdder> adder;     // of AddSlices
+  tensorflow::DataTypeVector dtypes;           // of the values of PopLoopStack
 };
 
 // A small op that `run` computes and that needs no other field.
@@ -89,8 +89,7 @@ SmallOp SmallOpFor(const tensorflow::Node& node, tensorflow::Allocator* allocato
 
 // Makes an uninitialised tensor in host memory. Requires: `dtype` is plain data. If memory runs
 // out, the tensor has no buffer; the small op then returns false and the kernel reports the error.
-tensorflow::Tensor MakeSmallTensor(const SmallOp& op, tensorflow::DataType dtype,
-                                   const tensorflow::TensorShape& shape);
+Tensor MakeSmallTensor(const SmallOp& op, DataType dtype, const TensorShape& shape);
 
 }  // namespace tensor_array_grad
 

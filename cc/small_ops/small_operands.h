@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "cc/base/tensorflow_names.h"
 #include "cc/small_ops/small_op.h"
 #include "tensorflow/core/framework/variant.h"
 
@@ -18,29 +19,27 @@ inline constexpr int kMostDimsOfKernels = 5;
 
 // The elements of `tensor`. Requires: its dtype is that of T.
 template <typename T>
-const T* DataOf(const tensorflow::Tensor& tensor) {
+const T* DataOf(const Tensor& tensor) {
   return static_cast<const T*>(tensor.data());
 }
 
 // Whether `tensor` has the dtype and few enough elements for a small op.
-inline bool IsSmall(const tensorflow::Tensor& tensor, tensorflow::DataType dtype) {
+inline bool IsSmall(const Tensor& tensor, DataType dtype) {
   return tensor.dtype() == dtype && tensor.NumElements() <= kMostSmallElements;
 }
 
 // Whether a result of `dtype` and `shape` may take over the buffer of `operand`: this is the last
 // read, and no other tensor shares the buffer.
-inline bool MayReuse(const Operand& operand, tensorflow::DataType dtype,
-                     const tensorflow::TensorShape& shape) {
+inline bool MayReuse(const Operand& operand, DataType dtype, const TensorShape& shape) {
   if (!operand.last) return false;
-  const tensorflow::Tensor* const tensor = operand.value->LastTensor();
+  const Tensor* const tensor = operand.value->LastTensor();
   return tensor->dtype() == dtype && tensor->RefCountIsOne() && tensor->shape() == shape;
 }
 
 // Returns a tensor with the buffer of the first operand that allows it, or a new one from
 // MakeSmallTensor.
-inline tensorflow::Tensor Target(std::initializer_list<Operand> operands,
-                                 tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
-                                 const SmallOp& op) {
+inline Tensor Target(std::initializer_list<Operand> operands, DataType dtype,
+                     const TensorShape& shape, const SmallOp& op) {
   for (const Operand& operand : operands) {
     if (MayReuse(operand, dtype, shape)) return *operand.value->tensor();
   }
@@ -52,9 +51,9 @@ inline tensorflow::Tensor Target(std::initializer_list<Operand> operands,
 template <typename T>
 const T* HeldBy(const Operand& operand) {
   if (operand.value->is_number()) return nullptr;
-  const tensorflow::Tensor& tensor = *operand.value->tensor();
-  if (tensor.dtype() != tensorflow::DT_VARIANT || tensor.dims() != 0) return nullptr;
-  return static_cast<const tensorflow::Variant*>(tensor.data())->get<T>();
+  const Tensor& tensor = *operand.value->tensor();
+  if (tensor.dtype() != DT_VARIANT || tensor.dims() != 0) return nullptr;
+  return static_cast<const Variant*>(tensor.data())->get<T>();
 }
 
 // The same, but null unless the T may be changed: this is the last read, and no other tensor shares

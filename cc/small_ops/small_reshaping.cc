@@ -64,7 +64,7 @@ bool ReadShape(const Tensor& sizes, int64_t elements, TensorShape* shape) {
 bool Squeeze(Operands operands, const SmallOp& op, Value* result) {
   const Tensor& input = *operands[0].value->tensor();
   const int rank = input.dims();
-  if (rank > 63 || input.dtype() == tensorflow::DT_VARIANT) return false;
+  if (rank > 63 || input.dtype() == DT_VARIANT) return false;
   uint64_t wanted = op.axes.empty() ? ~uint64_t{0} : 0;
   for (const int32_t axis : op.axes) {
     const int d = axis < 0 ? axis + rank : axis;
@@ -101,9 +101,9 @@ bool VectorOf(Operands numbers, const SmallOp& op, Value* result) {
 
 bool VectorOfIntegers(Operands numbers, const SmallOp& op, Value* result) {
   switch (numbers[0].value->dtype()) {
-    case tensorflow::DT_INT32:
+    case DT_INT32:
       return VectorOf<int32_t>(numbers, op, result);
-    case tensorflow::DT_INT64:
+    case DT_INT64:
       return VectorOf<int64_t>(numbers, op, result);
     default:
       return false;
@@ -116,9 +116,8 @@ bool Reshape(Operands operands, const SmallOp& op, Value* result) {
   const bool scalar = operands[0].value->is_scalar();
   const int64_t elements = scalar ? 1 : operands[0].value->tensor()->NumElements();
   TensorShape shape;
-  const bool known = sizes.dtype() == tensorflow::DT_INT32
-                         ? ReadShape<int32_t>(sizes, elements, &shape)
-                         : ReadShape<int64_t>(sizes, elements, &shape);
+  const bool known = sizes.dtype() == DT_INT32 ? ReadShape<int32_t>(sizes, elements, &shape)
+                                               : ReadShape<int64_t>(sizes, elements, &shape);
   if (!known) return false;
   if (scalar && shape.dims() == 1 && VectorOfIntegers(operands.first(1), op, result)) return true;
   return SetReshaped(*operands[0].value->tensor(), shape, result);
@@ -127,7 +126,7 @@ bool Reshape(Operands operands, const SmallOp& op, Value* result) {
 bool ExpandDims(Operands operands, const SmallOp& op, Value* result) {
   const Value& value = *operands[0].value;
   int axis;
-  if (value.dtype() == tensorflow::DT_VARIANT) return false;
+  if (value.dtype() == DT_VARIANT) return false;
   if (value.is_scalar()) {
     return GetAxis(*operands[1].value, 1, &axis) && VectorOfIntegers(operands.first(1), op, result);
   }
@@ -305,8 +304,8 @@ bool ReadSizes(const Tensor& wanted, bool times, const TensorShape& input, Tenso
 bool ReadSizes(const Tensor& wanted, bool times, const TensorShape& input, TensorShape* shape) {
   if (wanted.dims() != 1 || wanted.NumElements() > kMostDimsOfKernels) return false;
   if (times && wanted.NumElements() != input.dims()) return false;
-  return wanted.dtype() == tensorflow::DT_INT32 ? ReadSizes<int32_t>(wanted, times, input, shape)
-                                                : ReadSizes<int64_t>(wanted, times, input, shape);
+  return wanted.dtype() == DT_INT32 ? ReadSizes<int32_t>(wanted, times, input, shape)
+                                    : ReadSizes<int64_t>(wanted, times, input, shape);
 }
 
 bool BroadcastTo(Operands operands, const SmallOp& op, Value* result) {

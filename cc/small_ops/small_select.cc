@@ -63,7 +63,7 @@ bool ChooseEach(Operands operands, const SmallOp& op, Value* result) {
   const Tensor& condition = *operands[0].value->tensor();
   const Tensor& yes = *operands[1].value->tensor();
   const Tensor& no = *operands[2].value->tensor();
-  if (!IsSmall(condition, tensorflow::DT_BOOL) || !IsSmall(yes, kDtype) || !IsSmall(no, kDtype)) {
+  if (!IsSmall(condition, DT_BOOL) || !IsSmall(yes, kDtype) || !IsSmall(no, kDtype)) {
     return false;
   }
   Broadcast all;
@@ -112,15 +112,15 @@ SmallOp Choosing(const Node& node) {
     return Running(v2 ? SelectV2<T> : Select<T>);
   };
   switch (node.output_type(0)) {
-    case tensorflow::DT_BOOL:
+    case DT_BOOL:
       return of(bool{});
-    case tensorflow::DT_FLOAT:
+    case DT_FLOAT:
       return of(float{});
-    case tensorflow::DT_DOUBLE:
+    case DT_DOUBLE:
       return of(double{});
-    case tensorflow::DT_INT32:
+    case DT_INT32:
       return of(int32_t{});
-    case tensorflow::DT_INT64:
+    case DT_INT64:
       return of(int64_t{});
     default:
       return {};

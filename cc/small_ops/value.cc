@@ -7,7 +7,7 @@ namespace tensor_array_grad {
 void Value::MakeTensor() {
   const bool reusable =
       tensor_.dtype() == scalar_.dtype && tensor_.dims() == 0 && tensor_.RefCountIsOne();
-  if (!reusable) MakePooledTensor(scalar_.dtype, tensorflow::TensorShape({}), &tensor_);
+  if (!reusable) MakePooledTensor(scalar_.dtype, TensorShape({}), &tensor_);
   std::memcpy(tensor_.data(), scalar_.bytes, tensorflow::DataTypeSize(scalar_.dtype));
   state_ = kBoth;
 }

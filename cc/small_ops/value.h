@@ -5,8 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/types.h"
+#include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 
@@ -22,7 +21,7 @@ class Value {
  public:
   // A number of a dtype of at most eight bytes, stored as its bytes.
   struct Scalar {
-    tensorflow::DataType dtype = tensorflow::DT_INVALID;
+    DataType dtype = DT_INVALID;
     alignas(8) char bytes[8];
 
     template <typename T>
@@ -34,7 +33,7 @@ class Value {
   };
 
   // Makes this value `tensor`.
-  void Set(tensorflow::Tensor tensor) {
+  void Set(Tensor tensor) {
     Release();
     tensor_ = std::move(tensor);
     state_ = kTensor;
@@ -76,18 +75,18 @@ class Value {
   bool is_number() const { return state_ != kTensor; }
   // Whether the value is a number or a tensor without dimensions.
   bool is_scalar() const { return state_ != kTensor || tensor_.dims() == 0; }
-  tensorflow::DataType dtype() const { return state_ == kTensor ? tensor_.dtype() : scalar_.dtype; }
+  DataType dtype() const { return state_ == kTensor ? tensor_.dtype() : scalar_.dtype; }
 
   // The value as a tensor, which is made from the number if necessary. Never null; the Value owns
   // the tensor.
-  tensorflow::Tensor* tensor() {
+  Tensor* tensor() {
     if (state_ == kScalar) MakeTensor();
     return &tensor_;
   }
 
   // The tensor for a kernel that is not the last reader: a second reference keeps the kernel from
   // writing into the buffer.
-  tensorflow::Tensor* HeldTensor() {
+  Tensor* HeldTensor() {
     if (state_ == kScalar) MakeTensor();
     if (!held_) {
       other_reference_ = tensor_;
@@ -97,7 +96,7 @@ class Value {
   }
 
   // The tensor for the last reader, which may write into the buffer if no other tensor shares it.
-  tensorflow::Tensor* LastTensor() {
+  Tensor* LastTensor() {
     Unhold();
     return tensor();
   }
@@ -105,7 +104,7 @@ class Value {
   // Empties the value and drops its buffer.
   void Release() {
     Unhold();
-    tensor_ = tensorflow::Tensor();
+    tensor_ = Tensor();
     state_ = kTensor;
   }
 
@@ -120,7 +119,7 @@ class Value {
   // Returns the tensor of this value for the caller to overwrite, if it is an *index*: a vector of
   // `count` integers of `dtype`, at most eight, whose buffer no other tensor shares. Returns null
   // for anything else. A small op that makes an index need then not allocate in each iteration.
-  tensorflow::Tensor* IndexToReuse(tensorflow::DataType dtype, int64_t count) {
+  Tensor* IndexToReuse(DataType dtype, int64_t count) {
     const bool fits =
         state_ == kTensor && tensor_.dtype() == dtype && IsIndex() && tensor_.dim_size(0) == count;
     return fits ? &tensor_ : nullptr;
@@ -148,7 +147,7 @@ class Value {
     }
     from->Unhold();
     Set(std::move(from->tensor_));
-    from->tensor_ = tensorflow::Tensor();
+    from->tensor_ = Tensor();
   }
 
  private:
@@ -157,7 +156,7 @@ class Value {
   void BecomeScalar() {
     Unhold();
     const bool another_has_it = state_ != kScalar && !tensor_.RefCountIsOne();
-    if (tensor_.dims() != 0 || another_has_it) tensor_ = tensorflow::Tensor();
+    if (tensor_.dims() != 0 || another_has_it) tensor_ = Tensor();
     state_ = kScalar;
   }
 
@@ -168,8 +167,8 @@ class Value {
   // Whether the tensor is an index (IndexToReuse).
   bool IsIndex() const {
     constexpr int64_t kMostDims = 8;
-    return (tensor_.dtype() == tensorflow::DT_INT32 || tensor_.dtype() == tensorflow::DT_INT64) &&
-           tensor_.dims() == 1 && tensor_.dim_size(0) <= kMostDims && tensor_.RefCountIsOne();
+    return (tensor_.dtype() == DT_INT32 || tensor_.dtype() == DT_INT64) && tensor_.dims() == 1 &&
+           tensor_.dim_size(0) <= kMostDims && tensor_.RefCountIsOne();
   }
 
   // Whether a copy of this number must share its buffer.
@@ -181,15 +180,15 @@ class Value {
   // Drops the second reference of HeldTensor.
   void Unhold() {
     if (!held_) return;
-    other_reference_ = tensorflow::Tensor();
+    other_reference_ = Tensor();
     held_ = false;
   }
 
   // From kScalar to kBoth.
   void MakeTensor();
 
-  tensorflow::Tensor tensor_;
-  tensorflow::Tensor other_reference_;  // shares the buffer of tensor_ if held_
+  Tensor tensor_;
+  Tensor other_reference_;  // shares the buffer of tensor_ if held_
   Scalar scalar_;
   State state_ = kTensor;
   bool held_ = false;
