@@ -21,35 +21,37 @@ absl::Status GetIndices(OpKernelContext* ctx, int input, const ArrayStore& store
 }
 
 // Stacks elements.
-class GatherOp : public ArrayKernel {
+class GatherOp : public OpKernel {
  public:
-  explicit GatherOp(OpKernelConstruction* ctx) : ArrayKernel(ctx) {
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &dtype_));
+  explicit GatherOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("element_shape", &element_shape_));
   }
 
- protected:
-  absl::Status Run(OpKernelContext* ctx, ArrayStore& store) override {
-    TF_RETURN_IF_ERROR(store.CheckReadDtype(dtype_));
+  void Compute(OpKernelContext* ctx) override {
+    ArrayRef array;
+    OP_REQUIRES_OK(ctx, Lookup(ctx, kHandle, &array));
+    ArrayStore& store = array->store();
+    OP_REQUIRES_OK(ctx, store.CheckReadDtype(ctx->expected_output_dtype(kValue)));
     absl::Span<const int32_t> indices;
-    TF_RETURN_IF_ERROR(GetIndices(ctx, kIndices, store, &indices));
+    OP_REQUIRES_OK(ctx, GetIndices(ctx, kIndices, store, &indices));
     DeviceElementOps ops(ctx);
     Tensor value;
-    TF_RETURN_IF_ERROR(store.Gather(indices, element_shape_, ops, &value));
+    OP_REQUIRES_OK(ctx, store.Gather(indices, element_shape_, ops, &value));
     ctx->set_output(kValue, std::move(value));
-    return absl::OkStatus();
   }
 
  private:
-  enum Inputs { kHandle, kIndices, kFlowIn };
+  enum Inputs { kHandle, kIndices };
   enum Outputs { kValue };
-  DataType dtype_;
   PartialTensorShape element_shape_;
 };
 
 // Unstacks a value into elements.
-absl::Status Scatter(OpKernelContext* ctx, ArrayStore& store) {
+absl::Status Scatter(OpKernelContext* ctx) {
   enum Inputs { kHandle, kIndices, kValue, kFlowIn };
+  ArrayRef array;
+  TF_RETURN_IF_ERROR(Lookup(ctx, kHandle, &array));
+  ArrayStore& store = array->store();
   const Tensor& value = ctx->input(kValue);
   TF_RETURN_IF_ERROR(store.CheckWriteDtype(value.dtype()));
   absl::Span<const int32_t> indices;
@@ -61,38 +63,39 @@ absl::Status Scatter(OpKernelContext* ctx, ArrayStore& store) {
 }
 
 // Joins the elements along their first dimension.
-class ConcatOp : public ArrayKernel {
+class ConcatOp : public OpKernel {
  public:
-  explicit ConcatOp(OpKernelConstruction* ctx) : ArrayKernel(ctx) {
-    OP_REQUIRES_OK(ctx, ctx->GetAttr("dtype", &dtype_));
+  explicit ConcatOp(OpKernelConstruction* ctx) : OpKernel(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("element_shape_except0", &element_shape_except0_));
   }
 
- protected:
-  absl::Status Run(OpKernelContext* ctx, ArrayStore& store) override {
-    TF_RETURN_IF_ERROR(store.CheckReadDtype(dtype_));
+  void Compute(OpKernelContext* ctx) override {
+    ArrayRef array;
+    OP_REQUIRES_OK(ctx, Lookup(ctx, 0, &array));
+    ArrayStore& store = array->store();
+    OP_REQUIRES_OK(ctx, store.CheckReadDtype(ctx->expected_output_dtype(kValue)));
     DeviceElementOps ops(ctx);
     Tensor value;
     std::vector<int64_t> lengths;
-    TF_RETURN_IF_ERROR(store.Concat(element_shape_except0_, ops, &value, &lengths));
+    OP_REQUIRES_OK(ctx, store.Concat(element_shape_except0_, ops, &value, &lengths));
     Tensor* lengths_out = nullptr;
     const auto count = static_cast<int64_t>(lengths.size());
-    TF_RETURN_IF_ERROR(ctx->allocate_output(kLengths, {count}, &lengths_out));
+    OP_REQUIRES_OK(ctx, ctx->allocate_output(kLengths, {count}, &lengths_out));
     std::copy(lengths.begin(), lengths.end(), lengths_out->flat<int64_t>().data());
     ctx->set_output(kValue, std::move(value));
-    return absl::OkStatus();
   }
 
  private:
-  enum Inputs { kHandle, kFlowIn };
   enum Outputs { kValue, kLengths };
-  DataType dtype_;
   PartialTensorShape element_shape_except0_;
 };
 
 // Cuts a value into elements along its first dimension.
-absl::Status Split(OpKernelContext* ctx, ArrayStore& store) {
+absl::Status Split(OpKernelContext* ctx) {
   enum Inputs { kHandle, kValue, kLengths, kFlowIn };
+  ArrayRef array;
+  TF_RETURN_IF_ERROR(Lookup(ctx, kHandle, &array));
+  ArrayStore& store = array->store();
   const Tensor& lengths = ctx->input(kLengths);
   if (lengths.dims() != 1) return errors::LengthsNotVector(store.name(), lengths.shape());
   const Tensor& value = ctx->input(kValue);
@@ -110,9 +113,9 @@ KernelTable BulkKernels() {
   const GpuTypes cut = GpuNumbers("T", {DT_INT64}), split = GpuNumbers("T");
   return {
       {"TensorArrayGatherV3", MakeKernel<GatherOp>, {"handle", "indices"}, read},
-      {"TensorArrayScatterV3", MakeKernel<ArrayFunction<Scatter>>, {"handle", "indices"}, cut},
+      {"TensorArrayScatterV3", MakeKernel<FunctionKernel<Scatter>>, {"handle", "indices"}, cut},
       {"TensorArrayConcatV3", MakeKernel<ConcatOp>, {"handle", "lengths"}, read},
-      {"TensorArraySplitV3", MakeKernel<ArrayFunction<Split>>, {"handle", "lengths"}, split},
+      {"TensorArraySplitV3", MakeKernel<FunctionKernel<Split>>, {"handle", "lengths"}, split},
   };
 }
 

@@ -43,9 +43,11 @@ class CreateOp : public Cheap<OpKernel> {
 };
 
 // Outputs the number of slots.
-absl::Status Size(OpKernelContext* ctx, ArrayStore& store) {
+absl::Status Size(OpKernelContext* ctx) {
+  ArrayRef array;
+  TF_RETURN_IF_ERROR(Lookup(ctx, 0, &array));
   int64_t size;
-  TF_RETURN_IF_ERROR(store.Size(&size));
+  TF_RETURN_IF_ERROR(array->store().Size(&size));
   Tensor* output = nullptr;
   TF_RETURN_IF_ERROR(ctx->allocate_output(0, {}, &output));
   output->scalar<int32_t>()() = static_cast<int32_t>(size);
@@ -53,8 +55,10 @@ absl::Status Size(OpKernelContext* ctx, ArrayStore& store) {
 }
 
 // Frees all elements now, even if other handles refer to the array.
-absl::Status Close(OpKernelContext*, ArrayStore& store) {
-  store.Close();
+absl::Status Close(OpKernelContext* ctx) {
+  ArrayRef array;
+  TF_RETURN_IF_ERROR(Lookup(ctx, 0, &array));
+  array->store().Close();
   return absl::OkStatus();
 }
 
@@ -63,8 +67,8 @@ absl::Status Close(OpKernelContext*, ArrayStore& store) {
 KernelTable LifecycleKernels() {
   return {
       {"TensorArrayV3", MakeKernel<CreateOp>, {"size", "handle"}, GpuNumbers("dtype", {DT_INT64})},
-      {"TensorArraySizeV3", MakeKernel<Cheap<ArrayFunction<Size>>>, {"handle", "size"}},
-      {"TensorArrayCloseV3", MakeKernel<ArrayFunction<Close>>, {"handle"}}};
+      {"TensorArraySizeV3", MakeKernel<Cheap<FunctionKernel<Size>>>, {"handle", "size"}},
+      {"TensorArrayCloseV3", MakeKernel<FunctionKernel<Close>>, {"handle"}}};
 }
 
 }  // namespace tensor_array_grad

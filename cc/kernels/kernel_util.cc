@@ -46,12 +46,6 @@ absl::Status GetHandle(OpKernelContext* ctx, int input, const char* kind, uint64
   return CheckHandle(ctx, **handle, kind, type_hash);
 }
 
-void ArrayKernel::Compute(OpKernelContext* ctx) {
-  ArrayRef array;
-  OP_REQUIRES_OK(ctx, Lookup(ctx, 0, &array));
-  OP_REQUIRES_OK(ctx, Run(ctx, array->store()));
-}
-
 absl::Status GetIndex(OpKernelContext* ctx, int input, int64_t* index) {
   const Tensor& tensor = ctx->input(input);
   if (tensor.dims() != 0) return errors::IndexNotScalar(tensor.shape());

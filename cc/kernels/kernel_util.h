@@ -68,25 +68,13 @@ absl::Status Lookup(OpKernelContext* ctx, int input, ResourceRef<T>* resource) {
   return absl::OkStatus();
 }
 
-// The base of kernels whose first input is the handle of an array. Compute looks the array up and
-// calls Run with its store. The error of Run becomes that of the call.
-class ArrayKernel : public OpKernel {
+// The kernel of an op that is a function of its inputs. The error of `run` becomes that of the
+// call.
+template <absl::Status (*run)(OpKernelContext*)>
+class FunctionKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
-  void Compute(OpKernelContext* ctx) override;
-
- protected:
-  virtual absl::Status Run(OpKernelContext* ctx, ArrayStore& store) = 0;
-};
-
-// An ArrayKernel for an op without attributes, whose Run is `run`.
-template <absl::Status (*run)(OpKernelContext*, ArrayStore&)>
-class ArrayFunction : public ArrayKernel {
- public:
-  using ArrayKernel::ArrayKernel;
-
- protected:
-  absl::Status Run(OpKernelContext* ctx, ArrayStore& store) override { return run(ctx, store); }
+  void Compute(OpKernelContext* ctx) override { OP_REQUIRES_OK(ctx, run(ctx)); }
 };
 
 // Sets `index` to the scalar in the int32 input `input`, in host memory. Returns an error if the

@@ -104,14 +104,16 @@ absl::Status GetItem(OpKernelContext* ctx, const InputList& list, DataType dtype
   return OutputElement(ctx, 0, value);
 }
 
-class SetItemOp : public Cheap<OneListKernel> {
+class SetItemOp : public Cheap<ListKernel> {
  public:
   explicit SetItemOp(OpKernelConstruction* ctx) : Cheap(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("resize_if_index_out_of_bounds", &grows_));
   }
 
  protected:
-  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
     TF_RETURN_IF_ERROR(CheckDtypes(element_dtype_, list->dtype()));
     int64_t index;
     TF_RETURN_IF_ERROR(GetInt(ctx, kIndex, "index", &index));

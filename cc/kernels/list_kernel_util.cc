@@ -101,12 +101,6 @@ absl::Status GetList(OpKernelContext* ctx, int input, InputList* list) {
   return InvalidList("Input handle is not a list. Saw: '", variant.DebugString(), "'");
 }
 
-absl::Status OneListKernel::Run(OpKernelContext* ctx) {
-  InputList list;
-  TF_RETURN_IF_ERROR(GetList(ctx, 0, &list));
-  return RunOn(ctx, list);
-}
-
 std::unique_ptr<Tensor> TakeVariant(OpKernelContext* ctx, int input, int output) {
   // The attributes must be the default ones: on a CPU, forward_input never forwards an input if the
   // attributes request host memory.

@@ -33,17 +33,6 @@ class ListKernel : public OpKernel {
 // variant that holds a list.
 absl::Status GetList(OpKernelContext* ctx, int input, InputList* list);
 
-// The base of kernels that read or change one list, their first input. Run reads that list and
-// calls RunOn.
-class OneListKernel : public ListKernel {
- public:
-  using ListKernel::ListKernel;
-
- protected:
-  absl::Status Run(OpKernelContext* ctx) override;
-  virtual absl::Status RunOn(OpKernelContext* ctx, const InputList& list) = 0;
-};
-
 // The kernel of an op that is a function of its inputs and of element_dtype.
 template <absl::Status (*run)(OpKernelContext*, DataType)>
 class ListFunction : public ListKernel {
@@ -56,12 +45,14 @@ class ListFunction : public ListKernel {
 
 // The same for an op that reads or changes one list, its first input.
 template <absl::Status (*run)(OpKernelContext*, const InputList&, DataType)>
-class OneListFunction : public OneListKernel {
+class OneListFunction : public ListKernel {
  public:
-  using OneListKernel::OneListKernel;
+  using ListKernel::ListKernel;
 
  protected:
-  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, 0, &list));
     return run(ctx, list, element_dtype_);
   }
 };

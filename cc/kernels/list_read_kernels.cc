@@ -33,14 +33,16 @@ auto ZerosLikeIn(OpKernelContext* ctx) {
   return [ctx](const Tensor& like, Tensor* zeros) { return ZerosLikeTensor(ctx, like, zeros); };
 }
 
-class ListStackOp : public OneListKernel {
+class ListStackOp : public ListKernel {
  public:
-  explicit ListStackOp(OpKernelConstruction* ctx) : OneListKernel(ctx) {
+  explicit ListStackOp(OpKernelConstruction* ctx) : ListKernel(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("num_elements", &num_elements_));
   }
 
  protected:
-  absl::Status RunOn(OpKernelContext* ctx, const InputList& list) override {
+  absl::Status Run(OpKernelContext* ctx) override {
+    InputList list;
+    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
     TF_RETURN_IF_ERROR(CheckDtypes(element_dtype_, list->dtype()));
     TensorShape element, shape;
     TF_RETURN_IF_ERROR(ShapeToStack(*list, ctx->input(kElementShape), num_elements_, &element));

@@ -85,14 +85,6 @@ absl::Status CloseStack(OpKernelContext* ctx) {
   return absl::OkStatus();
 }
 
-// The kernel of an op without attributes.
-template <absl::Status (*run)(OpKernelContext*)>
-class StackFunction : public OpKernel {
- public:
-  using OpKernel::OpKernel;
-  void Compute(OpKernelContext* ctx) override { OP_REQUIRES_OK(ctx, run(ctx)); }
-};
-
 // ---- GPUs. If `swap_memory` is set and the GPU's memory is nearly full, a push moves the value to
 // host memory, and its pop moves it back. The copies are asynchronous, as stock's are.
 
@@ -214,10 +206,10 @@ KernelTable StackKernels() {
     return GpuTypes{attribute, {DT_INT32, DT_BOOL}};
   };
   constexpr auto kCpu = KernelSpec::kCpu, kGpu = KernelSpec::kGpu;
-  const auto push = MakeKernel<Cheap<StackFunction<PushElement>>>;
-  const auto pop = MakeKernel<Cheap<StackFunction<PopElement>>>;
+  const auto push = MakeKernel<Cheap<FunctionKernel<PushElement>>>;
+  const auto pop = MakeKernel<Cheap<FunctionKernel<PopElement>>>;
   return {{"StackV2", MakeKernel<NewStackOp>, {"max_size", "handle"}},
-          {"StackCloseV2", MakeKernel<StackFunction<CloseStack>>, {"handle"}},
+          {"StackCloseV2", MakeKernel<FunctionKernel<CloseStack>>, {"handle"}},
           {"StackPushV2", push, {}, {}, kCpu},
           {"StackPushV2", MakeAsyncKernel<SwappingPushOp>, {"handle"}, numbers("T"), kGpu},
           {"StackPushV2", push, {"handle", "elem", "output"}, in_host_memory("T"), kGpu},
