@@ -39,7 +39,7 @@ absl::Status WriteOne(OpKernelContext* ctx) {
   const bool exclusive = store.accumulates() && TakeBuffer(ctx, kValue, &value);
   DeviceElementOps ops(ctx);
   TF_RETURN_IF_ERROR(store.Write(index, std::move(value), exclusive, ops));
-  ForwardFlow(ctx, kFlowIn, 0);
+  ctx->set_output(0, ctx->input(kFlowIn));
   return absl::OkStatus();
 }
 

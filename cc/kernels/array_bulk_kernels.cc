@@ -58,7 +58,7 @@ absl::Status Scatter(OpKernelContext* ctx) {
   TF_RETURN_IF_ERROR(GetIndices(ctx, kIndices, store, &indices));
   DeviceElementOps ops(ctx);
   TF_RETURN_IF_ERROR(store.Scatter(indices, value, ops));
-  ForwardFlow(ctx, kFlowIn, 0);
+  ctx->set_output(0, ctx->input(kFlowIn));
   return absl::OkStatus();
 }
 
@@ -102,7 +102,7 @@ absl::Status Split(OpKernelContext* ctx) {
   TF_RETURN_IF_ERROR(store.CheckWriteDtype(value.dtype()));
   DeviceElementOps ops(ctx);
   TF_RETURN_IF_ERROR(store.Split(value, Values<int64_t>(ctx, kLengths), ops));
-  ForwardFlow(ctx, kFlowIn, 0);
+  ctx->set_output(0, ctx->input(kFlowIn));
   return absl::OkStatus();
 }
 

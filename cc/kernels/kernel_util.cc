@@ -10,26 +10,6 @@ namespace tensor_array_grad {
 
 using tensorflow::ResourceHandle;
 
-namespace {
-
-absl::Status CheckHandle(OpKernelContext* ctx, const ResourceHandle& handle, const char* kind,
-                         uint64_t type_hash) {
-  const std::string& device = ctx->device()->attributes().name();
-  if (handle.device() != device) {
-    return absl::InvalidArgumentError(absl::StrCat("Trying to access resource ", handle.name(),
-                                                   " located in device ", handle.device(),
-                                                   " from device ", device));
-  }
-  if (handle.hash_code() == type_hash) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("Trying to access a handle's resource using the wrong type. The handle ",
-                   handle.name(), " points to a resource of type '", handle.maybe_type_name(),
-                   "', and a ", kind, " made by tensor_array_grad is needed. A ", kind,
-                   " made before the library was enabled cannot be used after: enable it first."));
-}
-
-}  // namespace
-
 Place PlaceOf(OpKernelContext* ctx) {
   return {ctx->resource_manager(), ctx->device()->attributes().name(), "tensor_array_grad"};
 }
@@ -43,7 +23,19 @@ absl::Status GetHandle(OpKernelContext* ctx, int input, const char* kind, uint64
                      tensor.shape().DebugString(), " and one resource handle is needed."));
   }
   *handle = static_cast<const ResourceHandle*>(tensor.data());
-  return CheckHandle(ctx, **handle, kind, type_hash);
+  const ResourceHandle& given = **handle;
+  const std::string& device = ctx->device()->attributes().name();
+  if (given.device() != device) {
+    return absl::InvalidArgumentError(absl::StrCat("Trying to access resource ", given.name(),
+                                                   " located in device ", given.device(),
+                                                   " from device ", device));
+  }
+  if (given.hash_code() == type_hash) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("Trying to access a handle's resource using the wrong type. The handle ",
+                   given.name(), " points to a resource of type '", given.maybe_type_name(),
+                   "', and a ", kind, " made by tensor_array_grad is needed. A ", kind,
+                   " made before the library was enabled cannot be used after: enable it first."));
 }
 
 absl::Status GetIndex(OpKernelContext* ctx, int input, int64_t* index) {
@@ -51,10 +43,6 @@ absl::Status GetIndex(OpKernelContext* ctx, int input, int64_t* index) {
   if (tensor.dims() != 0) return errors::IndexNotScalar(tensor.shape());
   *index = *static_cast<const int32_t*>(tensor.data());
   return absl::OkStatus();
-}
-
-void ForwardFlow(OpKernelContext* ctx, int input, int output) {
-  ctx->set_output(output, ctx->input(input));
 }
 
 FirstFlow::FirstFlow(OpKernelConstruction* ctx)

@@ -89,9 +89,6 @@ absl::Span<const T> Values(OpKernelContext* ctx, int input) {
   return {static_cast<const T*>(tensor.data()), static_cast<size_t>(tensor.NumElements())};
 }
 
-// Makes output `output` the flow in input `input`, whose value does not matter.
-void ForwardFlow(OpKernelContext* ctx, int input, int output);
-
 // The first flow of an array: the scalar 0.0, in the memory of the op's device. It is made once per
 // kernel, and all calls of the kernel share it. Thread-safe.
 class FirstFlow {

@@ -13,13 +13,6 @@
 namespace tensor_array_grad {
 namespace {
 
-// Makes output 0 a tensor of `shape` for lists.
-absl::Status AllocateLists(OpKernelContext* ctx, const TensorShape& shape, Tensor** out) {
-  tensorflow::AllocatorAttributes on_host;
-  on_host.set_on_host(true);
-  return ctx->allocate_output(0, shape, out, on_host);
-}
-
 // Copies the lists of `handles`, which share their elements with the originals, and checks that a
 // row of `tensor` can be pushed to each.
 absl::Status ReadLists(tensorflow::TTypes<Variant>::ConstVec handles, DataType dtype,
@@ -57,7 +50,7 @@ absl::Status PushBackBatch(OpKernelContext* ctx, DataType dtype) {
   std::vector<ListVariant> lists;
   TF_RETURN_IF_ERROR(ReadLists(handles.vec<Variant>(), dtype, tensor, &lists));
   Tensor* out;
-  TF_RETURN_IF_ERROR(AllocateLists(ctx, handles.shape(), &out));
+  TF_RETURN_IF_ERROR(AllocateOutput(ctx, 0, handles.shape(), &out));
   DeviceElementOps ops(ctx);
   TF_RETURN_IF_ERROR(PushRows(tensor, ops, absl::MakeSpan(lists)));
   auto* to = out->vec<Variant>().data();
@@ -85,7 +78,7 @@ absl::Status ConcatLists(OpKernelContext* ctx, DataType dtype) {
                        " vs. ", b.shape().DebugString());
   }
   Tensor* out;
-  TF_RETURN_IF_ERROR(AllocateLists(ctx, a.shape(), &out));
+  TF_RETURN_IF_ERROR(AllocateOutput(ctx, 0, a.shape(), &out));
   for (int64_t i = 0; i < a.NumElements(); ++i) {
     InputList first, second;
     TF_RETURN_IF_ERROR(ReadList("input_a", i, a.flat<Variant>()(i), dtype, &first));
