@@ -1,4 +1,4 @@
-#include "cc/slices/gather_gradient.h"
+#include "cc/slices/slice_inputs.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "cc/slices/slice_inputs.h"
 #include "tensorflow/core/framework/tensor_util.h"
 #include "tensorflow/core/util/overflow.h"
 #include "tensorflow/core/util/util.h"
@@ -27,7 +26,7 @@ absl::Status SumRowsOfOneStart(SliceGradient* gradient) {
   }
   std::unordered_map<int64_t, int64_t> row_of;  // by start: the number of the summed row
   decltype(gradient->starts) starts, firsts;    // of the summed rows; by row: its place in `sums`
-  const int64_t width = gradient->width();
+  const int64_t width = gradient->box.values();
   for (const int64_t start : gradient->starts) {
     const auto [row, added] = row_of.emplace(start, starts.size());
     if (start >= 0 && added) starts.push_back(start);
@@ -109,7 +108,7 @@ absl::Status Reshape(const Tensor& wanted, TensorShape* shape) {
   }
   if (unknown >= 0) {
     int64_t values = 1;
-    for (const int64_t size : SizesOf(*shape)) {
+    for (const int64_t size : shape->dim_sizes()) {
       if (size > 0 || !empty) values *= size;
     }
     sizes[unknown] = values / known;
@@ -142,7 +141,7 @@ absl::Status Transpose(const Tensor& wanted, TensorShape* whole, Box::Sizes* ste
 absl::Status ReadSegmentSum(const SliceGradientOp& op, Inputs inputs, SliceGradient* gradient) {
   TensorShape& whole = gradient->whole;
   TF_RETURN_IF_ERROR(SegmentsShape(inputs, &whole));
-  const Box::Sizes segments = SizesOf(whole);
+  const Box::Sizes segments = whole.dim_sizes();
   Box::Sizes steps = StepsOf(whole);
   int move = kFirstMove;
   if (op.transposed) TF_RETURN_IF_ERROR(Transpose(*inputs[move++], &whole, &steps));
@@ -206,7 +205,7 @@ absl::Status ReadScatter(Inputs inputs, SliceGradient* gradient) {
     return Invalid("An index has ", depth, " numbers, but the shape is ", whole.DebugString(),
                    " and at most ", kMostDepth, " are supported");
   }
-  const Box::Sizes sizes = SizesOf(whole), steps = StepsOf(whole);
+  const Box::Sizes sizes = whole.dim_sizes(), steps = StepsOf(whole);
   TensorShape expected = slices;
   for (int d = static_cast<int>(depth); d < whole.dims(); ++d) {
     gradient->box.sizes.push_back(sizes[d]);

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/pooled_tensor.h"
-#include "cc/slices/gather_gradient.h"
 #include "cc/slices/slice_inputs.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor_util.h"
@@ -62,7 +61,7 @@ absl::Status ReadStridedSlice(const SliceGradientOp& op, Inputs inputs, SliceGra
                    slice.DebugString());
   }
   Box& box = gradient->box;
-  box = {SizesOf(part), StepsOf(gradient->whole)};
+  box = {part.dim_sizes(), StepsOf(gradient->whole)};
   int64_t first = 0;
   for (size_t d = 0; d < box.steps.size(); ++d) {
     first += begin[d] * box.steps[d];
@@ -101,7 +100,7 @@ absl::Status ReadPad(Inputs inputs, SliceGradient* gradient) {
     TF_RETURN_IF_ERROR(gradient->whole.AddDimWithStatus(before + values.dim_size(d) + after));
   }
   gradient->values = values;
-  gradient->box = {SizesOf(values.shape()), StepsOf(gradient->whole)};
+  gradient->box = {values.shape().dim_sizes(), StepsOf(gradient->whole)};
   int64_t first = 0;
   for (int d = 0; d < values.dims(); ++d) {
     first += IntAt(paddings, int64_t{2} * d) * gradient->box.steps[d];

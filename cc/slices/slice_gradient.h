@@ -17,7 +17,7 @@ namespace tensor_array_grad {
 // which is zero except in these rows.
 //
 // A row is a set of positions in the flat tensor: row i consists of the positions of `box` if the
-// box begins at position starts[i]. Its values are the width() values of `values` from i * width()
+// box begins at position starts[i]. Its values are the n = box.values() values of `values` from i * n
 // on, in row-major order. The gradient of a slice has one row; that of a gather has one for each
 // different index. No two rows have a position in common.
 struct SliceGradient {
@@ -26,8 +26,6 @@ struct SliceGradient {
   absl::InlinedVector<int64_t, 2> starts;
   cpu::Box box;
   bool from_zero = false;  // whether stock adds the values to zeros: the values are 0 + `values`
-
-  int64_t width() const { return box.values(); }
 };
 
 // Describes a node whose output can be represented by a SliceGradient.

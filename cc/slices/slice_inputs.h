@@ -5,8 +5,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "cc/base/tensorflow_names.h"
-#include "cc/device/functors.h"
+#include "cc/slices/slice_gradient.h"
 
 // What the files that read the inputs of gradients of slices have in common.
 namespace tensor_array_grad {
@@ -24,12 +25,6 @@ inline int64_t IntAt(const Tensor& tensor, int64_t i) {
   return tensor.flat<int16_t>()(i);
 }
 
-// The size of each dimension.
-inline cpu::Box::Sizes SizesOf(const TensorShape& shape) {
-  const auto sizes = shape.dim_sizes();
-  return cpu::Box::Sizes(sizes.begin(), sizes.end());
-}
-
 // The distance between neighbours in each dimension, in values.
 inline cpu::Box::Sizes StepsOf(const TensorShape& shape) {
   cpu::Box::Sizes steps(shape.dims());
@@ -40,6 +35,22 @@ inline cpu::Box::Sizes StepsOf(const TensorShape& shape) {
   }
   return steps;
 }
+
+// The functions of gather_gradient.cc, for the gradients of gathers, whose rows are selected by
+// indices: UnsortedSegmentSum, which is the gradient of Gather, and ScatterNd, which is that of
+// GatherNd. ReadSliceGradient and ReadOneRun call them after the check of the dtypes.
+
+// ReadSliceGradient for an UnsortedSegmentSum, with the Transpose and the Reshape behind it.
+absl::Status ReadSegmentSum(const SliceGradientOp& op, absl::Span<const Tensor* const> inputs,
+                            SliceGradient* gradient);
+
+// ReadSliceGradient for a ScatterNd.
+absl::Status ReadScatter(absl::Span<const Tensor* const> inputs, SliceGradient* gradient);
+
+// ReadOneRun for an UnsortedSegmentSum without Transpose and Reshape. Only the gradient of a gather
+// of one index has one row.
+const Tensor* ReadRunOfSegment(absl::Span<const Tensor* const> inputs, const TensorShape& whole,
+                               int64_t* first);
 
 }  // namespace tensor_array_grad
 
