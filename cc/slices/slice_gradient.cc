@@ -111,16 +111,10 @@ absl::Status ReadPad(Inputs inputs, SliceGradient* gradient) {
 
 // ---- dtypes, which the graph does not check: the ops take inputs of any dtype
 
-// The number of the input that has the values. The others have indices, sizes or shapes.
-int ValuesOf(const SliceGradientOp& op) {
-  if (op.kind == SliceGradientOp::kStridedSlice) return 4;
-  return op.kind == SliceGradientOp::kScatter ? 1 : 0;
-}
-
 absl::Status RequireDtypes(const SliceGradientOp& op, Inputs inputs) {
-  const int values = ValuesOf(op);
-  if (!CanAdd(inputs[values]->dtype())) {
-    return Invalid("Gradients of slices cannot be of ", DataTypeString(inputs[values]->dtype()));
+  const DataType values = inputs[op.values]->dtype();
+  if (!CanAdd(values)) {
+    return Invalid("Gradients of slices cannot be of ", DataTypeString(values));
   }
   for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
     const DataType dtype = inputs[i]->dtype();
@@ -129,7 +123,7 @@ absl::Status RequireDtypes(const SliceGradientOp& op, Inputs inputs) {
     const bool ids = op.kind == SliceGradientOp::kSegmentSum && i == 1;
     const bool is_int =
         dtype == DT_INT32 || dtype == DT_INT64 || (ids && dtype == tensorflow::DT_INT16);
-    if (i != values && (!is_int || !alike)) {
+    if (i != op.values && (!is_int || !alike)) {
       return Invalid("Input ", i, " of the gradient of a slice cannot be of ",
                      DataTypeString(dtype));
     }
@@ -183,38 +177,22 @@ absl::Status AllocateValues(DataType dtype, const TensorShape& shape, Tensor* va
 }
 
 absl::Status SliceGradientOp::Of(const tensorflow::NodeDef& def, SliceGradientOp* op) {
-  static const auto* const kinds =
-      new std::map<std::string, Kind>{{"StridedSliceGrad", kStridedSlice},
-                                      {"Pad", kPad},
-                                      {"UnsortedSegmentSum", kSegmentSum},
-                                      {"ScatterNd", kScatter},
-                                      {"ZerosLike", kZeros},
-                                      {kSumOp, kSum}};
-  const auto kind = kinds->find(def.op());
-  if (kind == kinds->end()) return Invalid("no gradient of a slice: ", def.op());
-  op->kind = kind->second;
+  static const auto* const ops =
+      new std::map<std::string, SliceGradientOp>{{"StridedSliceGrad", {kStridedSlice, 5, 4}},
+                                                 {"Pad", {kPad, 2, 0}},
+                                                 {"UnsortedSegmentSum", {kSegmentSum, 3, 0}},
+                                                 {"ScatterNd", {kScatter, 3, 1}},
+                                                 {"ZerosLike", {kZeros, 1, 0}},
+                                                 {kSumOp, {kSum, 1, 0}}};
+  const auto found = ops->find(def.op());
+  if (found == ops->end()) return Invalid("no gradient of a slice: ", def.op());
+  *op = found->second;
   const tensorflow::AttrSlice attributes(def);
   op->masks = SliceMasks::Of(attributes);
+  if (op->kind != kSegmentSum) return absl::OkStatus();
   tensorflow::TryGetNodeAttr(attributes, kTransposed, &op->transposed);
   tensorflow::TryGetNodeAttr(attributes, kReshaped, &op->reshaped);
   return absl::OkStatus();
-}
-
-int SliceGradientOp::num_inputs() const {
-  switch (kind) {
-    case kStridedSlice:
-      return 5;
-    case kPad:
-      return 2;
-    case kSegmentSum:
-      return 3 + transposed + reshaped;
-    case kScatter:
-      return 3;
-    case kZeros:
-    case kSum:
-      return 1;
-  }
-  return 0;
 }
 
 absl::Status ReadSliceGradient(const SliceGradientOp& op, Inputs inputs, SliceGradient* gradient) {

@@ -17,7 +17,7 @@ namespace tensor_array_grad {
 // which is zero except in these rows.
 //
 // A row is a set of positions in the flat tensor: row i consists of the positions of `box` if the
-// box begins at position starts[i]. Its values are the n = box.values() values of `values` from i * n
+// box begins at position starts[i]. Its n = box.values() values are those of `values` from i * n
 // on, in row-major order. The gradient of a slice has one row; that of a gather has one for each
 // different index. No two rows have a position in common.
 struct SliceGradient {
@@ -40,12 +40,14 @@ struct SliceGradientOp {
   static constexpr char kTransposed[] = "_transposed", kReshaped[] = "_reshaped";
   static constexpr char kSumOp[] = "TensorArrayGrad>SliceGradients";
 
-  // The number of inputs: those of the op itself, and after them the second inputs of Transpose and
-  // Reshape.
-  int num_inputs() const;
+  // How many inputs there are: those of the op itself, and after them the second inputs of
+  // Transpose and Reshape.
+  int num_inputs() const { return inputs + transposed + reshaped; }
 
   Kind kind = kPad;
-  SliceMasks masks;  // of StridedSliceGrad
+  int inputs = 0;         // how many the op itself has
+  int values = 0;         // the one that has the values; the others have indices, sizes or shapes
+  SliceMasks masks = {};  // of StridedSliceGrad
   bool transposed = false, reshaped = false;
 };
 
