@@ -133,14 +133,6 @@ absl::Status RequireDtypes(const SliceGradientOp& op, Inputs inputs) {
 
 // ---- one run
 
-bool IsShape(const Tensor& sizes, const TensorShape& shape) {
-  if (sizes.dims() != 1 || sizes.NumElements() != shape.dims()) return false;
-  for (int d = 0; d < shape.dims(); ++d) {
-    if (IntAt(sizes, d) != shape.dim_size(d)) return false;
-  }
-  return true;
-}
-
 // Reads the gradient of a slice whose positions follow each other: the slice has size one in each
 // of the first dimensions, is a range of the next one, and contains the later ones completely. Null
 // for any other slice.

@@ -7,6 +7,7 @@
 #include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "cc/lists/list_variant.h"
+#include "cc/slices/slice_inputs.h"
 #include "cc/small_ops/small_operands.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
@@ -44,23 +45,6 @@ bool SetItem(Operands operands, const SmallOp& op, Value* result) {
   list->Set(index, std::move(item));
   result->Assign(operands[0].value, /*last=*/true);
   return true;
-}
-
-// Whether `sizes`, an input element_shape of type T, describes `shape`.
-template <typename T>
-bool IsShape(const Tensor& sizes, const PartialTensorShape& shape) {
-  const T* const size = static_cast<const T*>(sizes.data());
-  if (sizes.dims() == 0) return *size == -1 && shape.unknown_rank();
-  if (sizes.dims() != 1 || sizes.dim_size(0) != shape.dims()) return false;
-  for (int d = 0; d < shape.dims(); ++d) {
-    if (size[d] != shape.dim_size(d)) return false;
-  }
-  return true;
-}
-
-bool IsShape(const Tensor& sizes, const PartialTensorShape& shape) {
-  if (sizes.dtype() == DT_INT32) return IsShape<int32_t>(sizes, shape);
-  return sizes.dtype() == DT_INT64 && IsShape<int64_t>(sizes, shape);
 }
 
 // Sets *b to a + *b, in a new buffer. Returns false and leaves `b` unchanged if the kernel has to

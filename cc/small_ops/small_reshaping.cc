@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cc/base/tensorflow_names.h"
+#include "cc/slices/slice_inputs.h"
 #include "cc/small_ops/broadcast.h"
 #include "cc/small_ops/small_operands.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -37,22 +38,21 @@ bool GetAxis(const Value& value, int rank, int* axis) {
 
 // ---- Reshape, Squeeze, ExpandDims
 
-// Reads the shape that `sizes`, of type T, gives to `elements` values; one size may be -1. Returns
-// false for sizes that do not fit, and for zeros, which are left to the kernel.
-template <typename T>
+// Reads the shape that `sizes` gives to `elements` values; one size may be -1. Returns false for
+// sizes that do not fit, and for zeros, which are left to the kernel.
 bool ReadShape(const Tensor& sizes, int64_t elements, TensorShape* shape) {
-  const T* const size = static_cast<const T*>(sizes.data());
   int64_t known = 1;
   int unknown = -1;
   for (int d = 0; d < sizes.NumElements(); ++d) {
-    if (size[d] < -1 || size[d] == 0 || (size[d] == -1 && unknown >= 0)) return false;
-    if (size[d] == -1) {
+    const int64_t size = IntAt(sizes, d);
+    if (size < -1 || size == 0 || (size == -1 && unknown >= 0)) return false;
+    if (size == -1) {
       unknown = d;
     } else {
-      known = tensorflow::MultiplyWithoutOverflow(known, size[d]);
+      known = tensorflow::MultiplyWithoutOverflow(known, size);
       if (known < 0) return false;
     }
-    shape->AddDim(std::max<int64_t>(size[d], 1));
+    shape->AddDim(std::max<int64_t>(size, 1));
   }
   if (unknown < 0) return known == elements;
   shape->set_dim(unknown, elements / known);
@@ -116,9 +116,7 @@ bool Reshape(Operands operands, const SmallOp& op, Value* result) {
   const bool scalar = operands[0].value->is_scalar();
   const int64_t elements = scalar ? 1 : operands[0].value->tensor()->NumElements();
   TensorShape shape;
-  const bool known = sizes.dtype() == DT_INT32 ? ReadShape<int32_t>(sizes, elements, &shape)
-                                               : ReadShape<int64_t>(sizes, elements, &shape);
-  if (!known) return false;
+  if (!ReadShape(sizes, elements, &shape)) return false;
   if (scalar && shape.dims() == 1 && VectorOfIntegers(operands.first(1), op, result)) return true;
   return SetReshaped(*operands[0].value->tensor(), shape, result);
 }
@@ -280,16 +278,16 @@ bool SetRepeated(const Tensor& input, const TensorShape& shape, const SmallOp& o
   return true;
 }
 
-// Computes the shape of the result from `wanted`, of type T. An entry of `wanted` is the size of a
-// dimension or, if `times`, how often the input's dimension is repeated. Returns false unless only
-// dimensions of size one are repeated and the result is small.
-template <typename T>
+// Computes the shape of the result from `wanted`. An entry of `wanted` is the size of a dimension
+// or, if `times`, how often the input's dimension is repeated. Returns false unless only dimensions
+// of size one are repeated and the result is small.
 bool ReadSizes(const Tensor& wanted, bool times, const TensorShape& input, TensorShape* shape) {
-  const T* const given = static_cast<const T*>(wanted.data());
+  if (wanted.dims() != 1 || wanted.NumElements() > kMostDimsOfKernels) return false;
+  if (times && wanted.NumElements() != input.dims()) return false;
   int64_t elements = 1;
   for (int d = 0; d < wanted.NumElements(); ++d) {
-    if (given[d] < 1 || given[d] > kMostSmallElements) return false;
-    int64_t size = given[d];
+    int64_t size = IntAt(wanted, d);
+    if (size < 1 || size > kMostSmallElements) return false;
     if (times && input.dim_size(d) != 1) {
       if (size != 1) return false;
       size = input.dim_size(d);
@@ -299,13 +297,6 @@ bool ReadSizes(const Tensor& wanted, bool times, const TensorShape& input, Tenso
     shape->AddDim(size);
   }
   return true;
-}
-
-bool ReadSizes(const Tensor& wanted, bool times, const TensorShape& input, TensorShape* shape) {
-  if (wanted.dims() != 1 || wanted.NumElements() > kMostDimsOfKernels) return false;
-  if (times && wanted.NumElements() != input.dims()) return false;
-  return wanted.dtype() == DT_INT32 ? ReadSizes<int32_t>(wanted, times, input, shape)
-                                    : ReadSizes<int64_t>(wanted, times, input, shape);
 }
 
 bool BroadcastTo(Operands operands, const SmallOp& op, Value* result) {
