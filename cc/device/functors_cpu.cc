@@ -50,23 +50,6 @@ Eigen::half FromZero(Eigen::half x) {
   return Eigen::numext::bit_cast<uint16_t>(x) == kNegativeZero ? Eigen::half(0) : x;
 }
 
-// out = left + right or, if `from_zero`, left + (0 + right).
-template <typename T>
-__attribute__((noinline)) void AddRange(const T* left, const T* right, bool from_zero, T* out,
-                                        int64_t n) {
-  if (from_zero) {
-    for (int64_t i = 0; i < n; ++i) out[i] = Sum(left[i], FromZero(right[i]));
-  } else {
-    for (int64_t i = 0; i < n; ++i) out[i] = Sum(left[i], right[i]);
-  }
-}
-
-// What AddFloats and AddDoubles add to a value of `right`: -0 changes no value, not even -0.
-template <typename T>
-T ZeroToAdd(bool from_zero) {
-  return from_zero ? T(0) : -T(0);
-}
-
 // With target_clones the compiler makes a version for each kind of vector unit, and the loader
 // picks one. It does so before a sanitizer has started, so builds with a sanitizer do without.
 #ifdef TAG_SANITIZED
@@ -74,33 +57,28 @@ T ZeroToAdd(bool from_zero) {
 #else
 #define TAG_WIDE __attribute__((target_clones("avx2", "default")))
 #endif
-TAG_WIDE void AddFloats(const float* left, const float* right, float zero, float* out, int64_t n) {
+TAG_WIDE void AddReals(const float* left, const float* right, float zero, float* out, int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = left[i] + (zero + right[i]);
 }
-TAG_WIDE void AddDoubles(const double* left, const double* right, double zero, double* out,
-                         int64_t n) {
+TAG_WIDE void AddReals(const double* left, const double* right, double zero, double* out,
+                       int64_t n) {
   for (int64_t i = 0; i < n; ++i) out[i] = left[i] + (zero + right[i]);
 }
-template <>
-void AddRange(const float* left, const float* right, bool from_zero, float* out, int64_t n) {
-  AddFloats(left, right, ZeroToAdd<float>(from_zero), out, n);
-}
-template <>
-void AddRange(const double* left, const double* right, bool from_zero, double* out, int64_t n) {
-  AddDoubles(left, right, ZeroToAdd<double>(from_zero), out, n);
-}
-// A complex sum is two real sums, so the loops above compute it.
-template <>
-void AddRange(const tensorflow::complex64* left, const tensorflow::complex64* right, bool from_zero,
-              tensorflow::complex64* out, int64_t n) {
-  AddFloats(reinterpret_cast<const float*>(left), reinterpret_cast<const float*>(right),
-            ZeroToAdd<float>(from_zero), reinterpret_cast<float*>(out), 2 * n);
-}
-template <>
-void AddRange(const tensorflow::complex128* left, const tensorflow::complex128* right,
-              bool from_zero, tensorflow::complex128* out, int64_t n) {
-  AddDoubles(reinterpret_cast<const double*>(left), reinterpret_cast<const double*>(right),
-             ZeroToAdd<double>(from_zero), reinterpret_cast<double*>(out), 2 * n);
+
+// out = left + right or, if `from_zero`, left + (0 + right).
+template <typename T>
+void AddRange(const T* left, const T* right, bool from_zero, T* out, int64_t n) {
+  using Real = typename Eigen::NumTraits<T>::Real;
+  if constexpr (std::is_same_v<Real, float> || std::is_same_v<Real, double>) {
+    constexpr int64_t kReals = Eigen::NumTraits<T>::IsComplex ? 2 : 1;  // complex: two real sums
+    const Real zero = from_zero ? Real(0) : -Real(0);  // -0 changes no value, not even -0
+    AddReals(reinterpret_cast<const Real*>(left), reinterpret_cast<const Real*>(right), zero,
+             reinterpret_cast<Real*>(out), kReals * n);
+  } else if (from_zero) {
+    for (int64_t i = 0; i < n; ++i) out[i] = Sum(left[i], FromZero(right[i]));
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i] = Sum(left[i], right[i]);
+  }
 }
 
 template <typename T>
@@ -231,18 +209,24 @@ void PackObjects(absl::Span<const Piece> pieces, absl::Span<const int64_t> start
       [](int64_t, int64_t) {});
 }
 
+// Calls work(T(0)) for the type T of the numbers of `dtype`. Requires: CanAdd(dtype).
+template <typename Work>
+void WithNumber(DataType dtype, Work work) {
+  switch (dtype) {
+#define TAG_CASE(T)                          \
+  case tensorflow::DataTypeToEnum<T>::value: \
+    return work(T(0));
+    TF_CALL_NUMBER_TYPES(TAG_CASE)
+#undef TAG_CASE
+    default:
+      return;
+  }
+}
+
 }  // namespace
 
 void Add(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* out) {
-  switch (out->dtype()) {
-#define TAG_ADD(T)                           \
-  case tensorflow::DataTypeToEnum<T>::value: \
-    return AddAll<T>(left, right, run, out);
-    TF_CALL_NUMBER_TYPES(TAG_ADD)
-#undef TAG_ADD
-    default:
-      return;  // excluded by CanAdd
-  }
+  WithNumber(out->dtype(), [&](auto number) { AddAll<decltype(number)>(left, right, run, out); });
 }
 
 int64_t Box::values() const {
@@ -253,36 +237,25 @@ int64_t Box::values() const {
 
 void AddRows(const Tensor& addend, const Box& box, absl::Span<const int64_t> starts,
              ParallelFor run, Tensor* sum, bool from_zero) {
-  switch (sum->dtype()) {
-#define TAG_ADD(T)                                                                            \
-  case tensorflow::DataTypeToEnum<T>::value:                                                  \
-    return ForEachRunOfRows(                                                                  \
-        box, starts, run, Values<T>(sum),                                                     \
-        [values = Values<T>(addend), from_zero](T* to, int64_t at, int64_t n, int64_t step) { \
-          AddRun(values + at, n, step, from_zero, to);                                        \
-        });
-    TF_CALL_NUMBER_TYPES(TAG_ADD)
-#undef TAG_ADD
-    default:
-      return;  // excluded by CanAdd
-  }
+  WithNumber(sum->dtype(), [&](auto number) {
+    using T = decltype(number);
+    const T* const values = Values<T>(addend);
+    ForEachRunOfRows(box, starts, run, Values<T>(sum),
+                     [=](T* to, int64_t at, int64_t n, int64_t step) {
+                       AddRun(values + at, n, step, from_zero, to);
+                     });
+  });
 }
 
 void TakeRows(const Box& box, absl::Span<const int64_t> starts, ParallelFor run, Tensor* sum,
               Tensor* taken) {
-  switch (sum->dtype()) {
-#define TAG_TAKE(T)                                                                 \
-  case tensorflow::DataTypeToEnum<T>::value:                                        \
-    return ForEachRunOfRows(                                                        \
-        box, starts, run, Values<T>(sum),                                           \
-        [values = Values<T>(taken)](T* from, int64_t at, int64_t n, int64_t step) { \
-          TakeRun(from, n, step, values + at);                                      \
-        });
-    TF_CALL_NUMBER_TYPES(TAG_TAKE)
-#undef TAG_TAKE
-    default:
-      return;  // excluded by CanAdd
-  }
+  WithNumber(sum->dtype(), [&](auto number) {
+    using T = decltype(number);
+    T* const values = Values<T>(taken);
+    ForEachRunOfRows(
+        box, starts, run, Values<T>(sum),
+        [=](T* from, int64_t at, int64_t n, int64_t step) { TakeRun(from, n, step, values + at); });
+  });
 }
 
 void Zero(ParallelFor run, Tensor* out) {
