@@ -13,8 +13,8 @@ using tensorflow::shape_inference::InferenceContext;
 using tensorflow::shape_inference::ShapeAndType;
 using tensorflow::shape_inference::ShapeHandle;
 
-// The first inputs of all accumulating ops.
-enum { kList, kIndex, kItem };
+// The first inputs of all accumulating ops, and the next one of ListAccumulate.
+enum { kList, kIndex, kItem, kElementShape };
 
 // Infers the output of an accumulating op. Its inputs must be scalars, except `kItem` and, if it is
 // not negative, `vector`.
@@ -41,17 +41,10 @@ absl::Status AccumulatedListShape(InferenceContext* c, int vector) {
   return absl::OkStatus();
 }
 
-absl::Status ListAccumulateShape(InferenceContext* c) {
-  constexpr int kElementShape = 3;
-  return AccumulatedListShape(c, kElementShape);
-}
-
-absl::Status ListAccumulateLikeShape(InferenceContext* c) { return AccumulatedListShape(c, -1); }
-
 // The ops on a loop stack. TensorFlow's shape inference cannot describe what a variant of
 // several lists holds, so only the scalars are inferred.
 
-absl::Status LoopStackShape(InferenceContext* c) {
+absl::Status NewLoopStackShape(InferenceContext* c) {
   ShapeHandle unused;
   for (int i = 0; i < c->num_inputs(); ++i) {
     TF_RETURN_IF_ERROR(c->WithRank(c->input(i), 0, &unused));
@@ -60,15 +53,11 @@ absl::Status LoopStackShape(InferenceContext* c) {
   return absl::OkStatus();
 }
 
-absl::Status PushLoopStackShape(InferenceContext* c) {
+// Of PushLoopStack and PopLoopStack.
+absl::Status ChangedLoopStackShape(InferenceContext* c) {
   ShapeHandle unused;
   TF_RETURN_IF_ERROR(c->WithRank(c->input(0), 0, &unused));
   c->set_output(0, c->Scalar());
-  return absl::OkStatus();
-}
-
-absl::Status PopLoopStackShape(InferenceContext* c) {
-  TF_RETURN_IF_ERROR(PushLoopStackShape(c));
   for (int i = 1; i < c->num_outputs(); ++i) c->set_output(i, c->UnknownShape());
   return absl::OkStatus();
 }
@@ -84,7 +73,7 @@ REGISTER_OP("TensorArrayGrad>ListAccumulate")
     .Output("output_handle: variant")
     .Attr("element_dtype: type")
     .Attr("shape_type: {int32, int64}")
-    .SetShapeFn(ListAccumulateShape)
+    .SetShapeFn([](InferenceContext* c) { return AccumulatedListShape(c, kElementShape); })
     .Doc(R"doc(
 Adds `item` to the element of a list at `index`; the input list does not change.
 
@@ -112,7 +101,7 @@ REGISTER_OP("TensorArrayGrad>ListAccumulateLike")
     .Input("like: variant")
     .Output("output_handle: variant")
     .Attr("element_dtype: type")
-    .SetShapeFn(ListAccumulateLikeShape)
+    .SetShapeFn([](InferenceContext* c) { return AccumulatedListShape(c, -1); })
     .Doc(R"doc(
 ListAccumulate, with the element shape and the length of another list.
 
@@ -130,7 +119,7 @@ REGISTER_OP("TensorArrayGrad>NewLoopStack")
     .Output("loop_stack: variant")
     .Attr("k: int >= 1")
     .Attr("kept: int >= 0")
-    .SetShapeFn(LoopStackShape)
+    .SetShapeFn(NewLoopStackShape)
     .Doc(R"doc(
 Packs empty lists that will grow and shrink together into one loop stack.
 
@@ -145,7 +134,7 @@ REGISTER_OP("TensorArrayGrad>PushLoopStack")
     .Input("values: T")
     .Output("output_loop_stack: variant")
     .Attr("T: list(type) >= 1")
-    .SetShapeFn(PushLoopStackShape)
+    .SetShapeFn(ChangedLoopStackShape)
     .Doc(R"doc(
 Appends one element to each list: `TensorListPushBack` of all of them, errors included.
 
@@ -159,7 +148,7 @@ REGISTER_OP("TensorArrayGrad>PopLoopStack")
     .Output("output_loop_stack: variant")
     .Output("values: T")
     .Attr("T: list(type) >= 0")
-    .SetShapeFn(PopLoopStackShape)
+    .SetShapeFn(ChangedLoopStackShape)
     .Doc(R"doc(
 Removes the last element of each list: `TensorListPopBack` of all of them, errors included.
 

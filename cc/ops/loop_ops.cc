@@ -1,18 +1,9 @@
 // The op that LoopPass puts in front of a while loop.
 
+#include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
-#include "tensorflow/core/framework/shape_inference.h"
 
 namespace tensor_array_grad {
-
-namespace {
-
-absl::Status AllUnknown(tensorflow::shape_inference::InferenceContext* c) {
-  for (int i = 0; i < c->num_outputs(); ++i) c->set_output(i, c->UnknownShape());
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 REGISTER_OP("TensorArrayGrad>RunLoop")
     .Input("variables: T")
@@ -22,7 +13,7 @@ REGISTER_OP("TensorArrayGrad>RunLoop")
     .Attr("U: list(type) >= 0")
     .Attr("frame: string")
     .SetIsStateful()
-    .SetShapeFn(AllUnknown)
+    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
     .Doc(R"doc(
 Runs iterations of a while loop in one kernel.
 
