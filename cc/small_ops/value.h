@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cc/base/pooled_tensor.h"
 #include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
@@ -23,13 +24,6 @@ class Value {
   struct Scalar {
     DataType dtype = DT_INVALID;
     alignas(8) char bytes[8];
-
-    template <typename T>
-    T as() const {
-      T number;
-      std::memcpy(&number, bytes, sizeof(T));
-      return number;
-    }
   };
 
   // Makes this value `tensor`.
@@ -52,7 +46,7 @@ class Value {
   bool Get(T* number) const {
     if (state_ != kTensor) {
       if (scalar_.dtype != tensorflow::DataTypeToEnum<T>::value) return false;
-      *number = scalar_.as<T>();
+      std::memcpy(number, scalar_.bytes, sizeof(T));
       return true;
     }
     if (tensor_.dtype() != tensorflow::DataTypeToEnum<T>::value || tensor_.dims() != 0) {
@@ -127,20 +121,15 @@ class Value {
 
   // Makes this value the same number as `from`, without its buffer. Requires: from.is_number().
   void CopyNumber(const Value& from) {
-    const Scalar number = from.scalar_;
     BecomeScalar();
-    scalar_ = number;
+    scalar_ = from.scalar_;
   }
 
   // Makes this value equal to `from`. If `last`, `from` must not be read again, and its tensor is
   // moved. If not, both values of a floating-point number share a buffer, as with stock kernels:
   // the order in which AddN adds its inputs depends on it.
   void Assign(Value* from, bool last) {
-    if (from->state_ != kTensor && !from->SharesBuffer(last)) {
-      BecomeScalar();
-      scalar_ = from->scalar_;
-      return;
-    }
+    if (from->state_ != kTensor && !from->SharesBuffer(last)) return CopyNumber(*from);
     if (!last) {
       Set(*from->tensor());
       return;
@@ -185,7 +174,13 @@ class Value {
   }
 
   // From kScalar to kBoth.
-  void MakeTensor();
+  void MakeTensor() {
+    const bool reusable =
+        tensor_.dtype() == scalar_.dtype && tensor_.dims() == 0 && tensor_.RefCountIsOne();
+    if (!reusable) MakePooledTensor(scalar_.dtype, TensorShape({}), &tensor_);
+    std::memcpy(tensor_.data(), scalar_.bytes, tensorflow::DataTypeSize(scalar_.dtype));
+    state_ = kBoth;
+  }
 
   Tensor tensor_;
   Tensor other_reference_;  // shares the buffer of tensor_ if held_
