@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <string>
 #include <type_traits>
@@ -38,18 +39,9 @@ auto Wide(T x) {
 struct Add { template <typename T> T operator()(T a, T b) const { return static_cast<T>(Wide(a) + Wide(b)); } };
 struct Sub { template <typename T> T operator()(T a, T b) const { return static_cast<T>(Wide(a) - Wide(b)); } };
 struct Mul { template <typename T> T operator()(T a, T b) const { return static_cast<T>(Wide(a) * Wide(b)); } };
-struct Less { template <typename T> bool operator()(T a, T b) const { return a < b; } };
-struct LessEqual { template <typename T> bool operator()(T a, T b) const { return a <= b; } };
-struct Greater { template <typename T> bool operator()(T a, T b) const { return a > b; } };
-struct GreaterEqual { template <typename T> bool operator()(T a, T b) const { return a >= b; } };
-struct Equal { template <typename T> bool operator()(T a, T b) const { return a == b; } };
-struct NotEqual { template <typename T> bool operator()(T a, T b) const { return a != b; } };
 struct Neg { template <typename T> T operator()(T a) const { return static_cast<T>(-Wide(a)); } };
 struct Finite { template <typename T> bool operator()(T a) const { return std::isfinite(a); } };
 template <typename To> struct CastTo { template <typename T> To operator()(T a) const { return static_cast<To>(a); } };
-struct Not { bool operator()(bool a) const { return !a; } };
-struct And { bool operator()(bool a, bool b) const { return a && b; } };
-struct Or { bool operator()(bool a, bool b) const { return a || b; } };
 struct Max { template <typename T> T operator()(T a, T b) const { return a < b ? b : a; } };
 struct Min { template <typename T> T operator()(T a, T b) const { return b < a ? b : a; } };
 // clang-format on
@@ -107,13 +99,19 @@ bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
   return true;
 }
 
+// Applies F to two scalars. Returns false for operands that are not scalars of T.
+template <typename T, typename F>
+bool BinaryOfScalars(Operands operands, const SmallOp&, Value* result) {
+  T a, b;
+  if (!operands[0].value->Get(&a) || !operands[1].value->Get(&b)) return false;
+  result->SetScalar(F()(a, b));
+  return true;
+}
+
+// Applies F to scalars, or element by element to operands whose shapes may be broadcast.
 template <typename T, typename F>
 bool Binary(Operands operands, const SmallOp& op, Value* result) {
-  T a, b;
-  if (operands[0].value->Get(&a) && operands[1].value->Get(&b)) {
-    result->SetScalar(F()(a, b));
-    return true;
-  }
+  if (BinaryOfScalars<T, F>(operands, op, result)) return true;
   if (operands[0].value->is_scalar() && operands[1].value->is_scalar()) return false;
   return BinaryOnTensors<T, F>(operands, op, result);
 }
@@ -175,15 +173,6 @@ bool AddBias(Operands operands, const SmallOp& op, Value* result) {
   return BinaryOnTensors<T, Add>(operands, op, result);
 }
 
-// Like Binary, but for scalars only.
-template <typename T, typename F>
-bool BinaryOfScalars(Operands operands, const SmallOp&, Value* result) {
-  T a, b;
-  if (!operands[0].value->Get(&a) || !operands[1].value->Get(&b)) return false;
-  result->SetScalar(F()(a, b));
-  return true;
-}
-
 // FloorDiv, or FloorMod if kRemainder: quotients are rounded down. Division by zero is left to the
 // kernel, which reports an error. Division by -1, which overflows for the least number, is left to
 // the kernel too.
@@ -198,14 +187,20 @@ bool FloorDivide(Operands operands, const SmallOp&, Value* result) {
   return true;
 }
 
-// Applies F to a number, or element by element to a small tensor.
+// Applies F to a scalar. Returns false for an operand that is not a scalar of T.
+template <typename T, typename F>
+bool UnaryOfScalar(Operands operands, const SmallOp&, Value* result) {
+  T number;
+  if (!operands[0].value->Get(&number)) return false;
+  result->SetScalar(F()(number));
+  return true;
+}
+
+// Applies F to a scalar, or element by element to a small tensor.
 template <typename T, typename F>
 bool Unary(Operands operands, const SmallOp& op, Value* result) {
   using R = decltype(F()(T()));
-  if (T number; operands[0].value->Get(&number)) {
-    result->SetScalar(F()(number));
-    return true;
-  }
+  if (UnaryOfScalar<T, F>(operands, op, result)) return true;
   if (operands[0].value->is_scalar()) return false;
   const Tensor& x = *operands[0].value->tensor();
   if (!IsSmall(x, DataTypeToEnum<T>::value)) return false;
@@ -226,15 +221,6 @@ bool SquareOf(Operands operands, const SmallOp& op, Value* result) {
   return Binary<T, Mul>(twice, op, result);
 }
 
-// Like Unary, but for scalars only.
-template <typename T, typename F>
-bool UnaryOfScalar(Operands operands, const SmallOp&, Value* result) {
-  T number;
-  if (!operands[0].value->Get(&number)) return false;
-  result->SetScalar(F()(number));
-  return true;
-}
-
 using Key = std::pair<std::string, DataType>;
 using Table = std::map<Key, SmallOp::Run>;
 
@@ -251,12 +237,12 @@ void AddNumeric(Table* table) {
       {"Mul", Binary<T, Mul>},
       {"Neg", Unary<T, Neg>},
       {"Square", SquareOf<T>},
-      {"Less", Binary<T, Less>},
-      {"LessEqual", Binary<T, LessEqual>},
-      {"Greater", Binary<T, Greater>},
-      {"GreaterEqual", Binary<T, GreaterEqual>},
-      {"Equal", Binary<T, Equal>},
-      {"NotEqual", Binary<T, NotEqual>},
+      {"Less", Binary<T, std::less<T>>},
+      {"LessEqual", Binary<T, std::less_equal<T>>},
+      {"Greater", Binary<T, std::greater<T>>},
+      {"GreaterEqual", Binary<T, std::greater_equal<T>>},
+      {"Equal", Binary<T, std::equal_to<T>>},
+      {"NotEqual", Binary<T, std::not_equal_to<T>>},
       {"BiasAdd", AddBias<T>},
       {kSeveral, AddSeveral<T>},
   };
@@ -282,9 +268,9 @@ const Table& Computations() {
     AddNumeric<int64_t>(all);
     AddIntegral<int32_t>(all);
     AddIntegral<int64_t>(all);
-    (*all)[{"LogicalAnd", DT_BOOL}] = BinaryOfScalars<bool, And>;
-    (*all)[{"LogicalOr", DT_BOOL}] = BinaryOfScalars<bool, Or>;
-    (*all)[{"LogicalNot", DT_BOOL}] = UnaryOfScalar<bool, Not>;
+    (*all)[{"LogicalAnd", DT_BOOL}] = BinaryOfScalars<bool, std::logical_and<bool>>;
+    (*all)[{"LogicalOr", DT_BOOL}] = BinaryOfScalars<bool, std::logical_or<bool>>;
+    (*all)[{"LogicalNot", DT_BOOL}] = UnaryOfScalar<bool, std::logical_not<bool>>;
     (*all)[{"IsFinite", DT_FLOAT}] = Unary<float, Finite>;
     (*all)[{"IsFinite", DT_DOUBLE}] = Unary<double, Finite>;
     return all;
