@@ -6,25 +6,7 @@
 namespace tensor_array_grad {
 
 bool CanAdd(DataType dtype) {
-  switch (dtype) {
-    case tensorflow::DT_HALF:
-    case tensorflow::DT_BFLOAT16:
-    case DT_FLOAT:
-    case DT_DOUBLE:
-    case tensorflow::DT_INT8:
-    case tensorflow::DT_INT16:
-    case DT_INT32:
-    case DT_INT64:
-    case tensorflow::DT_UINT8:
-    case tensorflow::DT_UINT16:
-    case tensorflow::DT_UINT32:
-    case tensorflow::DT_UINT64:
-    case tensorflow::DT_COMPLEX64:
-    case tensorflow::DT_COMPLEX128:
-      return true;
-    default:
-      return false;
-  }
+  return tensorflow::kNumberTypes.Contains(dtype) && !tensorflow::DataTypeIsQuantized(dtype);
 }
 
 bool CanZero(DataType dtype) { return CanAdd(dtype) || dtype == DT_BOOL; }
