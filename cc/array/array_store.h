@@ -29,10 +29,8 @@ namespace tensor_array_grad {
 //
 // `mu_` guards the table. It is held while the table allocates its own records, but never over an
 // allocation of values, device work, or the freeing of a buffer: these may take long, and a
-// destructor may take other locks. So a method that computes has these steps: look (locked),
-// compute (unlocked), look again and commit (locked). SlotAccess describes them. A read whose slots
-// have changed meanwhile computes again. A write that sums marks its slots as busy, and other calls
-// for these slots wait until they are idle or the array is closed.
+// destructor may take other locks. SlotAccess describes the steps of a call, and when calls wait:
+// until no slot that they need is busy, or the array is closed.
 //
 // Requires of all writes: the value has dtype(). Callers use CheckWriteDtype first.
 //

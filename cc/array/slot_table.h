@@ -78,7 +78,6 @@ class SlotTable {
   // Whether a sum is in progress for slot `index`; any int64 is allowed.
   bool IsBusy(int64_t index) const;
   bool AnyBusy() const { return busy_ > 0; }
-  // Bytes of the elements held. A buffer is counted once per slot or block that refers to it.
   int64_t TotalBytes() const;
 
   // -- checks of a write, in this order --

@@ -21,15 +21,13 @@ struct Queue {
   absl::FunctionRef<absl::Status(int64_t bytes, Tensor* room)> allocate;
 };
 
-// out = left + right; `out` may be `left`. Requires: CanAdd(dtype), one dtype and shape.
 absl::Status Add(const Tensor& left, const Tensor& right, const Queue& queue, Tensor* out);
 
-// Fills `out` with zeros. Requires: a dtype whose values are plain bytes.
+// Zero and Pack require a dtype whose values are plain bytes.
 absl::Status Zero(const Queue& queue, Tensor* out);
 
-// Fills `out` with the pieces, one after the other. Pieces that follow one another in memory are
-// copied as one, so that rows cut from one tensor cost no more than that tensor.
-// Requires: a dtype whose values are plain bytes.
+// Copies pieces that follow one another in memory as one, so that rows cut from one tensor cost no
+// more than that tensor.
 absl::Status Pack(absl::Span<const Piece> pieces, const Queue& queue, Tensor* out);
 
 }  // namespace tensor_array_grad::gpu

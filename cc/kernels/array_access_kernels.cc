@@ -43,7 +43,6 @@ absl::Status WriteOne(OpKernelContext* ctx) {
   return absl::OkStatus();
 }
 
-// Outputs one element.
 absl::Status ReadOne(OpKernelContext* ctx) {
   ArrayRef array;
   int64_t index;

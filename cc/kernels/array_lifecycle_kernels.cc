@@ -8,7 +8,6 @@
 namespace tensor_array_grad {
 namespace {
 
-// Makes an array.
 class CreateOp : public Cheap<OpKernel> {
  public:
   explicit CreateOp(OpKernelConstruction* ctx) : Cheap(ctx), flow_(ctx) {
@@ -42,7 +41,6 @@ class CreateOp : public Cheap<OpKernel> {
   FirstFlow flow_;
 };
 
-// Outputs the number of slots.
 absl::Status Size(OpKernelContext* ctx) {
   ArrayRef array;
   TF_RETURN_IF_ERROR(Lookup(ctx, 0, &array));

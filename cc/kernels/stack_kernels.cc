@@ -20,7 +20,6 @@ using tensorflow::AllocatorAttributes;
 using tensorflow::AsyncOpKernel;
 using tensorflow::Device;
 
-// Makes a stack.
 class NewStackOp : public Cheap<OpKernel> {
  public:
   explicit NewStackOp(OpKernelConstruction* ctx) : Cheap(ctx) {

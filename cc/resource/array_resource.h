@@ -27,8 +27,7 @@ namespace tensor_array_grad {
 //                            ^                  ^
 //   resource manager . . . . . . . . . . . . . .      (==> owns, . . lists without owning)
 //
-// A handle tensor owns its array by reference count. So an array is destroyed with the last tensor
-// that holds a handle to it, and its entry in the manager is removed then (listing.h).
+// listing.h explains handle tensors and the entries of the resource manager.
 //
 // A forward array holds the *handle tensors* of its gradient arrays, so returning one again
 // allocates nothing. No strong reference points back: a gradient array does not know its forward
