@@ -12,11 +12,12 @@
 namespace tensor_array_grad {
 namespace {
 
-// `shape` with `dim0` put in front.
-absl::Status Prepend(int64_t dim0, const TensorShape& shape, TensorShape* result) {
-  *result = TensorShape();
-  TF_RETURN_IF_ERROR(result->AddDimWithStatus(dim0));
-  return result->AppendShapeWithStatus(shape);
+// Sets `shape` to the shape of `what`, which is `rows` times `row`.
+absl::Status Stacked(const std::string& name, absl::string_view what, int64_t rows,
+                     const TensorShape& row, TensorShape* shape) {
+  *shape = row;
+  if (shape->InsertDimWithStatus(0, rows).ok()) return absl::OkStatus();
+  return errors::ResultTooLarge(name, what);
 }
 
 // Plans a read of no slots. `attribute` and `doing` are for the message.
@@ -27,8 +28,7 @@ absl::Status PlanEmpty(const std::string& name, absl::string_view attribute,
   if (!known.AsTensorShape(&element)) {
     return errors::EmptyWithoutShape(name, attribute, doing, known);
   }
-  return Prepend(0, element, shape).ok() ? absl::OkStatus()
-                                         : errors::ResultTooLarge(name, "An empty result");
+  return Stacked(name, "An empty result", 0, element, shape);
 }
 
 }  // namespace
@@ -115,8 +115,7 @@ absl::Status GatherRead::MakePlan(const SlotTable& table, Plan* plan) const {
     PartialTensorShape known = plan->element_shape;
     const std::optional<TensorShape> common = table.options().shapes->Common(SlotShapes::kNow);
     if (!known.IsFullyDefined() && common.has_value() && !table.closed()) {
-      TF_RETURN_IF_ERROR(
-          plan->element_shape.MergeWith(PartialTensorShape(common->dim_sizes()), &known));
+      TF_RETURN_IF_ERROR(plan->element_shape.MergeWith(*common, &known));
     }
     return PlanEmpty(name, "element shape", "packing", known, &plan->shape);
   }
@@ -132,7 +131,7 @@ absl::Status GatherRead::MakePlan(const SlotTable& table, Plan* plan) const {
     }
     if (i == 0) {
       first = element.shape;
-      if (!attribute_.IsCompatibleWith(PartialTensorShape(first.dim_sizes()))) {
+      if (!attribute_.IsCompatibleWith(first)) {
         return errors::GatherMismatch(name, attribute_, index, first);
       }
     } else if (element.shape != first) {
@@ -140,9 +139,7 @@ absl::Status GatherRead::MakePlan(const SlotTable& table, Plan* plan) const {
     }
     plan->Append(element, &last_source);
   }
-  return Prepend(plan->count, first, &plan->shape).ok()
-             ? absl::OkStatus()
-             : errors::ResultTooLarge(name, "The gathered value");
+  return Stacked(name, "The gathered value", plan->count, first, &plan->shape);
 }
 
 void GatherRead::Commit(SlotTable* table) {
@@ -181,7 +178,7 @@ absl::Status ConcatRead::MakePlan(const SlotTable& table, Plan* plan) const {
     if (!rest.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name, "A row");
     if (i == 0) {
       first = rest;
-      if (!attribute_.IsCompatibleWith(PartialTensorShape(first.dim_sizes()))) {
+      if (!attribute_.IsCompatibleWith(first)) {
         return errors::ConcatFirst(name, attribute_, first);
       }
     } else if (rest != first) {
@@ -193,9 +190,7 @@ absl::Status ConcatRead::MakePlan(const SlotTable& table, Plan* plan) const {
     }
     plan->Append(element, &last_source);
   }
-  return Prepend(total, first, &plan->shape).ok()
-             ? absl::OkStatus()
-             : errors::ResultTooLarge(name, "The concatenated value");
+  return Stacked(name, "The concatenated value", total, first, &plan->shape);
 }
 
 }  // namespace tensor_array_grad

@@ -91,7 +91,7 @@ absl::Status BulkWrite::CheckParts(const SlotTable& table) {
     if (i == 0 || !block().stacked()) {
       shape = block().shape(i);
       TF_RETURN_IF_ERROR(table.CheckElementShape(slot, shape, element_shape_));
-      if (table.FirstShapeCounts()) element_shape_ = PartialTensorShape(shape.dim_sizes());
+      if (table.FirstShapeCounts()) element_shape_ = shape;
     }
     bool sums = false;
     TF_RETURN_IF_ERROR(table.CheckSlot(slot, shape, &sums));

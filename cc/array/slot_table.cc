@@ -14,16 +14,6 @@ using State = Slot::State;
 
 namespace {
 
-bool Compatible(const PartialTensorShape& partial, const TensorShape& shape) {
-  if (partial.unknown_rank()) return true;
-  if (partial.dims() != shape.dims()) return false;
-  for (int d = 0; d < shape.dims(); ++d) {
-    const int64_t dim = partial.dim_size(d);
-    if (dim >= 0 && dim != shape.dim_size(d)) return false;
-  }
-  return true;
-}
-
 Tensor DataOfSlot(const Slot& slot) {
   if (slot.block == nullptr) return slot.value;
   const Block& block = *slot.block;
@@ -81,7 +71,7 @@ absl::Status SlotTable::CheckWriteIndex(int64_t index) const {
 
 absl::Status SlotTable::CheckElementShape(int64_t index, const TensorShape& shape,
                                           const PartialTensorShape& element_shape) const {
-  return Compatible(element_shape, shape)
+  return element_shape.IsCompatibleWith(shape)
              ? absl::OkStatus()
              : errors::IncompatibleElement(options_.name, index, shape, element_shape);
 }
@@ -187,7 +177,7 @@ Tensor SlotTable::DataOf(int64_t index, bool* owned) const {
 
 void SlotTable::RecordShape(int64_t index, const TensorShape& shape) {
   if (FirstShapeCounts()) {
-    SetElementShape(PartialTensorShape(shape.dim_sizes()));
+    SetElementShape(shape);
   } else if (!element_shape_known_) {
     options_.shapes->Record(index, 1, shape);
   }

@@ -56,7 +56,7 @@ absl::Status StackedShape(const TensorShape& element, int64_t count, TensorShape
 absl::Status ShapeMerger::Add(const TensorShape& element) {
   if (any_ && element == last_) return absl::OkStatus();
   const PartialTensorShape before = shape_;
-  TF_RETURN_IF_ERROR(before.MergeWith(PartialTensorShape(element.dim_sizes()), &shape_));
+  TF_RETURN_IF_ERROR(before.MergeWith(element, &shape_));
   last_ = element;
   any_ = true;
   return absl::OkStatus();
