@@ -17,15 +17,6 @@ static_assert(tensorflow::Variant::CanInlineType<ListVariant>(), "a list must ne
 
 Counter stock_lists_converted("lists.stock_lists_converted");
 
-absl::Status CopyList(const ListVariant& from, ListVariant* to,
-                      UnaryVariantOpRegistry::AsyncTensorDeviceCopyFn copy) {
-  auto copy_one = [&copy](const Tensor& tensor, Tensor* out) {
-    *out = Tensor(tensor.dtype());
-    return copy(tensor, out);
-  };
-  return ListVariant::Copy(from, copy_one, to);
-}
-
 // In a second copy of the library these are already registered. TensorFlow aborts on a second
 // registration, and REGISTER_UNARY_VARIANT_* has no check for it.
 bool RegisterCopies() {
@@ -36,7 +27,7 @@ bool RegisterCopies() {
       return false;
     }
     registration::UnaryVariantDeviceCopyRegistration<ListVariant> copy(direction, list_type,
-                                                                       CopyList);
+                                                                       ListVariant::Copy);
   }
   return true;
 }
@@ -126,12 +117,15 @@ absl::Status ListVariant::ZerosLike(const ListVariant& list, ListVariant* out) {
   return absl::OkStatus();
 }
 
-absl::Status ListVariant::Copy(const ListVariant& list, PersistentList::Changer copy,
-                               ListVariant* out) {
-  ListVariant copied = list;
-  TF_RETURN_IF_ERROR(list.items_.Map(copy, &copied.items_));
-  TF_RETURN_IF_ERROR(list.zeros_.Map(copy, &copied.zeros_));
-  *out = std::move(copied);
+absl::Status ListVariant::Copy(const ListVariant& from, ListVariant* to, const CopyFunction& copy) {
+  const auto copy_one = [&copy](const Tensor& tensor, Tensor* out) {
+    *out = Tensor(tensor.dtype());
+    return copy(tensor, out);
+  };
+  ListVariant copied = from;
+  TF_RETURN_IF_ERROR(from.items_.Map(copy_one, &copied.items_));
+  TF_RETURN_IF_ERROR(from.zeros_.Map(copy_one, &copied.zeros_));
+  *to = std::move(copied);
   return absl::OkStatus();
 }
 

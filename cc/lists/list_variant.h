@@ -2,13 +2,13 @@
 #define CC_LISTS_LIST_VARIANT_H_
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
 #include <typeinfo>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/lists/persistent_list.h"
@@ -40,6 +40,9 @@ struct ListElement {
   Kind kind = kUnset;
   const Tensor* tensor = nullptr;
 };
+
+// Copies a tensor to another device, into a tensor of the same dtype that it allocates.
+using CopyFunction = std::function<absl::Status(const Tensor& from, Tensor* to)>;
 
 // The value in the scalar variant tensor that is a TensorList: a persistent list and its spec.
 //
@@ -121,10 +124,10 @@ class ListVariant {
   // A list of zeros of the same spec and size; O(1). InvalidArgument when elements of a dtype
   // without zeros are set.
   static absl::Status ZerosLike(const ListVariant& list, ListVariant* out);
-  // Sets `out` to the same list with each tensor replaced: copy(tensor, place) writes the new one
-  // to `place`. The place does not move, so that a copy to a device may end after `copy` has
-  // returned.
-  static absl::Status Copy(const ListVariant& list, PersistentList::Changer copy, ListVariant* out);
+  // Sets `to` to `from` with every tensor copied to another device by `copy`. The tensors that
+  // `copy` writes to do not move, so that a copy may end after `copy` has returned. On error `to`
+  // is unchanged.
+  static absl::Status Copy(const ListVariant& from, ListVariant* to, const CopyFunction& copy);
 
   // Required of a type in a Variant. list_codec.h describes the last two.
   std::string TypeName() const { return kTypeName; }

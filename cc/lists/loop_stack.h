@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -108,7 +107,6 @@ class LoopStack {
   // Removes the last row and returns it. Requires: size() > 0.
   LoopStackRow::Values Pop();
 
-  using CopyFunction = std::function<absl::Status(const Tensor& from, Tensor* to)>;
   // Sets `to` to `from` with every value copied to another device by `copy`, from the oldest row
   // on. A copy may end after `copy` has returned. On error `to` is unchanged. O(values).
   static absl::Status Copy(const LoopStack& from, LoopStack* to, const CopyFunction& copy);

@@ -221,7 +221,7 @@ TEST(OutOfMemoryTest, VariantChangesItemsAndZerosOrNothing) {
   all_or_nothing(
       [&](ListVariant& mine) { return ListVariant::Add(list, list, AddScalars, &mine); });
   all_or_nothing([&](ListVariant& mine) { return ListVariant::ZerosLike(list, &mine); });
-  all_or_nothing([&](ListVariant& mine) { return ListVariant::Copy(list, Negate, &mine); });
+  all_or_nothing([&](ListVariant& mine) { return ListVariant::Copy(list, &mine, Negate); });
 }
 
 TEST(OutOfMemoryTest, VariantIsDecodedOrUnchanged) {
