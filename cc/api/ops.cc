@@ -1,6 +1,5 @@
 #include "tensor_array_grad/ops.h"
 
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"

@@ -16,7 +16,7 @@ namespace tensor_array_grad {
 //   chunks      [T T T ..]  [T T T ..]   the first one is short if the vector is short
 //
 // An untouched vector takes no memory, whatever its length; a touched one takes O(1) per entry.
-// Pointers stay valid until Clear, except those into the first chunk, which moves when it grows.
+// Pointers stay valid, except those into the first chunk, which moves when it grows.
 // Not thread-safe. FindOrMake throws std::bad_alloc, and no entry has changed then. It allocates 32
 // MB at most, for the directory of a vector whose entry 2^31 - 1 is touched.
 template <typename T>
@@ -53,11 +53,6 @@ class SparseVector {
       const int64_t n = chunk == 0 ? first_capacity_ : kChunk;
       for (int64_t i = 0; i < n; ++i) visit(directory_[chunk][i]);
     }
-  }
-
-  void Clear() {
-    directory_.clear();
-    first_capacity_ = 0;
   }
 
  private:

@@ -2,7 +2,6 @@
 #define CC_KERNELS_REGISTRATION_H_
 
 #include <new>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"

@@ -92,7 +92,6 @@ class alignas(void*) TreeNode final : public Shareable {
   bool has(int slot) const { return (present_ >> slot) & 1u; }
   int count() const { return __builtin_popcount(present_); }
   bool full() const { return count() == capacity_; }
-  int capacity() const { return capacity_; }
 
   // The child in `slot`, or nullptr. `node` is for inner nodes, `element` for leaves.
   TreeNode* node(int slot) const { return static_cast<TreeNode*>(child(slot)); }

@@ -1,10 +1,8 @@
 #include "cc/lists/persistent_list.h"
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "cc/base/counters.h"

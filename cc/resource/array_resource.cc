@@ -1,6 +1,5 @@
 #include "cc/resource/array_resource.h"
 
-#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"

@@ -6,8 +6,6 @@
 #include <list>
 #include <map>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"

@@ -3,7 +3,6 @@
 
 #include <new>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"

@@ -13,7 +13,6 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "cc/base/tensorflow_names.h"
 #include "cc/testing/loop_runner.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"

@@ -3,10 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <limits>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"

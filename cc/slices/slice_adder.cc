@@ -1,5 +1,7 @@
 #include "cc/slices/slice_adder.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
 #include "tensorflow/core/framework/node_def.pb.h"

@@ -1,7 +1,6 @@
 #ifndef CC_SLICES_SLICE_ADDER_H_
 #define CC_SLICES_SLICE_ADDER_H_
 
-#include <string>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -12,7 +11,6 @@
 #include "cc/device/functors.h"
 #include "cc/slices/slice_gradient.h"
 #include "cc/slices/slice_gradient_sum.h"
-#include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {

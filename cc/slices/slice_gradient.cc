@@ -3,7 +3,6 @@
 #include <limits>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/pooled_tensor.h"

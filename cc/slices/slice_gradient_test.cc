@@ -5,7 +5,6 @@
 #include "cc/base/tensorflow_names.h"
 #include "cc/slices/slice_gradient_sum.h"
 #include "cc/testing/matchers.h"
-#include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/variant.h"
 
 namespace tensor_array_grad {

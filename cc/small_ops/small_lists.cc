@@ -1,6 +1,5 @@
 #include "cc/small_ops/small_tables.h"
 
-#include <string>
 #include <utility>
 
 #include "cc/base/element_ops.h"

@@ -1,7 +1,6 @@
 #ifndef CC_SMALL_OPS_SMALL_OPERANDS_H_
 #define CC_SMALL_OPS_SMALL_OPERANDS_H_
 
-#include <cstdint>
 #include <initializer_list>
 
 #include "cc/base/tensorflow_names.h"

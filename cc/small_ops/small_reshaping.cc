@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "cc/base/tensorflow_names.h"
 #include "cc/slices/slice_inputs.h"

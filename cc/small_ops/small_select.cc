@@ -1,7 +1,6 @@
 #include "cc/small_ops/small_tables.h"
 
 #include <cstring>
-#include <string>
 #include <utility>
 
 #include "cc/base/tensorflow_names.h"
