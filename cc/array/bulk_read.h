@@ -46,12 +46,9 @@ class BulkRead : public SlotAccess {
   Plan plan_;
 
  private:
-  void SetBusy(SlotTable* /*table*/, bool /*busy*/) override {}  // takes no lease
-
   Plan previous_;
   DataType dtype_ = DT_INVALID;
   uint64_t version_ = 0;  // of the table that plan_ is from
-  bool computed_ = false;
   Tensor made_;
 };
 

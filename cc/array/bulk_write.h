@@ -57,7 +57,6 @@ class BulkWrite : public SlotAccess {
   int64_t size_ = 0;                  // of the array, afterwards
   std::vector<Sum> sums_;             // rising by index
   SlotShapes::Recording shapes_;
-  bool computed_ = false;
 };
 
 // ArrayStore::Scatter: row i of the block is written to slot indices[i].

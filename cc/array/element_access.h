@@ -22,15 +22,12 @@ class ElementRead final : public SlotAccess {
   Tensor TakeValue() { return std::move(whole_ ? piece_.source : made_); }
 
  private:
-  void SetBusy(SlotTable* /*table*/, bool /*busy*/) override {}  // takes no lease
-
   const int64_t index_;
   bool whole_ = false;  // the result is piece_.source itself; else it is made_
   Piece piece_, previous_;
   DataType dtype_ = DT_INVALID;
   TensorShape shape_;
   uint64_t version_ = 0;  // of the table that piece_ and shape_ are from
-  bool computed_ = false;
   Tensor made_;
 };
 
@@ -51,7 +48,6 @@ class ElementWrite final : public SlotAccess {
   Tensor value_;
   bool exclusive_;  // no other tensor shares value_'s buffer
   bool sums_ = false;
-  bool computed_ = false;
   Tensor data_;         // of the slot, then the sum
   bool owned_ = false;  // no other tensor shares data_'s buffer
 };

@@ -53,9 +53,11 @@ class SlotAccess {
     SetBusy(table, true);
   }
 
+  bool computed_ = false;  // set by Compute
+
  private:
-  // Sets the mark of all slots of this call.
-  virtual void SetBusy(SlotTable* table, bool busy) = 0;
+  // Sets the mark of all slots of this call. A call that takes no lease need not override it.
+  virtual void SetBusy(SlotTable* /*table*/, bool /*busy*/) {}
 
   bool has_lease_ = false;
 };

@@ -51,8 +51,7 @@ absl::Status KeepValues(const Tensor& value, ElementOps& ops, Tensor* kept) {
     return absl::OkStatus();
   }
   TF_RETURN_IF_ERROR(ops.Allocate(value.dtype(), value.shape(), kept));
-  const Piece whole{value, 0, value.NumElements()};
-  return ops.Pack({&whole, 1}, kept);
+  return ops.Pack({Piece{value, 0, value.NumElements()}}, kept);
 }
 
 }  // namespace tensor_array_grad

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <new>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "cc/base/tensorflow_names.h"
+#include "cc/lists/list_checks.h"
 #include "tensorflow/core/framework/tensor_shape.pb.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
@@ -25,7 +25,6 @@ using tensorflow::VariantTensorData;
 
 // More indices than this take more than the 2 GB that a proto may have.
 constexpr int64_t kMostUnset = int64_t{1} << 29;
-constexpr int64_t kMostElements = std::numeric_limits<int32_t>::max();
 
 // ---- writing ------------------------------------------------------------------------------------
 
@@ -144,7 +143,7 @@ class Decoder {
     uint64_t unset;
     if (!Number(&unset) || unset > rest_.size()) return false;  // an index takes a byte or more
     const int64_t size = data_.tensors_size() + static_cast<int64_t>(unset);
-    if (size > kMostElements) return false;
+    if (size > kMaxListSize) return false;
     PersistentList read(size);
     int64_t next = 0, tensor = 0;
     const auto set_before = [&](int64_t index) {
@@ -169,7 +168,7 @@ class Decoder {
 
   bool Dtype(DataType* dtype) {
     uint64_t number;
-    if (!Number(&number) || number == 0 || number > kMostElements ||
+    if (!Number(&number) || number == 0 || number > kMaxListSize ||
         !tensorflow::DataType_IsValid(static_cast<int>(number))) {
       return false;
     }
@@ -184,7 +183,7 @@ class Decoder {
     uint64_t number;
     if (!Number(&number)) return false;
     const auto read = static_cast<int64_t>(number);
-    if (read < -1 || read > kMostElements) return false;
+    if (read < -1 || read > kMaxListSize) return false;
     *bound = static_cast<int32_t>(read);
     return true;
   }

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,13 +72,10 @@ class LoopStack {
  public:
   static constexpr char kTypeName[] = "tensor_array_grad::LoopStack";
 
-  LoopStack() : LoopStack(std::vector<ListSpec>()) {}  // variants must be default constructible
-  // Empty lists of these specs, of which the first `kept` are kept; without that number, all.
-  // Requires: kept <= specs.size().
-  explicit LoopStack(std::vector<ListSpec> specs, std::optional<size_t> kept = std::nullopt) {
-    const size_t all = specs.size();
-    lists_ = std::make_shared<const Lists>(Lists{std::move(specs), kept.value_or(all)});
-  }
+  LoopStack() : LoopStack({}, 0) {}  // variants must be default constructible
+  // Empty lists of these specs, of which the first `kept` are kept. Requires: kept <= specs.size().
+  LoopStack(std::vector<ListSpec> specs, size_t kept)
+      : lists_(std::make_shared<const Lists>(Lists{std::move(specs), kept})) {}
   LoopStack(const LoopStack& other) : lists_(other.lists_), top_(other.top_), size_(other.size_) {
     if (top_ != nullptr) top_->Ref();
   }

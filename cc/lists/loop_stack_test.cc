@@ -16,7 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 
-LoopStack Two() { return LoopStack({{DT_FLOAT, {}, -1}, {DT_INT32, {}, -1}}); }
+LoopStack Two() { return LoopStack({{DT_FLOAT, {}, -1}, {DT_INT32, {}, -1}}, 2); }
 
 LoopStackRow::Values Row(int i) { return {Tensor(static_cast<float>(i)), Tensor(10 * i)}; }
 
@@ -94,11 +94,11 @@ TEST(LoopStackTest, AMillionRowsAreFreedWithoutRecursion) {
 }
 
 TEST(LoopStackTest, NestedLoopStacksAreFreedWithoutRecursion) {
-  LoopStack inner({{DT_VARIANT, {}, -1}});
+  LoopStack inner({{DT_VARIANT, {}, -1}}, 1);
   for (int depth = 0; depth < 200'000; ++depth) {
     Tensor holder(DT_VARIANT, {});
     holder.scalar<Variant>()() = inner;
-    LoopStack outer({{DT_VARIANT, {}, -1}});
+    LoopStack outer({{DT_VARIANT, {}, -1}}, 1);
     outer.Push({holder});
     inner = outer;
   }
@@ -119,7 +119,7 @@ TEST(LoopStackTest, ThreadsMayPopVersionsOfOneStack) {
 }
 
 TEST(LoopStackTest, RowsAreEncodedAndDecoded) {
-  LoopStack all({{DT_FLOAT, tensorflow::PartialTensorShape({-1, 2}), 7}, {DT_INT32, {}, -1}});
+  LoopStack all({{DT_FLOAT, tensorflow::PartialTensorShape({-1, 2}), 7}, {DT_INT32, {}, -1}}, 2);
   for (int i = 0; i < 3; ++i) all.Push(Row(i));
   tensorflow::VariantTensorData data;
   all.Encode(&data);

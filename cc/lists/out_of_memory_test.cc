@@ -300,7 +300,8 @@ TEST(OutOfMemoryTest, NestedListsAreFreedWithoutMemory) {
 constexpr int kLists = 9;  // more than a row keeps without an allocation
 
 LoopStack Empty() {
-  return LoopStack(std::vector<ListSpec>(kLists, {tensorflow::DT_INT64, PartialTensorShape(), -1}));
+  return LoopStack(std::vector<ListSpec>(kLists, {tensorflow::DT_INT64, PartialTensorShape(), -1}),
+                   kLists);
 }
 
 LoopStackRow::Values RowOf(int64_t first) {

@@ -207,14 +207,15 @@ absl::Status PersistentList::Build(int64_t size, Maker make, PersistentList* out
   return absl::OkStatus();
 }
 
-const SharedElement* PersistentList::FindElement(int64_t index) const {
+const Tensor* PersistentList::Find(int64_t index) const {
   const TreeNode* node = root_;
   if (node == nullptr || !Covers(node->level(), index)) return nullptr;
   for (int level = node->level(); level > 0; --level) {
     node = node->node(SlotOf(index, level));
     if (node == nullptr) return nullptr;
   }
-  return node->element(SlotOf(index, 0));
+  const SharedElement* const found = node->element(SlotOf(index, 0));
+  return found == nullptr ? nullptr : &found->value;
 }
 
 void PersistentList::Set(int64_t index, Tensor value) {

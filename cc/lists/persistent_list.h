@@ -57,10 +57,7 @@ class PersistentList {
 
   // Element `index`, or nullptr when it is not set. Valid until this list changes.
   // Requires: 0 <= index < size().
-  const Tensor* Find(int64_t index) const {
-    const SharedElement* const found = FindElement(index);
-    return found == nullptr ? nullptr : &found->value;
-  }
+  const Tensor* Find(int64_t index) const;
 
   // Sets element `index`. Requires: 0 <= index < size().
   void Set(int64_t index, Tensor value);
@@ -88,8 +85,6 @@ class PersistentList {
                             PersistentList* out);
 
  private:
-  const SharedElement* FindElement(int64_t index) const;
-
   TreeNode* root_ = nullptr;  // only as tall as the highest index that was ever set needs
   int64_t size_ = 0;
 };

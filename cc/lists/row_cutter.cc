@@ -71,8 +71,7 @@ absl::Status RowCutter::Next(const TensorShape& shape, Tensor* out) {
     std::memcpy(out->data(), view.data(), view.TotalBytes());
     return absl::OkStatus();
   }
-  const Piece whole{view, 0, count};
-  return ops_.Pack({&whole, 1}, out);
+  return ops_.Pack({Piece{view, 0, count}}, out);
 }
 
 }  // namespace tensor_array_grad

@@ -28,7 +28,7 @@ class SmallLoopStacksTest : public testing::Test, protected GraphUnderTest {
         std::vector<DataType>{DT_FLOAT, DT_INT32});
     SetPopped({DT_FLOAT});
     SetPopped({DT_FLOAT, DT_INT32});
-    rows_.Set(Holding(LoopStack({{DT_FLOAT, PartialTensorShape({2}), -1}, {DT_INT32, {}, 2}})));
+    rows_.Set(Holding(LoopStack({{DT_FLOAT, PartialTensorShape({2}), -1}, {DT_INT32, {}, 2}}, 2)));
   }
 
   void SetPopped(const std::vector<DataType>& types) {
@@ -141,7 +141,7 @@ TEST_F(SmallLoopStacksTest, StackThatIsReadAgainIsLeftToTheKernel) {
 TEST_F(SmallLoopStacksTest, StackPushedOntoItselfIsLeftToTheKernel) {
   Set(Add("own", "TensorArrayGrad>PushLoopStack", {"rows", "rows"}), "T",
       std::vector<DataType>{DT_VARIANT});
-  rows_.Set(Holding(LoopStack({{DT_VARIANT, {}, -1}})));
+  rows_.Set(Holding(LoopStack({{DT_VARIANT, {}, -1}}, 1)));
   const SmallOp op = SmallOpFor(*Find("own"), tensorflow::cpu_allocator());
   Value result;
   EXPECT_FALSE(op({{&rows_, true}, {&rows_, true}}, &result));
