@@ -87,11 +87,18 @@ absl::Status ArrayStore::Write(int64_t index, Tensor value, bool exclusive, Elem
 
 absl::Status ArrayStore::Scatter(absl::Span<const int32_t> indices, const Tensor& value,
                                  ElementOps& ops) {
-  if (value.dims() == 0) return errors::UnstackRank(name(), value.shape());
-  if (value.dim_size(0) >= kMaxSize) return errors::UnstackDim0(name(), value.dim_size(0));
+  if (value.dims() == 0) {
+    return errors::Invalid(name(),
+                           "Input value for unpack must be at least a vector but received shape: ",
+                           value.shape().DebugString());
+  }
+  if (value.dim_size(0) >= kMaxSize) {
+    return errors::Invalid(name(), "tensor dim0 too large to unpack: ", value.dim_size(0));
+  }
   TF_RETURN_IF_ERROR(CheckOpen());
   if (const auto count = static_cast<int64_t>(indices.size()); count != value.dim_size(0)) {
-    return errors::UnstackLength(name(), count, value.dim_size(0));
+    return errors::Invalid(name(), "Expected len(indices) == values.shape[0], but saw: ", count,
+                           " vs. ", value.dim_size(0));
   }
   TensorShape row = value.shape();
   if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name(), "A row");
@@ -103,11 +110,17 @@ absl::Status ArrayStore::Scatter(absl::Span<const int32_t> indices, const Tensor
 
 absl::Status ArrayStore::Split(const Tensor& value, absl::Span<const int64_t> lengths,
                                ElementOps& ops) {
-  if (value.dims() == 0) return errors::SplitRank(name(), value.shape());
+  if (value.dims() == 0) {
+    return errors::Invalid(name(), "Expected value to be at least a vector, but received shape: ",
+                           value.shape().DebugString());
+  }
   std::vector<int64_t> starts = {0};
   starts.reserve(lengths.size() + 1);
   for (size_t i = 0; i < lengths.size(); ++i) {
-    if (lengths[i] < 0) return errors::NegativeLength(name(), static_cast<int64_t>(i), lengths[i]);
+    if (lengths[i] < 0) {
+      return errors::Invalid(name(), "Expected lengths to be non-negative, but lengths[", i,
+                             "] is ", lengths[i]);
+    }
     int64_t end;
     if (__builtin_add_overflow(starts.back(), lengths[i], &end)) {
       return errors::ResultTooLarge(name(), "The value of these lengths");
@@ -115,7 +128,9 @@ absl::Status ArrayStore::Split(const Tensor& value, absl::Span<const int64_t> le
     starts.push_back(end);
   }
   if (starts.back() != value.dim_size(0)) {
-    return errors::SplitSum(name(), starts.back(), value.shape());
+    return errors::Invalid(
+        name(), "Expected sum of lengths to be equal to values.shape[0], but sum of lengths is ",
+        starts.back(), " and value's shape is: ", value.shape().DebugString());
   }
   if (const auto count = static_cast<int64_t>(lengths.size()); count > kMaxSize) {
     return errors::CannotGrow(name(), count - 1);
@@ -131,11 +146,15 @@ absl::Status ArrayStore::Split(const Tensor& value, absl::Span<const int64_t> le
 // ---- the whole array ----------------------------------------------------------------------------
 
 absl::Status ArrayStore::CheckWriteDtype(DataType got) const {
-  return got == dtype() ? absl::OkStatus() : errors::WriteDtype(name(), dtype(), got);
+  if (got == dtype()) return absl::OkStatus();
+  return errors::Invalid(name(), "TensorArray dtype is ", DataTypeString(dtype()),
+                         " but Op is trying to write dtype ", DataTypeString(got), ".");
 }
 
 absl::Status ArrayStore::CheckReadDtype(DataType got) const {
-  return got == dtype() ? absl::OkStatus() : errors::ReadDtype(name(), dtype(), got);
+  if (got == dtype()) return absl::OkStatus();
+  return errors::Invalid(name(), "TensorArray dtype is ", DataTypeString(dtype()),
+                         " but Op requested dtype ", DataTypeString(got), ".");
 }
 
 absl::Status ArrayStore::CheckOpen() const {

@@ -26,7 +26,11 @@ absl::Status PlanEmpty(const std::string& name, absl::string_view attribute,
                        TensorShape* shape) {
   TensorShape element;
   if (!known.AsTensorShape(&element)) {
-    return errors::EmptyWithoutShape(name, attribute, doing, known);
+    return absl::UnimplementedError(
+        absl::StrCat("TensorArray ", name, ": TensorArray has size zero, but ", attribute, " ",
+                     known.DebugString(),
+                     " is not fully defined. Currently only static shapes are supported when ",
+                     doing, " zero-size TensorArrays."));
   }
   return Stacked(name, "An empty result", 0, element, shape);
 }
@@ -132,10 +136,14 @@ absl::Status GatherRead::MakePlan(const SlotTable& table, Plan* plan) const {
     if (i == 0) {
       first = element.shape;
       if (!attribute_.IsCompatibleWith(first)) {
-        return errors::GatherMismatch(name, attribute_, index, first);
+        return errors::Invalid(
+            name, "TensorArray was passed element_shape ", attribute_.DebugString(),
+            " which does not match the Tensor at index ", index, ": ", first.DebugString());
       }
     } else if (element.shape != first) {
-      return errors::Inconsistent(name, first, i, element.shape);
+      return errors::Invalid(
+          name, "TensorArray has inconsistent shapes.  Index 0 has shape: ", first.DebugString(),
+          " but index ", i, " has shape: ", element.shape.DebugString());
     }
     plan->Append(element, &last_source);
   }
@@ -156,7 +164,9 @@ absl::Status ConcatRead::MakePlan(const SlotTable& table, Plan* plan) const {
   // Memory grows with the slots that were touched, and Concat touches all of them.
   const int64_t bytes = plan->count * static_cast<int64_t>(sizeof(Slot) + sizeof(int64_t));
   if (bytes > tensorflow::port::AvailableRam()) {
-    return errors::TooManyToConcat(name, plan->count, bytes);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("TensorArray ", name, ": no memory to concatenate ", plan->count,
+                     " elements: their slots and lengths alone take ", bytes, " bytes."));
   }
   if (plan->count == 0) {
     PartialTensorShape known = attribute_, rest;
@@ -173,16 +183,25 @@ absl::Status ConcatRead::MakePlan(const SlotTable& table, Plan* plan) const {
   const Tensor* last_source = nullptr;
   for (int64_t i = 0; i < plan->count; ++i) {
     TF_RETURN_IF_ERROR(table.Inspect(i, table.element_shape(), &element));
-    if (element.shape.dims() == 0) return errors::ConcatScalar(name, i);
+    if (element.shape.dims() == 0) {
+      return errors::Invalid(name, "Concat saw a scalar shape at index ", i,
+                             " but requires at least vectors.  Did you mean to call pack?");
+    }
     rest = element.shape;
     if (!rest.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name, "A row");
     if (i == 0) {
       first = rest;
       if (!attribute_.IsCompatibleWith(first)) {
-        return errors::ConcatFirst(name, attribute_, first);
+        return errors::Invalid(
+            name, "TensorArray was passed element_shape_except0 ", attribute_.DebugString(),
+            " but index 0 has (excepting dimension 0) shape: ", first.DebugString(),
+            " which does not match.");
       }
     } else if (rest != first) {
-      return errors::ConcatInconsistent(name, first, i, rest);
+      return errors::Invalid(
+          name, "TensorArray has inconsistent shapes.  Index 0 has (excepting dimension 0) shape: ",
+          first.DebugString(), " but index ", i,
+          " has (excepting dimension 0) shape: ", rest.DebugString());
     }
     plan->lengths.push_back(element.shape.dim_size(0));
     if (__builtin_add_overflow(total, plan->lengths.back(), &total)) {

@@ -157,7 +157,8 @@ absl::Status ScatterWrite::CheckRequest(const SlotTable& table) const {
   const std::string& name = table.options().name;
   const int64_t largest = *std::max_element(indices_.begin(), indices_.end());
   if (!table.dynamic_size() && largest >= table.size()) {
-    return errors::ScatterMaxIndex(name, largest, table.size());
+    return errors::Invalid(name, "Max scatter index must be < array size (", largest, " vs. ",
+                           table.size(), ")");
   }
   return largest < kMaxSize ? absl::OkStatus() : errors::CannotGrow(name, largest);
 }
@@ -165,7 +166,11 @@ absl::Status ScatterWrite::CheckRequest(const SlotTable& table) const {
 absl::Status SplitWrite::CheckRequest(const SlotTable& table) const {
   const int64_t parts = block().parts();
   const bool fits = table.dynamic_size() ? table.size() <= parts : table.size() == parts;
-  return fits ? absl::OkStatus() : errors::SplitSize(table.options().name, table.size(), parts);
+  if (fits) return absl::OkStatus();
+  return errors::Invalid(table.options().name,
+                         "TensorArray's size is not equal to the size of lengths (", table.size(),
+                         " vs. ", parts,
+                         "), and the TensorArray is not marked as dynamically resizeable");
 }
 
 void SplitWrite::Commit(SlotTable* table) {

@@ -4,10 +4,12 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "cc/base/tensorflow_names.h"
 
-// Every message that an array can return to a user of the V3 ops, one function each.
+// The errors that an array returns to a user of the V3 ops. The text of an error is at the check
+// that reports it, or here if several checks report the error.
 //
 // The codes, and the phrases that users search for, are those of TensorFlow's own kernels
 // (docs/semantics.md). Each message names the array, the index, what was got and what is needed.
@@ -16,59 +18,36 @@ namespace tensor_array_grad::errors {
 
 using Name = absl::string_view;
 
-// -- the array -----------------------------------------------------------------------------------
-absl::Status Closed(Name array);
-absl::Status SizeNotScalar(const TensorShape& got);
-absl::Status SizeNegative(int64_t got);
-absl::Status WriteDtype(Name array, DataType have, DataType got);
-absl::Status ReadDtype(Name array, DataType have, DataType got);
+template <typename... Parts>
+absl::Status Invalid(Name array, const Parts&... parts) {
+  return absl::InvalidArgumentError(absl::StrCat("TensorArray ", array, ": ", parts...));
+}
 
-// -- one element ---------------------------------------------------------------------------------
-absl::Status IndexNotScalar(const TensorShape& got);
-absl::Status WriteOutOfRange(Name array, int64_t index, int64_t size, bool dynamic);
-absl::Status CannotGrow(Name array, int64_t index);
-absl::Status ReadOutOfRange(Name array, int64_t index, int64_t size);
-absl::Status AlreadyRead(Name array, int64_t index);
-absl::Status AlreadyWritten(Name array, int64_t index);
-absl::Status ReadTwice(Name array, int64_t index);
-absl::Status IncompatibleElement(Name array, int64_t index, const TensorShape& got,
-                                 const PartialTensorShape& need);
-absl::Status AggregateShape(Name array, int64_t index, const TensorShape& have,
-                            const TensorShape& got);
-absl::Status NothingToRead(Name array, int64_t index, const PartialTensorShape& element_shape);
-absl::Status NoSum(Name array, int64_t index, DataType dtype);
-absl::Status NoZero(Name array, int64_t index, DataType dtype);
-
-// -- many elements -------------------------------------------------------------------------------
-absl::Status IndicesNotVector(Name array, const TensorShape& got);
-absl::Status EmptyWithoutShape(Name array, absl::string_view attribute, absl::string_view doing,
-                               const PartialTensorShape& shape);
-absl::Status GatherMismatch(Name array, const PartialTensorShape& need, int64_t index,
-                            const TensorShape& got);
-absl::Status Inconsistent(Name array, const TensorShape& first, int64_t position,
-                          const TensorShape& got);
-absl::Status ResultTooLarge(Name array, absl::string_view what);
-absl::Status UnstackDim0(Name array, int64_t got);
-absl::Status UnstackRank(Name array, const TensorShape& got);
-absl::Status UnstackLength(Name array, int64_t indices, int64_t rows);
-absl::Status ScatterMaxIndex(Name array, int64_t got, int64_t size);
-absl::Status LengthsNotVector(Name array, const TensorShape& got);
-absl::Status SplitRank(Name array, const TensorShape& got);
-absl::Status NegativeLength(Name array, int64_t position, int64_t got);
-absl::Status SplitSum(Name array, int64_t sum, const TensorShape& value);
-absl::Status SplitSize(Name array, int64_t size, int64_t lengths);
-absl::Status TooManyToConcat(Name array, int64_t count, int64_t bytes);
-absl::Status ConcatScalar(Name array, int64_t index);
-absl::Status ConcatFirst(Name array, const PartialTensorShape& need, const TensorShape& got);
-absl::Status ConcatInconsistent(Name array, const TensorShape& first, int64_t index,
-                                const TensorShape& got);
-
-// -- gradients -----------------------------------------------------------------------------------
-absl::Status JoinedShape(Name array, const TensorShape& prefix,
-                         const PartialTensorShape& element_shape, const absl::Status& why);
-absl::Status OrderTooHigh(Name array, int most);
-absl::Status OtherPrefix(Name array, const TensorShape& have, const TensorShape& got);
-absl::Status OneOfSeveralSources(Name array, absl::string_view source);
+inline absl::Status Closed(Name array) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("TensorArray ", array, " has already been closed."));
+}
+inline absl::Status CannotGrow(Name array, int64_t index) {
+  return Invalid(array, "Tried to write to index ", index,
+                 " but an array holds at most 2147483647 elements.");
+}
+inline absl::Status AlreadyWritten(Name array, int64_t index) {
+  return Invalid(array, "Could not write to TensorArray index ", index,
+                 " because it has already been written to.");
+}
+inline absl::Status ReadTwice(Name array, int64_t index) {
+  return Invalid(array, "Could not read index ", index,
+                 " twice because it was cleared after a previous read (perhaps try setting "
+                 "clear_after_read = false?).");
+}
+inline absl::Status NoSum(Name array, int64_t index, DataType dtype) {
+  return Invalid(array, "Could not aggregate to TensorArray index ", index,
+                 ": tensor_array::AddToTensor type not supported: ", DataTypeString(dtype));
+}
+inline absl::Status ResultTooLarge(Name array, absl::string_view what) {
+  return Invalid(array, what,
+                 " would have more than 2**63 - 1 elements or more than 254 dimensions.");
+}
 
 }  // namespace tensor_array_grad::errors
 

@@ -64,16 +64,20 @@ absl::Status SlotTable::CheckOpen() const {
 absl::Status SlotTable::CheckWriteIndex(int64_t index) const {
   if (index >= 0 && index < size_) return absl::OkStatus();
   if (index < 0 || !dynamic_size_) {
-    return errors::WriteOutOfRange(options_.name, index, size_, dynamic_size_);
+    return errors::Invalid(options_.name, "Tried to write to index ", index,
+                           " but array is not resizeable and size is: ", size_,
+                           dynamic_size_ ? ". A dynamic array grows upwards only." : "");
   }
   return index < kMaxSize ? absl::OkStatus() : errors::CannotGrow(options_.name, index);
 }
 
 absl::Status SlotTable::CheckElementShape(int64_t index, const TensorShape& shape,
                                           const PartialTensorShape& element_shape) const {
-  return element_shape.IsCompatibleWith(shape)
-             ? absl::OkStatus()
-             : errors::IncompatibleElement(options_.name, index, shape, element_shape);
+  if (element_shape.IsCompatibleWith(shape)) return absl::OkStatus();
+  return errors::Invalid(options_.name, "Could not write to TensorArray index ", index,
+                         " because the value shape is ", shape.DebugString(),
+                         " which is incompatible with the TensorArray's inferred element shape: ",
+                         element_shape.DebugString(), " (consider setting infer_shape=False).");
 }
 
 absl::Status SlotTable::CheckSlot(int64_t index, const TensorShape& shape, bool* sums) const {
@@ -81,7 +85,8 @@ absl::Status SlotTable::CheckSlot(int64_t index, const TensorShape& shape, bool*
   const Slot* slot = contents_.slots.Find(index);
   const State state = slot == nullptr ? State::kEmpty : slot->state;
   if (state == State::kRead || state == State::kCleared) {
-    return errors::AlreadyRead(options_.name, index);
+    return errors::Invalid(options_.name, "Could not write to TensorArray index ", index,
+                           " because it has already been read.");
   }
   if (!options_.accumulate) {
     return state == State::kEmpty ? absl::OkStatus() : errors::AlreadyWritten(options_.name, index);
@@ -93,7 +98,11 @@ absl::Status SlotTable::CheckSlot(int64_t index, const TensorShape& shape, bool*
   } else {
     TF_RETURN_IF_ERROR(options_.shapes->Find(index, SlotShapes::kNow, &known, &have));
   }
-  if (known && have != shape) return errors::AggregateShape(options_.name, index, have, shape);
+  if (known && have != shape) {
+    return errors::Invalid(options_.name, "Could not aggregate to TensorArray index ", index,
+                           " because the existing shape is ", have.DebugString(),
+                           " but the new input shape is ", shape.DebugString(), ".");
+  }
   *sums = state == State::kWritten && have.num_elements() > 0;
   return *sums && !CanAdd(options_.dtype) ? errors::NoSum(options_.name, index, options_.dtype)
                                           : absl::OkStatus();
@@ -106,7 +115,10 @@ absl::Status SlotTable::Inspect(int64_t index, const PartialTensorShape& element
   TF_RETURN_IF_ERROR(CheckOpen());
   const bool in_range = index >= 0 && index < size_;
   const bool grows = index >= size_ && options_.accumulate && index < kMaxSize;
-  if (!in_range && !grows) return errors::ReadOutOfRange(options_.name, index, size_);
+  if (!in_range && !grows) {
+    return errors::Invalid(options_.name, "Tried to read from index ", index,
+                           " but array size is: ", size_);
+  }
   const Slot* slot = contents_.slots.Find(index);
   element->busy = slot != nullptr && slot->busy;
   if (slot != nullptr && slot->state == State::kCleared) {
@@ -136,14 +148,23 @@ absl::Status SlotTable::InspectZeros(int64_t index, const PartialTensorShape& el
     TF_RETURN_IF_ERROR(options_.shapes->Find(index, SlotShapes::kNow, &known, &element->shape));
   }
   if (!known && !element_shape.AsTensorShape(&element->shape)) {
-    return errors::NothingToRead(options_.name, index, element_shape);
+    return errors::Invalid(
+        options_.name, "Could not read from TensorArray index ", index,
+        ".  Furthermore, the element shape is not fully defined: ", element_shape.DebugString(),
+        ".  It is possible you are working with a resizeable TensorArray and stop_gradients is not "
+        "allowing the gradients to be written.  If you set the full element_shape property on the "
+        "forward TensorArray, the proper all-zeros tensor will be returned instead of incurring "
+        "this "
+        "error.");
   }
   element->source = nullptr;
   element->begin = 0;
   element->count = element->shape.num_elements();
-  return element->count == 0 || CanZero(options_.dtype)
-             ? absl::OkStatus()
-             : errors::NoZero(options_.name, index, options_.dtype);
+  if (element->count == 0 || CanZero(options_.dtype)) return absl::OkStatus();
+  return errors::Invalid(
+      options_.name, "Could not read index ", index,
+      ", which was never written: tensor_array::TensorSetZero type not supported: ",
+      DataTypeString(options_.dtype));
 }
 
 void SlotTable::CommitRead(int64_t index) {
@@ -242,11 +263,19 @@ void SlotTable::Close(SlotContents* contents) {
 
 absl::Status SlotTable::Freeze(const TensorShape& prefix, ArrayOptions* gradient) {
   TF_RETURN_IF_ERROR(CheckOpen());
-  if (options_.order >= kMaxOrder) return errors::OrderTooHigh(options_.name, kMaxOrder);
+  if (options_.order >= kMaxOrder) {
+    return errors::Invalid(options_.name,
+                           "Cannot make a gradient array: this one collects gradients of order ",
+                           kMaxOrder, " already, which is the most.");
+  }
   PartialTensorShape joined;
   const absl::Status fits =
       PartialTensorShape(prefix.dim_sizes()).ConcatenateWithStatus(element_shape_, &joined);
-  if (!fits.ok()) return errors::JoinedShape(options_.name, prefix, element_shape_, fits);
+  if (!fits.ok()) {
+    return errors::Invalid(options_.name, "Could not prepend ", prefix.DebugString(),
+                           " to element shape ", element_shape_.DebugString(), ": ",
+                           fits.message());
+  }
   gradient->dtype = options_.dtype;
   gradient->element_shape = std::move(joined);
   gradient->size = size_;

@@ -15,7 +15,10 @@ namespace {
 absl::Status GetIndices(OpKernelContext* ctx, int input, const ArrayStore& store,
                         absl::Span<const int32_t>* indices) {
   const TensorShape& shape = ctx->input(input).shape();
-  if (shape.dims() != 1) return errors::IndicesNotVector(store.name(), shape);
+  if (shape.dims() != 1) {
+    return errors::Invalid(
+        store.name(), "Expected indices to be a vector, but received shape: ", shape.DebugString());
+  }
   *indices = Values<int32_t>(ctx, input);
   return absl::OkStatus();
 }
@@ -97,7 +100,10 @@ absl::Status Split(OpKernelContext* ctx) {
   TF_RETURN_IF_ERROR(Lookup(ctx, kHandle, &array));
   ArrayStore& store = array->store();
   const Tensor& lengths = ctx->input(kLengths);
-  if (lengths.dims() != 1) return errors::LengthsNotVector(store.name(), lengths.shape());
+  if (lengths.dims() != 1) {
+    return errors::Invalid(store.name(), "Expected lengths to be a vector, received shape: ",
+                           lengths.shape().DebugString());
+  }
   const Tensor& value = ctx->input(kValue);
   TF_RETURN_IF_ERROR(store.CheckWriteDtype(value.dtype()));
   DeviceElementOps ops(ctx);

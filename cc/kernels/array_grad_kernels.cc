@@ -36,8 +36,15 @@ class GradOp : public Cheap<OpKernel> {
   void Compute(OpKernelContext* ctx) override {
     ArrayRef forward;
     OP_REQUIRES_OK(ctx, Lookup(ctx, kHandle, &forward));
-    OP_REQUIRES(ctx, !may_be_one_of_several_ || !forward->store().accumulates(),
-                errors::OneOfSeveralSources(forward->store().name(), source_));
+    OP_REQUIRES(
+        ctx, !may_be_one_of_several_ || !forward->store().accumulates(),
+        errors::Invalid(
+            forward->store().name(),
+            "Cannot make a gradient array of this gradient array with source \"", source_,
+            "\": TensorFlow's gradient functions use several sources for one second derivative, "
+            "and a part of it would be lost. Call tensor_array_grad.enable() before the graph "
+            "is built. If you call the op yourself, use a source with another last "
+            "component."));
     TensorShape prefix;
     if (ctx->num_inputs() > kShapeToPrepend) {
       OP_REQUIRES_OK(ctx, tensorflow::tensor::MakeShape(ctx->input(kShapeToPrepend), &prefix));

@@ -1,7 +1,7 @@
 // TensorArrayV3, TensorArraySizeV3 and TensorArrayCloseV3.
 
+#include "absl/strings/str_cat.h"
 #include "cc/array/array_name.h"
-#include "cc/array/errors.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 
@@ -23,10 +23,15 @@ class CreateOp : public Cheap<OpKernel> {
 
   void Compute(OpKernelContext* ctx) override {
     const Tensor& size = ctx->input(kSize);
-    OP_REQUIRES(ctx, size.dims() == 0, errors::SizeNotScalar(size.shape()));
+    OP_REQUIRES(
+        ctx, size.dims() == 0,
+        absl::InvalidArgumentError(absl::StrCat("TensorArray size must be scalar, but had shape: ",
+                                                size.shape().DebugString())));
     ArrayOptions options = options_;
     options.size = *static_cast<const int32_t*>(size.data());
-    OP_REQUIRES(ctx, options.size >= 0, errors::SizeNegative(options.size));
+    OP_REQUIRES(
+        ctx, options.size >= 0,
+        absl::InvalidArgumentError(absl::StrCat("Size should be >= 0. Got: ", options.size)));
     Tensor handle;
     ArrayResource::Create(PlaceOf(ctx), NewForwardName(base_name_), std::move(options), &handle);
     ctx->set_output(kHandle, std::move(handle));

@@ -1,7 +1,6 @@
 #include "cc/kernels/kernel_util.h"
 
 #include "absl/strings/str_cat.h"
-#include "cc/array/errors.h"
 #include "cc/device/device_element_ops.h"
 #include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/platform/errors.h"
@@ -40,7 +39,10 @@ absl::Status GetHandle(OpKernelContext* ctx, int input, const char* kind, uint64
 
 absl::Status GetIndex(OpKernelContext* ctx, int input, int64_t* index) {
   const Tensor& tensor = ctx->input(input);
-  if (tensor.dims() != 0) return errors::IndexNotScalar(tensor.shape());
+  if (tensor.dims() != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "TensorArray index must be scalar, but had shape: ", tensor.shape().DebugString()));
+  }
   *index = *static_cast<const int32_t*>(tensor.data());
   return absl::OkStatus();
 }

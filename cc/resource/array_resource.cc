@@ -59,7 +59,10 @@ absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const Ten
   TF_RETURN_IF_ERROR(store_.CheckOpen());
   const auto accept = [&](const Grad& grad) {
     if (grad.prefix != prefix) {
-      return errors::OtherPrefix(grad.array->store().name(), grad.prefix, prefix);
+      return errors::Invalid(grad.array->store().name(),
+                             "the gradient array was made with shape_to_prepend ",
+                             grad.prefix.DebugString(), " and cannot be had with ",
+                             prefix.DebugString(), ". Use another source.");
     }
     *handle = grad.handle;
     return absl::OkStatus();
