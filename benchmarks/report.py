@@ -38,10 +38,15 @@ GAINS = {
 # A picture is as wide as the screen of a phone, in inches, so that its text can be read there.
 _WIDTH, _COLUMNS_OF_PANELS = 5.0, 3
 _STYLE: Any = {
+    "figure.figsize": (_WIDTH, 2.1),
+    "savefig.dpi": 180,
     "font.size": 8,
     "axes.titlesize": 8,
+    "figure.labelsize": 8,
     "lines.linewidth": 1.5,
     "lines.markersize": 3,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
     "figure.constrained_layout.w_pad": 0.06,
     "figure.constrained_layout.h_pad": 0.06,
 }
@@ -256,13 +261,8 @@ def draw_gains(lines: Sequence[Curve], path: pathlib.Path) -> None:
       lines: The curves.
       path: The `.png` file to write.
     """
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(_WIDTH, 2.1), layout="constrained")
-        panels = figure.subplots(1, len(lines), sharey=True)
-        curves.draw(panels, lines)
-        figure.legend(handles=curves.LEGEND, loc="outside upper center", ncols=2, frameon=False)
-        figure.supxlabel("time of a call with its gradient, by the number of its steps", size=8)
-        figure.savefig(path, dpi=180)
+    label = "time of a call with its gradient, by the number of its steps"
+    curves.save(path, lines, _STYLE, label)
 
 
 def _read(path: pathlib.Path) -> list[dict[str, Any]]:
@@ -316,9 +316,8 @@ def _draw_ratios(rows: Sequence[Row], path: pathlib.Path) -> None:
     axes.set_yticks(places, [f"{row.case}, {row.n:,}" for row in shown])
     axes.invert_yaxis()
     axes.set_xlabel("stock's time / our time, log scale")
-    curves.lean(axes)
     figure.legend(loc="outside upper right", ncols=2, frameon=False)
-    figure.savefig(path, dpi=180)
+    figure.savefig(path)
 
 
 def _draw_growth(cases: dict[str, list[Row]], path: pathlib.Path) -> None:
@@ -331,9 +330,9 @@ def _draw_growth(cases: dict[str, list[Row]], path: pathlib.Path) -> None:
     lines = [_curve(name, rows) for name, rows in cases.items()]
     curves.draw(panels.flat[: len(cases)], lines, times=False)
     figure.legend(handles=curves.LEGEND, loc="outside upper center", ncols=2, frameon=False)
-    figure.supxlabel("steps", size=8)
-    figure.supylabel("time of a call", size=8)
-    figure.savefig(path, dpi=180)
+    figure.supxlabel("steps")
+    figure.supylabel("time of a call")
+    figure.savefig(path)
 
 
 def _curve(name: str, rows: Sequence[Row]) -> Curve:

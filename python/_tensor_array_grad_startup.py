@@ -21,7 +21,10 @@ _NO = ("", "off", "0", "false")
 
 
 class _Watch:
-    """Finds `tensorflow` through the other finders, and enables the library when it is imported."""
+    """Finds `tensorflow` through the other finders, and enables the library when it is imported.
+
+    It imports nothing, because Python calls it under a lock that imports of other threads need.
+    """
 
     def __init__(self) -> None:
         # The threads that are inside `find_spec`. Another finder may call all finders, so that this

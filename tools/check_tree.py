@@ -78,9 +78,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_counters": set(),
     "_report": {"_compiled", "_loader", "status"},
     "_compiled": set(),
-    "_outputs": set(),
     "_runs": {"_command", "_compiled", "_report"},
-    "_comparison": {"_counters", "_outputs", "_report", "_runs"},
+    "_comparison": {"_counters", "_report", "_runs"},
     "_compare": {"_command", "_comparison", "_report", "_runs"},
     "__init__": {
         *("_command", "_compiled", "_loader", "_report", "_version", "drop_in", "raw_ops", "status")

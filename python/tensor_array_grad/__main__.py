@@ -109,11 +109,10 @@ def _print_status() -> int:
 
 
 def _where_pth_is() -> str:
-    """Says where an interpreter that starts like this one finds the .pth file that pip installs.
+    """Where an interpreter that starts like this one finds the .pth file that pip installs.
 
-    Returns:
-      "site" for the folder of the interpreter's packages, "user" for the folder of the user's
-      packages, "" if the interpreter does not read the file.
+    "site" is the folder of the interpreter's packages, "user" that of the user's packages, and ""
+    means that the interpreter does not read the file.
     """
     folders = {"site": site.getsitepackages()}
     if site.ENABLE_USER_SITE:

@@ -20,8 +20,8 @@ _RUN = re.compile(r"(-\w*)mtensor_array_grad(\.__main__|\.demo)?")
 def interpreter_arguments() -> list[str] | None:
     """The arguments of the interpreter in front of `-m tensor_array_grad`.
 
-    `["-W", "error", "-u"]` for `python -W error -um tensor_array_grad script.py`. None if the
-    interpreter runs something else.
+    They are `["-W", "error", "-u"]` for `python -W error -um tensor_array_grad script.py`, and None
+    if the interpreter runs something else.
     """
     command = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]
     if command and not command[-1].startswith("-"):

@@ -9,13 +9,12 @@ the library and XLA. The demonstration compares a program of its own in the same
 from __future__ import annotations
 
 import argparse
-import contextlib
 import pathlib
 import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from tensor_array_grad import _command, _runs
 from tensor_array_grad._comparison import Comparison
@@ -24,57 +23,41 @@ from tensor_array_grad._runs import OURS, STOCK, XLA
 
 
 def main(arguments: list[str]) -> int:
-    """Runs `python -m tensor_array_grad compare arguments...`, and returns the exit status.
+    """Runs `python -m tensor_array_grad compare arguments...`.
 
-    It is 1 if the program failed, or printed something else with the library, or if the library was
-    not active; 2 if the arguments are wrong; 128 and the number of a signal that ended the process.
+    Returns:
+      The exit status: 0, or 1 if the program printed something else with the library, or if the
+      library was not active.
+
+    Raises:
+      SystemExit: The program failed (1); the arguments are wrong (2); or a signal ended the
+        comparison (128 and its number).
     """
     options, command = _parse(arguments)
-    with exits():
-        found = compare(command, options.runs, options.jit)
+    exit_at_signals()
+    found = compare(command, options.runs, options.jit)
     print(found.to_json() if options.json else found)
     return found.exit_status
 
 
-@contextlib.contextmanager
-def exits() -> Iterator[None]:
-    """Context of a comparison in which a failure or a signal ends the process with a status.
+def exit_at_signals() -> None:
+    """Makes a signal end this process with a status, after the program that runs.
 
-    A signal raises an exception, which ends the program that runs, with its child processes.
-
-    Raises:
-      SystemExit: A failure, with its message, or a signal (128 and its number).
+    The exception that a signal raises from now on ends that program, with its child processes.
     """
-    before = {
-        each: signal.signal(each, lambda number, _: sys.exit(128 + number))
-        for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-        if signal.getsignal(each) != signal.SIG_IGN  # as of `nohup`
-    }
-    try:
-        yield
-    except _runs.Failed as error:
-        sys.exit(str(error))
-    except KeyboardInterrupt:
-        sys.exit(128 + signal.SIGINT)
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(each) != signal.SIG_IGN:  # as of `nohup`
+            signal.signal(each, lambda number, _: sys.exit(128 + number))
 
 
 def compare(command: Sequence[str], runs: int, jit: bool = False) -> Comparison:
     """Runs `python command...` on stock and with the library, `runs` times each, in turn.
 
+    With `jit`, also with the library and XLA. If such a run fails, it is left out, and so are those
+    after it; the earlier ones count. Another run that fails raises `_runs.Failed`.
+
     If there is one run each and an output differs, stock runs once more, because its output may
     differ by itself. Progress is printed on standard error.
-
-    Args:
-      command: The arguments of `python`.
-      runs: How many times each library runs the program.
-      jit: Whether to run it with the library and XLA too. If one of these runs fails, it is left
-        out, and so are those after it; the earlier ones count.
-
-    Raises:
-      Failed: A run ended with an exit status other than 0, on stock or with the library.
     """
     found: dict[str, list[_runs.Run]] = {name: [] for name in (STOCK, OURS) + (XLA,) * jit}
     refusal = ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+import re
 import statistics
 from collections.abc import Callable
+from itertools import zip_longest
 
-from tensor_array_grad import _outputs
 from tensor_array_grad._counters import with_prefix
 from tensor_array_grad._report import Reports
 from tensor_array_grad._runs import OURS, STOCK, XLA, Run
@@ -15,6 +17,12 @@ from tensor_array_grad._runs import OURS, STOCK, XLA, Run
 _KEYS = {XLA: "ours_xla"}  # the names in JSON that differ from those on the page
 _FIGURES = ("wall_s", "cpu_s", "peak_bytes")
 _MEGABYTE = 1_000_000
+# Two floating-point numbers are the same but for rounding if they differ by no more than this part
+# of the larger one.
+_ROUNDING = 1e-5
+_XLA_ROUNDING = 1e-3  # the same for XLA, which computes some functions in another way
+_FLOAT = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE][-+]?\d))(?:[eE][-+]?\d+)?")
+_CONTEXT = 40  # characters on each side of the first difference
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +49,7 @@ class Comparison:
 
     def differs(self, library: str = OURS) -> bool:
         """Whether the output with `library` differs although all runs of stock agree."""
-        accepted = _outputs.XLA_ROUNDING if library == XLA else _outputs.ROUNDING
+        accepted = _XLA_ROUNDING if library == XLA else _ROUNDING
         return self._stock_agrees() and self._farthest(library)[0] > accepted
 
     def output(self, library: str = OURS) -> str:
@@ -52,14 +60,14 @@ class Comparison:
             return "differs, between two runs of stock as well"
         rounding, text = self._farthest(library)
         if self.differs(library):
-            first = _outputs.first_difference(self.runs[STOCK][0].output, text, library)
+            first = first_difference(self.runs[STOCK][0].output, text, library)
             return f"DIFFERS: {first}"
         if rounding > 0:
             return f"the same but for rounding: the largest relative difference is {rounding:.1e}"
         return "the same in all runs"
 
     def _stock_agrees(self) -> bool:
-        return self._farthest(STOCK)[0] <= _outputs.ROUNDING
+        return self._farthest(STOCK)[0] <= _ROUNDING
 
     def _farthest(self, library: str) -> tuple[float, str]:
         """The output that differs most from that of stock's first run, after its `rounding`.
@@ -68,17 +76,7 @@ class Comparison:
         """
         stock = self.runs[STOCK][0].output
         texts = [run.output for run in self.runs.get(library, ())]
-        return max(((_outputs.rounding(stock, text), text) for text in texts), default=(0.0, ""))
-
-    @property
-    def loops_left(self) -> dict[str, int]:
-        """How many loops were left to TensorFlow's executor, by reason."""
-        return with_prefix(self.reports.counters, "loops.left.")
-
-    @property
-    def rewrites(self) -> dict[str, int]:
-        """How often the graph pass applied each rule."""
-        return with_prefix(self.reports.counters, "graph.")
+        return max(((rounding(stock, text), text) for text in texts), default=(0.0, ""))
 
     def to_json(self) -> str:
         """The figures as JSON: a list per library and figure, and what the library did."""
@@ -97,8 +95,8 @@ class Comparison:
             "parts_off": self.reports.parts_off,
             "loops_in_one_kernel": self.reports.counters["loops.prepared"],
             "loops_handed_back": self.reports.counters["loops.handed_back"],
-            "loops_left": self.loops_left,
-            "rewrites": self.rewrites,
+            "loops_left": with_prefix(self.reports.counters, "loops.left."),
+            "rewrites": with_prefix(self.reports.counters, "graph."),
         }
         if self.compiled is not None:
             facts |= {
@@ -157,8 +155,9 @@ class Comparison:
         facts = [("loops in one kernel", f"{counters['loops.prepared']}")]
         if handed_back := counters["loops.handed_back"]:
             facts += [("loops handed back", f"{handed_back} times, to stock")]
-        facts += [("loops left to stock", f"{n}: {why}") for why, n in self.loops_left.items()]
-        facts += [(f"rewritten: {rule}", f"{n}") for rule, n in self.rewrites.items() if n]
+        left, rewrites = (with_prefix(counters, prefix) for prefix in ("loops.left.", "graph."))
+        facts += [("loops left to stock", f"{n}: {why}") for why, n in left.items()]
+        facts += [(f"rewritten: {rule}", f"{n}") for rule, n in rewrites.items() if n]
         return facts
 
     def _remarks(self) -> list[str]:
@@ -177,16 +176,53 @@ class Comparison:
             ]
         lines += [f"The library was not active: {why}" for why in reports.inactive]
         lines += [f"Not active: {part}" for part in reports.parts_off]
-        kernels = with_prefix(reports.counters, "kernels.")
-        used = [reports.counters["loops.prepared"], *kernels.values(), *self.rewrites.values()]
+        used = any(
+            count
+            for name, count in reports.counters.items()
+            if name.startswith(("kernels.", "graph.", "loops.prepared"))
+        )
         if reports.silent:
             lines += [
                 f"{reports.silent} of {reports.processes} processes ended without a report (fork, "
                 "os._exit or signal), so what the library did there is not counted."
             ]
-        elif not any(used) and not reports.inactive:
+        elif not used and not reports.inactive:
             lines += [
                 "No kernel of the library ran, and no graph was rewritten. (In functions with "
                 "jit_compile=True, the library changes gradients only.)"
             ]
         return lines
+
+
+def rounding(stock: str, ours: str) -> float:
+    """The largest relative difference of two floating-point numbers in the same place.
+
+    0 if the texts are equal but for the amount of white space, with which NumPy aligns numbers;
+    infinity if they differ in anything but finite floating-point numbers.
+    """
+    if stock == ours:
+        return 0.0
+    texts = [[" ".join(part.split()) for part in _FLOAT.split(text)] for text in (stock, ours)]
+    if texts[0] != texts[1]:
+        return float("inf")
+    numbers = [map(float, _FLOAT.findall(text)) for text in (stock, ours)]
+    pairs = [(a, b) for a, b in zip(*numbers, strict=True) if a != b or math.isinf(a)]
+    if not all(math.isfinite(number) for pair in pairs for number in pair):
+        return float("inf")
+    return max((abs(a - b) / max(abs(a), abs(b)) for a, b in pairs), default=0.0)
+
+
+def first_difference(stock: str, ours: str, name: str = "ours") -> str:
+    """Shows the first line that differs in both texts; `name` is that of `ours`."""
+    lines = zip_longest(stock.splitlines(), ours.splitlines(), fillvalue="")
+    for number, (mine, theirs) in enumerate(lines, 1):
+        if mine != theirs:
+            column = next(i for i, (a, b) in enumerate(zip_longest(mine, theirs)) if a != b)
+            shown = [_around(line, column) for line in (mine, theirs)]
+            return f"line {number} is {shown[0]} on stock and {shown[1]} on {name}"
+    return "only the ends of lines differ"
+
+
+def _around(line: str, column: int) -> str:
+    first, last = max(0, column - _CONTEXT), column + _CONTEXT
+    return "..." * (first > 0) + repr(line[first:last]) + "..." * (last < len(line))

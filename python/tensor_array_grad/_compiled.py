@@ -54,12 +54,7 @@ def _replace_compile(name: str, module: Any) -> None:
 
 
 def _compiling(function: Callable[..., Any], left_alone: Sequence[str] = ()) -> Callable[..., Any]:
-    """`function`, but with `jit_compile=True` where the caller gives no value.
-
-    Args:
-      function: `tf.function`, or the `compile` of a Keras model.
-      left_alone: The packages whose calls are not changed.
-    """
+    """`function` with `jit_compile=True` where a caller not of `left_alone` gives no value."""
     signature = inspect.signature(function)
     defaults = {n: p.default for n, p in signature.parameters.items() if n in _NAMES}
 

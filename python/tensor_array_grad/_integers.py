@@ -62,7 +62,7 @@ class Sum:
         return not self.factors and 0 < abs(self.constant) <= _FARTHEST
 
     def is_at_least(self, least: int) -> bool:
-        """Whether the sum is known, and certainly is."""
+        """Whether the sum is known, and not less than `least`."""
         return not self.factors and least <= self.constant <= _FARTHEST
 
 

@@ -16,7 +16,6 @@ import pathlib
 import platform
 import threading
 from collections.abc import Iterator
-from types import ModuleType
 from typing import Any, NoReturn
 
 import tensorflow as tf
@@ -27,7 +26,7 @@ _RECORD = "build_info.json"
 _BINDINGS = "tensor_array_grad._bind"
 _LOOKED = "TENSOR_ARRAY_GRAD_LOOKED"  # says which process has looked for GPUs
 _FOLDER = pathlib.Path(__file__).resolve().parent
-_lock = threading.Lock()
+_lock = threading.Lock()  # of the environment variable
 
 
 def _folder() -> pathlib.Path:
@@ -65,11 +64,10 @@ def library_path() -> str:
 
 
 def read_build_info(folder: pathlib.Path | None = None) -> BuildInfo:
-    """Reads what the build recorded in `folder`, by default the folder of `library_path`.
+    """Reads for which versions the op library in `folder` was built, by default this process's.
 
-    Raises:
-      LoadError: There is no such record, or it cannot be read; or the wheel has libraries for other
-        releases of TensorFlow only.
+    Raises LoadError if the build wrote no record there, or none that can be read, or if the wheel
+    has libraries for other releases of TensorFlow only.
     """
     folder = folder or _folder()
     record = folder / _RECORD
@@ -90,10 +88,9 @@ def read_build_info(folder: pathlib.Path | None = None) -> BuildInfo:
 
 
 def check_fit(built: BuildInfo, running: str, abi: int, path: str) -> None:
-    """Refuses a TensorFlow for which the library at `path` was not built.
+    """Raises LoadError if the library at `path` was built for another minor version or ABI.
 
-    Raises:
-      LoadError: The minor version or the C++11 ABI is not that of the TensorFlow that is `running`.
+    The message names both versions of TensorFlow and the commands that fix it.
     """
     try:
         same = Version(built.tensorflow).release[:2] == Version(running).release[:2]
@@ -113,8 +110,7 @@ def check_fit(built: BuildInfo, running: str, abi: int, path: str) -> None:
 def mapped_libraries(maps: str | None = None) -> list[str]:
     """The paths of the op libraries in this process: this package's and copies elsewhere.
 
-    `maps` is text in the format of `/proc/self/maps`, which is read by default. Without such a
-    file, none is found.
+    Empty if the system has no `/proc/self/maps`. `maps` is text in the format of that file.
     """
     if maps is None:
         try:
@@ -131,7 +127,12 @@ def is_loaded() -> bool:
 
 
 @functools.cache
-def _load_once() -> ModuleType:
+def ops() -> Any:
+    """Loads the op library if it is not loaded, and returns the Python functions of its own ops.
+
+    They have the ops' names in snake_case, for example `tensor_array_grad_list_accumulate`. Raises
+    LoadError if the library does not fit this TensorFlow, is missing, or is loaded twice.
+    """
     path = library_path()
     built = read_build_info()
     check_fit(built, tf.__version__, tf.sysconfig.CXX11_ABI_FLAG, path)
@@ -139,14 +140,13 @@ def _load_once() -> ModuleType:
     if others:
         _refuse_second_copy(others[0])
     try:
-        with _after_looking_for_gpus():
-            ops: ModuleType = tf.load_op_library(path)
+        with _lock, _after_looking_for_gpus():
+            return tf.load_op_library(path)
     except (tf.errors.OpError, RuntimeError, OSError) as error:
         raise LoadError(
             f"tensor_array_grad: {path}, built for TensorFlow {built.tensorflow}, could not be "
             f"loaded into TensorFlow {tf.__version__}. {_reinstall()}"
         ) from error
-    return ops
 
 
 @contextlib.contextmanager
@@ -165,24 +165,11 @@ def _after_looking_for_gpus() -> Iterator[None]:
         del os.environ[_LOOKED]
 
 
-def ops() -> Any:
-    """Loads the op library if it is not loaded, and returns what `tf.load_op_library` returns.
-
-    Raises:
-      LoadError: The library does not fit this TensorFlow, is missing, or is loaded twice.
-    """
-    with _lock:
-        return _load_once()
-
-
 def bind() -> Any:
-    """Loads the op library if it is not loaded, and returns its bindings, a module.
+    """Loads the op library if it is not loaded, and returns its bindings.
 
     The bindings are imported last, because importing them loads the library, and so replaces
-    kernels, without any check.
-
-    Raises:
-      LoadError: As for `ops`, or there are no bindings that fit this Python.
+    kernels, without any check. Raises LoadError as `ops` and `check_bindings` do.
     """
     check_bindings()
     ops()
@@ -197,11 +184,7 @@ def bind() -> Any:
 
 
 def check_bindings() -> None:
-    """Looks for the bindings without loading anything.
-
-    Raises:
-      LoadError: The package has no bindings for this Python.
-    """
+    """Raises LoadError if the package has no bindings for this Python. Loads nothing."""
     if importlib.util.find_spec(_BINDINGS) is None:
         raise LoadError(_no_bindings())
 

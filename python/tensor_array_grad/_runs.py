@@ -40,8 +40,10 @@ class Run:
     errors: str = ""  # its standard error
 
 
-class Failed(Exception):
+class Failed(SystemExit):
     """The program ended with an exit status other than 0.
+
+    If it is not caught, this process prints the message and ends with 1.
 
     Attributes:
       reason: The line of its standard error that says most, or how it ended.
@@ -57,16 +59,8 @@ class Failed(Exception):
 def run(command: Sequence[str], library: str, reports: pathlib.Path) -> Run:
     """Runs `python command...` once, with the flags of this interpreter.
 
-    Args:
-      command: The arguments of `python`.
-      library: `STOCK`, `OURS` or `XLA`.
-      reports: The folder in which the processes with the library say what it did (`_report`).
-
-    Returns:
-      The run.
-
-    Raises:
-      Failed: The program ended with an exit status other than 0.
+    In `reports`, the processes with the library (`OURS` or `XLA`) say what it did. Raises `Failed`
+    if the program ends with an exit status other than 0.
     """
     runner = [] if library == STOCK else ["-m", "tensor_array_grad"]
     own = {"TENSOR_ARRAY_GRAD": "off"} if library == STOCK else {_report.FOLDER: str(reports)}
@@ -105,10 +99,8 @@ def reason(errors: str) -> str:
 
     Messages of XLA have many lines, such as the stack of Python that made an op, and Keras puts
     lines that say little in front. If the line ends with a colon, the next one is added. What is
-    in front of the first traceback of Python is left out.
-
-    Returns:
-      The line; empty if the program printed nothing but the log of TensorFlow.
+    in front of the first traceback of Python is left out. Empty if there is nothing but the log of
+    TensorFlow.
     """
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
     traceback = next((i for i, line in enumerate(lines) if line.startswith("Traceback (")), 0)

@@ -23,18 +23,14 @@ GradientFunction = Callable[..., Any]
 _FUNCTION = re.compile(r"__inference_(?!__backward_)|__wrapped__\w*Tensor(Array|List)")
 
 
-def gradient_function(op_type: str) -> GradientFunction | None:
-    """The gradient function of an op; None if the op is registered as not differentiable.
-
-    Raises:
-      LookupError: TensorFlow's registry has no entry for `op_type`.
-    """
-    found: GradientFunction | None = ops.gradient_registry.lookup(op_type)
+def gradient_function(op_type: str) -> GradientFunction:
+    """The gradient function that TensorFlow's registry holds for an op that is differentiable."""
+    found: GradientFunction = ops.gradient_registry.lookup(op_type)
     return found
 
 
 def replace_gradient(op_type: str, function: GradientFunction) -> None:
-    """Makes `function` the gradient function of an op, in place of any other.
+    """Makes `function` the gradient of every op of type `op_type`.
 
     `tf.RegisterGradient` refuses a second registration, so this removes the first one.
     """
@@ -45,25 +41,26 @@ def replace_gradient(op_type: str, function: GradientFunction) -> None:
 def wrap_vectorization(op_type: str, wrapper: Callable[..., Any]) -> None:
     """Wraps the function by which pfor runs an op for all iterations at once.
 
-    Args:
-      op_type: Name of an op that pfor has a function for.
-      wrapper: Takes that function and pfor's description of the inputs, whose `input(i)` has
-        `is_stacked`. Returns a tuple whose `t` is the tensor, as the function does.
+    `wrapper` takes that function and pfor's description of the inputs, whose `input(i)` has
+    `is_stacked`. It returns what the function returns: a tuple whose `t` is the tensor. Raises
+    LookupError if pfor has no function for the op.
     """
     converters = pfor._pfor_converter_registry
     converters[op_type] = functools.partial(wrapper, converters[op_type])
 
 
 def control_flow_op(graph: Any) -> Any:
-    """The While, If or Case op that runs `graph`, if TensorFlow has begun to build its gradient."""
+    """The While, If or Case op that runs `graph`.
+
+    None if there is none, or if TensorFlow has not begun to build the op's gradient.
+    """
     return getattr(graph, "_while", None) or getattr(graph, "_forward_cond", None)
 
 
 def is_within_loop_or_branch_of_function(graph: Any) -> bool:
     """Whether `graph` is the body of a loop or a branch in the graph of a `tf.function`.
 
-    Graphs of Sessions and of `tf.compat.v1.wrap_function` do not count: any tensor of them can be
-    fed. (The `prune` of a wrapped function makes functions.)
+    False for `tf.compat.v1.wrap_function` too, because its `prune` can feed any tensor.
     """
     outermost = graph
     while (op := control_flow_op(outermost)) is not None:
@@ -75,13 +72,13 @@ def is_within_loop_or_branch_of_function(graph: Any) -> bool:
 
 
 def body_and_condition(op: Any) -> tuple[Any, Any] | None:
-    """The graphs of a While op; None if the op was loaded, not built in this process."""
+    """The graphs of a While op; None if the op was not built in this process, but loaded."""
     body, condition = getattr(op, "_body_graph", None), getattr(op, "_cond_graph", None)
     return None if body is None or condition is None else (body, condition)
 
 
 def branches(op: Any) -> list[Any]:
-    """The graphs of an If or a Case, that of `true` first; [] if the op was loaded, not built."""
+    """The graphs of an If or Case, that of `true` first; [] if the op was loaded, not built."""
     if op.type in ("If", "StatelessIf"):
         names = ["_true_graph", "_false_graph"]
     else:
@@ -91,11 +88,11 @@ def branches(op: Any) -> list[Any]:
 
 
 def functions_and_sessions() -> tuple[int, int]:
-    """How many live traces of `tf.function`s, and how many Sessions, may hold kernels.
+    """Counts what may hold kernels: traces of live `tf.function`s, and Sessions that were created.
 
-    The functions that TensorFlow makes around eager TensorArray and TensorList ops are counted too.
-    TensorFlow does not record which of them have run. Its eager context is not initialized, so that
-    devices can still be configured.
+    The functions that TensorFlow makes around eager TensorArray and TensorList ops count as traces.
+    TensorFlow does not record which of them have run. Does not initialize TensorFlow's eager
+    context, so devices can still be configured afterwards.
     """
     eager = context.context_safe()
     names = eager.list_function_names() if eager is not None and eager._initialized else ()

@@ -38,10 +38,7 @@ def install() -> None:
     if _stock:
         return
     for op_type, function in REPLACED.items():
-        found = _tf_private.gradient_function(op_type)
-        if found is None:
-            raise LookupError(f"{op_type} is registered as not differentiable")
-        _stock[op_type] = found
+        _stock[op_type] = _tf_private.gradient_function(op_type)
         _tf_private.replace_gradient(op_type, function)
     _tf_private.wrap_vectorization("TensorListGather", _vectorized_gather)
 
@@ -52,7 +49,7 @@ def installed() -> bool:
 
 
 def _gather_grad(op: tf.Operation, d_rows: tf.Tensor) -> list[tf.Tensor | None]:
-    """Scatters the gradient of each row, [k, ...], to its element; sums the rows of one element."""
+    """Scatters the gradients of the rows, [k, ...], to their elements, summed for each element."""
     d_rows = tf.convert_to_tensor(d_rows)
     if d_rows.dtype in _SUMMED:
         groups = _groups(op.inputs[1])
@@ -64,9 +61,9 @@ def _gather_grad(op: tf.Operation, d_rows: tf.Tensor) -> list[tf.Tensor | None]:
 
 
 def _scatter_grad(op: tf.Operation, d_list: tf.Tensor, *, row_input: int) -> list[tf.Tensor | None]:
-    """Stock's gradient of a scatter, with zeros for the rows that a later row overwrote.
+    """Stock's gradient, with zeros for the rows that a later row overwrote.
 
-    `row_input` is the number of the input that holds the rows. The indices are the next input.
+    The rows are input `row_input` of the op, and their indices are the next input.
     """
     gradients = list(_stock[op.type](op, d_list))
     d_rows = gradients[row_input]
@@ -99,7 +96,7 @@ def _set_item_grad(op: tf.Operation, d_list: tf.Tensor) -> list[tf.Tensor | None
 
 
 def _groups(indices: tf.Tensor) -> tf.Tensor | None:
-    """A number in [0, k) for each of k indices, equal for equal ones.
+    """The numbers of the [k] indices, in [0, k): equal indices have equal numbers.
 
     None if it is known while the graph is built that no index occurs twice.
     """

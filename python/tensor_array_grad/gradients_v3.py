@@ -49,14 +49,9 @@ _PASSES_ON = ("Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch")
 def calculation_scope(scope: str, op_name: str) -> str | None:
     """The name scope of the `tf.gradients` call that is computing the gradient of an op.
 
-    `tf.gradients` calls each gradient function in the scope `<its own scope>/<op name>_grad`.
-
-    Args:
-      scope: The current name scope.
-      op_name: The name of the op that is differentiated.
-
-    Returns:
-      The scope of the call, for example "train/gradients_1"; None if `scope` is not of that form.
+    `tf.gradients` calls each gradient function in the scope `<its own scope>/<op name>_grad`. For
+    example, `train/gradients_1/read_grad` gives "train/gradients_1" for the op `read`. None if
+    `scope` is not of that form.
     """
     match = re.fullmatch(rf"(.+)/{re.escape(op_name)}_grad(_\d+)?", scope)
     return match[1] if match else None
@@ -105,5 +100,5 @@ def install() -> None:
     """Makes the gradients of the V3 ops share one source per calculation. Idempotent."""
     for op_type in OPS:
         found = _tf_private.gradient_function(op_type)
-        if found is not None and not hasattr(found, "tensor_array_grad_stock"):
+        if not hasattr(found, "tensor_array_grad_stock"):
             _tf_private.replace_gradient(op_type, _with_one_source(found))

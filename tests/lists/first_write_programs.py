@@ -186,24 +186,26 @@ def a_square_backwards(x):
 
 
 @first
-def a_square_left_early(x):
-    a = array(ROWS * WIDTH, shape=[])
+def a_square_of_rows_that_are_left_early(x):
+    a = array(ROWS * WIDTH, [])
     for i in tf.range(ROWS):
         for j in tf.range(WIDTH):
-            if x[i, j] > 1.0e6:
+            if x[i, j] > 0.9:
                 break
             a = a.write(i * WIDTH + j, tf.tanh(x[i, j]))
     return a.stack()
 
 
 @first
-def a_square_with_two_limits(x):
+def a_square_of_rows_with_a_largest_number_of_iterations(x):
     def row(i, a):
-        def column(j, a):
-            return j + 1, a.write(i * WIDTH + j, tf.tanh(x[i, j]))
-
-        loop = (lambda j, _: j < WIDTH), column, (0, a)
-        return i + 1, tf.while_loop(*loop, maximum_iterations=WIDTH + 1)[1]
+        _, a = tf.while_loop(
+            lambda j, _: j < WIDTH,
+            lambda j, a: (j + 1, a.write(i * WIDTH + j, tf.tanh(x[i, j]))),
+            (0, a),
+            maximum_iterations=ROWS,
+        )
+        return i + 1, a
 
     return tf.while_loop(lambda i, _: i < ROWS, row, (0, array(ROWS * WIDTH)))[1].stack()
 

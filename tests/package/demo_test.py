@@ -13,7 +13,7 @@ from tensor_array_grad import _compare, _runs
 from tensor_array_grad._comparison import Comparison
 from tensor_array_grad._report import Reports
 from tensor_array_grad.demo import __main__ as command
-from tensor_array_grad.demo import curves, picture, program
+from tensor_array_grad.demo import curves, program
 from tests.support import child, drawn
 from tools import check_tree
 
@@ -86,6 +86,12 @@ def test_the_tf1_graph_holds_v3_arrays_and_no_lists(monkeypatch):
 
 
 # ---- the command ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def signals(monkeypatch):
+    """Leaves the handlers of signals to the tests' own process."""
+    monkeypatch.setattr(_compare, "exit_at_signals", lambda: None)
 
 
 def test_a_short_run_prints_the_times_and_saves_the_picture(tmp_path):
@@ -205,7 +211,7 @@ def _curves(stock, ours, power, forms=tuple(program.FORMS)):
 
 def _problems(measured, folder):
     with drawn.watch() as found:
-        picture.save(measured, folder / "picture.png")
+        curves.save(folder / "picture.png", measured, command._STYLE, *command._LABELS)
     texts = found.texts()
     assert {"Time of one training step", "stock TensorFlow", "tensor_array_grad"} <= set(texts)
     return found.problems(), texts

@@ -44,6 +44,15 @@ def test_the_startup_module_imports_neither_tensorflow_nor_the_package():
     assert done.stdout == "set()\n"
 
 
+def test_the_finder_imports_nothing_because_it_is_called_under_the_import_lock():
+    code = """
+import importlib.util, sys
+before = set(sys.modules)
+print(importlib.util.find_spec("tensorflow").name, set(sys.modules) - before)
+"""
+    assert under("on", code).stdout == "tensorflow set()\n"
+
+
 @pytest.mark.parametrize("value", ["", "off", "0", "False"])
 def test_other_values_leave_the_import_system_alone(value):
     done = under(value, "import sys\nprint([f for f in sys.meta_path if '_Watch' in str(f)])")

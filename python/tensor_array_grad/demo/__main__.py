@@ -14,7 +14,7 @@ from tensor_array_grad import _compare
 from tensor_array_grad._comparison import Comparison
 
 try:
-    from tensor_array_grad.demo import curves, picture
+    from tensor_array_grad.demo import curves
 except ModuleNotFoundError as error:
     missing = str(error.name).partition(".")[0]
     sys.exit(f"the demonstration needs {missing}: pip install 'tensor_array_grad[demo]'")
@@ -22,6 +22,23 @@ except ModuleNotFoundError as error:
 _PROGRAM = pathlib.Path(__file__).with_name("program.py")
 _ROWS = (285, 571, 1142, 2284)  # an eighth, a quarter, half, and all of the record
 _LEAST_ROWS = 104  # two years; a forecast looks back one year
+# The text can still be read when the picture is shown at half its size.
+_STYLE = {
+    "figure.figsize": (10.0, 4.4),  # in inches
+    "savefig.dpi": 120,
+    "font.size": 14,
+    "axes.titlesize": 14,
+    "figure.labelsize": 14,
+    "figure.titlesize": 18,
+    "figure.titleweight": "bold",
+    "lines.linewidth": 2.5,
+    "lines.markersize": 6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "figure.constrained_layout.w_pad": 0.1,
+    "figure.constrained_layout.h_pad": 0.1,
+}
+_LABELS = "weeks of the series", "Time of one training step"
 _INTRODUCTION = """\
 The weekly CO2 record of Mauna Loa: four forms of a recurrent forecaster train on its first weeks,
 on stock TensorFlow and then with tensor_array_grad. This takes about half a minute."""
@@ -30,15 +47,16 @@ on stock TensorFlow and then with tensor_array_grad. This takes about half a min
 def main(arguments: Sequence[str] | None = None) -> int:
     """Trains on stock and with the library, compares, prints the times and saves the picture.
 
-    Returns the exit status, which is that of `compare`.
+    `arguments` is the command line; `None` means that of this process. Returns and raises what
+    `_compare.main` does; the losses are the output that is compared.
     """
     options = _parse(arguments)
     print(_INTRODUCTION, flush=True)
-    with _compare.exits():
-        found = _compare.compare([str(_PROGRAM), *map(str, options.rows)], runs=1)
+    _compare.exit_at_signals()
+    found = _compare.compare([str(_PROGRAM), *map(str, options.rows)], runs=1)
     measured = _curves(found)
     print(f"\n{_table(measured)}\n\nBoth runs as a whole; the output is the losses:\n{found}")
-    picture.save(measured, options.picture)
+    curves.save(options.picture, measured, _STYLE, *_LABELS)
     print(f"Picture: {options.picture.resolve()}")
     return found.exit_status
 

@@ -14,9 +14,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import pathlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 STOCK_COLOUR, OURS_COLOUR = "tab:red", "tab:blue"
@@ -56,13 +60,29 @@ class Curve:
     ours: Mapping[int, float]
 
 
+def save(
+    path: pathlib.Path, curves: Sequence[Curve], style: Any, x_label: str, title: str = ""
+) -> None:
+    """Saves one panel per curve, as `draw` draws them, as the PNG file `path`.
+
+    `style` has parameters of matplotlib, with the size of the picture and of its texts. The title
+    is to the left of the legend.
+    """
+    with matplotlib.rc_context(style):
+        figure = Figure(layout="constrained")
+        draw(figure.subplots(1, len(curves), sharey=True, squeeze=False)[0], curves)
+        figure.supxlabel(x_label)
+        if title:
+            figure.suptitle(title, x=0.01, ha="left")
+        place: Any = f"outside upper {'right' if title else 'center'}"
+        figure.legend(handles=LEGEND, loc=place, ncols=2, frameon=False)
+        figure.savefig(path)
+
+
 def draw(panels: Sequence[Axes], curves: Sequence[Curve], *, times: bool = True) -> None:
     """Draws one curve into each panel. All panels get the same two scales.
 
-    Args:
-      panels: As many as `curves`.
-      curves: What to draw.
-      times: Whether the times are written at the ends of the lines, in addition to the ratio.
+    With `times`, the times are written at the ends of the lines, in addition to the ratio.
     """
     both = [line for curve in curves for line in (curve.stock, curve.ours)]
     low, high = _range([s for line in both for s in line.values()], _LEAST_DECADES)
@@ -79,11 +99,6 @@ def draw(panels: Sequence[Axes], curves: Sequence[Curve], *, times: bool = True)
             axes.plot(*zip(*sorted(line.items()), strict=True), "o-", color=colour)
         axes.set_title(curve.title, pad=8)
         _draw_end(axes, curve, times)
-
-
-def lean(axes: Axes) -> None:
-    """Removes the frame of `axes` at the top and on the right."""
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def duration(seconds: float) -> str:
@@ -128,7 +143,6 @@ def _draw_ticks(axes: Axes, curve: Curve, low: float, high: float) -> None:
     axes.set_xticks(ends, [f"{n:,}" for n in ends])
     axes.minorticks_off()
     axes.grid(axis="y", alpha=0.3)
-    lean(axes)
 
 
 def _power(power: int) -> str:

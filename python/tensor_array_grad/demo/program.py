@@ -36,9 +36,8 @@ _LARGEST_NORM = 1.0  # gradients through thousands of iterations can be large, s
 def series(rows: int) -> tuple[Floats, Floats]:
     """The first weeks of the record, as features and targets of a forecaster.
 
-    Args:
-      rows: The number of weeks. If the record has fewer (2,284), all of it is sampled at that many
-        points by linear interpolation.
+    If the record has fewer weeks (2,284), all of it is sampled at `rows` points by linear
+    interpolation.
 
     Returns:
       `[rows, 3]`, the changes over the last week, quarter and year; and `[rows]`, the change over
@@ -68,14 +67,8 @@ def states(entering: tf.Tensor, last: tf.Tensor, year: tf.Tensor, indexed: bool)
     one. The gradient of a state is therefore a sum of up to three terms, one for each of the two
     reads and one for the final stack.
 
-    Args:
-      entering: `[n, units]`, the contribution of the features to each state.
-      last: `[units, units]`.
-      year: `[units, units]`.
-      indexed: Whether the loop reads `entering[week]` instead of an array of its rows.
-
-    Returns:
-      `[n, units]`.
+    `entering` and the states are `[n, units]`; `last` and `year` are `[units, units]`. If
+    `indexed`, the loop reads `entering[week]` instead of an array of its rows.
     """
     n, units = tf.shape(entering)[0], entering.shape[1]
     inputs = tf.TensorArray(tf.float32, n, element_shape=[units]).unstack(entering)
@@ -116,10 +109,9 @@ def _train(
 
 
 def function_step(indexed: bool) -> Step:
-    """The training step of a new model, as a tf.function that is traced once for all lengths.
+    """The forecaster as a tf.function, which is traced once for all lengths.
 
-    Args:
-      indexed: Whether its loop indexes a tensor of the inputs, instead of reading an array.
+    If `indexed`, its loop indexes a tensor of the inputs, instead of reading an array.
     """
     weights = _weights()
     step = tf.function(
@@ -130,7 +122,7 @@ def function_step(indexed: bool) -> Step:
 
 
 def graph_step() -> Step:
-    """The same as a TF1 graph with V3 arrays; its gradient uses TensorArrayGradV3."""
+    """The forecaster as a TF1 graph with V3 arrays; its gradient uses TensorArrayGradV3."""
     with tf.Graph().as_default() as graph:
         tf.compat.v1.disable_control_flow_v2()  # its loops would hold lists instead of V3 arrays
         try:
@@ -146,7 +138,7 @@ def graph_step() -> Step:
 
 
 def keras_step() -> Step:
-    """The same as a Keras model, without the state one year before, which Keras cannot have."""
+    """A Keras model of the same width, without the state of a year before: Keras has none."""
     tf.keras.utils.set_random_seed(1)
     layers = [
         tf.keras.Input([None, len(_LAGS)]),
