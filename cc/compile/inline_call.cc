@@ -103,6 +103,7 @@ bool MayBeReplaced(const Node& node, const FunctionLibraryDefinition* library) {
 std::string WhatIsCalled(const Node& call) {
   std::map<std::string, std::string> attributes;
   for (const auto& [name, value] : call.attrs()) {
+    if (name == kInlinedCall) continue;
     tensorflow::SerializeToStringDeterministic(value, &attributes[name]);
   }
   std::string what = call.assigned_device_name();

@@ -240,6 +240,8 @@ TEST_F(InlineCallTest, CallsOfTheSameKindShareAnInstance) {
   AddCall(&caller_, "of_g", {"a", "b"}, "g");
   AddCall(&caller_, "elsewhere", {"a", "b"});
   AddCall(&caller_, "with_xla", {"a", "b"});
+  AddCall(&caller_, "of_an_inlined_call", {"a", "b"});
+  caller_.Find("of_an_inlined_call")->AddAttr("_tensor_array_grad_inlined_call", 3);
   caller_.Find("elsewhere")->set_assigned_device_name("/device:CPU:1");
   caller_.Find("with_xla")->AddAttr("_XlaMustCompile", true);
   const auto instance_of = [&](const char* name) { return InstanceOf(*caller_.Find(name)); };
@@ -247,6 +249,7 @@ TEST_F(InlineCallTest, CallsOfTheSameKindShareAnInstance) {
   std::vector<InlinedCall> calls;
   ASSERT_OK(InlineCalls(&functions_, &calls, caller_.graph().get()));
   EXPECT_EQ(instance_of("call"), instance_of("again"));
+  EXPECT_EQ(instance_of("call"), instance_of("of_an_inlined_call"));
   const std::set<int64_t> instances{instance_of("call"), instance_of("of_one_argument"),
                                     instance_of("of_g"), instance_of("elsewhere"),
                                     instance_of("with_xla")};
