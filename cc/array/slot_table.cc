@@ -154,8 +154,7 @@ absl::Status SlotTable::InspectZeros(int64_t index, const PartialTensorShape& el
         ".  It is possible you are working with a resizeable TensorArray and stop_gradients is not "
         "allowing the gradients to be written.  If you set the full element_shape property on the "
         "forward TensorArray, the proper all-zeros tensor will be returned instead of incurring "
-        "this "
-        "error.");
+        "this error.");
   }
   element->source = nullptr;
   element->begin = 0;

@@ -20,9 +20,9 @@ namespace tensor_array_grad {
 //
 // An instruction is guarded by the flags of its requirements (program.h), without those that the
 // others imply. LoopCond=1 needs no flag, because the body runs only if LoopCond is true. A Merge
-// with an unknown requirement sets a flag of its own. A node with the requirement
-// LoopCond=0 runs only after the last iteration. In the outermost loop it is left to the stock
-// loop. In an inner loop only an Exit may have this requirement.
+// with an unknown requirement sets a flag of its own. A node with the requirement LoopCond=0 runs
+// only after the last iteration. In the outermost loop it is left to the stock loop. In an inner
+// loop only an Exit may have this requirement.
 //
 // Invariant: a register or flag exists before the code of an instruction that reads it is made. If
 // the frame violates this, a look-up throws std::out_of_range, which becomes an error.

@@ -116,8 +116,9 @@ absl::Status CheckCalls(const Frame& loop, const FunctionLibraryDefinition* libr
   FunctionNames seen;
   const NodeDef* waiting = nullptr;
   const Node* const call = FindNode(loop, [&](const Node& node) {
-    if (HasFact(node, kCallsFunctions))
+    if (HasFact(node, kCallsFunctions)) {
       waiting = FindReachable(node.def(), library, MayWait, &seen);
+    }
     return waiting != nullptr;
   });
   if (call == nullptr) return absl::OkStatus();

@@ -43,8 +43,7 @@ class GradOp : public Cheap<OpKernel> {
             "Cannot make a gradient array of this gradient array with source \"", source_,
             "\": TensorFlow's gradient functions use several sources for one second derivative, "
             "and a part of it would be lost. Call tensor_array_grad.enable() before the graph "
-            "is built. If you call the op yourself, use a source with another last "
-            "component."));
+            "is built. If you call the op yourself, use a source with another last component."));
     TensorShape prefix;
     if (ctx->num_inputs() > kShapeToPrepend) {
       OP_REQUIRES_OK(ctx, tensorflow::tensor::MakeShape(ctx->input(kShapeToPrepend), &prefix));

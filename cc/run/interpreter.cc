@@ -95,15 +95,15 @@ absl::Status Interpreter::RunIteration(bool* taken) {
 Choice Interpreter::Choose() {
   const int64_t back = hand_back_after.load(std::memory_order_relaxed);
   const int64_t trail = trailing_thread_after.load(std::memory_order_relaxed);
-  if (back >= 0 && iterations_ >= back && !executable_.is_seeded) return Choice::kExecutor;
+  // What is measured says nothing about the next executable, which will have fewer calls.
+  const bool stays = executable_.is_seeded || executable_.has_bodies;
+  if (back >= 0 && iterations_ >= back && !stays) return Choice::kExecutor;
   if (trail >= 0 && iterations_ >= trail && executable_.trailing != nullptr) {
     return Choice::kTwoThreads;
   }
   if (back >= 0 || trail >= 0) return Choice::kOneThread;
   const Choice choice = pace_.Look(iterations_, static_cast<double>(runner_.nodes()));
-  // The measurement says nothing about the next executable, which will have fewer calls.
-  if (choice == Choice::kExecutor && executable_.has_bodies) return Choice::kOneThread;
-  return choice;
+  return choice == Choice::kExecutor && stays ? Choice::kOneThread : choice;
 }
 
 absl::Status Interpreter::UseTrailingThread(bool use) {

@@ -341,6 +341,16 @@ TEST_F(InterpreterTest, LoopThatIsHandedBackAfterAnyIterationContinuesFromThere)
   EXPECT_FALSE(runner_.handed_back()) << "the loop ended before";
 }
 
+TEST_F(InterpreterTest, LoopThatIsAboutToGetANewExecutableIsNotHandedBack) {
+  ASSERT_OK(Run());
+  runner_.executable().has_bodies = true;
+  SetHandBackAfter(0);
+  Feed("start", Scalar(0));
+  ASSERT_OK(Run());
+  EXPECT_FALSE(runner_.handed_back());
+  EXPECT_EQ(runner_.iterations(), 1) << "Executable::IsOutdated";
+}
+
 // ---- errors
 
 TEST_F(InterpreterTest, ErrorNamesTheNodeThatFailed) {

@@ -72,6 +72,7 @@ absl::StatusOr<std::unique_ptr<Executable>> NewestExecutable::PrepareOneByOne(
     std::vector<InlinedCall> more = fitting;
     std::copy_if(first, calls.end(), std::back_inserter(more),
                  [&](const InlinedCall& other) { return other.body == call->body; });
+    if (more.size() == calls.size()) break;  // all together, with which it failed
     absl::StatusOr<std::unique_ptr<Executable>> next = Prepare(frame, host_, more);
     if (!next.ok()) continue;
     fitting = std::move(more);

@@ -214,13 +214,15 @@ def rounding(stock: str, ours: str) -> float:
 
 def first_difference(stock: str, ours: str, name: str = "ours") -> str:
     """Shows the first line that differs in both texts; `name` is that of `ours`."""
-    lines = zip_longest(stock.splitlines(), ours.splitlines(), fillvalue="")
-    for number, (mine, theirs) in enumerate(lines, 1):
+    lines = stock.splitlines(), ours.splitlines()
+    for number, (mine, theirs) in enumerate(zip(*lines, strict=False), 1):
         if mine != theirs:
             column = next(i for i, (a, b) in enumerate(zip_longest(mine, theirs)) if a != b)
             shown = [_around(line, column) for line in (mine, theirs)]
             return f"line {number} is {shown[0]} on stock and {shown[1]} on {name}"
-    return "only the ends of lines differ"
+    if len(lines[0]) == len(lines[1]):
+        return "only the ends of lines differ"
+    return f"stock printed {len(lines[0])} lines, {name} {len(lines[1])}"
 
 
 def _around(line: str, column: int) -> str:

@@ -62,7 +62,10 @@ def _compiling(function: Callable[..., Any], left_alone: Sequence[str] = ()) -> 
     def compiled(*args: Any, **options: Any) -> Any:
         global _options_added
         caller = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
-        given = signature.bind_partial(*args, **options)
+        try:
+            given = signature.bind_partial(*args, **options)
+        except TypeError:  # the function itself says what is wrong
+            return function(*args, **options)
         # A saved model that left the option open has the default among its arguments.
         is_open = all(given.arguments.get(n, default) == default for n, default in defaults.items())
         if is_open and not given.arguments.get("run_eagerly") and caller not in left_alone:

@@ -353,6 +353,8 @@ def _loops_left() -> dict[str, int]:
     return {} if library is None else dict(library.status().loops_left)
 
 
+# How many calls are inlined, in the loop and in that of its gradient.
+INLINED = {"many_times": 7 + 7, "beside_one_that_is_too_large": 2 + 3}
 # The programs of whose calls none is inlined: what is called, or another node of the loop, has
 # state, or its rounding depends on which values share their buffers.
 NOT_INLINED = {

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from tests.loops.called_functions import NOT_INLINED, PROGRAMS, N
+from tests.loops.called_functions import INLINED, NOT_INLINED, PROGRAMS, N
 from tests.support import child
 from tests.support.kernel_runner import Runner
 
@@ -31,6 +31,7 @@ def test_the_loops_run_in_one_kernel_with_stocks_values(
     inlined = counted.pop("inlined_calls")
     if hand_back_after == _NEVER:  # or else some functions are never called
         assert (inlined > 0) == (name not in NOT_INLINED)
+        assert inlined == INLINED.get(name, inlined)
     assert counted == {}
     for one, other in zip(got, want, strict=True):
         np.testing.assert_array_equal(one, other)
