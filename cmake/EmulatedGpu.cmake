@@ -2,7 +2,7 @@
 # "GPU" (cc/testing/fake_gpu.cc), on which the Python tests run as on a machine with a GPU. To run
 # any of them:
 #
-#   PYTHONPATH=<build>/emulated_gpu pytest
+#   TENSOR_ARRAY_GRAD_GPU_REQUIRED=1 PYTHONPATH=<build>/emulated_gpu pytest
 if(NOT TAG_BINDING_TARGETS)
   return()
 endif()
@@ -22,21 +22,24 @@ set_target_properties(ops_with_fake_gpu PROPERTIES
   OUTPUT_NAME tensor_array_grad LIBRARY_OUTPUT_DIRECTORY ${_package})
 
 file(GLOB _modules CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/tensor_array_grad/*.py)
+file(GLOB _startup CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/*.py)
 set(_copied ${_package}/build_info.json)
 add_custom_command(OUTPUT ${_copied}
-  DEPENDS ${_modules} ${_binding} ${PROJECT_BINARY_DIR}/build_info.json
+  DEPENDS ${_modules} ${_startup} ${_binding} ${PROJECT_BINARY_DIR}/build_info.json
   COMMAND ${CMAKE_COMMAND} -E make_directory ${_package}
+  COMMAND ${CMAKE_COMMAND} -E copy ${_startup} ${_package}/..
   COMMAND ${CMAKE_COMMAND} -E copy ${_modules} $<TARGET_FILE:${_binding}> ${_package}
   COMMAND ${CMAKE_COMMAND} -E copy ${PROJECT_BINARY_DIR}/build_info.json ${_copied}
   COMMENT "Copying the package beside the library with a fake GPU" VERBATIM)
 add_custom_target(emulated_gpu ALL DEPENDS ${_copied} ops_with_fake_gpu)
 
-# The tests that use a device most. All tests would take too long for every build.
-set(_tests gpu/gpu_test gpu/gpu_programs_test v3/access_test v3/bulk_test v3/grad_test
-  v3/lifecycle_test support/modes_test)
+# The tests that use a device most; tools/gpu_check.sh runs them on a real GPU. All tests would take
+# too long for every build.
+set(_tests gpu/gpu_test gpu/gpu_programs_test v3/access_test v3/bulk_test v3/grad_test v3/gradient_test
+  v3/lifecycle_test lists/list_gradient_test loops/pass_test loops/loop_pass_test support/modes_test)
 list(TRANSFORM _tests REPLACE "(.+)" "tests/\\1.py")
 add_test(NAME emulated_gpu_test
   COMMAND ${Python_EXECUTABLE} -m pytest -q -n 2 -p no:cacheprovider ${_tests}
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 set_tests_properties(emulated_gpu_test PROPERTIES ENVIRONMENT
-  "PYTHONPATH=${PROJECT_BINARY_DIR}/emulated_gpu;TF_CPP_MIN_LOG_LEVEL=2")
+  "PYTHONPATH=${PROJECT_BINARY_DIR}/emulated_gpu;TF_CPP_MIN_LOG_LEVEL=2;TENSOR_ARRAY_GRAD_GPU_REQUIRED=1")

@@ -29,6 +29,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if not GPUS and os.environ.get("TENSOR_ARRAY_GRAD_GPU_REQUIRED") == "1":
+        raise pytest.UsageError("TENSOR_ARRAY_GRAD_GPU_REQUIRED=1, but the tests would use no GPU")
     config.addinivalue_line("markers", "sweep(n): without --sweep, only every n-th case runs")
 
 

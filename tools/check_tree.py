@@ -66,7 +66,7 @@ MUST_NOT_KNOW = {
 MAY_IMPORT: dict[str, set[str]] = {
     "_version": set(),
     "_tf_private": set(),
-    "_loader": {"_version"},
+    "_loader": {"_tf_private", "_version"},
     "gradients_v3": {"_tf_private", "_loader"},
     "_integers": {"_tf_private"},
     "_first_write": {"_integers", "_tf_private"},

@@ -63,22 +63,17 @@ void Register(const char* op, const char* type_attribute, const Types& types = N
 }
 
 bool RegisterAll() {
-  for (const char* op : {"Abs",         "Add",          "AddV2",
-                         "BroadcastTo", "ConcatV2",     "Cos",
-                         "Equal",       "Exp",          "Fill",
-                         "Greater",     "GreaterEqual", "Less",
-                         "LessEqual",   "Log",          "MatMul",
-                         "Max",         "Maximum",      "Mean",
-                         "Min",         "Minimum",      "Mul",
-                         "Neg",         "NotEqual",     "OnesLike",
-                         "Pack",        "Pow",          "Prod",
-                         "RealDiv",     "Select",       "SelectV2",
-                         "Sigmoid",     "SigmoidGrad",  "Sign",
-                         "Sin",         "Slice",        "Sqrt",
-                         "Square",      "StridedSlice", "StridedSliceGrad",
-                         "Sub",         "Sum",          "Tanh",
-                         "TanhGrad",    "Tile",         "Transpose",
-                         "Unpack"}) {
+  for (const char* op :
+       {"Abs",          "Add",     "AddV2",       "BroadcastTo",  "ConcatV2",
+        "Cos",          "Equal",   "Exp",         "Fill",         "Greater",
+        "GreaterEqual", "Less",    "LessEqual",   "Log",          "MatMul",
+        "Max",          "Maximum", "Mean",        "Min",          "Minimum",
+        "Mul",          "Neg",     "NotEqual",    "OnesLike",     "Pack",
+        "Pow",          "Prod",    "Reciprocal",  "RealDiv",      "Select",
+        "SelectV2",     "Sigmoid", "SigmoidGrad", "Sign",         "Sin",
+        "Slice",        "Sqrt",    "Square",      "StridedSlice", "StridedSliceGrad",
+        "Sub",          "Sum",     "Tanh",        "TanhGrad",     "Tile",
+        "Transpose",    "Unpack"}) {
     Register(op, "T");
   }
   Types and_lists = Numbers();
@@ -86,7 +81,11 @@ bool RegisterAll() {
   for (const char* op : {"AddN", "ZerosLike"}) Register(op, "T", and_lists);
   for (const char* op : {"AssignAddVariableOp", "AssignSubVariableOp"}) Register(op, "dtype");
   for (const char* op : {"LogicalAnd", "LogicalNot", "LogicalOr"}) Register(op, nullptr);
-  Register("Cast", "SrcT");
+  for (const char* op : {"ResourceScatterNdAdd", "ResourceStridedSliceAssign"}) Register(op, "T");
+  // A cast is the exception: a GPU casts int32 too.
+  Types and_int32 = Numbers();
+  and_int32.push_back(tensorflow::DT_INT32);
+  Register("Cast", "SrcT", and_int32);
   Register("GatherV2", "Tparams");
   return true;
 }

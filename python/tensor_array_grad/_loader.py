@@ -21,6 +21,8 @@ from typing import Any, NoReturn
 import tensorflow as tf
 from packaging.version import InvalidVersion, Version
 
+from tensor_array_grad import _tf_private
+
 _LIBRARY = "libtensor_array_grad.so"
 _RECORD = "build_info.json"
 _BINDINGS = "tensor_array_grad._bind"
@@ -156,8 +158,8 @@ def _after_looking_for_gpus() -> Iterator[None]:
     TensorFlow cannot do that while a library is being loaded. The environment tells the library
     that it has been done (cc/kernels/activation.cc).
     """
-    with contextlib.suppress(Exception):  # then TensorFlow has none
-        tf.config.list_physical_devices("GPU")
+    with contextlib.suppress(tf.errors.OpError, RuntimeError):  # then TensorFlow has none
+        _tf_private.look_for_devices()
     os.environ[_LOOKED] = str(os.getpid())
     try:
         yield

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from tensorflow.python import pywrap_tfe
 from tensorflow.python.client import session
 from tensorflow.python.eager import context
 from tensorflow.python.framework import func_graph, ops
@@ -21,6 +22,15 @@ GradientFunction = Callable[..., Any]
 # Matches the name of a trace of a `tf.function`, but not of its backward function, and the name of
 # the function that TensorFlow makes around an eager TensorArray or TensorList op.
 _FUNCTION = re.compile(r"__inference_(?!__backward_)|__wrapped__\w*Tensor(Array|List)")
+
+
+def look_for_devices() -> list[str]:
+    """Lets TensorFlow look for devices, which starts CUDA, and returns their names.
+
+    `tf.config.list_physical_devices` also remembers the answer, so that TensorFlow would not see a
+    device of a library that is loaded later.
+    """
+    return [name.decode() for name in pywrap_tfe.TF_ListPhysicalDevices()]
 
 
 def gradient_function(op_type: str) -> GradientFunction:

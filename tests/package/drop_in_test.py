@@ -173,6 +173,11 @@ def test_the_private_lists_of_functions_and_sessions_can_be_counted():
         assert _tf_private.functions_and_sessions() == (functions + 2, sessions + 1)
 
 
+def test_looking_for_devices_finds_those_of_tensorflow():
+    devices = [device.name for device in tf.config.list_physical_devices()]
+    assert _tf_private.look_for_devices() == devices
+
+
 @pytest.mark.parametrize("module", ["drop_in", "raw_ops", "status", "_loader"])
 def test_the_examples_in_the_documentation_run(module):
     result = doctest.testmod(sys.modules[f"tensor_array_grad.{module}"])
