@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cc/base/tensorflow_names.h"
-#include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
 

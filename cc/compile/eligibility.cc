@@ -7,14 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/function_search.h"
-#include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/op_facts.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/util/overflow.h"
 
 namespace tensor_array_grad {
@@ -43,7 +40,7 @@ int64_t NumbersDrawn(const Node& node) {
   int64_t numbers = 1;
   for (int64_t i = 0; i < value.NumElements(); ++i) {
     const int64_t size =
-        value.dtype() == tensorflow::DT_INT32 ? value.flat<int32_t>()(i) : value.flat<int64_t>()(i);
+        value.dtype() == DT_INT32 ? value.flat<int32_t>()(i) : value.flat<int64_t>()(i);
     numbers = tensorflow::MultiplyWithoutOverflow(numbers, size);
   }
   return numbers;

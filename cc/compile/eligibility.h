@@ -4,15 +4,15 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "cc/flow/frame.h"
+#include "cc/flow/graph_names.h"
 #include "tensorflow/core/framework/function.h"
-#include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
 
 // Returns a FailedPrecondition error "reason: detail", for a loop that is left to TensorFlow's
 // executor. The second form names `node` as the detail.
 absl::Status Rejected(absl::string_view reason, absl::string_view detail);
-absl::Status Rejected(absl::string_view reason, const tensorflow::Node& node);
+absl::Status Rejected(absl::string_view reason, const Node& node);
 
 // Returns the reason in such an error: the text before the colon.
 absl::string_view ReasonOf(const absl::Status& rejected);
@@ -23,7 +23,7 @@ absl::string_view ReasonOf(const absl::Status& rejected);
 // stock loop has another kernel object, which would not see that state. The exception is the
 // generator of a random op; see HasSeededNode. A seeded op may draw at most 16,384 numbers at once,
 // because it cannot be left to the executor when that turns out to be faster.
-absl::Status CheckNode(const tensorflow::Node& node);
+absl::Status CheckNode(const Node& node);
 
 // Returns OK if no node of `loop`, or of a loop inside of it, calls a function of `library` that
 // may wait for an op outside of it or calls Python, or that has an executor of its own. While a
@@ -46,7 +46,7 @@ bool HasSeededNode(const Frame& loop);
 // Returns OK if the user's program cannot observe that `node`, which is in a loop's condition, runs
 // once more than the loop asks for. This happens because the stock loop evaluates the condition
 // again after RunLoop.
-absl::Status CheckCondition(const tensorflow::Node& node);
+absl::Status CheckCondition(const Node& node);
 
 }  // namespace tensor_array_grad
 

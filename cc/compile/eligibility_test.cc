@@ -14,7 +14,6 @@
 #include "cc/testing/frames_under_test.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
-#include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/framework/tensor_shape.pb.h"
 

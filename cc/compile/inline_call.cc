@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/function_search.h"
-#include "cc/flow/graph_names.h"
 #include "cc/flow/liveness.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/op_facts.h"

@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "cc/flow/graph_names.h"
 #include "tensorflow/core/framework/function.h"
-#include "tensorflow/core/framework/node_def.pb.h"
-#include "tensorflow/core/graph/graph.h"
 
 // Puts the nodes of a called function in place of the call, in the program of a loop.
 //
@@ -29,12 +28,11 @@ namespace tensor_array_grad {
 
 // Whether `node` is a call of a function of `library` (null: none) without state, so that the nodes
 // of the function may take its place.
-bool MayBeInlined(const tensorflow::Node& node,
-                  const tensorflow::FunctionLibraryDefinition* library);
+bool MayBeInlined(const Node& node, const tensorflow::FunctionLibraryDefinition* library);
 
 // The number of the instance of its function that `call` uses: the first call with this number
 // makes it. -1 if InlineCalls did not give it one.
-int64_t InstanceOf(const tensorflow::Node& call);
+int64_t InstanceOf(const Node& call);
 
 // While it exists, it records the graph of the first function that is instantiated on this thread,
 // if InlineCall can use that graph. Calls in it must have the functions of `library`, in which
@@ -48,35 +46,33 @@ class GraphCapture {
   GraphCapture& operator=(const GraphCapture&) = delete;
 
   // The graph, or null if there was none.
-  std::unique_ptr<tensorflow::Graph> Take() { return std::move(graph_); }
+  std::unique_ptr<Graph> Take() { return std::move(graph_); }
 
  private:
-  friend void OfferToCapture(const tensorflow::Graph& graph,
+  friend void OfferToCapture(const Graph& graph,
                              const tensorflow::FunctionLibraryDefinition* functions);
 
   const tensorflow::FunctionLibraryDefinition* const library_;
   bool is_done_ = false;
-  std::unique_ptr<tensorflow::Graph> graph_;
+  std::unique_ptr<Graph> graph_;
 };
 
 // Offers the graph of a function, which calls those of `functions` (null: none), to the
 // GraphCapture of this thread, if there is one. Requires: the whole function is in `graph`, on one
 // device.
-void OfferToCapture(const tensorflow::Graph& graph,
-                    const tensorflow::FunctionLibraryDefinition* functions);
+void OfferToCapture(const Graph& graph, const tensorflow::FunctionLibraryDefinition* functions);
 
 // Replaces `call`, a node of `graph`, by the nodes of `body`, a graph that a GraphCapture recorded.
 // They keep their names, so that errors name them as stock's do, and get the attribute of
 // InlinedCallOf with the value `index`. As in a call, none of them runs before all inputs of the
 // call are there and live. On error `graph` is of no use any more.
-absl::Status InlineCall(const tensorflow::Graph& body, int index, tensorflow::Node* call,
-                        tensorflow::Graph* graph);
+absl::Status InlineCall(const Graph& body, int index, Node* call, Graph* graph);
 
 // A call whose place the nodes of its function have taken.
 struct InlinedCall {
-  tensorflow::NodeDef def;
+  NodeDef def;
   int node;  // the id of the call in the graph in which its predecessors in the list are inlined
-  std::shared_ptr<const tensorflow::Graph> body;
+  std::shared_ptr<const Graph> body;
 };
 
 // Puts the functions of `calls` in place of their calls in `graph`, the loop of a RunLoop, and sets
@@ -84,13 +80,13 @@ struct InlinedCall {
 // the other calls for the same: those that call the same function alike get an instance of it
 // (InstanceOf) that nothing else uses. On error `graph` is of no use any more.
 absl::Status InlineCalls(const tensorflow::FunctionLibraryDefinition* library,
-                         std::vector<InlinedCall>* calls, tensorflow::Graph* graph);
+                         std::vector<InlinedCall>* calls, Graph* graph);
 
 // The `index` of the InlineCall that added the node, or -1 if none did.
-int InlinedCallOf(const tensorflow::NodeDef& node);
+int InlinedCallOf(const NodeDef& node);
 
 // `error` of a node in the function that `call` calls, as the kernel of `call` reports it.
-absl::Status ErrorInCall(const absl::Status& error, const tensorflow::NodeDef& call);
+absl::Status ErrorInCall(const absl::Status& error, const NodeDef& call);
 
 }  // namespace tensor_array_grad
 

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "cc/compile/compiler.h"
 #include "cc/compile/eligibility.h"
-#include "cc/flow/graph_names.h"
 #include "cc/flow/liveness.h"
 #include "cc/flow/node_util.h"
 #include "tensorflow/core/framework/graph.pb.h"

@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "cc/flow/frame.h"
+#include "cc/flow/graph_names.h"
 #include "tensorflow/core/framework/function.h"
-#include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
 
@@ -26,10 +26,10 @@ std::vector<const Frame*> FindLoops(
 //
 // Requires: FindLoops returned `loop` for `graph`. Returns FailedPrecondition, "reason: detail", if
 // the loop is too large for the op's attribute. On error the graph is unchanged.
-absl::Status InsertRunLoop(const Frame& loop, tensorflow::Graph* graph);
+absl::Status InsertRunLoop(const Frame& loop, Graph* graph);
 
 // Removes all RunLoop ops from `graph`, so that its loops run as on stock.
-absl::Status RemoveRunLoops(tensorflow::Graph* graph);
+absl::Status RemoveRunLoops(Graph* graph);
 
 }  // namespace tensor_array_grad
 

@@ -17,7 +17,6 @@
 #include "cc/flow/graph_names.h"
 #include "tensorflow/core/framework/device.h"
 #include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/util/device_name_utils.h"
 
 namespace tensor_array_grad {

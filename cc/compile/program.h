@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/graph/graph.h"
+#include "cc/base/tensorflow_names.h"
+#include "cc/flow/graph_names.h"
 
 namespace tensor_array_grad {
 
@@ -112,14 +112,14 @@ struct LoopCode {
 // A constant, which is in its register before the loop starts.
 struct ConstantRegister {
   int reg;
-  tensorflow::Tensor value;
+  Tensor value;
 };
 
 // The code of an outermost loop and of all loops inside it. The registers and flags of all of them
 // are numbered together. Immutable after Compile.
 struct Program {
-  std::vector<LoopCode> loops;                 // the outermost first
-  std::vector<const tensorflow::Node*> nodes;  // nodes of the graph, which owns them
+  std::vector<LoopCode> loops;     // the outermost first
+  std::vector<const Node*> nodes;  // nodes of the graph, which owns them
   std::vector<ConstantRegister> constants;
   std::vector<int> arguments;  // registers of the values that enter, as in Frame::enters
   int registers = 0;

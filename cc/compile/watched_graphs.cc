@@ -38,12 +38,11 @@ class LoopsInExecutor : public DebugGraphDecoratorInterface {
   explicit LoopsInExecutor(std::unique_ptr<DebugGraphDecoratorInterface> stocks)
       : stocks_(std::move(stocks)) {}
 
-  absl::Status DecorateGraph(tensorflow::Graph* graph, tensorflow::Device* device) override {
+  absl::Status DecorateGraph(Graph* graph, tensorflow::Device* device) override {
     absl::Status removed = RemoveRunLoops(graph);
     return removed.ok() ? stocks_->DecorateGraph(graph, device) : removed;
   }
-  absl::Status PublishGraph(const tensorflow::Graph& graph,
-                            const std::string& device_name) override {
+  absl::Status PublishGraph(const Graph& graph, const std::string& device_name) override {
     return stocks_->PublishGraph(graph, device_name);
   }
 

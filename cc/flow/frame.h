@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "tensorflow/core/graph/graph.h"
+#include "cc/flow/graph_names.h"
 
 namespace tensor_array_grad {
 
@@ -26,10 +26,10 @@ namespace tensor_array_grad {
 struct Frame {
   std::string name;
   Frame* parent = nullptr;
-  std::vector<Frame*> children;               // ordered by the smallest id of an Enter node
-  std::vector<tensorflow::Node*> nodes;       // the nodes that belong to this frame, by id
-  std::vector<tensorflow::Node*> enters;      // the Enters into this frame; belong to `parent`
-  std::vector<tensorflow::Node*> loop_conds;  // one, unless the graph was written by hand
+  std::vector<Frame*> children;   // ordered by the smallest id of an Enter node
+  std::vector<Node*> nodes;       // the nodes that belong to this frame, by id
+  std::vector<Node*> enters;      // the Enters into this frame; belong to `parent`
+  std::vector<Node*> loop_conds;  // one, unless the graph was written by hand
 
   bool is_root() const { return parent == nullptr; }
 };
@@ -40,7 +40,7 @@ class FrameTree {
  public:
   // Finds the frames of `graph`. O(n log n + edges) for n nodes. Returns FailedPrecondition if
   // TensorFlow rejects the nesting of the frames or if a node cannot be reached.
-  static absl::StatusOr<FrameTree> Of(const tensorflow::Graph& graph);
+  static absl::StatusOr<FrameTree> Of(const Graph& graph);
 
   const Frame& root() const { return *frames_.front(); }
 
@@ -51,7 +51,7 @@ class FrameTree {
 // One entry of an order (OrderOf): either a node of the frame, or an inner loop as a whole together
 // with its Enter and Exit nodes. The other pointer is null.
 struct Item {
-  tensorflow::Node* node = nullptr;
+  Node* node = nullptr;
   const Frame* loop = nullptr;
   // Whether the item is LoopCond, or LoopCond depends on it within the iteration, by data or
   // control edges. Such items must run before the body, because they decide whether the body runs.

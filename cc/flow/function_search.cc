@@ -5,8 +5,6 @@
 
 namespace tensor_array_grad {
 
-using tensorflow::NodeDef;
-
 std::vector<std::string> FunctionsNamedBy(const NodeDef& node) {
   std::vector<std::string> names;
   for (const auto& [name, value] : node.attr()) {

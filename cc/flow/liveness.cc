@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "cc/base/tensorflow_names.h"
-#include "cc/flow/graph_names.h"
 #include "cc/flow/loop_variable.h"
 #include "cc/flow/node_util.h"
 #include "tensorflow/core/framework/node_def_util.h"

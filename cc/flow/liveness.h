@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cc/flow/frame.h"
+#include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
-#include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
 
@@ -69,7 +69,7 @@ class Liveness {
 
   // The requirements for `node` to run: those of all its data and control inputs. For a Merge,
   // the requirements of its output.
-  const Requirements& OfNode(const tensorflow::Node& node) const;
+  const Requirements& OfNode(const Node& node) const;
 
   // True if all variables of the inner loop `loop` have the same requirements, and its
   // constants whenever the variables are. If not, the loop may run with some of its inputs dead. A
@@ -93,7 +93,7 @@ class Liveness {
   int Find(Source predicate, int side, int sides = 2) const;
 
   // The id of the unknown requirement of `merge`, or -1 if it has none.
-  int FindUnknown(const tensorflow::Node& merge) const;
+  int FindUnknown(const Node& merge) const;
 
   // `requirements` without those that others in the set imply.
   Requirements Minimal(const Requirements& requirements) const;
@@ -102,11 +102,11 @@ class Liveness {
   bool Exclude(const Requirements& a, const Requirements& b) const;
 
  private:
-  Requirements Inputs(const tensorflow::Node& node) const;
-  void AddSwitch(const tensorflow::Node& node);
-  void AddMerge(const tensorflow::Node& node);
+  Requirements Inputs(const Node& node) const;
+  void AddSwitch(const Node& node);
+  void AddMerge(const Node& node);
   void AddLoop(const Frame& loop);
-  void AddSwitchByKnown(const tensorflow::Node& node, int known);
+  void AddSwitchByKnown(const Node& node, int known);
   bool Completes(const std::vector<Requirements>& inputs, Requirements* common) const;
 
   std::vector<Requirement> all_;
@@ -116,10 +116,10 @@ class Liveness {
   // part of it because an index beyond the last output selects the last one: side 2 of 3 is another
   // requirement than side 2 of 5.
   std::map<std::tuple<int, int, int, int>, int> sides_;
-  std::unordered_map<const tensorflow::Node*, int> unknown_;
-  std::unordered_map<const tensorflow::Node*, Requirements> of_node_;
-  std::map<std::pair<const tensorflow::Node*, int>, Requirements> of_output_;  // of Switches
-  std::unordered_map<const Frame*, Requirements> of_loop_;  // only loops that enter as one
+  std::unordered_map<const Node*, int> unknown_;
+  std::unordered_map<const Node*, Requirements> of_node_;
+  std::map<std::pair<const Node*, int>, Requirements> of_output_;  // of Switches
+  std::unordered_map<const Frame*, Requirements> of_loop_;         // only loops that enter as one
 };
 
 // Removes the marks of NoteKnownValues from `loop` and all loops inside it.

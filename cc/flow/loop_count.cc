@@ -3,10 +3,7 @@
 #include <algorithm>
 
 #include "cc/base/tensorflow_names.h"
-#include "cc/flow/graph_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -56,7 +53,7 @@ std::vector<const Node*> ConditionsOf(const Node& loop_cond) {
 // The variable is a count if its update is AddV2(now, step), AddV2(step, now) or Sub(now, step),
 // where `now` is the variable's value in the body, possibly behind Identities.
 std::optional<LoopCount> LoopCountOf(const LoopVariable& variable, const Node& loop_cond) {
-  const tensorflow::DataType type = variable.merge->output_type(0);
+  const DataType type = variable.merge->output_type(0);
   if (type != DT_INT32 && type != DT_INT64) return std::nullopt;
   Node* const sum = variable.update().node;
   if (sum == nullptr) return std::nullopt;

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "cc/flow/graph_names.h"
 #include "cc/flow/loop_variable.h"
 #include "cc/flow/node_util.h"
-#include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
 
@@ -18,7 +18,7 @@ namespace tensor_array_grad {
 // `sum` may feed any node of the body without making a cycle.
 struct LoopCount {
   LoopVariable variable;
-  tensorflow::Node* sum;  // the next value: AddV2, or Sub, of the variable and `step`
+  Node* sum;  // the next value: AddV2, or Sub, of the variable and `step`
   Source step;
   bool down;  // whether `sum` is a Sub
 
@@ -27,11 +27,10 @@ struct LoopCount {
 };
 
 // Matches `variable`, a variable of the loop of `loop_cond`, as a count. Nothing if it is not one.
-std::optional<LoopCount> LoopCountOf(const LoopVariable& variable,
-                                     const tensorflow::Node& loop_cond);
+std::optional<LoopCount> LoopCountOf(const LoopVariable& variable, const Node& loop_cond);
 
 // All counts among the variables of the loop, in the order in which their nodes were made.
-std::vector<LoopCount> LoopCountsOf(const tensorflow::Node& loop_cond);
+std::vector<LoopCount> LoopCountsOf(const Node& loop_cond);
 
 // The output from which `source` gets its value, found by following Identities, constants of loops
 // and variables that never change (FromOutside) backwards.
@@ -48,7 +47,7 @@ bool CountsIterations(const LoopCount& count);
 
 // Whether the loop continues only while the number of iterations done so far is below a limit for
 // whose Origin `is_limit` is true.
-bool StopsAt(const tensorflow::Node& loop_cond, absl::FunctionRef<bool(Source)> is_limit);
+bool StopsAt(const Node& loop_cond, absl::FunctionRef<bool(Source)> is_limit);
 
 }  // namespace tensor_array_grad
 

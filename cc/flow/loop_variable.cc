@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "cc/flow/graph_names.h"
-
 namespace tensor_array_grad {
 namespace {
 

@@ -5,19 +5,19 @@
 #include <unordered_set>
 #include <vector>
 
+#include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
-#include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
 
 // A variable of a while loop: one of the cycles that frame.h draws, which the runtime makes when it
 // lowers loops (common_runtime/lower_while_op.cc).
 struct LoopVariable {
-  tensorflow::Node* enter;
-  tensorflow::Node* merge;
-  tensorflow::Node* switch_node;
-  tensorflow::Node* next;  // the NextIteration
-  tensorflow::Node* exit;  // null if there is none
+  Node* enter;
+  Node* merge;
+  Node* switch_node;
+  Node* next;  // the NextIteration
+  Node* exit;  // null if there is none
 
   Source initial() const { return InputOf(*enter, 0); }  // the value in the first iteration
   Source update() const { return InputOf(*next, 0); }    // the value in the next iteration
@@ -25,20 +25,20 @@ struct LoopVariable {
 
 // The Enter and the NextIteration that feed the Merge of a loop variable.
 struct LoopMerge {
-  tensorflow::Node* enter;
-  tensorflow::Node* next;
+  Node* enter;
+  Node* next;
 };
 
 // The inputs of `merge`; nothing if it is not the Merge of a loop variable.
-std::optional<LoopMerge> LoopMergeOf(const tensorflow::Node& merge);
+std::optional<LoopMerge> LoopMergeOf(const Node& merge);
 
 // The variable whose Switch is `switch_node`; nothing if `switch_node` is null or is not such a
 // Switch.
-std::optional<LoopVariable> LoopVariableOf(tensorflow::Node* switch_node);
+std::optional<LoopVariable> LoopVariableOf(Node* switch_node);
 
 // All variables of the loop of `loop_cond`, a LoopCond, in the order in which their nodes were
 // made: a loop counter comes first.
-std::vector<LoopVariable> LoopVariablesOf(const tensorflow::Node& loop_cond);
+std::vector<LoopVariable> LoopVariablesOf(const Node& loop_cond);
 
 // The output outside of the loop of which `value`, which is read in the loop, is a copy in every
 // iteration. Nothing unless `value` is a constant of the loop or a variable that never changes.
@@ -47,10 +47,10 @@ std::optional<Source> FromOutside(Source value);
 // Whether `node` is a pivot of the loop's body: an Identity whose only input is output 1 of a
 // Switch by `loop_cond`. It runs once in each iteration whose condition is true, and so does a node
 // that waits for it and for nothing else.
-bool IsBodyPivot(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
+bool IsBodyPivot(const Node& node, const Node& loop_cond);
 
 // Whether `node` has no control inputs but pivots of the loop's body.
-bool WaitsForBodyAlone(const tensorflow::Node& node, const tensorflow::Node& loop_cond);
+bool WaitsForBodyAlone(const Node& node, const Node& loop_cond);
 
 // Makes `next`, a NextIteration, wait for `enter`, a constant of the same loop, so that a node of
 // every iteration depends on the constant.
@@ -60,11 +60,10 @@ bool WaitsForBodyAlone(const tensorflow::Node& node, const tensorflow::Node& loo
 // made, and the loop makes no progress after parallel_iterations iterations (propagator_state.cc,
 // PropagateOutputs). An optimizer may remove the other readers of the constant, so `next` must be a
 // NextIteration that is never removed.
-void AnchorConstant(tensorflow::Node* enter, tensorflow::Node* next, tensorflow::Graph* graph);
+void AnchorConstant(Node* enter, Node* next, Graph* graph);
 
 // Removes `enter` if no node uses it and it has no control inputs; otherwise calls AnchorConstant.
-void RemoveOrAnchorConstant(tensorflow::Node* enter, tensorflow::Node* next,
-                            tensorflow::Graph* graph);
+void RemoveOrAnchorConstant(Node* enter, Node* next, Graph* graph);
 
 // Whether the Enter and the NextIteration feed only this variable's Merge. They may feed several
 // Merges after an optimizer merged equal nodes.
@@ -82,7 +81,7 @@ NodeIds BodyOf(const std::vector<LoopVariable>& variables);
 
 // Whether an in-edge of `node` comes from one of `nodes` that is not in `except`. Control edges
 // from a Switch do not count.
-bool RunsAfter(const tensorflow::Node& node, const NodeIds& nodes, const NodeIds& except);
+bool RunsAfter(const Node& node, const NodeIds& nodes, const NodeIds& except);
 
 }  // namespace tensor_array_grad
 

@@ -5,8 +5,6 @@
 #include "cc/flow/op_facts.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 #include "tensorflow/core/framework/function.h"
-#include "tensorflow/core/framework/node_def.pb.h"
-#include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -23,7 +21,7 @@ bool FoundIn(const Graph& graph, const FunctionLibraryDefinition* functions) {
     return HasFact(node.op(), kWritesInput | kOutputsRef);
   };
   FunctionNames seen;
-  for (const tensorflow::Node* node : graph.op_nodes()) {
+  for (const Node* node : graph.op_nodes()) {
     if (FindReachable(node->def(), functions, has, &seen) != nullptr) return true;
   }
   return false;

@@ -6,12 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "cc/base/tensorflow_names.h"
-#include "cc/flow/graph_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/util/device_name_utils.h"
 
 namespace tensor_array_grad {

@@ -139,7 +139,7 @@ bool HasFact(const std::string& op, uint32_t facts) {
   return found != AllOpFacts().end() && (found->second & facts) != 0;
 }
 
-bool IsSeeded(const tensorflow::Node& node) {
+bool IsSeeded(const Node& node) {
   if (!HasFact(node, kDrawsNumbers)) return false;
   int64_t seed = 0, seed2 = 0;
   (void)TryGetNodeAttr(node.attrs(), "seed", &seed);

@@ -5,7 +5,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "tensorflow/core/graph/graph.h"
+#include "cc/flow/graph_names.h"
 
 // What this library assumes of ops. TensorFlow's registry has the types of their inputs and whether
 // they are stateful; it does not have these facts. To support another TensorFlow, read the table in
@@ -47,14 +47,12 @@ enum OpFact : uint32_t {
 
 // Whether the op has one of these facts.
 bool HasFact(const std::string& op, uint32_t facts);
-inline bool HasFact(const tensorflow::Node& node, uint32_t facts) {
-  return HasFact(node.type_string(), facts);
-}
+inline bool HasFact(const Node& node, uint32_t facts) { return HasFact(node.type_string(), facts); }
 
 // Whether `node` draws numbers whose order its seeds fix, so that one kernel object must run it
 // every time. If both seeds are 0, each kernel has taken a seed at random, and it makes no
 // difference which one runs the node.
-bool IsSeeded(const tensorflow::Node& node);
+bool IsSeeded(const Node& node);
 
 // The whole table, by op.
 const std::unordered_map<std::string, uint32_t>& AllOpFacts();

@@ -1,7 +1,7 @@
 #ifndef CC_FLOW_SUM_ORDER_H_
 #define CC_FLOW_SUM_ORDER_H_
 
-#include "tensorflow/core/graph/graph.h"
+#include "cc/flow/graph_names.h"
 
 // In which order AddN adds its operands, and why that matters to code that adds nothing.
 //
@@ -22,7 +22,7 @@ constexpr int kMostInOrder = 8;
 
 // Whether the rounding of the sum that `node` computes depends on which of its operands share their
 // buffers.
-inline bool DependsOnSharing(const tensorflow::Node& node) {
+inline bool DependsOnSharing(const Node& node) {
   return node.type_string() == "AddN" && node.num_inputs() > 2;
 }
 

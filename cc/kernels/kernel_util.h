@@ -7,8 +7,8 @@
 #include "absl/types/span.h"
 #include "cc/base/mutex.h"
 #include "cc/base/tensorflow_names.h"
-#include "cc/kernels/kernel_names.h"
 #include "cc/resource/array_resource.h"
+#include "cc/run/kernel_names.h"
 #include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/lib/core/refcount.h"
 
@@ -68,7 +68,7 @@ absl::Status Lookup(OpKernelContext* ctx, int input, ResourceRef<T>* resource) {
   return absl::OkStatus();
 }
 
-// The kernel of an op that is a function of its inputs. The error of `run` becomes that of the
+// The kernel of an op that is a function of its inputs and of the dtypes of its outputs. The error of `run` becomes that of the
 // call.
 template <absl::Status (*run)(OpKernelContext*)>
 class FunctionKernel : public OpKernel {

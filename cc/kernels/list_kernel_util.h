@@ -6,9 +6,9 @@
 
 #include "absl/status/status.h"
 #include "cc/base/tensorflow_names.h"
-#include "cc/kernels/kernel_names.h"
 #include "cc/lists/list_checks.h"
 #include "cc/lists/list_variant.h"
+#include "cc/run/kernel_names.h"
 
 namespace tensor_array_grad {
 

@@ -16,10 +16,8 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::DataType;
-
 bool IsSumOfLists(const Node& node) {
-  return node.type_string() == "AddN" && node.output_type(0) == tensorflow::DT_VARIANT;
+  return node.type_string() == "AddN" && node.output_type(0) == DT_VARIANT;
 }
 
 DataType ElementType(const Addend& element) { return element.op.attr().at("element_dtype").type(); }
@@ -38,7 +36,7 @@ bool CanUseStockOps(const Addend& element, const Node& add) {
     for (const char* attribute : {"T", "element_dtype"}) {
       (*def.mutable_attr())[attribute].set_type(type);
     }
-    (*def.mutable_attr())["out_type"].set_type(tensorflow::DT_INT32);
+    (*def.mutable_attr())["out_type"].set_type(DT_INT32);
     if (!HasKernelOnDeviceOf(add, def)) return false;
   }
   return true;
@@ -49,7 +47,7 @@ NodeDef SwitchOfLists(Source side) {
   const Node& node = *side.node;
   NodeDef def;
   def.set_op(node.type_string());
-  (*def.mutable_attr())["T"].set_type(tensorflow::DT_VARIANT);
+  (*def.mutable_attr())["T"].set_type(DT_VARIANT);
   if (const tensorflow::AttrValue* outputs = node.attrs().Find("num_outs")) {
     (*def.mutable_attr())["num_outs"] = *outputs;
   }

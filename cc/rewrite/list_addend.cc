@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "cc/flow/graph_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/types.h"
 

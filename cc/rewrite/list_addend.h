@@ -5,9 +5,8 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
-#include "tensorflow/core/framework/node_def.pb.h"
-#include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
 
@@ -21,17 +20,17 @@ namespace tensor_array_grad {
 struct Addend {
   enum Kind { kElement, kZeros, kSum, kBranches };
 
-  Addend(Kind which, tensorflow::Node* output) : kind(which), node(output) {}
+  Addend(Kind which, Node* output) : kind(which), node(output) {}
 
   Kind kind;
-  tensorflow::Node* node;  // its output is the list
+  Node* node;  // its output is the list
 
   // kElement: the op that adds it to a list, without name and inputs, and its inputs after that
   // list. The first two are the index and the element.
-  tensorflow::NodeDef op;
+  NodeDef op;
   std::vector<Source> inputs;
   // kElement: the nodes that compute the list, consumers first.
-  std::vector<tensorflow::Node*> nodes;
+  std::vector<Node*> nodes;
 
   // kSum: its operands. kBranches: the inputs of the Merge.
   std::vector<Addend> parts;
@@ -49,7 +48,7 @@ struct Addend {
 // has the element type of the Reserve. The op of an element is TensorArrayGrad>ListAccumulateLike
 // if shape and n are read from another list, else TensorArrayGrad>ListAccumulate. The root is an
 // element or branches. A branch with another list, such as the output of a loop, does not match.
-std::optional<Addend> MatchAddend(Source operand, const tensorflow::Node& consumer);
+std::optional<Addend> MatchAddend(Source operand, const Node& consumer);
 
 // Calls `visit` for `addend` and all addends below it, each before its parts.
 void ForEachAddend(const Addend& addend, absl::FunctionRef<void(const Addend&)> visit);

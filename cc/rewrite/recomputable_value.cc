@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "cc/flow/graph_names.h"
 #include "cc/flow/op_facts.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -83,7 +82,7 @@ std::optional<Shape> ShapeOfAnswer(const Node& asking) {
 }
 
 bool IsScalarConstant(const Node& node) {
-  tensorflow::Tensor value;
+  Tensor value;
   return ConstantOf(node, &value) && value.dims() == 0;
 }
 
@@ -303,7 +302,7 @@ std::string ValueRecomputer::NewName(const Node& of, const char* what) const {
   return graph_->NewName(absl::StrCat(of.name(), "/", what));
 }
 
-void RemoveUnusedValues(const std::vector<Node*>& values, Node* next, tensorflow::Graph* graph) {
+void RemoveUnusedValues(const std::vector<Node*>& values, Node* next, Graph* graph) {
   // By id, because a node may be listed again after its removal.
   std::vector<int> open;
   for (const Node* value : values) open.push_back(value->id());

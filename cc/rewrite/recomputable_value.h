@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cc/flow/graph_names.h"
 #include "cc/flow/loop_count.h"
 #include "cc/flow/loop_variable.h"
 #include "cc/flow/node_util.h"
 #include "tensorflow/core/framework/node_def_builder.h"
-#include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
 
@@ -31,12 +31,11 @@ struct LoopPair {
   std::vector<LoopCount> counts;  // scalars of the forward loop that change by one per iteration
 
   // Nothing if the loops are no such pair, or if their counts are on different devices.
-  static std::optional<LoopPair> Of(const tensorflow::Node& forward,
-                                    const tensorflow::Node& backward);
+  static std::optional<LoopPair> Of(const Node& forward, const Node& backward);
 
   // The LoopConds.
-  const tensorflow::Node& forward() const { return *InputOf(*ahead.variable.switch_node, 1).node; }
-  const tensorflow::Node& backward() const { return *InputOf(*back.variable.switch_node, 1).node; }
+  const Node& forward() const { return *InputOf(*ahead.variable.switch_node, 1).node; }
+  const Node& backward() const { return *InputOf(*back.variable.switch_node, 1).node; }
 
   // The one of `counts` whose value in the body is `value`; null if there is none.
   const LoopCount* CountAt(Source value) const;
@@ -73,7 +72,7 @@ class RecomputableValues {
   std::optional<Shape> ShapeOf(Source value, int depth);
   std::optional<Shape> FindShape(Source value, int depth);
   // Whether `node` is live in every iteration whose condition is true.
-  bool IsLiveInEveryIteration(tensorflow::Node* node, int depth);
+  bool IsLiveInEveryIteration(Node* node, int depth);
 
   const LoopPair& loops_;
   std::map<std::pair<int, int>, std::optional<Shape>> shapes_;  // by Node::id() and slot
@@ -83,7 +82,7 @@ class RecomputableValues {
 class ValueRecomputer {
  public:
   // `loops` and `graph` must outlive it.
-  ValueRecomputer(const LoopPair& loops, tensorflow::Graph* graph) : loops_(loops), graph_(graph) {}
+  ValueRecomputer(const LoopPair& loops, Graph* graph) : loops_(loops), graph_(graph) {}
 
   // Returns the output in the backward loop that recomputes `value`, a value of the forward loop.
   // Adds nodes at the first call. Requires: RecomputableValues has a shape for `value`.
@@ -96,26 +95,25 @@ class ValueRecomputer {
  private:
   absl::StatusOr<Source> Build(Source value);
   absl::StatusOr<Source> CountBack(const LoopCount& count);
-  absl::StatusOr<Source> Copy(const tensorflow::Node& node, const std::vector<Source>& inputs);
+  absl::StatusOr<Source> Copy(const Node& node, const std::vector<Source>& inputs);
   absl::StatusOr<Source> BringIn(Source outside);
   absl::StatusOr<Source> Add(tensorflow::NodeDefBuilder builder, const std::vector<Source>& inputs,
-                             const tensorflow::Node& place);
-  std::string NewName(const tensorflow::Node& of, const char* what) const;
+                             const Node& place);
+  std::string NewName(const Node& of, const char* what) const;
 
   const LoopPair& loops_;
-  tensorflow::Graph* const graph_;
+  Graph* const graph_;
   std::map<std::pair<int, int>, Source> built_;  // by Node::id() and slot
 };
 
 // Whether `node` reads the length of a list or the shape of its elements.
-bool ReadsListMetadata(const tensorflow::Node& node);
+bool ReadsListMetadata(const Node& node);
 
 // Removes those nodes of `values` that no node uses, then the nodes that were only used to compute
 // them. Requires: RecomputableValues has a shape for each. A node may be listed several times. A
 // constant of the loop that has lost its readers but cannot be removed is anchored at `next`, a
 // NextIteration of the loop that is not removed (AnchorConstant).
-void RemoveUnusedValues(const std::vector<tensorflow::Node*>& values, tensorflow::Node* next,
-                        tensorflow::Graph* graph);
+void RemoveUnusedValues(const std::vector<Node*>& values, Node* next, Graph* graph);
 
 }  // namespace tensor_array_grad
 

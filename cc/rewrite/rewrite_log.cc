@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "cc/flow/graph_names.h"
 #include "tensorflow/core/graph/control_flow.h"
 
 namespace tensor_array_grad {

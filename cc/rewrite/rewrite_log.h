@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "cc/flow/graph_names.h"
 #include "cc/rewrite/rule.h"
-#include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
 
@@ -17,7 +17,7 @@ using Rewrites = std::vector<std::pair<std::string, std::vector<Rewrite>>>;
 // One line per loop of the rewritten `graph` with the number of rewrites of each rule, ordered by
 // the names of the loops: "loop while: accumulate_into_list 2, loop_stack 3". A rewrite counts for
 // the loop that has the new node; rewrites outside of loops share a line.
-std::vector<std::string> SummaryPerLoop(const tensorflow::Graph& graph, const Rewrites& rewrites);
+std::vector<std::string> SummaryPerLoop(const Graph& graph, const Rewrites& rewrites);
 
 // One line per rewrite, with the names of the nodes: "accumulate_into_list: a, b -> c".
 std::vector<std::string> LinePerRewrite(const Rewrites& rewrites);

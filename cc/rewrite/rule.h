@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "tensorflow/core/graph/graph.h"
+#include "cc/flow/graph_names.h"
 
 namespace tensor_array_grad {
 
@@ -36,8 +36,7 @@ struct Rule {
   //
   // Requires: `op` is the type of `node`, and `node` runs in this process. A rule that adds ops of
   // this library on the devices of other nodes must check that these run in this process too.
-  absl::Status (*apply)(tensorflow::Node* node, tensorflow::Graph* graph,
-                        std::vector<Rewrite>* done);
+  absl::Status (*apply)(Node* node, Graph* graph, std::vector<Rewrite>* done);
 };
 
 }  // namespace tensor_array_grad

@@ -15,8 +15,6 @@
 #include "cc/flow/sum_order.h"
 #include "cc/rewrite/zero_rows.h"
 #include "tensorflow/core/framework/node_def_util.h"
-#include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
@@ -25,10 +23,10 @@ namespace {
 constexpr char kAddSlices[] = "TensorArrayGrad>AddSlices";
 constexpr char kSliceGradients[] = "TensorArrayGrad>SliceGradients";
 
-bool IsSummed(tensorflow::DataType dtype) {
-  static const auto* const dtypes = new std::set<tensorflow::DataType>{
-      tensorflow::DT_HALF,   tensorflow::DT_BFLOAT16,  tensorflow::DT_FLOAT,
-      tensorflow::DT_DOUBLE, tensorflow::DT_COMPLEX64, tensorflow::DT_COMPLEX128};
+bool IsSummed(DataType dtype) {
+  static const auto* const dtypes = new std::set<DataType>{
+      tensorflow::DT_HALF, tensorflow::DT_BFLOAT16,  DT_FLOAT,
+      DT_DOUBLE,           tensorflow::DT_COMPLEX64, tensorflow::DT_COMPLEX128};
   return dtypes->count(dtype) != 0;
 }
 
@@ -260,7 +258,7 @@ class Packer {
       TF_ASSIGN_OR_RETURN(inputs.emplace_back(), Pack(part));
     }
     NodeDef def = addend.merge->def();
-    (*def.mutable_attr())["T"].set_type(tensorflow::DT_VARIANT);
+    (*def.mutable_attr())["T"].set_type(DT_VARIANT);
     return AddNode(std::move(def), inputs, *addend.merge, {addend.merge});
   }
 

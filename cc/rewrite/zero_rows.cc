@@ -10,10 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/tensorflow_names.h"
-#include "cc/flow/graph_names.h"
 #include "cc/flow/loop_count.h"
 #include "cc/flow/node_util.h"
-#include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {

@@ -2,7 +2,7 @@
 #define CC_REWRITE_ZERO_ROWS_H_
 
 #include "absl/status/status.h"
-#include "tensorflow/core/graph/graph.h"
+#include "cc/flow/graph_names.h"
 
 namespace tensor_array_grad {
 
@@ -21,7 +21,7 @@ namespace tensor_array_grad {
 // The rewrite applies only if no other node reads the Merges, and if rows and numbers are live
 // under the same conditions. If they are not constants, no other node may read the numbers, and
 // only Shape nodes may read the rows. Otherwise the graph is not changed.
-absl::Status ShrinkZeroRows(const tensorflow::Node& sum, tensorflow::Graph* graph);
+absl::Status ShrinkZeroRows(const Node& sum, Graph* graph);
 
 }  // namespace tensor_array_grad
 

@@ -13,20 +13,19 @@
 
 namespace tensor_array_grad {
 
-using tensorflow::OpKernelContext;
 using tensorflow::TensorValue;
 
 namespace {
 
 // Returns the executor's error if output `i` of a kernel has another dtype than its op says. The
 // call of a function whose result is dead outputs an empty float tensor.
-absl::Status CheckType(int i, const Tensor& output, const tensorflow::OpKernel& kernel) {
-  const tensorflow::DataType declared = kernel.output_type(i);
+absl::Status CheckType(int i, const Tensor& output, const OpKernel& kernel) {
+  const DataType declared = kernel.output_type(i);
   if (output.dtype() == declared) return absl::OkStatus();
-  return absl::InternalError(
-      absl::StrCat("Output ", i, " of type ", tensorflow::DataTypeString(output.dtype()),
-                   " does not match declared output type ", tensorflow::DataTypeString(declared),
-                   " for node ", tensorflow::FormatNodeDefForError(kernel.def())));
+  return absl::InternalError(absl::StrCat("Output ", i, " of type ", DataTypeString(output.dtype()),
+                                          " does not match declared output type ",
+                                          DataTypeString(declared), " for node ",
+                                          tensorflow::FormatNodeDefForError(kernel.def())));
 }
 
 }  // namespace
@@ -259,10 +258,10 @@ absl::Status CodeRunner::AtNode(const absl::Status& error, int node) const {
   return At(error, executable_.kernels[node].def);
 }
 
-absl::Status CodeRunner::At(const absl::Status& error, const tensorflow::NodeDef& def) const {
+absl::Status CodeRunner::At(const absl::Status& error, const NodeDef& def) const {
   const int call = InlinedCallOf(def);
   if (call < 0) return AttachDef(error, def);
-  const tensorflow::NodeDef& calling = executable_.inlined[call].def;
+  const NodeDef& calling = executable_.inlined[call].def;
   return At(ErrorInCall(AttachDef(error, def), calling), calling);
 }
 

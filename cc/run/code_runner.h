@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "cc/flow/graph_names.h"
 #include "cc/run/executable.h"
+#include "cc/run/kernel_names.h"
 #include "cc/small_ops/value.h"
-#include "tensorflow/core/framework/op_kernel.h"
 
 namespace tensor_array_grad {
 
@@ -24,7 +25,7 @@ class CodeRunner {
 
   // The registers are empty, except those of the program's constants. `executable` and `ctx`, the
   // context of the op RunLoop, must outlive the runner.
-  CodeRunner(const Executable& executable, tensorflow::OpKernelContext* ctx);
+  CodeRunner(const Executable& executable, OpKernelContext* ctx);
 
   Value& at(int reg) { return registers_[reg]; }
 
@@ -60,7 +61,7 @@ class CodeRunner {
   // Adds the name of node `node` (an index into Program::nodes) to `error`.
   absl::Status AtNode(const absl::Status& error, int node) const;
   // Adds the name of the node `def`, and of the inlined calls that it is in.
-  absl::Status At(const absl::Status& error, const tensorflow::NodeDef& def) const;
+  absl::Status At(const absl::Status& error, const NodeDef& def) const;
   bool Holds(const Flags& guards) const;
 
   const Executable& executable_;

@@ -12,7 +12,6 @@
 #include "cc/compile/inline_call.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/function_search.h"
-#include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/op_facts.h"
 #include "cc/flow/sum_order.h"
@@ -27,14 +26,13 @@ namespace {
 
 // Makes the CPU kernel of `node` as the executor would. The creator makes the kernel of a function
 // that XLA compiles.
-absl::Status CreateKernel(const Node& node, const Host& host,
-                          std::unique_ptr<tensorflow::OpKernel>* kernel) {
+absl::Status CreateKernel(const Node& node, const Host& host, std::unique_ptr<OpKernel>* kernel) {
   const auto* const creator = tensorflow::GetDefaultCustomKernelCreator();
   if (creator != nullptr && host.library != nullptr &&
       creator->CanCreateKernel(*host.library, node.properties())) {
     return creator->CreateKernel(host.library, node.properties(), kernel);
   }
-  tensorflow::OpKernel* made = nullptr;
+  OpKernel* made = nullptr;
   TF_RETURN_IF_ERROR(tensorflow::CreateOpKernel(
       tensorflow::DeviceType(tensorflow::DEVICE_CPU), host.device,
       host.device->GetAllocator(tensorflow::AllocatorAttributes()), host.library, host.resources,
@@ -131,7 +129,7 @@ const tensorflow::FunctionLibraryDefinition* Host::functions() const {
   return library == nullptr ? nullptr : library->GetFunctionLibraryDefinition();
 }
 
-Host::Host(tensorflow::OpKernelConstruction* ctx)
+Host::Host(OpKernelConstruction* ctx)
     : device(ctx->device()),
       library(ctx->function_library()),
       resources(ctx->resource_manager()),

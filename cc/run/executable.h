@@ -11,30 +11,30 @@
 #include "absl/status/statusor.h"
 #include "cc/compile/inline_call.h"
 #include "cc/compile/program.h"
+#include "cc/flow/graph_names.h"
 #include "cc/run/function_call.h"
+#include "cc/run/kernel_names.h"
 #include "cc/run/pace.h"
 #include "cc/run/pooled_device.h"
 #include "cc/run/trailing_code.h"
 #include "cc/small_ops/small_op.h"
-#include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
 
 // The kernel of one node of a program, and what a call of it needs.
 struct NodeKernel {
-  std::unique_ptr<tensorflow::OpKernel> kernel;  // null if the node has no kKernel instruction
-  std::unique_ptr<FunctionCall> call;            // set if the kernel is asynchronous
-  SmallOp small;                                 // tried before the kernel, if it exists
-  std::unique_ptr<bool[]> outputs_required;      // by output: whether an edge reads it
-  tensorflow::NodeDef def;                       // set if the node has no kernel; errors name it
+  std::unique_ptr<OpKernel> kernel;          // null if the node has no kKernel instruction
+  std::unique_ptr<FunctionCall> call;        // set if the kernel is asynchronous
+  SmallOp small;                             // tried before the kernel, if it exists
+  std::unique_ptr<bool[]> outputs_required;  // by output: whether an edge reads it
+  NodeDef def;                               // set if the node has no kernel; errors name it
 };
 
 // A program with its kernels, ready to run. Concurrent runs may share it: only `choices` and the
 // bodies of called functions change, which are thread-safe, and TensorFlow requires that a kernel's
 // Compute is thread-safe.
 struct Executable {
-  std::unique_ptr<tensorflow::Graph> graph;  // owns the nodes in Program::nodes
+  std::unique_ptr<Graph> graph;  // owns the nodes in Program::nodes
   Program program;
   std::unique_ptr<const TrailingCode> trailing;  // of the outermost loop; null: no part can trail
   std::vector<NodeKernel> kernels;               // by index into Program::nodes
@@ -61,7 +61,7 @@ struct Executable {
 
 // What kernels are made with. All of it must outlive them.
 struct Host {
-  explicit Host(tensorflow::OpKernelConstruction* ctx);
+  explicit Host(OpKernelConstruction* ctx);
   const tensorflow::FunctionLibraryDefinition* functions() const;  // may be null
 
   tensorflow::DeviceBase* device;

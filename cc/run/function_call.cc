@@ -115,7 +115,7 @@ class WorkQueue : public std::enable_shared_from_this<WorkQueue> {
 
 }  // namespace
 
-void CalledBody::Set(std::unique_ptr<const tensorflow::Graph> graph) {
+void CalledBody::Set(std::unique_ptr<const Graph> graph) {
   is_wanted_.store(false, std::memory_order_relaxed);
   if (graph == nullptr) return;
   MutexLock lock(&mu_);
@@ -123,14 +123,13 @@ void CalledBody::Set(std::unique_ptr<const tensorflow::Graph> graph) {
   is_known_->store(true, std::memory_order_relaxed);
 }
 
-std::shared_ptr<const tensorflow::Graph> CalledBody::Take() {
+std::shared_ptr<const Graph> CalledBody::Take() {
   MutexLock lock(&mu_);
   return std::move(graph_);
 }
 
 void FunctionCall::Run(tensorflow::AsyncOpKernel* kernel,
-                       tensorflow::OpKernelContext::Params* params,
-                       tensorflow::OpKernelContext* ctx) noexcept {
+                       tensorflow::OpKernelContext::Params* params, OpKernelContext* ctx) noexcept {
   Pool* const executors_pool = params->runner;
   const auto queue =
       std::make_shared<WorkQueue>(executors_pool != nullptr ? *executors_pool : RunAtOnce,
@@ -146,7 +145,7 @@ void FunctionCall::Run(tensorflow::AsyncOpKernel* kernel,
 }
 
 // The kernel instantiates the function in its first call, before ComputeAsync returns.
-void FunctionCall::Start(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext* ctx,
+void FunctionCall::Start(tensorflow::AsyncOpKernel* kernel, OpKernelContext* ctx,
                          tensorflow::AsyncOpKernel::DoneCallback done) {
   if (body_ == nullptr || !body_->is_wanted()) return kernel->ComputeAsync(ctx, std::move(done));
   tensorflow::FunctionLibraryRuntime* const library = ctx->function_library();

@@ -6,8 +6,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "cc/base/mutex.h"
-#include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/graph/graph.h"
+#include "cc/flow/graph_names.h"
+#include "cc/run/kernel_names.h"
 
 namespace tensor_array_grad {
 
@@ -23,16 +23,16 @@ class CalledBody {
 
   // Sets what a call has recorded: null if this call did not make the instance, or if the graph
   // cannot be inlined.
-  void Set(std::unique_ptr<const tensorflow::Graph> graph);
+  void Set(std::unique_ptr<const Graph> graph);
 
   // The graph, or null if there is none or it was taken before.
-  std::shared_ptr<const tensorflow::Graph> Take();
+  std::shared_ptr<const Graph> Take();
 
  private:
   std::atomic<bool>* const is_known_;
   std::atomic<bool> is_wanted_{true};
   Mutex mu_;
-  std::shared_ptr<const tensorflow::Graph> graph_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<const Graph> graph_ ABSL_GUARDED_BY(mu_);
 };
 
 // Calls the kernel of an op that runs functions (PartitionedCall, If ...), and waits for it.
@@ -57,26 +57,28 @@ class CalledBody {
 //
 // The kernel of the stock loop runs the same functions: TensorFlow instantiates a function once for
 // all calls with the same attributes. State in the kernels of a function is therefore shared, too.
+// Only functions without state can have an instance of their own (InstanceOf in inline_call.h).
 //
 // Thread-safe.
 class FunctionCall {
  public:
   static constexpr double kLongNs = 100'000;
 
-  // `has_loop` says whether the function, or one that it calls, has a loop. The first call records
-  // the graph of the function in `body`, unless that is null; it must outlive this object.
+  // `has_loop` says whether the function, or one that it calls, has a loop. The call
+  // that instantiates the function records its graph in `body`, which must outlive this object. If
+  // `body` is null, no call does.
   FunctionCall(bool has_loop, CalledBody* body) : has_loop_(has_loop), body_(body) {}
 
   // Calls `kernel` in `ctx`, which was made with `params`, and returns when the kernel has called
   // its callback. `params->runner` is replaced meanwhile. A C++ exception in the function ends the
   // process, as in TensorFlow's executor.
   void Run(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext::Params* params,
-           tensorflow::OpKernelContext* ctx) noexcept;
+           OpKernelContext* ctx) noexcept;
 
   const CalledBody* body() const { return body_; }
 
  private:
-  void Start(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext* ctx,
+  void Start(tensorflow::AsyncOpKernel* kernel, OpKernelContext* ctx,
              tensorflow::AsyncOpKernel::DoneCallback done);
 
   const bool has_loop_;

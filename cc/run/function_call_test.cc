@@ -22,7 +22,6 @@ namespace tensor_array_grad {
 namespace {
 
 using tensorflow::AsyncOpKernel;
-using tensorflow::OpKernelContext;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;

@@ -4,12 +4,8 @@
 #include <atomic>
 #include <utility>
 
-#include "cc/base/tensorflow_names.h"
-
 namespace tensor_array_grad {
 namespace {
-
-using tensorflow::OpKernelContext;
 
 std::atomic<int64_t> hand_back_after{-1};        // SetHandBackAfter
 std::atomic<int64_t> trailing_thread_after{-1};  // SetTrailingThreadAfter

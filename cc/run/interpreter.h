@@ -6,11 +6,12 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/run/code_runner.h"
 #include "cc/run/executable.h"
+#include "cc/run/kernel_names.h"
 #include "cc/run/pace.h"
 #include "cc/run/trailing_thread.h"
-#include "tensorflow/core/framework/op_kernel.h"
 
 namespace tensor_array_grad {
 
@@ -26,15 +27,14 @@ class Interpreter {
  public:
   // `executable` and `ctx` must outlive the interpreter. `threads` is the number of threads that
   // the executor would have. `first` is what runs the first iterations: kOneThread or kTwoThreads.
-  Interpreter(const Executable& executable, tensorflow::OpKernelContext* ctx, int threads,
-              Choice first);
+  Interpreter(const Executable& executable, OpKernelContext* ctx, int threads, Choice first);
 
   // Puts input `index` of the op into its register. Moves the tensor out of the context if no other
   // tensor shares its buffer, so that the first iteration may already work in place.
   void TakeArgument(int index);
 
   // The same with a value that another interpreter of the same op has had.
-  void Take(int index, tensorflow::Tensor value);
+  void Take(int index, Tensor value);
 
   // Runs iterations until the condition is false, the loop is handed back, or the executable is
   // outdated. The variables then have the values of the end of an iteration, from which the stock
@@ -43,7 +43,7 @@ class Interpreter {
 
   // Takes out the value of the variable or constant that came in as input `index`. Requires: Run
   // returned OK.
-  tensorflow::Tensor Result(int index);
+  Tensor Result(int index);
 
   int64_t iterations() const { return iterations_; }  // of the outermost loop
   bool handed_back() const { return handed_back_; }
@@ -60,7 +60,7 @@ class Interpreter {
   absl::Status UseTrailingThread(bool use);
 
   const Executable& executable_;
-  tensorflow::OpKernelContext* const ctx_;
+  OpKernelContext* const ctx_;
   CodeRunner runner_;
   Pace pace_;
   std::unique_ptr<TrailingThread> trailing_;  // null: all code runs on the calling thread
@@ -68,8 +68,9 @@ class Interpreter {
   bool handed_back_ = false, is_outdated_ = false, had_trailing_thread_ = false;
 };
 
-// Test-only: from now on every loop is handed back after `iterations` iterations; -1: when
-// measured times say that the executor is faster.
+// Test-only: from now on every loop is handed back after `iterations` iterations, unless it has a
+// seeded op or calls of functions that can be inlined; -1: when measured times say that the executor
+// is faster.
 void SetHandBackAfter(int64_t iterations);
 
 // Test-only: from now on a second thread runs the trailing part of every loop that has one, after

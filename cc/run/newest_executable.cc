@@ -22,8 +22,7 @@ Counter inlined_calls("loops.inlined_calls");
 
 }  // namespace
 
-NewestExecutable::NewestExecutable(tensorflow::OpKernelConstruction* ctx)
-    : host_(ctx), def_(ctx->def()) {
+NewestExecutable::NewestExecutable(OpKernelConstruction* ctx) : host_(ctx), def_(ctx->def()) {
   std::string frame;
   OP_REQUIRES_OK(ctx, GetNodeAttr(def_, "frame", &frame));
   absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, host_);
@@ -52,7 +51,7 @@ void NewestExecutable::Replace() {
   if (!with_all.ok()) made = PrepareOneByOne(frame, calls);
   const auto count = made.ok() ? (*made)->inlined.size() - executable_->inlined.size() : 0;
   if (IsLogged(LogLevel::kLoops)) {
-    LogLine(absl::StrCat("loop ", def_.name(), ": ", count, " called functions inlined",
+    LogLine(absl::StrCat("loop ", def_.name(), ": ", count, " calls of functions inlined",
                          with_all.ok() ? "" : ". Not all: ", with_all.message()));
   }
   if (count == 0) return;
@@ -66,7 +65,7 @@ absl::StatusOr<std::unique_ptr<Executable>> NewestExecutable::PrepareOneByOne(
   absl::StatusOr<std::unique_ptr<Executable>> made = absl::NotFoundError("no function fits");
   const auto first = calls.begin() + static_cast<int64_t>(executable_->inlined.size());
   std::vector<InlinedCall> fitting(calls.begin(), first);
-  std::set<const tensorflow::Graph*> tried;
+  std::set<const Graph*> tried;
   for (auto call = first; call != calls.end(); ++call) {
     if (!tried.insert(call->body.get()).second) continue;
     std::vector<InlinedCall> more = fitting;

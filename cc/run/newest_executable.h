@@ -7,8 +7,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "cc/base/mutex.h"
+#include "cc/flow/graph_names.h"
 #include "cc/run/executable.h"
-#include "tensorflow/core/framework/op_kernel.h"
+#include "cc/run/kernel_names.h"
 
 namespace tensor_array_grad {
 
@@ -20,7 +21,7 @@ class NewestExecutable {
  public:
   // Prepares the loop in the attribute `frame` of the op, which must outlive this object. Counts
   // and logs a loop that cannot be prepared.
-  explicit NewestExecutable(tensorflow::OpKernelConstruction* ctx);
+  explicit NewestExecutable(OpKernelConstruction* ctx);
 
   // The executable for the next iterations. Null if the loop could not be prepared.
   std::shared_ptr<const Executable> Get();
@@ -34,7 +35,7 @@ class NewestExecutable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Host host_;
-  const tensorflow::NodeDef& def_;
+  const NodeDef& def_;
   Mutex mu_;
   std::shared_ptr<const Executable> executable_ ABSL_GUARDED_BY(mu_);
 };

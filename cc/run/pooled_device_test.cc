@@ -11,7 +11,6 @@
 #include "cc/base/block_pool.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/testing/loop_runner.h"
-#include "tensorflow/core/framework/tensor.h"
 
 namespace tensor_array_grad {
 namespace {

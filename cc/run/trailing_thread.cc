@@ -21,7 +21,7 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
   using Iteration = std::vector<Value>;  // the values of TrailingCode::handed_over
   using Pool = std::function<void(std::function<void()>)>;
 
-  Queue(const Executable& executable, tensorflow::OpKernelContext* ctx, size_t most_behind)
+  Queue(const Executable& executable, OpKernelContext* ctx, size_t most_behind)
       : code_(*executable.trailing), most_behind_(most_behind), pool_(ctx->runner()) {
     runner_ = std::make_unique<CodeRunner>(executable, ctx);
   }
@@ -150,8 +150,7 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
   std::exception_ptr exception_ ABSL_GUARDED_BY(mu_);
 };
 
-TrailingThread::TrailingThread(const Executable& executable, tensorflow::OpKernelContext* ctx,
-                               int most_behind)
+TrailingThread::TrailingThread(const Executable& executable, OpKernelContext* ctx, int most_behind)
     : queue_(std::make_shared<Queue>(executable, ctx, static_cast<size_t>(most_behind))) {}
 
 TrailingThread::~TrailingThread() { queue_->Close(); }

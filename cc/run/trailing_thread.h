@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "cc/run/code_runner.h"
 #include "cc/run/executable.h"
-#include "tensorflow/core/framework/op_kernel.h"
+#include "cc/run/kernel_names.h"
 
 namespace tensor_array_grad {
 
@@ -29,7 +29,7 @@ class TrailingThread {
   // `executable`, which has trailing code, and `ctx`, the context of the op RunLoop, must outlive
   // this object. When the main part begins an iteration, at most `most_behind` iterations of the
   // trailing part have not ended. Requires: most_behind >= 1.
-  TrailingThread(const Executable& executable, tensorflow::OpKernelContext* ctx, int most_behind);
+  TrailingThread(const Executable& executable, OpKernelContext* ctx, int most_behind);
   // Drops the iterations that no thread has begun, and waits for a thread that runs one.
   ~TrailingThread();
   TrailingThread(const TrailingThread&) = delete;

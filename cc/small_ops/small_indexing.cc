@@ -13,8 +13,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Node;
-
 // ---- StridedSlice
 
 // Whether the kernel's result would share the buffer of `whole`. It does if the alignment rule of
@@ -239,7 +237,7 @@ SmallOp Slicing(const Node& node) {
   return op;
 }
 
-int BatchDims(const tensorflow::Node& node) {
+int BatchDims(const Node& node) {
   int batch_dims = 0;
   (void)TryGetNodeAttr(node.attrs(), "batch_dims", &batch_dims);
   return batch_dims;

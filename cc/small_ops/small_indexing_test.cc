@@ -17,8 +17,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::NodeDef;
-
 class SmallIndexingTest : public SmallOpTest {
  protected:
   NodeDef& Slice(int32_t shrink_axis_mask) {

@@ -147,7 +147,7 @@ bool ElementShape(Operands operands, const SmallOp& op, Value* result) {
 
 // The small op that `run` computes, with the dtype of the list's elements.
 template <SmallOp::Run run>
-SmallOp OnElements(const tensorflow::Node& node) {
+SmallOp OnElements(const Node& node) {
   SmallOp op = Running(run);
   (void)TryGetNodeAttr(node.attrs(), "element_dtype", &op.dtype);
   return op;
@@ -155,7 +155,7 @@ SmallOp OnElements(const tensorflow::Node& node) {
 
 }  // namespace
 
-SmallOp SumOfLists(const tensorflow::Node& node) {
+SmallOp SumOfLists(const Node& node) {
   return node.num_inputs() == 2 ? Running(AddNothing) : SmallOp();
 }
 
@@ -164,11 +164,11 @@ void AddSmallLists(SmallOpTable* table) {
   (*table)["TensorListSetItem"] = OnElements<SetItem>;
   (*table)["TensorArrayGrad>ListAccumulate"] = OnElements<Accumulate>;
   (*table)["TensorArrayGrad>ListAccumulateLike"] = OnElements<AccumulateLike>;
-  (*table)["ZerosLike"] = [](const tensorflow::Node& node) {
+  (*table)["ZerosLike"] = [](const Node& node) {
     return node.output_type(0) == DT_VARIANT ? Running(ZerosLike) : SmallOp();
   };
-  (*table)["TensorListLength"] = [](const tensorflow::Node&) { return Running(Length); };
-  (*table)["TensorListElementShape"] = [](const tensorflow::Node& node) {
+  (*table)["TensorListLength"] = [](const Node&) { return Running(Length); };
+  (*table)["TensorListElementShape"] = [](const Node& node) {
     const bool is_int32 = node.output_type(0) == DT_INT32;
     return Running(is_int32 ? ElementShape<int32_t> : ElementShape<int64_t>);
   };

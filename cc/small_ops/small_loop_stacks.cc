@@ -51,8 +51,8 @@ bool Pop(Operands operands, const SmallOp& op, Results results) {
 }  // namespace
 
 void AddSmallLoopStacks(SmallOpTable* table) {
-  (*table)["TensorArrayGrad>PushLoopStack"] = [](const tensorflow::Node&) { return Running(Push); };
-  (*table)["TensorArrayGrad>PopLoopStack"] = [](const tensorflow::Node& node) {
+  (*table)["TensorArrayGrad>PushLoopStack"] = [](const Node&) { return Running(Push); };
+  (*table)["TensorArrayGrad>PopLoopStack"] = [](const Node& node) {
     SmallOp op;
     if (GetNodeAttr(node.attrs(), "T", &op.dtypes).ok()) op.run_many = Pop;
     return op;

@@ -17,8 +17,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Node;
-
 using tensorflow::DataTypeToEnum;
 
 // Each function below computes one op on numbers (held in registers without a tensor) or on small
@@ -298,7 +296,7 @@ SmallOp Casting(const Node& node) {
   return found == table->end() ? SmallOp() : Running(found->second);
 }
 
-bool IsChannelsLast(const tensorflow::Node& node) {
+bool IsChannelsLast(const Node& node) {
   std::string format = "NHWC";
   (void)TryGetNodeAttr(node.attrs(), "data_format", &format);
   return format == "NHWC";

@@ -28,7 +28,7 @@ Tensor MakeSmallTensor(const SmallOp& op, DataType dtype, const TensorShape& sha
   return made;
 }
 
-SmallOp SmallOpFor(const tensorflow::Node& node, tensorflow::Allocator* allocator) {
+SmallOp SmallOpFor(const Node& node, tensorflow::Allocator* allocator) {
   if (node.num_inputs() > kMostSmallOperands || node.num_outputs() > kMostSmallOperands) return {};
   const auto maker = Makers().find(node.type_string());
   if (maker == Makers().end()) return {};

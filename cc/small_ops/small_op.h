@@ -8,11 +8,11 @@
 
 #include "absl/types/span.h"
 #include "cc/base/tensorflow_names.h"
+#include "cc/flow/graph_names.h"
 #include "cc/slices/basic_slice.h"
 #include "cc/slices/slice_adder.h"
 #include "cc/small_ops/value.h"
 #include "tensorflow/core/framework/allocator.h"
-#include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
 
@@ -71,7 +71,7 @@ inline SmallOp Running(SmallOp::RunMany run) {
 
 // Makes the small op of a node. If the node has a form that the small op does not support, exists()
 // of the result is false.
-using SmallOpMaker = SmallOp (*)(const tensorflow::Node& node);
+using SmallOpMaker = SmallOp (*)(const Node& node);
 // The makers, by the type of the node.
 using SmallOpTable = std::unordered_map<std::string, SmallOpMaker>;
 
@@ -85,7 +85,7 @@ inline constexpr int64_t kMostSmallElements = 1024;
 // Returns the small op for `node`, from the tables of small_tables.h, which have each op once. If
 // none of them has it, exists() of the result is false. `allocator` makes the tensors that are too
 // large for the block pool; it must outlive the result.
-SmallOp SmallOpFor(const tensorflow::Node& node, tensorflow::Allocator* allocator);
+SmallOp SmallOpFor(const Node& node, tensorflow::Allocator* allocator);
 
 // Makes an uninitialised tensor in host memory. Requires: `dtype` is plain data. If memory runs
 // out, the tensor has no buffer; the small op then returns false and the kernel reports the error.

@@ -14,8 +14,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Node;
-
 // Sets `result` to `input` with another shape and the same buffer. Returns false if the shape does
 // not fit.
 bool SetReshaped(const Tensor& input, const TensorShape& shape, Value* result) {

@@ -15,8 +15,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::NodeDef;
-
 class SmallReshapingTest : public SmallOpTest {
  protected:
   // A node `op` whose inputs are float, except for those in `integers`, which are int32.

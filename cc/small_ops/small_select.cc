@@ -10,8 +10,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::Node;
-
 using tensorflow::DataTypeToEnum;
 
 // The operand that a scalar condition chooses. Null if the condition is not a scalar, or the

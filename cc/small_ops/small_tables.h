@@ -1,6 +1,7 @@
 #ifndef CC_SMALL_OPS_SMALL_TABLES_H_
 #define CC_SMALL_OPS_SMALL_TABLES_H_
 
+#include "cc/flow/graph_names.h"
 #include "cc/small_ops/small_op.h"
 
 // The small ops, by the file that has them. Each function adds the makers of its file to `table`. A
@@ -53,7 +54,7 @@ void AddSmallReshaping(SmallOpTable* table);
 void AddSmallLists(SmallOpTable* table);
 
 // Returns the small op of an AddN of two lists, the second of which has no elements, such as zeros.
-SmallOp SumOfLists(const tensorflow::Node& node);
+SmallOp SumOfLists(const Node& node);
 
 // Adds PushLoopStack and PopLoopStack, which push a row of values onto the loop stack that a
 // forward loop keeps for its backward loop, and pop one (lists/loop_stack.h).
