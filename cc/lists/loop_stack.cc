@@ -101,13 +101,14 @@ absl::Status LoopStack::Copy(const LoopStack& from, LoopStack* to, const CopyFun
   LoopStack copied;
   copied.lists_ = from.lists_;
   for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
-    LoopStackRow::Values values;
-    values.reserve((*row)->values().size());  // copies may be in progress: no value may move
-    for (const Tensor& value : (*row)->values()) {
-      values.emplace_back(value.dtype());
-      TF_RETURN_IF_ERROR(copy(value, &values.back()));
+    const absl::Span<const Tensor> values = (*row)->values();
+    LoopStackRow::Values places;
+    for (const Tensor& value : values) places.emplace_back(value.dtype());
+    copied.Push(std::move(places));
+    // A copy may be in progress when `copy` returns, so its target must not move afterwards.
+    for (size_t i = 0; i < values.size(); ++i) {
+      TF_RETURN_IF_ERROR(copy(values[i], &copied.top_->places()[i]));
     }
-    copied.Push(std::move(values));
   }
   copied.size_ = from.size_;  // of a stack that keeps nothing
   *to = std::move(copied);

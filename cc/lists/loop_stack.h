@@ -34,6 +34,11 @@ class LoopStackRow final : public Shareable {
 
   LoopStackRow* below() const { return below_; }
   absl::Span<const Tensor> values() const { return const_cast<LoopStackRow*>(this)->places(); }
+  // The values, which are stored right after the row, in the same block. Only the owner of a row
+  // that is unique may change them.
+  absl::Span<Tensor> places() {
+    return {reinterpret_cast<Tensor*>(this + 1), static_cast<size_t>(count_)};
+  }
   // Moves the values out. Requires: unique, and the caller drops the reference next.
   Values Take() {
     return Values(std::make_move_iterator(places().begin()),
@@ -44,10 +49,6 @@ class LoopStackRow final : public Shareable {
   LoopStackRow(int count, LoopStackRow* below) : count_(count), below_(below) {}
   ~LoopStackRow() = default;
 
-  // The values are stored right after the row, in the same block.
-  absl::Span<Tensor> places() {
-    return {reinterpret_cast<Tensor*>(this + 1), static_cast<size_t>(count_)};
-  }
   void Free();
 
   const int count_;

@@ -1,8 +1,10 @@
 #include "cc/rewrite/rules.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/function_search.h"
@@ -171,12 +173,14 @@ absl::Status ApplyLoopStack(Node* node, Graph* graph, std::vector<Rewrite>* done
   const bool keep_floats = SharingChangesSums(*graph);
   for (auto& [reader, all] : found.by_reader) {
     // The lists that are never read are packed with those of the first backward loop.
-    for (PushedList& pushed : found.never_read) all.push_back(std::move(pushed));
-    found.never_read.clear();
+    auto never_read = found.never_read.extract(reader.second);
+    if (!never_read.empty()) absl::c_move(never_read.mapped(), std::back_inserter(all));
     TF_RETURN_IF_ERROR(Fuse(PackedLists(std::move(all), keep_floats), graph, done));
   }
-  if (found.never_read.empty()) return absl::OkStatus();
-  return Fuse(PackedLists(std::move(found.never_read), keep_floats), graph, done);
+  for (auto& [device, all] : found.never_read) {
+    TF_RETURN_IF_ERROR(Fuse(PackedLists(std::move(all), keep_floats), graph, done));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace

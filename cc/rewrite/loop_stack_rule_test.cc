@@ -396,6 +396,18 @@ TEST_F(LoopStackRuleTest, ListsOnAnotherDeviceStay) {
   }
 }
 
+TEST_F(LoopStackRuleTest, EachDeviceHasAStackOfItsOwn) {
+  for (const char* name : {"a", "b", "c", "d"}) AddPushedList(name, "x");
+  for (Node* node : graph()->op_nodes()) {
+    if (node->name()[0] == 'b' || node->name()[0] == 'd') node->set_assigned_device_name(kCpu1);
+  }
+  EXPECT_EQ(Apply(), 4);
+  EXPECT_THAT(InputsOf(InputsOf("a_f_enter")[0]), ElementsAre("a", "c"));
+  EXPECT_THAT(InputsOf(InputsOf("b_f_enter")[0]), ElementsAre("b", "d"));
+  EXPECT_EQ(Find("a_pop")->assigned_device_name(), kCpu0);
+  EXPECT_EQ(Find("b_pop")->assigned_device_name(), kCpu1);
+}
+
 TEST_F(LoopStackRuleTest, ListsOfAnotherProcessStay) {
   AddPushedList("a", "x");
   for (Node* node : graph()->op_nodes()) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "cc/flow/graph_names.h"
 #include "cc/flow/loop_count.h"
 #include "tensorflow/core/util/device_name_utils.h"
 
@@ -107,10 +106,12 @@ PushedLists PushedListsOf(const Node& loop_cond) {
   for (const LoopVariable& variable : LoopVariablesOf(loop_cond)) {
     const auto one = MatchList(variable);
     if (!one) continue;
+    const std::string& device = one->push->assigned_device_name();
     if (one->never_read()) {
-      found.never_read.push_back(*one);
+      found.never_read[device].push_back(*one);
     } else {
-      found.by_reader[InputOf(*one->popped.switch_node, 1).node->id()].push_back(*one);
+      const int reader = InputOf(*one->popped.switch_node, 1).node->id();
+      found.by_reader[{reader, device}].push_back(*one);
     }
   }
   return found;

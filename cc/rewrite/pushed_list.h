@@ -2,11 +2,13 @@
 #define CC_REWRITE_PUSHED_LIST_H_
 
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "cc/flow/graph_names.h"
 #include "cc/flow/loop_variable.h"
 #include "cc/flow/node_util.h"
-#include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
 
@@ -22,34 +24,35 @@ namespace tensor_array_grad {
 // control inputs and requests no element shape: that input is -1.
 struct PushedList {
   LoopVariable pushed{};
-  tensorflow::Node* push = nullptr;
-  LoopVariable popped{};                 // unset if the list is never read
-  tensorflow::Node* pop = nullptr;       // null if the list is never read
-  std::vector<tensorflow::Node*> links;  // the Identity nodes that pass the list on
+  Node* push = nullptr;
+  LoopVariable popped{};     // unset if the list is never read
+  Node* pop = nullptr;       // null if the list is never read
+  std::vector<Node*> links;  // the Identity nodes that pass the list on
 
   bool never_read() const { return pop == nullptr; }
   Source value() const { return InputOf(*push, 1); }
 };
 
-// The pushed lists of one forward loop, in the order in which their nodes were made.
+// The pushed lists of one forward loop, by device, in the order in which their nodes were made.
 struct PushedLists {
-  std::vector<PushedList> never_read;
-  // The key is the Node::id() of the LoopCond of the backward loop that pops.
-  std::map<int, std::vector<PushedList>> by_reader;
+  using Device = std::string;
+  std::map<Device, std::vector<PushedList>> never_read;
+  // The number is the Node::id() of the LoopCond of the backward loop that pops.
+  std::map<std::pair<int, Device>, std::vector<PushedList>> by_reader;
 };
 
 // Finds the pushed lists of the loop of `loop_cond`, a LoopCond.
-PushedLists PushedListsOf(const tensorflow::Node& loop_cond);
+PushedLists PushedListsOf(const Node& loop_cond);
 
 // Gives the control edges of `from` to `to`, a variable of the same loop: the NextIteration of `to`
 // gets the control inputs of that of `from`, and, if both variables have an Exit, nodes that wait
 // for the Exit of `from` wait for that of `to` instead. Must be called before `from` is removed.
-void MoveControlEdges(const LoopVariable& from, const LoopVariable& to, tensorflow::Graph* graph);
+void MoveControlEdges(const LoopVariable& from, const LoopVariable& to, Graph* graph);
 
 // Removes the nodes of `list`. The EmptyTensorList and the shape input of the pop are removed only
 // if no other node uses them. Requires: no node reads an output of the pop, except the list's own
 // NextIteration.
-void RemovePushedList(const PushedList& list, tensorflow::Graph* graph);
+void RemovePushedList(const PushedList& list, Graph* graph);
 
 }  // namespace tensor_array_grad
 
