@@ -94,7 +94,7 @@ def _cmake(root: pathlib.Path) -> str:
 
 
 def _cmake_lists(root: pathlib.Path) -> dict[str, set[str]]:
-    """The .cc files of CMake's lists of sources, such as TAG_CORE_SOURCES. Bazel builds no CUDA."""
+    """The .cc files of CMake's lists of sources, such as TAG_BASE_SOURCES. Bazel builds no CUDA."""
     lists = re.findall(r"set\((TAG_\w+_SOURCES)\s+([^)]*)\)", _cmake(root))
     return {name: set(re.findall(r"\bcc/[\w/]+\.cc\b", files)) for name, files in lists}
 

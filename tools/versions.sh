@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Installs one wheel beside each TensorFlow and Python that exist together, runs the test suite
-# there, and prints the table of CONTRIBUTING.md: a row per pair with the summary of pytest and the
-# commit of the tests.
+# there, and prints a table: a row per pair with the summary of pytest and the commit of the tests.
 #
 #   tools/versions.sh WHEEL [pytest arguments]
 #   PAIRS='2.16:3.10 2.21:3.13' tools/versions.sh WHEEL tests/lists
