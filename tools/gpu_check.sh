@@ -80,7 +80,7 @@ sanitize() {
   return $failed
 }
 
-# If TensorFlow did not see the GPU, the tests below would be skipped and so pass.
+# What the library says of the GPU, before the long steps.
 active() {
   (cd / && "$python" - << 'PY'
 import tensorflow as tf, tensor_array_grad

@@ -68,8 +68,8 @@ absl::Status Lookup(OpKernelContext* ctx, int input, ResourceRef<T>* resource) {
   return absl::OkStatus();
 }
 
-// The kernel of an op that is a function of its inputs and of the dtypes of its outputs. The error of `run` becomes that of the
-// call.
+// The kernel of an op that is a function of its inputs and of the dtypes of its outputs. The error
+// of `run` becomes that of the call.
 template <absl::Status (*run)(OpKernelContext*)>
 class FunctionKernel : public OpKernel {
  public:

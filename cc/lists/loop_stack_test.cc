@@ -218,6 +218,31 @@ TEST(LoopStackTest, EveryValueIsCopiedToAnotherDevice) {
   EXPECT_EQ(copied.get<LoopStack>()->size(), 1);
 }
 
+TEST(LoopStackTest, ACopyToADeviceMayEndAfterTheCall) {
+  constexpr int kValues = 12, kRows = 3;  // more values than Values holds without an allocation
+  LoopStack all(std::vector<ListSpec>(kValues, {DT_INT32, {}, -1}), kValues);
+  for (int i = 0; i < kRows; ++i) {
+    LoopStackRow::Values row;
+    for (int k = 0; k < kValues; ++k) row.push_back(Tensor(100 * i + k));
+    all.Push(std::move(row));
+  }
+  std::vector<std::pair<Tensor, Tensor*>> begun;
+  const auto begin = [&](const Tensor& value, Tensor* out) {
+    begun.emplace_back(value, out);
+    return absl::OkStatus();
+  };
+  Variant copied;
+  ASSERT_TRUE(
+      tensorflow::VariantDeviceCopy(tensorflow::HOST_TO_DEVICE, Variant(all), &copied, begin).ok());
+  for (const auto& [value, out] : begun) *out = value;
+  LoopStack* const copy = copied.get<LoopStack>();
+  for (int i = kRows - 1; i >= 0; --i) {
+    const LoopStackRow::Values row = copy->Pop();
+    ASSERT_EQ(row.size(), kValues);
+    for (int k = 0; k < kValues; ++k) EXPECT_EQ(row[k].scalar<int>()(), 100 * i + k);
+  }
+}
+
 TEST(LoopStackTest, InvalidDataIsNotDecoded) {
   LoopStack all = Two();
   all.Push(Row(1));

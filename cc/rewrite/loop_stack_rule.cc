@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -167,17 +170,26 @@ absl::Status Fuse(const PackedLists& packed, Graph* graph, std::vector<Rewrite>*
   return absl::OkStatus();
 }
 
+std::map<std::string, std::vector<PushedList>> ByDevice(const std::vector<PushedList>& lists) {
+  std::map<std::string, std::vector<PushedList>> found;
+  for (const PushedList& one : lists) found[one.push->assigned_device_name()].push_back(one);
+  return found;
+}
+
 absl::Status ApplyLoopStack(Node* node, Graph* graph, std::vector<Rewrite>* done) {
   PushedLists found = PushedListsOf(*node);
   if (found.never_read.empty() && found.by_reader.empty()) return absl::OkStatus();
   const bool keep_floats = SharingChangesSums(*graph);
-  for (auto& [reader, all] : found.by_reader) {
-    // The lists that are never read are packed with those of the first backward loop.
-    auto never_read = found.never_read.extract(reader.second);
-    if (!never_read.empty()) absl::c_move(never_read.mapped(), std::back_inserter(all));
-    TF_RETURN_IF_ERROR(Fuse(PackedLists(std::move(all), keep_floats), graph, done));
+  auto never_read = ByDevice(found.never_read);
+  for (const auto& [reader, lists] : found.by_reader) {
+    for (auto& [device, all] : ByDevice(lists)) {
+      // Those that are never read are packed with those of the first backward loop that pops here.
+      auto more = never_read.extract(device);
+      if (!more.empty()) absl::c_move(more.mapped(), std::back_inserter(all));
+      TF_RETURN_IF_ERROR(Fuse(PackedLists(std::move(all), keep_floats), graph, done));
+    }
   }
-  for (auto& [device, all] : found.never_read) {
+  for (auto& [device, all] : never_read) {
     TF_RETURN_IF_ERROR(Fuse(PackedLists(std::move(all), keep_floats), graph, done));
   }
   return absl::OkStatus();

@@ -408,6 +408,26 @@ TEST_F(LoopStackRuleTest, EachDeviceHasAStackOfItsOwn) {
   EXPECT_EQ(Find("b_pop")->assigned_device_name(), kCpu1);
 }
 
+TEST_F(LoopStackRuleTest, ListsThatAreNeverReadArePackedWithOthersOfTheirDevice) {
+  for (const char* name : {"a", "b"}) AddPushedList(name, "x");
+  for (const char* name : {"a_never", "b_never", "c_never"}) AddPushed(name, "x");
+  for (Node* node : graph()->op_nodes()) {
+    if (node->name()[0] == 'b') node->set_assigned_device_name(kCpu1);
+  }
+  EXPECT_EQ(Apply(), 5);
+  EXPECT_THAT(InputsOf(InputsOf("a_f_enter")[0]), ElementsAre("a", "a_never", "c_never"));
+  EXPECT_THAT(InputsOf(InputsOf("b_f_enter")[0]), ElementsAre("b", "b_never"));
+  Reset();
+  AddPushedList("a", "x");
+  AddPushed("b_never", "x");
+  for (Node* node : graph()->op_nodes()) {
+    if (node->name()[0] == 'b') node->set_assigned_device_name(kCpu1);
+  }
+  EXPECT_EQ(Apply(), 2);  // nothing pops on the device of the second
+  EXPECT_THAT(InputsOf(InputsOf("a_f_enter")[0]), ElementsAre("a"));
+  EXPECT_THAT(InputsOf(InputsOf("b_never_f_enter")[0]), ElementsAre("b_never"));
+}
+
 TEST_F(LoopStackRuleTest, ListsOfAnotherProcessStay) {
   AddPushedList("a", "x");
   for (Node* node : graph()->op_nodes()) {

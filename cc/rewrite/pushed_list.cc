@@ -106,12 +106,10 @@ PushedLists PushedListsOf(const Node& loop_cond) {
   for (const LoopVariable& variable : LoopVariablesOf(loop_cond)) {
     const auto one = MatchList(variable);
     if (!one) continue;
-    const std::string& device = one->push->assigned_device_name();
     if (one->never_read()) {
-      found.never_read[device].push_back(*one);
+      found.never_read.push_back(*one);
     } else {
-      const int reader = InputOf(*one->popped.switch_node, 1).node->id();
-      found.by_reader[{reader, device}].push_back(*one);
+      found.by_reader[InputOf(*one->popped.switch_node, 1).node->id()].push_back(*one);
     }
   }
   return found;

@@ -2,8 +2,6 @@
 #define CC_REWRITE_PUSHED_LIST_H_
 
 #include <map>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "cc/flow/graph_names.h"
@@ -33,12 +31,11 @@ struct PushedList {
   Source value() const { return InputOf(*push, 1); }
 };
 
-// The pushed lists of one forward loop, by device, in the order in which their nodes were made.
+// The pushed lists of one forward loop, in the order in which their nodes were made.
 struct PushedLists {
-  using Device = std::string;
-  std::map<Device, std::vector<PushedList>> never_read;
-  // The number is the Node::id() of the LoopCond of the backward loop that pops.
-  std::map<std::pair<int, Device>, std::vector<PushedList>> by_reader;
+  std::vector<PushedList> never_read;
+  // The key is the Node::id() of the LoopCond of the backward loop that pops.
+  std::map<int, std::vector<PushedList>> by_reader;
 };
 
 // Finds the pushed lists of the loop of `loop_cond`, a LoopCond.

@@ -82,12 +82,12 @@ Rule SliceSumRule();
 // and if the list cannot reject a pushed value for its bound or its element shape.
 Rule RecomputeRule();
 
-// Packs the lists that a loop fills, mostly for its backward loop, into one loop stack.
+// Packs the lists that a loop fills on one device, mostly for its backward loop, into one stack.
 //
 // while_v2 keeps each intermediate that a gradient needs in a list of its own: a variable of the
 // forward loop, to which every iteration pushes, and a variable of the backward loop, from which
 // every iteration pops. That is eight nodes per iteration for each list. After this rule it is
-// eight nodes per iteration for all lists together:
+// eight nodes per iteration for all lists of one device together:
 //
 //   EmptyTensorList a, b, ..            NewLoopStack(a, b, ..)
 //   forward:   TensorListPushBack(a, x), (b, y), ..   ->  PushLoopStack(all, x, y, ..)

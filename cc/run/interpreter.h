@@ -69,8 +69,8 @@ class Interpreter {
 };
 
 // Test-only: from now on every loop is handed back after `iterations` iterations, unless it has a
-// seeded op or calls of functions that can be inlined; -1: when measured times say that the executor
-// is faster.
+// seeded op or calls of functions that can be inlined; -1: when measured times say that the
+// executor is faster.
 void SetHandBackAfter(int64_t iterations);
 
 // Test-only: from now on a second thread runs the trailing part of every loop that has one, after

@@ -74,8 +74,9 @@ TAG_EXPORT void SetGraphPassEnabled(bool enabled);
 TAG_EXPORT bool LoopsEnabled();
 TAG_EXPORT void SetLoopsEnabled(bool enabled);
 
-// Test-only: loops that run afterwards are handed back after `iterations`, unless they have a seeded
-// op or calls of functions that can be inlined; -1: if the library expects the executor to be faster.
+// Test-only: loops that run afterwards are handed back after `iterations`, unless they have a
+// seeded op or calls of functions that can be inlined; -1: if the library expects the executor to
+// be faster.
 TAG_EXPORT void SetHandBackAfter(int64_t iterations);
 
 // Test-only: in loops that run afterwards, a second thread runs the trailing part of each iteration

@@ -15,7 +15,7 @@ import tensorflow as tf
 from tensorflow.python.framework import kernels as registry
 
 from tensor_array_grad import _loader
-from tests.support import kernel_runner
+from tests.support import child, kernel_runner
 from tests.support.gpus import GPUS
 
 BUILT = _loader.bind().build_facts()["gpu_kernels"] == "yes"
@@ -94,6 +94,13 @@ def test_ops_of_the_graph_pass_have_gpu_kernels_for_all_dtypes_of_set_item(
     assert sorted(accumulate.host_memory_arg) == on_host
     set_item = dtypes(kernels("TensorListSetItem", ours=True))
     assert set(set_item) <= set(dtypes([accumulate]))
+
+
+def test_the_absence_of_a_required_gpu_is_an_error() -> None:
+    hidden = {"CUDA_VISIBLE_DEVICES": "", "TENSOR_ARRAY_GRAD_GPU_REQUIRED": "1"}
+    done = child.python("-m", "pytest", "-p", "no:cacheprovider", __file__, **hidden)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR, done.stdout
+    assert "the tests would use no GPU" in done.stderr
 
 
 @pytest.mark.skipif(not GPUS, reason="no GPU is visible")

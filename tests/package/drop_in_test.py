@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import os
 import sys
 import types
 
@@ -13,6 +14,7 @@ from tensorflow.python.framework import kernels as registry
 
 import tensor_array_grad
 from tensor_array_grad import _loader, _tf_private, drop_in
+from tests.support import child
 
 FAMILIES = _loader.bind().families()
 OPS = [op for ops in FAMILIES.values() for op in ops]
@@ -173,9 +175,32 @@ def test_the_private_lists_of_functions_and_sessions_can_be_counted():
         assert _tf_private.functions_and_sessions() == (functions + 2, sessions + 1)
 
 
-def test_looking_for_devices_finds_those_of_tensorflow():
-    devices = [device.name for device in tf.config.list_physical_devices()]
-    assert _tf_private.look_for_devices() == devices
+def test_tensorflow_looks_for_devices_and_does_not_remember_them():
+    found = child.code("""
+        from tensor_array_grad import _tf_private
+        from tensorflow.python.eager import context
+        import tensorflow as tf
+        names = _tf_private.look_for_devices()
+        print(context.context()._physical_devices is None)
+        print(names == [device.name for device in tf.config.list_physical_devices()])
+    """).stdout
+    assert found.split() == ["True", "True"]
+
+
+@pytest.mark.parametrize("error", [None, tf.errors.NotFoundError(None, None, "no driver")])
+def test_tensorflow_looks_for_devices_before_the_library_is_loaded(error, monkeypatch):
+    looked = []
+
+    def look():
+        looked.append(os.environ.get(_loader._LOOKED))
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(_tf_private, "look_for_devices", look)
+    with _loader._after_looking_for_gpus():
+        assert os.environ[_loader._LOOKED] == str(os.getpid())
+    assert looked == [None]
+    assert _loader._LOOKED not in os.environ
 
 
 @pytest.mark.parametrize("module", ["drop_in", "raw_ops", "status", "_loader"])
