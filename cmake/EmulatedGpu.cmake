@@ -35,11 +35,8 @@ add_custom_target(emulated_gpu ALL DEPENDS ${_copied} ops_with_fake_gpu)
 
 # The tests that use a device most; tools/gpu_check.sh runs them on a real GPU. All tests would take
 # too long for every build.
-set(_tests gpu/gpu_test gpu/gpu_programs_test v3/access_test v3/bulk_test v3/grad_test v3/gradient_test
-  v3/lifecycle_test lists/list_gradient_test loops/pass_test loops/loop_pass_test support/modes_test)
-list(TRANSFORM _tests REPLACE "(.+)" "tests/\\1.py")
 add_test(NAME emulated_gpu_test
-  COMMAND ${Python_EXECUTABLE} -m pytest -q -n 2 -p no:cacheprovider ${_tests}
+  COMMAND ${Python_EXECUTABLE} -m pytest -q -n 2 -p no:cacheprovider @tests/gpu/device_tests.txt
   WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 set_tests_properties(emulated_gpu_test PROPERTIES ENVIRONMENT
   "PYTHONPATH=${PROJECT_BINARY_DIR}/emulated_gpu;TF_CPP_MIN_LOG_LEVEL=2;TENSOR_ARRAY_GRAD_GPU_REQUIRED=1")

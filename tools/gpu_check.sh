@@ -94,8 +94,7 @@ PY
 
 tests() {
   TENSOR_ARRAY_GRAD_GPU_REQUIRED=1 "$python" -m pytest -q -n "${JOBS:-4}" \
-    tests/gpu/{device_code,gpu,gpu_programs}_test.py tests/v3/{lifecycle,access,bulk,grad,gradient}_test.py \
-    tests/lists/list_gradient_test.py tests/loops/{pass,loop_pass}_test.py tests/support/modes_test.py
+    tests/gpu/device_code_test.py @tests/gpu/device_tests.txt
 }
 
 bandwidth() { "$work/build/device_code_benchmark"; }
