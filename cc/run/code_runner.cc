@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "cc/base/steady_clock.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/compile/inline_call.h"
 #include "tensorflow/core/framework/cancellation.h"
@@ -76,9 +76,9 @@ absl::Status CodeRunner::Run(const Code& code, double* ns) {
 
 absl::Status CodeRunner::RunTimed(const Code& code, double* ns) {
   for (const Instruction& instruction : code) {
-    const int64_t start = absl::GetCurrentTimeNanos();
+    const int64_t start = SteadyNanos();
     TF_RETURN_IF_ERROR(RunOne(instruction));
-    *ns++ += static_cast<double>(absl::GetCurrentTimeNanos() - start);
+    *ns++ += static_cast<double>(SteadyNanos() - start);
   }
   return absl::OkStatus();
 }

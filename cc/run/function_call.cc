@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/time/clock.h"
+#include "cc/base/steady_clock.h"
 #include "cc/compile/inline_call.h"
 #include "tensorflow/core/framework/function.h"
 
@@ -83,8 +83,8 @@ class WorkQueue : public std::enable_shared_from_this<WorkQueue> {
 
   // Looks for a while whether a helper ends the call or has more work, before it sleeps.
   void Spin() {
-    const int64_t end = absl::GetCurrentTimeNanos() + kSpinNs;
-    while (!HasNews() && absl::GetCurrentTimeNanos() < end) {
+    const int64_t end = SteadyNanos() + kSpinNs;
+    while (!HasNews() && SteadyNanos() < end) {
     }
   }
 
@@ -136,10 +136,10 @@ void FunctionCall::Run(tensorflow::AsyncOpKernel* kernel,
                                   has_loop_ || takes_long_.load(std::memory_order_relaxed));
   Pool pool = [queue](Work work) { queue->Add(std::move(work)); };
   params->runner = &pool;
-  const int64_t start = absl::GetCurrentTimeNanos();
+  const int64_t start = SteadyNanos();
   Start(kernel, ctx, [queue] { queue->NoteDone(); });
   queue->RunUntilDone();
-  const double ns = static_cast<double>(absl::GetCurrentTimeNanos() - start);
+  const double ns = static_cast<double>(SteadyNanos() - start);
   takes_long_.store(ns > kLongNs, std::memory_order_relaxed);
   params->runner = executors_pool;
 }

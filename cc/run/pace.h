@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/time/clock.h"
 #include "cc/base/mutex.h"
+#include "cc/base/steady_clock.h"
 #include "cc/compile/program.h"
 #include "cc/run/loop_cost.h"
 #include "cc/run/trailing_code.h"
@@ -34,7 +34,7 @@ class Pace {
   // null if the loop has no trailing part; both must outlive it. With `stays`, kExecutor is never
   // chosen.
   Pace(int threads, Choice first, const LoopCode& code, const TrailingCode* trailing,
-       int parallel_iterations, bool stays = false, Clock clock = absl::GetCurrentTimeNanos)
+       int parallel_iterations, bool stays = false, Clock clock = SteadyNanos)
       : threads_(stays && trailing == nullptr ? 1 : threads),
         code_(code),
         trailing_(trailing),

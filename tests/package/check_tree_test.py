@@ -100,6 +100,7 @@ FAULTS = [
     misspelt("tsl::Env* env;", "tsl::; use absl"),
     misspelt("StringPiece text;", "StringPiece; use absl::string_view"),
     misspelt("tensorflow::int64 n;", "tensorflow::int64; use absl or std"),
+    misspelt("system_clock::now();", "system_clock; use SteadyNanos, which is never set"),
     misspelt(
         "#if TF_MAJOR_VERSION > 1",
         "#if TF_MAJOR_VERSION; use one source for every release",
