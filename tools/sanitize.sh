@@ -45,7 +45,7 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 threads=(array_store_test array_store_race_test)
 build thread "${threads[@]}" run_test
 for test in "${threads[@]}"; do "$folder/thread/$test"; done
-"$folder/thread/run_test" --gtest_filter='TrailingThread*:BufferCache*:FunctionCall*:CalledBody*'
+"$folder/thread/run_test" --gtest_filter='TrailingThread*:BufferCache*:Lock*:FunctionCall*:CalledBody*'
 
 build address,undefined "${tests[@]}" tensor_array_grad tag_bind tag_api
 for test in "${tests[@]}"; do "$folder/address-undefined/$test"; done

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/compile/eligibility.h"
+#include "cc/compile/locks.h"
 #include "cc/compile/readers.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/graph_names.h"
@@ -139,6 +140,7 @@ class FrameCompiler {
       return absl::OkStatus();
     }
     TF_RETURN_IF_ERROR(CheckNode(node));
+    if (!outermost_ && HasFact(node, kTakesLock)) return Rejected("a lock in an inner loop", node);
     const bool in_condition = current_ == &code_->condition;
     if (node.IsExit()) return AddExit(node);
     if (node.IsNextIteration()) {
@@ -372,7 +374,7 @@ class FrameCompiler {
     for (const auto& [source, reg] : next_) copies.push_back({shared_.RegisterOf(source), reg});
     code_->next = InOrder(copies, [this] { return shared_.NewRegister(); });
     MarkLastReaders({*liveness_, condition_when_, body_when_, alternatives_when_}, code_);
-    return absl::OkStatus();
+    return outermost_ ? CheckLocks(*code_, shared_.program.nodes) : absl::OkStatus();
   }
 
   void FindAwaited() {

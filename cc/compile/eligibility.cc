@@ -56,13 +56,15 @@ bool NamesExecutor(const NodeDef& node) {
 // Whether an op may keep its state in its kernel, or wait for another op.
 bool HasUnknownEffects(const tensorflow::OpDef& op) {
   return op.is_stateful() &&
-         !HasFact(op.name(), kAnyKernelMayRun | kDrawsNumbers | kCallsFunctions);
+         !HasFact(op.name(), kAnyKernelMayRun | kDrawsNumbers | kCallsFunctions | kTakesLock);
 }
 
 // Whether `node`, a call or a node of a called function, may wait for an op outside of the
 // function, as Python functions may, or may block the thread that runs the function's other nodes.
 bool MayWait(const NodeDef& node) {
-  if (HasFact(node.op(), kEndsLater | kCallsPython) || NamesExecutor(node)) return true;
+  if (HasFact(node.op(), kEndsLater | kCallsPython | kTakesLock) || NamesExecutor(node)) {
+    return true;
+  }
   const auto* const op = tensorflow::OpRegistry::Global()->LookUp(node.op());
   return op != nullptr && HasUnknownEffects(op->op_def);
 }
@@ -106,6 +108,11 @@ absl::Status CheckNode(const Node& node) {
     return Rejected("draws many numbers", node);
   }
   return absl::OkStatus();
+}
+
+bool TakesLocks(const Frame& loop) {
+  return std::any_of(loop.nodes.begin(), loop.nodes.end(),
+                     [](const Node* node) { return HasFact(*node, kTakesLock); });
 }
 
 // One search for all calls: a function that several nodes call is searched once.

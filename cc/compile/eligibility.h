@@ -19,11 +19,15 @@ absl::string_view ReasonOf(const absl::Status& rejected);
 
 // Returns OK if a loop that runs in one kernel can call a kernel of `node`. This requires that the
 // node works on values of this device only, finishes before Compute returns or calls functions, and
-// does not wait for other ops. It must keep no state in its kernel, because the same node in the
-// stock loop has another kernel object, which would not see that state. The exception is the
-// generator of a random op; see HasSeededNode. A seeded op may draw at most 16,384 numbers at once,
-// because it cannot be left to the executor when that turns out to be faster.
+// does not wait for other ops, except for a lock (CheckLocks). It must keep no state in its kernel,
+// because the same node in the stock loop has another kernel object, which would not see that
+// state. The exception is the generator of a random op; see HasSeededNode. A seeded op may draw at
+// most 16,384 numbers at once, because it cannot be left to the executor when that turns out to be
+// faster.
 absl::Status CheckNode(const Node& node);
+
+// Whether `loop` itself, without the loops inside of it, takes locks (kTakesLock).
+bool TakesLocks(const Frame& loop);
 
 // Returns OK if no node of `loop`, or of a loop inside of it, calls a function of `library` that
 // may wait for an op outside of it or calls Python, or that has an executor of its own. While a

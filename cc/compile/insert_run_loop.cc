@@ -141,6 +141,7 @@ absl::Status InsertRunLoop(const Frame& loop, Graph* graph) {
   AddNodeAttr("T", variables, &def);
   AddNodeAttr("U", constants, &def);
   AddNodeAttr("frame", frame, &def);
+  AddNodeAttr("takes_locks", TakesLocks(loop), &def);
   const Node& place = *loop.loop_conds.front();
   TF_ASSIGN_OR_RETURN(const Source run,
                       AddReplacement(std::move(def), inputs, place, enters, graph));

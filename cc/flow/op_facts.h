@@ -43,6 +43,10 @@ enum OpFact : uint32_t {
   kCallsPython = 512,
   // Of an op that is or belongs to a loop: what it computes may never end.
   kRepeats = 1024,
+  // Waits until no other step has the lock that it takes, and outputs the lock, which is given up
+  // when that tensor is destroyed. The kernel is asynchronous. It needs no thread of the executor's
+  // pool to wait, but the step that has the lock may need one to give it up.
+  kTakesLock = 2048,
 };
 
 // Whether the op has one of these facts.

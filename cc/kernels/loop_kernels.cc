@@ -2,7 +2,9 @@
 // loop variables on to the stock loop.
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "cc/base/counters.h"
@@ -43,67 +45,149 @@ int Threads(OpKernelContext* ctx) {
   return asked > 0 ? std::min(asked, cores) : cores;
 }
 
-// If the loop cannot be prepared, or if a run is left to the stock loop, the op outputs its inputs,
-// the first values of the variables. The stock loop after it then runs all iterations. If memory
-// runs out while a loop runs, Counted turns the exception into an error, except in a called
-// function (function_call.h).
+// One call of RunLoop. If the loop cannot be prepared, or if a run is left to the stock loop, the
+// op outputs its inputs, the first values of the variables. The stock loop after it then runs all
+// iterations. If memory runs out while a loop runs, Counted turns the exception into an error,
+// except in a called function (function_call.h).
+class LoopRun {
+ public:
+  // Both must outlive the run.
+  LoopRun(NewestExecutable* newest, OpKernelContext* ctx) : newest_(*newest), ctx_(ctx) {}
+
+  // Runs the loop and sets the outputs. Returns earlier if the loop waits for a lock; when
+  // CallAfterWait has called back, GoOn is to be called instead. The same then holds for GoOn.
+  absl::Status Start() {
+    loop_ = newest_.Get();
+    if (loop_ == nullptr) return PassOn();
+    if (!loop_->is_seeded && IsTraced(ctx_)) {
+      passed.Add();
+      return PassOn();
+    }
+    const Choice first = loop_->choices.Next();
+    if (first == Choice::kExecutor) {
+      GiveBackFreeBuffers(loop_->pooled_device.get());
+      return PassOn();
+    }
+    runs.Add();
+    interpreter_ = std::make_unique<Interpreter>(*loop_, ctx_, Threads(ctx_), first);
+    for (int i = 0; i < ctx_->num_inputs(); ++i) interpreter_->TakeArgument(i);
+    return GoOn();
+  }
+
+  absl::Status GoOn() {
+    TF_RETURN_IF_ERROR(Run());
+    while (interpreter_->is_outdated()) {
+      std::shared_ptr<const Executable> next = newest_.Get();
+      auto continued =
+          std::make_unique<Interpreter>(*next, ctx_, Threads(ctx_), Choice::kOneThread);
+      for (int i = 0; i < ctx_->num_inputs(); ++i) continued->Take(i, interpreter_->Result(i));
+      interpreter_ = std::move(continued);
+      loop_ = std::move(next);
+      TF_RETURN_IF_ERROR(Run());
+    }
+    if (!is_waiting()) Finish();
+    return absl::OkStatus();
+  }
+
+  bool is_waiting() const { return interpreter_ != nullptr && interpreter_->is_waiting(); }
+  void CallAfterWait(std::function<void()> go_on) { interpreter_->CallAfterWait(std::move(go_on)); }
+
+ private:
+  absl::Status Run() {
+    const absl::Status status = interpreter_->Run();
+    if (is_waiting()) return status;
+    iterations.Add(interpreter_->iterations());
+    loop_->served.fetch_add(interpreter_->iterations(), std::memory_order_relaxed);
+    if (interpreter_->had_trailing_thread()) trailing_threads.Add();
+    return status;
+  }
+
+  void Finish() {
+    if (interpreter_->handed_back()) {
+      handed_back.Add();
+      GiveBackFreeBuffers(loop_->pooled_device.get());
+    }
+    const auto choice = interpreter_->measured_choice();
+    if (choice && !loop_->is_seeded && !loop_->has_bodies) loop_->choices.Record(*choice);
+    for (int i = 0; i < ctx_->num_outputs(); ++i) ctx_->set_output(i, interpreter_->Result(i));
+  }
+
+  absl::Status PassOn() {
+    for (int i = 0; i < ctx_->num_outputs(); ++i) ctx_->set_output(i, ctx_->input(i));
+    return absl::OkStatus();
+  }
+
+  NewestExecutable& newest_;
+  OpKernelContext* const ctx_;
+  std::shared_ptr<const Executable> loop_;
+  std::unique_ptr<Interpreter> interpreter_;  // null: passed on
+};
+
 class RunLoopOp : public OpKernel {
  public:
   explicit RunLoopOp(OpKernelConstruction* ctx) : OpKernel(ctx), loop_(ctx) {}
 
-  void Compute(OpKernelContext* ctx) override {
-    std::shared_ptr<const Executable> loop = loop_.Get();
-    if (loop == nullptr) return PassOn(ctx);
-    if (!loop->is_seeded && IsTraced(ctx)) {
-      passed.Add();
-      return PassOn(ctx);
-    }
-    const Choice first = loop->choices.Next();
-    if (first == Choice::kExecutor) {
-      GiveBackFreeBuffers(loop->pooled_device.get());
-      return PassOn(ctx);
-    }
-    runs.Add();
-    auto interpreter = std::make_unique<Interpreter>(*loop, ctx, Threads(ctx), first);
-    for (int i = 0; i < ctx->num_inputs(); ++i) interpreter->TakeArgument(i);
-    OP_REQUIRES_OK(ctx, Run(*loop, interpreter.get()));
-    while (interpreter->is_outdated()) {
-      std::shared_ptr<const Executable> next = loop_.Get();
-      auto continued = std::make_unique<Interpreter>(*next, ctx, Threads(ctx), Choice::kOneThread);
-      for (int i = 0; i < ctx->num_inputs(); ++i) continued->Take(i, interpreter->Result(i));
-      interpreter = std::move(continued);
-      loop = std::move(next);
-      OP_REQUIRES_OK(ctx, Run(*loop, interpreter.get()));
-    }
-    if (interpreter->handed_back()) {
-      handed_back.Add();
-      GiveBackFreeBuffers(loop->pooled_device.get());
-    }
-    const auto choice = interpreter->measured_choice();
-    if (choice && !loop->is_seeded && !loop->has_bodies) loop->choices.Record(*choice);
-    for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, interpreter->Result(i));
+  void Compute(OpKernelContext* ctx) override { OP_REQUIRES_OK(ctx, LoopRun(&loop_, ctx).Start()); }
+
+ private:
+  NewestExecutable loop_;
+};
+
+// The same for a loop that takes locks: it has no thread while it waits for one (lock_wait.h).
+class RunLoopWithLocksOp : public tensorflow::AsyncOpKernel {
+ public:
+  explicit RunLoopWithLocksOp(OpKernelConstruction* ctx)
+      : AsyncOpKernel(ctx), out_of_memory_(OutOfMemory(*this)), loop_(ctx) {}
+
+  void ComputeAsync(OpKernelContext* ctx, DoneCallback done) override {
+    Continue(new Call{LoopRun(&loop_, ctx), ctx, std::move(done)}, &LoopRun::Start);
   }
 
  private:
-  static absl::Status Run(const Executable& loop, Interpreter* interpreter) {
-    const absl::Status status = interpreter->Run();
-    iterations.Add(interpreter->iterations());
-    loop.served.fetch_add(interpreter->iterations(), std::memory_order_relaxed);
-    if (interpreter->had_trailing_thread()) trailing_threads.Add();
-    return status;
+  struct Call {
+    LoopRun run;
+    OpKernelContext* ctx;
+    DoneCallback done;
+  };
+
+  // Goes on until the loop waits again or ends. `call` is then destroyed before the callback is
+  // called, so that the run has given up its locks. No exception leaves this function.
+  void Continue(Call* call, absl::Status (LoopRun::*step)()) noexcept {
+    absl::Status status;
+    try {
+      status = (call->run.*step)();
+    } catch (const std::bad_alloc&) {
+      status = out_of_memory_;
+    }
+    if (status.ok() && call->run.is_waiting()) {
+      return call->run.CallAfterWait([this, call] { AskForThread(call); });
+    }
+    call->ctx->SetStatus(status);
+    const DoneCallback done = std::move(call->done);
+    delete call;
+    done();
   }
 
-  static void PassOn(OpKernelContext* ctx) {
-    for (int i = 0; i < ctx->num_outputs(); ++i) ctx->set_output(i, ctx->input(i));
+  void AskForThread(Call* call) {
+    const auto* const pool = call->ctx->runner();
+    const auto go_on = [this, call] { Continue(call, &LoopRun::GoOn); };
+    pool == nullptr ? go_on() : (*pool)(go_on);
   }
 
+  const absl::Status out_of_memory_;
   NewestExecutable loop_;
 };
+
+OpKernel* MakeRunLoop(OpKernelConstruction* ctx) {
+  bool takes_locks = false;
+  (void)TryGetNodeAttr(ctx->def(), "takes_locks", &takes_locks);
+  return takes_locks ? MakeAsyncKernel<RunLoopWithLocksOp>(ctx) : MakeKernel<RunLoopOp>(ctx);
+}
 
 }  // namespace
 
 KernelTable LoopKernels() {
-  return {{"TensorArrayGrad>RunLoop", MakeKernel<RunLoopOp>, {}, {}, KernelSpec::kCpu}};
+  return {{"TensorArrayGrad>RunLoop", MakeRunLoop, {}, {}, KernelSpec::kCpu}};
 }
 
 }  // namespace tensor_array_grad

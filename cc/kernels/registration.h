@@ -44,6 +44,12 @@ struct KernelSpec {
 };
 using KernelTable = std::vector<KernelSpec>;
 
+// The error of a kernel that gets no memory from operator new.
+inline absl::Status OutOfMemory(const OpKernel& kernel) {
+  return absl::ResourceExhaustedError(absl::StrCat(kernel.type_string(), " ", kernel.name(),
+                                                   ": out of memory for its own records."));
+}
+
 // Wraps `Kernel`: counts calls, in the counter "kernels.<op>", and turns std::bad_alloc, which
 // would end the process, into RESOURCE_EXHAUSTED. Memory for values comes from TensorFlow's
 // allocators, which fail with a Status. Memory for everything else comes from operator new, which
@@ -55,8 +61,7 @@ class CountedBase : public Kernel {
   explicit CountedBase(OpKernelConstruction* ctx)
       : Kernel(ctx),
         calls_(CounterNamed(absl::StrCat("kernels.", this->type_string()))),
-        out_of_memory_(absl::ResourceExhaustedError(absl::StrCat(
-            this->type_string(), " ", this->name(), ": out of memory for its own records."))) {}
+        out_of_memory_(OutOfMemory(*this)) {}
 
  protected:
   Counter& calls_;

@@ -12,6 +12,7 @@ REGISTER_OP("TensorArrayGrad>RunLoop")
     .Attr("T: list(type) >= 1")
     .Attr("U: list(type) >= 0")
     .Attr("frame: string")
+    .Attr("takes_locks: bool = false")
     .SetIsStateful()
     .SetShapeFn(tensorflow::shape_inference::UnknownShape)
     .Doc(R"doc(
@@ -25,6 +26,8 @@ constants: The values that enter the loop and are the same in all iterations.
 results: The variables at the end of the last iteration that ran.
 frame: A serialised GraphDef of the loop's frame and the frames inside of it. Each Enter node reads
   an `_Arg` whose index is that of an input of this op.
+takes_locks: Whether the loop may have ops MutexLock. While it waits for a lock, it occupies no
+  thread.
 )doc");
 
 }  // namespace tensor_array_grad

@@ -56,10 +56,18 @@ absl::Status CodeRunner::RunCondition(const LoopCode& code, double* ns) {
 }
 
 absl::Status CodeRunner::RunBody(const LoopCode& code, double* ns) {
-  for (int reg : code.dropped) registers_[reg].Release();
-  TF_RETURN_IF_ERROR(Run(code.body, ns));
+  size_t from = 0;
+  if (is_waiting()) {
+    const Instruction* ended;
+    TF_RETURN_IF_ERROR(EndWait(&ended));
+    from = ended - code.body.data() + 1;
+  } else {
+    for (int reg : code.dropped) registers_[reg].Release();
+  }
+  const absl::Status status = Run(Code(code.body).subspan(from), ns == nullptr ? ns : ns + from);
+  if (is_waiting()) return absl::OkStatus();
   nodes_ += code.nodes;
-  return absl::OkStatus();
+  return status;
 }
 
 void CodeRunner::Do(const std::vector<Move>& moves) {
@@ -68,13 +76,13 @@ void CodeRunner::Do(const std::vector<Move>& moves) {
   }
 }
 
-absl::Status CodeRunner::Run(const Code& code, double* ns) {
+absl::Status CodeRunner::Run(Code code, double* ns) {
   if (ns != nullptr) return RunTimed(code, ns);
   for (const Instruction& instruction : code) TF_RETURN_IF_ERROR(RunOne(instruction));
   return absl::OkStatus();
 }
 
-absl::Status CodeRunner::RunTimed(const Code& code, double* ns) {
+absl::Status CodeRunner::RunTimed(Code code, double* ns) {
   for (const Instruction& instruction : code) {
     const int64_t start = SteadyNanos();
     TF_RETURN_IF_ERROR(RunOne(instruction));
@@ -149,19 +157,24 @@ absl::Status CodeRunner::RunKernel(const Instruction& instruction) {
   params_.input_alloc_attrs = {attributes_.data(), count};
   params_.op_kernel = node.kernel.get();
   params_.outputs_required_array = node.outputs_required.get();
-  const int outputs = static_cast<int>(instruction.outputs.size());
-  OpKernelContext ctx(&params_, outputs);
+  if (node.takes_lock) return StartWait(instruction);
+  OpKernelContext ctx(&params_, static_cast<int>(instruction.outputs.size()));
   if (node.call != nullptr) {
     node.call->Run(node.kernel->AsAsync(), &params_, &ctx);
   } else {
     node.kernel->Compute(&ctx);
   }
-  if (!ctx.status().ok()) return At(ctx.status(), node.kernel->def());
+  return TakeOutputs(instruction, &ctx);
+}
+
+inline absl::Status CodeRunner::TakeOutputs(const Instruction& instruction, OpKernelContext* ctx) {
+  const NodeKernel& node = executable_.kernels[instruction.node];
+  if (!ctx->status().ok()) return At(ctx->status(), node.kernel->def());
   for (const Read& read : instruction.inputs) {
     if (read.last) registers_[read.reg].ReleaseTensor();
   }
-  for (int i = 0; i < outputs; ++i) {
-    const std::unique_ptr<Tensor> output(ctx.release_output(i).tensor);
+  for (int i = 0; i < ctx->num_outputs(); ++i) {
+    const std::unique_ptr<Tensor> output(ctx->release_output(i).tensor);
     const int reg = instruction.outputs[i];
     if (output != nullptr) {
       TF_RETURN_IF_ERROR(CheckType(i, *output, *node.kernel));
@@ -172,6 +185,21 @@ absl::Status CodeRunner::RunKernel(const Instruction& instruction) {
           node.kernel->def());
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status CodeRunner::StartWait(const Instruction& instruction) {
+  static const auto* const kWaits = new absl::Status(absl::UnavailableError("waits for a lock"));
+  wait_ = std::make_unique<LockWait>(instruction, &params_);
+  wait_->Start(executable_.kernels[instruction.node].kernel->AsAsync());
+  return *kWaits;
+}
+
+absl::Status CodeRunner::EndWait(const Instruction** ended) {
+  const std::unique_ptr<LockWait> wait = std::move(wait_);
+  *ended = &wait->instruction();
+  TF_RETURN_IF_ERROR(TakeOutputs(**ended, &wait->ctx()));
+  for (int reg : (*ended)->releases) registers_[reg].Release();
   return absl::OkStatus();
 }
 

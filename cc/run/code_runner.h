@@ -2,12 +2,16 @@
 #define CC_RUN_CODE_RUNNER_H_
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "cc/flow/graph_names.h"
 #include "cc/run/executable.h"
 #include "cc/run/kernel_names.h"
+#include "cc/run/lock_wait.h"
 #include "cc/small_ops/value.h"
 
 namespace tensor_array_grad {
@@ -21,7 +25,7 @@ namespace tensor_array_grad {
 // destructor may be called. The destructor releases the contents of all registers.
 class CodeRunner {
  public:
-  using Code = std::vector<Instruction>;
+  using Code = absl::Span<const Instruction>;
 
   // The registers are empty, except those of the program's constants. `executable` and `ctx`, the
   // context of the op RunLoop, must outlive the runner.
@@ -31,13 +35,21 @@ class CodeRunner {
 
   // Runs the instructions in order. If `ns` is not null, adds the time of instruction i in
   // nanoseconds to ns[i].
-  absl::Status Run(const Code& code, double* ns);
+  absl::Status Run(Code code, double* ns);
 
   // Runs the condition of a frame. Returns an error if the run was cancelled.
   absl::Status RunCondition(const LoopCode& code, double* ns);
 
-  // Runs the body of a frame, without the moves of `next`.
+  // Runs the body of a frame, without the moves of `next`. Stops at an instruction that takes a
+  // lock, and returns OK: is_waiting() is then true. When CallAfterWait has called back, the next
+  // call goes on after that instruction, on any thread.
   absl::Status RunBody(const LoopCode& code, double* ns);
+
+  bool is_waiting() const { return wait_ != nullptr; }
+
+  // Calls `go_on` once, at once or on another thread, when the wait is over. Requires:
+  // is_waiting(). The runner must not be destroyed before.
+  void CallAfterWait(std::function<void()> go_on) { wait_->CallAfterEnd(std::move(go_on)); }
 
   void Do(const std::vector<Move>& moves);
 
@@ -48,9 +60,15 @@ class CodeRunner {
   int64_t nodes() const { return nodes_; }  // nodes that the executor would have run until now
 
  private:
-  absl::Status RunTimed(const Code& code, double* ns);
+  absl::Status RunTimed(Code code, double* ns);
   absl::Status RunOne(const Instruction& instruction);
   absl::Status RunKernel(const Instruction& instruction);
+  // Puts the outputs of a kernel that has run into registers, and releases its inputs.
+  absl::Status TakeOutputs(const Instruction& instruction, OpKernelContext* ctx);
+  // Calls the kernel, which has its inputs. Returns an error that RunBody does not pass on.
+  absl::Status StartWait(const Instruction& instruction);
+  // Ends the instruction that waited.
+  absl::Status EndWait(const Instruction** ended);
   absl::Status Branch(const Instruction& instruction);
   void Merge(const Instruction& instruction);
   absl::Status RunInnerLoop(const Instruction& instruction);
@@ -70,6 +88,7 @@ class CodeRunner {
   std::vector<char> flags_;                      // by number, 1 where the requirement holds
   std::vector<tensorflow::TensorValue> inputs_;  // of the kernel that runs now
   std::vector<tensorflow::AllocatorAttributes> attributes_;  // default ones, enough for any node
+  std::unique_ptr<LockWait> wait_;                           // null unless is_waiting()
   int64_t nodes_ = 0;
 };
 

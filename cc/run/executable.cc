@@ -64,8 +64,12 @@ absl::Status MakeKernel(const Node& node, const Host& host, Executable* executab
     return Rejected("no kernel", absl::StrCat(node.name(), ": ", status.message()));
   }
   if (made->kernel->AsAsync() != nullptr) {
-    if (!HasFact(node, kCallsFunctions)) return Rejected("asynchronous kernel", node);
-    made->call = std::make_unique<FunctionCall>(Repeats(node, host), BodyFor(node, executable));
+    made->takes_lock = HasFact(node, kTakesLock) && host.may_wait;
+    if (HasFact(node, kCallsFunctions)) {
+      made->call = std::make_unique<FunctionCall>(Repeats(node, host), BodyFor(node, executable));
+    } else if (!made->takes_lock) {
+      return Rejected("asynchronous kernel", node);
+    }
   }
   made->small = SmallOpFor(node, host.device->GetAllocator(tensorflow::AllocatorAttributes()));
   made->outputs_required = std::make_unique<bool[]>(std::max(1, node.num_outputs()));
@@ -94,12 +98,12 @@ absl::Status MakeKernels(const LoopCode& code, const Host& host, Executable* exe
   return absl::OkStatus();
 }
 
-// Sets Executable::trailing, unless the loop has a node that forbids it (trailing_code.h) or only
-// one iteration may run at a time.
+// Sets Executable::trailing, unless the loop has a node that forbids it (trailing_code.h), may wait
+// for locks, or may run only one iteration at a time.
 void DivideLoop(Executable* executable) {
   static const bool left_out = IsLeftOut("second_thread");
   const Program& program = executable->program;
-  if (left_out || executable->parallel_iterations < 2) return;
+  if (left_out || executable->takes_locks || executable->parallel_iterations < 2) return;
   for (const Node* node : program.nodes) {
     if (DependsOnSharing(*node)) return;
   }
@@ -133,7 +137,8 @@ Host::Host(OpKernelConstruction* ctx)
     : device(ctx->device()),
       library(ctx->function_library()),
       resources(ctx->resource_manager()),
-      graph_def_version(ctx->graph_def_version()) {}
+      graph_def_version(ctx->graph_def_version()),
+      may_wait(TryGetNodeAttr(ctx->def(), "takes_locks", &may_wait) && may_wait) {}
 
 absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame, const Host& host,
                                                     std::vector<InlinedCall> inlined) {
@@ -164,6 +169,7 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame, co
   (void)TryGetNodeAttr(loop.enters.front()->attrs(), "parallel_iterations",
                        &executable->parallel_iterations);
   executable->is_seeded = HasSeededNode(loop);
+  executable->takes_locks = TakesLocks(loop);
   DivideLoop(executable.get());
   executable->pooled_device = NewPooledDevice(host.device);
   for (Node* node : executable->graph->op_nodes()) {

@@ -24,7 +24,8 @@ namespace tensor_array_grad {
 // The kernel of one node of a program, and what a call of it needs.
 struct NodeKernel {
   std::unique_ptr<OpKernel> kernel;          // null if the node has no kKernel instruction
-  std::unique_ptr<FunctionCall> call;        // set if the kernel is asynchronous
+  std::unique_ptr<FunctionCall> call;        // set if the kernel runs functions
+  bool takes_lock = false;                   // whether the kernel is asynchronous and calls nothing
   SmallOp small;                             // tried before the kernel, if it exists
   std::unique_ptr<bool[]> outputs_required;  // by output: whether an edge reads it
   NodeDef def;                               // set if the node has no kernel; errors name it
@@ -44,6 +45,7 @@ struct Executable {
   int most_inputs = 1, most_outputs = 1;         // of any node with a kernel
   int parallel_iterations = 10;
   bool is_seeded = false;                             // HasSeededNode: never left to the executor
+  bool takes_locks = false;                           // a run may wait (Interpreter::is_waiting)
   std::unique_ptr<tensorflow::Device> pooled_device;  // null: the op's own device
   mutable ChoiceMemory choices;
 
@@ -68,6 +70,7 @@ struct Host {
   tensorflow::FunctionLibraryRuntime* library;  // may be null
   tensorflow::ResourceMgr* resources;
   int graph_def_version;
+  bool may_wait;  // whether the op RunLoop is one that may wait for locks
 };
 
 // Makes the executable for `frame`, the attribute of the op RunLoop: a serialised GraphDef of one

@@ -53,16 +53,22 @@ Tensor Interpreter::Result(int index) {
 // values that are still needed. The loop can therefore be handed back at this point and no other.
 absl::Status Interpreter::Run() {
   for (bool taken = true; taken;) {
-    is_outdated_ = executable_.IsOutdated(iterations_);
-    if (is_outdated_) return UseTrailingThread(false);
-    const Choice choice = Choose();
-    TF_RETURN_IF_ERROR(UseTrailingThread(choice == Choice::kTwoThreads));
-    handed_back_ = choice == Choice::kExecutor;
-    if (handed_back_) return absl::OkStatus();
+    bool stops = false;
+    if (!is_waiting()) TF_RETURN_IF_ERROR(Prepare(&stops));
+    if (stops) return absl::OkStatus();
     const absl::Status status = RunIteration(&taken);
     if (!status.ok()) return FirstError(status);
+    if (is_waiting()) return absl::OkStatus();
   }
   return UseTrailingThread(false);
+}
+
+absl::Status Interpreter::Prepare(bool* stops) {
+  is_outdated_ = executable_.IsOutdated(iterations_);
+  const Choice choice = is_outdated_ ? Choice::kOneThread : Choose();
+  handed_back_ = choice == Choice::kExecutor;
+  *stops = is_outdated_ || handed_back_;
+  return UseTrailingThread(choice == Choice::kTwoThreads);
 }
 
 // The error of a trailing part that is behind belongs to an earlier iteration than `error`.
@@ -78,10 +84,13 @@ absl::Status Interpreter::RunIteration(bool* taken) {
   const LoopCode& whole = executable_.program.loops.front();
   const LoopCode& code = trailing_ != nullptr ? executable_.trailing->main : whole;
   double* const ns = pace_.task_ns();
-  TF_RETURN_IF_ERROR(runner_.RunCondition(code, ns));
-  if (!runner_.Predicate(code, taken).ok()) *taken = false;
-  if (!*taken) return absl::OkStatus();
+  if (!is_waiting()) {
+    TF_RETURN_IF_ERROR(runner_.RunCondition(code, ns));
+    if (!runner_.Predicate(code, taken).ok()) *taken = false;
+    if (!*taken) return absl::OkStatus();
+  }
   TF_RETURN_IF_ERROR(runner_.RunBody(code, ns == nullptr ? ns : ns + code.condition.size()));
+  if (is_waiting()) return absl::OkStatus();
   if (trailing_ != nullptr) TF_RETURN_IF_ERROR(trailing_->Add(&runner_));
   runner_.Do(code.next);
   ++iterations_;

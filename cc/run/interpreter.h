@@ -2,8 +2,10 @@
 #define CC_RUN_INTERPRETER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "cc/base/tensorflow_names.h"
@@ -17,7 +19,7 @@ namespace tensor_array_grad {
 
 // One run of a program. Executes the iterations of the loop one after the other on the calling
 // thread (code_runner.h); another thread may run the trailing part of each iteration
-// (trailing_thread.h). To be used in this order: TakeArgument or Take for each input, Run once,
+// (trailing_thread.h). To be used in this order: TakeArgument or Take for each input, Run,
 // Result for each variable, or for each input if another interpreter goes on.
 //
 // An error ends the run. Every method except the queries may throw std::bad_alloc, as kernels may.
@@ -39,7 +41,15 @@ class Interpreter {
   // Runs iterations until the condition is false, the loop is handed back, or the executable is
   // outdated. The variables then have the values of the end of an iteration, from which the stock
   // loop or another interpreter can go on.
+  //
+  // Returns earlier, with OK, if an instruction waits for a lock: is_waiting() is then true. When
+  // CallAfterWait has called back, Run must be called again, on any thread.
   absl::Status Run();
+
+  bool is_waiting() const { return runner_.is_waiting(); }
+
+  // See CodeRunner. The interpreter must not be destroyed before `go_on` is called.
+  void CallAfterWait(std::function<void()> go_on) { runner_.CallAfterWait(std::move(go_on)); }
 
   // Takes out the value of the variable or constant that came in as input `index`. Requires: Run
   // returned OK.
@@ -52,6 +62,9 @@ class Interpreter {
   bool had_trailing_thread() const { return had_trailing_thread_; }
 
  private:
+  // Chooses what runs the next iteration. Sets *stops if none is to run.
+  absl::Status Prepare(bool* stops);
+  // Runs one iteration, or the rest of it after a wait. Sets *taken to whether the condition holds.
   absl::Status RunIteration(bool* taken);
   absl::Status FirstError(const absl::Status& error);
   // Returns what is to run the next iteration.

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -201,6 +203,97 @@ TEST_F(InterpreterTest, VariableIsUpdatedInPlaceInOneBranchAndPassedOnInTheOther
   EXPECT_EQ(TheSeen().in_place["added"], 5);
   EXPECT_EQ(values_["v0"].data(), buffer);
   EXPECT_THAT(values_["v0"], TensorEq(Vec({6})));
+}
+
+// ---- locks
+
+// Adds a critical section `name` to the body, which gives i to the Probe `name`_probe.
+class LockTest : public InterpreterTest {
+ protected:
+  LockTest() {
+    Placeholder("mutex0", tensorflow::DT_RESOURCE);
+    AddConstantOf("i", "mutex", tensorflow::DT_RESOURCE, "mutex0");
+    Feed("mutex0", Tensor(tensorflow::DT_RESOURCE, {}));
+    TheSeen().at_lock = [](const std::function<void()>& give) { give(); };
+  }
+
+  void AddSection(const std::string& name, const std::string& i = "i_switch:1") {
+    Add(name + "_lock", "MutexLock", {"mutex", "^i_switch"});
+    Add(name + "_probe", "LoopTest>Probe", {i, "^" + name + "_lock"});
+    Add(name + "_end", "ConsumeMutexLock", {name + "_lock", "^" + name + "_probe"});
+  }
+};
+
+TEST_F(LockTest, EachIterationTakesTheLockAndGivesItUp) {
+  AddSection("s");
+  Feed("limit", Scalar(3));
+  ASSERT_OK(Run());
+  EXPECT_THAT(Probed("s_probe"), ElementsAre(0, 1, 2));
+  EXPECT_THAT(Probed("s_end"), ElementsAre(1, 1, 1));
+  EXPECT_EQ(TheSeen().locks, 0);
+  EXPECT_EQ(runner_.waits(), 3);
+}
+
+TEST_F(LockTest, TheRunGoesOnAfterTheInstructionWhenAnotherThreadGivesTheLock) {
+  AddProbe("before", "i_switch:1");
+  AddSection("s");
+  AddProbe("after", "i_plus");
+  Feed("limit", Scalar(4));
+  std::vector<std::thread> givers;
+  TheSeen().at_lock = [&](std::function<void()> give) { givers.emplace_back(std::move(give)); };
+  const absl::Status status = Run();
+  for (std::thread& giver : givers) giver.join();
+  ASSERT_OK(status);
+  EXPECT_EQ(runner_.waits(), 4);
+  EXPECT_THAT(Probed("before"), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(Probed("s_probe"), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(Probed("after"), ElementsAre(1, 2, 3, 4));
+  EXPECT_EQ(NumberOf("start"), 4);
+}
+
+TEST_F(LockTest, AnErrorInTheSectionGivesTheLockUp) {
+  AddSection("s");
+  Set(Add("fails", "LoopTest>FailAt", {"i_switch:1", "^s_probe"}), "at", 2);
+  Add("late_end", "LoopTest>Probe", {"fails"});
+  EXPECT_THAT(Run().message(), HasSubstr("x is 2"));
+  EXPECT_EQ(TheSeen().locks, 0);
+}
+
+TEST_F(LockTest, ALockInABranchIsTakenWhereTheBranchIs) {
+  AddIsBelowFive();
+  AddUnary("side", "Switch", DT_INT32, {"i_switch:1", "below"});
+  AddUnary("pivot", "Identity", DT_INT32, {"side:1"});
+  Add("s_lock", "MutexLock", {"mutex", "^pivot"});
+  Add("s_probe", "LoopTest>Probe", {"side:1", "^s_lock"});
+  Add("s_end", "ConsumeMutexLock", {"s_lock", "^s_probe"});
+  ASSERT_OK(Run());
+  EXPECT_THAT(Probed("s_probe"), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(runner_.waits(), 5);
+  EXPECT_EQ(TheSeen().locks, 0);
+}
+
+TEST_F(LockTest, SectionsInTurnAreRun) {
+  AddSection("s");
+  Add("t_lock", "MutexLock", {"mutex", "^s_end"});
+  Add("t_end", "ConsumeMutexLock", {"t_lock"});
+  ASSERT_OK(Run());
+  EXPECT_EQ(runner_.waits(), 20);
+  EXPECT_THAT(Probed("t_end"), testing::Each(1));
+}
+
+TEST_F(LockTest, ALoopThatMayHaveTwoLocksIsLeft) {
+  AddSection("s");
+  Add("t_lock", "MutexLock", {"mutex", "^s_probe"});
+  Add("t_end", "ConsumeMutexLock", {"t_lock"});
+  Add("both", "NoOp", {"^t_lock"});
+  Add("s_again", "ConsumeMutexLock", {"s_lock", "^both"});
+  EXPECT_THAT(Run().message(), testing::StartsWith("several locks at once: "));
+}
+
+TEST_F(LockTest, ALoopWithAnotherReaderOfALockIsLeft) {
+  AddSection("s");
+  Set(AddUnary("kept", "AddN", tensorflow::DT_VARIANT, {"s_lock"}), "N", 1);
+  EXPECT_THAT(Run().message(), testing::StartsWith("several locks at once: "));
 }
 
 // ---- branches

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "cc/compile/insert_run_loop.h"
 #include "cc/run/executable.h"
 #include "cc/run/interpreter.h"
@@ -57,6 +58,7 @@ class LoopRunner {
     tensorflow::NodeDef def;
     def.set_name("run");
     def.set_op("TensorArrayGrad>RunLoop");
+    AddNodeAttr("takes_locks", true, &def);
     const tensorflow::DataTypeVector none;
     const auto properties =
         std::make_shared<const tensorflow::NodeProperties>(nullptr, std::move(def), none, none);
@@ -97,7 +99,14 @@ class LoopRunner {
     Interpreter interpreter(*executable_, &ctx, /*threads=*/1, Choice::kOneThread);
     const int count = static_cast<int>(inputs_.size());
     for (int i = 0; i < count; ++i) interpreter.TakeArgument(i);
-    const absl::Status status = interpreter.Run();
+    absl::Status status = interpreter.Run();
+    while (interpreter.is_waiting()) {
+      absl::Notification over;
+      interpreter.CallAfterWait([&over] { over.Notify(); });
+      over.WaitForNotification();
+      ++waits_;
+      status = interpreter.Run();
+    }
     iterations_ = interpreter.iterations();
     handed_back_ = interpreter.handed_back();
     for (int i = 0; i < count; ++i) (*values)[inputs_[i]] = interpreter.Result(i);
@@ -111,6 +120,7 @@ class LoopRunner {
   const Executable& executable() const { return *executable_; }
   int64_t iterations() const { return iterations_; }
   bool handed_back() const { return handed_back_; }
+  int waits() const { return waits_; }  // of all runs, for locks
 
  private:
   CpuUnderTest cpu_;
@@ -121,6 +131,7 @@ class LoopRunner {
   std::function<void(std::function<void()>)> pool_;
   int64_t iterations_ = -1;
   bool handed_back_ = false;
+  int waits_ = 0;
 };
 
 }  // namespace tensor_array_grad

@@ -2,10 +2,16 @@
 
 #include "cc/testing/probe_kernels.h"
 
+#include <memory>
+#include <string>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/variant.h"
+#include "tensorflow/core/framework/variant_tensor_data.h"
 
 namespace tensor_array_grad {
 
@@ -85,6 +91,36 @@ class Later : public AsyncOpKernel {
   void ComputeAsync(OpKernelContext*, DoneCallback done) override { done(); }
 };
 
+// A lock as a variant. Copies share it. It exists until the last copy is destroyed.
+struct SharedLock {
+  std::string TypeName() const { return "LoopTest>SharedLock"; }
+  std::string DebugString() const { return TypeName(); }
+  void Encode(tensorflow::VariantTensorData*) const {}
+  bool Decode(const tensorflow::VariantTensorData&) { return false; }
+
+  std::shared_ptr<int> count{&++TheSeen().locks, [](int* locks) { --*locks; }};
+};
+
+// Outputs a lock when Seen::at_lock says so.
+class Lock : public AsyncOpKernel {
+ public:
+  using AsyncOpKernel::AsyncOpKernel;
+  void ComputeAsync(OpKernelContext* ctx, DoneCallback done) override {
+    TheSeen().at_lock([ctx, done] {
+      Tensor lock(DT_VARIANT, {});
+      lock.scalar<tensorflow::Variant>()() = SharedLock();
+      ctx->set_output(0, std::move(lock));
+      done();
+    });
+  }
+};
+
+class ConsumeLock : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext*) override { TheSeen().numbers[name()].push_back(TheSeen().locks); }
+};
+
 // A vector of two numbers, and a vector of two bools.
 class Pair : public OpKernel {
  public:
@@ -115,6 +151,8 @@ REGISTER_CPU("LoopTest>Later", Later);
 REGISTER_CPU("StackPushV2", Later);
 REGISTER_CPU("StackPopV2", Later);
 REGISTER_CPU("LoopTest>Pair", Pair);
+REGISTER_CPU("MutexLock", Lock);
+REGISTER_CPU("ConsumeMutexLock", ConsumeLock);
 REGISTER_CPU("AddN", NotReached);
 REGISTER_CPU("AddV2", NotReached);
 REGISTER_CPU("Less", NotReached);

@@ -40,6 +40,8 @@ REGISTER_OP("_SwitchN")
     .Attr("num_outs: int >= 1")
     .Attr("T: type");
 REGISTER_OP("ControlTrigger");
+REGISTER_OP("MutexLock").Input("mutex: resource").Output("mutex_lock: variant").SetIsStateful();
+REGISTER_OP("ConsumeMutexLock").Input("mutex_lock: variant").SetIsStateful();
 REGISTER_OP("AddN").Input("inputs: N * T").Output("sum: T").Attr("N: int >= 1").Attr("T: type");
 REGISTER_OP("Pad")
     .Input("input: T")

@@ -1,0 +1,58 @@
+#ifndef CC_RUN_LOCK_WAIT_H_
+#define CC_RUN_LOCK_WAIT_H_
+
+#include <functional>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "cc/base/mutex.h"
+#include "cc/compile/program.h"
+#include "cc/run/kernel_names.h"
+
+namespace tensor_array_grad {
+
+// One call of the kernel of MutexLock, which ends when the loop has the lock.
+//
+// The problem: another step may have the lock, and may need the thread that runs the loop to give
+// it up. So the loop must not keep its thread while it waits. The solution:
+//
+//     RunLoop's thread      Start; the kernel has not ended: CallAfterEnd(go on), return
+//     the lock's thread     the kernel ends -> go on: RunLoop asks the pool for a thread
+//     a thread of the pool  SetOutputs of the instruction, the next instruction ...
+//
+// The methods are to be called in the order Start, CallAfterEnd or nothing, and then, after the
+// end, `ctx`. CallAfterEnd is safe beside the end of the kernel.
+class LockWait {
+ public:
+  // `params` are those of the call. They, and the kernel, must outlive this object.
+  LockWait(const Instruction& instruction, OpKernelContext::Params* params)
+      : instruction_(instruction),
+        ctx_(params, static_cast<int>(instruction.outputs.size())),
+        end_(std::make_shared<End>()) {}
+
+  // Calls the kernel. A C++ exception in it ends the process, as in TensorFlow's executor, because
+  // the kernel might still use the context.
+  void Start(tensorflow::AsyncOpKernel* kernel) noexcept;
+
+  // Calls `go_on` once, when the kernel has ended: at once, or on the thread that ends it.
+  void CallAfterEnd(std::function<void()> go_on);
+
+  const Instruction& instruction() const { return instruction_; }
+  OpKernelContext& ctx() { return ctx_; }
+
+ private:
+  struct End {
+    Mutex mu;
+    bool has_ended ABSL_GUARDED_BY(mu) = false;
+    std::function<void()> go_on ABSL_GUARDED_BY(mu);
+  };
+
+  const Instruction& instruction_;
+  OpKernelContext ctx_;
+  // The kernel's callback may still use it when the loop goes on.
+  const std::shared_ptr<End> end_;
+};
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_RUN_LOCK_WAIT_H_
