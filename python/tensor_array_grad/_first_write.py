@@ -151,7 +151,7 @@ class _Proof:
                 raise UnknownError  # a value that each iteration computes
         first = self._integers.replace(bound, body.inputs, loop.inputs)
         following = self._integers.replace(bound, body.inputs, body.outputs)
-        if not self._integers.moves_little(following, bound, body):
+        if not self._integers.moves_little(following, bound, loop):
             raise UnknownError
         assumed_inside = {**assumed, body.inputs[number].ref(): bound}
         return self._is_below(loop.inputs[number], first, assumed) and self._is_below(

@@ -17,9 +17,13 @@ from tensor_array_grad import _tf_private
 # - The condition of a loop compares what has wrapped around. It is used only for a counter that has
 #   not, as it cannot jump over its limit to the smallest integer. The lower of both is at least
 #   -_FARTHEST - 1, so they differ by at most 2**31 + _FARTHEST, to which _LARGEST may come.
-# - An iteration moves a sum by at most _LARGEST, so what is left to 2**32 takes 2**22 iterations.
+# - All iterations of a loop together move a sum by at most _MOST_MOVED, less than what is left to
+#   2**32. If their number is not known, an iteration moves it by at most _LARGEST_STEP, so that
+#   _MOST_MOVED takes 2**26 iterations. Any iteration may move it by 1: that takes 2**29.
 _LARGEST = 1 << 8
 _FARTHEST = 1 << 30
+_MOST_MOVED = 1 << 29
+_LARGEST_STEP = 1 << 3
 
 LOOPS = frozenset({"While", "StatelessWhile"})
 CONDITIONALS = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
@@ -129,28 +133,42 @@ class Integers:
             result += (self.value(new[ref]) if ref in new else Sum(0, {ref: 1})) * factor
         return result
 
-    def moves_little(self, following: Sum, before: Sum, body: Any) -> bool:
-        """Whether an iteration moves a sum by a number that is known and small.
+    def moves_little(self, following: Sum, before: Sum, loop: tf.Operation) -> bool:
+        """Whether the iterations of a loop move a sum so little that it does not wrap around.
 
         Args:
           following: The sum after an iteration.
           before: The sum before it.
-          body: The body of the loop.
+          loop: The loop.
 
         An inner loop may move it as well: by its own proof, if the list goes through it, and
         otherwise by a number that is not known.
         """
         self.count_step()
         step = following - before
+        body, _ = self.graphs(loop)
         inner = [ref.deref() for ref in step.factors if self._is_computed_in(ref.deref(), body)]
         if not inner:
-            return not step.factors and abs(step.constant) <= _LARGEST
+            return not step.factors and abs(step.constant) <= self._largest_step(loop)
         op = inner[0].op
         sources = [op.inputs] if op.type in LOOPS else [b.outputs for b in self.graphs(op)]
         return all(
-            self.moves_little(self.replace(following, op.outputs, source), before, body)
+            self.moves_little(self.replace(following, op.outputs, source), before, loop)
             for source in sources
         )
+
+    def _largest_step(self, loop: tf.Operation) -> int:
+        """By how much an iteration may move a sum."""
+        body, condition = self.graphs(loop)
+        counts = []
+        for left in self._known(condition.outputs[0], loop):  # not negative while the loop runs
+            first = self.replace(left, body.inputs, loop.inputs)
+            less = left - self.replace(left, body.inputs, body.outputs)  # after an iteration
+            if not first.factors and less.is_at_least(1):
+                counts.append(max(0, first.constant) // less.constant + 1)
+        if not counts:
+            return _LARGEST_STEP
+        return min(_LARGEST, max(1, _MOST_MOVED // min(counts)))
 
     def _is_computed_in(self, tensor: tf.Tensor, body: Any) -> bool:
         """Whether `tensor` is an output of a loop or a conditional within `body`."""

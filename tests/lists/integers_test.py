@@ -81,11 +81,31 @@ def test_a_write_behind_a_loop_is_proven_if_nothing_can_have_wrapped_around(name
     assert behind == (name in PROVEN)
 
 
-@pytest.mark.parametrize(
-    ("step", "proven"), [(256, True), (257, False), (-256, True), (-257, False)]
-)
-def test_an_iteration_moves_an_index_by_a_small_number(step: int, proven: bool) -> None:
+@pytest.mark.parametrize(("step", "proven"), [(8, True), (9, False), (-8, True), (-9, False)])
+def test_an_unknown_number_of_iterations_moves_an_index_by_a_small_number(
+    step: int, proven: bool
+) -> None:
     _, inside = proofs((0, step, lambda k, m, n: k < m, lambda m, n: m))
+    assert inside == proven
+
+
+# An index that each iteration moves by 256 is 0 again after 2**24 iterations.
+@pytest.mark.parametrize(
+    ("step", "iterations", "proven"),
+    [
+        (256, 2**21, True),
+        (256, 2**21 + 1, False),
+        (64, 2**23, True),
+        (64, 2**23 + 1, False),
+        (257, 4, False),
+        (1, 2**30, True),
+    ],
+)
+def test_all_iterations_of_a_loop_move_an_index_by_less_than_what_wraps_around(
+    step: int, iterations: int, proven: bool
+) -> None:
+    limit = step * iterations
+    _, inside = proofs((0, step, lambda k, m, n: k < limit, lambda m, n: m))
     assert inside == proven
 
 
