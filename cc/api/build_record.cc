@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr absl::string_view kRecord = "build_info.json";
 constexpr absl::string_view kLibrary = "libtensor_array_grad.so";
+constexpr absl::string_view kDeleted = " (deleted)";  // Linux appends it if the file is gone
 
 std::string Folder(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -44,6 +46,8 @@ bool MinorVersion(absl::string_view version, std::pair<int, int>* minor) {
 }
 
 }  // namespace
+
+bool IsDeleted(absl::string_view mapped) { return absl::EndsWith(mapped, kDeleted); }
 
 std::string HowToReinstall() {
   return "Install it again, from its source folder or from a wheel for this TensorFlow: "
@@ -89,6 +93,7 @@ std::vector<std::string> MappedLibraries(absl::string_view maps) {
     if (start == absl::string_view::npos) continue;
     const absl::string_view path = absl::StripTrailingAsciiWhitespace(line.substr(start));
     absl::string_view folder = path;
+    absl::ConsumeSuffix(&folder, kDeleted);
     if (!absl::ConsumeSuffix(&folder, kLibrary) || folder.back() != '/') continue;
     if (std::find(paths.begin(), paths.end(), path) == paths.end()) paths.emplace_back(path);
   }

@@ -28,8 +28,11 @@ absl::Status ReadBuildRecord(const std::string& path, absl::string_view running,
 absl::Status CheckFit(const BuildRecord& built, absl::string_view running, int abi,
                       absl::string_view path);
 
-// The paths of the op libraries in `maps`, text in the form of /proc/self/maps. Each path once.
+// The paths of the op libraries in `maps`, text in the form of /proc/self/maps. Each path once. The
+// path of a library whose file was removed or replaced after it was loaded has an ending
+// (IsDeleted).
 std::vector<std::string> MappedLibraries(absl::string_view maps);
+bool IsDeleted(absl::string_view mapped);
 
 // The sentence with the command that installs the library again, for the end of a message.
 std::string HowToReinstall();

@@ -94,5 +94,16 @@ TEST(MappedLibrariesTest, CopiesAreFoundInTheMemoryMapOnceEach) {
               ElementsAre("/a b/libtensor_array_grad.so", "/c/libtensor_array_grad.so"));
 }
 
+TEST(MappedLibrariesTest, ALibraryWhoseFileIsGoneIsFoundAndMarked) {
+  const std::vector<std::string> found = MappedLibraries(
+      "7f00-7f01 r-xp 00000000 08:01 12 /a/libtensor_array_grad.so (deleted)\n"
+      "7f01-7f02 r-xp 00000000 08:01 13 /a/libtensor_array_grad.so\n"
+      "7f02-7f03 r-xp 00000000 08:01 14 /a/other.so (deleted)\n");
+  ASSERT_THAT(found,
+              ElementsAre("/a/libtensor_array_grad.so (deleted)", "/a/libtensor_array_grad.so"));
+  EXPECT_TRUE(IsDeleted(found[0]));
+  EXPECT_FALSE(IsDeleted(found[1]));
+}
+
 }  // namespace
 }  // namespace tensor_array_grad

@@ -47,6 +47,11 @@ absl::Status CheckOnlyCopy(const std::string& path) {
   const std::string maps{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   for (const std::string& other : MappedLibraries(maps)) {
     if (other == path) continue;
+    if (IsDeleted(other)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "tensor_array_grad: ", path, " was removed or replaced while this process uses it (",
+          other, "). Restart the process to use the new library."));
+    }
     return absl::FailedPreconditionError(absl::StrCat(
         "tensor_array_grad: a second copy, ", other, ", is already loaded (running TensorFlow ",
         TF_Version(), "), and two copies of one kernel break every graph: ", path,
@@ -118,10 +123,13 @@ absl::Status Load(const std::string& path) {
                     "stock kernels are kept";
     return absl::OkStatus();
   }
+  static auto* const opened = new std::string;
   const std::string real = RealPath(path);
+  if (ask_activation != nullptr && real == *opened) return Outcome(real);  // also if it is replaced
   BuildRecord built;
   absl::Status status = CheckBeforeOpening(real, &built);
   if (status.ok()) status = Open(real, built);
+  if (status.ok()) *opened = real;
   return status.ok() ? Outcome(real) : status;
 }
 

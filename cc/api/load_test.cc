@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "tensorflow/c/c_api.h"
 
 namespace tensor_array_grad {
@@ -79,6 +80,44 @@ TEST(LoadTest, SecondCopyIsRefusedAndTheFirstStaysInUse) {
   EXPECT_THAT(status.message(), HasSubstr(copy.string() + " is not used"));
   EXPECT_THAT(status.message(), HasSubstr("pip uninstall tensor_array_grad"));
   EXPECT_TRUE(IsEnabled());
+}
+
+// Puts another file in the place of the one at `path`, as the installation of a package does.
+void ReplaceFile(const fs::path& path) {
+  const fs::path other = path.string() + ".new";
+  fs::copy_file(path, other);
+  fs::rename(other, path);
+}
+
+bool IsRefusedAsReplaced(const absl::Status& status) {
+  return absl::StrContains(status.message(), "was removed or replaced while this process uses it");
+}
+
+// In a process of its own, whose exit status is 0 if all is as expected.
+TEST(LoadDeathTest, LibraryWhoseFileIsReplacedStaysInUse) {
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const fs::path path = CopyWithRecord("replaced", RecordFor(TF_Version()));
+  const fs::path another = CopyWithRecord("another", RecordFor(TF_Version()));
+  const auto steps = [&] {
+    if (!Load(path).ok()) return 1;
+    ReplaceFile(path);
+    if (!Load(path).ok() || !IsEnabled()) return 2;
+    return IsRefusedAsReplaced(Load(another)) ? 0 : 3;
+  };
+  EXPECT_EXIT(exit(steps()), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(LoadDeathTest, FileThatReplacedALoadedLibraryIsRefused) {
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const fs::path path = CopyWithRecord("replaced_later", RecordFor(TF_Version()));
+  const auto steps = [&] {
+    TF_Status* const status = TF_NewStatus();
+    TF_LoadLibrary(path.c_str(), status);
+    if (TF_GetCode(status) != TF_OK) return 1;
+    ReplaceFile(path);
+    return IsRefusedAsReplaced(Load(path)) ? 0 : 2;
+  };
+  EXPECT_EXIT(exit(steps()), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(LoadTest, EnvironmentCanSwitchItOffWithoutAnError) {

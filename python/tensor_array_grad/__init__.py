@@ -20,7 +20,7 @@ if not is_runner_starting():
         is_enabled,
         loops_in_one_kernel,
     )
-    from tensor_array_grad.status import Array, Kernel, Status, status
+    from tensor_array_grad.status import Array, Kernel, Status, counters, status
 
     follow_environment()
     _report.follow_environment()
@@ -32,6 +32,7 @@ __all__ = [
     "LoadError",
     "Status",
     "__version__",
+    "counters",
     "enable",
     "graph_pass",
     "is_enabled",

@@ -9,6 +9,7 @@ the library and XLA. The demonstration compares a program of its own in the same
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import pathlib
 import shutil
 import signal
@@ -80,10 +81,12 @@ def compare(command: Sequence[str], runs: int, jit: bool = False) -> Comparison:
                 found[library].append(run)
                 print(f"{library}, run {number + 1} of {runs}: {run.wall_s:.2f} s", file=sys.stderr)
         compiled = Reports.read(folders[XLA], max(1, len(found[XLA]))) if jit else None
-        ended_well = {library: held for library, held in found.items() if held}
+        ended_well = {library: tuple(held) for library, held in found.items() if held}
         comparison = Comparison(ended_well, Reports.read(folders[OURS], runs), compiled, refusal)
         if runs == 1 and any(comparison.differs(library) for library in ended_well):
-            found[STOCK].append(_runs.run(command, STOCK, folders[STOCK]))
+            again = _runs.run(command, STOCK, folders[STOCK])
+            runs_of = ended_well | {STOCK: (*ended_well[STOCK], again)}
+            comparison = dataclasses.replace(comparison, runs=runs_of)
     return comparison
 
 

@@ -7,7 +7,7 @@ import json
 import math
 import re
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 
 from tensor_array_grad._counters import with_prefix
@@ -37,7 +37,7 @@ class Comparison:
         run of its kind. The figures are those of the runs before it.
     """
 
-    runs: dict[str, list[Run]]
+    runs: Mapping[str, Sequence[Run]]
     reports: Reports
     compiled: Reports | None = None
     refusal: str = ""

@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import platform
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any, NoReturn
@@ -27,8 +28,10 @@ _LIBRARY = "libtensor_array_grad.so"
 _RECORD = "build_info.json"
 _BINDINGS = "tensor_array_grad._bind"
 _LOOKED = "TENSOR_ARRAY_GRAD_LOOKED"  # says which process has looked for GPUs
+_DELETED = " (deleted)"  # what Linux appends to the path of a mapped file that is gone
 _FOLDER = pathlib.Path(__file__).resolve().parent
 _lock = threading.Lock()  # of the environment variable
+_loaded: dict[str, tuple[int, ...]] = {}  # by path: its `identity` when it was found to be loaded
 
 
 def _folder() -> pathlib.Path:
@@ -120,12 +123,45 @@ def mapped_libraries(maps: str | None = None) -> list[str]:
         except OSError:
             return []
     paths = (line.split(maxsplit=5)[-1] for line in maps.splitlines())
-    return sorted({path for path in paths if path.endswith("/" + _LIBRARY)})
+    return sorted({path for path in paths if path.removesuffix(_DELETED).endswith("/" + _LIBRARY)})
 
 
 def is_loaded() -> bool:
-    """Whether `enable()` or `tf.load_op_library` has loaded the op library into this process."""
-    return library_path() in mapped_libraries()
+    """Whether `enable()` or `tf.load_op_library` has loaded the op library into this process.
+
+    A library whose file was removed or replaced afterwards stays loaded. pip moves the files of a
+    package before it removes them, so the path of such a file may be another one.
+    """
+    path = library_path()
+    if path not in _loaded:
+        mapped = mapped_libraries()
+        if path in mapped:
+            _loaded[path] = identity()
+        elif any(other.endswith(_DELETED) for other in mapped):
+            _loaded[path] = (0,)  # of a file that is gone
+    return path in _loaded
+
+
+def is_replaced() -> bool:
+    """Whether the library is loaded, and its file was removed or replaced since then."""
+    return is_loaded() and _loaded[library_path()] != identity()
+
+
+def identity() -> tuple[int, ...]:
+    """What tells the library's file from another one at its path; empty if there is none."""
+    try:
+        found = pathlib.Path(library_path()).stat()
+    except OSError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_mtime_ns
+
+
+def replaced() -> LoadError:
+    """The error of what needs the file that was loaded."""
+    return LoadError(
+        f"tensor_array_grad: {library_path()} was removed or replaced while this process uses it. "
+        "The process goes on with the library that it has loaded. Restart it to use the new one."
+    )
 
 
 @functools.cache
@@ -136,6 +172,8 @@ def ops() -> Any:
     LoadError if the library does not fit this TensorFlow, is missing, or is loaded twice.
     """
     path = library_path()
+    if is_replaced():  # to load the new file as well would register all kernels twice
+        raise replaced()
     built = read_build_info()
     check_fit(built, tf.__version__, tf.sysconfig.CXX11_ABI_FLAG, path)
     others = [other for other in mapped_libraries() if other != path]
@@ -173,14 +211,24 @@ def bind() -> Any:
     The bindings are imported last, because importing them loads the library, and so replaces
     kernels, without any check. Raises LoadError as `ops` and `check_bindings` do.
     """
+    if _BINDINGS in sys.modules and is_loaded():
+        return _checked_bindings()
     check_bindings()
     ops()
+    if is_replaced():  # the bindings beside the new file are those of another library
+        raise replaced()
+    return _checked_bindings()
+
+
+@functools.cache
+def _checked_bindings() -> Any:
+    """The bindings of the library, which is loaded."""
     try:
         bindings = importlib.import_module(_BINDINGS)
     except ImportError as error:
         raise LoadError(_no_bindings()) from error
     other = bindings.build_facts()["library"]
-    if not pathlib.Path(other).samefile(library_path()):
+    if other != library_path() and not pathlib.Path(other).samefile(library_path()):
         _refuse_second_copy(other)
     return bindings
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import pathlib
+import functools
+from typing import Any
 
 import tensorflow as tf
 
@@ -209,13 +210,34 @@ class Status:
         return ", ".join(counts) or "all stock"
 
 
+def counters() -> dict[str, int]:
+    """The number of events since the library was loaded, by name, as `status().counters`.
+
+    Takes some microseconds, so that a training loop may call it in each step.
+
+    Returns:
+      A new dict; empty if the library is not loaded or not accessible.
+
+    Examples:
+      >>> import tensor_array_grad
+      >>> runs = tensor_array_grad.counters().get("loops.runs", 0)
+    """
+    try:
+        return dict(_loader.bind().counters()) if _loader.is_loaded() else {}
+    except _loader.LoadError:
+        return {}
+
+
 def status() -> Status:
     """Reports the state of the library in this process, without loading it.
+
+    Takes less than a millisecond, except for the first time.
 
     Returns:
       A `Status`. Its `problems` are empty if there is no problem.
     """
-    built, problems = _built()
+    built, found = _built(_loader.library_path(), _loader.identity())
+    problems = list(found)
     loaded, bind = _loader.is_loaded(), None
     active, reason = False, "not loaded: call tensor_array_grad.enable()"
     replaced, kernels_reason = False, ""
@@ -226,6 +248,11 @@ def status() -> Status:
         except _loader.LoadError as error:
             problems = [str(error)]
     if bind is not None:
+        if _loader.is_replaced():
+            facts = bind.build_facts()
+            tensorflow, abi = facts["tensorflow_version"], int(facts["cxx11_abi"])
+            built = _loader.BuildInfo(__version__, tensorflow, "unknown", abi)
+            problems = [str(_loader.replaced())]
         library, kernels = bind.library_decision(), bind.kernel_decision()
         active, reason = library.active, library.reason or "the op library is loaded"
         replaced, kernels_reason = kernels.active, kernels.reason
@@ -251,11 +278,8 @@ def status() -> Status:
         running=tf.__version__,
         cxx11_abi=built.cxx11_abi,
         devices=tuple(device.name for device in tf.config.list_physical_devices()),
-        kernels=tuple(
-            Kernel(k.op, k.device, tuple(k.types), k.priority)
-            for k in (bind.kernels() if bind else ())
-        ),
-        missing_kernels=tuple(bind.missing_kernels()) if bind else (),
+        kernels=_registered(bind) if bind else (),
+        missing_kernels=_missing(bind) if bind else (),
         counters=bind.counters() if bind else {},
         graph_pass=bind is not None and bind.graph_pass_enabled(),
         loops_in_one_kernel=bind is not None and bind.loops_enabled(),
@@ -268,13 +292,29 @@ def status() -> Status:
     )
 
 
-def _built() -> tuple[_loader.BuildInfo, list[str]]:
-    """The versions that the library was built for, and the problems with them in this process."""
-    path = _loader.library_path()
+@functools.cache
+def _registered(bind: Any) -> tuple[Kernel, ...]:
+    """The kernels of the ops that the library replaces, which are registered when it is loaded."""
+    return tuple(Kernel(k.op, k.device, tuple(k.types), k.priority) for k in bind.kernels())
+
+
+@functools.cache
+def _missing(bind: Any) -> tuple[str, ...]:
+    return tuple(bind.missing_kernels())
+
+
+@functools.lru_cache(maxsize=1)
+def _built(path: str, identity: tuple[int, ...]) -> tuple[_loader.BuildInfo, list[str]]:
+    """The versions that the library was built for, and the problems with them in this process.
+
+    Args:
+      path: The path of the library.
+      identity: Which file is there: it is examined once. Empty: none.
+    """
     built = _loader.BuildInfo(__version__, "unknown", "unknown", -1)
     try:
         built = _loader.read_build_info()
-        if not pathlib.Path(path).exists():
+        if not identity:
             return built, [f"{path} is missing"]
         _loader.check_fit(built, tf.__version__, tf.sysconfig.CXX11_ABI_FLAG, path)
         _loader.check_bindings()

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tensor_array_grad import _comparison
+from tensor_array_grad import _compare, _comparison
 from tensor_array_grad._comparison import Comparison
 from tensor_array_grad._report import Reports
-from tensor_array_grad._runs import Run
+from tensor_array_grad._runs import OURS, STOCK, Run
 from tests.support import child
 
 COMPARE = ("-m", "tensor_array_grad", "compare")
@@ -335,3 +335,23 @@ def test_help_is_that_of_the_comparison():
     done = child.interpreter(*COMPARE, "-h")
     assert done.returncode == 0
     assert "runs on each library (default: 3)" in done.stdout
+
+
+def test_a_second_run_of_stock_makes_a_comparison_of_its_own(monkeypatch):
+    outputs = {STOCK: iter(["1.0", "2.0"]), OURS: iter(["3.0"])}
+    made = []
+
+    def run(command, library, folder):
+        return Run(1.0, 1.0, 1, next(outputs[library]))
+
+    def noted(*arguments):
+        made.append((Comparison(*arguments), Comparison(*arguments).output()))
+        return made[-1][0]
+
+    monkeypatch.setattr(_compare._runs, "run", run)
+    monkeypatch.setattr(_compare, "Comparison", noted)
+    found = _compare.compare(["-c", "pass"], runs=1)
+    assert [run.output for run in found.runs[STOCK]] == ["1.0", "2.0"]
+    assert found.output() == "differs, between two runs of stock as well"
+    ((first, output),) = made
+    assert first.output() == output != found.output()

@@ -115,6 +115,14 @@ def test_loaded_copies_are_found_in_the_memory_map_once_each():
     ]
 
 
+def test_a_library_whose_file_is_gone_is_found_in_the_memory_map():
+    maps = (
+        "7f00-7f01 r-xp 00000000 08:01 12 /a b/~ensor/libtensor_array_grad.so (deleted)\n"
+        "7f03-7f04 r-xp 00000000 08:01 13 /c/other.so (deleted)\n"
+    )
+    assert _loader.mapped_libraries(maps) == ["/a b/~ensor/libtensor_array_grad.so (deleted)"]
+
+
 def test_the_library_is_in_the_package_and_is_loaded():
     path = pathlib.Path(tensor_array_grad.library_path())
     assert path.is_absolute()
@@ -209,6 +217,81 @@ def test_a_damaged_library_is_a_load_error_with_its_cause(tmp_path):
         else:
             raise AssertionError("not refused")
         """,
+        PYTHONPATH=str(tmp_path),
+    )
+
+
+# Replaces the installed package as pip does: the files are moved, and removed at the end.
+REPLACE = """
+    import pathlib, shutil
+    import tensorflow as tf, tensor_array_grad
+    package = pathlib.Path(tensor_array_grad.__file__).parent
+
+    def replace(by_another=True):
+        moved = package.with_name("~ensor_array_grad")
+        package.rename(moved)
+        if by_another:
+            shutil.copytree(moved, package)
+        shutil.rmtree(moved)
+
+    @tf.function
+    def count(n):
+        return tf.while_loop(lambda i: i < n, lambda i: i + 1, [tf.zeros_like(n)])[0]
+
+    REPLACED = "was removed or replaced while this process uses it"
+"""
+
+
+@pytest.mark.parametrize("by_another", [True, False])
+def test_a_loaded_library_whose_file_is_replaced_stays_in_use(tmp_path, by_another):
+    child.copy_package(tmp_path)
+    child.code(
+        REPLACE
+        + f"""
+    tensor_array_grad.enable()
+    before = tensor_array_grad.status()
+    assert before.problems == ()
+    replace(by_another={by_another})
+    status = tensor_array_grad.status()
+    assert status.loaded and status.active and status.kernels == before.kernels
+    assert status.built_for == before.built_for
+    (problem,) = status.problems
+    assert REPLACED in problem and "Restart it" in problem, problem
+    assert tensor_array_grad.is_enabled()
+    tensor_array_grad.enable()  # does nothing
+    assert count(tf.constant(5)).numpy() == 5
+    runs = tensor_array_grad.counters()["loops.runs"]
+    assert runs == 1
+    with tensor_array_grad.loops_in_one_kernel(False):
+        assert not tensor_array_grad.status().loops_in_one_kernel
+        assert count(tf.constant(5, tf.int64)).numpy() == 5
+    assert tensor_array_grad.counters()["loops.runs"] == runs
+    """,
+        PYTHONPATH=str(tmp_path),
+    )
+
+
+def test_a_file_that_replaced_a_loaded_library_is_refused(tmp_path):
+    child.copy_package(tmp_path)
+    child.code(
+        REPLACE
+        + """
+    tf.load_op_library(tensor_array_grad.library_path())
+    replace()
+    for _ in range(2):
+        try:
+            tensor_array_grad.enable()
+        except tensor_array_grad.LoadError as error:
+            assert REPLACED in str(error), error
+        else:
+            raise AssertionError("not refused")
+    status = tensor_array_grad.status()
+    assert status.loaded and not status.active
+    (problem,) = status.problems
+    assert REPLACED in problem, problem
+    assert tensor_array_grad.counters() == {}
+    assert count(tf.constant(5)).numpy() == 5
+    """,
         PYTHONPATH=str(tmp_path),
     )
 

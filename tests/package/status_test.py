@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import importlib.util
+import pathlib
 
 import numpy as np
 import pytest
@@ -135,6 +137,45 @@ def test_loops_are_counted_as_run_or_as_left_by_reason():
     assert left == before.loops_left.get(reason, 0) + 1
     assert after.loops_left == before.loops_left | {reason: left}
     assert f", {left} left ({reason})" in str(after)
+
+
+def test_a_second_status_reads_no_file_and_searches_no_registry(monkeypatch):
+    first = tensor_array_grad.status()
+    bind = _loader.bind()
+
+    class Counting:
+        """The bindings, without what takes milliseconds."""
+
+        def __getattr__(self, name):
+            assert name not in ("kernels", "missing_kernels", "families", "xla_compilations")
+            return getattr(bind, name)
+
+        def __hash__(self):
+            return hash(bind)
+
+        def __eq__(self, other):
+            return other is bind
+
+    def refuse(*_, **__):
+        raise AssertionError("a file was read")
+
+    monkeypatch.setattr(_loader, "bind", Counting)
+    monkeypatch.setattr(pathlib.Path, "read_text", refuse)
+    monkeypatch.setattr(importlib.util, "find_spec", refuse)
+    again = tensor_array_grad.status()
+    assert again.kernels == first.kernels
+    assert again.problems == first.problems
+
+
+def test_counters_are_those_of_the_status():
+    assert tensor_array_grad.counters() == tensor_array_grad.status().counters
+    before = tensor_array_grad.counters()["kernels.TensorArrayV3"]
+    make("counted", 1)
+    assert tensor_array_grad.counters()["kernels.TensorArrayV3"] == before + 1
+
+
+def test_without_the_library_there_are_no_counters():
+    child.code("import tensor_array_grad\nassert tensor_array_grad.counters() == {}")
 
 
 def test_ours_and_stock_kernels_are_listed_with_their_priority():
