@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "cc/base/counters.h"
@@ -37,8 +38,8 @@ Counter failures("graph_pass.failures");
 // The rules in the order in which they run.
 std::vector<Rule> AllRules() {
   std::vector<Rule> all;
-  for (const Rule& rule :
-       {AccumulateIntoListRule(), SliceSumRule(), RecomputeRule(), LoopStackRule()}) {
+  for (const Rule& rule : {SumOfEqualsRule(), StackOfEqualsRule(), AccumulateIntoListRule(),
+                           SliceSumRule(), RecomputeRule(), LoopStackRule()}) {
     if (!IsLeftOut(rule.name)) all.push_back(rule);
   }
   return all;
@@ -77,7 +78,8 @@ bool RunsHere(const Node& node, const GraphOptimizationPassOptions& options) {
 std::vector<int> Candidates(const Rule& rule, const GraphOptimizationPassOptions& options) {
   std::vector<int> candidates;
   for (const Node* node : (*options.graph)->op_nodes()) {
-    if (node->type_string() == rule.op && RunsHere(*node, options)) {
+    if (node->type_string() == rule.op && absl::StrContains(node->name(), rule.in_name) &&
+        RunsHere(*node, options)) {
       candidates.push_back(node->id());
     }
   }

@@ -18,10 +18,11 @@ struct Rewrite {
 // One rewrite of a placed graph: finds a group of nodes, proves that it may be replaced, and
 // replaces it.
 //
-// A rule only saves work. The graph gives the same values and errors as before; docs/semantics.md
-// has the exceptions. A data edge within one device never becomes an edge between two. A rule has
-// no state and is therefore thread-safe. It looks at op names and attributes, and at kernels only
-// to see whether one is registered.
+// A rule saves work, or repairs what an optimizer of TensorFlow did to the program. Otherwise the
+// graph gives the same values and errors as before; docs/semantics.md has the exceptions. A data
+// edge within one device never becomes an edge between two. A rule has no state and is therefore
+// thread-safe. It looks at op names and attributes, and at kernels only to see whether one is
+// registered.
 struct Rule {
   // Short: rewrites are counted as `graph.<name>`.
   const char* name;
@@ -34,9 +35,13 @@ struct Rule {
   // per rewrite to `done`. If `done` grew, `node` may have been removed. On error the graph may be
   // inconsistent and must not be run.
   //
-  // Requires: `op` is the type of `node`, and `node` runs in this process. A rule that adds ops of
-  // this library on the devices of other nodes must check that these run in this process too.
+  // Requires: `op` is the type of `node`, its name contains `in_name`, and it runs in this process.
+  // A rule that adds ops of this library on the devices of other nodes must check that these run in
+  // this process too.
   absl::Status (*apply)(Node* node, Graph* graph, std::vector<Rewrite>* done);
+
+  // What the names of these nodes contain, if an optimizer of TensorFlow made them.
+  const char* in_name = "";
 };
 
 }  // namespace tensor_array_grad

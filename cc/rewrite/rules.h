@@ -3,8 +3,42 @@
 
 #include "cc/rewrite/rule.h"
 
-// The rules of the graph pass, each in a file of its name, in the order in which they run.
+// The rules of the graph pass, in the order in which they run. The first two are in
+// wrong_side_rules.cc, each of the others is in a file of its name.
 namespace tensor_array_grad {
+
+// Repairs a sum of equal terms in a branch of a conditional or in the body of a loop.
+//
+// TensorFlow's arithmetic optimizer replaces a sum of n equal terms by a product with a Const. The
+// Const is to run where the term x is live, so the optimizer makes it wait for x. But it drops the
+// output slot from the name of x, and so the Const waits for output 0 of a Switch if x is another
+// output:
+//
+//     x = Switch(v, p):1;  AddN(x, x, x)
+//  -> x = Switch(v, p):1;  Mul(Const(3), x);  the Const waits for Identity(Switch(v, p):0)
+//
+// Only one output of a Switch is live, so the product never is: a conditional has no value, and a
+// loop variable has none after the first iteration. This rule makes the Const wait for the Switch
+// itself:
+//
+// -> x = Switch(v, p):1;  Mul(Const(3), x);  the Const waits for Switch(v, p)
+//
+// The product is then live if and only if the sum was, whose terms all were x. The names show that
+// the optimizer made the product of a sum: a product that a program made is not changed.
+Rule SumOfEqualsRule();
+
+// Repairs a stack of equal tensors in a branch or in the body of a loop.
+//
+// The arithmetic optimizer replaces it by a Tile and a Reshape, and drops the slot of x from the
+// Tile's input too:
+//
+//     Pack(x, x), where x = Switch(v, p):1
+//  -> Reshape(Tile(Switch(v, p):0, Const), Const);  both Const wait for Identity(Switch(v, p):0)
+//
+// The Tile keeps the control inputs of the Pack. The rule applies if one of them is the pivot of a
+// branch or body, a copy of output k of a Switch by the same predicate, and k is not 0. The Pack
+// could then run only if output k of the Switch was live, so x was that output.
+Rule StackOfEqualsRule();
 
 // Replaces the addition of a one-element list by an addition to one element of a list.
 //
