@@ -130,14 +130,19 @@ absl::Status CheckCalls(const Frame& loop, const FunctionLibraryDefinition* libr
                   absl::StrCat(call->name(), " (", waiting->op(), ")"));
 }
 
-absl::Status CheckInSession(const Frame& loop) {
-  if (HasSeededNode(loop)) return Rejected("private state", "a seeded random op in a Session");
-  const Node* const call =
-      FindNode(loop, [](const Node& node) { return HasFact(node, kCallsFunctions); });
-  return call == nullptr ? absl::OkStatus() : Rejected("a function called in a Session", *call);
+absl::Status CheckInSession(const Frame& loop, const FunctionLibraryDefinition* library) {
+  FunctionNames seen;
+  const auto is_seeded = [](const NodeDef& node) { return IsSeeded(node); };
+  const Node* const seeded = FindNode(loop, [&](const Node& node) {
+    return FindReachable(node.def(), library, is_seeded, &seen) != nullptr;
+  });
+  if (seeded == nullptr) return absl::OkStatus();
+  return Rejected("private state", "a seeded random op in a Session");
 }
 
-bool HasSeededNode(const Frame& loop) { return FindNode(loop, IsSeeded) != nullptr; }
+bool HasSeededNode(const Frame& loop) {
+  return FindNode(loop, [](const Node& node) { return IsSeeded(node); }) != nullptr;
+}
 
 absl::Status CheckCondition(const Node& node) {
   if (!node.op_def().is_stateful() || HasFact(node, kMayRunAgain)) return absl::OkStatus();

@@ -34,17 +34,18 @@ bool TakesLocks(const Frame& loop);
 // function runs, its call occupies a thread, or two if it has help.
 absl::Status CheckCalls(const Frame& loop, const tensorflow::FunctionLibraryDefinition* library);
 
-// Returns OK if `loop` may run in one kernel in the graph of a Session. A Session uses one RunLoop
-// for all graphs that it prunes for different fetches. It may outlive the first of them. So the
-// loop must have no seeded op (see below), and no call: the kernel of a call holds the function in
-// the library of one graph.
-absl::Status CheckInSession(const Frame& loop);
+// Returns OK if `loop` may run in one kernel in the graph of a Session: if it has no seeded node
+// (see below), nor calls a function of `library` that has one. If the loop calls such a function
+// twice, no edge puts the draws in order, as tf.function would, and RunLoop could draw in another
+// order than the executor.
+absl::Status CheckInSession(const Frame& loop,
+                            const tensorflow::FunctionLibraryDefinition* library);
 
 // Whether a node of `loop`, or of a loop inside of it, draws numbers whose order its seeds fix. So
 // that the numbers are stock's, RunLoop must then run all iterations of all calls: it neither hands
 // the loop back nor passes it by, once its kernels exist. The kernels of RunLoop live as long as
-// those of stock's loop would, except in a Session, which shares stateful kernels between all
-// graphs that it prunes from the user's graph.
+// those of stock's loop would, except in a Session, which keeps one stateful kernel for all graphs
+// that it prunes for different fetches.
 bool HasSeededNode(const Frame& loop);
 
 // Returns OK if the user's program cannot observe that `node`, which is in a loop's condition, runs

@@ -99,10 +99,14 @@ class CalledFunctionTest : public LeftToExecutorTest {
   }
 
   absl::Status Check() {
+    const tensorflow::FunctionLibraryDefinition library = Library();
+    return CheckCalls(FrameNamed("i"), &library);
+  }
+
+  tensorflow::FunctionLibraryDefinition Library() {
     tensorflow::FunctionDefLibrary all;
     for (const auto& [name, function] : functions_) *all.add_function() = function;
-    const tensorflow::FunctionLibraryDefinition library(tensorflow::OpRegistry::Global(), all);
-    return CheckCalls(FrameNamed("i"), &library);
+    return tensorflow::FunctionLibraryDefinition(tensorflow::OpRegistry::Global(), all);
   }
 
  private:
@@ -151,10 +155,16 @@ TEST_F(CalledFunctionTest, WithAnExecutorOfItsOwn) {
                              "a called function may wait: call (PartitionedCall)"));
 }
 
-TEST_F(CalledFunctionTest, IsNotAllowedInASession) {
-  EXPECT_THAT(CheckInSession(FrameNamed("i")),
+TEST_F(CalledFunctionTest, OfARandomOpIsAllowedInASessionIfItHasNoSeed) {
+  NodeDef& noise = AddNodeTo("g", "noise", "RandomStandardNormal");
+  const tensorflow::FunctionLibraryDefinition unseeded = Library();
+  EXPECT_OK(CheckInSession(FrameNamed("i"), &unseeded));
+  Set(noise, "seed2", 5);
+  const tensorflow::FunctionLibraryDefinition seeded = Library();
+  EXPECT_THAT(CheckInSession(FrameNamed("i"), &seeded),
               Fails(absl::StatusCode::kFailedPrecondition,
-                    "a function called in a Session: call (StatefulPartitionedCall)"));
+                    "private state: a seeded random op in a Session"));
+  EXPECT_OK(CheckCalls(FrameNamed("i"), &seeded));
 }
 
 TEST_F(CalledFunctionTest, OfAKernelThatEndsLater) {
@@ -182,7 +192,7 @@ TEST_F(LeftToExecutorTest, RandomOpIsAllowed) {
   AddRandom("i", 0);
   ExpectCompiles();
   EXPECT_FALSE(HasSeededNode(FrameNamed("i")));
-  EXPECT_OK(CheckInSession(FrameNamed("i")));
+  EXPECT_OK(CheckInSession(FrameNamed("i"), nullptr));
 }
 
 TEST_F(LeftToExecutorTest, SeededRandomOpIsAllowedAndSeenInAnInnerLoopToo) {
@@ -190,7 +200,7 @@ TEST_F(LeftToExecutorTest, SeededRandomOpIsAllowedAndSeenInAnInnerLoopToo) {
   AddRandom("j", 3);
   ExpectCompiles();
   EXPECT_TRUE(HasSeededNode(FrameNamed("i")));
-  EXPECT_THAT(CheckInSession(FrameNamed("i")),
+  EXPECT_THAT(CheckInSession(FrameNamed("i"), nullptr),
               Fails(absl::StatusCode::kFailedPrecondition,
                     "private state: a seeded random op in a Session"));
 }

@@ -4,7 +4,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "cc/compile/compiler.h"
 #include "cc/compile/eligibility.h"
@@ -21,6 +20,7 @@ namespace {
 using tensorflow::FunctionLibraryDefinition;
 
 constexpr char kRunLoop[] = "TensorArrayGrad>RunLoop";
+constexpr char kRunLoopInSession[] = "TensorArrayGrad>RunLoopInSession";
 
 // A larger graph does not fit into RunLoop's attribute: protocol buffers limit the size of a
 // message.
@@ -33,7 +33,8 @@ absl::Status Check(const Frame& loop, const Liveness& around,
   if (!around.EntersAsOne(loop)) {
     return Rejected("inputs may be dead apart", absl::StrCat("frame '", loop.name, "'"));
   }
-  TF_RETURN_IF_ERROR(in_session ? CheckInSession(loop) : CheckCalls(loop, library));
+  if (in_session) TF_RETURN_IF_ERROR(CheckInSession(loop, library));
+  TF_RETURN_IF_ERROR(CheckCalls(loop, library));
   ForgetKnownValues(loop);  // a graph that was saved after this pass may have some
   around.NoteKnownValues(loop);
   const absl::Status compiled = Compile(loop).status();
@@ -92,6 +93,18 @@ absl::Status Extract(const Frame& loop, const std::vector<Node*>& enters, const 
   return absl::OkStatus();
 }
 
+// A Merge of `value` alone, which has the same value and may be dead like it.
+absl::StatusOr<Source> AddMerge(const std::string& name, Source value, const Node& place,
+                                Graph* graph) {
+  NodeDef def;
+  def.set_name(graph->NewName(name));
+  def.set_op("Merge");
+  def.set_device(place.assigned_device_name());
+  AddNodeAttr("T", tensorflow::BaseType(value.node->output_type(value.slot)), &def);
+  AddNodeAttr("N", 1, &def);
+  return AddReplacement(std::move(def), {value}, place, {}, graph);
+}
+
 }  // namespace
 
 std::vector<const Frame*> FindLoops(
@@ -118,31 +131,31 @@ std::vector<const Frame*> FindLoops(
   return found;
 }
 
-absl::Status InsertRunLoop(const Frame& loop, Graph* graph) {
+absl::Status InsertRunLoop(const Frame& loop, bool in_session, Graph* graph) {
   const std::vector<Node*> enters = InInputOrder(loop);
   std::string frame;
   const absl::Status extracted = Extract(loop, enters, *graph, &frame);
   ForgetKnownValues(loop);
   TF_RETURN_IF_ERROR(extracted);
-  // A session caches the kernel of a stateful op under the node's name, also for graphs that it
-  // prunes for other fetches. The loop may differ there, so the name contains a hash of the loop.
-  const std::string name = graph->NewName(
-      absl::StrCat(loop.name, "_in_one_kernel_", absl::Hex(absl::HashOf(frame), absl::kZeroPad16)));
   std::vector<Source> inputs;
   tensorflow::DataTypeVector variables, constants;
   for (const Node* enter : enters) {
     inputs.push_back(InputOf(*enter, 0));
     (IsConstantEnter(*enter) ? constants : variables).push_back(enter->output_type(0));
   }
+  const std::string name = absl::StrCat(loop.name, "_in_one_kernel");
   NodeDef def;
-  def.set_name(name);
-  def.set_op(kRunLoop);
+  def.set_name(graph->NewName(name));
+  def.set_op(in_session ? kRunLoopInSession : kRunLoop);
   def.set_device(enters.front()->assigned_device_name());
   AddNodeAttr("T", variables, &def);
   AddNodeAttr("U", constants, &def);
   AddNodeAttr("frame", frame, &def);
   AddNodeAttr("takes_locks", TakesLocks(loop), &def);
   const Node& place = *loop.loop_conds.front();
+  if (in_session) {
+    TF_ASSIGN_OR_RETURN(inputs[0], AddMerge(absl::StrCat(name, "/input"), inputs[0], place, graph));
+  }
   TF_ASSIGN_OR_RETURN(const Source run,
                       AddReplacement(std::move(def), inputs, place, enters, graph));
   for (size_t i = 0; i < variables.size(); ++i) {
@@ -151,15 +164,22 @@ absl::Status InsertRunLoop(const Frame& loop, Graph* graph) {
   return absl::OkStatus();
 }
 
-// The first inputs of a RunLoop are the variables; output i continues variable i.
+// The first inputs of a RunLoop are the variables; output i continues variable i. In a Session, the
+// first input comes from AddMerge.
 absl::Status RemoveRunLoops(Graph* graph) {
-  const std::vector<Node*> nodes(graph->op_nodes().begin(), graph->op_nodes().end());
-  for (Node* node : nodes) {
-    if (node->type_string() != kRunLoop) continue;
-    for (int i = 0; i < node->num_outputs(); ++i) {
-      TF_RETURN_IF_ERROR(MoveOutput(node, i, InputOf(*node, i), graph));
+  std::vector<Node*> runs;
+  for (Node* node : graph->op_nodes()) {
+    const std::string& op = node->type_string();
+    if (op == kRunLoop || op == kRunLoopInSession) runs.push_back(node);
+  }
+  for (Node* run : runs) {
+    Node* const merge = run->type_string() == kRunLoopInSession ? InputOf(*run, 0).node : nullptr;
+    for (int i = 0; i < run->num_outputs(); ++i) {
+      const Source value = i == 0 && merge != nullptr ? InputOf(*merge, 0) : InputOf(*run, i);
+      TF_RETURN_IF_ERROR(MoveOutput(run, i, value, graph));
     }
-    graph->RemoveNode(node);
+    graph->RemoveNode(run);
+    if (merge != nullptr) graph->RemoveNode(merge);
   }
   return absl::OkStatus();
 }

@@ -24,11 +24,22 @@ std::vector<const Frame*> FindLoops(
 // variables, then those of the Enters of constants; its outputs become the inputs of the Enters of
 // variables. It gets the control inputs of all Enters. Other edges of the loop stay as they are.
 //
+// In a Session, the op is RunLoopInSession, which is not stateful, because a Session keeps the
+// kernel of a stateful op longer than the graph, and with the graph end the functions that the loop
+// calls. TensorFlow may then optimise the op as one that only computes its outputs. None of this
+// happens:
+//
+//   - It merges two nodes only if their attributes are equal. Those of two loops are not: `frame`
+//     has the names of the loop's nodes.
+//   - It removes nodes that nothing needs, but never an Enter, which needs the op's output.
+//   - It evaluates a node whose inputs are constants, but never a Merge. So the first input comes
+//     from a Merge:  x ──> Merge ──> RunLoopInSession
+//
 // Requires: FindLoops returned `loop` for `graph`. Returns FailedPrecondition, "reason: detail", if
 // the loop is too large for the op's attribute. On error the graph is unchanged.
-absl::Status InsertRunLoop(const Frame& loop, Graph* graph);
+absl::Status InsertRunLoop(const Frame& loop, bool in_session, Graph* graph);
 
-// Removes all RunLoop ops from `graph`, so that its loops run as on stock.
+// Removes what InsertRunLoop has added to `graph`, so that its loops run as on stock.
 absl::Status RemoveRunLoops(Graph* graph);
 
 }  // namespace tensor_array_grad

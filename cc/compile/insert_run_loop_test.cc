@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
+#include "cc/flow/node_util.h"
 #include "cc/testing/frames_under_test.h"
 #include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -27,10 +28,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-using testing::StartsWith;
 using testing::UnorderedElementsAre;
 
 constexpr char kRunLoop[] = "TensorArrayGrad>RunLoop";
+constexpr char kRunLoopInSession[] = "TensorArrayGrad>RunLoopInSession";
 
 class InsertRunLoopTest : public testing::Test, protected FramesUnderTest {
  protected:
@@ -56,12 +57,14 @@ class InsertRunLoopTest : public testing::Test, protected FramesUnderTest {
   }
 
   Node* Insert(const std::string& loop) {
-    const absl::Status status = InsertRunLoop(FrameNamed(loop), graph().get());
+    const absl::Status status = InsertRunLoop(FrameNamed(loop), in_session_, graph().get());
     EXPECT_TRUE(status.ok()) << status;
     Node* found = nullptr;
     for (Node* node : graph()->op_nodes()) {
       const bool is_of_loop = absl::StartsWith(node->name(), loop + "_in_one_kernel");
-      if (node->type_string() == kRunLoop && is_of_loop) found = node;
+      if (node->type_string() == (in_session_ ? kRunLoopInSession : kRunLoop) && is_of_loop) {
+        found = node;
+      }
     }
     EXPECT_NE(found, nullptr);
     return found;
@@ -84,8 +87,8 @@ class InsertRunLoopTest : public testing::Test, protected FramesUnderTest {
     return nodes;
   }
 
-  std::map<std::string, std::string> left_;
-  bool in_session_ = false;  // reason by frame
+  std::map<std::string, std::string> left_;  // reason by frame
+  bool in_session_ = false;
 };
 
 // ---- FindLoops
@@ -120,16 +123,37 @@ TEST_F(InsertRunLoopTest, LoopInsideOfOneThatIsLeftIsFound) {
   EXPECT_EQ(left_["i"], "private state or unknown side effects: i_keeps (GetSessionHandle)");
 }
 
-TEST_F(InsertRunLoopTest, InASessionLoopInsideOfOneThatCallsAFunctionIsFound) {
-  AddCounter("j", "i_switch:1", "i_limit", "i_one");
+TEST_F(InsertRunLoopTest, LoopThatCallsAFunctionIsFoundInASessionToo) {
   tensorflow::NodeDef& call = Add("call", "PartitionedCall", {"i_switch:1"});
   Set(call, "Tin", tensorflow::DataTypeVector{DT_INT32});
   Set(call, "Tout", tensorflow::DataTypeVector{DT_INT32});
   Set(call, "f", tensorflow::NameAttrList());
   EXPECT_THAT(Found(), ElementsAre("i"));
   in_session_ = true;
+  EXPECT_THAT(Found(), ElementsAre("i"));
+}
+
+TEST_F(InsertRunLoopTest, InASessionLoopWithACallThatMayWaitIsLeft) {
+  tensorflow::NodeDef& call = Add("call", "PartitionedCall", {"i_switch:1"});
+  Set(call, "Tin", tensorflow::DataTypeVector{DT_INT32});
+  Set(call, "Tout", tensorflow::DataTypeVector{DT_INT32});
+  Set(call, "f", tensorflow::NameAttrList());
+  Set(call, "executor_type", std::string("SINGLE_THREADED_EXECUTOR"));
+  in_session_ = true;
+  EXPECT_THAT(Found(), IsEmpty());
+  EXPECT_EQ(left_["i"], "a called function may wait: call (PartitionedCall)");
+}
+
+TEST_F(InsertRunLoopTest, InASessionLoopInsideOfOneWithASeededOpIsFound) {
+  AddCounter("j", "i_switch:1", "i_limit", "i_one");
+  tensorflow::NodeDef& random =
+      Add("random", "RandomUniformInt", {"i_switch:1", "i_limit", "i_one"});
+  for (const char* type : {"T", "Tout"}) Set(random, type, DT_INT32);
+  Set(random, "seed", 1);
+  EXPECT_THAT(Found(), ElementsAre("i"));
+  in_session_ = true;
   EXPECT_THAT(Found(), ElementsAre("j"));
-  EXPECT_EQ(left_["i"], "a function called in a Session: call (PartitionedCall)");
+  EXPECT_EQ(left_["i"], "private state: a seeded random op in a Session");
 }
 
 TEST_F(InsertRunLoopTest, EveryLoopThatIsLeftIsReported) {
@@ -265,6 +289,7 @@ TEST_F(InsertRunLoopTest, OpComesBetweenTheVariablesAndTheirEnters) {
   const std::set<std::string> before = Edges();
   const Node* const run = Insert("i");
   EXPECT_EQ(CountOf(kRunLoop), 1);
+  EXPECT_TRUE(run->op_def().is_stateful());
   // Its inputs are those of the variables in the order of their Enter nodes, then those of the
   // constants.
   std::vector<std::string> variables, constants;
@@ -378,17 +403,42 @@ TEST_F(InsertRunLoopTest, ControlEdgesWithinTheFrameAreKeptAndThoseFromOutsideAr
   EXPECT_EQ(nodes.count("effect"), 0);
 }
 
-TEST_F(InsertRunLoopTest, OpsOfDifferentFramesHaveDifferentNames) {
-  const std::string name = Insert("i")->name();
-  EXPECT_THAT(name, StartsWith("i_in_one_kernel_"));
-  GraphUnderTest::Clear();
-  FramesUnderTest other;
-  for (const char* source : {"zero", "ten", "step"}) other.Placeholder(source, DT_INT32);
-  other.AddCounter("i", "zero", "ten", "step");
-  other.AddUnary("more", "Neg", DT_INT32, {"i_switch:1"});
-  ASSERT_OK(InsertRunLoop(other.FrameNamed("i"), other.graph().get()));
-  EXPECT_EQ(other.Find(name), nullptr);
-  EXPECT_EQ(other.CountOf(kRunLoop), 1);
+// The three reasons for which TensorFlow does not optimise the op of a Session (insert_run_loop.h).
+TEST_F(InsertRunLoopTest, InASessionTheOpIsNotStatefulAndItsFirstInputComesFromAMerge) {
+  AddVariableOf("i", "x", DT_INT32, "x0", "x_switch:1");
+  in_session_ = true;
+  const Node* const run = Insert("i");
+  EXPECT_FALSE(run->op_def().is_stateful());
+  const Node* const merge = InputOf(*run, 0).node;
+  EXPECT_TRUE(merge->IsMerge());
+  EXPECT_TRUE(merge->IsControlFlow());
+  EXPECT_EQ(merge->assigned_device_name(), kCpu0);
+  std::vector<std::string> inputs = InputsOf(run->name());
+  inputs[0] = InputsOf(merge->name())[0];
+  EXPECT_THAT(inputs, UnorderedElementsAre("zero", "x0", "ten", "step"));
+}
+
+TEST_F(InsertRunLoopTest, EqualLoopsOfASessionAreNotMerged) {
+  AddCounter("j", "zero", "ten", "step");
+  in_session_ = true;
+  std::string frames[2];
+  for (int k : {0, 1}) {
+    EXPECT_TRUE(GetNodeAttr(Insert(k == 0 ? "i" : "j")->attrs(), "frame", &frames[k]).ok());
+  }
+  EXPECT_NE(frames[0], frames[1]);
+}
+
+TEST_F(InsertRunLoopTest, WhatWasInsertedIsRemoved) {
+  AddVariableOf("i", "x", DT_INT32, "x0", "x_switch:1");
+  const int nodes = graph()->num_nodes();
+  for (const bool in_session : {false, true}) {
+    in_session_ = in_session;
+    Insert("i");
+    ASSERT_OK(RemoveRunLoops(graph().get()));
+    EXPECT_EQ(graph()->num_nodes(), nodes);
+    EXPECT_THAT(InputsOf("i_enter"), ElementsAre("zero"));
+    EXPECT_THAT(InputsOf("x_enter"), ElementsAre("x0"));
+  }
 }
 
 TEST_F(InsertRunLoopTest, FrameThatIsTooLargeForAnAttributeLeavesTheGraphAsItWas) {
@@ -396,7 +446,7 @@ TEST_F(InsertRunLoopTest, FrameThatIsTooLargeForAnAttributeLeavesTheGraphAsItWas
   Find("i_plus")->AddAttr("_padding", std::string(257 << 20, 'x'));
   const std::set<std::string> before = Edges();
   const int nodes = graph()->num_nodes();
-  EXPECT_THAT(InsertRunLoop(frame, graph().get()),
+  EXPECT_THAT(InsertRunLoop(frame, in_session_, graph().get()),
               Fails(absl::StatusCode::kFailedPrecondition,
                     "large frame: a graph of this size cannot be an attribute"));
   EXPECT_EQ(Edges(), before);

@@ -94,7 +94,7 @@ void RewriteLoops(const GraphOptimizationPassOptions& options, Graph* graph) {
     CountRejected(loop.name, why);
   };
   for (const Frame* loop : FindLoops(tree->root(), options.flib_def, in_session, left)) {
-    const absl::Status status = InsertRunLoop(*loop, graph);
+    const absl::Status status = InsertRunLoop(*loop, in_session, graph);
     if (!status.ok()) {
       left(*loop, status);
       continue;

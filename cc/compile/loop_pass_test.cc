@@ -20,9 +20,11 @@ namespace tensor_array_grad {
 namespace {
 
 constexpr char kRunLoop[] = "TensorArrayGrad>RunLoop";
+constexpr char kRunLoopInSession[] = "TensorArrayGrad>RunLoopInSession";
 constexpr char kOtherTask[] = "/job:worker/replica:0/task:1/device:CPU:0";
 
 REGISTER_KERNEL_BUILDER(Name(kRunLoop).Device(tensorflow::DEVICE_CPU), NeverRun);
+REGISTER_KERNEL_BUILDER(Name(kRunLoopInSession).Device(tensorflow::DEVICE_CPU), NeverRun);
 
 int64_t Count(const std::string& counter) { return ReadCounters()[counter]; }
 
@@ -45,7 +47,7 @@ class LoopPassTest : public testing::Test, protected FramesUnderTest {
     EXPECT_OK(LoopPass().Run(options_));
     graph() = std::move(partitions.at(device));
     options_.partition_graphs = nullptr;
-    const bool rewritten = CountOf(kRunLoop) == 1;
+    const bool rewritten = CountOf(options_.is_function_graph ? kRunLoop : kRunLoopInSession) == 1;
     EXPECT_EQ(Count("loops.rewritten") - before, rewritten ? 1 : 0);
     return rewritten;
   }

@@ -141,11 +141,11 @@ bool HasFact(const std::string& op, uint32_t facts) {
   return found != AllOpFacts().end() && (found->second & facts) != 0;
 }
 
-bool IsSeeded(const Node& node) {
-  if (!HasFact(node, kDrawsNumbers)) return false;
+bool IsSeeded(const NodeDef& node) {
+  if (!HasFact(node.op(), kDrawsNumbers)) return false;
   int64_t seed = 0, seed2 = 0;
-  (void)TryGetNodeAttr(node.attrs(), "seed", &seed);
-  (void)TryGetNodeAttr(node.attrs(), "seed2", &seed2);
+  (void)TryGetNodeAttr(node, "seed", &seed);
+  (void)TryGetNodeAttr(node, "seed2", &seed2);
   return seed != 0 || seed2 != 0;
 }
 

@@ -56,7 +56,8 @@ inline bool HasFact(const Node& node, uint32_t facts) { return HasFact(node.type
 // Whether `node` draws numbers whose order its seeds fix, so that one kernel object must run it
 // every time. If both seeds are 0, each kernel has taken a seed at random, and it makes no
 // difference which one runs the node.
-bool IsSeeded(const Node& node);
+bool IsSeeded(const NodeDef& node);
+inline bool IsSeeded(const Node& node) { return IsSeeded(node.def()); }
 
 // The whole table, by op.
 const std::unordered_map<std::string, uint32_t>& AllOpFacts();

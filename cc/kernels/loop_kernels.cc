@@ -187,7 +187,8 @@ OpKernel* MakeRunLoop(OpKernelConstruction* ctx) {
 }  // namespace
 
 KernelTable LoopKernels() {
-  return {{"TensorArrayGrad>RunLoop", MakeRunLoop, {}, {}, KernelSpec::kCpu}};
+  return {{"TensorArrayGrad>RunLoop", MakeRunLoop, {}, {}, KernelSpec::kCpu},
+          {"TensorArrayGrad>RunLoopInSession", MakeRunLoop, {}, {}, KernelSpec::kCpu}};
 }
 
 }  // namespace tensor_array_grad

@@ -1,10 +1,11 @@
-// The op that LoopPass puts in front of a while loop.
+// The ops that LoopPass puts in front of a while loop.
 
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/op.h"
 
 namespace tensor_array_grad {
 
+// Stateful, so that TensorFlow's optimisations neither merge, move nor evaluate it.
 REGISTER_OP("TensorArrayGrad>RunLoop")
     .Input("variables: T")
     .Input("constants: U")
@@ -28,6 +29,28 @@ frame: A serialised GraphDef of the loop's frame and the frames inside of it. Ea
   an `_Arg` whose index is that of an input of this op.
 takes_locks: Whether the loop may have ops MutexLock. While it waits for a lock, it occupies no
   thread.
+)doc");
+
+REGISTER_OP("TensorArrayGrad>RunLoopInSession")
+    .Input("variables: T")
+    .Input("constants: U")
+    .Output("results: T")
+    .Attr("T: list(type) >= 1")
+    .Attr("U: list(type) >= 0")
+    .Attr("frame: string")
+    .Attr("takes_locks: bool = false")
+    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
+    .Doc(R"doc(
+RunLoop in the graph of a Session.
+
+A Session keeps the kernel of a stateful op until it is closed. This op is not stateful, so its
+kernel is destroyed with the graph. The kernel may therefore call the functions of the graph.
+
+variables: As in RunLoop.
+constants: As in RunLoop.
+results: As in RunLoop.
+frame: As in RunLoop.
+takes_locks: As in RunLoop.
 )doc");
 
 }  // namespace tensor_array_grad

@@ -31,8 +31,8 @@ struct NodeKernel {
   NodeDef def;                               // set if the node has no kernel; errors name it
 };
 
-// A program with its kernels, ready to run. Concurrent runs may share it: only `choices` and the
-// bodies of called functions change, which are thread-safe, and TensorFlow requires that a kernel's
+// A program with its kernels, ready to run. Concurrent runs may share it: only `choices`, `bodies`,
+// `has_bodies` and `served` change, which are thread-safe, and TensorFlow requires that a kernel's
 // Compute is thread-safe.
 struct Executable {
   std::unique_ptr<Graph> graph;  // owns the nodes in Program::nodes

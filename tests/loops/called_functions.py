@@ -539,19 +539,3 @@ def with_an_executor_of_one_thread() -> tuple[float, dict[str, int]]:
 
     result = tf.function(lambda: _loop(step, tf.constant(0.3)))()
     return float(result), _loops_left()
-
-
-def in_a_session() -> tuple[list[np.ndarray], dict[str, int]]:
-    """A loop in three graphs that a Session prunes, each of which ends before the next begins."""
-    from tensorflow.core.protobuf import config_pb2
-
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        x = tf.compat.v1.placeholder(tf.float32, [2])
-        y = PROGRAMS["in_the_body"](x)
-        values = []
-        for fetch in (y, y + 1.0, y * 2.0):
-            options = config_pb2.CallableOptions(feed=[x.name], fetch=[fetch.name])
-            call = session._make_callable_from_options(options)
-            values.append(call(np.array([0.3, 0.4], np.float32))[0])
-            del call
-    return values, _loops_left()

@@ -137,7 +137,7 @@ def run_with(options: Any, config: Any = None) -> tuple[Any, int]:
 def test_partition_graphs_show_the_op_that_runs_the_loop():
     metadata, used = run_with(v1.RunOptions(output_partition_graphs=True))
     ops = [node.op for graph in metadata.partition_graphs for node in graph.node]
-    assert ops.count("TensorArrayGrad>RunLoop") == used == 1
+    assert ops.count("TensorArrayGrad>RunLoopInSession") == used == 1
     assert ops.count("Sin") == 1, "the nodes of the loop are there too"
 
 
