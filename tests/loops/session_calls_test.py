@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -69,7 +71,9 @@ def test_seeded_loops_are_left(ours: Runner, stocks: Runner, name: str) -> None:
     ],
     ids=lambda program: program.__name__,
 )
-def test_a_session_runs_the_loop_in_one_kernel(ours: Runner, stocks: Runner, program) -> None:
+def test_a_session_runs_the_loop_in_one_kernel(
+    ours: Runner, stocks: Runner, program: Callable[[], object]
+) -> None:
     assert _compare(ours, stocks, program.__name__) == {}
 
 
