@@ -122,7 +122,7 @@ def test_without_the_graph_pass_the_loop_has_no_value(counted: Any) -> None:
 
 
 def test_a_layer_predicts() -> None:
-    class Cell(tf.keras.layers.Layer):
+    class Cell(tf.keras.layers.Layer):  # type: ignore[misc]
         state_size = output_size = 2
 
         def call(self, x: Any, states: Any) -> Any:
