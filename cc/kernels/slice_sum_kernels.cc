@@ -39,6 +39,12 @@ class AddSlicesOp : public Cheap<OpKernel> {
   void Compute(OpKernelContext* ctx) override {
     SliceAdder::Terms terms;
     OP_REQUIRES_OK(ctx, adder_.Read(name(), InputsOf(ctx), &terms));
+    if (terms.broadcast) {
+      Tensor result;
+      OP_REQUIRES_OK(ctx, adder_.Broadcast(terms, ctx->input(0), IntraOpPool(ctx), &result));
+      ctx->set_output(0, result);
+      return;
+    }
     Tensor* sum;
     OP_REQUIRES_OK(ctx, Begin(ctx, &sum));
     OP_REQUIRES_OK(ctx, SliceAdder::Add(terms, IntraOpPool(ctx), sum));

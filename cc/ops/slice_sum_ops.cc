@@ -5,6 +5,8 @@
 
 namespace tensor_array_grad {
 
+using tensorflow::shape_inference::InferenceContext;
+
 REGISTER_OP("TensorArrayGrad>AddSlices")
     .Input("sum: T")
     .Input("args: Targs")
@@ -13,22 +15,31 @@ REGISTER_OP("TensorArrayGrad>AddSlices")
     .Attr("Targs: list(type) >= 1")
     .Attr("addends: list(string) >= 1")
     .Attr("before: int >= 0 = 0")
-    .SetShapeFn(tensorflow::shape_inference::UnchangedShape)
+    .Attr("operand: int >= -1 = -1")
+    .SetShapeFn([](InferenceContext* context) {
+      int operand;
+      TF_RETURN_IF_ERROR(context->GetAttr("operand", &operand));
+      if (operand >= 0) return tensorflow::shape_inference::UnknownShape(context);
+      return tensorflow::shape_inference::UnchangedShape(context);
+    })
     .Doc(R"doc(
 Adds gradients of slices to the parts of a tensor that they belong to.
 
 Equal to AddN of `sum` and the outputs of the nodes `addends`, errors included, except that nothing
 is added outside of a slice, where stock adds a zero: -0.0 and subnormal numbers stay. Adds in place
-if nothing else refers to the buffer of `sum`, in O(values of the slices); else in a copy.
+if nothing else refers to the buffer of `sum`, in O(values of the slices); else in a copy. If it
+takes the place of an Add, operands of different shapes are broadcast as Add broadcasts them.
 
 sum: The tensor to add to.
 args: The inputs of all addends, in the order of `addends`.
-output: The sum, of the shape of `sum`.
+output: The sum, of the shape of `sum` unless it is broadcast.
 addends: Serialised NodeDefs, with op and attributes: StridedSliceGrad, Pad, UnsortedSegmentSum or
   ScatterNd. An UnsortedSegmentSum may have the attributes `_transposed` and `_reshaped`: its output
   goes through Transpose and Reshape, whose second inputs follow its own. The op SliceGradients
   denotes a variant that such a node output; its sum is added as a whole: sum + (g + h).
 before: How many of the addends come before `sum` in the order of AddN.
+operand: Which operand of an Add `sum` is, 0 or 1; the sum of all addends is the other, so `before`
+  is their number. -1 if the node takes the place of an AddN.
 )doc");
 
 REGISTER_OP("TensorArrayGrad>SliceGradients")

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -78,8 +79,8 @@ bool RunsHere(const Node& node, const GraphOptimizationPassOptions& options) {
 std::vector<int> Candidates(const Rule& rule, const GraphOptimizationPassOptions& options) {
   std::vector<int> candidates;
   for (const Node* node : (*options.graph)->op_nodes()) {
-    if (node->type_string() == rule.op && absl::StrContains(node->name(), rule.in_name) &&
-        RunsHere(*node, options)) {
+    if (absl::c_linear_search(rule.ops, node->type_string()) &&
+        absl::StrContains(node->name(), rule.in_name) && RunsHere(*node, options)) {
       candidates.push_back(node->id());
     }
   }

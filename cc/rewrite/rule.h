@@ -27,17 +27,17 @@ struct Rule {
   // Short: rewrites are counted as `graph.<name>`.
   const char* name;
 
-  // The op type of the nodes for which `apply` is called: that of the last node of a group or, for
-  // a rule that rewrites loops, LoopCond.
-  const char* op;
+  // The op types of the nodes for which `apply` is called: those of the last node of a group or,
+  // for a rule that rewrites loops, LoopCond.
+  std::vector<std::string> ops;
 
   // Replaces the groups that end in `node`, or those in the loop of `node`, and appends one entry
   // per rewrite to `done`. If `done` grew, `node` may have been removed. On error the graph may be
   // inconsistent and must not be run.
   //
-  // Requires: `op` is the type of `node`, its name contains `in_name`, and it runs in this process.
-  // A rule that adds ops of this library on the devices of other nodes must check that these run in
-  // this process too.
+  // Requires: the type of `node` is one of `ops`, its name contains `in_name`, and it runs in this
+  // process. A rule that adds ops of this library on the devices of other nodes must check that
+  // these run in this process too.
   absl::Status (*apply)(Node* node, Graph* graph, std::vector<Rewrite>* done);
 
   // What the names of these nodes contain, if an optimizer of TensorFlow made them.

@@ -30,9 +30,11 @@ bool IsSummed(DataType dtype) {
   return dtypes->count(dtype) != 0;
 }
 
+bool IsAddN(const Node& node) { return node.type_string() == "AddN"; }
+
 // An operand of the sum that AddSlices takes without making the full tensor. It is a tree: a leaf
 // is the gradient of a slice or, in a branch of a conditional, zeros. An inner node is a Merge, or
-// an AddN in a branch.
+// an AddN in a branch or in front of an Add.
 struct SliceAddend {
   // Of a leaf.
   NodeDef def;                 // op and attributes, for the `addends` of AddSlices
@@ -51,8 +53,9 @@ struct SliceAddend {
 
 // Matches an operand of a sum by going back through nodes that lead only to the sum: an Identity,
 // then a Merge (whose inputs are matched recursively, as branches), or Reshape, Transpose and the
-// op that makes the gradient. In a branch, zeros and AddN match too. Each node passed must be on
-// the device of the sum and have no other consumer, because it will be removed.
+// op that makes the gradient. In a branch, zeros and AddN match too. An Add adds its second operand
+// as a whole, so there an AddN matches too. Each node passed must be on the device of the sum and
+// have no other consumer, because it will be removed.
 class Matcher {
  public:
   // `add` is the sum. `depth` counts the Merges and AddNs between the operand and the sum.
@@ -66,7 +69,7 @@ class Matcher {
     Skip("Identity");
     if (in_branch_ && Skip("ZerosLike") != nullptr) return Zeros(at_);
     if (at_.node->IsMerge()) return MatchMerge();
-    if (in_branch_ && at_.node->type_string() == "AddN") return MatchAdd();
+    if ((in_branch_ || !IsAddN(add_)) && at_.node->type_string() == "AddN") return MatchAdd();
     return MatchSlice();
   }
 
@@ -330,15 +333,15 @@ bool IsOrderKnown(const std::map<int, SliceAddend>& addends, int operands, int f
   return known;
 }
 
-// Whether the only consumer of `node`, a sum, is a Merge, possibly behind Identities. It is then
-// the sum of a branch, and the sum after the Merge takes its addends if possible.
-bool FeedsAMerge(const Node& node) {
+// Whether the only consumer of `node`, a sum, is a Merge or an Add, possibly behind Identities. The
+// sum after the Merge, or the Add, then takes its addends if possible.
+bool FeedsASum(const Node& node) {
   const Node* at = &node;
   do {
     if (!HasOneConsumer(*at)) return false;
     at = (*at->out_edges().begin())->dst();
   } while (at->IsIdentity());
-  return at->IsMerge();
+  return at->IsMerge() || at->type_string() == "Add" || at->type_string() == "AddV2";
 }
 
 // An AddSlices of the dtype of `add` that adds nothing.
@@ -360,11 +363,14 @@ absl::StatusOr<Source> AddGroup(const Group& group, Source sum, Node* add, bool 
     inputs.insert(inputs.end(), group.plain.begin(), group.plain.end());
     (*def.mutable_attr())["N"].set_i(static_cast<int64_t>(inputs.size()));
   } else {
-    (*def.mutable_attr())["before"].set_i(group.before);
     Packer packer(*add, graph);
     for (const SliceAddend* addend : group.slices) {
       TF_RETURN_IF_ERROR(packer.Add(*addend, &def, &inputs, &replaced));
     }
+    auto& attributes = *def.mutable_attr();
+    // The operand of an Add is summed as a whole, on whichever side of the Add it is.
+    attributes["before"].set_i(IsAddN(*add) ? group.before : attributes["addends"].list().s_size());
+    if (!IsAddN(*add)) attributes["operand"].set_i(group.before);
   }
   def.set_name(is_last ? add->name() : graph->NewName(absl::StrCat(add->name(), "/sum")));
   return AddReplacement(std::move(def), inputs, *add, replaced, graph);
@@ -382,7 +388,7 @@ absl::Status ApplySliceSum(Node* node, Graph* graph, std::vector<Rewrite>* done)
     if (addend) addends.emplace(i, *std::move(addend));
   }
   if (static_cast<int>(addends.size()) == operands) {
-    if (FeedsAMerge(*node)) return absl::OkStatus();
+    if (IsAddN(*node) && FeedsASum(*node)) return absl::OkStatus();
     addends.erase(0);
   }
   int first = 0;
@@ -409,6 +415,6 @@ absl::Status ApplySliceSum(Node* node, Graph* graph, std::vector<Rewrite>* done)
 
 }  // namespace
 
-Rule SliceSumRule() { return {"slice_sum", "AddN", ApplySliceSum}; }
+Rule SliceSumRule() { return {"slice_sum", {"AddN", "Add", "AddV2"}, ApplySliceSum}; }
 
 }  // namespace tensor_array_grad

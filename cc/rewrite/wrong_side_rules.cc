@@ -89,11 +89,11 @@ absl::Status ApplyToTile(Node* tile, Graph* graph, std::vector<Rewrite>* done) {
 }  // namespace
 
 Rule SumOfEqualsRule() {
-  return {"sum_of_equals", "Mul", ApplyToMul, "ArithmeticOptimizer/SimplifyAggregation_Mul_"};
+  return {"sum_of_equals", {"Mul"}, ApplyToMul, "ArithmeticOptimizer/SimplifyAggregation_Mul_"};
 }
 
 Rule StackOfEqualsRule() {
-  return {"stack_of_equals", "Tile", ApplyToTile,
+  return {"stack_of_equals", {"Tile"}, ApplyToTile,
           "ArithmeticOptimizer/ReplacePackWithTileReshape_Tile_"};
 }
 

@@ -69,7 +69,7 @@ class WrongSideRulesTest : public testing::Test, protected GraphUnderTest {
     std::vector<Rewrite> done;
     std::vector<Node*> candidates;
     for (Node* node : graph()->op_nodes()) {
-      if (node->type_string() == rule.op && absl::StrContains(node->name(), rule.in_name)) {
+      if (node->type_string() == rule.ops[0] && absl::StrContains(node->name(), rule.in_name)) {
         candidates.push_back(node);
       }
     }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
+#include "cc/slices/broadcast_add.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 
 namespace tensor_array_grad {
@@ -78,8 +79,15 @@ absl::Status SliceAdder::Of(const tensorflow::AttrSlice& attributes, int inputs,
                             SliceAdder* adder) {
   TF_RETURN_IF_ERROR(SliceAddends::Of(attributes, inputs - 1, &adder->addends_));
   TF_RETURN_IF_ERROR(GetNodeAttr(attributes, "before", &adder->before_));
-  if (adder->before_ <= adder->addends_.size()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("There are fewer addends than ", adder->before_));
+  TF_RETURN_IF_ERROR(GetNodeAttr(attributes, "operand", &adder->operand_));
+  const int addends = adder->addends_.size();
+  if (adder->before_ > addends) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("There are fewer addends than ", adder->before_));
+  }
+  if (adder->operand_ < 0 || adder->before_ == addends) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("An Add sums all ", addends, " addends before it ",
+                                                 "adds `sum`, not ", adder->before_));
 }
 
 // The first group consists of the addends before the sum or, if there are none, of the first addend
@@ -92,7 +100,10 @@ absl::Status SliceAdder::Read(absl::string_view node, Inputs inputs, Terms* term
     terms->ends.back() = terms->terms.size();
   }
   const Tensor& sum = *inputs[0];
-  TF_RETURN_IF_ERROR(RequireShape(node, sum.shape(), terms->terms));
+  const bool is_add = operand_ >= 0;
+  const TensorShape& shape = is_add ? terms->terms.front().whole : sum.shape();
+  TF_RETURN_IF_ERROR(RequireShape(node, shape, terms->terms));
+  terms->broadcast = is_add && shape != sum.shape();
   for (const SliceGradient& term : terms->terms) {
     if (term.values.dtype() == sum.dtype()) continue;
     return absl::InvalidArgumentError(
@@ -113,6 +124,14 @@ bool SliceAdder::AddOneRun(Inputs inputs, int64_t most, Tensor* sum) const {
   cpu::AddRows(*values, {{values->NumElements()}, {1}}, {first}, cpu::OnThisThread, sum, from_zero);
   rows_added.Add();
   return true;
+}
+
+absl::Status SliceAdder::Broadcast(const Terms& terms, const Tensor& sum, cpu::ParallelFor run,
+                                   Tensor* result) const {
+  Tensor addends;
+  TF_RETURN_IF_ERROR(DenseSum(terms.terms, run, &addends));
+  return operand_ == 0 ? BroadcastAdd(sum, addends, run, result)
+                       : BroadcastAdd(addends, sum, run, result);
 }
 
 void SliceAdder::CountInPlace() { in_place.Add(); }

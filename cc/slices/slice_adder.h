@@ -43,7 +43,8 @@ absl::Status RequireShape(absl::string_view node, const TensorShape& shape,
 // Adds gradients of slices to the parts of a sum to which they belong, for the op AddSlices. Stock
 // adds tensors of the size of the sum instead. Immutable.
 //
-// The result has the values of stock's AddN, which are added in the same order. Addends that come
+// The result has the values of stock's AddN, which are added in the same order, or those of an Add
+// of the sum and the sum of the addends. Addends that come
 // after the sum in the order of AddN are added to it one after the other. Addends that come before
 // it are a *group*, which is summed first: AddN([g, h, sum]) is (g + h) + sum. The terms that one
 // branch of a conditional has summed are a group too. To sum a group in place, the values of the
@@ -60,13 +61,15 @@ class SliceAdder {
   struct Terms {
     SliceGradients terms;
     absl::InlinedVector<size_t, 2> ends;  // by group: the index after its last term
+    bool broadcast = false;               // whether Add broadcasts the sum, the terms or both
 
     int64_t values() const;  // number of values of all terms
   };
 
-  // Makes the adder of a node with `inputs` inputs and `attributes`: `addends`, and `before`, which
-  // says how many of them come before input 0, the sum, in the order of AddN. Returns
-  // InvalidArgument if the attributes are inconsistent.
+  // Makes the adder of a node with `inputs` inputs and `attributes`: `addends`; `before`, which
+  // says how many of them come before input 0, the sum, in the order of AddN; and `operand`, which
+  // says which operand of an Add the sum is, or -1 for an AddN. Returns InvalidArgument if the
+  // attributes are inconsistent.
   static absl::Status Of(const tensorflow::AttrSlice& attributes, int inputs, SliceAdder* adder);
 
   // Reads the terms from the inputs of `node`, the first of which is the sum. Returns an error for
@@ -76,7 +79,14 @@ class SliceAdder {
 
   // Adds `terms` to `sum` in place. Requires: Read made `terms` for this sum, and no other tensor
   // shares the buffer of `sum`. The only error is ResourceExhausted; `sum` is then unchanged.
+  // terms.broadcast is false.
   static absl::Status Add(const Terms& terms, cpu::ParallelFor run, Tensor* sum);
+
+  // Sets `result` to what stock's Add of `sum` and the sum of the terms outputs, for any shapes, or
+  // returns its error. Takes as long as stock. Requires: Read made `terms` for this sum and this
+  // adder, which is that of an Add.
+  absl::Status Broadcast(const Terms& terms, const Tensor& sum, cpu::ParallelFor run,
+                         Tensor* result) const;
 
   // Adds the only addend in place, if it has at most `most` values and these follow each other in
   // the sum. Otherwise, and if there are several addends, returns false and changes nothing.
@@ -88,6 +98,7 @@ class SliceAdder {
  private:
   SliceAddends addends_;
   int before_ = 0;
+  int operand_ = -1;
 };
 
 }  // namespace tensor_array_grad

@@ -220,7 +220,7 @@ bool AddSlices(Operands operands, const SmallOp& op, Value* result) {
   if (!op.adder->AddOneRun({inputs, operands.size()}, kMostSmallElements, sum)) {
     SliceAdder::Terms terms;
     if (!op.adder->Read("", {inputs, operands.size()}, &terms).ok()) return false;
-    if (terms.values() > kMostSmallElements) return false;
+    if (terms.broadcast || terms.values() > kMostSmallElements) return false;
     if (!SliceAdder::Add(terms, cpu::OnThisThread, sum).ok()) return false;
   }
   SliceAdder::CountInPlace();
