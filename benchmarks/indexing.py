@@ -2,8 +2,8 @@
 
 The gradient of `x[i]` is a tensor of the size of x that is zero except for the part that was read.
 Stock adds such a tensor in each iteration, ours adds only the part. Each case is the gradient of a
-loop of n steps, timed as one call of the traced function. The harness compares stock's gradient
-with ours.
+loop of n steps, timed as one call of the traced function or as one run of a Session. The harness
+compares stock's gradient with ours.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from benchmarks import harness
-from benchmarks.case import Case, Prepared
+from benchmarks.case import Case, Prepared, timed
 from benchmarks.traced import (
     WIDTH,
     Loss,
@@ -70,6 +70,22 @@ def _embedding(n: int) -> Prepared:
     return prepared(gradient, tf.random.stateless_uniform([n], [1, 2], 0, n, tf.int32))
 
 
+def _in_session(n: int) -> Prepared:
+    """The gradient of `index` as a TF1 graph with control flow v1."""
+    v1 = tf.compat.v1
+    x_values = values(n)
+    with tf.Graph().as_default() as graph:
+        v1.disable_control_flow_v2()
+        try:
+            x = v1.placeholder(tf.float32, x_values.shape)
+            (gradient,) = tf.gradients(index(x), x)
+        finally:
+            v1.enable_control_flow_v2()
+    session = v1.Session(graph=graph)
+    call = lambda: session.run(gradient, {x: x_values})  # noqa: E731
+    return Prepared(run=timed(call), result=call)
+
+
 def _case(name: str, what: str, build: Callable[[int], Prepared]) -> Case:
     return Case(name, what, _STEPS, build, {6_400: 40.0, 25_600: 200.0})
 
@@ -86,6 +102,7 @@ CASES = (
         of_loss(_loss(lambda x, i: tf.cond(i % 2 == 0, lambda: x[i], lambda: tf.zeros_like(x[0])))),
     ),
     _case("embedding", "tf.nn.embedding_lookup", _embedding),
+    _case("session", "x[i] in a TF1 graph", _in_session),
     Case("short", "x[i], 10 steps", (10,), of_loss(index)),
     Case("large_rows", "x[i], rows of 4 MB", (40,), of_loss(index, 1_000_000)),
 )

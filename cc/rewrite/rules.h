@@ -77,12 +77,16 @@ Rule AccumulateIntoListRule();
 // slice was taken from. The gradient of an index is a tensor of the full size that is zero outside
 // of that part.
 //
-//   AddN([a, G(..), H(..)])  ->  TensorArrayGrad>AddSlices(a, .., ..)
+//   AddN([a, G(..), H(..)])         ->  TensorArrayGrad>AddSlices(a, .., ..)
+//   AddV2(a, AddN([G(..), H(..)]))  ->  TensorArrayGrad>AddSlices(a, .., ..)
 //
 // where G and H are StridedSliceGrad (the gradient of x[i]), Pad (of tf.slice), UnsortedSegmentSum
 // (of tf.gather and embedding lookups; also transposed and reshaped, for other axes) or ScatterNd
 // (of tf.gather_nd). If a loop indexes a tensor of N values, the cost of an iteration of its
 // backward loop is then proportional to the size of the slice that was read, not to N.
+//
+// TF1 loops sum with Add or AddV2, whose operands may have different shapes. AddSlices compares the
+// shapes at run time and then does what Add does.
 //
 // An operand may be a Merge, the output of a conditional that computes such gradients or zeros. A
 // second Merge is made for it, whose inputs are variants made by SliceGradients.

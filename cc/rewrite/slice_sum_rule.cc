@@ -65,26 +65,42 @@ class Matcher {
   std::optional<SliceAddend> Match() {
     constexpr int kDeepest = 32;
     if (depth_ > kDeepest) return std::nullopt;
-    if (in_branch_ && IsConstantZero(*at_.node)) return Zeros(at_);
+    if (in_branch_ && IsConstantZero(at_)) return Zeros({at_});
     Skip("Identity");
-    if (in_branch_ && Skip("ZerosLike") != nullptr) return Zeros(at_);
+    if (in_branch_ && Skip("ZerosLike") != nullptr) return Zeros({at_});
+    if (in_branch_ && IsFillOfZeros()) return MatchFill();
     if (at_.node->IsMerge()) return MatchMerge();
     if ((in_branch_ || !IsAddN(add_)) && at_.node->type_string() == "AddN") return MatchAdd();
     return MatchSlice();
   }
 
  private:
-  std::optional<SliceAddend> Zeros(Source like) {
-    found_.def.set_op("ZerosLike");
-    found_.inputs = {like};
+  std::optional<SliceAddend> Zeros(std::vector<Source> inputs, const char* op = "ZerosLike") {
+    found_.def.set_op(op);
+    found_.inputs = std::move(inputs);
     found_.may_be_shared = found_.nodes.empty();
-    if (!OnSameDevice(*like.node, add_) || !HasKnownDtypes()) return std::nullopt;
+    if (!OnSameDevice(*found_.inputs[0].node, add_) || !HasKnownDtypes()) return std::nullopt;
     return std::move(found_);
   }
 
-  static bool IsConstantZero(const Node& node) {
+  // Whether `source` is a constant zero, which a TF1 conditional brings into a branch by a Switch.
+  static bool IsConstantZero(Source source) {
+    while (source.node->IsSwitch() || IsConstantEnter(*source.node)) {
+      source = InputOf(*source.node, 0);
+    }
     Tensor value;
-    return ConstantOf(node, &value) && IsSummed(value.dtype()) && IsZero(value);
+    return ConstantOf(*source.node, &value) && IsSummed(value.dtype()) && IsZero(value);
+  }
+
+  // Whether the operand is Fill(sizes, 0), the zeros of a TF1 conditional.
+  bool IsFillOfZeros() const {
+    return at_.node->type_string() == "Fill" && IsConstantZero(InputOf(*at_.node, 1));
+  }
+
+  std::optional<SliceAddend> MatchFill() {
+    if (!LeadsToTheSumAlone()) return std::nullopt;
+    found_.nodes.push_back(at_.node);
+    return Zeros({InputOf(*at_.node, 0), InputOf(*at_.node, 1)}, "Fill");
   }
 
   std::optional<SliceAddend> MatchMerge() {

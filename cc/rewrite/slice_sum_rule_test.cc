@@ -21,6 +21,10 @@ class SliceSumRuleTest : public testing::Test, protected GraphUnderTest {
  protected:
   SliceSumRuleTest() {
     Clear();
+    AddPlaceholders();
+  }
+
+  void AddPlaceholders() {
     for (const char* name : {"a", "b", "dy", "rows"}) Placeholder(name, DT_FLOAT);
     for (const char* name : {"paddings", "ids", "n", "perm", "shape"}) {
       Placeholder(name, DT_INT32);
@@ -50,7 +54,16 @@ class SliceSumRuleTest : public testing::Test, protected GraphUnderTest {
   int Apply(std::vector<std::string> operands) {
     const int n = static_cast<int>(operands.size());
     Set(AddOf("sum", "AddN", std::move(operands)), "N", n);
-    AddOf("use", "Identity", {"sum"});
+    return ApplyToSum();
+  }
+
+  int ApplyToAdd(std::vector<std::string> operands, const char* op = "AddV2") {
+    AddOf("sum", op, std::move(operands));
+    return ApplyToSum();
+  }
+
+  int ApplyToSum(DataType dtype = DT_FLOAT) {
+    Set(AddOf("use", "Identity", {"sum"}), "T", dtype);
     std::vector<Rewrite> done;
     EXPECT_TRUE(SliceSumRule().apply(Find("sum"), graph().get(), &done).ok());
     return static_cast<int>(done.size());
@@ -69,6 +82,12 @@ class SliceSumRuleTest : public testing::Test, protected GraphUnderTest {
   }
 
   int64_t Before(const std::string& name) { return Find(name)->attrs().Find("before")->i(); }
+
+  // Which operand of an Add the sum is; -1 if it is that of an AddN.
+  int64_t Operand() {
+    const auto* const operand = Find("sum")->attrs().Find("operand");
+    return operand == nullptr ? -1 : operand->i();
+  }
 };
 
 // Stock has no such kernels today.
@@ -95,6 +114,89 @@ TEST_F(SliceSumRuleTest, OneOpAddsTheSlices) {
   EXPECT_EQ(Before("sum"), 0);
   EXPECT_EQ(Find("g"), nullptr);
   EXPECT_EQ(Find("h"), nullptr);
+}
+
+TEST_F(SliceSumRuleTest, TheOperandOfAnAddIsKnown) {
+  for (const char* op : {"Add", "AddV2"}) {
+    EXPECT_THAT(SliceSumRule().ops, testing::Contains(op));
+    for (const int operand : {0, 1}) {
+      SCOPED_TRACE(absl::StrCat(op, " ", operand));
+      Clear();
+      AddPlaceholders();
+      using Names = std::vector<std::string>;
+      EXPECT_EQ(ApplyToAdd(operand == 0 ? Names{"a", "g"} : Names{"g", "a"}, op), 1);
+      EXPECT_EQ(Find("sum")->type_string(), kAddSlices);
+      EXPECT_THAT(InputsOf("sum"), ElementsAre("a", "ids", "dy", "shape"));
+      EXPECT_EQ(Operand(), operand);
+      EXPECT_EQ(Before("sum"), 1);
+    }
+  }
+}
+
+TEST_F(SliceSumRuleTest, AnAddTakesASumOfSlicesAsAWhole) {
+  Set(AddOf("both", "AddN", {"g", "h"}), "N", 2);
+  EXPECT_EQ(ApplyToAdd({"a", "both"}), 1);
+  EXPECT_THAT(InputsOf("sum"), ElementsAre("a", "ids", "dy", "shape", "ids", "dy", "shape"));
+  EXPECT_EQ(Operand(), 0);
+  EXPECT_EQ(Before("sum"), 2);
+  EXPECT_EQ(Find("both"), nullptr);
+}
+
+TEST_F(SliceSumRuleTest, ASumOfSlicesIsLeftToTheAddThatReadsIt) {
+  Set(AddOf("sum", "AddN", {"g", "h"}), "N", 2);
+  AddOf("outer", "AddV2", {"sum", "a"});
+  std::vector<Rewrite> done;
+  EXPECT_TRUE(SliceSumRule().apply(Find("sum"), graph().get(), &done).ok());
+  EXPECT_THAT(done, testing::IsEmpty());
+}
+
+TEST_F(SliceSumRuleTest, AnAddNDoesNotTakeASumOfSlicesAsAWhole) {
+  Set(AddOf("both", "AddN", {"g", "h"}), "N", 2);
+  EXPECT_EQ(Apply({"a", "both"}), 0);
+}
+
+TEST_F(SliceSumRuleTest, TheFirstOfTwoSlicesOfAnAddStaysAFullTensor) {
+  EXPECT_EQ(ApplyToAdd({"g", "h"}), 1);
+  EXPECT_THAT(InputsOf("sum"), ElementsAre("g", "ids", "dy", "shape"));
+  EXPECT_EQ(Operand(), 0);
+}
+
+TEST_F(SliceSumRuleTest, AddsOfStringsAndOfNumbersThatAreNotSummedAreLeftAlone) {
+  for (const auto dtype : {tensorflow::DT_STRING, DT_INT32}) {
+    Clear();
+    for (const char* name : {"a", "b"}) Placeholder(name, dtype);
+    Set(AddOf("sum", "Add", {"a", "b"}), "T", dtype);
+    EXPECT_EQ(ApplyToSum(dtype), 0);
+  }
+}
+
+TEST_F(SliceSumRuleTest, ZerosOfATf1ConditionalAreZeros) {
+  for (const bool of_unknown_shape : {false, true}) {
+    Clear();
+    AddPlaceholders();
+    Placeholder("p", tensorflow::DT_BOOL);
+    tensorflow::Tensor zero(DT_FLOAT, of_unknown_shape ? TensorShape({}) : TensorShape({2}));
+    zero.flat<float>().setZero();
+    NodeDef& constant = Add("zero", "Const");
+    Set(constant, "dtype", DT_FLOAT);
+    Set(constant, "value", zero);
+    if (of_unknown_shape) {
+      Set(AddOf("zeros", "Fill", {"shape", "zero"}), "index_type", DT_INT32);
+    } else {
+      AddOf("zeros", "Switch", {"zero", "p"});
+    }
+    AddMerge("chosen", "g", "zeros");
+    EXPECT_EQ(ApplyToAdd({"a", "chosen"}), 1);
+    EXPECT_EQ(CountOf("TensorArrayGrad>SliceGradients"), 2);
+    EXPECT_EQ(CountOf("Fill"), 0);
+  }
+}
+
+TEST_F(SliceSumRuleTest, AFillOfAnUnknownValueIsLeftAlone) {
+  Placeholder("value", DT_FLOAT);
+  Set(AddOf("filled", "Fill", {"shape", "value"}), "index_type", DT_INT32);
+  AddMerge("chosen", "g", "filled");
+  EXPECT_EQ(ApplyToAdd({"a", "chosen"}), 0);
 }
 
 TEST_F(SliceSumRuleTest, SlicesBeforeTheFirstOtherOperandAreCounted) {

@@ -79,7 +79,7 @@ absl::Status SliceAdder::Of(const tensorflow::AttrSlice& attributes, int inputs,
                             SliceAdder* adder) {
   TF_RETURN_IF_ERROR(SliceAddends::Of(attributes, inputs - 1, &adder->addends_));
   TF_RETURN_IF_ERROR(GetNodeAttr(attributes, "before", &adder->before_));
-  TF_RETURN_IF_ERROR(GetNodeAttr(attributes, "operand", &adder->operand_));
+  tensorflow::TryGetNodeAttr(attributes, "operand", &adder->operand_);
   const int addends = adder->addends_.size();
   if (adder->before_ > addends) {
     return absl::InvalidArgumentError(

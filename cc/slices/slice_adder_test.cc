@@ -54,6 +54,7 @@ class SliceAdderTest : public testing::Test {
     NodeDef node;
     tensorflow::SetAttrValue(addends_, &(*node.mutable_attr())["addends"]);
     tensorflow::SetAttrValue(before, &(*node.mutable_attr())["before"]);
+    tensorflow::SetAttrValue(operand_, &(*node.mutable_attr())["operand"]);
     SliceAdder adder;
     std::vector<const Tensor*> inputs{&sum_};
     for (const Tensor& input : inputs_) inputs.push_back(&input);
@@ -62,6 +63,9 @@ class SliceAdderTest : public testing::Test {
     SliceAdder::Terms terms;
     TF_RETURN_IF_ERROR(adder.Read("the_sum", inputs, &terms));
     values_ = terms.values();
+    if (terms.broadcast) {
+      return adder.Broadcast(terms, Tensor(sum_), cpu::OnThisThread, &sum_);
+    }
     return SliceAdder::Add(terms, cpu::OnThisThread, &sum_);
   }
 
@@ -70,6 +74,7 @@ class SliceAdderTest : public testing::Test {
   Tensor sum_ = Vec({1, 2, 3});
   int64_t values_ = 0;
   int missing_inputs_ = 0;
+  int operand_ = -1;
 };
 
 TEST_F(SliceAdderTest, RowsAreAddedToTheirParts) {
@@ -119,6 +124,52 @@ TEST_F(SliceAdderTest, AnotherShapeIsAddNsError) {
                            "Inputs to operation the_sum of type AddN must have the same size and "
                            "shape.  Input 0: [3] != input 1: [4]"));
   EXPECT_THAT(sum_, TensorEq(Vec({1, 2, 3})));
+}
+
+TEST_F(SliceAdderTest, AnAddBroadcastsTheSum) {
+  AddIndex(1, 10);
+  AddIndex(1, 5);
+  for (operand_ = 0; operand_ < 2; ++operand_) {
+    sum_ = Vec({7});
+    ASSERT_OK(Add(/*before=*/2));
+    EXPECT_THAT(sum_, TensorEq(Vec({7, 22, 7})));
+    sum_ = TensorOf<float>({2, 1}, {1, 2});
+    ASSERT_OK(Add(/*before=*/2));
+    EXPECT_THAT(sum_, TensorEq(TensorOf<float>({2, 3}, {1, 16, 1, 2, 17, 2})));
+  }
+}
+
+TEST_F(SliceAdderTest, AnAddBroadcastsTheGradient) {
+  AddIndex(0, 10, /*rows=*/1);
+  operand_ = 0;
+  ASSERT_OK(Add(/*before=*/1));
+  EXPECT_THAT(sum_, TensorEq(Vec({11, 12, 13})));
+}
+
+TEST_F(SliceAdderTest, AnAddOfOneShapeIsInPlace) {
+  AddIndex(1, 10);
+  operand_ = 1;
+  const void* const data = sum_.data();
+  ASSERT_OK(Add(/*before=*/1));
+  EXPECT_THAT(sum_, TensorEq(Vec({1, 12, 3})));
+  EXPECT_EQ(sum_.data(), data);
+}
+
+TEST_F(SliceAdderTest, ShapesThatCannotBeBroadcastAreAddsError) {
+  AddIndex(1, 10, /*rows=*/4);
+  for (operand_ = 0; operand_ < 2; ++operand_) {
+    EXPECT_THAT(Add(/*before=*/1), Fails(absl::StatusCode::kInvalidArgument,
+                                         operand_ == 0 ? "Incompatible shapes: [3] vs. [4]"
+                                                       : "Incompatible shapes: [4] vs. [3]"));
+  }
+  EXPECT_THAT(sum_, TensorEq(Vec({1, 2, 3})));
+}
+
+TEST_F(SliceAdderTest, AddendsOfAnAddAreASumOfTheirOwn) {
+  AddIndex(1, 10);
+  operand_ = 0;
+  EXPECT_THAT(Add(), Fails(absl::StatusCode::kInvalidArgument,
+                           "An Add sums all 1 addends before it adds `sum`, not 0"));
 }
 
 TEST_F(SliceAdderTest, AnotherDtypeIsAnError) {

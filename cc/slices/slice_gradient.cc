@@ -108,6 +108,17 @@ absl::Status ReadPad(Inputs inputs, SliceGradient* gradient) {
   return absl::OkStatus();
 }
 
+// ---- Fill of zeros: no row
+
+absl::Status ReadFill(Inputs inputs, SliceGradient* gradient) {
+  const Tensor &sizes = *inputs[0], &value = *inputs[1];
+  if (sizes.dims() != 1) {
+    return Invalid("dims must represent a vector, got shape ", sizes.shape().DebugString());
+  }
+  gradient->values = Tensor(value.dtype(), TensorShape({0}));
+  return tensorflow::tensor::MakeShape(sizes, &gradient->whole);
+}
+
 // ---- dtypes, which the graph does not check: the ops take inputs of any dtype
 
 absl::Status RequireDtypes(const SliceGradientOp& op, Inputs inputs) {
@@ -174,6 +185,7 @@ absl::Status SliceGradientOp::Of(const tensorflow::NodeDef& def, SliceGradientOp
                                                  {"UnsortedSegmentSum", {kSegmentSum, 3, 0}},
                                                  {"ScatterNd", {kScatter, 3, 1}},
                                                  {"ZerosLike", {kZeros, 1, 0}},
+                                                 {"Fill", {kFill, 2, 1}},
                                                  {kSumOp, {kSum, 1, 0}}};
   const auto found = ops->find(def.op());
   if (found == ops->end()) return Invalid("no gradient of a slice: ", def.op());
@@ -197,6 +209,8 @@ absl::Status ReadSliceGradient(const SliceGradientOp& op, Inputs inputs, SliceGr
       return ReadSegmentSum(op, inputs, gradient);
     case SliceGradientOp::kScatter:
       return ReadScatter(inputs, gradient);
+    case SliceGradientOp::kFill:
+      return ReadFill(inputs, gradient);
     default:
       gradient->whole = inputs[0]->shape();
       gradient->values = Tensor(inputs[0]->dtype(), TensorShape({0}));

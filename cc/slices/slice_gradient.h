@@ -30,10 +30,10 @@ struct SliceGradient {
 
 // Describes a node whose output can be represented by a SliceGradient.
 struct SliceGradientOp {
-  enum Kind { kStridedSlice, kPad, kSegmentSum, kScatter, kZeros, kSum };
+  enum Kind { kStridedSlice, kPad, kSegmentSum, kScatter, kZeros, kFill, kSum };
 
   // Reads `def`: StridedSliceGrad, Pad, UnsortedSegmentSum or ScatterNd, with its attributes;
-  // ZerosLike, which has no row; or kSumOp, whose input is already a SliceGradientSum. The
+  // ZerosLike or Fill, which have no row; or kSumOp, whose input is already a SliceGradientSum. The
   // attributes kTransposed and kReshaped say that the output of an UnsortedSegmentSum passes
   // through Transpose and then through Reshape. Returns InvalidArgument for any other op.
   static absl::Status Of(const tensorflow::NodeDef& def, SliceGradientOp* op);
@@ -57,6 +57,7 @@ struct SliceGradientOp {
 //
 // Returns an error for inputs for which stock reports one, and for values of a dtype for which
 // CanAdd is false. Requires: `gradient` is new, and the op is not kSum, which ReadTerms reads.
+// The value of a Fill is 0.
 absl::Status ReadSliceGradient(const SliceGradientOp& op, absl::Span<const Tensor* const> inputs,
                                SliceGradient* gradient);
 

@@ -186,6 +186,15 @@ TEST_F(SliceGradientTest, ZerosHaveNoRow) {
   EXPECT_EQ(gradient_.values.NumElements(), 0);
 }
 
+TEST_F(SliceGradientTest, AFillOfZerosHasNoRow) {
+  Node("Fill");
+  ASSERT_OK(Read({Ints({2, 1}), Floats({}, {0})}));
+  EXPECT_THAT(Dense(), ElementsAre(0, 0));
+  EXPECT_EQ(gradient_.whole, TensorShape({2, 1}));
+  Fails({Tensor(2), Floats({}, {0})}, "dims must represent a vector, got shape []");
+  Fails({Ints({-2}), Floats({}, {0})}, "-2");
+}
+
 TEST_F(SliceGradientTest, ASumHasItsTerms) {
   Node(SliceGradientOp::kSumOp);
   SliceGradientOp op;

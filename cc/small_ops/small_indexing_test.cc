@@ -206,10 +206,26 @@ class SmallSumTest : public SmallIndexingTest {
         std::vector<tensorflow::DataType>{DT_INT32, DT_INT32, DT_INT32, DT_INT32, DT_FLOAT});
     Set(node, "T", DT_FLOAT);
     Set(node, "before", 0);
+    node_ = &node;
   }
   std::vector<Tensor> InputsFor(Tensor x) {
     return {std::move(x), Ints({3}), Ints({1}), Ints({2}), Ints({1}), Tensor(10.f)};
   }
+
+  // Calls the op with operands that hold the only references.
+  bool CallOwning(std::vector<Tensor> inputs) {
+    const SmallOp op = SmallOpOf(*this);
+    std::vector<Value> values(inputs.size());
+    std::vector<Operand> operands;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      values[i].Set(std::move(inputs[i]));
+      inputs[i] = Tensor();
+      operands.push_back({&values[i], true});
+    }
+    return op(operands, &result_);
+  }
+
+  NodeDef* node_;
 };
 
 TEST_F(SmallSumTest, TheSumIsChangedInPlace) {
@@ -218,19 +234,18 @@ TEST_F(SmallSumTest, TheSumIsChangedInPlace) {
   const void* const buffer = x.data();
   std::vector<Tensor> inputs = InputsFor(std::move(x));
   x = Tensor();
-  // The operands must hold the only references.
-  const SmallOp op = SmallOpOf(*this);
-  std::vector<Value> values(inputs.size());
-  std::vector<Operand> operands;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    values[i].Set(std::move(inputs[i]));
-    inputs[i] = Tensor();
-    operands.push_back({&values[i], true});
-  }
-  ASSERT_TRUE(op(operands, &result_));
+  ASSERT_TRUE(CallOwning(std::move(inputs)));
   EXPECT_THAT(result(), TensorEq(Vec({1, 12, 3})));
   EXPECT_EQ(result().data(), buffer);
   EXPECT_EQ(ReadCounters()["slice_sums.in_place"], in_place + 1);
+}
+
+TEST_F(SmallSumTest, AnAddOfOneShapeIsChangedInPlaceAndOfAnotherIsLeftToTheKernel) {
+  Set(*node_, "before", 1);
+  Set(*node_, "operand", 0);
+  ASSERT_TRUE(CallOwning(InputsFor(Vec({1, 2, 3}))));
+  EXPECT_THAT(result(), TensorEq(Vec({1, 12, 3})));
+  EXPECT_FALSE(CallOwning(InputsFor(Vec({1}))));
 }
 
 TEST_F(SmallSumTest, SumThatAnotherTensorSharesIsLeftToTheKernel) {

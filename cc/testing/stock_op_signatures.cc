@@ -215,6 +215,12 @@ REGISTER_OP("RandomUniformInt")
     .Attr("Tout: type")
     .SetIsStateful();
 REGISTER_OP("ZerosLike").Input("x: T").Output("y: T").Attr("T: type");
+REGISTER_OP("Fill")
+    .Input("dims: index_type")
+    .Input("value: T")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("index_type: type");
 REGISTER_OP("TensorListFromTensor")
     .Input("tensor: element_dtype")
     .Input("element_shape: shape_type")

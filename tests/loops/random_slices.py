@@ -170,6 +170,9 @@ def loop_of(program: Program) -> Callable[[Any], Any]:
     def loop(flat: Any) -> Any:
         parts = tf.split(flat, sizes)
         tensors = [tf.reshape(p, s) for p, s in zip(parts, program.shapes, strict=True)]
+        if program.method.endswith("unknown_shape"):
+            unknown = tf.compat.v1.placeholder_with_default
+            tensors = [unknown(tensor, [None] * tensor.shape.rank) for tensor in tensors]
 
         def body(i: Any, h: Any) -> tuple[Any, Any]:
             for read, place in zip(program.text, program.places, strict=True):

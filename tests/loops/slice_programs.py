@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import concurrent.futures
+import itertools
+import re
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -94,6 +96,7 @@ METHODS = (
     "nested",
     "session_v2",
     "session_v1",
+    "session_v1_unknown_shape",
 )
 DTYPES = ("float16", "bfloat16", "float32", "float64", "complex64")
 
@@ -144,7 +147,7 @@ def gradients(name: str, dtype: str, method: str) -> list[np.ndarray]:
 def gradients_of(loop: Callable[[Any], Any], x: np.ndarray, method: str) -> list[np.ndarray]:
     """The gradients of `loop` at `x`, computed by that method."""
     if method.startswith("session"):
-        return _in_session(loop, x, method == "session_v2")
+        return _in_session(loop, x, method)
     found = _in_function(loop, tf.constant(x), method)
     return [tf.convert_to_tensor(value).numpy() for value in found]
 
@@ -184,13 +187,14 @@ def _in_function(loop: Callable, x: Any, method: str) -> Iterator[Any]:
         yield twice(x)
 
 
-def _in_session(loop: Callable, values: np.ndarray, v2: bool) -> list[np.ndarray]:
+def _in_session(loop: Callable, values: np.ndarray, method: str) -> list[np.ndarray]:
     v1 = tf.compat.v1
+    v2, unknown = method == "session_v2", method.endswith("unknown_shape")
     switch = v1.enable_control_flow_v2 if v2 else v1.disable_control_flow_v2
     with tf.Graph().as_default():
         switch()
         try:
-            x = v1.placeholder(values.dtype, values.shape)
+            x = v1.placeholder(values.dtype, [None] * values.ndim if unknown else values.shape)
             gradient = tf.convert_to_tensor(tf.gradients(loop(x), x)[0])
         finally:
             v1.enable_control_flow_v2()
@@ -206,6 +210,10 @@ def sums_of_negative_zeros(dtype: str) -> dict[str, np.ndarray]:
         for op, gradient in ONE_ROW.items():
             of_row = lambda gradient=gradient: gradient(x[1:])  # noqa: E731
             add = lambda *terms: tf.raw_ops.AddN(inputs=terms)  # noqa: E731
+            for added, of_two in {"Add": tf.raw_ops.Add, "AddV2": tf.raw_ops.AddV2}.items():
+                found[f"{op}, {added} after"] = of_two(x=x, y=of_row())
+                found[f"{op}, {added} before"] = of_two(x=of_row(), y=x)
+                found[f"{op}, {added} of a sum"] = of_two(x=x, y=add(of_row(), of_row()))
             found[f"{op} after"] = add(x, of_row())
             found[f"{op} before"] = add(of_row(), of_row(), x)
             branch = tf.cond(yes, of_row, lambda: tf.zeros_like(x))
@@ -218,6 +226,61 @@ def sums_of_negative_zeros(dtype: str) -> dict[str, np.ndarray]:
     x = tf.complex(*[tf.fill([2, 3], -0.0)] * 2) if dtype == "complex64" else x
     found = tf.function(sums, autograph=False)(x, tf.constant(True))
     return {name: value[1].numpy() for name, value in found.items()}
+
+
+# Shapes of operands that Add adds to a tensor of shape [2, 3]; it cannot add the last three.
+OTHER_SHAPES = ([], [1], [3], [2, 1], [1, 3], [5, 2, 3], [2, 1, 2, 3], [0, 1, 1], [4], [2, 2], [0])
+
+
+def sums_of_other_shapes(dtype: str) -> tuple[dict[str, Any], int]:
+    """Sums of gradients of row 1 and of tensors of other shapes, by Add: values, or the error.
+
+    Returns:
+      By op, form and shape: dtype, shape and bytes of the sum, or the text of the error; and how
+      many sums the graph pass replaced.
+    """
+    from tensor_array_grad import _loader
+
+    def sums(of_row: Callable[[Any], Any], form: str) -> Callable[[Any, Any, Any], Any]:
+        def compute(x: Any, row: Any, yes: Any) -> Any:
+            gradient = of_row(row)
+            if form.endswith("a branch"):
+                gradient = tf.cond(yes, lambda: of_row(row), lambda: tf.zeros([2, 3], dtype))
+            elif form.endswith("a sum"):
+                gradient = tf.add_n([of_row(row), of_row(row * 3)])
+            add = tf.raw_ops.Add if form.startswith("Add ") else tf.raw_ops.AddV2
+            return add(x=gradient, y=x) if "before" in form else add(x=x, y=gradient)
+
+        row = tf.TensorSpec([1, 3], dtype)
+        signature = [tf.TensorSpec(None, dtype), row, tf.TensorSpec([], tf.bool)]
+        return tf.function(compute, signature, autograph=False)
+
+    row = tf.cast([[-0.0, 0.3, float("inf")]], dtype)
+    found: dict[str, Any] = {}
+    forms = ("Add after", "after", "before", "after a branch", "before a branch", "before a sum")
+    for op, form in itertools.product(ONE_ROW, forms):
+        function = sums(ONE_ROW[op], form)
+        for shape in OTHER_SHAPES:
+            x = tf.cast(tf.random.stateless_normal(shape, [1, 2]), dtype)
+            try:
+                value = function(x, row, tf.constant(True)).numpy()
+                result: Any = str(value.dtype), value.shape, value.tobytes()
+            except tf.errors.InvalidArgumentError as error:
+                result = re.findall(r"Incompatible shapes: \S+ vs\. \S+", error.message)
+            found[f"{op} {form} {shape}"] = result
+    replaced = _loader.bind().counters()["graph.slice_sum"] if _loader.is_loaded() else 0
+    return found, replaced
+
+
+def counted_in_tf1(name: str, steps: int, method: str) -> dict[str, int]:
+    """As `counted`, for a loop of TF1; the method is that of a Session."""
+    from tensor_array_grad import _loader
+
+    x = np.random.default_rng(3).normal(size=(steps + 2, WIDTH)).astype("float32")
+    before = _loader.bind().counters()
+    _in_session(_loop(READS[name], steps), x, method)
+    after = _loader.bind().counters()
+    return {key: after[key] - before.get(key, 0) for key in after}
 
 
 def counted(name: str, steps: int) -> dict[str, int]:

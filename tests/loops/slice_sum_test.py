@@ -35,6 +35,19 @@ LINEAR = [
     "through_a_function",
 ]
 
+# Those of them whose gradient TF1 sums in the loop. It keeps the rows of gathers.
+LINEAR_IN_TF1 = [
+    "index",
+    "index_from_the_end",
+    "range",
+    "new_axis_and_ellipsis",
+    "number",
+    "slice",
+    "gather_nd_numbers",
+    "two",
+    "in_a_branch_alone",
+]
+
 MOST_ROWS = 3  # the most rows that one iteration of these programs adds to a gradient
 
 
@@ -90,6 +103,31 @@ def test_at_most_one_tensor_is_copied_per_loop(ours, name):
         assert counts["slice_sums.in_place"] >= n - 1
         assert counts["slice_sums.copied_bytes"] <= (n + 2) * row
         assert counts["slice_sums.rows"] <= MOST_ROWS * n
+
+
+@pytest.mark.parametrize("method", ["session_v1", "session_v1_unknown_shape"])
+@pytest.mark.parametrize("name", LINEAR_IN_TF1)
+@pytest.mark.sweep(3)
+def test_at_most_one_tensor_is_copied_per_loop_of_tf1(ours, name, method):
+    steps, calls = 200, 2
+    row = slice_programs.WIDTH * 4
+    for n in (steps, 2 * steps):
+        counts = ours.call(f"{COUNT}_in_tf1", name, n, method, timeout=120)
+        assert counts["slice_sums.in_place"] >= calls * (n - 1)
+        assert counts["slice_sums.copied_bytes"] <= calls * (n + 2) * row
+        assert counts["slice_sums.rows"] <= calls * MOST_ROWS * n
+
+
+@pytest.mark.parametrize("dtype", slice_programs.DTYPES)
+def test_sums_of_other_shapes_are_those_of_add(ours, stocks, dtype):
+    run = "tests.loops.slice_programs:sums_of_other_shapes"
+    ours.start_call(run, dtype)
+    stocks.start_call(run, dtype)
+    (got, replaced), (want, _) = ours.finish_call(), stocks.finish_call()
+    assert got == want
+    assert replaced > 0
+    errors = {text for result in want.values() if isinstance(result, list) for text in result}
+    assert {f"Incompatible shapes: {each}" for each in ("[4] vs. [2,3]", "[2,3] vs. [4]")} <= errors
 
 
 @pytest.mark.parametrize("name", ["index", "two", "gather_repeated", "in_a_branch"])
