@@ -126,8 +126,9 @@ def test_sums_of_other_shapes_are_those_of_add(ours, stocks, dtype):
     (got, replaced), (want, _) = ours.finish_call(), stocks.finish_call()
     assert got == want
     assert replaced > 0
-    errors = {text for result in want.values() if isinstance(result, list) for text in result}
-    assert {f"Incompatible shapes: {each}" for each in ("[4] vs. [2,3]", "[2,3] vs. [4]")} <= errors
+    # Grappler orders the operands of Add. slice_adder_test.cc has the errors of both orders.
+    for form in ("after", "before", "after a branch", "before a sum"):
+        assert want[f"Pad {form} [4]"] == ["Incompatible shapes: [2,3] vs. [4]"]
 
 
 @pytest.mark.parametrize("name", ["index", "two", "gather_repeated", "in_a_branch"])
