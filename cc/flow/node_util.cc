@@ -31,6 +31,10 @@ Source SkipIdentities(Source source) {
   return source;
 }
 
+bool IsAddN(const Node& node) { return node.type_string() == "AddN"; }
+
+bool IsLoopCond(const Node& node) { return node.IsLoopCond(); }
+
 bool IsConstantEnter(const Node& node) {
   bool is_constant = false;
   return node.IsEnter() && TryGetNodeAttr(node.attrs(), "is_constant", &is_constant) && is_constant;

@@ -29,6 +29,12 @@ Source InputOf(const Node& node, int index);
 // of a variable, which has different values at different times.
 Source SkipIdentities(Source source);
 
+// Whether `node` is an AddN.
+bool IsAddN(const Node& node);
+
+// Whether `node` decides if a loop runs another iteration.
+bool IsLoopCond(const Node& node);
+
 // Whether `node` is an Enter of a loop constant: a value that all iterations share.
 bool IsConstantEnter(const Node& node);
 

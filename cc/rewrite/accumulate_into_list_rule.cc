@@ -289,8 +289,6 @@ absl::Status ApplyAccumulateIntoList(Node* node, Graph* graph, std::vector<Rewri
 
 }  // namespace
 
-Rule AccumulateIntoListRule() {
-  return {"accumulate_into_list", {"AddN"}, ApplyAccumulateIntoList};
-}
+Rule AccumulateIntoListRule() { return {"accumulate_into_list", IsAddN, ApplyAccumulateIntoList}; }
 
 }  // namespace tensor_array_grad

@@ -197,6 +197,6 @@ absl::Status ApplyLoopStack(Node* node, Graph* graph, std::vector<Rewrite>* done
 
 }  // namespace
 
-Rule LoopStackRule() { return {"loop_stack", {"LoopCond"}, ApplyLoopStack}; }
+Rule LoopStackRule() { return {"loop_stack", IsLoopCond, ApplyLoopStack}; }
 
 }  // namespace tensor_array_grad

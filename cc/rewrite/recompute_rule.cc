@@ -142,6 +142,6 @@ absl::Status ApplyRecompute(Node* node, Graph* graph, std::vector<Rewrite>* done
 
 }  // namespace
 
-Rule RecomputeRule() { return {"recompute", {"LoopCond"}, ApplyRecompute}; }
+Rule RecomputeRule() { return {"recompute", IsLoopCond, ApplyRecompute}; }
 
 }  // namespace tensor_array_grad

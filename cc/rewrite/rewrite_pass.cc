@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "cc/base/counters.h"
@@ -79,10 +77,7 @@ bool RunsHere(const Node& node, const GraphOptimizationPassOptions& options) {
 std::vector<int> Candidates(const Rule& rule, const GraphOptimizationPassOptions& options) {
   std::vector<int> candidates;
   for (const Node* node : (*options.graph)->op_nodes()) {
-    if (absl::c_linear_search(rule.ops, node->type_string()) &&
-        absl::StrContains(node->name(), rule.in_name) && RunsHere(*node, options)) {
-      candidates.push_back(node->id());
-    }
+    if (rule.may_apply(*node) && RunsHere(*node, options)) candidates.push_back(node->id());
   }
   return candidates;
 }

@@ -136,7 +136,7 @@ absl::Status Fail(Node* node, tensorflow::Graph* graph, std::vector<Rewrite>*) {
 
 TEST_F(RewritePassTest, ARuleThatFailsLeavesTheGraphAsItWas) {
   for (const auto fail : {Fail<false>, Fail<true>}) {
-    auto* const pass = new RewritePass({{"failing", {"AddN"}, fail}});  // must not be destroyed
+    auto* const pass = new RewritePass({{"failing", IsAddN, fail}});  // must not be destroyed
     const int64_t failures = ReadCounters()["graph_pass.failures"];
     const std::string before = graph()->ToGraphDefDebug().DebugString();
     tensorflow::GraphOptimizationPassOptions options;

@@ -27,21 +27,18 @@ struct Rule {
   // Short: rewrites are counted as `graph.<name>`.
   const char* name;
 
-  // The op types of the nodes for which `apply` is called: those of the last node of a group or,
-  // for a rule that rewrites loops, LoopCond.
-  std::vector<std::string> ops;
+  // Whether `apply` is to be called for the node: whether it may be the last node of a group or,
+  // for a rule that rewrites loops, whether it is a LoopCond. Looks at the node and its readers
+  // only.
+  bool (*may_apply)(const Node& node);
 
   // Replaces the groups that end in `node`, or those in the loop of `node`, and appends one entry
   // per rewrite to `done`. If `done` grew, `node` may have been removed. On error the graph may be
   // inconsistent and must not be run.
   //
-  // Requires: the type of `node` is one of `ops`, its name contains `in_name`, and it runs in this
-  // process. A rule that adds ops of this library on the devices of other nodes must check that
-  // these run in this process too.
+  // Requires: may_apply(*node), and `node` runs in this process. A rule that adds ops of this
+  // library on the devices of other nodes must check that these run in this process too.
   absl::Status (*apply)(Node* node, Graph* graph, std::vector<Rewrite>* done);
-
-  // What the names of these nodes contain, if an optimizer of TensorFlow made them.
-  const char* in_name = "";
 };
 
 }  // namespace tensor_array_grad

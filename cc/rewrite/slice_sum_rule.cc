@@ -30,8 +30,6 @@ bool IsSummed(DataType dtype) {
   return dtypes->count(dtype) != 0;
 }
 
-bool IsAddN(const Node& node) { return node.type_string() == "AddN"; }
-
 // An operand of the sum that AddSlices takes without making the full tensor. It is a tree: a leaf
 // is the gradient of a slice or, in a branch of a conditional, zeros. An inner node is a Merge, or
 // an AddN in a branch or in front of an Add.
@@ -349,15 +347,23 @@ bool IsOrderKnown(const std::map<int, SliceAddend>& addends, int operands, int f
   return known;
 }
 
-// Whether the only consumer of `node`, a sum, is a Merge or an Add, possibly behind Identities. The
-// sum after the Merge, or the Add, then takes its addends if possible.
+// Whether `node` is the Add by which a TF1 loop adds the gradient of an iteration to the running
+// sum. Others are left: a program adds padded tensors outside of loops too.
+bool AddsInLoop(const Node& node) {
+  const std::string& op = node.type_string();
+  return (op == "Add" || op == "AddV2") && HasOneConsumer(node) &&
+         (*node.out_edges().begin())->dst()->IsNextIteration();
+}
+
+// Whether the only consumer of `node`, a sum, is a Merge or the Add of a loop, possibly behind
+// Identities. The sum after the Merge, or the Add, then takes its addends if possible.
 bool FeedsASum(const Node& node) {
   const Node* at = &node;
   do {
     if (!HasOneConsumer(*at)) return false;
     at = (*at->out_edges().begin())->dst();
   } while (at->IsIdentity());
-  return at->IsMerge() || at->type_string() == "Add" || at->type_string() == "AddV2";
+  return at->IsMerge() || AddsInLoop(*at);
 }
 
 // An AddSlices of the dtype of `add` that adds nothing.
@@ -431,6 +437,9 @@ absl::Status ApplySliceSum(Node* node, Graph* graph, std::vector<Rewrite>* done)
 
 }  // namespace
 
-Rule SliceSumRule() { return {"slice_sum", {"AddN", "Add", "AddV2"}, ApplySliceSum}; }
+Rule SliceSumRule() {
+  return {"slice_sum", [](const Node& node) { return IsAddN(node) || AddsInLoop(node); },
+          ApplySliceSum};
+}
 
 }  // namespace tensor_array_grad

@@ -10,6 +10,10 @@
 namespace tensor_array_grad {
 namespace {
 
+// What the names of the nodes contain that the optimizer made of a sum and of a stack.
+constexpr char kMadeOfSum[] = "ArithmeticOptimizer/SimplifyAggregation_Mul_";
+constexpr char kMadeOfStack[] = "ArithmeticOptimizer/ReplacePackWithTileReshape_Tile_";
+
 // Whether `node` is a Const that waits for output 0 of `switch_node` and for nothing else, and
 // whose name contains `made_by`.
 bool WaitsForOutput0(const Node& node, const Node& switch_node, const char* made_by) {
@@ -89,12 +93,19 @@ absl::Status ApplyToTile(Node* tile, Graph* graph, std::vector<Rewrite>* done) {
 }  // namespace
 
 Rule SumOfEqualsRule() {
-  return {"sum_of_equals", {"Mul"}, ApplyToMul, "ArithmeticOptimizer/SimplifyAggregation_Mul_"};
+  return {"sum_of_equals",
+          [](const Node& node) {
+            return node.type_string() == "Mul" && absl::StrContains(node.name(), kMadeOfSum);
+          },
+          ApplyToMul};
 }
 
 Rule StackOfEqualsRule() {
-  return {"stack_of_equals", {"Tile"}, ApplyToTile,
-          "ArithmeticOptimizer/ReplacePackWithTileReshape_Tile_"};
+  return {"stack_of_equals",
+          [](const Node& node) {
+            return node.type_string() == "Tile" && absl::StrContains(node.name(), kMadeOfStack);
+          },
+          ApplyToTile};
 }
 
 }  // namespace tensor_array_grad

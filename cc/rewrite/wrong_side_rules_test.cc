@@ -69,9 +69,7 @@ class WrongSideRulesTest : public testing::Test, protected GraphUnderTest {
     std::vector<Rewrite> done;
     std::vector<Node*> candidates;
     for (Node* node : graph()->op_nodes()) {
-      if (node->type_string() == rule.ops[0] && absl::StrContains(node->name(), rule.in_name)) {
-        candidates.push_back(node);
-      }
+      if (rule.may_apply(*node)) candidates.push_back(node);
     }
     for (Node* node : candidates) EXPECT_TRUE(rule.apply(node, graph().get(), &done).ok());
     return static_cast<int>(done.size());
