@@ -341,7 +341,9 @@ def write_rows(rows: Sequence[Any], facts: dict[str, Any], path: pathlib.Path) -
 
 
 def machine() -> dict[str, Any]:
-    """The facts about this machine that the results depend on."""
+    """The facts about this machine and this TensorFlow that the results depend on."""
+    from tensor_array_grad import _tf_private  # not at the top, because it imports TensorFlow
+
     model = platform.processor() or platform.machine()
     with contextlib.suppress(OSError):
         for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
@@ -359,6 +361,7 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "load_1min": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
+        "onednn": _tf_private.is_onednn_enabled(),  # in the servers too: they inherit the variable
         **versions,
     }
 

@@ -17,6 +17,7 @@ from tensor_array_grad.demo.curves import OURS_COLOUR, STOCK_COLOUR, Curve
 
 _NOISE = 0.05  # relative error of a ratio, caused by the timer and the scheduler
 _HEADING = "## Last results\n"
+_UNKNOWN = "not recorded"
 _PAGE = 1 << 20  # bytes; peaks that differ by less than this, or a twentieth, count as equal
 
 _COLUMNS = (
@@ -227,7 +228,7 @@ def rewrite_readme(readme: pathlib.Path, results: Sequence[pathlib.Path]) -> Non
     page = readme.read_text().split(_HEADING)[0] + _HEADING
     for path in results:
         records = _read(path)
-        machines = dict.fromkeys(json.dumps(record["machine"]) for record in records)
+        machines = dict.fromkeys(_facts(record) for record in records)
         rows = [_row(record) for record in records]
         page += f"\n### {path.stem}\n\n"
         for what, picture in draw(rows, path.with_suffix("")).items():
@@ -270,6 +271,11 @@ def _read(path: pathlib.Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     return [json.loads(text) for text in path.read_text().splitlines()]
+
+
+def _facts(record: dict[str, Any]) -> str:
+    """The machine of a record. Old records do not tell whether oneDNN was on."""
+    return json.dumps(record["machine"] | {"onednn": record["machine"].get("onednn", _UNKNOWN)})
 
 
 def _row(record: dict[str, Any]) -> Row:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -25,7 +26,8 @@ gc.freeze()  # the tests that measure memory collect often, and TensorFlow is no
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--sweep", action="store_true", help="run all cases of tests marked `sweep`")
+    text = "run all cases of tests marked `sweep`, and fail if stock lacks a fault"
+    parser.addoption("--sweep", action="store_true", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -119,6 +121,23 @@ def ours(request: pytest.FixtureRequest) -> Iterator[kernel_runner.Runner]:
     """Child processes that run programs on this library's kernels, on each device."""
     with kernel_runner.Runner("enable", gpu=getattr(request, "param", "CPU") == "GPU") as runner:
         yield runner
+
+
+@pytest.fixture
+def expect_of_stock(request: pytest.FixtureRequest) -> Callable[[bool, str], None]:
+    """Asserts that stock has a fault: the function takes whether it has, and a text otherwise.
+
+    Without --sweep, the text is a warning. The faults of stock depend on its release, the C library
+    and the processor, and the library is right without them.
+    """
+
+    def judge(has_it: bool, text: str) -> None:
+        if not has_it and request.config.getoption("sweep"):
+            pytest.fail(text)
+        if not has_it:
+            warnings.warn(text, stacklevel=2)
+
+    return judge
 
 
 @pytest.fixture(scope="session")

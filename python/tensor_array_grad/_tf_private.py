@@ -16,6 +16,7 @@ from tensorflow.python.client import session
 from tensorflow.python.eager import context
 from tensorflow.python.framework import func_graph, ops
 from tensorflow.python.ops.parallel_for import pfor
+from tensorflow.python.util import _pywrap_util_port
 
 GradientFunction = Callable[..., Any]
 
@@ -95,6 +96,14 @@ def branches(op: Any) -> list[Any]:
         names = [f"_branch_graph_{i}" for i in range(len(op.get_attr("branches")))]
     found = [getattr(op, name, None) for name in names]
     return [] if None in found else found
+
+
+def is_onednn_enabled() -> bool:
+    """Whether TensorFlow uses oneDNN in this process.
+
+    The variable TF_ENABLE_ONEDNN_OPTS decides. Without it, that depends on the processor.
+    """
+    return bool(_pywrap_util_port.IsMklEnabled())
 
 
 def functions_and_sessions() -> tuple[int, int]:

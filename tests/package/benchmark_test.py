@@ -14,6 +14,7 @@ from benchmarks import child, harness, indexing, lists, loops, peers, report, tr
 from benchmarks.case import Case, Measurement, Prepared
 from benchmarks.memory import PeakMemory
 from tensor_array_grad.demo import curves
+from tests.support import child as processes
 from tests.support import drawn
 from tools import ablate
 
@@ -382,7 +383,25 @@ def test_the_tables_of_the_page_are_replaced_and_the_rest_is_kept(tmp_path):
     assert text.startswith("Before.\n\n## Last results\n")
     assert "old" not in text
     assert "| 3.00 | 3.00 | 1 |" in text
-    assert '{"cores": 2}' in text
+    assert '{"cores": 2, "onednn": "not recorded"}' in text
+
+
+@pytest.mark.parametrize("value", ["0", "1"])
+def test_the_facts_of_a_row_tell_whether_onednn_is_on(value):
+    program = "from benchmarks import harness; print(harness.machine()['onednn'])"
+    root = str(harness.RESULTS.parents[1])
+    # The variable is read when TensorFlow is imported.
+    done = processes.interpreter("-c", program, PYTHONPATH=root, TF_ENABLE_ONEDNN_OPTS=value)
+    assert processes.succeeded(done).stdout.split() == [str(value == "1")]
+
+
+def test_a_table_tells_whether_onednn_was_on(tmp_path):
+    row, _ = _compare()
+    report.write([row], {"cores": 2, "onednn": False}, tmp_path / "fake")
+    page = tmp_path / "README.md"
+    page.write_text("## Last results\n")
+    report.rewrite_readme(page, [tmp_path / "fake.jsonl"])
+    assert '{"cores": 2, "onednn": false}' in page.read_text()
 
 
 def test_a_case_of_three_sizes_is_drawn_over_its_size_on_the_page(tmp_path):

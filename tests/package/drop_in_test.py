@@ -112,6 +112,14 @@ def test_the_private_gradient_registry_can_be_read_and_replaced():
         _tf_private.gradient_function("NoSuchOp")
 
 
+@pytest.mark.parametrize("value", ["0", "1"])
+def test_whether_onednn_is_enabled_is_known(value):
+    program = "from tensor_array_grad import _tf_private; print(_tf_private.is_onednn_enabled())"
+    # TensorFlow reads the variable when it is imported.
+    done = child.interpreter("-c", program, TF_ENABLE_ONEDNN_OPTS=value)
+    assert child.succeeded(done).stdout.split() == [str(value == "1")]
+
+
 def test_a_vectorization_is_wrapped_and_an_unknown_op_is_refused():
     from tensorflow.python.ops.parallel_for import pfor
 

@@ -38,12 +38,13 @@ def test_a_wrong_value_is_a_mismatch(ours):
         fuzz.compare("ours", script.program, ours.run(script.program), wrong, "eager")
 
 
-def test_a_dead_process_is_noticed_and_replaced(stocks):
+def test_a_dead_process_is_noticed_and_replaced(stocks, expect_of_stock):
+    assert isinstance(stocks.call("os:abort"), kernel_runner.Died)
     script = Script()
     array = script.array(2)
     script.split(array, [1.0, 2.0], [-1, 3])
     outcomes = stocks.run(script.program)
-    assert isinstance(outcomes[1], kernel_runner.Died)
+    expect_of_stock(isinstance(outcomes[1], kernel_runner.Died), f"stock gave {outcomes[1]}")
     assert isinstance(stocks.run(script.program[:1])[0], kernel_runner.Value)
 
 
