@@ -15,7 +15,7 @@ import pytest
 import tensorflow as tf
 
 from tensor_array_grad import _loader
-from tests.support import child, kernel_runner, memory, modes, sweeps
+from tests.support import child, kernel_runner, memory, modes, skips, sweeps
 from tests.support.gpus import GPUS, why_not
 
 if "PYTHONPATH" in os.environ:  # some tests change the folder, and start processes there
@@ -28,6 +28,8 @@ gc.freeze()  # the tests that measure memory collect often, and TensorFlow is no
 def pytest_addoption(parser: pytest.Parser) -> None:
     text = "run all cases of tests marked `sweep`, and fail if stock lacks a fault"
     parser.addoption("--sweep", action="store_true", help=text)
+    text = "fail if a reason skips more tests than tests/support/skips.py expects"
+    parser.addoption("--strict-skips", action="store_true", help=text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -61,9 +63,28 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
 
 
-def pytest_sessionfinish() -> None:
-    """Ends the processes that the tests share."""
+def _unexpected_skips(config: pytest.Config) -> list[str]:
+    """What `skips.excess` says of this run; nothing in a worker of pytest-xdist or with --sweep."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or config.getoption("sweep"):
+        return []
+    return skips.excess(report.longrepr[2] for report in reporter.stats.get("skipped", []))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Ends the processes that the tests share. With --strict-skips, judges the skips."""
     child.end()
+    passed = session.exitstatus == pytest.ExitCode.OK
+    if passed and session.config.getoption("strict_skips") and _unexpected_skips(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Prints for which reasons more tests were skipped than expected."""
+    found = _unexpected_skips(config)
+    if found:
+        terminalreporter.section("more skips than tests/support/skips.py expects")
+        terminalreporter.write_line("\n".join(found))
 
 
 @pytest.fixture(params=["CPU", "GPU"])

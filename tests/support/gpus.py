@@ -80,7 +80,15 @@ _ON_THE_EMULATED_GPU = {
 }
 
 
+# All tests that are skipped on some GPU, with the reasons.
+SKIPPED = {**_ON_ANY_GPU, **_ON_THE_EMULATED_GPU}
+
+
+def skipped_here() -> dict[str, str]:
+    """The tests that cannot run on this machine's GPU, with the reasons; none without a GPU."""
+    return SKIPPED if IS_EMULATED else _ON_ANY_GPU if GPUS else {}
+
+
 def why_not(test: str) -> str | None:
     """Why the test with this pytest id cannot run here; None if it can."""
-    skipped = {**(_ON_ANY_GPU if GPUS else {}), **(_ON_THE_EMULATED_GPU if IS_EMULATED else {})}
-    return skipped.get(test.rpartition("/")[2])
+    return skipped_here().get(test.rpartition("/")[2])
