@@ -205,7 +205,12 @@ class FrameCompiler {
   absl::Status AddConstant(const Node& node) {
     const tensorflow::TensorProto* proto;
     ConstantRegister constant;
-    TF_RETURN_IF_ERROR(GetNodeAttr(node.attrs(), "value", &proto));
+    TensorShape shape;  // looked at first: a proto of a few bytes may have a huge shape
+    const bool is_valid = TryGetNodeAttr(node.attrs(), "value", &proto) &&
+                          proto->dtype() == node.output_type(0) &&
+                          TensorShape::BuildTensorShape(proto->tensor_shape(), &shape).ok();
+    if (!is_valid) return Rejected("a constant cannot be read", node);
+    if (shape.num_elements() > kMostConstantBytes) return Rejected("large constants", node);
     if (!constant.value.FromProto(*proto)) return Rejected("a constant cannot be read", node);
     shared_.constant_bytes += static_cast<int64_t>(constant.value.TotalBytes());
     if (shared_.constant_bytes > kMostConstantBytes) return Rejected("large constants", node);

@@ -488,6 +488,20 @@ TEST_F(LeftToExecutorTest, ConstantThatCannotBeRead) {
   ExpectLeft("a constant cannot be read: broken (Const)");
 }
 
+TEST_F(LeftToExecutorTest, ConstantOfAnotherDtypeThanItsNode) {
+  tensorflow::NodeDef& constant = Add("broken", "Const", {"^i_switch"});
+  Set(constant, "dtype", DT_INT32);
+  Set(constant, "value", Repeated(2));
+  ExpectLeft("a constant cannot be read: broken (Const)");
+}
+
+TEST_F(LeftToExecutorTest, ConstantOfAHugeShapeIsNotAllocated) {
+  tensorflow::NodeDef& constant = Add("huge", "Const", {"^i_switch"});
+  Set(constant, "dtype", DT_FLOAT);
+  Set(constant, "value", Repeated(int64_t{1} << 60));
+  ExpectLeft("large constants: huge (Const)");
+}
+
 TEST_F(LeftToExecutorTest, ReasonIsTheTextBeforeTheColon) {
   EXPECT_EQ(ReasonOf(Rejected("ref type", *Find("i_plus"))), "ref type");
   EXPECT_EQ(ReasonOf(absl::FailedPreconditionError("no colon")), "no colon");

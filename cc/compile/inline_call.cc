@@ -128,6 +128,19 @@ void SetInstances(const FunctionLibraryDefinition* library, Graph* graph) {
   }
 }
 
+// Removes attributes that only this file gives to nodes. A graph from a file may have some.
+void ForgetInlining(Graph* graph) {
+  for (Node* node : graph->op_nodes()) {
+    if (node->attrs().Find(kInlinedCall) != nullptr) node->ClearAttr(kInlinedCall);
+    if (InstanceOf(*node) < 0) continue;
+    tensorflow::NameAttrList function;
+    GetNodeAttr(node->attrs(), "f", &function).IgnoreError();
+    function.mutable_attr()->erase(kInstance);
+    node->ClearAttr("f");
+    node->AddAttr("f", function);
+  }
+}
+
 // Puts the nodes of one function in place of one call.
 class Inliner {
  public:
@@ -251,6 +264,7 @@ absl::Status InlineCall(const Graph& body, int index, Node* call, Graph* graph) 
 
 absl::Status InlineCalls(const FunctionLibraryDefinition* library, std::vector<InlinedCall>* calls,
                          Graph* graph) {
+  ForgetInlining(graph);
   int index = 0;
   for (InlinedCall& call : *calls) {
     Node* const node = graph->FindNodeId(call.node);

@@ -15,6 +15,9 @@ namespace {
 
 using tensorflow::ControlFlowInfo;
 
+// Code that visits frames is recursive. Python cannot build loops as deep as this.
+constexpr int kMostDepth = 200;
+
 // Whether `edge` leads from one iteration to the next.
 bool IsBackEdge(const Edge& edge) { return edge.src()->IsNextIteration() && edge.dst()->IsMerge(); }
 
@@ -200,6 +203,15 @@ absl::StatusOr<FrameTree> FrameTree::Of(const Graph& graph) {
     }
     frame->enters.push_back(node);
     parent->nodes.push_back(node);
+  }
+  for (const auto& frame : tree.frames_) {
+    int depth = 0;
+    for (const Frame* around = frame->parent; around != nullptr; around = around->parent) {
+      if (++depth > kMostDepth) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("frame '", frame->name, "' is in more than ", kMostDepth, " others"));
+      }
+    }
   }
   return tree;
 }

@@ -39,7 +39,8 @@ struct Frame {
 class FrameTree {
  public:
   // Finds the frames of `graph`. O(n log n + edges) for n nodes. Returns FailedPrecondition if
-  // TensorFlow rejects the nesting of the frames or if a node cannot be reached.
+  // TensorFlow rejects the nesting of the frames, if a node cannot be reached, or if a frame is in
+  // more than 200 others.
   static absl::StatusOr<FrameTree> Of(const Graph& graph);
 
   const Frame& root() const { return *frames_.front(); }

@@ -165,6 +165,19 @@ TEST_F(FrameTest, FrameEnteredFromTwoFramesIsAnError) {
   EXPECT_THAT(FrameTree::Of(*graph()).status(), Fails(absl::StatusCode::kFailedPrecondition, ""));
 }
 
+TEST_F(FrameTest, TooManyLoopsInEachOtherAreAnError) {
+  std::string zero = "zero", ten = "ten", step = "step";
+  for (int depth = 0; depth < 202; ++depth) {
+    const std::string name = absl::StrCat("i", depth);
+    AddCounter(name, zero, ten, step);
+    zero = name + "_switch:1";
+    ten = name + "_limit";
+    step = name + "_one";
+  }
+  EXPECT_THAT(FrameTree::Of(*graph()).status(),
+              Fails(absl::StatusCode::kFailedPrecondition, "is in more than 200 others"));
+}
+
 class OrderTest : public FrameTest {
  protected:
   // Adds the loop i, and a list and an item that tests let enter it.

@@ -32,7 +32,9 @@ int KnownValueOf(Source predicate) {
   int value = -1;
   for (predicate = SkipIdentities(predicate); IsConstantEnter(*predicate.node);
        predicate = SkipIdentities(InputOf(*predicate.node, 0))) {
-    if (TryGetNodeAttr(predicate.node->attrs(), kKnownValue, &value)) return value;
+    if (!TryGetNodeAttr(predicate.node->attrs(), kKnownValue, &value)) continue;
+    const bool is_bool = predicate.node->output_type(0) == DT_BOOL && (value == 0 || value == 1);
+    return is_bool ? value : -1;
   }
   Tensor constant;
   const bool known =

@@ -62,7 +62,8 @@ bool WaitsForNothing(const Node& node) {
 }
 
 bool ConstantOf(const Node& node, Tensor* value) {
-  return node.IsConstant() && GetNodeAttr(node.attrs(), "value", value).ok();
+  return node.IsConstant() && GetNodeAttr(node.attrs(), "value", value).ok() &&
+         value->dtype() == node.output_type(0);
 }
 
 bool IsZero(const Tensor& tensor) {

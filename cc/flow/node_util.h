@@ -52,7 +52,7 @@ bool WaitsOnlyFor(const Node& node, absl::FunctionRef<bool(const Node&)> allowed
 // Whether no node other than the source has a control edge to `node`.
 bool WaitsForNothing(const Node& node);
 
-// Whether `node` is a Const; if so, sets `value`.
+// Whether `node` is a Const with a value of its dtype; if so, sets `value`.
 bool ConstantOf(const Node& node, Tensor* value);
 
 // Whether all bytes of `tensor` are 0. For plain numbers: whether all of them are +0.

@@ -56,6 +56,9 @@ TEST_F(NodeUtilTest, ConstantsAreRead) {
   EXPECT_TRUE(ConstantOf(*Find("one"), &value));
   EXPECT_THAT(value, TensorEq(Tensor(int32_t{1})));
   EXPECT_FALSE(ConstantOf(*Find("a"), &value));
+  Find("one")->ClearAttr("value");
+  Find("one")->AddAttr("value", Tensor(1.0f));
+  EXPECT_FALSE(ConstantOf(*Find("one"), &value)) << "of another dtype than the node";
 }
 
 TEST_F(NodeUtilTest, OnlyPlusZeroIsZero) {

@@ -40,7 +40,8 @@ bool IsTraced(OpKernelContext* ctx) {
 int Threads(OpKernelContext* ctx) {
   const int cores = tensorflow::port::MaxParallelism();
   if (ctx->run_all_kernels_inline()) return 1;
-  const tensorflow::ConfigProto* const config = ctx->function_library()->config_proto();
+  auto* const library = ctx->function_library();
+  const auto* const config = library == nullptr ? nullptr : library->config_proto();
   const int asked = config == nullptr ? 0 : config->inter_op_parallelism_threads();
   return asked > 0 ? std::min(asked, cores) : cores;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,7 @@
 #include "tensorflow/core/common_runtime/graph_constructor.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/graph/tensor_id.h"
 #include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
@@ -112,19 +114,113 @@ void DivideLoop(Executable* executable) {
   });
 }
 
-// Sets Executable::register_of_arg from the `index` attributes of the _Arg nodes.
-absl::Status NumberArguments(const Frame& frame, Executable* executable) {
-  const std::vector<int>& registers = executable->program.arguments;
-  executable->register_of_arg.assign(registers.size(), -1);
-  for (size_t i = 0; i < registers.size(); ++i) {
-    int index;
-    TF_RETURN_IF_ERROR(GetNodeAttr(InputOf(*frame.enters[i], 0).node->attrs(), "index", &index));
-    if (index < 0 || index >= static_cast<int>(registers.size())) {
-      return Rejected("unsupported frame", absl::StrCat("argument ", index));
+// The error of a frame that does not fit the op.
+template <typename... Args>
+absl::Status Contradiction(const Args&... args) {
+  return absl::InvalidArgumentError(absl::StrCat("The attribute frame of RunLoop ", args...));
+}
+
+// Returns an error unless `graph` has one _Arg for each input, of its dtype.
+absl::Status CheckArguments(const Graph& graph, const LoopInputs& inputs) {
+  const int count = static_cast<int>(inputs.types.size());
+  std::vector<const Node*> found(count, nullptr);
+  for (const Node* node : graph.op_nodes()) {
+    if (!node->IsArg()) continue;
+    int index = -1;
+    TryGetNodeAttr(node->attrs(), "index", &index);
+    if (index < 0 || index >= count) {
+      return Contradiction("has an _Arg '", node->name(), "' of index ", index, ", but the op has ",
+                           count, " inputs");
     }
-    executable->register_of_arg[index] = registers[i];
+    if (found[index] != nullptr) {
+      return Contradiction("has two _Args of index ", index, ", '", found[index]->name(), "' and '",
+                           node->name(), "'");
+    }
+    found[index] = node;
+    if (node->output_type(0) == inputs.types[index]) continue;
+    return Contradiction("has an _Arg '", node->name(), "' of ",
+                         DataTypeString(node->output_type(0)), ", but input ", index,
+                         " of the op is ", DataTypeString(inputs.types[index]));
+  }
+  const auto missing = std::find(found.begin(), found.end(), nullptr);
+  if (missing == found.end()) return absl::OkStatus();
+  return Contradiction("has no _Arg of index ", missing - found.begin(), ", but the op has ", count,
+                       " inputs");
+}
+
+// Sets indices[i] to the number of the input that frame.enters[i] brings into the loop. Returns an
+// error unless each input has one Enter. Requires: CheckArguments returned OK for the graph.
+absl::Status NumberEnters(const Frame& frame, const LoopInputs& inputs, std::vector<int>* indices) {
+  std::vector<const Node*> enter_of(inputs.types.size(), nullptr);
+  for (const Node* enter : frame.enters) {
+    const Node& argument = *InputOf(*enter, 0).node;
+    int index = -1;
+    if (!argument.IsArg() || !TryGetNodeAttr(argument.attrs(), "index", &index)) {
+      return Contradiction("has an Enter '", enter->name(), "' that reads '", argument.name(),
+                           "' (", argument.type_string(), "), and an _Arg is needed");
+    }
+    if (enter_of[index] != nullptr) {
+      return Contradiction("has two Enters of input ", index, ", '", enter_of[index]->name(),
+                           "' and '", enter->name(), "'");
+    }
+    enter_of[index] = enter;
+    indices->push_back(index);
+    if (IsConstantEnter(*enter) == (index >= inputs.variables)) continue;
+    return Contradiction("has an Enter '", enter->name(), "' of a ",
+                         IsConstantEnter(*enter) ? "constant" : "variable", ", which is input ",
+                         index, ", but the first ", inputs.variables,
+                         " inputs of the op are its variables");
+  }
+  const auto missing = std::find(enter_of.begin(), enter_of.end(), nullptr);
+  if (missing == enter_of.end()) return absl::OkStatus();
+  return Contradiction("has no Enter of input ", missing - enter_of.begin(), ", but the op has ",
+                       inputs.types.size(), " inputs");
+}
+
+// Whether `op` is that of a Merge or NextIteration, or its form for ref tensors.
+bool IsOneOf(const std::string& op, const char* name, const char* of_refs) {
+  return op == name || op == of_refs;
+}
+
+// Returns an error for a GraphDef on which ConvertGraphDefToGraph would end the process: it expects
+// that a Merge of a NextIteration has one other input.
+absl::Status CheckMerges(const tensorflow::GraphDef& def) {
+  std::unordered_set<absl::string_view> next_iterations;
+  for (const NodeDef& node : def.node()) {
+    if (IsOneOf(node.op(), "NextIteration", "RefNextIteration")) {
+      next_iterations.insert(node.name());
+    }
+  }
+  for (const NodeDef& node : def.node()) {
+    if (!IsOneOf(node.op(), "Merge", "RefMerge")) continue;
+    int next = 0, others = 0;
+    for (const std::string& input : node.input()) {
+      const tensorflow::TensorId source = tensorflow::ParseTensorName(input);
+      if (source.index() < 0) continue;  // a control input
+      ++(next_iterations.count(source.node()) != 0 ? next : others);
+    }
+    if (next == 0 || others < 2) continue;
+    return Rejected("unsupported frame", absl::StrCat("Merge '", node.name(), "' has ", others,
+                                                      " inputs beside a NextIteration"));
   }
   return absl::OkStatus();
+}
+
+// The graph of the attribute `frame`.
+absl::StatusOr<std::unique_ptr<Graph>> GraphOf(const std::string& frame) {
+  tensorflow::GraphDef def;
+  if (!def.ParseFromString(frame)) {
+    return Contradiction("is no GraphDef, but ", frame.size(), " other bytes");
+  }
+  TF_RETURN_IF_ERROR(CheckMerges(def));
+  auto graph = std::make_unique<Graph>(tensorflow::OpRegistry::Global());
+  tensorflow::GraphConstructorOptions options;
+  options.allow_internal_ops = true;
+  options.expect_device_spec = true;
+  const absl::Status made =
+      tensorflow::ConvertGraphDefToGraph(options, std::move(def), graph.get());
+  if (!made.ok()) return Rejected("unsupported frame", made.message());
+  return graph;
 }
 
 }  // namespace
@@ -140,32 +236,30 @@ Host::Host(OpKernelConstruction* ctx)
       graph_def_version(ctx->graph_def_version()),
       may_wait(TryGetNodeAttr(ctx->def(), "takes_locks", &may_wait) && may_wait) {}
 
-absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame, const Host& host,
+absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
+                                                    const LoopInputs& inputs, const Host& host,
                                                     std::vector<InlinedCall> inlined) {
-  tensorflow::GraphDef def;
-  if (!def.ParseFromString(frame)) {
-    return Rejected("unsupported frame", "the attribute is no GraphDef");
-  }
   auto executable = std::make_unique<Executable>();
   executable->inlined = std::move(inlined);
-  executable->graph = std::make_unique<Graph>(tensorflow::OpRegistry::Global());
-  tensorflow::GraphConstructorOptions options;
-  options.allow_internal_ops = true;
-  options.expect_device_spec = true;
-  TF_RETURN_IF_ERROR(
-      tensorflow::ConvertGraphDefToGraph(options, std::move(def), executable->graph.get()));
+  TF_ASSIGN_OR_RETURN(executable->graph, GraphOf(frame));
+  TF_RETURN_IF_ERROR(CheckArguments(*executable->graph, inputs));
   TF_RETURN_IF_ERROR(InlineCalls(host.functions(), &executable->inlined, executable->graph.get()));
   TF_ASSIGN_OR_RETURN(const FrameTree tree, FrameTree::Of(*executable->graph));
   if (tree.root().children.size() != 1) {
     return Rejected("unsupported frame", "not one outermost loop");
   }
   const Frame& loop = *tree.root().children.front();
+  std::vector<int> indices;
+  TF_RETURN_IF_ERROR(NumberEnters(loop, inputs, &indices));
   TF_ASSIGN_OR_RETURN(executable->program, Compile(loop));
   executable->kernels.resize(executable->program.nodes.size());
   for (const LoopCode& code : executable->program.loops) {
     TF_RETURN_IF_ERROR(MakeKernels(code, host, executable.get()));
   }
-  TF_RETURN_IF_ERROR(NumberArguments(loop, executable.get()));
+  executable->register_of_arg.resize(indices.size());
+  for (size_t i = 0; i < indices.size(); ++i) {
+    executable->register_of_arg[indices[i]] = executable->program.arguments[i];
+  }
   (void)TryGetNodeAttr(loop.enters.front()->attrs(), "parallel_iterations",
                        &executable->parallel_iterations);
   executable->is_seeded = HasSeededNode(loop);

@@ -73,13 +73,24 @@ struct Host {
   bool may_wait;  // whether the op RunLoop is one that may wait for locks
 };
 
-// Makes the executable for `frame`, the attribute of the op RunLoop: a serialised GraphDef of one
-// outermost loop whose Enter nodes read _Arg nodes. The index of an _Arg is the number of the op's
-// input. The functions of `inlined` take the place of their calls, in this order.
+// The inputs of an op RunLoop: first the variables, then the constants.
+struct LoopInputs {
+  tensorflow::DataTypeVector types;
+  int variables = 0;  // how many of them
+};
+
+// Makes the executable for `frame`, the attribute of the op RunLoop with these inputs: a serialised
+// GraphDef of one outermost loop whose Enter nodes read _Arg nodes. The index of an _Arg is the
+// number of the op's input. The functions of `inlined` take the place of their calls, in this
+// order.
 //
-// Returns FailedPrecondition, "reason: detail", if the loop cannot be compiled or if a kernel
-// cannot be made or called. Returns TensorFlow's error if the GraphDef is not a valid graph.
-absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame, const Host& host,
+// Returns InvalidArgument, which names what was found and what is needed, if `frame` is no GraphDef
+// or contradicts `inputs`: there must be one _Arg for each input, of its dtype, and an Enter that
+// reads it, which is constant if and only if the input is no variable. Returns FailedPrecondition,
+// "reason: detail", if the GraphDef is not a valid graph, if the loop cannot be compiled, or if a
+// kernel cannot be made or called.
+absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
+                                                    const LoopInputs& inputs, const Host& host,
                                                     std::vector<InlinedCall> inlined = {});
 
 // The calls that are inlined in `executable`, and those whose functions have become known since the

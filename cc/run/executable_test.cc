@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/testing/loop_runner.h"
 #include "cc/testing/matchers.h"
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -96,14 +100,117 @@ TEST_F(ExecutableTest, LoopOfAnAsynchronousKernelIsRejected) {
 }
 
 TEST_F(ExecutableTest, AttributeThatIsNotAGraphIsRejected) {
-  EXPECT_THAT(runner_.PrepareFrame("no graph").status(),
+  EXPECT_THAT(
+      runner_.PrepareFrame("no graph", {}).status(),
+      Fails(absl::StatusCode::kInvalidArgument, "frame of RunLoop is no GraphDef, but 8 other"));
+}
+
+// Changes the frame of the loop i, whose _Args are those of i, limit and step.
+class ContradictionTest : public ExecutableTest {
+ protected:
+  using Change = std::function<void(tensorflow::NodeDef*)>;
+
+  // Expects that the frame with each node changed by `change` contradicts the op's three inputs.
+  void ExpectError(const Change& change, const std::string& error) {
+    ExpectError(change, {{DT_INT32, DT_INT32, DT_INT32}, 1}, error);
+  }
+  void ExpectError(const Change& change, const LoopInputs& inputs, const std::string& error) {
+    tensorflow::GraphDef def = Frame();
+    for (tensorflow::NodeDef& node : *def.mutable_node()) change(&node);
+    EXPECT_THAT(runner_.PrepareFrame(def.SerializeAsString(), inputs).status(),
+                Fails(absl::StatusCode::kInvalidArgument,
+                      absl::StrCat("The attribute frame of RunLoop has ", error)));
+  }
+
+  // Sets the `index` of the _Arg with the index `from`.
+  static Change Renumber(int from, int to) {
+    return [=](tensorflow::NodeDef* node) {
+      if (node->op() != "_Arg" || node->attr().at("index").i() != from) return;
+      (*node->mutable_attr())["index"].set_i(to);
+    };
+  }
+
+  static void Nothing(tensorflow::NodeDef*) {}
+
+  // The frame that InsertRunLoop makes.
+  tensorflow::GraphDef Frame() {
+    if (frame_.empty()) {
+      EXPECT_OK(InsertRunLoop(FrameNamed("i"), graph().get()));
+      for (const tensorflow::Node* node : graph()->op_nodes()) {
+        TryGetNodeAttr(node->attrs(), "frame", &frame_);
+      }
+    }
+    tensorflow::GraphDef def;
+    EXPECT_TRUE(def.ParseFromString(frame_));
+    return def;
+  }
+
+ private:
+  std::string frame_;
+};
+
+TEST_F(ContradictionTest, NumberOfArgumentsMustBeThatOfTheInputs) {
+  ExpectError(Nothing, {{DT_INT32, DT_INT32, DT_INT32, DT_INT32}, 1},
+              "no _Arg of index 3, but the op has 4 inputs");
+  ExpectError(Nothing, {{DT_INT32, DT_INT32}, 1},
+              "an _Arg 'tensor_array_grad_argument_2' of index 2");
+  ExpectError(Renumber(1, 2), "two _Args of index 2, ");
+  ExpectError(Renumber(1, -1),
+              "an _Arg 'tensor_array_grad_argument_1' of index -1, but the op has 3");
+}
+
+TEST_F(ContradictionTest, DtypesMustBeThoseOfTheInputs) {
+  ExpectError(Nothing, {{DT_INT32, DT_FLOAT, DT_INT32}, 1},
+              "an _Arg 'tensor_array_grad_argument_1' of int32, but input 1 of the op is float");
+}
+
+TEST_F(ContradictionTest, VariablesMustBeTheFirstInputs) {
+  const LoopInputs two_variables{{DT_INT32, DT_INT32, DT_INT32}, 2};
+  ExpectError(Nothing, two_variables, "an Enter 'i_limit' of a constant, which is input 1, but");
+  const auto swap = [](tensorflow::NodeDef* node) {
+    if (node->op() != "_Arg") return;
+    const int64_t index = node->attr().at("index").i();
+    (*node->mutable_attr())["index"].set_i(2 - index);
+  };
+  ExpectError(swap, "an Enter 'i_enter' of a variable, which is input 2, but the first 1 inputs");
+}
+
+TEST_F(ContradictionTest, EachInputNeedsAnEnter) {
+  const auto share = [](tensorflow::NodeDef* node) {
+    if (node->name() == "i_one") *node->mutable_input(0) = "tensor_array_grad_argument_1";
+  };
+  ExpectError(share, "two Enters of input 1, 'i_limit' and 'i_one'");
+}
+
+// TensorFlow's ConvertGraphDefToGraph would end the process.
+TEST_F(ContradictionTest, MergeOfThreeInputsInAFrameIsRejected) {
+  tensorflow::GraphDef def = Frame();
+  for (tensorflow::NodeDef& node : *def.mutable_node()) {
+    if (node.name() != "i_merge") continue;
+    node.add_input("i_limit");
+    Set(node, "N", 3);
+  }
+  EXPECT_THAT(runner_.PrepareFrame(def.SerializeAsString(), {}).status(),
               Fails(absl::StatusCode::kFailedPrecondition,
-                    "unsupported frame: the attribute is no GraphDef"));
+                    "unsupported frame: Merge 'i_merge' has 2 inputs beside a NextIteration"));
+}
+
+TEST_F(ContradictionTest, MarksOfInlinedCallsInAFrameAreForgotten) {
+  tensorflow::GraphDef def = Frame();
+  for (tensorflow::NodeDef& node : *def.mutable_node()) {
+    Set(node, "_tensor_array_grad_inlined_call", 7);
+  }
+  const LoopInputs inputs{{DT_INT32, DT_INT32, DT_INT32}, 1};
+  const auto made = runner_.PrepareFrame(def.SerializeAsString(), inputs);
+  ASSERT_OK(made.status());
+  for (const NodeKernel& node : (*made)->kernels) {
+    EXPECT_EQ(InlinedCallOf(node.kernel == nullptr ? node.def : node.kernel->def()), -1);
+  }
 }
 
 TEST_F(ExecutableTest, GraphWithoutLoopIsRejected) {
   EXPECT_THAT(
-      runner_.PrepareFrame("").status(),
+      runner_.PrepareFrame("", {}).status(),
       Fails(absl::StatusCode::kFailedPrecondition, "unsupported frame: not one outermost loop"));
 }
 

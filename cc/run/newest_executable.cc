@@ -22,10 +22,14 @@ Counter inlined_calls("loops.inlined_calls");
 
 }  // namespace
 
-NewestExecutable::NewestExecutable(OpKernelConstruction* ctx) : host_(ctx), def_(ctx->def()) {
+NewestExecutable::NewestExecutable(OpKernelConstruction* ctx)
+    : host_(ctx),
+      def_(ctx->def()),
+      inputs_{{ctx->input_types().begin(), ctx->input_types().end()}, ctx->num_outputs()} {
   std::string frame;
   OP_REQUIRES_OK(ctx, GetNodeAttr(def_, "frame", &frame));
-  absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, host_);
+  absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, inputs_, host_);
+  OP_REQUIRES(ctx, !absl::IsInvalidArgument(made.status()), made.status());
   if (made.ok()) {
     prepared.Add();
     executable_ = *std::move(made);
@@ -46,7 +50,7 @@ void NewestExecutable::Replace() {
   std::vector<InlinedCall> calls = TakeNewlyInlined(*executable_);
   std::string frame;
   if (calls.empty() || !GetNodeAttr(def_, "frame", &frame).ok()) return;
-  absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, host_, calls);
+  absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, inputs_, host_, calls);
   const absl::Status with_all = made.status();
   if (!with_all.ok()) made = PrepareOneByOne(frame, calls);
   const auto count = made.ok() ? (*made)->inlined.size() - executable_->inlined.size() : 0;
@@ -72,7 +76,7 @@ absl::StatusOr<std::unique_ptr<Executable>> NewestExecutable::PrepareOneByOne(
     std::copy_if(first, calls.end(), std::back_inserter(more),
                  [&](const InlinedCall& other) { return other.body == call->body; });
     if (more.size() == calls.size()) break;  // all together, with which it failed
-    absl::StatusOr<std::unique_ptr<Executable>> next = Prepare(frame, host_, more);
+    absl::StatusOr<std::unique_ptr<Executable>> next = Prepare(frame, inputs_, host_, more);
     if (!next.ok()) continue;
     fitting = std::move(more);
     made = std::move(next);

@@ -20,7 +20,8 @@ namespace tensor_array_grad {
 class NewestExecutable {
  public:
   // Prepares the loop in the attribute `frame` of the op, which must outlive this object. Counts
-  // and logs a loop that cannot be prepared.
+  // and logs a loop that cannot be prepared. If the attribute contradicts the op (Prepare), the
+  // construction of the kernel fails.
   explicit NewestExecutable(OpKernelConstruction* ctx);
 
   // The executable for the next iterations. Null if the loop could not be prepared.
@@ -36,6 +37,7 @@ class NewestExecutable {
 
   const Host host_;
   const NodeDef& def_;
+  const LoopInputs inputs_;
   Mutex mu_;
   std::shared_ptr<const Executable> executable_ ABSL_GUARDED_BY(mu_);
 };

@@ -41,7 +41,10 @@ absl::Status SliceAddends::Of(const tensorflow::AttrSlice& attributes, int input
   int needed = 0;
   for (const std::string& node : nodes) {
     tensorflow::NodeDef def;
-    if (!def.ParseFromString(node)) return absl::InvalidArgumentError("no NodeDef");
+    if (!def.ParseFromString(node)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Addend ", addends->ops_.size(), " is no NodeDef, but ", node.size(), " other bytes"));
+    }
     TF_RETURN_IF_ERROR(SliceGradientOp::Of(def, &addends->ops_.emplace_back()));
     needed += addends->ops_.back().num_inputs();
   }

@@ -185,8 +185,15 @@ TEST_F(SliceAdderTest, AttributesThatDoNotFitAreErrors) {
               Fails(absl::StatusCode::kInvalidArgument, "There are fewer addends than 2"));
   missing_inputs_ = 1;
   EXPECT_THAT(Add(), Fails(absl::StatusCode::kInvalidArgument, "The addends need 5 inputs, not 6"));
+  NodeDef of_text;
+  of_text.set_op("StridedSliceGrad");
+  (*of_text.mutable_attr())["begin_mask"].set_s("1");
+  addends_ = {of_text.SerializeAsString()};
+  EXPECT_THAT(Add(), Fails(absl::StatusCode::kInvalidArgument,
+                           "The attribute begin_mask of StridedSliceGrad must be an int, but is"));
   addends_ = {"no NodeDef"};
-  EXPECT_THAT(Add(), Fails(absl::StatusCode::kInvalidArgument, "no NodeDef"));
+  EXPECT_THAT(Add(), Fails(absl::StatusCode::kInvalidArgument,
+                           "Addend 0 is no NodeDef, but 10 other bytes"));
 }
 
 // Compares AddOneRun with Read and Add.

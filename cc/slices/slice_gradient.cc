@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "cc/base/pooled_tensor.h"
 #include "cc/slices/slice_inputs.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/attr_value_util.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor_util.h"
 #include "tensorflow/core/util/strided_slice_op.h"
@@ -168,6 +170,26 @@ const Tensor* ReadRunOfSlice(const SliceMasks& masks, Inputs inputs, const Tenso
   return &dy;
 }
 
+// Returns an error if an attribute that is read has a value of another type. Stock would not accept
+// such a node; to read it would leave the attribute out.
+absl::Status CheckAttributes(const tensorflow::NodeDef& def) {
+  using tensorflow::AttrValue;
+  const auto check = [&](const char* name, AttrValue::ValueCase needed, const char* type) {
+    const auto found = def.attr().find(name);
+    if (found == def.attr().end() || found->second.value_case() == needed) return absl::OkStatus();
+    return Invalid("The attribute ", name, " of ", def.op(), " must be ", type, ", but is ",
+                   tensorflow::SummarizeAttrValue(found->second));
+  };
+  for (const char* mask :
+       {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"}) {
+    TF_RETURN_IF_ERROR(check(mask, AttrValue::kI, "an int"));
+  }
+  for (const char* move : {SliceGradientOp::kTransposed, SliceGradientOp::kReshaped}) {
+    TF_RETURN_IF_ERROR(check(move, AttrValue::kB, "a bool"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status AllocateValues(DataType dtype, const TensorShape& shape, Tensor* values) {
@@ -191,6 +213,7 @@ absl::Status SliceGradientOp::Of(const tensorflow::NodeDef& def, SliceGradientOp
   if (found == ops->end()) return Invalid("no gradient of a slice: ", def.op());
   *op = found->second;
   const tensorflow::AttrSlice attributes(def);
+  TF_RETURN_IF_ERROR(CheckAttributes(def));
   op->masks = SliceMasks::Of(attributes);
   if (op->kind != kSegmentSum) return absl::OkStatus();
   tensorflow::TryGetNodeAttr(attributes, kTransposed, &op->transposed);

@@ -53,7 +53,8 @@ class LoopRunner {
       : cpu_(allocator) {}
 
   // The executable that Prepare makes of `frame`, or its error.
-  absl::StatusOr<std::unique_ptr<Executable>> PrepareFrame(const std::string& frame) {
+  absl::StatusOr<std::unique_ptr<Executable>> PrepareFrame(const std::string& frame,
+                                                           const LoopInputs& inputs) {
     absl::Status status;
     tensorflow::NodeDef def;
     def.set_name("run");
@@ -65,7 +66,7 @@ class LoopRunner {
     tensorflow::OpKernelConstruction ctx(tensorflow::DeviceType("CPU"), &cpu_,
                                          tensorflow::cpu_allocator(), nullptr, &resources_,
                                          properties, {}, {}, 0, &status);
-    return Prepare(frame, Host(&ctx));
+    return Prepare(frame, inputs, Host(&ctx));
   }
 
   // Prepares the loop `name` of `frames`. The names of its inputs are those of the nodes that feed
@@ -78,7 +79,8 @@ class LoopRunner {
       inputs_ = frames.InputsOf(node->name());
       std::string frame;
       TF_RETURN_IF_ERROR(GetNodeAttr(node->attrs(), "frame", &frame));
-      TF_ASSIGN_OR_RETURN(executable_, PrepareFrame(frame));
+      const LoopInputs types{node->input_types(), node->num_outputs()};
+      TF_ASSIGN_OR_RETURN(executable_, PrepareFrame(frame, types));
     }
     return absl::OkStatus();
   }
