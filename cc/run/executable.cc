@@ -220,6 +220,12 @@ absl::StatusOr<std::unique_ptr<Graph>> GraphOf(const std::string& frame) {
   const absl::Status made =
       tensorflow::ConvertGraphDefToGraph(options, std::move(def), graph.get());
   if (!made.ok()) return Rejected("unsupported frame", made.message());
+  for (const Node* node : graph->op_nodes()) {  // which TensorFlow does not check
+    for (int i = 0; i < node->num_inputs(); ++i) {
+      if (InputOf(*node, i).node != nullptr) continue;
+      return Rejected("unsupported frame", absl::StrCat("'", node->name(), "' has no input ", i));
+    }
+  }
   return graph;
 }
 

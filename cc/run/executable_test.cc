@@ -195,6 +195,16 @@ TEST_F(ContradictionTest, MergeOfThreeInputsInAFrameIsRejected) {
                     "unsupported frame: Merge 'i_merge' has 2 inputs beside a NextIteration"));
 }
 
+TEST_F(ContradictionTest, NodeWithoutAnInputInAFrameIsRejected) {
+  tensorflow::GraphDef def = Frame();
+  for (tensorflow::NodeDef& node : *def.mutable_node()) {
+    if (node.name() == "i_limit") node.clear_input();
+  }
+  EXPECT_THAT(
+      runner_.PrepareFrame(def.SerializeAsString(), {}).status(),
+      Fails(absl::StatusCode::kFailedPrecondition, "unsupported frame: 'i_limit' has no input 0"));
+}
+
 TEST_F(ContradictionTest, MarksOfInlinedCallsInAFrameAreForgotten) {
   tensorflow::GraphDef def = Frame();
   for (tensorflow::NodeDef& node : *def.mutable_node()) {

@@ -18,6 +18,7 @@ from tests.loops.mutated_nodes import Case
 from tests.loops.own_nodes import PREFIX
 
 LIMIT_S = 1.0  # after which a call is cancelled
+_STOCK_LIMIT_S = 5.0  # the same of TensorFlow's loop, which also has to be prepared
 raw = tf.raw_ops
 
 
@@ -105,12 +106,12 @@ def compare_loop(case: Case, result: Result | None, library: Any) -> str:
         except (ValueError, TypeError, KeyError, tf.errors.OpError) as error:
             raise NotComparable(f"not importable: {error}") from error
         with contextlib.closing(loop):
-            want = _outcome(lambda: loop(inputs, LIMIT_S))
+            want = _outcome(lambda: loop(inputs, _STOCK_LIMIT_S))
             if result is None:
                 return ""
             if result.kind == "error":
                 return "" if isinstance(want, str) else f"only ours fails: {result.text[:300]}"
-            got = _outcome(lambda: loop([*values, *inputs[len(values) :]], LIMIT_S))
+            got = _outcome(lambda: loop([*values, *inputs[len(values) :]], _STOCK_LIMIT_S))
     if isinstance(want, str) or isinstance(got, str):
         both = isinstance(want, str) and isinstance(got, str)
         return "" if both else f"stock {want}, after ours {got}"[:1000]
@@ -186,6 +187,10 @@ def compare_sum(case: Case, result: Result) -> str:
     want = _outcome(lambda: [_stock_sum(case)])
     if isinstance(want, str) and result.kind == "ran":
         return f"only stock fails: {want}"
+    # The attributes themselves may be wrong, which the stock ops do not have.
+    refused = ("for attr", "fewer addends", "is no NodeDef", "The attribute")
+    if result.kind == "error" and any(text in result.text for text in refused):
+        return ""
     if isinstance(want, list) and result.kind == "error":
         return f"only ours fails: {result.text[:300]}"
     if isinstance(want, list) and not same(want[0], result.values[0]):
