@@ -206,6 +206,28 @@ absl::Status CheckMerges(const tensorflow::GraphDef& def) {
   return absl::OkStatus();
 }
 
+// Returns an error for a node that says of itself that it has more inputs or outputs than a node
+// can have, for which ConvertGraphDefToGraph would allocate memory.
+absl::Status CheckNumbers(const tensorflow::GraphDef& def) {
+  constexpr int64_t kMostOutputs = 1 << 16;
+  for (const NodeDef& node : def.node()) {
+    const auto* const op = tensorflow::OpRegistry::Global()->LookUp(node.op());
+    if (op == nullptr) continue;
+    const auto check = [&](const auto& args, int64_t most) {
+      return std::all_of(args.begin(), args.end(), [&](const auto& arg) {
+        const auto number = node.attr().find(arg.number_attr());
+        return number == node.attr().end() || number->second.i() <= most;
+      });
+    };
+    if (!check(op->op_def.input_arg(), node.input_size()) ||
+        !check(op->op_def.output_arg(), kMostOutputs)) {
+      return Rejected("unsupported frame", absl::StrCat("'", node.name(), "' has an attribute for ",
+                                                        "more inputs or outputs than it has"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // The graph of the attribute `frame`.
 absl::StatusOr<std::unique_ptr<Graph>> GraphOf(const std::string& frame) {
   tensorflow::GraphDef def;
@@ -213,6 +235,7 @@ absl::StatusOr<std::unique_ptr<Graph>> GraphOf(const std::string& frame) {
     return Contradiction("is no GraphDef, but ", frame.size(), " other bytes");
   }
   TF_RETURN_IF_ERROR(CheckMerges(def));
+  TF_RETURN_IF_ERROR(CheckNumbers(def));
   auto graph = std::make_unique<Graph>(tensorflow::OpRegistry::Global());
   tensorflow::GraphConstructorOptions options;
   options.allow_internal_ops = true;

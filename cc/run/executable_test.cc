@@ -195,6 +195,16 @@ TEST_F(ContradictionTest, MergeOfThreeInputsInAFrameIsRejected) {
                     "unsupported frame: Merge 'i_merge' has 2 inputs beside a NextIteration"));
 }
 
+TEST_F(ContradictionTest, MergeOfMoreInputsThanMemoryHoldsIsRejected) {
+  tensorflow::GraphDef def = Frame();
+  for (tensorflow::NodeDef& node : *def.mutable_node()) {
+    if (node.name() == "i_merge") Set(node, "N", 2147483647);
+  }
+  EXPECT_THAT(runner_.PrepareFrame(def.SerializeAsString(), {}).status(),
+              Fails(absl::StatusCode::kFailedPrecondition,
+                    "unsupported frame: 'i_merge' has an attribute"));
+}
+
 TEST_F(ContradictionTest, NodeWithoutAnInputInAFrameIsRejected) {
   tensorflow::GraphDef def = Frame();
   for (tensorflow::NodeDef& node : *def.mutable_node()) {
