@@ -272,8 +272,8 @@ class FrameCompiler {
   void AddKernel(const Node& node) {
     Instruction kernel;
     kernel.node = shared_.NodeIndex(&node);
-    for (int i = 0; i < node.num_inputs(); ++i) {
-      kernel.inputs.push_back({shared_.RegisterOf(InputOf(node, i))});
+    for (const Source& input : InputsOf(node)) {
+      kernel.inputs.push_back({shared_.RegisterOf(input)});
     }
     for (int i = 0; i < node.num_outputs(); ++i) kernel.outputs.push_back(Output(node, i));
     Add(std::move(kernel), liveness_->OfNode(node));

@@ -28,7 +28,6 @@ namespace tensor_array_grad {
 // the frame violates this, a look-up throws std::out_of_range, which becomes an error.
 //
 // O(n log n) for n nodes, plus O(k^2) for k readers of one value, up to 64 readers (readers.cc).
-// InOrder (readers.h) is at worst cubic in the loop's variables.
 //
 // Returns FailedPrecondition, "reason: detail", if the loop must be left to the executor.
 absl::StatusOr<Program> Compile(const Frame& frame);

@@ -146,31 +146,35 @@ class Uses {
 
 std::vector<Move> InOrder(const std::vector<std::pair<int, int>>& copies,
                           const std::function<int()>& new_register) {
-  std::vector<std::pair<int, int>> open;
-  for (const auto& copy : copies) {
-    if (copy.first != copy.second) open.push_back(copy);
+  std::map<int, int> open;   // the copies that are still to be made: from, by target
+  std::map<int, int> reads;  // by register: how many open copies read it
+  for (const auto& [from, to] : copies) {
+    if (from == to) continue;
+    open[to] = from;
+    ++reads[from];
+  }
+  std::vector<int> free;  // the targets that no open copy reads: they may be written now
+  for (const auto& [to, from] : open) {
+    if (reads.count(to) == 0) free.push_back(to);
   }
   std::vector<Move> moves;
+  std::map<int, int> kept;  // by register: where its value is, if it was moved
   while (!open.empty()) {
-    // A copy whose target no other copy reads may be done now.
-    const auto free = std::find_if(open.begin(), open.end(), [&](const auto& copy) {
-      return std::none_of(open.begin(), open.end(), [&](const auto& other) {
-        return &other != &copy && other.first == copy.second;
-      });
-    });
-    if (free != open.end()) {
-      moves.push_back({{free->first}, free->second});
-      open.erase(free);
-      continue;
+    if (free.empty()) {
+      // Every target is read by one open copy, so all of them are in cycles. The first one's value
+      // is moved to another register for its reader.
+      const int target = open.begin()->first;
+      kept[target] = new_register();
+      moves.push_back({{target}, kept[target]});
+      free.push_back(target);
     }
-    // All copies left are in cycles. The first one's target is moved to another register for its
-    // readers.
-    const int kept = new_register();
-    const int target = open.front().second;
-    moves.push_back({{target}, kept});
-    for (auto& copy : open) {
-      if (copy.first == target) copy.first = kept;
-    }
+    const int to = free.back();
+    const int from = open.at(to);
+    free.pop_back();
+    open.erase(to);
+    const auto moved = kept.find(from);
+    moves.push_back({{moved == kept.end() ? from : moved->second}, to});
+    if (--reads[from] == 0 && open.count(from) != 0) free.push_back(from);
   }
   return moves;
 }

@@ -13,7 +13,8 @@ namespace tensor_array_grad {
 
 // Turns copies that happen all at once, pairs (from, to), into moves that are done one after the
 // other. A value that would be overwritten too early is moved to a register from `new_register`
-// first, as in (a, b) = (b, a). Requires: no two copies have the same `to`.
+// first, as in (a, b) = (b, a). Requires: no two copies have the same `to`. O(n log n) for n
+// copies.
 std::vector<Move> InOrder(const std::vector<std::pair<int, int>>& copies,
                           const std::function<int()>& new_register);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cc/flow/node_util.h"
 #include "cc/flow/op_facts.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/graph/control_flow.h"
@@ -18,8 +19,8 @@ using tensorflow::ControlFlowInfo;
 // Code that visits frames is recursive. Python cannot build loops as deep as this.
 constexpr int kMostDepth = 200;
 
-// Whether `edge` leads from one iteration to the next.
-bool IsBackEdge(const Edge& edge) { return edge.src()->IsNextIteration() && edge.dst()->IsMerge(); }
+// Whether an edge from `from` to `to` leads from one iteration to the next.
+bool IsBackEdge(const Node& from, const Node& to) { return from.IsNextIteration() && to.IsMerge(); }
 
 // Sorts the items of one frame by Kahn's algorithm: an item is *ready* when all items that it reads
 // or waits for have been emitted, and the ready items are emitted one by one.
@@ -136,14 +137,14 @@ class Sorter {
   // to the next iteration.
   void CountInputs(const Node& node) {
     const int reader = item_of_.at(&node);
-    for (int i = 0; i < node.num_inputs() && !PassesOn(node); ++i) {
-      const Edge* edge;
-      if (!node.input_edge(i, &edge).ok() || IsBackEdge(*edge)) continue;
-      sources_[reader].push_back(ValueBehind({edge->src(), edge->src_output()}));
+    const std::vector<Source> inputs = PassesOn(node) ? std::vector<Source>() : InputsOf(node);
+    for (const auto& [from, slot] : inputs) {
+      if (from == nullptr || IsBackEdge(*from, node)) continue;
+      sources_[reader].push_back(ValueBehind({from, slot}));
       ++readers_left_[sources_[reader].back()];
     }
     for (const Edge* edge : node.in_edges()) {
-      const int source = IsBackEdge(*edge) ? -1 : ItemBehind(*edge->src());
+      const int source = IsBackEdge(*edge->src(), node) ? -1 : ItemBehind(*edge->src());
       if (source < 0 || source == reader) continue;
       readers_[source].push_back(reader);
       ++waits_for_[reader];

@@ -22,6 +22,14 @@ Source InputOf(const Node& node, int index) {
   return {edge->src(), edge->src_output()};
 }
 
+std::vector<Source> InputsOf(const Node& node) {
+  std::vector<Source> inputs(node.num_inputs(), Source{nullptr, 0});
+  for (const Edge* edge : node.in_edges()) {
+    if (!edge->IsControlEdge()) inputs[edge->dst_input()] = {edge->src(), edge->src_output()};
+  }
+  return inputs;
+}
+
 Source SkipIdentities(Source source) {
   while (source.node->type_string() == "Identity") {
     const Source from = InputOf(*source.node, 0);

@@ -23,7 +23,11 @@ struct Source {
 };
 
 // The output that feeds input `index` of `node`; its node is null if there is none.
+// O(k) for k inputs.
 Source InputOf(const Node& node, int index);
+
+// InputOf for each input of `node`, in order. O(k).
+std::vector<Source> InputsOf(const Node& node);
 
 // The value that `source` is a copy of: follows Identity nodes backwards, but not to the ref tensor
 // of a variable, which has different values at different times.

@@ -34,6 +34,21 @@ bool SharingChangesSums(const Graph& graph) {
   return false;
 }
 
+// Whether the backward loop does not read the values of `one`, or there is none.
+bool IsUnread(const PushedList& one) { return one.never_read() || !IsRead(*one.pop, 1); }
+
+bool IsUnreadFloat(const PushedList& one) {
+  const Source value = one.value();
+  return IsUnread(one) && !tensorflow::DataTypeIsInteger(value.node->output_type(value.slot));
+}
+
+bool HasUnreadFloats(const PushedLists& lists) {
+  return absl::c_any_of(lists.never_read, IsUnreadFloat) ||
+         absl::c_any_of(lists.by_reader, [](const auto& of_reader) {
+           return absl::c_any_of(of_reader.second, IsUnreadFloat);
+         });
+}
+
 // The pushed lists of one forward loop that become one loop stack, and the columns of its rows.
 // Either one backward loop pops at least the first of them, or none of them is ever read.
 //
@@ -76,9 +91,7 @@ struct PackedLists {
   }
 
   bool HasToBeKept(const PushedList& one) const {
-    if (!one.never_read() && IsRead(*one.pop, 1)) return true;
-    const Source value = one.value();
-    return keep_floats_ && !tensorflow::DataTypeIsInteger(value.node->output_type(value.slot));
+    return IsUnreadFloat(one) ? keep_floats_ : !IsUnread(one);
   }
 
   // The column for the list and value of `one`. Adds it if there is none.
@@ -176,10 +189,11 @@ std::map<std::string, std::vector<PushedList>> ByDevice(const std::vector<Pushed
   return found;
 }
 
+// The whole graph is searched only for a loop that has such values: a graph may have many loops.
 absl::Status ApplyLoopStack(Node* node, Graph* graph, std::vector<Rewrite>* done) {
   PushedLists found = PushedListsOf(*node);
   if (found.never_read.empty() && found.by_reader.empty()) return absl::OkStatus();
-  const bool keep_floats = SharingChangesSums(*graph);
+  const bool keep_floats = HasUnreadFloats(found) && SharingChangesSums(*graph);
   auto never_read = ByDevice(found.never_read);
   for (const auto& [reader, lists] : found.by_reader) {
     for (auto& [device, all] : ByDevice(lists)) {

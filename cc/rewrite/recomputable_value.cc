@@ -48,12 +48,6 @@ bool IsComputed(const Node& node) {
   return IsCheap(node) || ReadsListMetadata(node) || node.IsConstant();
 }
 
-std::vector<Source> InputsOf(const Node& node) {
-  std::vector<Source> inputs;
-  for (int i = 0; i < node.num_inputs(); ++i) inputs.push_back(InputOf(node, i));
-  return inputs;
-}
-
 // Which input of `list` is the shape of its elements; nothing if `list` does not make a list.
 std::optional<int> ElementShapeInput(const Node& list) {
   if (IsOf(list, "TensorListFromTensor")) return 1;
