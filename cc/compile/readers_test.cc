@@ -62,6 +62,18 @@ TEST(InOrderTest, MovesOfEveryPermutationOfFiveActLikeSimultaneousCopies) {
   } while (std::next_permutation(targets.begin(), targets.end()));
 }
 
+TEST(InOrderTest, ALongShiftTakesOneMovePerCopyInEitherOrder) {
+  Copies up, down;
+  for (int i = 0; i < 50; ++i) {
+    up.push_back({i, i + 1});
+    down.push_back({i + 1, i});
+  }
+  for (const Copies& copies : {up, down}) {
+    ExpectAllAtOnce(copies);
+    EXPECT_EQ(InOrderFrom100(copies).size(), 50);
+  }
+}
+
 // A loop i whose body computes `value`. Tests add its readers.
 class LastReaderTest : public testing::Test, protected FramesUnderTest {
  protected:

@@ -110,6 +110,23 @@ def test_values_and_gradients_do_not_depend_on_the_kernel(counted, program):
         assert counted["loops.runs"] + left(counted) >= 1
 
 
+@pytest.mark.parametrize("number", [1, 7])
+def test_a_first_call_compiles_each_loop_once_for_its_kernel(counted, number):
+    @tf.function(autograph=False)
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x
+            for _ in range(number):
+                y = tf.while_loop(lambda i, _: i < 3, lambda i, h: (i + 1, tf.tanh(h)), (0, y))[1]
+        return tape.gradient(y, x)
+
+    for _ in range(2):
+        gradient(tf.ones([2]))
+        assert counted["loops.rewritten"] == 2 * number  # the loops and their backward loops
+        assert counted["loops.prepared"] == 2 * number
+
+
 @pytest.mark.parametrize("program", RUN)
 def test_a_loop_runs_in_one_kernel(counted, program):
     results_of(with_gradient(program))

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from benchmarks import case as cases
-from benchmarks import child, harness, indexing, lists, loops, peers, report, traced, v3
+from benchmarks import child, first_call, harness, indexing, lists, loops, peers, report, traced, v3
 from benchmarks.case import Case, Measurement, Prepared
 from benchmarks.memory import PeakMemory
 from tensor_array_grad.demo import curves
@@ -185,6 +185,23 @@ def test_a_case_that_took_four_budgets_to_verify_is_not_run_again():
     found = cases.measure(_sleepy("slow", naps), 1, budget_s=0.001)
     assert not naps
     assert found.seconds == [pytest.approx(0.05, rel=0.5)]
+
+
+def test_a_first_call_is_measured_alone_and_in_processor_time():
+    naps = []
+    case = dataclasses.replace(_sleepy("first", naps), first_call=True)
+    found = cases.measure(case, 1, budget_s=1.0)
+    assert not naps
+    assert found.seconds == found.cpu_seconds
+    assert found.seconds[0] < 0.04 < found.first_s  # it sleeps for 50 ms
+
+
+@pytest.mark.parametrize("name", ["scan_lstm", "third_derivative", "nested", "many_loops"])
+def test_each_first_call_has_nonzero_values(name):
+    (case,) = (case for case in first_call.CASES if case.name == name)
+    values = cases.check(case.build(3))
+    assert np.isfinite(values).all()
+    assert np.abs(values).max() > 1e-5
 
 
 def test_quick_sizes_are_the_small_ones_or_else_the_smallest():
