@@ -36,10 +36,13 @@ std::vector<const Frame*> FindLoops(
 //     from a Merge:  x ──> Merge ──> RunLoopInSession
 //
 // Requires: FindLoops returned `loop` for `graph`. Returns FailedPrecondition, "reason: detail", if
-// the loop is too large for the op's attribute. On error the graph is unchanged.
+// the loop is too large for the op's attribute; the graph is then unchanged, but for the marks of
+// NoteKnownValues, which it loses. Other errors and exceptions may leave a part of the change: call
+// it within ChangeOrRestore.
 absl::Status InsertRunLoop(const Frame& loop, bool in_session, Graph* graph);
 
-// Removes what InsertRunLoop has added to `graph`, so that its loops run as on stock.
+// Removes what InsertRunLoop has added to `graph`, so that its loops run as on stock. On error a
+// part of the change remains, and the graph must not be run.
 absl::Status RemoveRunLoops(Graph* graph);
 
 }  // namespace tensor_array_grad

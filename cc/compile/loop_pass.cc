@@ -1,7 +1,9 @@
 #include "cc/compile/loop_pass.h"
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "cc/compile/insert_run_loop.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/graph_names.h"
+#include "cc/flow/node_util.h"
 #include "tensorflow/core/framework/device.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/util/device_name_utils.h"
@@ -80,14 +83,14 @@ bool HasLoop(const Graph& graph) {
   return false;
 }
 
-// Puts a RunLoop in front of each loop of `graph` that can run in one kernel, and counts the
-// others.
-void RewriteLoops(const GraphOptimizationPassOptions& options, Graph* graph) {
-  if (!HasLoop(*graph)) return;
+// Puts a RunLoop in front of each loop of `graph` that can run in one kernel, appends their names
+// to `names`, and counts the others. On error the graph may be half changed.
+absl::Status InsertRunLoops(const GraphOptimizationPassOptions& options, Graph* graph,
+                            std::vector<std::string>* names) {
   const absl::StatusOr<FrameTree> tree = FrameTree::Of(*graph);
   if (!tree.ok()) {
     CountRejected("(all)", Rejected("unsupported frame", tree.status().message()));
-    return;
+    return absl::OkStatus();
   }
   const bool in_session = !options.is_function_graph;
   const auto left = [](const Frame& loop, const absl::Status& why) {
@@ -95,12 +98,49 @@ void RewriteLoops(const GraphOptimizationPassOptions& options, Graph* graph) {
   };
   for (const Frame* loop : FindLoops(tree->root(), options.flib_def, in_session, left)) {
     const absl::Status status = InsertRunLoop(*loop, in_session, graph);
-    if (!status.ok()) {
+    if (status.ok()) {
+      names->push_back(loop->name);
+    } else if (absl::IsFailedPrecondition(status)) {
       left(*loop, status);
-      continue;
+    } else {
+      return status;
     }
-    rewritten.Add();
-    Log(loop->name, "runs in one kernel");
+  }
+  return absl::OkStatus();
+}
+
+// The same, but leaves the graph as it was, without marks in its loops, on an error or exception.
+// Loops are counted as rewritten when all are.
+void RewriteLoops(const GraphOptimizationPassOptions& options, std::unique_ptr<Graph>* graph) {
+  if (!HasLoop(**graph)) return;
+  std::vector<std::string> names;
+  const absl::Status status =
+      ChangeOrRestore([&] { return InsertRunLoops(options, graph->get(), &names); }, graph);
+  if (!status.ok()) {
+    CountRejected("(all)", Rejected("failure", status.message()));
+    return;
+  }
+  rewritten.Add(static_cast<int64_t>(names.size()));
+  for (const std::string& name : names) Log(name, "runs in one kernel");
+}
+
+// Counts a failure of the pass, unless there is no memory for this either.
+void CountFailure(const std::exception& error) {
+  try {
+    CountRejected("(all)", Rejected("failure", error.what()));
+  } catch (const std::exception&) {
+  }
+}
+
+void RewritePartitions(const GraphOptimizationPassOptions& options) {
+  for (auto& [device, graph] : *options.partition_graphs) {
+    try {
+      if (!RunsHere(device, options)) continue;
+      if (options.partition_graphs->size() == 1) OfferToCapture(*graph, options.flib_def);
+      RewriteLoops(options, &graph);
+    } catch (const std::exception& error) {
+      CountFailure(error);
+    }
   }
 }
 
@@ -119,18 +159,13 @@ void CountRejected(absl::string_view loop, const absl::Status& why) {
 }
 
 absl::Status LoopPass::Run(const GraphOptimizationPassOptions& options) {
-  NoteLocalDevices(options);
-  if (!AreLoopsEnabled() || options.partition_graphs == nullptr || !HasKernel()) {
-    return absl::OkStatus();
-  }
-  for (auto& [device, graph] : *options.partition_graphs) {
-    if (!RunsHere(device, options)) continue;
-    try {
-      if (options.partition_graphs->size() == 1) OfferToCapture(*graph, options.flib_def);
-      RewriteLoops(options, graph.get());
-    } catch (const std::exception& error) {
-      CountRejected("(all)", Rejected("failure", error.what()));
+  try {
+    NoteLocalDevices(options);
+    if (AreLoopsEnabled() && options.partition_graphs != nullptr && HasKernel()) {
+      RewritePartitions(options);
     }
+  } catch (const std::exception& error) {
+    CountFailure(error);
   }
   return absl::OkStatus();
 }

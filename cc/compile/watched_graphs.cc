@@ -10,6 +10,7 @@
 // TensorFlow has one function that makes decorators. The registry can replace it but has no method
 // that returns it, so the function is read from the private member.
 
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -39,7 +40,13 @@ class LoopsInExecutor : public DebugGraphDecoratorInterface {
       : stocks_(std::move(stocks)) {}
 
   absl::Status DecorateGraph(Graph* graph, tensorflow::Device* device) override {
-    absl::Status removed = RemoveRunLoops(graph);
+    absl::Status removed;
+    try {
+      removed = RemoveRunLoops(graph);
+    } catch (const std::exception& error) {
+      removed = absl::ResourceExhaustedError(error.what());
+    }
+    // TensorFlow drops the graph, and fails the run, if this returns an error.
     return removed.ok() ? stocks_->DecorateGraph(graph, device) : removed;
   }
   absl::Status PublishGraph(const Graph& graph, const std::string& device_name) override {

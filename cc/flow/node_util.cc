@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -173,6 +174,16 @@ absl::Status Replace(Node* from, Node* to, const std::vector<Node*>& feeding, Gr
   graph->RemoveNode(from);
   RemoveUnused(feeding, graph);
   return absl::OkStatus();
+}
+
+// A graph in which an allocation failed halfway can be destroyed: its destructor reads no edge.
+absl::Status ChangeOrRestore(absl::FunctionRef<absl::Status()> change,
+                             std::unique_ptr<Graph>* graph) {
+  std::unique_ptr<Graph> before = (*graph)->Clone();
+  absl::Cleanup restore = [&] { *graph = std::move(before); };
+  absl::Status status = change();
+  if (status.ok()) std::move(restore).Cancel();
+  return status;
 }
 
 NodeDefBuilder StartNode(const std::string& name, const char* op, absl::Span<const Source> inputs) {

@@ -1,6 +1,7 @@
 #ifndef CC_FLOW_NODE_UTIL_H_
 #define CC_FLOW_NODE_UTIL_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -74,7 +75,8 @@ bool HasKernelOnDeviceOf(const Node& node, const NodeDef& def);
 // Adds the node that `def` describes, on the device of `place`, and returns its output 0. Its data
 // inputs are `inputs`, in order, instead of those in `def`. Its control inputs are those of all
 // nodes in `replaced`. It gets the debug info and the stack trace of `place`, so that errors name
-// the user's op and line of Python. Removes nothing. On error the graph is unchanged.
+// the user's op and line of Python. Removes nothing. On error the graph may have the node
+// without some of its edges: see ChangeOrRestore.
 absl::StatusOr<Source> AddReplacement(NodeDef def, absl::Span<const Source> inputs,
                                       const Node& place, absl::Span<Node* const> replaced,
                                       Graph* graph);
@@ -102,6 +104,13 @@ void MoveWaits(Node* from, Node* to, Graph* graph);
 // those nodes of `feeding`, in order, that no node uses any more. Requires: output 0 is the only
 // output of `from` that is read; its readers get output 0 of `to`.
 absl::Status Replace(Node* from, Node* to, const std::vector<Node*>& feeding, Graph* graph);
+
+// Calls `change`, which may change `*graph`. If it returns an error or throws, `*graph` becomes a
+// copy that was made before: it has the same nodes, attributes, devices, stack traces and edges,
+// but pointers to nodes, and ids, are not those of before. Makes no change if there is no memory
+// for the copy (std::bad_alloc). Returns the error of `change`; lets its exceptions pass.
+absl::Status ChangeOrRestore(absl::FunctionRef<absl::Status()> change,
+                             std::unique_ptr<Graph>* graph);
 
 // Starts a NodeDef of `op` whose inputs are `inputs`.
 tensorflow::NodeDefBuilder StartNode(const std::string& name, const char* op,

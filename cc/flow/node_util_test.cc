@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <new>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "cc/flow/graph_names.h"
 #include "cc/testing/loop_under_test.h"
 #include "cc/testing/matchers.h"
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/lib/strings/proto_serialization.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -131,6 +134,65 @@ TEST_F(NodeUtilTest, ConstantsOfLoopsAreEntersThatSaySo) {
   EXPECT_FALSE(IsConstantEnter(*Find("enter")));
   EXPECT_TRUE(IsConstantEnter(*Find("constant")));
   EXPECT_FALSE(IsConstantEnter(*Find("a")));
+}
+
+// ---- ChangeOrRestore
+
+class ChangeOrRestoreTest : public testing::Test, protected GraphUnderTest {
+ protected:
+  ChangeOrRestoreTest() {
+    Placeholder("x", DT_FLOAT);
+    Set(Add("reader", "Identity", {"x"}), "T", DT_FLOAT);
+    Set(Add("waiting", "Identity", {"x", "^reader"}), "T", DT_FLOAT);
+    before_ = Bytes();
+  }
+
+  std::string Bytes() {
+    std::string bytes;
+    EXPECT_TRUE(tensorflow::SerializeToStringDeterministic(graph()->ToGraphDefDebug(), &bytes));
+    return bytes;
+  }
+
+  // Removes a node that another one waits for, and half of what it leaves.
+  void RemoveReader() {
+    graph()->RemoveNode(Find("reader"));
+    Find("waiting")->ClearAttr("T");
+  }
+
+  std::string before_;
+};
+
+TEST_F(ChangeOrRestoreTest, AChangeStays) {
+  ASSERT_TRUE(ChangeOrRestore(
+                  [this] {
+                    RemoveReader();
+                    return absl::OkStatus();
+                  },
+                  &graph())
+                  .ok());
+  EXPECT_NE(Bytes(), before_);
+  EXPECT_EQ(Find("reader"), nullptr);
+}
+
+TEST_F(ChangeOrRestoreTest, AChangeThatFailsIsUndone) {
+  const absl::Status status = ChangeOrRestore(
+      [this] {
+        RemoveReader();
+        return absl::InternalError("no way on");
+      },
+      &graph());
+  EXPECT_EQ(status.message(), "no way on");
+  EXPECT_EQ(Bytes(), before_);
+  EXPECT_EQ(Find("waiting")->assigned_device_name(), kCpu0);
+}
+
+TEST_F(ChangeOrRestoreTest, AChangeThatThrowsIsUndone) {
+  const auto change = [this]() -> absl::Status {
+    RemoveReader();
+    throw std::bad_alloc();
+  };
+  EXPECT_THROW((void)ChangeOrRestore(change, &graph()), std::bad_alloc);
+  EXPECT_EQ(Bytes(), before_);
 }
 
 }  // namespace

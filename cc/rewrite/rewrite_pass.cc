@@ -1,5 +1,6 @@
 #include "cc/rewrite/rewrite_pass.h"
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "cc/base/log.h"
 #include "cc/base/switches.h"
 #include "cc/flow/graph_names.h"
+#include "cc/flow/node_util.h"
 #include "cc/rewrite/rewrite_log.h"
 #include "cc/rewrite/rule.h"
 #include "cc/rewrite/rules.h"
@@ -52,6 +54,22 @@ void Log(const Graph& graph, const Rewrites& rewrites) {
   }
   if (IsLogged(LogLevel::kLoops)) {
     for (const std::string& line : SummaryPerLoop(graph, rewrites)) LogLine(line);
+  }
+}
+
+// The graph has been rewritten, so that a lack of memory for the lines is no failure.
+void LogIfPossible(const Graph& graph, const Rewrites& rewrites) {
+  try {
+    Log(graph, rewrites);
+  } catch (const std::exception&) {
+  }
+}
+
+void ReportFailure(absl::string_view why) {
+  failures.Add();
+  try {
+    LOG(WARNING) << "tensor_array_grad: a graph is left as it was, as a rule failed: " << why;
+  } catch (const std::exception&) {
   }
 }
 
@@ -105,42 +123,41 @@ RewritePass::RewritePass(const std::vector<Rule>& rules) : rules_(rules) {
   for (const Rule& rule : rules) RewritesOf(rule);  // so that the count is 0 from the beginning
 }
 
+// A rule can only find candidates that another rule made if that one had some itself.
 absl::Status RewritePass::ApplyAll(const GraphOptimizationPassOptions& options) const {
-  std::unique_ptr<Graph> before;
-  Rewrites done(rules_.size());
-  for (size_t i = 0; i < rules_.size(); ++i) {
-    const Rule& rule = rules_[i];
-    done[i].first = rule.name;
-    const std::vector<int> candidates = Candidates(rule, options);
-    if (candidates.empty()) continue;
-    if (before == nullptr) before = (*options.graph)->Clone();
-    absl::Status status;
-    try {
-      status = Apply(rule, candidates, options.graph->get(), &done[i].second);
-    } catch (const std::exception& error) {
-      status = absl::InternalError(error.what());
-    }
-    if (!status.ok()) {
-      *options.graph = std::move(before);
-      return absl::InternalError(absl::StrCat(rule.name, ": ", status.message()));
-    }
+  if (std::all_of(rules_.begin(), rules_.end(),
+                  [&](const Rule& rule) { return Candidates(rule, options).empty(); })) {
+    return absl::OkStatus();
   }
+  Rewrites done(rules_.size());
+  const auto apply = [&]() -> absl::Status {
+    for (size_t i = 0; i < rules_.size(); ++i) {
+      const Rule& rule = rules_[i];
+      done[i].first = rule.name;
+      const absl::Status status =
+          Apply(rule, Candidates(rule, options), options.graph->get(), &done[i].second);
+      if (!status.ok()) {
+        return absl::InternalError(absl::StrCat(rule.name, ": ", status.message()));
+      }
+    }
+    return absl::OkStatus();
+  };
+  TF_RETURN_IF_ERROR(ChangeOrRestore(apply, options.graph));
   for (size_t i = 0; i < rules_.size(); ++i) {
     RewritesOf(rules_[i]).Add(static_cast<int64_t>(done[i].second.size()));
   }
-  Log(**options.graph, done);
+  LogIfPossible(**options.graph, done);
   return absl::OkStatus();
 }
 
 absl::Status RewritePass::Run(const GraphOptimizationPassOptions& options) {
-  if (!IsGraphPassEnabled() || options.graph == nullptr || IsForXla(options)) {
-    return absl::OkStatus();
-  }
-  const absl::Status applied = ApplyAll(options);
-  if (!applied.ok()) {
-    failures.Add();
-    LOG(WARNING) << "tensor_array_grad: a graph is left as it was, as a rule failed: "
-                 << applied.message();
+  if (!IsGraphPassEnabled() || options.graph == nullptr) return absl::OkStatus();
+  try {
+    if (IsForXla(options)) return absl::OkStatus();
+    const absl::Status applied = ApplyAll(options);
+    if (!applied.ok()) ReportFailure(applied.message());
+  } catch (const std::exception& error) {
+    ReportFailure(error.what());
   }
   return absl::OkStatus();
 }
