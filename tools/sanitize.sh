@@ -22,7 +22,7 @@ tests=(array_name_test array_store_test array_store_race_test array_store_random
   list_ops_test persistent_list_test loop_stack_test functors_gpu_emulated_test slices_test
   pooled_tensor_test flow_test rewrite_test small_ops_test compile_test run_test
   array_out_of_memory_test lists_out_of_memory_test resource_out_of_memory_test
-  rewrite_out_of_memory_test run_out_of_memory_test)
+  run_out_of_memory_test)
 
 # build SANITIZERS TARGETS...
 build() {
