@@ -108,8 +108,8 @@ class Cases:
     def _change_inputs(self, case: Case, rng: random.Random) -> None:
         """Changes the values or the order of the inputs, or their number if the op allows it.
 
-        TensorFlow's eager runtime ends the process if an op has more inputs than its definition:
-        `execute(b"Neg", 1, [x, x], ("T", 1), context)` does so on stock.
+        TensorFlow's eager runtime may end the process if an op has more inputs than its definition:
+        a TensorListSetItem with a fourth input does so on stock.
         """
         inputs, kind = case.inputs, rng.randrange(8)
         others = rng.choice(self.by_op[rng.choice(sorted(self.by_op))]).inputs
