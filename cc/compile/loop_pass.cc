@@ -128,7 +128,7 @@ void RewriteLoops(const GraphOptimizationPassOptions& options, std::unique_ptr<G
 void CountFailure(const std::exception& error) {
   try {
     CountRejected("(all)", Rejected("failure", error.what()));
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory to say more
   }
 }
 

@@ -61,7 +61,7 @@ void Log(const Graph& graph, const Rewrites& rewrites) {
 void LogIfPossible(const Graph& graph, const Rewrites& rewrites) {
   try {
     Log(graph, rewrites);
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory to say more
   }
 }
 
@@ -69,7 +69,7 @@ void ReportFailure(absl::string_view why) {
   failures.Add();
   try {
     LOG(WARNING) << "tensor_array_grad: a graph is left as it was, as a rule failed: " << why;
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory to say more
   }
 }
 
