@@ -189,10 +189,10 @@ inline absl::Status CodeRunner::TakeOutputs(const Instruction& instruction, OpKe
 }
 
 absl::Status CodeRunner::StartWait(const Instruction& instruction) {
-  static const auto* const kWaits = new absl::Status(absl::UnavailableError("waits for a lock"));
+  static const auto* const waits = new absl::Status(absl::UnavailableError("waits for a lock"));
   wait_ = std::make_unique<LockWait>(instruction, &params_);
   wait_->Start(executable_.kernels[instruction.node].kernel->AsAsync());
-  return *kWaits;
+  return *waits;
 }
 
 absl::Status CodeRunner::EndWait(const Instruction** ended) {
