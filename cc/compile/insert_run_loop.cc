@@ -173,7 +173,9 @@ absl::Status RemoveRunLoops(Graph* graph) {
     if (op == kRunLoop || op == kRunLoopInSession) runs.push_back(node);
   }
   for (Node* run : runs) {
-    Node* const merge = run->type_string() == kRunLoopInSession ? InputOf(*run, 0).node : nullptr;
+    Node* const first = InputOf(*run, 0).node;
+    const bool is_added = run->type_string() == kRunLoopInSession && first->IsMerge();
+    Node* const merge = is_added && first->num_inputs() == 1 ? first : nullptr;
     for (int i = 0; i < run->num_outputs(); ++i) {
       const Source value = i == 0 && merge != nullptr ? InputOf(*merge, 0) : InputOf(*run, i);
       TF_RETURN_IF_ERROR(MoveOutput(run, i, value, graph));
