@@ -6,12 +6,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "cc/compile/inline_call.h"
 #include "cc/compile/program.h"
 #include "cc/flow/graph_names.h"
+#include "cc/run/frame_checks.h"
 #include "cc/run/function_call.h"
 #include "cc/run/kernel_names.h"
 #include "cc/run/pace.h"
@@ -40,9 +42,9 @@ struct Executable {
   std::unique_ptr<const TrailingCode> trailing;  // of the outermost loop; null: no part can trail
   std::vector<NodeKernel> kernels;               // by index into Program::nodes
   std::vector<InlinedCall> inlined;
-  mutable std::map<int64_t, CalledBody> bodies;  // by instance, of the calls that may be inlined
-  std::vector<int> register_of_arg;              // by input of RunLoop
-  int most_inputs = 1, most_outputs = 1;         // of any node with a kernel
+  mutable std::map<int64_t, CalledBody> bodies;   // by instance, of the calls that may be inlined
+  std::vector<int> register_of_arg;               // by input of RunLoop
+  int most_inputs = 1, most_outputs = 1;          // of any node with a kernel
   int parallel_iterations = 10;
   bool is_seeded = false;                             // HasSeededNode: never left to the executor
   bool takes_locks = false;                           // a run may wait (Interpreter::is_waiting)
@@ -71,12 +73,6 @@ struct Host {
   tensorflow::ResourceMgr* resources;
   int graph_def_version;
   bool may_wait;  // whether the op RunLoop is one that may wait for locks
-};
-
-// The inputs of an op RunLoop: first the variables, then the constants.
-struct LoopInputs {
-  tensorflow::DataTypeVector types;
-  int variables = 0;  // how many of them
 };
 
 // Makes the executable for `frame`, the attribute of the op RunLoop with these inputs: a serialised
