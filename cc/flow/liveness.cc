@@ -23,9 +23,6 @@ Requirements Common(const Requirements& a, const Requirements& b) {
   return common;
 }
 
-// The attribute of a constant's Enter that NoteKnownValues adds.
-constexpr char kKnownValue[] = "_tensor_array_grad_known_value";
-
 // The known value of `predicate`, or -1: that of a Const, or of a marked Enter. A constant of an
 // outer loop is followed to the Enter of the outermost loop.
 int KnownValueOf(Source predicate) {

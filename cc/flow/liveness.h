@@ -122,6 +122,10 @@ class Liveness {
   std::unordered_map<const Frame*, Requirements> of_loop_;         // only loops that enter as one
 };
 
+// The attribute with which NoteKnownValues marks an Enter: 0 or 1. A graph from a file may have it
+// at any node.
+constexpr char kKnownValue[] = "_tensor_array_grad_known_value";
+
 // Removes the marks of NoteKnownValues from `loop` and all loops inside it.
 void ForgetKnownValues(const Frame& loop);
 

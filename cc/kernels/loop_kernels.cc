@@ -59,7 +59,7 @@ class LoopRun {
   // CallAfterWait has called back, GoOn is to be called instead. The same then holds for GoOn.
   absl::Status Start() {
     loop_ = newest_.Get();
-    if (loop_ == nullptr) return PassOn();
+    if (loop_ == nullptr || !HasKnownInputs()) return PassOn();
     if (!loop_->is_seeded && IsTraced(ctx_)) {
       passed.Add();
       return PassOn();
@@ -111,6 +111,17 @@ class LoopRun {
     const auto choice = interpreter_->measured_choice();
     if (choice && !loop_->is_seeded && !loop_->has_bodies) loop_->choices.Record(*choice);
     for (int i = 0; i < ctx_->num_outputs(); ++i) ctx_->set_output(i, interpreter_->Result(i));
+  }
+
+  // Whether the inputs have the values with which the loop was compiled: always, unless the op
+  // comes from a file.
+  bool HasKnownInputs() const {
+    const auto& known = loop_->known_inputs;
+    return std::all_of(known.begin(), known.end(), [this](const std::pair<int, int>& input) {
+      const Tensor& value = ctx_->input(input.first);
+      return value.dtype() == DT_BOOL && value.dims() == 0 &&
+             static_cast<int>(value.scalar<bool>()()) == input.second;
+    });
   }
 
   absl::Status PassOn() {

@@ -12,6 +12,7 @@
 #include "cc/compile/inline_call.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/function_search.h"
+#include "cc/flow/liveness.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/op_facts.h"
 #include "cc/flow/sum_order.h"
@@ -112,6 +113,17 @@ void DivideLoop(Executable* executable) {
   });
 }
 
+// Fills Executable::known_inputs. Inside of the loop, Compile finds the known values itself, and a
+// frame from a file may have false ones.
+void NoteKnownInputs(const Frame& loop, const std::vector<int>& indices, Executable* executable) {
+  for (size_t i = 0; i < indices.size(); ++i) {
+    int value = -1;
+    if (!TryGetNodeAttr(loop.enters[i]->attrs(), kKnownValue, &value)) continue;
+    executable->known_inputs.emplace_back(indices[i], value);
+  }
+  for (const Frame* inner : loop.children) ForgetKnownValues(*inner);
+}
+
 }  // namespace
 
 const tensorflow::FunctionLibraryDefinition* Host::functions() const {
@@ -140,6 +152,7 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
   const Frame& loop = *tree.root().children.front();
   std::vector<int> indices;
   TF_RETURN_IF_ERROR(NumberEnters(loop, inputs, &indices));
+  NoteKnownInputs(loop, indices, executable.get());
   TF_ASSIGN_OR_RETURN(executable->program, Compile(loop));
   executable->kernels.resize(executable->program.nodes.size());
   for (const LoopCode& code : executable->program.loops) {

@@ -44,6 +44,7 @@ struct Executable {
   std::vector<InlinedCall> inlined;
   mutable std::map<int64_t, CalledBody> bodies;   // by instance, of the calls that may be inlined
   std::vector<int> register_of_arg;               // by input of RunLoop
+  std::vector<std::pair<int, int>> known_inputs;  // input of RunLoop, and the bool it must be
   int most_inputs = 1, most_outputs = 1;          // of any node with a kernel
   int parallel_iterations = 10;
   bool is_seeded = false;                             // HasSeededNode: never left to the executor

@@ -228,6 +228,25 @@ TEST_F(ContradictionTest, MarksOfInlinedCallsInAFrameAreForgotten) {
   }
 }
 
+TEST_F(ExecutableTest, MarksOfKnownValuesSayWhatTheInputsMustBe) {
+  for (const char* name : {"p0", "q0"}) Placeholder(name, DT_BOOL);
+  AddConstantOf("i", "p", DT_BOOL, "p0");
+  AddConstantOf("i", "q", DT_BOOL, "q0");
+  Set(Named("q"), "_tensor_array_grad_known_value", 0);
+  AddCounter("j", "i_switch:1", "i_limit", "i_one");
+  AddConstantOf("j", "p_in_j", DT_BOOL, "p");
+  Set(Named("p_in_j"), "_tensor_array_grad_known_value", 1);
+  ASSERT_OK(runner_.PrepareLoop(*this, "i"));
+  const auto& known = runner_.executable().known_inputs;
+  ASSERT_THAT(known, SizeIs(1));
+  EXPECT_EQ(runner_.inputs()[known[0].first], "q0");
+  EXPECT_EQ(known[0].second, 0);
+  for (const Node* node : runner_.executable().graph->op_nodes()) {
+    if (node->name() == "q") continue;
+    EXPECT_EQ(node->attrs().Find("_tensor_array_grad_known_value"), nullptr) << node->name();
+  }
+}
+
 TEST_F(ExecutableTest, GraphWithoutLoopIsRejected) {
   EXPECT_THAT(
       runner_.PrepareFrame("", {}).status(),

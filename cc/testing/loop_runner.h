@@ -121,6 +121,7 @@ class LoopRunner {
 
   tensorflow::CancellationManager& cancellation() { return cancellation_; }
   const Executable& executable() const { return *executable_; }
+  const std::vector<std::string>& inputs() const { return inputs_; }  // their names
   int64_t iterations() const { return iterations_; }
   bool handed_back() const { return handed_back_; }
   int waits() const { return waits_; }  // of all runs, for locks

@@ -119,7 +119,8 @@ def _runs() -> int:
     return _loader.bind().counters().get("loops.runs", 0)
 
 
-def _run_node(case: Case, library: Any) -> Result:
+def run_node(case: Case, library: Any) -> Result:
+    """Runs the node of `case`, which may call the functions of `library`."""
     if case.program.startswith("called_") and case.node.op == RUN_LOOP:
         return _run_in_session(case, library)
     attributes = [part for name, v in case.node.attr.items() for part in (name, _plain(v))]
@@ -155,7 +156,7 @@ def run(path: str, seed: int) -> tuple[str, str]:
         getattr(_loader.bind(), name)(iterations if seed % 4 == number else -1)
     if seed % 100 == 0:
         context.context().clear_kernel_cache()
-    result = _run_node(case, worker.library)
+    result = run_node(case, worker.library)
     _last.update(seed=seed, case=case, result=result)
     problem = ""
     if result.kind in ("error", "rejected"):
