@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 from tensorflow.core.framework import attr_value_pb2, graph_pb2, node_def_pb2, tensor_pb2
@@ -25,8 +25,8 @@ INTEGERS = (0, 1, -1, 2, 3, 7, 100, 2**31 - 1, -(2**31), 2**32, 2**62, -(2**63))
 _OWN_MARKS = ("_tensor_array_grad_known_value", "_tensor_array_grad_inlined_call")
 _INSTANCE = "_tensor_array_grad_instance"
 
-NodeDef = node_def_pb2.NodeDef
-Graph = graph_pb2.GraphDef
+NodeDef: TypeAlias = node_def_pb2.NodeDef
+Graph: TypeAlias = graph_pb2.GraphDef
 
 
 def changed_bytes(rng: random.Random, text: bytes) -> bytes:

@@ -19,7 +19,7 @@ def collected(names: set[str]) -> set[str]:
     return {f"{pathlib.PurePath(file).name}::{test}" for file, _, test in ids if test}
 
 
-def test_every_id_names_a_test():
+def test_every_id_names_a_test() -> None:
     found = collected({test.partition("::")[0] for test in gpus.SKIPPED})
     if not gpus.GPUS:  # the processes of the fixture `ours` then have no device in the id
         found |= {test.replace("[", "[GPU-", 1) for test in found}

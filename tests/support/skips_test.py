@@ -29,25 +29,29 @@ PASSES = "def test_that_passes(): pass\n"
 
 
 @pytest.mark.parametrize("options", [(), ("--strict-skips",), ("--strict-skips", "-n", "2")])
-def test_an_unknown_reason_is_printed_and_fails_a_strict_run(tmp_path, options):
+def test_an_unknown_reason_is_printed_and_fails_a_strict_run(
+    tmp_path: pathlib.Path, options: tuple[str, ...]
+) -> None:
     status, output = run(tmp_path, skipped("no moon", 3) + PASSES, *options)
     assert status == (1 if options else 0), output
     assert f" {MORE} " in output
     assert "\n3 skipped, 0 expected: no moon\n" in output
 
 
-def test_a_module_that_is_skipped_is_counted(tmp_path):
+def test_a_module_that_is_skipped_is_counted(tmp_path: pathlib.Path) -> None:
     status, output = run(tmp_path, "pytest.skip('no sun', allow_module_level=True)", "-n", "2")
     assert "\n1 skipped, 0 expected: no sun\n" in output, (status, output)
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_an_expected_number_passes_and_a_higher_one_fails(tmp_path, more):
+def test_an_expected_number_passes_and_a_higher_one_fails(
+    tmp_path: pathlib.Path, more: int
+) -> None:
     reason, most = "no GPU is visible", skips.EXPECTED["no GPU is visible"]
     status, output = run(tmp_path, skipped(reason, most + more) + PASSES, "--strict-skips")
     assert (status, MORE in output) == (more, bool(more)), output
 
 
-def test_a_run_of_a_part_of_the_tests_may_skip_fewer(tmp_path):
+def test_a_run_of_a_part_of_the_tests_may_skip_fewer(tmp_path: pathlib.Path) -> None:
     status, output = run(tmp_path, PASSES, "--strict-skips")
     assert (status, MORE in output) == (0, False), output
