@@ -30,12 +30,12 @@ constexpr size_t kMostBytes = 256 << 20;
 // marks of NoteKnownValues stay in the loop.
 absl::Status Check(const Frame& loop, const Liveness& around,
                    const FunctionLibraryDefinition* library, bool in_session) {
+  ForgetKnownValues(loop);  // a graph from a file may have some
   if (!around.EntersAsOne(loop)) {
     return Rejected("inputs may be dead apart", absl::StrCat("frame '", loop.name, "'"));
   }
   if (in_session) TF_RETURN_IF_ERROR(CheckInSession(loop, library));
   TF_RETURN_IF_ERROR(CheckCalls(loop, library));
-  ForgetKnownValues(loop);  // a graph that was saved after this pass may have some
   around.NoteKnownValues(loop);
   const absl::Status compiled = Compile(loop).status();
   if (!compiled.ok()) ForgetKnownValues(loop);
@@ -174,8 +174,9 @@ absl::Status RemoveRunLoops(Graph* graph) {
   }
   for (Node* run : runs) {
     Node* const first = InputOf(*run, 0).node;
-    const bool is_added = run->type_string() == kRunLoopInSession && first->IsMerge();
-    Node* const merge = is_added && first->num_inputs() == 1 ? first : nullptr;
+    const bool is_added = run->type_string() == kRunLoopInSession && first->IsMerge() &&
+                          first->num_inputs() == 1 && first->out_edges().size() == 1;
+    Node* const merge = is_added ? first : nullptr;
     for (int i = 0; i < run->num_outputs(); ++i) {
       const Source value = i == 0 && merge != nullptr ? InputOf(*merge, 0) : InputOf(*run, i);
       TF_RETURN_IF_ERROR(MoveOutput(run, i, value, graph));

@@ -41,8 +41,9 @@ std::vector<const Frame*> FindLoops(
 // it within ChangeOrRestore.
 absl::Status InsertRunLoop(const Frame& loop, bool in_session, Graph* graph);
 
-// Removes what InsertRunLoop has added to `graph`, so that its loops run as on stock. On error a
-// part of the change remains, and the graph must not be run.
+// Removes what InsertRunLoop has added to `graph`, so that its loops run as on stock. A graph from
+// a file may have a RunLoopInSession whose first input is another node than the added Merge; that
+// node stays. On error a part of the change remains, and the graph must not be run.
 absl::Status RemoveRunLoops(Graph* graph);
 
 }  // namespace tensor_array_grad

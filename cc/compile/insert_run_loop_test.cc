@@ -282,6 +282,15 @@ TEST_F(KnownPredicateLoopTest, ALoopThatIsLeftKnowsNothing) {
   EXPECT_FALSE(IsMarked(FrameNamed("j")));
 }
 
+TEST_F(KnownPredicateLoopTest, MarksOfAFileAreRemovedFromEveryLoop) {
+  Set(Named("p_in"), "_tensor_array_grad_known_value", 0);
+  AddVariableOf("j", "y", DT_INT32, "x0", "y_switch:1");
+  AddUnary("sees_y", "Neg", DT_INT32, {"y_merge"});
+  EXPECT_THAT(Found(), ElementsAre("i"));
+  EXPECT_EQ(left_["j"], "inputs may be dead apart: frame 'j'");
+  EXPECT_FALSE(IsMarked(FrameNamed("j")));
+}
+
 // ---- InsertRunLoop
 
 TEST_F(InsertRunLoopTest, OpComesBetweenTheVariablesAndTheirEnters) {
@@ -439,6 +448,21 @@ TEST_F(InsertRunLoopTest, WhatWasInsertedIsRemoved) {
     EXPECT_THAT(InputsOf("i_enter"), ElementsAre("zero"));
     EXPECT_THAT(InputsOf("x_enter"), ElementsAre("x0"));
   }
+}
+
+TEST_F(InsertRunLoopTest, NodesOfTheProgramStayWhenARunLoopOfASessionIsRemoved) {
+  in_session_ = true;
+  AddUnary("other", "Neg", DT_INT32, {"zero"});
+  AddMerge("of_two", DT_INT32, {"zero", "x0"});
+  AddMerge("with_two_readers", DT_INT32, {"zero"});
+  AddUnary("reader", "Neg", DT_INT32, {"with_two_readers"});
+  for (const char* first : {"other", "of_two", "with_two_readers"}) {
+    ASSERT_OK(graph()->UpdateEdge(Find(first), 0, Insert("i"), 0));
+    ASSERT_OK(RemoveRunLoops(graph().get()));
+    ASSERT_NE(Find(first), nullptr) << first;
+    EXPECT_THAT(InputsOf("i_enter"), ElementsAre(first));
+  }
+  EXPECT_THAT(InputsOf("reader"), ElementsAre("with_two_readers"));
 }
 
 TEST_F(InsertRunLoopTest, FrameThatIsTooLargeForAnAttributeLeavesTheGraphAsItWas) {
