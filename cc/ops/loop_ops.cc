@@ -4,19 +4,27 @@
 #include "tensorflow/core/framework/op.h"
 
 namespace tensor_array_grad {
+namespace {
+
+// Declares RunLoop under that name.
+tensorflow::InitOnStartupMarker Declare(const char* name, bool is_stateful, const char* doc) {
+  tensorflow::register_op::OpDefBuilderWrapper op(name);
+  op.Input("variables: T")
+      .Input("constants: U")
+      .Output("results: T")
+      .Attr("T: list(type) >= 1")
+      .Attr("U: list(type) >= 0")
+      .Attr("frame: string")
+      .Attr("takes_locks: bool = false")
+      .SetShapeFn(tensorflow::shape_inference::UnknownShape)
+      .Doc(doc);
+  if (is_stateful) op.SetIsStateful();
+  return op();
+}
 
 // Stateful, so that TensorFlow's optimisations neither merge, move nor evaluate it.
-REGISTER_OP("TensorArrayGrad>RunLoop")
-    .Input("variables: T")
-    .Input("constants: U")
-    .Output("results: T")
-    .Attr("T: list(type) >= 1")
-    .Attr("U: list(type) >= 0")
-    .Attr("frame: string")
-    .Attr("takes_locks: bool = false")
-    .SetIsStateful()
-    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
-    .Doc(R"doc(
+[[maybe_unused]] const tensorflow::InitOnStartupMarker run_loop =
+    Declare("TensorArrayGrad>RunLoop", /*is_stateful=*/true, R"doc(
 Runs iterations of a while loop in one kernel.
 
 May stop after any iteration, also before the first. The while loop that `frame` was taken from
@@ -31,16 +39,8 @@ takes_locks: Whether the loop may have ops MutexLock. While it waits for a lock,
   thread.
 )doc");
 
-REGISTER_OP("TensorArrayGrad>RunLoopInSession")
-    .Input("variables: T")
-    .Input("constants: U")
-    .Output("results: T")
-    .Attr("T: list(type) >= 1")
-    .Attr("U: list(type) >= 0")
-    .Attr("frame: string")
-    .Attr("takes_locks: bool = false")
-    .SetShapeFn(tensorflow::shape_inference::UnknownShape)
-    .Doc(R"doc(
+[[maybe_unused]] const tensorflow::InitOnStartupMarker run_loop_in_session =
+    Declare("TensorArrayGrad>RunLoopInSession", /*is_stateful=*/false, R"doc(
 RunLoop in the graph of a Session.
 
 A Session keeps the kernel of a stateful op until it is closed. This op is not stateful, so its
@@ -53,4 +53,5 @@ frame: As in RunLoop.
 takes_locks: As in RunLoop.
 )doc");
 
+}  // namespace
 }  // namespace tensor_array_grad
