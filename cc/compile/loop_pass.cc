@@ -109,7 +109,16 @@ absl::Status InsertRunLoops(const GraphOptimizationPassOptions& options, Graph* 
   return absl::OkStatus();
 }
 
-// The same, but leaves the graph as it was, without marks in its loops, on an error or exception.
+// The graph has been changed, so that a lack of memory for the lines is no failure.
+void LogIfPossible(const std::vector<std::string>& names) {
+  try {
+    for (const std::string& name : names) Log(name, "runs in one kernel");
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory to say more
+  }
+}
+
+// As InsertRunLoops, but leaves the graph as it was, without marks in its loops, on an error or
+// exception.
 // Loops are counted as rewritten when all are.
 void RewriteLoops(const GraphOptimizationPassOptions& options, std::unique_ptr<Graph>* graph) {
   if (!HasLoop(**graph)) return;
@@ -121,7 +130,7 @@ void RewriteLoops(const GraphOptimizationPassOptions& options, std::unique_ptr<G
     return;
   }
   rewritten.Add(static_cast<int64_t>(names.size()));
-  for (const std::string& name : names) Log(name, "runs in one kernel");
+  LogIfPossible(names);
 }
 
 // Counts a failure of the pass, unless there is no memory for this either.

@@ -1,3 +1,5 @@
+#include <exception>
+
 #include "absl/status/status.h"
 #include "cc/base/mutable_tensors.h"
 #include "cc/flow/function_search.h"
@@ -27,23 +29,30 @@ bool FoundIn(const Graph& graph, const FunctionLibraryDefinition* functions) {
   return false;
 }
 
+bool FoundInAny(const GraphOptimizationPassOptions& options) {
+  if (options.graph != nullptr && FoundIn(**options.graph, options.flib_def)) return true;
+  if (options.partition_graphs == nullptr) return false;
+  for (const auto& [device, graph] : *options.partition_graphs) {
+    if (FoundIn(*graph, options.flib_def)) return true;
+  }
+  return false;
+}
+
 // Sets the flag of cc/base/mutable_tensors.h, which the kernels read, if a graph about to be
 // executed, or a function that it calls at any depth, has an op that changes tensors in place.
 //
 // The pass changes no graph. It also searches graphs that RewritePass skips. It is registered at
 // POST_REWRITE_FOR_EXEC, and at POST_PARTITIONING for the workers of a distributed session, which
-// run no earlier pass. O(nodes) per graph; O(1) once such an op has been found. Run always returns
-// OK.
+// run no earlier pass. O(nodes) per graph; O(1) once such an op has been found. If a search fails,
+// for lack of memory, the flag is set, which is always safe. Run always returns OK.
 class MutableTensorWatch : public tensorflow::GraphOptimizationPass {
  public:
   absl::Status Run(const GraphOptimizationPassOptions& options) override {
     if (HasMutableTensors()) return absl::OkStatus();
-    if (options.graph != nullptr && FoundIn(**options.graph, options.flib_def)) {
+    try {
+      if (FoundInAny(options)) NoteMutableTensors();
+    } catch (const std::exception&) {
       NoteMutableTensors();
-    }
-    if (options.partition_graphs == nullptr) return absl::OkStatus();
-    for (const auto& [device, graph] : *options.partition_graphs) {
-      if (FoundIn(*graph, options.flib_def)) NoteMutableTensors();
     }
     return absl::OkStatus();
   }
