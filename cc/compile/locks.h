@@ -19,11 +19,11 @@ namespace tensor_array_grad {
 //
 //     MutexLock -> a;  MutexLock -> b;  ConsumeMutexLock a;  ConsumeMutexLock b
 //
-// If both locks are of one mutex, the second instruction would wait forever. So no instruction may
-// take a lock while the loop has one, and each lock must be given up in the iteration that takes
-// it.
+// If both locks are of one mutex, the second instruction would wait forever. Therefore:
 //
-// So nothing but a ConsumeMutexLock may read a lock, since another op could keep it.
+//   - No instruction may take a lock while the loop has one.
+//   - Each lock must be given up in the iteration that takes it.
+//   - Nothing but a ConsumeMutexLock may read a lock, because another op could keep it.
 //
 // Returns FailedPrecondition, "several locks at once: node", otherwise.
 absl::Status CheckLocks(const LoopCode& code, const std::vector<const Node*>& nodes);
