@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs the library under the sanitizers, from the checkout: tools/sanitize.sh [build folder]
 #
-#   thread              two C++ tests of arrays, and the C++ tests of a loop's second thread, of
-#                       the cache of buffers and of calls of functions
+#   thread              two C++ tests of arrays, that of the pool of blocks, and the C++ tests of a
+#                       loop's second thread, of the cache of buffers, of calls of functions and of
+#                       the replacement of executables
 #   address,undefined   the C++ tests of arrays, device (with the GPU code on the host), resources,
 #                       lists, slices, rules and loops; then, with the whole op library in a Python
 #                       process, the tests of bad input, of the graph pass, of slices and of called
@@ -42,10 +43,11 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 # Under `thread`, the list tests would cause reports about the reference counts of tensors, which
 # TensorFlow's own code, built without the sanitizer, changes.
-threads=(array_store_test array_store_race_test)
+threads=(array_store_test array_store_race_test block_pool_test)
 build thread "${threads[@]}" run_test
 for test in "${threads[@]}"; do "$folder/thread/$test"; done
-"$folder/thread/run_test" --gtest_filter='TrailingThread*:BufferCache*:Lock*:FunctionCall*:CalledBody*'
+in_threads='TrailingThread*:BufferCache*:Lock*:FunctionCall*:CalledBody*:NewestExecutable*'
+"$folder/thread/run_test" --gtest_filter="$in_threads"
 
 build address,undefined "${tests[@]}" tensor_array_grad tag_bind tag_api
 for test in "${tests[@]}"; do "$folder/address-undefined/$test"; done

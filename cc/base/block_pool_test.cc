@@ -176,6 +176,9 @@ void WaitForALock() {
 
 TEST(BlockPoolTest, ChildForkedAmongBusyThreadsAllocatesOnSeveralThreads) {
   if (!kPools) GTEST_SKIP() << "the allocator of AddressSanitizer may be locked in a forked child";
+#ifdef TAG_SANITIZED_THREADS
+  GTEST_SKIP() << "under ThreadSanitizer a forked child can start no thread";
+#endif
   WaitForALock();
   // Touched memory makes the fork slow, so that the other threads wait for the lock meanwhile.
   const std::vector<char> touched(size_t{100} << 20, 1);
