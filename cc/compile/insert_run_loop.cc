@@ -22,6 +22,9 @@ using tensorflow::FunctionLibraryDefinition;
 constexpr char kRunLoop[] = "TensorArrayGrad>RunLoop";
 constexpr char kRunLoopInSession[] = "TensorArrayGrad>RunLoopInSession";
 
+// Marks the Merge that AddMerge adds, of which TensorFlow may make one for several loops.
+constexpr char kAdded[] = "_tensor_array_grad_added";
+
 // A larger graph does not fit into RunLoop's attribute: protocol buffers limit the size of a
 // message.
 constexpr size_t kMostBytes = 256 << 20;
@@ -102,6 +105,7 @@ absl::StatusOr<Source> AddMerge(const std::string& name, Source value, const Nod
   def.set_device(place.assigned_device_name());
   AddNodeAttr("T", tensorflow::BaseType(value.node->output_type(value.slot)), &def);
   AddNodeAttr("N", 1, &def);
+  AddNodeAttr(kAdded, true, &def);
   return AddReplacement(std::move(def), {value}, place, {}, graph);
 }
 
@@ -165,7 +169,7 @@ absl::Status InsertRunLoop(const Frame& loop, bool in_session, Graph* graph) {
 }
 
 // The first inputs of a RunLoop are the variables; output i continues variable i. In a Session, the
-// first input comes from AddMerge.
+// first input comes from AddMerge. TensorFlow may have merged the Merges of several loops into one.
 absl::Status RemoveRunLoops(Graph* graph) {
   std::vector<Node*> runs;
   for (Node* node : graph->op_nodes()) {
@@ -174,15 +178,13 @@ absl::Status RemoveRunLoops(Graph* graph) {
   }
   for (Node* run : runs) {
     Node* const first = InputOf(*run, 0).node;
-    const bool is_added = run->type_string() == kRunLoopInSession && first->IsMerge() &&
-                          first->num_inputs() == 1 && first->out_edges().size() == 1;
-    Node* const merge = is_added ? first : nullptr;
+    Node* const merge = HasNodeAttr(first->def(), kAdded) ? first : nullptr;
     for (int i = 0; i < run->num_outputs(); ++i) {
       const Source value = i == 0 && merge != nullptr ? InputOf(*merge, 0) : InputOf(*run, i);
       TF_RETURN_IF_ERROR(MoveOutput(run, i, value, graph));
     }
     graph->RemoveNode(run);
-    if (merge != nullptr) graph->RemoveNode(merge);
+    if (merge != nullptr) RemoveUnused({merge}, graph);
   }
   return absl::OkStatus();
 }

@@ -465,6 +465,21 @@ TEST_F(InsertRunLoopTest, NodesOfTheProgramStayWhenARunLoopOfASessionIsRemoved) 
   EXPECT_THAT(InputsOf("reader"), ElementsAre("with_two_readers"));
 }
 
+// As TensorFlow leaves two loops that begin with one value.
+TEST_F(InsertRunLoopTest, LoopsThatShareTheAddedMergeAreRemoved) {
+  AddCounter("j", "zero", "ten", "step");
+  const int nodes = graph()->num_nodes();
+  in_session_ = true;
+  Node* const merge = InputOf(*Insert("i"), 0).node;
+  Node* const other = InputOf(*Insert("j"), 0).node;
+  ASSERT_OK(MoveOutput(other, 0, {merge, 0}, graph().get()));
+  graph()->RemoveNode(other);
+  ASSERT_OK(RemoveRunLoops(graph().get()));
+  EXPECT_EQ(graph()->num_nodes(), nodes);
+  EXPECT_THAT(InputsOf("i_enter"), ElementsAre("zero"));
+  EXPECT_THAT(InputsOf("j_enter"), ElementsAre("zero"));
+}
+
 TEST_F(InsertRunLoopTest, FrameThatIsTooLargeForAnAttributeLeavesTheGraphAsItWas) {
   const Frame& frame = FrameNamed("i");
   Find("i_plus")->AddAttr("_padding", std::string(257 << 20, 'x'));

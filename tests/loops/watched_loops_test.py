@@ -77,6 +77,23 @@ def test_a_session_run_that_watches_tensors_dumps_every_iteration(ours, stocks, 
     assert counts[3] > counts[2], "and the next one does"
 
 
+def watched_loops_that_begin_alike(folder: str) -> list[float]:
+    """The values of two loops with one first value, in a run that watches tensors."""
+    v1.disable_control_flow_v2()
+    with tf.Graph().as_default(), v1.Session() as session:
+        zero = v1.placeholder_with_default(0, [])
+        values = [
+            v1.while_loop(lambda i, _: i < STEPS, lambda i, s, k=k: (i + 1, s * k), [zero, 1.0])[1]
+            for k in (2.0, 3.0)
+        ]
+        return dumping_wrapper.DumpingDebugWrapperSession(session, folder).run(values)
+
+
+def test_loops_that_begin_with_one_value_are_watched(ours, tmp_path):
+    run = "tests.loops.watched_loops_test:watched_loops_that_begin_alike"
+    assert ours.call(run, str(tmp_path)) == [2.0**STEPS, 3.0**STEPS]
+
+
 def events(folder: str, tensor_debug_mode: str) -> list[tuple[str, int]]:
     """How many values of each op of a function with its gradient tfdbg2 has written."""
     writer = tf.debugging.experimental.enable_dump_debug_info(
