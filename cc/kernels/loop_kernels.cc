@@ -16,7 +16,6 @@
 #include "tensorflow/core/common_runtime/step_stats_collector.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/platform/cpu_info.h"
-#include "tensorflow/core/profiler/lib/traceme.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
 namespace tensor_array_grad {
@@ -28,12 +27,12 @@ Counter handed_back("loops.handed_back");
 Counter trailing_threads("loops.trailing_threads");
 Counter passed("loops.passed_by_for_a_trace");
 
-// Whether a trace or a profiler is active. The loop is then left to the stock loop, in which the
-// trace shows each op. The statistics that a person reads come from a StepStatsCollector. tf.data
-// runs its functions with a collector of another class, which only adds up the time of the nodes.
-bool IsTraced(OpKernelContext* ctx) {
-  return dynamic_cast<tensorflow::StepStatsCollector*>(ctx->stats_collector()) != nullptr ||
-         tsl::profiler::TraceMe::Active();
+// Whether this step collects statistics of each node (RunOptions.trace_level, cost models). The
+// loop is then left to the stock loop, whose nodes they show. tf.data runs its functions with a
+// collector of another class, which only adds up the time of the nodes. A profiler needs no
+// collector: the interpreter records events for it (trace.h).
+bool HasStatistics(OpKernelContext* ctx) {
+  return dynamic_cast<tensorflow::StepStatsCollector*>(ctx->stats_collector()) != nullptr;
 }
 
 // The number of threads that the executor has for kernels of one graph.
@@ -60,7 +59,7 @@ class LoopRun {
   absl::Status Start() {
     loop_ = newest_.Get();
     if (loop_ == nullptr || !HasKnownInputs()) return PassOn();
-    if (!loop_->is_seeded && IsTraced(ctx_)) {
+    if (!loop_->is_seeded && HasStatistics(ctx_)) {
       passed.Add();
       return PassOn();
     }

@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cc/base/steady_clock.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/compile/inline_call.h"
+#include "cc/run/trace.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
@@ -77,18 +82,52 @@ void CodeRunner::Do(const std::vector<Move>& moves) {
 }
 
 absl::Status CodeRunner::Run(Code code, double* ns) {
-  if (ns != nullptr) return RunTimed(code, ns);
+  if (ns != nullptr || IsTraced()) return RunWatched(code, ns);
   for (const Instruction& instruction : code) TF_RETURN_IF_ERROR(RunOne(instruction));
   return absl::OkStatus();
 }
 
-absl::Status CodeRunner::RunTimed(Code code, double* ns) {
+// The time of an instruction does not include that of its event. A loop is thus measured, and then
+// left to the executor or given a second thread, as without a profiler.
+absl::Status CodeRunner::RunWatched(Code code, double* ns) {
   for (const Instruction& instruction : code) {
-    const int64_t start = SteadyNanos();
+    std::optional<TraceMe> event;
+    const bool has_event =
+        instruction.action == Instruction::kKernel || instruction.action == Instruction::kLoop;
+    if (has_event && IsTraced() && Holds(instruction.guards)) {
+      event.emplace([&] { return EventOf(instruction); }, kTraceLevel);
+    }
+    const int64_t start = ns == nullptr ? 0 : SteadyNanos();
     TF_RETURN_IF_ERROR(RunOne(instruction));
-    *ns++ += static_cast<double>(SteadyNanos() - start);
+    if (ns != nullptr) *ns++ += static_cast<double>(SteadyNanos() - start);
   }
   return absl::OkStatus();
+}
+
+std::string CodeRunner::EventOf(const Instruction& instruction) {
+  if (instruction.action == Instruction::kLoop) {
+    const LoopCode& code = executable_.program.loops[instruction.loop];
+    return LoopEvent(executable_.kernels[code.loop_cond].def);
+  }
+  const OpKernel& kernel = *executable_.kernels[instruction.node].kernel;
+  std::string event = OpEvent(kernel.name(), kernel.type_string());
+  if (!IsTracedWithShapes() || instruction.inputs.empty()) return event;
+  return tsl::profiler::TraceMeEncode(std::move(event), {{"shape", ShapesOf(instruction)}});
+}
+
+std::string CodeRunner::ShapesOf(const Instruction& instruction) {
+  std::vector<std::string> shapes;
+  for (const Read& read : instruction.inputs) {
+    Value& value = registers_[read.reg];
+    const DataType dtype = value.dtype();
+    const bool has_shape = dtype != DT_RESOURCE && dtype != DT_VARIANT;
+    shapes.push_back(
+        !has_shape
+            ? ""
+            : absl::StrCat(DataTypeString(dtype),
+                           value.is_number() ? "[]" : value.tensor()->shape().DebugString()));
+  }
+  return absl::StrCat("(", absl::StrJoin(shapes, ";"), ")");
 }
 
 // A kBranch and a kMerge are called even if their guards do not hold, because they must clear the
@@ -252,12 +291,15 @@ absl::Status CodeRunner::RunInnerLoop(const Instruction& instruction) {
     if (code.variables[i] < 0) continue;
     registers_[code.variables[i]].Assign(&registers_[read.reg], read.last);
   }
+  int64_t iteration = 0;
   for (bool taken;;) {
+    const TraceMe event([&] { return IterationEvent(iteration); }, kTraceLevel);
     TF_RETURN_IF_ERROR(RunCondition(code, nullptr));
     TF_RETURN_IF_ERROR(Predicate(code, &taken));
     if (!taken) break;
     TF_RETURN_IF_ERROR(RunBody(code, nullptr));
     Do(code.next);
+    ++iteration;
   }
   for (const Read& read : instruction.constants) {
     if (read.last) registers_[read.reg].Release();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -60,7 +61,9 @@ class CodeRunner {
   int64_t nodes() const { return nodes_; }  // nodes that the executor would have run until now
 
  private:
-  absl::Status RunTimed(Code code, double* ns);
+  // Run, with the time of each instruction if `ns` is not null, and with an event in the trace of a
+  // profiler (trace.h) if one is active.
+  absl::Status RunWatched(Code code, double* ns);
   absl::Status RunOne(const Instruction& instruction);
   absl::Status RunKernel(const Instruction& instruction);
   // Puts the outputs of a kernel that has run into registers, and releases its inputs.
@@ -81,6 +84,10 @@ class CodeRunner {
   // Adds the name of the node `def`, and of the inlined calls that it is in.
   absl::Status At(const absl::Status& error, const NodeDef& def) const;
   bool Holds(const Flags& guards) const;
+  // The name of the event of an instruction, a kKernel or kLoop, which runs next.
+  std::string EventOf(const Instruction& instruction);
+  // The dtypes and shapes of the inputs, as in the executor's events.
+  std::string ShapesOf(const Instruction& instruction);
 
   const Executable& executable_;
   tensorflow::OpKernelContext::Params params_;

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <utility>
 
+#include "cc/run/trace.h"
+
 namespace tensor_array_grad {
 namespace {
 
@@ -52,6 +54,9 @@ Tensor Interpreter::Result(int index) {
 // Between two iterations the registers of the variables, and only these and the constants, hold
 // values that are still needed. The loop can therefore be handed back at this point and no other.
 absl::Status Interpreter::Run() {
+  const LoopCode& code = executable_.program.loops.front();
+  const TraceMe event([&] { return LoopEvent(executable_.kernels[code.loop_cond].def); },
+                      kTraceLevel);
   for (bool taken = true; taken;) {
     bool stops = false;
     if (!is_waiting()) TF_RETURN_IF_ERROR(Prepare(&stops));
@@ -81,6 +86,7 @@ absl::Status Interpreter::FirstError(const absl::Status& error) {
 // A predicate that is not a scalar ends the loop like a false one: the stock loop evaluates the
 // condition again and reports the error.
 absl::Status Interpreter::RunIteration(bool* taken) {
+  const TraceMe event([&] { return IterationEvent(iterations_); }, kTraceLevel);
   const LoopCode& whole = executable_.program.loops.front();
   const LoopCode& code = trailing_ != nullptr ? executable_.trailing->main : whole;
   double* const ns = pace_.task_ns();
@@ -91,7 +97,7 @@ absl::Status Interpreter::RunIteration(bool* taken) {
   }
   TF_RETURN_IF_ERROR(runner_.RunBody(code, ns == nullptr ? ns : ns + code.condition.size()));
   if (is_waiting()) return absl::OkStatus();
-  if (trailing_ != nullptr) TF_RETURN_IF_ERROR(trailing_->Add(&runner_));
+  if (trailing_ != nullptr) TF_RETURN_IF_ERROR(trailing_->Add(iterations_, &runner_));
   runner_.Do(code.next);
   ++iterations_;
   return absl::OkStatus();

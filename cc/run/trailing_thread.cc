@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "cc/base/mutex.h"
+#include "cc/run/trace.h"
 #include "cc/run/trailing_code.h"
 
 namespace tensor_array_grad {
@@ -18,7 +19,10 @@ namespace tensor_array_grad {
 // while no iteration waits and `working_` is false.
 class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
  public:
-  using Iteration = std::vector<Value>;  // the values of TrailingCode::handed_over
+  struct Iteration {
+    int64_t number;             // for the trace of a profiler
+    std::vector<Value> values;  // of TrailingCode::handed_over
+  };
   using Pool = std::function<void(std::function<void()>)>;
 
   Queue(const Executable& executable, OpKernelContext* ctx, size_t most_behind)
@@ -114,9 +118,10 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
   }
 
   absl::Status Run(Iteration* iteration) {
+    const TraceMe event([&] { return IterationEvent(iteration->number); }, kTraceLevel);
     const auto& handed_over = code_.handed_over;
     for (size_t i = 0; i < handed_over.size(); ++i) {
-      runner_->at(handed_over[i].reg).Assign(&(*iteration)[i], true);
+      runner_->at(handed_over[i].reg).Assign(&iteration->values[i], true);
     }
     TF_RETURN_IF_ERROR(runner_->Run(code_.body, nullptr));
     runner_->Do(code_.next);
@@ -161,11 +166,11 @@ void TrailingThread::Begin(CodeRunner* main) {
   for (int reg : queue_->code().variables) own.at(reg).Assign(&main->at(reg), true);
 }
 
-absl::Status TrailingThread::Add(CodeRunner* main) {
+absl::Status TrailingThread::Add(int64_t number, CodeRunner* main) {
   const auto& handed_over = queue_->code().handed_over;
-  Queue::Iteration iteration(handed_over.size());
+  Queue::Iteration iteration{number, std::vector<Value>(handed_over.size())};
   for (size_t i = 0; i < handed_over.size(); ++i) {
-    iteration[i].Assign(&main->at(handed_over[i].reg), handed_over[i].last);
+    iteration.values[i].Assign(&main->at(handed_over[i].reg), handed_over[i].last);
   }
   return queue_->Push(std::move(iteration));
 }

@@ -37,9 +37,9 @@ class TrailingThread {
 
   // Takes the trailing variables out of the registers of `main`, and copies the constants.
   void Begin(CodeRunner* main);
-  // Takes or copies the values that the trailing part of this iteration reads. To be called between
-  // the main part of the body and the moves of the main variables.
-  absl::Status Add(CodeRunner* main);
+  // Takes or copies the values that the trailing part of iteration `number` reads. To be called
+  // between the main part of the body and the moves of the main variables.
+  absl::Status Add(int64_t number, CodeRunner* main);
   // Returns after all trailing code has run.
   absl::Status Wait();
   // The same, and puts the trailing variables into the registers of `main`.
