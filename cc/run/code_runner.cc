@@ -55,12 +55,12 @@ CodeRunner::CodeRunner(const Executable& executable, OpKernelContext* ctx)
   }
 }
 
-absl::Status CodeRunner::RunCondition(const LoopCode& code, double* ns) {
+absl::Status CodeRunner::RunCondition(const LoopCode& code, double* ns, bool traced) {
   TF_RETURN_IF_ERROR(CheckCancelled(code));
-  return Run(code.condition, ns);
+  return Run(code.condition, ns, traced);
 }
 
-absl::Status CodeRunner::RunBody(const LoopCode& code, double* ns) {
+absl::Status CodeRunner::RunBody(const LoopCode& code, double* ns, bool traced) {
   size_t from = 0;
   if (is_waiting()) {
     const Instruction* ended;
@@ -69,7 +69,8 @@ absl::Status CodeRunner::RunBody(const LoopCode& code, double* ns) {
   } else {
     for (int reg : code.dropped) registers_[reg].Release();
   }
-  const absl::Status status = Run(Code(code.body).subspan(from), ns == nullptr ? ns : ns + from);
+  const absl::Status status =
+      Run(Code(code.body).subspan(from), ns == nullptr ? ns : ns + from, traced);
   if (is_waiting()) return absl::OkStatus();
   nodes_ += code.nodes;
   return status;
@@ -81,20 +82,20 @@ void CodeRunner::Do(const std::vector<Move>& moves) {
   }
 }
 
-absl::Status CodeRunner::Run(Code code, double* ns) {
-  if (ns != nullptr || IsTraced()) return RunWatched(code, ns);
+absl::Status CodeRunner::Run(Code code, double* ns, bool traced) {
+  if (ns != nullptr || traced) return RunWatched(code, ns, traced);
   for (const Instruction& instruction : code) TF_RETURN_IF_ERROR(RunOne(instruction));
   return absl::OkStatus();
 }
 
 // The time of an instruction does not include that of its event. A loop is thus measured, and then
 // left to the executor or given a second thread, as without a profiler.
-absl::Status CodeRunner::RunWatched(Code code, double* ns) {
+absl::Status CodeRunner::RunWatched(Code code, double* ns, bool traced) {
   for (const Instruction& instruction : code) {
     std::optional<TraceMe> event;
     const bool has_event =
         instruction.action == Instruction::kKernel || instruction.action == Instruction::kLoop;
-    if (has_event && IsTraced() && Holds(instruction.guards)) {
+    if (traced && has_event && Holds(instruction.guards)) {
       event.emplace([&] { return EventOf(instruction); }, kTraceLevel);
     }
     const int64_t start = ns == nullptr ? 0 : SteadyNanos();
@@ -293,11 +294,13 @@ absl::Status CodeRunner::RunInnerLoop(const Instruction& instruction) {
   }
   int64_t iteration = 0;
   for (bool taken;;) {
-    const TraceMe event([&] { return IterationEvent(iteration); }, kTraceLevel);
-    TF_RETURN_IF_ERROR(RunCondition(code, nullptr));
+    const bool traced = IsTraced();
+    std::optional<TraceMe> event;
+    if (traced) event.emplace([&] { return IterationEvent(iteration); }, kTraceLevel);
+    TF_RETURN_IF_ERROR(RunCondition(code, nullptr, traced));
     TF_RETURN_IF_ERROR(Predicate(code, &taken));
     if (!taken) break;
-    TF_RETURN_IF_ERROR(RunBody(code, nullptr));
+    TF_RETURN_IF_ERROR(RunBody(code, nullptr, traced));
     Do(code.next);
     ++iteration;
   }

@@ -35,16 +35,16 @@ class CodeRunner {
   Value& at(int reg) { return registers_[reg]; }
 
   // Runs the instructions in order. If `ns` is not null, adds the time of instruction i in
-  // nanoseconds to ns[i].
-  absl::Status Run(Code code, double* ns);
+  // nanoseconds to ns[i]. With `traced`, the trace of a profiler gets their events (trace.h).
+  absl::Status Run(Code code, double* ns, bool traced);
 
   // Runs the condition of a frame. Returns an error if the run was cancelled.
-  absl::Status RunCondition(const LoopCode& code, double* ns);
+  absl::Status RunCondition(const LoopCode& code, double* ns, bool traced);
 
   // Runs the body of a frame, without the moves of `next`. Stops at an instruction that takes a
   // lock, and returns OK: is_waiting() is then true. When CallAfterWait has called back, the next
   // call goes on after that instruction, on any thread.
-  absl::Status RunBody(const LoopCode& code, double* ns);
+  absl::Status RunBody(const LoopCode& code, double* ns, bool traced);
 
   bool is_waiting() const { return wait_ != nullptr; }
 
@@ -61,9 +61,7 @@ class CodeRunner {
   int64_t nodes() const { return nodes_; }  // nodes that the executor would have run until now
 
  private:
-  // Run, with the time of each instruction if `ns` is not null, and with an event in the trace of a
-  // profiler (trace.h) if one is active.
-  absl::Status RunWatched(Code code, double* ns);
+  absl::Status RunWatched(Code code, double* ns, bool traced);
   absl::Status RunOne(const Instruction& instruction);
   absl::Status RunKernel(const Instruction& instruction);
   // Puts the outputs of a kernel that has run into registers, and releases its inputs.

@@ -61,7 +61,8 @@ absl::Status Interpreter::Run() {
     bool stops = false;
     if (!is_waiting()) TF_RETURN_IF_ERROR(Prepare(&stops));
     if (stops) return absl::OkStatus();
-    const absl::Status status = RunIteration(&taken);
+    const absl::Status status =
+        IsTraced() ? RunTracedIteration(&taken) : RunIteration(/*traced=*/false, &taken);
     if (!status.ok()) return FirstError(status);
     if (is_waiting()) return absl::OkStatus();
   }
@@ -85,22 +86,27 @@ absl::Status Interpreter::FirstError(const absl::Status& error) {
 
 // A predicate that is not a scalar ends the loop like a false one: the stock loop evaluates the
 // condition again and reports the error.
-absl::Status Interpreter::RunIteration(bool* taken) {
-  const TraceMe event([&] { return IterationEvent(iterations_); }, kTraceLevel);
+absl::Status Interpreter::RunIteration(bool traced, bool* taken) {
   const LoopCode& whole = executable_.program.loops.front();
   const LoopCode& code = trailing_ != nullptr ? executable_.trailing->main : whole;
   double* const ns = pace_.task_ns();
   if (!is_waiting()) {
-    TF_RETURN_IF_ERROR(runner_.RunCondition(code, ns));
+    TF_RETURN_IF_ERROR(runner_.RunCondition(code, ns, traced));
     if (!runner_.Predicate(code, taken).ok()) *taken = false;
     if (!*taken) return absl::OkStatus();
   }
-  TF_RETURN_IF_ERROR(runner_.RunBody(code, ns == nullptr ? ns : ns + code.condition.size()));
+  TF_RETURN_IF_ERROR(
+      runner_.RunBody(code, ns == nullptr ? ns : ns + code.condition.size(), traced));
   if (is_waiting()) return absl::OkStatus();
   if (trailing_ != nullptr) TF_RETURN_IF_ERROR(trailing_->Add(iterations_, &runner_));
   runner_.Do(code.next);
   ++iterations_;
   return absl::OkStatus();
+}
+
+absl::Status Interpreter::RunTracedIteration(bool* taken) {
+  const TraceMe event([&] { return IterationEvent(iterations_); }, kTraceLevel);
+  return RunIteration(/*traced=*/true, taken);
 }
 
 Choice Interpreter::Choose() {

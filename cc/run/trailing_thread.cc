@@ -123,7 +123,7 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
     for (size_t i = 0; i < handed_over.size(); ++i) {
       runner_->at(handed_over[i].reg).Assign(&iteration->values[i], true);
     }
-    TF_RETURN_IF_ERROR(runner_->Run(code_.body, nullptr));
+    TF_RETURN_IF_ERROR(runner_->Run(code_.body, nullptr, IsTraced()));
     runner_->Do(code_.next);
     for (const Read& read : handed_over) runner_->at(read.reg).Release();
     return absl::OkStatus();

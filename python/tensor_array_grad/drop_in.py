@@ -156,7 +156,8 @@ class loops_in_one_kernel(_Switch):
     only saves time: values, gradients, errors and side effects are the same, except that a sum of
     three or more tensors may be rounded differently. A graph is rewritten when it is first run, so
     the switch has no effect on a `tf.function` that has already run. The switch is on unless
-    `TENSOR_ARRAY_GRAD_LOOPS=off` is in the environment.
+    `TENSOR_ARRAY_GRAD_LOOPS=off` is in the environment. A profiler sees the ops of a loop in either
+    case; with the switch off, as stock's executor runs them.
 
     Before `enable()`, only the setting is recorded; nothing is loaded or replaced.
 

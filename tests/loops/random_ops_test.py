@@ -192,13 +192,13 @@ def profiled(folder: str) -> tuple[list[bytes], dict[str, int]]:
     return [result.tobytes() for result in results], _loader.bind().counters()
 
 
-def test_a_trace_does_not_change_the_numbers_of_a_seeded_loop(
+def test_a_profiler_does_not_change_the_numbers_of_a_seeded_loop(
     ours: Runner, stocks: Runner, tmp_path: Any
 ) -> None:
     got, counters = ours.call(HERE + "profiled", str(tmp_path / "ours"))
     want, _ = stocks.call(HERE + "profiled", str(tmp_path / "stock"))
     assert got == want
-    assert counters["loops.passed_by_for_a_trace"] == 1  # the loop of the gradient
+    assert "loops.passed_by_for_a_trace" not in counters
 
 
 def fails_in_the_middle() -> list[bytes]:
