@@ -8,6 +8,7 @@
 #include "cc/kernels/activation.h"
 #include "cc/kernels/registration.h"
 #include "cc/resource/array_registry.h"
+#include "cc/rewrite/rewrite_log.h"
 #include "cc/rewrite/rewrite_pass.h"
 #include "cc/run/interpreter.h"
 #include "tensorflow/core/framework/types.h"
@@ -98,6 +99,22 @@ void SetGraphPassEnabled(bool enabled) { tensor_array_grad::SetGraphPassEnabled(
 
 bool LoopsEnabled() { return AreLoopsEnabled(); }
 void SetLoopsEnabled(bool enabled) { tensor_array_grad::SetLoopsEnabled(enabled); }
+
+void SetRemarks(bool wanted) { SetRemarksWanted(wanted); }
+
+std::vector<GraphRemarks> TakeRemarks() {
+  std::vector<GraphRemarks> graphs;
+  for (const Outcome& outcome : TakeOutcomes()) {
+    GraphRemarks& graph = graphs.emplace_back();
+    for (const Rewrite& one : outcome.done) {
+      graph.done.push_back({one.rule, one.loop, one.replaced, one.by});
+    }
+    for (const Remark& one : outcome.missed) {
+      graph.missed.push_back({one.rule, one.node, one.loop, one.text, one.others});
+    }
+  }
+  return graphs;
+}
 
 void SetHandBackAfter(int64_t iterations) { tensor_array_grad::SetHandBackAfter(iterations); }
 void SetTrailingThreadAfter(int64_t iterations) {

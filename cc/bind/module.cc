@@ -25,6 +25,20 @@ PYBIND11_MODULE(_bind, m) {
       .def_readonly("bytes", &tag::Array::bytes)
       .def_readonly("is_gradient", &tag::Array::is_gradient)
       .def_readonly("gradients", &tag::Array::gradients);
+  py::class_<tag::DoneRewrite>(m, "DoneRewrite")
+      .def_readonly("rule", &tag::DoneRewrite::rule)
+      .def_readonly("loop", &tag::DoneRewrite::loop)
+      .def_readonly("replaced", &tag::DoneRewrite::replaced)
+      .def_readonly("by", &tag::DoneRewrite::by);
+  py::class_<tag::MissedRewrite>(m, "MissedRewrite")
+      .def_readonly("rule", &tag::MissedRewrite::rule)
+      .def_readonly("node", &tag::MissedRewrite::node)
+      .def_readonly("loop", &tag::MissedRewrite::loop)
+      .def_readonly("text", &tag::MissedRewrite::text)
+      .def_readonly("others", &tag::MissedRewrite::others);
+  py::class_<tag::GraphRemarks>(m, "GraphRemarks")
+      .def_readonly("done", &tag::GraphRemarks::done)
+      .def_readonly("missed", &tag::GraphRemarks::missed);
 
   // Releases the GIL, because existing_arrays may wait for the lock of an array.
   using Unlocked = py::call_guard<py::gil_scoped_release>;
@@ -41,6 +55,8 @@ PYBIND11_MODULE(_bind, m) {
   m.def("set_graph_pass_enabled", &tag::SetGraphPassEnabled, py::arg("enabled"));
   m.def("loops_enabled", &tag::LoopsEnabled);
   m.def("set_loops_enabled", &tag::SetLoopsEnabled, py::arg("enabled"));
+  m.def("set_remarks", &tag::SetRemarks, py::arg("wanted"));
+  m.def("take_remarks", &tag::TakeRemarks);
   m.def("set_hand_back_after", &tag::SetHandBackAfter, py::arg("iterations"));
   m.def("set_trailing_thread_after", &tag::SetTrailingThreadAfter, py::arg("iterations"));
 }

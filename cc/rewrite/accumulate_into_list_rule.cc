@@ -235,7 +235,7 @@ std::vector<Node*> NodesOf(const std::map<int, Addend>& addends) {
   return nodes;
 }
 
-absl::Status AccumulateInstead(Node* add, Graph* graph, std::vector<Rewrite>* done) {
+absl::Status AccumulateInstead(Node* add, Graph* graph, Outcome* outcome) {
   std::map<int, Addend> addends;
   for (int i = 0; i < add->num_inputs(); ++i) {
     std::optional<Addend> addend = MatchAddend(InputOf(*add, i), *add);
@@ -257,7 +257,7 @@ absl::Status AccumulateInstead(Node* add, Graph* graph, std::vector<Rewrite>* do
     // The last node gets the name of `add`, so that errors name the node of the user's program.
     const bool is_last = operand == addends.rbegin()->first;
     const std::string name = is_last ? add->name() : adder.NewName("accumulate");
-    done->push_back({absl::StrCat(addend.node->name(), ", ", add->name()), name});
+    outcome->Did(absl::StrCat(addend.node->name(), ", ", add->name()), name);
     TF_ASSIGN_OR_RETURN(sum, adder.Add(addend, sum, {add}, name));
   }
   return Replace(add, sum.node, NodesOf(addends), graph);
@@ -278,11 +278,11 @@ std::vector<int> SumsAround(const Node* sum) {
   return ids;
 }
 
-absl::Status ApplyAccumulateIntoList(Node* node, Graph* graph, std::vector<Rewrite>* done) {
+absl::Status ApplyAccumulateIntoList(Node* node, Graph* graph, Outcome* outcome) {
   if (!IsSumOfLists(*node)) return absl::OkStatus();
   for (const int id : SumsAround(node)) {
     Node* const sum = graph->FindNodeId(id);  // null if it was a part of an outer one
-    if (sum != nullptr) TF_RETURN_IF_ERROR(AccumulateInstead(sum, graph, done));
+    if (sum != nullptr) TF_RETURN_IF_ERROR(AccumulateInstead(sum, graph, outcome));
   }
   return absl::OkStatus();
 }

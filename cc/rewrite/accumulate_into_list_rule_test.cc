@@ -77,9 +77,9 @@ class AccumulateIntoListRuleTest : public testing::Test, protected GraphUnderTes
   Node* Result() { return Find(InputsOf("use")[0]); }
 
   int Apply() {
-    std::vector<Rewrite> done;
-    EXPECT_TRUE(AccumulateIntoListRule().apply(Find("sum"), graph().get(), &done).ok());
-    return static_cast<int>(done.size());
+    Outcome outcome;
+    EXPECT_TRUE(AccumulateIntoListRule().apply(Find("sum"), graph().get(), &outcome).ok());
+    return static_cast<int>(outcome.done.size());
   }
 };
 
@@ -380,9 +380,9 @@ class ReadInABranchTest : public testing::Test, protected LoopUnderTest {
   }
 
   int Apply(const std::string& sum = "sum") {
-    std::vector<Rewrite> done;
-    EXPECT_TRUE(AccumulateIntoListRule().apply(Find(sum), graph().get(), &done).ok());
-    return static_cast<int>(done.size());
+    Outcome outcome;
+    EXPECT_TRUE(AccumulateIntoListRule().apply(Find(sum), graph().get(), &outcome).ok());
+    return static_cast<int>(outcome.done.size());
   }
 
   // The inputs of the Merge that replaced the sum.

@@ -159,7 +159,7 @@ absl::Status InsertPop(const PackedLists& packed, const NodeDef& pop_def, Graph*
 // Replaces `packed` by one loop stack. The first list's variables are reused for the stack. Those
 // of the other lists are removed, after their control edges have been moved to the first list's.
 // Changes nothing if a kernel is missing.
-absl::Status Fuse(const PackedLists& packed, Graph* graph, std::vector<Rewrite>* done) {
+absl::Status Fuse(const PackedLists& packed, Graph* graph, Outcome* outcome) {
   const PushedList& first = packed.all.front();
   // All checks come first; after them the graph changes.
   std::vector<absl::StatusOr<NodeDef>> defs{
@@ -168,7 +168,7 @@ absl::Status Fuse(const PackedLists& packed, Graph* graph, std::vector<Rewrite>*
   for (const auto& def : defs) {
     if (!def.ok() || !HasKernelOnDeviceOf(*first.push, *def)) return absl::OkStatus();
   }
-  for (const PushedList& one : packed.all) done->push_back({one.push->name(), first.push->name()});
+  for (const PushedList& one : packed.all) outcome->Did(one.push->name(), first.push->name());
   TF_RETURN_IF_ERROR(InsertPush(packed, *defs[0], *defs[1], graph));
   graph->RemoveNode(first.push);
   if (!first.never_read()) {
@@ -190,7 +190,7 @@ std::map<std::string, std::vector<PushedList>> ByDevice(const std::vector<Pushed
 }
 
 // The whole graph is searched only for a loop that has such values: a graph may have many loops.
-absl::Status ApplyLoopStack(Node* node, Graph* graph, std::vector<Rewrite>* done) {
+absl::Status ApplyLoopStack(Node* node, Graph* graph, Outcome* outcome) {
   PushedLists found = PushedListsOf(*node);
   if (found.never_read.empty() && found.by_reader.empty()) return absl::OkStatus();
   const bool keep_floats = HasUnreadFloats(found) && SharingChangesSums(*graph);
@@ -200,11 +200,11 @@ absl::Status ApplyLoopStack(Node* node, Graph* graph, std::vector<Rewrite>* done
       // Those that are never read are packed with those of the first backward loop that pops here.
       auto more = never_read.extract(device);
       if (!more.empty()) absl::c_move(more.mapped(), std::back_inserter(all));
-      TF_RETURN_IF_ERROR(Fuse(PackedLists(std::move(all), keep_floats), graph, done));
+      TF_RETURN_IF_ERROR(Fuse(PackedLists(std::move(all), keep_floats), graph, outcome));
     }
   }
   for (auto& [device, all] : never_read) {
-    TF_RETURN_IF_ERROR(Fuse(PackedLists(std::move(all), keep_floats), graph, done));
+    TF_RETURN_IF_ERROR(Fuse(PackedLists(std::move(all), keep_floats), graph, outcome));
   }
   return absl::OkStatus();
 }

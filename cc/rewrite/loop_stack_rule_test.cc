@@ -40,9 +40,9 @@ class LoopStackRuleTest : public testing::Test, protected LoopStackUnderTest {
   }
 
   int Apply() {
-    std::vector<Rewrite> done;
-    EXPECT_TRUE(LoopStackRule().apply(Find("f_cond"), graph().get(), &done).ok());
-    return static_cast<int>(done.size());
+    Outcome outcome;
+    EXPECT_TRUE(LoopStackRule().apply(Find("f_cond"), graph().get(), &outcome).ok());
+    return static_cast<int>(outcome.done.size());
   }
 
   // The first input of `name`, as "op type:output".

@@ -101,7 +101,7 @@ bool RunsInTakenIterationsAnyway(const Node& pop, const NodeIds& body, const Nod
 
 // Replaces `lists`, which one backward loop pops, by recomputed values.
 absl::Status ReplaceLists(const std::vector<PushedList>& lists, const LoopPair& loops, Graph* graph,
-                          std::vector<Rewrite>* done) {
+                          Outcome* outcome) {
   const NodeIds body = BodyOf(LoopVariablesOf(loops.backward()));
   NodeIds pops;
   for (const PushedList& list : lists) pops.insert(list.pop->id());
@@ -114,7 +114,7 @@ absl::Status ReplaceLists(const std::vector<PushedList>& lists, const LoopPair& 
     if (IsConstantEnter(*instead.node) && !RunsInTakenIterationsAnyway(*list.pop, body, pops)) {
       TF_ASSIGN_OR_RETURN(instead, recomputer.LiveInTakenIterations(instead));
     }
-    done->push_back({list.push->name(), instead.node->name()});
+    outcome->Did(list.push->name(), instead.node->name());
     TF_RETURN_IF_ERROR(MoveOutput(list.pop, 1, instead, graph));
     MoveControlEdges(list.pushed, loops.ahead.variable, graph);
     MoveControlEdges(list.popped, loops.back.variable, graph);
@@ -126,16 +126,16 @@ absl::Status ReplaceLists(const std::vector<PushedList>& lists, const LoopPair& 
 
 // Replaces those of `all`, the lists that one backward loop pops, that Choose selects.
 absl::Status ReplaceSome(const std::vector<PushedList>& all, const Node& forward, Graph* graph,
-                         std::vector<Rewrite>* done) {
+                         Outcome* outcome) {
   const Node& backward = *InputOf(*all.front().popped.switch_node, 1).node;
   const auto loops = LoopPair::Of(forward, backward);
   if (!loops || !HasKernels(*loops)) return absl::OkStatus();
-  return ReplaceLists(Choose(all, *loops), *loops, graph, done);
+  return ReplaceLists(Choose(all, *loops), *loops, graph, outcome);
 }
 
-absl::Status ApplyRecompute(Node* node, Graph* graph, std::vector<Rewrite>* done) {
+absl::Status ApplyRecompute(Node* node, Graph* graph, Outcome* outcome) {
   for (const auto& [reader, all] : PushedListsOf(*node).by_reader) {
-    TF_RETURN_IF_ERROR(ReplaceSome(all, *node, graph, done));
+    TF_RETURN_IF_ERROR(ReplaceSome(all, *node, graph, outcome));
   }
   return absl::OkStatus();
 }

@@ -98,9 +98,9 @@ class RecomputeRuleTest : public testing::Test, protected LoopStackUnderTest {
   }
 
   int Apply() {
-    std::vector<Rewrite> done;
-    EXPECT_TRUE(RecomputeRule().apply(Find("f_cond"), graph().get(), &done).ok());
-    return static_cast<int>(done.size());
+    Outcome outcome;
+    EXPECT_TRUE(RecomputeRule().apply(Find("f_cond"), graph().get(), &outcome).ok());
+    return static_cast<int>(outcome.done.size());
   }
 
   int Lists() {

@@ -9,13 +9,20 @@ namespace tensor_array_grad {
 namespace {
 
 using testing::ElementsAre;
+using testing::Field;
 using testing::IsEmpty;
 
-const Rewrites kRewrites = {
-    {"accumulate_into_list", {{"x", "a_push"}, {"y, z", "a"}, {"z", "a_pop"}}},
-    {"slice_sum", {}},
-    {"loop_stack", {{"b_push", "a_push"}, {"c_push", "a_push"}}},
-};
+// One line of `done`, and of the remarks.
+Outcome SomeOutcome() {
+  Outcome outcome;
+  outcome.done = {
+      {"accumulate_into_list", "x", "a_push"}, {"accumulate_into_list", "y, z", "a"},
+      {"accumulate_into_list", "z", "a_pop"},  {"loop_stack", "b_push", "a_push"},
+      {"loop_stack", "c_push", "a_push"},
+  };
+  outcome.missed = {{"slice_sum", "a_push", "it stays"}, {"slice_sum", "removed", "it stays too"}};
+  return outcome;
+}
 
 class RewriteLogTest : public testing::Test, protected LoopStackUnderTest {
  protected:
@@ -35,22 +42,88 @@ class RewriteLogTest : public testing::Test, protected LoopStackUnderTest {
 };
 
 TEST_F(RewriteLogTest, LineOfALoopCountsTheRewritesOfEachRule) {
-  EXPECT_THAT(
-      SummaryPerLoop(*graph(), kRewrites),
-      ElementsAre("outside of loops: accumulate_into_list 1", "loop b: accumulate_into_list 1",
-                  "loop f: accumulate_into_list 1, loop_stack 2"));
+  Outcome outcome = SomeOutcome();
+  SetLoops(*graph(), {}, &outcome);
+  EXPECT_THAT(SummaryPerLoop(outcome), ElementsAre("outside of loops: accumulate_into_list 1",
+                                                   "loop b: accumulate_into_list 1",
+                                                   "loop f: accumulate_into_list 1, loop_stack 2"));
 }
 
 TEST_F(RewriteLogTest, NoRewriteGivesNoLine) {
-  EXPECT_THAT(SummaryPerLoop(*graph(), {{"accumulate_into_list", {}}}), IsEmpty());
-  EXPECT_THAT(LinePerRewrite({{"accumulate_into_list", {}}}), IsEmpty());
+  EXPECT_THAT(SummaryPerLoop({"accumulate_into_list"}), IsEmpty());
+  EXPECT_THAT(LinePerRewrite({"accumulate_into_list"}), IsEmpty());
 }
 
-TEST_F(RewriteLogTest, EachRewriteNamesItsNodes) {
-  EXPECT_THAT(LinePerRewrite(kRewrites),
-              ElementsAre("accumulate_into_list: x -> a_push", "accumulate_into_list: y, z -> a",
-                          "accumulate_into_list: z -> a_pop", "loop_stack: b_push -> a_push",
-                          "loop_stack: c_push -> a_push"));
+TEST_F(RewriteLogTest, EachRewriteAndRemarkNamesItsNodes) {
+  Outcome outcome = SomeOutcome();
+  SetLoops(*graph(), {{"removed", "b"}, {"a_push", "of before"}}, &outcome);
+  EXPECT_THAT(
+      LinePerRewrite(outcome),
+      ElementsAre("accumulate_into_list: x -> a_push", "accumulate_into_list: y, z -> a",
+                  "accumulate_into_list: z -> a_pop", "loop_stack: b_push -> a_push",
+                  "loop_stack: c_push -> a_push", "slice_sum missed a_push in loop f: it stays",
+                  "slice_sum missed removed in loop b: it stays too"));
+}
+
+TEST_F(RewriteLogTest, ARemarkNamesTheNodeAndItsReadersOnce) {
+  Outcome outcome;
+  outcome.rule = "slice_sum";
+  outcome.wants_remarks = true;
+  const Node& node = *Find("a_pop");
+  for (const char* text : {"$1 read $0", "$1 read $0", "$0 is large"}) {
+    outcome.Missed(node, "it stays", {text, &node});
+  }
+  outcome.Missed(*Find("a"), "it stays", {"$0 is large", &node});
+  outcome.Missed(node, "it stays", {});
+  EXPECT_THAT(LinePerRewrite(outcome),
+              ElementsAre("slice_sum missed a: it stays, because `a_pop` is large",
+                          "slice_sum missed a_pop: it stays, because `a_b_next`, `use_a` read "
+                          "`a_pop`",
+                          "slice_sum missed a_pop: it stays, because `a_pop` is large"));
+  EXPECT_THAT(outcome.missed, ElementsAre(Field(&Remark::others, ElementsAre("a_pop")),
+                                          Field(&Remark::others, ElementsAre("a_b_next", "use_a")),
+                                          Field(&Remark::others, IsEmpty())));
+}
+
+TEST_F(RewriteLogTest, NoRemarkIsMadeUnlessRemarksAreWanted) {
+  Outcome outcome;
+  outcome.Missed(*Find("a"), "it stays", {"$0 is large", Find("a")});
+  EXPECT_THAT(outcome.missed, IsEmpty());
+}
+
+TEST_F(RewriteLogTest, OutcomesAreKeptOnlyWhileTheyAreWanted) {
+  KeepOutcome(SomeOutcome());
+  EXPECT_FALSE(AreRemarksWanted());
+  EXPECT_THAT(TakeOutcomes(), IsEmpty());
+  SetRemarksWanted(true);
+  EXPECT_TRUE(AreRemarksWanted());
+  KeepOutcome(Outcome());
+  KeepOutcome(SomeOutcome());
+  SetRemarksWanted(false);
+  const std::vector<Outcome> taken = TakeOutcomes();
+  ASSERT_EQ(taken.size(), 1u);
+  EXPECT_EQ(LinePerRewrite(taken[0]), LinePerRewrite(SomeOutcome()));
+  EXPECT_THAT(TakeOutcomes(), IsEmpty());
+}
+
+TEST_F(RewriteLogTest, TheOldestOutcomesAreDropped) {
+  SetRemarksWanted(true);
+  const auto keep = [](const std::string& rule, size_t records) {
+    Outcome outcome;
+    outcome.rule = rule;
+    outcome.done.resize(records);
+    KeepOutcome(std::move(outcome));
+  };
+  const auto kept = [] {
+    std::vector<std::string> rules;
+    for (const Outcome& outcome : TakeOutcomes()) rules.push_back(outcome.rule);
+    return rules;
+  };
+  for (const char* rule : {"a", "b", "c"}) keep(rule, 4'000);
+  EXPECT_THAT(kept(), ElementsAre("b", "c"));
+  for (const char* rule : {"a", "b"}) keep(rule, 20'000);
+  EXPECT_THAT(kept(), ElementsAre("b"));
+  SetRemarksWanted(false);
 }
 
 }  // namespace

@@ -46,21 +46,25 @@ std::vector<Rule> AllRules() {
   return all;
 }
 
-Counter& RewritesOf(const Rule& rule) { return CounterNamed(absl::StrCat("graph.", rule.name)); }
+Counter& RewritesOf(absl::string_view rule) { return CounterNamed(absl::StrCat("graph.", rule)); }
 
-void Log(const Graph& graph, const Rewrites& rewrites) {
+// Logs and keeps `outcome` as far as that is asked for. `before`: SetLoops.
+void Report(const Graph& graph, Frames before, Outcome outcome) {
+  if (!IsLogged(LogLevel::kLoops) && !AreRemarksWanted()) return;
+  SetLoops(graph, std::move(before), &outcome);
   if (IsLogged(LogLevel::kRewrites)) {
-    for (const std::string& line : LinePerRewrite(rewrites)) LogLine(line);
+    for (const std::string& line : LinePerRewrite(outcome)) LogLine(line);
   }
   if (IsLogged(LogLevel::kLoops)) {
-    for (const std::string& line : SummaryPerLoop(graph, rewrites)) LogLine(line);
+    for (const std::string& line : SummaryPerLoop(outcome)) LogLine(line);
   }
+  KeepOutcome(std::move(outcome));
 }
 
-// The graph has been rewritten, so that a lack of memory for the lines is no failure.
-void LogIfPossible(const Graph& graph, const Rewrites& rewrites) {
+// The graph has been rewritten, so that a lack of memory for the report is no failure.
+void ReportIfPossible(const Graph& graph, Frames before, Outcome outcome) {
   try {
-    Log(graph, rewrites);
+    Report(graph, std::move(before), std::move(outcome));
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory to say more
   }
 }
@@ -101,10 +105,10 @@ std::vector<int> Candidates(const Rule& rule, const GraphOptimizationPassOptions
 }
 
 absl::Status Apply(const Rule& rule, const std::vector<int>& candidates, Graph* graph,
-                   std::vector<Rewrite>* done) {
+                   Outcome* outcome) {
   for (int id : candidates) {
     Node* const node = graph->FindNodeId(id);
-    if (node != nullptr) TF_RETURN_IF_ERROR(rule.apply(node, graph, done));
+    if (node != nullptr) TF_RETURN_IF_ERROR(rule.apply(node, graph, outcome));
   }
   return absl::OkStatus();
 }
@@ -120,7 +124,8 @@ bool IsGraphPassEnabled() { return enabled.load(std::memory_order_relaxed); }
 RewritePass::RewritePass() : RewritePass(AllRules()) {}
 
 RewritePass::RewritePass(const std::vector<Rule>& rules) : rules_(rules) {
-  for (const Rule& rule : rules) RewritesOf(rule);  // so that the count is 0 from the beginning
+  for (const Rule& rule : rules)
+    RewritesOf(rule.name);  // so that the count is 0 from the beginning
 }
 
 // A rule can only find candidates that another rule made if that one had some itself.
@@ -129,13 +134,15 @@ absl::Status RewritePass::ApplyAll(const GraphOptimizationPassOptions& options) 
                   [&](const Rule& rule) { return Candidates(rule, options).empty(); })) {
     return absl::OkStatus();
   }
-  Rewrites done(rules_.size());
+  Outcome outcome;
+  outcome.wants_remarks = AreRemarksWanted();
+  Frames before;
+  if (outcome.wants_remarks) before = FramesOf(**options.graph);
   const auto apply = [&]() -> absl::Status {
-    for (size_t i = 0; i < rules_.size(); ++i) {
-      const Rule& rule = rules_[i];
-      done[i].first = rule.name;
+    for (const Rule& rule : rules_) {
+      outcome.rule = rule.name;
       const absl::Status status =
-          Apply(rule, Candidates(rule, options), options.graph->get(), &done[i].second);
+          Apply(rule, Candidates(rule, options), options.graph->get(), &outcome);
       if (!status.ok()) {
         return absl::InternalError(absl::StrCat(rule.name, ": ", status.message()));
       }
@@ -143,10 +150,8 @@ absl::Status RewritePass::ApplyAll(const GraphOptimizationPassOptions& options) 
     return absl::OkStatus();
   };
   TF_RETURN_IF_ERROR(ChangeOrRestore(apply, options.graph));
-  for (size_t i = 0; i < rules_.size(); ++i) {
-    RewritesOf(rules_[i]).Add(static_cast<int64_t>(done[i].second.size()));
-  }
-  LogIfPossible(**options.graph, done);
+  for (const Rewrite& rewrite : outcome.done) RewritesOf(rewrite.rule).Add();
+  ReportIfPossible(**options.graph, std::move(before), std::move(outcome));
   return absl::OkStatus();
 }
 

@@ -12,6 +12,8 @@
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
+#include "cc/rewrite/rewrite_log.h"
+#include "cc/rewrite/rules.h"
 #include "cc/testing/graph_under_test.h"
 
 namespace tensor_array_grad {
@@ -42,6 +44,15 @@ class RewritePassTest : public testing::Test, protected GraphUnderTest {
     NodeDef& sum = Add(prefix + "_sum", "AddN", {list, prefix + "_set"});
     Set(sum, "N", 2);
     Set(sum, "T", DT_VARIANT);
+    Set(Add(prefix + "_use", "Identity", {prefix + "_sum"}), "T", DT_VARIANT);
+  }
+
+  // Runs a pass of these rules, which is never destroyed.
+  void RunPassOf(const std::vector<Rule>& rules) {
+    auto* const pass = new RewritePass(rules);
+    tensorflow::GraphOptimizationPassOptions options;
+    options.graph = &graph();
+    EXPECT_TRUE(pass->Run(options).ok());
   }
 
   // Runs every pass of the group in which this pass must be registered.
@@ -128,7 +139,7 @@ TEST_F(RewritePassTest, RewriteMayRemoveALaterCandidate) {
 
 // Removes a sum, and then fails.
 template <bool throws>
-absl::Status Fail(Node* node, tensorflow::Graph* graph, std::vector<Rewrite>*) {
+absl::Status Fail(Node* node, tensorflow::Graph* graph, Outcome*) {
   graph->RemoveNode(node);
   if (throws) throw std::bad_alloc();
   return absl::InternalError("no way on");
@@ -136,17 +147,53 @@ absl::Status Fail(Node* node, tensorflow::Graph* graph, std::vector<Rewrite>*) {
 
 TEST_F(RewritePassTest, ARuleThatFailsLeavesTheGraphAsItWas) {
   for (const auto fail : {Fail<false>, Fail<true>}) {
-    auto* const pass = new RewritePass({{"failing", IsAddN, fail}});  // must not be destroyed
     const int64_t failures = ReadCounters()["graph_pass.failures"];
     const std::string before = graph()->ToGraphDefDebug().DebugString();
-    tensorflow::GraphOptimizationPassOptions options;
-    options.graph = &graph();
-    EXPECT_TRUE(pass->Run(options).ok());
+    RunPassOf({{"failing", IsAddN, fail}});
     EXPECT_EQ(graph()->ToGraphDefDebug().DebugString(), before);
     EXPECT_EQ(CountOf("AddN"), 2);
     EXPECT_EQ(ReadCounters()["graph_pass.failures"], failures + 1);
     EXPECT_EQ(ReadCounters()["graph.failing"], 0);
   }
+}
+
+absl::Status Remark(Node* node, tensorflow::Graph*, Outcome* outcome) {
+  outcome->Missed(*node, "a sum stays", {"$1 read it", node});
+  return absl::OkStatus();
+}
+
+// While remarks are wanted, the outcomes of one pass, which forgets earlier ones.
+class RewritePassRemarksTest : public RewritePassTest {
+ protected:
+  RewritePassRemarksTest() {
+    TakeOutcomes();
+    SetRemarksWanted(true);
+  }
+  ~RewritePassRemarksTest() override { SetRemarksWanted(false); }
+};
+
+TEST_F(RewritePassRemarksTest, RewritesAndRemarksOfAGraphAreKept) {
+  RunPassOf({{"remarking", IsAddN, Remark}, AccumulateIntoListRule()});
+  const std::vector<Outcome> outcomes = TakeOutcomes();
+  ASSERT_EQ(outcomes.size(), 1u);
+  EXPECT_THAT(
+      LinePerRewrite(outcomes[0]),
+      testing::ElementsAre("accumulate_into_list: a_set, a_sum -> a_sum",
+                           "accumulate_into_list: b_set, b_sum -> b_sum",
+                           "remarking missed a_sum: a sum stays, because `a_use`, `b_sum` read it",
+                           "remarking missed b_sum: a sum stays, because `b_use` read it"));
+}
+
+TEST_F(RewritePassRemarksTest, NothingIsKeptUnlessItIsWanted) {
+  SetRemarksWanted(false);
+  RunPassOf({{"remarking", IsAddN, Remark}, AccumulateIntoListRule()});
+  SetRemarksWanted(true);
+  EXPECT_THAT(TakeOutcomes(), testing::IsEmpty());
+}
+
+TEST_F(RewritePassRemarksTest, RemarksOfAGraphThatIsRestoredAreDropped) {
+  RunPassOf({{"remarking", IsAddN, Remark}, {"failing", IsAddN, Fail<false>}});
+  EXPECT_THAT(TakeOutcomes(), testing::IsEmpty());
 }
 
 TEST_F(RewritePassTest, RunWithoutAGraphIsNotAnError) { EXPECT_TRUE(RewritePass().Run({}).ok()); }

@@ -1,19 +1,11 @@
 #ifndef CC_REWRITE_RULE_H_
 #define CC_REWRITE_RULE_H_
 
-#include <string>
-#include <vector>
-
 #include "absl/status/status.h"
 #include "cc/flow/graph_names.h"
+#include "cc/rewrite/remarks.h"
 
 namespace tensor_array_grad {
-
-// One rewrite that was applied, as text for the log.
-struct Rewrite {
-  std::string replaced;  // names of the replaced nodes, separated by commas
-  std::string by;        // name of the node that replaces them
-};
 
 // One rewrite of a placed graph: finds a group of nodes, proves that it may be replaced, and
 // replaces it.
@@ -32,13 +24,13 @@ struct Rule {
   // only.
   bool (*may_apply)(const Node& node);
 
-  // Replaces the groups that end in `node`, or those in the loop of `node`, and appends one entry
-  // per rewrite to `done`. If `done` grew, `node` may have been removed. On error the graph may be
-  // inconsistent and must not be run.
+  // Replaces the groups that end in `node`, or those in the loop of `node`, and notes each rewrite
+  // in `outcome`. If there was one, `node` may have been removed. Notes too why a group of the
+  // rule's pattern is left. On error the graph may be inconsistent and must not be run.
   //
   // Requires: may_apply(*node), and `node` runs in this process. A rule that adds ops of this
   // library on the devices of other nodes must check that these run in this process too.
-  absl::Status (*apply)(Node* node, Graph* graph, std::vector<Rewrite>* done);
+  absl::Status (*apply)(Node* node, Graph* graph, Outcome* outcome);
 };
 
 }  // namespace tensor_array_grad

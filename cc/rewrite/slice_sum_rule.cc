@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/sum_order.h"
+#include "cc/rewrite/slice_addend.h"
 #include "cc/rewrite/zero_rows.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/platform/statusor.h"
@@ -22,216 +22,10 @@ namespace {
 
 constexpr char kAddSlices[] = "TensorArrayGrad>AddSlices";
 constexpr char kSliceGradients[] = "TensorArrayGrad>SliceGradients";
-
-bool IsSummed(DataType dtype) {
-  static const auto* const dtypes = new std::set<DataType>{
-      tensorflow::DT_HALF, tensorflow::DT_BFLOAT16,  DT_FLOAT,
-      DT_DOUBLE,           tensorflow::DT_COMPLEX64, tensorflow::DT_COMPLEX128};
-  return dtypes->count(dtype) != 0;
-}
-
-// An operand of the sum that AddSlices takes without making the full tensor. It is a tree: a leaf
-// is the gradient of a slice or, in a branch of a conditional, zeros. An inner node is a Merge, or
-// an AddN in a branch or in front of an Add.
-struct SliceAddend {
-  // Of a leaf.
-  NodeDef def;                 // op and attributes, for the `addends` of AddSlices
-  std::vector<Source> inputs;  // of that op, then of Transpose and Reshape
-  std::vector<Node*> nodes;    // the nodes that compute the operand, consumers first
-
-  // Of an inner node: one of `merge` and `add`, and its inputs.
-  Node* merge = nullptr;
-  Node* add = nullptr;
-  std::vector<SliceAddend> parts;
-
-  bool has_slice = false;      // whether a leaf is the gradient of a slice
-  bool may_be_shared = false;  // whether another tensor may share the operand's buffer
-  int terms = 1;               // how many terms its sum has; of a Merge, the most of a branch
-};
-
-// Matches an operand of a sum by going back through nodes that lead only to the sum: an Identity,
-// then a Merge (whose inputs are matched recursively, as branches), or Reshape, Transpose and the
-// op that makes the gradient. In a branch, zeros and AddN match too. An Add adds its second operand
-// as a whole, so there an AddN matches too. Each node passed must be on the device of the sum and
-// have no other consumer, because it will be removed.
-class Matcher {
- public:
-  // `add` is the sum. `depth` counts the Merges and AddNs between the operand and the sum.
-  Matcher(Source operand, const Node& add, int depth = 0)
-      : at_(operand), add_(add), depth_(depth), in_branch_(depth > 0) {}
-
-  std::optional<SliceAddend> Match() {
-    constexpr int kDeepest = 32;
-    if (depth_ > kDeepest) return std::nullopt;
-    if (in_branch_ && IsConstantZero(at_)) return Zeros({at_});
-    Skip("Identity");
-    if (in_branch_ && Skip("ZerosLike") != nullptr) return Zeros({at_});
-    if (in_branch_ && IsFillOfZeros()) return MatchFill();
-    if (at_.node->IsMerge()) return MatchMerge();
-    if ((in_branch_ || !IsAddN(add_)) && at_.node->type_string() == "AddN") return MatchAdd();
-    return MatchSlice();
-  }
-
- private:
-  std::optional<SliceAddend> Zeros(std::vector<Source> inputs, const char* op = "ZerosLike") {
-    found_.def.set_op(op);
-    found_.inputs = std::move(inputs);
-    found_.may_be_shared = found_.nodes.empty();
-    if (!OnSameDevice(*found_.inputs[0].node, add_) || !HasKnownDtypes()) return std::nullopt;
-    return std::move(found_);
-  }
-
-  // Whether `source` is a constant zero, which a TF1 conditional brings into a branch by a Switch.
-  static bool IsConstantZero(Source source) {
-    while (source.node->IsSwitch() || IsConstantEnter(*source.node)) {
-      source = InputOf(*source.node, 0);
-    }
-    Tensor value;
-    return ConstantOf(*source.node, &value) && IsSummed(value.dtype()) && IsZero(value);
-  }
-
-  // Whether the operand is Fill(sizes, 0), the zeros of a TF1 conditional.
-  bool IsFillOfZeros() const {
-    return at_.node->type_string() == "Fill" && IsConstantZero(InputOf(*at_.node, 1));
-  }
-
-  std::optional<SliceAddend> MatchFill() {
-    if (!LeadsToTheSumAlone()) return std::nullopt;
-    found_.nodes.push_back(at_.node);
-    return Zeros({InputOf(*at_.node, 0), InputOf(*at_.node, 1)}, "Fill");
-  }
-
-  std::optional<SliceAddend> MatchMerge() {
-    found_.merge = at_.node;
-    if (at_.slot != 0 || !MatchParts(/*in_order=*/false)) return std::nullopt;
-    for (const SliceAddend& part : found_.parts) {
-      found_.terms = std::max(found_.terms, part.terms);
-      found_.may_be_shared = found_.may_be_shared || part.may_be_shared;
-    }
-    return std::move(found_);
-  }
-
-  std::optional<SliceAddend> MatchAdd() {
-    found_.add = at_.node;
-    if (at_.node->num_inputs() > kMostInOrder || !MatchParts(/*in_order=*/true)) {
-      return std::nullopt;
-    }
-    const std::vector<SliceAddend>& parts = found_.parts;
-    if (parts.size() > 2 && parts[0].may_be_shared && parts[1].may_be_shared) {
-      return std::nullopt;  // the order of its additions is unknown: see IsOrderKnown
-    }
-    found_.terms = 0;
-    for (const SliceAddend& part : parts) found_.terms += part.terms;
-    // AddN of one operand outputs the operand's buffer.
-    found_.may_be_shared = parts.size() == 1 && parts.front().may_be_shared;
-    return std::move(found_);
-  }
-
-  // Matches all inputs of the node; true if all match and one has a slice. `in_order` says that the
-  // node is an AddN: since a + (b + c) is rounded differently from (a + b) + c, only its first
-  // input may have several terms.
-  bool MatchParts(bool in_order) {
-    Node* const node = at_.node;
-    if (!LeadsToTheSumAlone()) return false;
-    found_.nodes.push_back(node);
-    for (int i = 0; i < node->num_inputs(); ++i) {
-      auto part = Matcher(InputOf(*node, i), add_, depth_ + 1).Match();
-      if (!part || (in_order && i > 0 && part->terms > 1)) return false;
-      found_.has_slice = found_.has_slice || part->has_slice;
-      found_.nodes.insert(found_.nodes.end(), part->nodes.begin(), part->nodes.end());
-      found_.parts.push_back(*std::move(part));
-    }
-    return found_.has_slice;
-  }
-
-  std::optional<SliceAddend> MatchSlice() {
-    const Node* const reshape = Skip("Reshape");
-    const Node* const transpose = Skip("Transpose");
-    Node* const made = at_.node;
-    const std::string& op = made->type_string();
-    const bool moved = transpose != nullptr || reshape != nullptr;
-    if (!IsGradientOfSlice(op) || (moved && op != "UnsortedSegmentSum") || !LeadsToTheSumAlone() ||
-        IgnoresBadIndices(*made)) {
-      return std::nullopt;
-    }
-    found_.nodes.push_back(made);
-    found_.def.set_op(op);
-    *found_.def.mutable_attr() = made->def().attr();
-    for (int i = 0; i < made->num_inputs(); ++i) found_.inputs.push_back(InputOf(*made, i));
-    AddMove("_transposed", transpose);
-    AddMove("_reshaped", reshape);
-    if (!HasKnownDtypes()) return std::nullopt;
-    found_.has_slice = true;
-    found_.may_be_shared = MayOutputItsInput(*made);
-    return std::move(found_);
-  }
-
-  // Whether AddSlices reads inputs of these dtypes: values that it sums, and int32 or int64
-  // numbers; row numbers may be int16. A ref tensor of a variable is none of these: its value may
-  // change before the slices are added, and a variant cannot hold it.
-  bool HasKnownDtypes() const {
-    constexpr size_t kIds = 1;
-    for (size_t i = 0; i < found_.inputs.size(); ++i) {
-      const DataType dtype = found_.inputs[i].node->output_type(found_.inputs[i].slot);
-      const bool ids = found_.def.op() == "UnsortedSegmentSum" && i == kIds;
-      if (!IsSummed(dtype) && dtype != DT_INT32 && dtype != DT_INT64 &&
-          !(ids && dtype == tensorflow::DT_INT16)) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  // Whether the kernel may output the buffer of its input: Pad without paddings, and
-  // StridedSliceGrad of a scalar, which only new axes and ellipses can index.
-  static bool MayOutputItsInput(const Node& node) {
-    if (node.type_string() == "Pad") return true;
-    if (node.type_string() != "StridedSliceGrad") return false;
-    const auto mask = [&node](const char* name) {
-      int64_t bits = 0;
-      return TryGetNodeAttr(node.attrs(), name, &bits) ? bits : 0;
-    };
-    Tensor begin;
-    const bool no_index = ConstantOf(*InputOf(node, 1).node, &begin) && begin.NumElements() == 0;
-    return mask("shrink_axis_mask") == 0 &&
-           (mask("new_axis_mask") != 0 || mask("ellipsis_mask") != 0 || no_index);
-  }
-
-  static bool IsGradientOfSlice(const std::string& op) {
-    return op == "StridedSliceGrad" || op == "Pad" || op == "UnsortedSegmentSum" ||
-           op == "ScatterNd";
-  }
-
-  // Whether a ScatterNd skips indices that are out of range.
-  static bool IgnoresBadIndices(const Node& node) {
-    std::string policy;
-    return TryGetNodeAttr(node.attrs(), "bad_indices_policy", &policy) && policy == "IGNORE";
-  }
-
-  // If the operand comes from a node of that type, continues with its input and returns the node.
-  const Node* Skip(const char* op) {
-    Node* const node = at_.node;
-    if (node->type_string() != op || !LeadsToTheSumAlone()) return nullptr;
-    found_.nodes.push_back(node);
-    at_ = InputOf(*node, 0);
-    return node;
-  }
-
-  bool LeadsToTheSumAlone() const {
-    return HasOneConsumer(*at_.node) && OnSameDevice(*at_.node, add_);
-  }
-
-  void AddMove(const char* attribute, const Node* move) {
-    (*found_.def.mutable_attr())[attribute].set_b(move != nullptr);
-    if (move != nullptr) found_.inputs.push_back(InputOf(*move, 1));
-  }
-
-  Source at_;
-  const Node& add_;
-  const int depth_;
-  const bool in_branch_;  // whether the operand is computed in a branch before a Merge
-  SliceAddend found_;
-};
+constexpr char kEffect[] =
+    "the gradient of an index is made as a tensor of full size and added as a whole";
+constexpr char kNoKernel[] =
+    "the device of the sum, $0, has no kernel of this library for the addition of a part";
 
 // Makes attributes and inputs of AddSlices and SliceGradients nodes from addends, and adds the
 // SliceGradients nodes and the Merges of their variants for addends in branches.
@@ -398,24 +192,48 @@ absl::StatusOr<Source> AddGroup(const Group& group, Source sum, Node* add, bool 
   return AddReplacement(std::move(def), inputs, *add, replaced, graph);
 }
 
-absl::Status ApplySliceSum(Node* node, Graph* graph, std::vector<Rewrite>* done) {
-  const int operands = node->num_inputs();
-  if (!IsSummed(node->output_type(0)) || operands < 2 || operands > kMostInOrder ||
-      !HasKernelOnDeviceOf(*node, EmptyAddSlices(*node))) {
-    return absl::OkStatus();
-  }
+// Notes why operand `index` of `sum` is added as it is, if it is the gradient of a slice. An AddN
+// before an AddN is a sum of its own, for which the rule notes that.
+void NoteLeft(const Node& sum, int index, const Reason& why, Outcome* outcome) {
+  const Node& operand = *InputOf(sum, index).node;
+  if (!outcome->wants_remarks || (IsAddN(sum) && IsAddN(operand))) return;
+  const Node* const slice = FindBehind(operand, IsGradientOfSlice);
+  if (slice != nullptr) outcome->Missed(*slice, kEffect, why);
+}
+
+// The operands of `sum` that AddSlices takes without making the full tensors, by their indices.
+std::map<int, SliceAddend> MatchOperands(const Node& sum, Outcome* outcome) {
+  Reason why;
+  const bool possible = why.Require(sum.num_inputs() <= kMostInOrder, kTooManyOperands, sum) &&
+                        why.Require(HasKernelOnDeviceOf(sum, EmptyAddSlices(sum)), kNoKernel, sum);
   std::map<int, SliceAddend> addends;
-  for (int i = 0; i < operands; ++i) {
-    auto addend = Matcher(InputOf(*node, i), *node).Match();
-    if (addend) addends.emplace(i, *std::move(addend));
+  for (int i = 0; i < sum.num_inputs(); ++i) {
+    auto addend = possible ? MatchSliceAddend(InputOf(sum, i), sum, &why) : std::nullopt;
+    if (addend) {
+      addends.emplace(i, *std::move(addend));
+    } else {
+      NoteLeft(sum, i, why, outcome);
+    }
   }
+  return addends;
+}
+
+absl::Status ApplySliceSum(Node* node, Graph* graph, Outcome* outcome) {
+  const int operands = node->num_inputs();
+  if (!IsSummed(node->output_type(0)) || operands < 2) return absl::OkStatus();
+  std::map<int, SliceAddend> addends = MatchOperands(*node, outcome);
   if (static_cast<int>(addends.size()) == operands) {
     if (IsAddN(*node) && FeedsASum(*node)) return absl::OkStatus();
     addends.erase(0);
   }
   int first = 0;
   while (addends.count(first) > 0) ++first;
-  if (!IsOrderKnown(addends, operands, first)) return absl::OkStatus();
+  if (!IsOrderKnown(addends, operands, first)) {
+    for (const auto& [operand, addend] : addends) {
+      NoteLeft(*node, operand, {kUnknownOrder, node}, outcome);
+    }
+    return absl::OkStatus();
+  }
   static const bool without_zero_rows = IsLeftOut("zero_rows");
   for (const auto& [operand, addend] : addends) {
     if (addend.def.op() == "UnsortedSegmentSum" && !without_zero_rows) {
@@ -429,7 +247,7 @@ absl::Status ApplySliceSum(Node* node, Graph* graph, std::vector<Rewrite>* done)
   }
   std::vector<Node*> feeding;
   for (const auto& [operand, addend] : addends) {
-    done->push_back({absl::StrCat(addend.nodes.front()->name(), ", ", node->name()), node->name()});
+    outcome->Did(absl::StrCat(addend.nodes.front()->name(), ", ", node->name()), node->name());
     feeding.insert(feeding.end(), addend.nodes.begin(), addend.nodes.end());
   }
   return Replace(node, sum.node, feeding, graph);

@@ -64,9 +64,9 @@ class SliceSumRuleTest : public testing::Test, protected GraphUnderTest {
 
   int ApplyToSum(DataType dtype = DT_FLOAT) {
     Set(AddOf("use", "Identity", {"sum"}), "T", dtype);
-    std::vector<Rewrite> done;
-    EXPECT_TRUE(SliceSumRule().apply(Find("sum"), graph().get(), &done).ok());
-    return static_cast<int>(done.size());
+    Outcome outcome;
+    EXPECT_TRUE(SliceSumRule().apply(Find("sum"), graph().get(), &outcome).ok());
+    return static_cast<int>(outcome.done.size());
   }
 
   // A Merge of both branches of a conditional.
@@ -145,9 +145,9 @@ TEST_F(SliceSumRuleTest, ASumOfSlicesIsLeftToTheAddThatReadsIt) {
   Set(AddOf("sum", "AddN", {"g", "h"}), "N", 2);
   AddOf("outer", "AddV2", {"sum", "a"});
   AddOf("next", "NextIteration", {"outer"});
-  std::vector<Rewrite> done;
-  EXPECT_TRUE(SliceSumRule().apply(Find("sum"), graph().get(), &done).ok());
-  EXPECT_THAT(done, testing::IsEmpty());
+  Outcome outcome;
+  EXPECT_TRUE(SliceSumRule().apply(Find("sum"), graph().get(), &outcome).ok());
+  EXPECT_THAT(outcome.done, testing::IsEmpty());
 }
 
 // A program may add padded tensors outside of loops.
@@ -379,10 +379,10 @@ TEST_F(SliceSumRuleTest, SumInABranchIsLeftToTheSumAfterTheMerge) {
   Set(AddOf("both", "AddN", {"g", "h"}), "N", 2);
   AddMerge("chosen", "both", "zeros");
   Set(AddOf("sum", "AddN", {"chosen", "b"}), "N", 2);
-  std::vector<Rewrite> done;
-  EXPECT_TRUE(SliceSumRule().apply(Find("both"), graph().get(), &done).ok());
-  EXPECT_THAT(done, testing::IsEmpty());
-  EXPECT_TRUE(SliceSumRule().apply(Find("sum"), graph().get(), &done).ok());
+  Outcome outcome;
+  EXPECT_TRUE(SliceSumRule().apply(Find("both"), graph().get(), &outcome).ok());
+  EXPECT_THAT(outcome.done, testing::IsEmpty());
+  EXPECT_TRUE(SliceSumRule().apply(Find("sum"), graph().get(), &outcome).ok());
   EXPECT_EQ(Find("both"), nullptr);
   EXPECT_THAT(InputsOf("both/slices/_0"), ElementsAre("ids", "dy", "shape", "ids", "dy", "shape"));
 }

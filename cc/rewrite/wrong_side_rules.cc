@@ -28,7 +28,7 @@ bool WaitsForOutput0(const Node& node, const Node& switch_node, const char* made
 // runs, whichever output is live. Other readers keep the Const: after equal nodes were merged, it
 // may be right for them.
 absl::Status ReadLiveCopy(Node* reader, int index, Node* switch_node, Graph* graph,
-                          std::vector<Rewrite>* done) {
+                          Outcome* outcome) {
   Node* const constant = InputOf(*reader, index).node;
   std::vector<Node*> unused = {constant};
   for (const Edge* edge : constant->in_edges()) unused.push_back(edge->src());
@@ -37,17 +37,17 @@ absl::Status ReadLiveCopy(Node* reader, int index, Node* switch_node, Graph* gra
   TF_ASSIGN_OR_RETURN(const Source copy, AddReplacement(def, {}, *constant, {}, graph));
   graph->AddControlEdge(switch_node, copy.node);
   TF_RETURN_IF_ERROR(graph->UpdateEdge(copy.node, copy.slot, reader, index));
-  done->push_back({constant->name(), copy.node->name()});
+  outcome->Did(constant->name(), copy.node->name());
   RemoveUnused(unused, graph);
   return absl::OkStatus();
 }
 
-absl::Status ApplyToMul(Node* mul, Graph* graph, std::vector<Rewrite>* done) {
+absl::Status ApplyToMul(Node* mul, Graph* graph, Outcome* outcome) {
   for (const int index : {0, 1}) {
     const Source x = InputOf(*mul, 1 - index);
     if (!x.node->IsSwitch() || x.slot == 0) continue;
     if (WaitsForOutput0(*InputOf(*mul, index).node, *x.node, "/SimplifyAggregation_Const_")) {
-      return ReadLiveCopy(mul, index, x.node, graph, done);
+      return ReadLiveCopy(mul, index, x.node, graph, outcome);
     }
   }
   return absl::OkStatus();
@@ -68,7 +68,7 @@ int OutputRequiredBy(const Node& node, const Node& switch_node) {
   return -1;
 }
 
-absl::Status ApplyToTile(Node* tile, Graph* graph, std::vector<Rewrite>* done) {
+absl::Status ApplyToTile(Node* tile, Graph* graph, Outcome* outcome) {
   const Source x = InputOf(*tile, 0);
   if (!x.node->IsSwitch() || x.slot != 0) return absl::OkStatus();
   const int output = OutputRequiredBy(*tile, *x.node);
@@ -79,12 +79,12 @@ absl::Status ApplyToTile(Node* tile, Graph* graph, std::vector<Rewrite>* done) {
     return absl::OkStatus();
   }
   TF_RETURN_IF_ERROR(graph->UpdateEdge(x.node, output, tile, 0));
-  TF_RETURN_IF_ERROR(ReadLiveCopy(tile, 1, x.node, graph, done));
+  TF_RETURN_IF_ERROR(ReadLiveCopy(tile, 1, x.node, graph, outcome));
   for (const Edge* edge : tile->out_edges()) {
     Node* const reader = edge->dst();
     if (reader->type_string() == "Reshape" && edge->dst_input() == 0 &&
         waits(*reader, "/ReplacePackWithTileReshape_Shape_")) {
-      TF_RETURN_IF_ERROR(ReadLiveCopy(reader, 1, x.node, graph, done));
+      TF_RETURN_IF_ERROR(ReadLiveCopy(reader, 1, x.node, graph, outcome));
     }
   }
   return absl::OkStatus();

@@ -66,13 +66,13 @@ class WrongSideRulesTest : public testing::Test, protected GraphUnderTest {
 
   // Applies `rule` to the nodes that the graph pass chooses, and returns the number of rewrites.
   int Apply(const Rule& rule) {
-    std::vector<Rewrite> done;
+    Outcome outcome;
     std::vector<Node*> candidates;
     for (Node* node : graph()->op_nodes()) {
       if (rule.may_apply(*node)) candidates.push_back(node);
     }
-    for (Node* node : candidates) EXPECT_TRUE(rule.apply(node, graph().get(), &done).ok());
-    return static_cast<int>(done.size());
+    for (Node* node : candidates) EXPECT_TRUE(rule.apply(node, graph().get(), &outcome).ok());
+    return static_cast<int>(outcome.done.size());
   }
 
   // The output of its first input that `name` reads.

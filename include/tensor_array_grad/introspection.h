@@ -37,6 +37,30 @@ struct Array {
   std::map<std::string, std::string> gradients;  // source -> name of the gradient array
 };
 
+// A rewrite that a rule of the graph pass applied; `loop` is the name of the loop's frame, and ""
+// outside of loops.
+struct DoneRewrite {
+  std::string rule;
+  std::string loop;
+  std::string replaced;  // names of nodes, separated by commas
+  std::string by;        // name of a node
+};
+
+// A rewrite that a rule did not apply, although `node` belongs to its pattern.
+struct MissedRewrite {
+  std::string rule;
+  std::string node;
+  std::string loop;
+  std::string text;                 // a sentence that says why, without the full stop
+  std::vector<std::string> others;  // names of the other nodes in `text`
+};
+
+// What the rules did, and did not do, with one graph.
+struct GraphRemarks {
+  std::vector<DoneRewrite> done;
+  std::vector<MissedRewrite> missed;
+};
+
 // Whether this copy of the library is active at all: its graph pass and its loops in one kernel.
 TAG_EXPORT Decision LibraryDecision();
 
@@ -73,6 +97,13 @@ TAG_EXPORT void SetGraphPassEnabled(bool enabled);
 // Reads or sets whether loops run in one kernel. Setting affects graphs in the same way.
 TAG_EXPORT bool LoopsEnabled();
 TAG_EXPORT void SetLoopsEnabled(bool enabled);
+
+// Sets whether remarks are kept for graphs that are prepared afterwards. Initially false.
+TAG_EXPORT void SetRemarks(bool wanted);
+
+// Returns the remarks kept since the last call, the oldest graph first, and forgets them. About
+// 10,000 rewrites are kept, the newest ones.
+TAG_EXPORT std::vector<GraphRemarks> TakeRemarks();
 
 // Test-only: loops that run afterwards are handed back after `iterations`, unless they have a
 // seeded op or calls of functions that can be inlined; -1: if the library expects the executor to
