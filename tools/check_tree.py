@@ -31,7 +31,7 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "lists": ("cc/base/",),
     "slices": ("cc/device/", "cc/base/"),
     "flow": ("cc/base/",),
-    "rewrite": ("cc/flow/", "cc/base/"),
+    "rewrite": ("cc/flow/", "cc/base/", "include/"),
     "small_ops": ("cc/flow/", "cc/lists/", "cc/slices/", "cc/device/", "cc/base/"),
     "compile": ("cc/flow/", "cc/base/"),
     "run": ("cc/compile/", "cc/small_ops/", "cc/flow/", "cc/base/"),

@@ -101,20 +101,7 @@ bool LoopsEnabled() { return AreLoopsEnabled(); }
 void SetLoopsEnabled(bool enabled) { tensor_array_grad::SetLoopsEnabled(enabled); }
 
 void SetRemarks(bool wanted) { SetRemarksWanted(wanted); }
-
-std::vector<GraphRemarks> TakeRemarks() {
-  std::vector<GraphRemarks> graphs;
-  for (const Outcome& outcome : TakeOutcomes()) {
-    GraphRemarks& graph = graphs.emplace_back();
-    for (const Rewrite& one : outcome.done) {
-      graph.done.push_back({one.rule, one.loop, one.replaced, one.by});
-    }
-    for (const Remark& one : outcome.missed) {
-      graph.missed.push_back({one.rule, one.node, one.loop, one.text, one.others});
-    }
-  }
-  return graphs;
-}
+std::vector<GraphRemarks> TakeRemarks() { return tensor_array_grad::TakeRemarks(); }
 
 void SetHandBackAfter(int64_t iterations) { tensor_array_grad::SetHandBackAfter(iterations); }
 void SetTrailingThreadAfter(int64_t iterations) {

@@ -25,17 +25,17 @@ PYBIND11_MODULE(_bind, m) {
       .def_readonly("bytes", &tag::Array::bytes)
       .def_readonly("is_gradient", &tag::Array::is_gradient)
       .def_readonly("gradients", &tag::Array::gradients);
-  py::class_<tag::DoneRewrite>(m, "DoneRewrite")
-      .def_readonly("rule", &tag::DoneRewrite::rule)
-      .def_readonly("loop", &tag::DoneRewrite::loop)
-      .def_readonly("replaced", &tag::DoneRewrite::replaced)
-      .def_readonly("by", &tag::DoneRewrite::by);
-  py::class_<tag::MissedRewrite>(m, "MissedRewrite")
-      .def_readonly("rule", &tag::MissedRewrite::rule)
-      .def_readonly("node", &tag::MissedRewrite::node)
-      .def_readonly("loop", &tag::MissedRewrite::loop)
-      .def_readonly("text", &tag::MissedRewrite::text)
-      .def_readonly("others", &tag::MissedRewrite::others);
+  py::class_<tag::Rewrite>(m, "Rewrite")
+      .def_readonly("rule", &tag::Rewrite::rule)
+      .def_readonly("loop", &tag::Rewrite::loop)
+      .def_readonly("replaced", &tag::Rewrite::replaced)
+      .def_readonly("by", &tag::Rewrite::by);
+  py::class_<tag::Remark>(m, "Remark")
+      .def_readonly("rule", &tag::Remark::rule)
+      .def_readonly("node", &tag::Remark::node)
+      .def_readonly("loop", &tag::Remark::loop)
+      .def_readonly("text", &tag::Remark::text)
+      .def_readonly("others", &tag::Remark::others);
   py::class_<tag::GraphRemarks>(m, "GraphRemarks")
       .def_readonly("done", &tag::GraphRemarks::done)
       .def_readonly("missed", &tag::GraphRemarks::missed);

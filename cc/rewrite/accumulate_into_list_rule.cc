@@ -16,6 +16,10 @@
 namespace tensor_array_grad {
 namespace {
 
+constexpr char kWholeList[] =
+    "the gradient of a read from an array is made and added as a list of all elements";
+constexpr char kNoKernels[] = "the device of the sum, $0, has no kernels to add one element";
+
 bool IsSumOfLists(const Node& node) {
   return node.type_string() == "AddN" && node.output_type(0) == DT_VARIANT;
 }
@@ -235,12 +239,25 @@ std::vector<Node*> NodesOf(const std::map<int, Addend>& addends) {
   return nodes;
 }
 
-absl::Status AccumulateInstead(Node* add, Graph* graph, Outcome* outcome) {
+// The operands of `add` that can be added to a list, by their indices. Notes why others that have
+// an element cannot.
+std::map<int, Addend> MatchElements(const Node& add, Outcome* outcome) {
   std::map<int, Addend> addends;
-  for (int i = 0; i < add->num_inputs(); ++i) {
-    std::optional<Addend> addend = MatchAddend(InputOf(*add, i), *add);
-    if (addend && FormOf(*addend, *add) != Form::kNone) addends.emplace(i, *std::move(addend));
+  for (int i = 0; i < add.num_inputs(); ++i) {
+    const Source operand = InputOf(add, i);
+    Reason why;
+    std::optional<Addend> addend = MatchAddend(operand, add, &why);
+    if (addend && why.Require(FormOf(*addend, add) != Form::kNone, kNoKernels, add)) {
+      addends.emplace(i, *std::move(addend));
+    } else {
+      outcome->MissedOperand(add, *operand.node, MakesElement, kWholeList, why);
+    }
   }
+  return addends;
+}
+
+absl::Status AccumulateInstead(Node* add, Graph* graph, Outcome* outcome) {
+  std::map<int, Addend> addends = MatchElements(*add, outcome);
   if (static_cast<int>(addends.size()) == add->num_inputs()) addends.erase(addends.begin());
   if (addends.empty()) return absl::OkStatus();
   std::vector<Source> lists;

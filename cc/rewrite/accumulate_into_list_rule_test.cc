@@ -11,6 +11,7 @@
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/testing/loop_under_test.h"
+#include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace tensor_array_grad {
@@ -77,10 +78,17 @@ class AccumulateIntoListRuleTest : public testing::Test, protected GraphUnderTes
   Node* Result() { return Find(InputsOf("use")[0]); }
 
   int Apply() {
-    Outcome outcome;
-    EXPECT_TRUE(AccumulateIntoListRule().apply(Find("sum"), graph().get(), &outcome).ok());
-    return static_cast<int>(outcome.done.size());
+    outcome_ = {{}, "accumulate_into_list", /*wants_remarks=*/true};
+    EXPECT_TRUE(AccumulateIntoListRule().apply(Find("sum"), graph().get(), &outcome_).ok());
+    return static_cast<int>(outcome_.done.size());
   }
+
+  // Expects one remark, about `node`, with that reason.
+  void ExpectRemark(const std::string& node, const std::string& reason) {
+    EXPECT_THAT(outcome_.missed, ElementsAre(IsRemark(node, reason)));
+  }
+
+  Outcome outcome_;  // of the last application
 };
 
 TEST_F(AccumulateIntoListRuleTest, SumWithAOneElementListBecomesAnAccumulate) {
@@ -235,6 +243,7 @@ TEST_F(AccumulateIntoListRuleTest, ListThatAnotherNodeReadsStays) {
   AddSum({"list", "set"}, 2);
   AddIdentity("reader", "set");
   EXPECT_EQ(Apply(), 0);
+  ExpectRemark("set", "`set` has several readers: `reader`, `sum`");
   EXPECT_THAT(InputsOf("sum"), ElementsAre("list", "set"));
 }
 
@@ -242,6 +251,7 @@ TEST_F(AccumulateIntoListRuleTest, AListAddedTwiceStays) {
   AddOneElementList("");
   AddSum({"list", "set", "set"}, 3);
   EXPECT_EQ(Apply(), 0);
+  ExpectRemark("set", "`set` has several readers: `sum`");
 }
 
 TEST_F(AccumulateIntoListRuleTest, ListThatAnotherNodeWaitsForStays) {
@@ -249,6 +259,7 @@ TEST_F(AccumulateIntoListRuleTest, ListThatAnotherNodeWaitsForStays) {
   AddSum({"list", "set"}, 2);
   Add("waiter", "NoOp", {"^set"});
   EXPECT_EQ(Apply(), 0);
+  ExpectRemark("set", "`set` has several readers: `sum`, `waiter`");
   EXPECT_THAT(InputsOf("waiter"), ElementsAre("^set"));
 }
 
@@ -257,6 +268,7 @@ TEST_F(AccumulateIntoListRuleTest, AWriteThatMayResizeStays) {
   AddSum({"list", "set"}, 2);
   Set(Named("set"), "resize_if_index_out_of_bounds", true);
   EXPECT_EQ(Apply(), 0);
+  ExpectRemark("set", "`set` may make the list longer");
 }
 
 TEST_F(AccumulateIntoListRuleTest, AReserveOfAnotherTypeStays) {
@@ -264,6 +276,7 @@ TEST_F(AccumulateIntoListRuleTest, AReserveOfAnotherTypeStays) {
   AddSum({"list", "set"}, 2);
   Set(Named("reserve"), "element_dtype", DT_DOUBLE);
   EXPECT_EQ(Apply(), 0);
+  ExpectRemark("set", "`reserve` has another dtype");
 }
 
 TEST_F(AccumulateIntoListRuleTest, AListOnAnotherDeviceStays) {
@@ -274,6 +287,7 @@ TEST_F(AccumulateIntoListRuleTest, AListOnAnotherDeviceStays) {
     AddSum({"list", "set"}, 2);
     Named(moved).set_device(kCpu1);
     EXPECT_EQ(Apply(), 0);
+    ExpectRemark("set", "is on another device than the sum");
   }
 }
 
@@ -282,6 +296,7 @@ TEST_F(AccumulateIntoListRuleTest, ADeviceWithoutTheKernelIsLeftAlone) {
   AddSum({"list", "set"}, 2);
   for (const char* moved : {"set", "reserve", "sum"}) Named(moved).set_device(kGpu0);
   EXPECT_EQ(Apply(), 0);
+  ExpectRemark("set", "the device of the sum, `sum`, has no kernels");
 }
 
 // It may run in another process, without this library.
@@ -312,6 +327,7 @@ TEST_F(AccumulateIntoListRuleTest, AWriteIntoAnotherListStays) {
   Set(set, "element_dtype", DT_FLOAT);
   AddSum({"list", "set"}, 2);
   EXPECT_EQ(Apply(), 0);
+  EXPECT_THAT(outcome_.missed, testing::IsEmpty());
 }
 
 TEST_F(AccumulateIntoListRuleTest, ASumOfTensorsStays) {
@@ -380,9 +396,9 @@ class ReadInABranchTest : public testing::Test, protected LoopUnderTest {
   }
 
   int Apply(const std::string& sum = "sum") {
-    Outcome outcome;
-    EXPECT_TRUE(AccumulateIntoListRule().apply(Find(sum), graph().get(), &outcome).ok());
-    return static_cast<int>(outcome.done.size());
+    outcome_ = {{}, "accumulate_into_list", /*wants_remarks=*/true};
+    EXPECT_TRUE(AccumulateIntoListRule().apply(Find(sum), graph().get(), &outcome_).ok());
+    return static_cast<int>(outcome_.done.size());
   }
 
   // The inputs of the Merge that replaced the sum.
@@ -392,13 +408,17 @@ class ReadInABranchTest : public testing::Test, protected LoopUnderTest {
   }
 
   // Applies the rule to the loop after `change`, and expects that it leaves the sum alone.
-  void ExpectKept(const std::function<void()>& change) {
+  // The remark is about `set`.
+  void ExpectKept(const std::function<void()>& change, const std::string& reason) {
     Reset(1);
     change();
     EXPECT_EQ(Apply(), 0);
+    EXPECT_THAT(outcome_.missed, ElementsAre(IsRemark("set", reason)));
     EXPECT_NE(Find("merged"), nullptr);
     EXPECT_EQ(CountOf(kAccumulateLike), 0);
   }
+
+  Outcome outcome_;  // of the last application
 };
 
 TEST_F(ReadInABranchTest, TheListComesIntoTheBranches) {
@@ -542,20 +562,25 @@ TEST_F(ReadInABranchTest, OtherOperandsAreSummedFirst) {
 TEST_F(ReadInABranchTest, ANodeThatIsReadOrWaitedForElsewhereStays) {
   for (const char* node : {"set", "merged"}) {
     SCOPED_TRACE(node);
-    ExpectKept([&] { AddUnary("reader", "Identity", DT_VARIANT, {node}); });
-    ExpectKept([&] { AddSum("waiter", {"i_in:1", std::string("^") + node}); });
+    const std::string reason = absl::StrCat("`", node, "` has several readers: ");
+    ExpectKept([&] { AddUnary("reader", "Identity", DT_VARIANT, {node}); }, reason);
+    ExpectKept([&] { AddSum("waiter", {"i_in:1", std::string("^") + node}); }, reason);
   }
-  ExpectKept([&] { AddSum("reader", {"merged:1"}); });
+  ExpectKept([&] { AddSum("reader", {"merged:1"}); }, "`merged` has several readers: ");
 }
 
 TEST_F(ReadInABranchTest, SidesOfDifferentOrOfUnknownPredicatesStay) {
-  ExpectKept([&] {
-    AddInvariant("q", DT_BOOL);
-    AddUnary("list_by_q", "Switch", DT_VARIANT, {"list_switch:1", "q_switch:1"});
-    Named("zeros").set_input(0, "list_by_q");
-  });
-  ExpectKept([&] { Named("zeros").set_input(0, "list_in:1"); });  // the side that reads
-  ExpectKept([&] { Named("zeros").set_input(0, "list_switch:1"); });
+  const std::string reason = "by which predicate the conditional of `merged` chooses";
+  ExpectKept(
+      [&] {
+        AddInvariant("q", DT_BOOL);
+        AddUnary("list_by_q", "Switch", DT_VARIANT, {"list_switch:1", "q_switch:1"});
+        Named("zeros").set_input(0, "list_by_q");
+      },
+      reason);
+  // The side that reads.
+  ExpectKept([&] { Named("zeros").set_input(0, "list_in:1"); }, reason);
+  ExpectKept([&] { Named("zeros").set_input(0, "list_switch:1"); }, reason);
 }
 
 TEST_F(ReadInABranchTest, APredicateThatMayChangeStays) {
@@ -566,7 +591,7 @@ TEST_F(ReadInABranchTest, APredicateThatMayChangeStays) {
 }
 
 TEST_F(ReadInABranchTest, AListWithValuesInTheOtherBranchStays) {
-  ExpectKept([&] { Named("merged").set_input(1, "list_in"); });
+  ExpectKept([&] { Named("merged").set_input(1, "list_in"); }, "may also output `list_in`");
 }
 
 TEST_F(ReadInABranchTest, ANodeOnAnotherDeviceStays) {

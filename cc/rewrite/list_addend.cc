@@ -9,6 +9,11 @@
 namespace tensor_array_grad {
 namespace {
 
+constexpr char kOtherList[] =
+    "the conditional or sum that outputs it may also output $0, a list of more than one element";
+constexpr char kNoPredicate[] =
+    "no value shows by which predicate the conditional of $0 chooses its branch";
+
 // Whether a SetItem with an index out of range is an error. It could otherwise make the list
 // longer.
 bool CannotResize(const Node& set_item) {
@@ -73,13 +78,15 @@ void FindWhatIsLiveWith(Addend* addend) {
   }
 }
 
-std::optional<Addend> MatchElement(Node* set_item, const Node& consumer) {
-  if (set_item->type_string() != "TensorListSetItem") return std::nullopt;
+std::optional<Addend> MatchElement(Node* set_item, const Node& consumer, Reason* why) {
+  if (!why->Require(MakesElement(*set_item), kOtherList, *set_item)) return std::nullopt;
   Node* const reserve = InputOf(*set_item, 0).node;
-  if (reserve == nullptr || reserve->type_string() != "TensorListReserve") return std::nullopt;
-  const bool proven = HasOneConsumer(*set_item) && CannotResize(*set_item) &&
-                      SameElementType(*set_item, *reserve) && OnSameDevice(*set_item, consumer) &&
-                      OnSameDevice(*reserve, consumer);
+  const bool proven =
+      why->Require(HasOneConsumer(*set_item), kSeveralReaders, *set_item) &&
+      why->Require(CannotResize(*set_item), "$0 may make the list longer", *set_item) &&
+      why->Require(SameElementType(*set_item, *reserve), "$0 has another dtype", *reserve) &&
+      why->Require(OnSameDevice(*set_item, consumer), kOtherDevice, *set_item) &&
+      why->Require(OnSameDevice(*reserve, consumer), kOtherDevice, *reserve);
   if (!proven) return std::nullopt;
   Addend found{Addend::kElement, set_item};
   found.inputs = {InputOf(*set_item, 1), InputOf(*set_item, 2)};
@@ -129,43 +136,51 @@ std::vector<Source> FindSides(const std::vector<Addend>& parts, const Node& cons
   return {};
 }
 
-std::optional<Addend> MatchPart(Source operand, const Node& consumer);
+std::optional<Addend> MatchPart(Source operand, const Node& consumer, Reason* why);
 
 // Matches a Merge or an AddN all of whose inputs are addends.
-std::optional<Addend> MatchParts(Addend::Kind kind, Node* node, const Node& consumer) {
-  if (!HasOneConsumer(*node) || !OnSameDevice(*node, consumer)) return std::nullopt;
+std::optional<Addend> MatchParts(Addend::Kind kind, Node* node, const Node& consumer, Reason* why) {
+  if (!why->Require(HasOneConsumer(*node), kSeveralReaders, *node) ||
+      !why->Require(OnSameDevice(*node, consumer), kOtherDevice, *node)) {
+    return std::nullopt;
+  }
   Addend found{kind, node};
   for (int i = 0; i < node->num_inputs(); ++i) {
-    std::optional<Addend> part = MatchPart(InputOf(*node, i), *node);
+    std::optional<Addend> part = MatchPart(InputOf(*node, i), *node, why);
     if (!part) return std::nullopt;
     found.parts.push_back(*std::move(part));
   }
   if (kind == Addend::kBranches) {
     found.sides = FindSides(found.parts, consumer);
-    if (found.sides.empty()) return std::nullopt;
+    if (!why->Require(!found.sides.empty(), kNoPredicate, *node)) return std::nullopt;
   }
   FindWhatIsLiveWith(&found);
   return found;
 }
 
-std::optional<Addend> MatchPart(Source operand, const Node& consumer) {
+std::optional<Addend> MatchPart(Source operand, const Node& consumer, Reason* why) {
   Node* const node = operand.node;
   if (node->type_string() == "ZerosLike" && OnSameDevice(*node, consumer)) {
     Addend found{Addend::kZeros, node};
     FindWhatIsLiveWith(&found);
     return found;
   }
-  if (node->type_string() == "AddN") return MatchParts(Addend::kSum, node, consumer);
-  return MatchAddend(operand, consumer);
+  if (node->type_string() == "AddN") return MatchParts(Addend::kSum, node, consumer, why);
+  return MatchAddend(operand, consumer, why);
 }
 
 }  // namespace
 
-std::optional<Addend> MatchAddend(Source operand, const Node& consumer) {
+bool MakesElement(const Node& node) {
+  return node.type_string() == "TensorListSetItem" &&
+         InputOf(node, 0).node->type_string() == "TensorListReserve";
+}
+
+std::optional<Addend> MatchAddend(Source operand, const Node& consumer, Reason* why) {
   Node* const node = operand.node;
   if (node == nullptr || operand.slot != 0) return std::nullopt;
-  if (node->type_string() == "Merge") return MatchParts(Addend::kBranches, node, consumer);
-  return MatchElement(node, consumer);
+  if (node->type_string() == "Merge") return MatchParts(Addend::kBranches, node, consumer, why);
+  return MatchElement(node, consumer, why);
 }
 
 void ForEachAddend(const Addend& addend, absl::FunctionRef<void(const Addend&)> visit) {

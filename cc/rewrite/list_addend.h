@@ -7,6 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
+#include "cc/rewrite/remarks.h"
 
 namespace tensor_array_grad {
 
@@ -47,8 +48,12 @@ struct Addend {
 // `consumer`; each SetItem, Merge and AddN has one consumer; a SetItem may not resize its list, and
 // has the element type of the Reserve. The op of an element is TensorArrayGrad>ListAccumulateLike
 // if shape and n are read from another list, else TensorArrayGrad>ListAccumulate. The root is an
-// element or branches. A branch with another list, such as the output of a loop, does not match.
-std::optional<Addend> MatchAddend(Source operand, const Node& consumer);
+// element or branches. A branch with another list, such as the output of a loop, does not match. If
+// the operand does not match, `why` says why not, supposing that it has an element.
+std::optional<Addend> MatchAddend(Source operand, const Node& consumer, Reason* why);
+
+// Whether `node` is a SetItem(Reserve(..), ..), which makes a list of one element.
+bool MakesElement(const Node& node);
 
 // Calls `visit` for `addend` and all addends below it, each before its parts.
 void ForEachAddend(const Addend& addend, absl::FunctionRef<void(const Addend&)> visit);

@@ -23,6 +23,9 @@ namespace {
 constexpr char kPack[] = "TensorArrayGrad>NewLoopStack";
 constexpr char kPush[] = "TensorArrayGrad>PushLoopStack";
 constexpr char kPop[] = "TensorArrayGrad>PopLoopStack";
+constexpr char kListOfItsOwn[] =
+    "the values that each iteration keeps for the gradient stay in a list of their own";
+constexpr char kNoStackKernels[] = "the device of $0 has no kernels of this library for stacks";
 
 // Whether the rounding of a result may depend on which tensors share a buffer. A function may
 // contain such a sum.
@@ -166,7 +169,12 @@ absl::Status Fuse(const PackedLists& packed, Graph* graph, Outcome* outcome) {
       PackDef(packed, graph->NewName(absl::StrCat(first.push->name(), "/pack"))), PushDef(packed)};
   if (!first.never_read()) defs.push_back(PopDef(packed));
   for (const auto& def : defs) {
-    if (!def.ok() || !HasKernelOnDeviceOf(*first.push, *def)) return absl::OkStatus();
+    Reason why;
+    if (!def.ok() ||
+        !why.Require(HasKernelOnDeviceOf(*first.push, *def), kNoStackKernels, *first.push)) {
+      outcome->Missed(*first.push, kListOfItsOwn, why);
+      return absl::OkStatus();
+    }
   }
   for (const PushedList& one : packed.all) outcome->Did(one.push->name(), first.push->name());
   TF_RETURN_IF_ERROR(InsertPush(packed, *defs[0], *defs[1], graph));
@@ -192,6 +200,7 @@ std::map<std::string, std::vector<PushedList>> ByDevice(const std::vector<Pushed
 // The whole graph is searched only for a loop that has such values: a graph may have many loops.
 absl::Status ApplyLoopStack(Node* node, Graph* graph, Outcome* outcome) {
   PushedLists found = PushedListsOf(*node);
+  for (const auto& [push, why] : found.left) outcome->Missed(*push, kListOfItsOwn, why);
   if (found.never_read.empty() && found.by_reader.empty()) return absl::OkStatus();
   const bool keep_floats = HasUnreadFloats(found) && SharingChangesSums(*graph);
   auto never_read = ByDevice(found.never_read);

@@ -6,6 +6,7 @@
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/testing/loop_stack_under_test.h"
+#include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace tensor_array_grad {
@@ -40,9 +41,9 @@ class LoopStackRuleTest : public testing::Test, protected LoopStackUnderTest {
   }
 
   int Apply() {
-    Outcome outcome;
-    EXPECT_TRUE(LoopStackRule().apply(Find("f_cond"), graph().get(), &outcome).ok());
-    return static_cast<int>(outcome.done.size());
+    outcome_ = {{}, "loop_stack", /*wants_remarks=*/true};
+    EXPECT_TRUE(LoopStackRule().apply(Find("f_cond"), graph().get(), &outcome_).ok());
+    return static_cast<int>(outcome_.done.size());
   }
 
   // The first input of `name`, as "op type:output".
@@ -60,12 +61,17 @@ class LoopStackRuleTest : public testing::Test, protected LoopStackUnderTest {
     return kept;
   }
 
-  void ExpectNothingChanges() {
+  // Expects a remark about a_push with that reason, or none if it is "".
+  void ExpectNothingChanges(const std::string& reason = "") {
     const int nodes = graph()->num_op_nodes();
     EXPECT_EQ(Apply(), 0);
+    EXPECT_EQ(outcome_.missed.size(), reason.empty() ? 0u : 1u);
+    EXPECT_THAT(outcome_.missed, testing::Each(IsRemark("a_push", reason)));
     EXPECT_EQ(graph()->num_op_nodes(), nodes);
     EXPECT_EQ(CountOf(kPack) + CountOf(kPush) + CountOf(kPop), 0);
   }
+
+  Outcome outcome_;  // of the last application
 };
 
 TEST_F(LoopStackRuleTest, SeveralListsBecomeOneStack) {
@@ -312,8 +318,19 @@ TEST_F(LoopStackRuleTest, ListThatAnotherNodeReadsStays) {
              std::string(read) == "a_f_merge:1" ? DT_INT32 : DT_VARIANT);
     AddTyped("reader_of_reader", "Identity", {"reader"},
              std::string(read) == "a_f_merge:1" ? DT_INT32 : DT_VARIANT);
-    ExpectNothingChanges();
+    ExpectNothingChanges("`reader`");
   }
+}
+
+// As the gradient of a gradient does.
+TEST_F(LoopStackRuleTest, AListThatTwoBackwardLoopsReadStays) {
+  AddPushedList("a", "x");
+  AddLoopVariable("b", "second", "a_exit", "second_step");
+  AddTyped("second_step", "Identity", {"second_switch:1"});
+  ExpectNothingChanges(
+      "something else than one backward loop, which takes one value in each "
+      "iteration, reads the list that `a_exit` outputs: `a_b_enter`, "
+      "`second_enter`");
 }
 
 TEST_F(LoopStackRuleTest, ListThatAnotherNodeWaitsForStays) {
@@ -323,7 +340,7 @@ TEST_F(LoopStackRuleTest, ListThatAnotherNodeWaitsForStays) {
     Reset();
     AddPushedList("a", "x");
     Add("waiter", "NoOp", {absl::StrCat("^", node)});
-    ExpectNothingChanges();
+    ExpectNothingChanges("`waiter`");
   }
 }
 
@@ -335,7 +352,7 @@ TEST_F(LoopStackRuleTest, ListWithControlInputsStays) {
     AddPushedList("a", "x");
     Add("before", "NoOp");
     Named(node).add_input("^before");
-    ExpectNothingChanges();
+    ExpectNothingChanges(absl::StrCat("`", node, "` has a control input"));
   }
 }
 
@@ -343,7 +360,7 @@ TEST_F(LoopStackRuleTest, ListThatIsReadAfterThePopsStays) {
   AddPushedList("a", "x");
   AddTyped("left", "Exit", {"a_b_switch"});
   AddTyped("reader", "Identity", {"left"});
-  ExpectNothingChanges();
+  ExpectNothingChanges("the list that `a_b_switch` outputs has other readers");
 }
 
 TEST_F(LoopStackRuleTest, AListThatDoesNotBeginEmptyStays) {
@@ -359,25 +376,25 @@ TEST_F(LoopStackRuleTest, AListThatIsPushedIntoAnotherStays) {
   Named("a_push").set_input(0, "other");
   Named("a_push").set_input(1, "a_f_switch:1");
   Set(Named("a_push"), "element_dtype", DT_VARIANT);
-  ExpectNothingChanges();
+  ExpectNothingChanges("the list that `a_f_switch` outputs has other readers");
 }
 
 TEST_F(LoopStackRuleTest, APopThatAsksForAShapeStays) {
   AddPushedList("a", "x");
   AddScalar("three", 3);
   Named("a_pop").set_input(1, "three");
-  ExpectNothingChanges();
+  ExpectNothingChanges("`a_pop` requests a shape");
   Reset();
   AddPushedList("a", "x");
   Named("a_pop").set_input(1, "shape");  // its value is unknown
-  ExpectNothingChanges();
+  ExpectNothingChanges("`a_pop` requests a shape");
 }
 
 TEST_F(LoopStackRuleTest, APopOfAnotherTypeStays) {
   AddPushedList("a", "x");
   Set(Named("a_pop"), "element_dtype", DT_INT32);
   Set(Named("use_a"), "T", DT_INT32);
-  ExpectNothingChanges();
+  ExpectNothingChanges("`a_pop` has another dtype");
 }
 
 TEST_F(LoopStackRuleTest, AListThatIsAConstantOfTheLoopStays) {
@@ -392,7 +409,7 @@ TEST_F(LoopStackRuleTest, ListsOnAnotherDeviceStay) {
     Reset();
     AddPushedList("a", "x");
     Named(moved).set_device(kCpu1);
-    ExpectNothingChanges();
+    ExpectNothingChanges("is on another device than the rest of the list");
   }
 }
 
@@ -435,13 +452,13 @@ TEST_F(LoopStackRuleTest, ListsOfAnotherProcessStay) {
       node->set_assigned_device_name("/job:worker/replica:0/task:1/device:CPU:0");
     }
   }
-  ExpectNothingChanges();
+  ExpectNothingChanges("another process runs `a_push`");
 }
 
 TEST_F(LoopStackRuleTest, ADeviceWithoutTheKernelsIsLeftAlone) {
   AddPushedList("a", "x");
   for (Node* node : graph()->op_nodes()) node->set_assigned_device_name(kGpu0);
-  ExpectNothingChanges();
+  ExpectNothingChanges("the device of `a_push` has no kernels of this library");
 }
 
 }  // namespace

@@ -9,6 +9,16 @@
 namespace tensor_array_grad {
 namespace {
 
+// Reasons why a list is no pushed list.
+constexpr char kRead[] = "the list that $0 outputs has other readers among $1";
+constexpr char kNotPopped[] =
+    "something else than one backward loop, which takes one value in each iteration, reads the "
+    "list "
+    "that $0 outputs: $1";
+constexpr char kWaits[] = "$0 has a control input";
+constexpr char kMoved[] = "$0 is on another device than the rest of the list";
+constexpr char kOtherType[] = "$0 has another dtype";
+
 // The only data consumer of `from`, behind any Identity nodes that lead only to it; these are added
 // to `links`. Null if there are several consumers, if `from` is not the consumer's first input, or
 // if such an Identity has a control edge to another node.
@@ -35,61 +45,73 @@ bool HasOp(const Node* node, const char* op) {
 // value, possibly through Identities, and no other node reads a node of the variable. The
 // variable's Enter, Merge and Switch must have no control inputs, and no node may wait for its
 // Switch or for `consumer`.
-bool IsPassedOnUnread(const LoopVariable& variable, Node* consumer, std::vector<Node*>* links) {
+bool IsPassedOnUnread(const LoopVariable& variable, Node* consumer, std::vector<Node*>* links,
+                      Reason* why) {
   for (const Node* node : {variable.enter, variable.merge, variable.switch_node}) {
-    if (!WaitsForNothing(*node)) return false;
+    if (!why->Require(WaitsForNothing(*node), kWaits, *node)) return false;
   }
-  return FeedsOnlyItself(variable) && HasOneConsumer(*variable.merge) &&
-         !IsWaitedFor(*variable.switch_node) && !IsWaitedFor(*consumer) &&
-         OnlyConsumer({consumer, 0}, links) == variable.next &&
-         OnSameDevice(*variable.switch_node, *consumer) && OnSameDevice(*variable.enter, *consumer);
+  const Node* const shared = HasOneConsumer(*variable.enter) ? variable.next : variable.enter;
+  return why->Require(FeedsOnlyItself(variable), kRead, *shared) &&
+         why->Require(HasOneConsumer(*variable.merge), kRead, *variable.merge) &&
+         why->Require(!IsWaitedFor(*variable.switch_node), kRead, *variable.switch_node) &&
+         why->Require(!IsWaitedFor(*consumer), kRead, *consumer) &&
+         why->Require(OnlyConsumer({consumer, 0}, links) == variable.next, kRead, *consumer) &&
+         why->Require(OnSameDevice(*variable.switch_node, *consumer), kMoved, *consumer) &&
+         why->Require(OnSameDevice(*variable.enter, *consumer), kMoved, *consumer);
 }
 
 // Whether a pop requests no element shape (-1), so that its outputs do not depend on that input.
 bool AsksForNoShape(const Node& pop) { return IntegerOf(InputOf(pop, 1)) == -1; }
 
 // Matches `variable` as the variable of a list to which its loop pushes, from the EmptyTensorList
-// to the NextIteration. Fills found->pushed and found->push.
-bool MatchPush(const LoopVariable& variable, PushedList* found) {
+// to the NextIteration. Fills found->pushed and found->push. Gives no reason if the loop does not
+// push to the list in each iteration.
+bool MatchPush(const LoopVariable& variable, PushedList* found, Reason* why) {
   const Node* const list = variable.initial().node;
-  Node* const push = OnlyConsumer({variable.switch_node, 1}, &found->links);
-  if (!HasOp(list, "EmptyTensorList") || !HasOp(push, "TensorListPushBack")) return false;
-  if (!IsPassedOnUnread(variable, push, &found->links)) return false;
+  found->push = SkipIdentities(variable.update()).node;
+  if (!HasOp(list, "EmptyTensorList") || !HasOp(found->push, "TensorListPushBack")) return false;
   found->pushed = variable;
-  found->push = push;
-  return SameElementType(*list, *push) && OnSameDevice(*list, *push) &&
-         tensorflow::DeviceNameUtils::IsSameAddressSpace(
-             push->assigned_device_name(),
-             InputOf(*variable.switch_node, 1).node->assigned_device_name());
+  const Node& push = *found->push;
+  return why->Require(OnlyConsumer({variable.switch_node, 1}, &found->links) == &push, kRead,
+                      *variable.switch_node) &&
+         IsPassedOnUnread(variable, found->push, &found->links, why) &&
+         why->Require(SameElementType(*list, push), kOtherType, *list) &&
+         why->Require(OnSameDevice(*list, push), kMoved, *list) &&
+         why->Require(tensorflow::DeviceNameUtils::IsSameAddressSpace(
+                          push.assigned_device_name(),
+                          InputOf(*variable.switch_node, 1).node->assigned_device_name()),
+                      "another process runs $0", push);
 }
 
 // Follows the list of found->pushed from its Exit to the loop that pops from it. Fills
 // found->popped and found->pop. True if all of this matches, or if no node reads the list.
-bool MatchPop(PushedList* found) {
+bool MatchPop(PushedList* found, Reason* why) {
   Node* const exit = found->pushed.exit;
   if (exit == nullptr) return true;
-  if (!WaitsForNothing(*exit)) return false;
+  if (!why->Require(WaitsForNothing(*exit), kWaits, *exit)) return false;
   if (!IsRead(*exit, 0)) return true;
   Node* const enter = OnlyConsumer({exit, 0}, &found->links);
-  if (enter == nullptr || !enter->IsEnter() || !HasOneConsumer(*enter)) return false;
+  if (!why->Require(enter != nullptr && enter->IsEnter(), kNotPopped, *exit) ||
+      !why->Require(HasOneConsumer(*enter), kRead, *enter)) {
+    return false;
+  }
   Node* const merge = (*enter->out_edges().begin())->dst();
-  if (!merge->IsMerge()) return false;
+  if (!why->Require(merge->IsMerge(), kNotPopped, *exit)) return false;
   const auto variable = LoopVariableOf(OnlyConsumer({merge, 0}, &found->links));
-  if (!variable || variable->enter != enter) return false;
-  if (variable->exit != nullptr && IsRead(*variable->exit, 0)) return false;
+  if (!why->Require(variable && variable->enter == enter, kRead, *merge)) return false;
   Node* const pop = OnlyConsumer({variable->switch_node, 1}, &found->links);
-  const bool is_pop = HasOp(pop, "TensorListPopBack");
-  if (!is_pop || !IsPassedOnUnread(*variable, pop, &found->links)) return false;
+  if (!why->Require(HasOp(pop, "TensorListPopBack"), kNotPopped, *variable->switch_node) ||
+      !why->Require(variable->exit == nullptr || !IsRead(*variable->exit, 0), kRead,
+                    *variable->switch_node) ||
+      !IsPassedOnUnread(*variable, pop, &found->links, why)) {
+    return false;
+  }
   found->popped = *variable;
   found->pop = pop;
-  return SameElementType(*found->push, *pop) && OnSameDevice(*found->push, *pop) &&
-         AsksForNoShape(*pop) && WaitsForNothing(*pop);
-}
-
-std::optional<PushedList> MatchList(const LoopVariable& variable) {
-  PushedList found;
-  if (!MatchPush(variable, &found) || !MatchPop(&found)) return std::nullopt;
-  return found;
+  return why->Require(SameElementType(*found->push, *pop), kOtherType, *pop) &&
+         why->Require(OnSameDevice(*found->push, *pop), kMoved, *pop) &&
+         why->Require(AsksForNoShape(*pop), "$0 requests a shape", *pop) &&
+         why->Require(WaitsForNothing(*pop), kWaits, *pop);
 }
 
 void RemoveVariable(const LoopVariable& variable, Graph* graph) {
@@ -104,12 +126,14 @@ void RemoveVariable(const LoopVariable& variable, Graph* graph) {
 PushedLists PushedListsOf(const Node& loop_cond) {
   PushedLists found;
   for (const LoopVariable& variable : LoopVariablesOf(loop_cond)) {
-    const auto one = MatchList(variable);
-    if (!one) continue;
-    if (one->never_read()) {
-      found.never_read.push_back(*one);
+    PushedList one;
+    Reason why;
+    if (!MatchPush(variable, &one, &why) || !MatchPop(&one, &why)) {
+      if (why.text != nullptr) found.left.emplace_back(one.push, why);
+    } else if (one.never_read()) {
+      found.never_read.push_back(one);
     } else {
-      found.by_reader[InputOf(*one->popped.switch_node, 1).node->id()].push_back(*one);
+      found.by_reader[InputOf(*one.popped.switch_node, 1).node->id()].push_back(one);
     }
   }
   return found;

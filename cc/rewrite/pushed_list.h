@@ -2,11 +2,13 @@
 #define CC_REWRITE_PUSHED_LIST_H_
 
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "cc/flow/graph_names.h"
 #include "cc/flow/loop_variable.h"
 #include "cc/flow/node_util.h"
+#include "cc/rewrite/remarks.h"
 
 namespace tensor_array_grad {
 
@@ -36,6 +38,8 @@ struct PushedLists {
   std::vector<PushedList> never_read;
   // The key is the Node::id() of the LoopCond of the backward loop that pops.
   std::map<int, std::vector<PushedList>> by_reader;
+  // The pushes to lists that are no pushed lists, and why not.
+  std::vector<std::pair<const Node*, Reason>> left;
 };
 
 // Finds the pushed lists of the loop of `loop_cond`, a LoopCond.

@@ -18,6 +18,9 @@ namespace {
 // NextIteration, in the forward and in the backward loop. Each list adds about one node.
 constexpr int kNodesPerList = 8;
 
+constexpr char kKeptValue[] =
+    "a value that follows from the number of the iteration is kept for each iteration";
+
 // Whether the bound of the list never makes it reject an element that the loop of `forward` pushes:
 // there is no bound, or it is the limit of the loop's iterations.
 bool HasRoom(const Node& list, const Node& forward) {
@@ -45,13 +48,19 @@ bool CanMoveControlEdges(const PushedList& list, const LoopPair& loops) {
   return exit == nullptr || !IsWaitedFor(*exit) || loops.back.variable.exit != nullptr;
 }
 
-// Whether `list` can be replaced by a recomputed value.
-bool CanReplace(const PushedList& list, const LoopPair& loops, RecomputableValues* values) {
-  const auto shape = values->ShapeOf(list.value());
+// Whether `list`, of a recomputable value of that shape, can be replaced by the value.
+bool CanReplace(const PushedList& list, const RecomputableValues::Shape& shape,
+                const LoopPair& loops, Reason* why) {
   const Node& empty = *list.pushed.initial().node;
-  return shape && WaitsForBodyAlone(*list.push, loops.forward()) &&
-         OnSameDevice(*list.pop, *loops.back.sum) && Takes(empty, *shape) &&
-         HasRoom(empty, loops.forward()) && CanMoveControlEdges(list, loops);
+  return why->Require(WaitsForBodyAlone(*list.push, loops.forward()),
+                      "$0 waits for other nodes than the loop's condition", *list.push) &&
+         why->Require(OnSameDevice(*list.pop, *loops.back.sum),
+                      "$0 is on another device than the count of the loop", *list.pop) &&
+         why->Require(Takes(empty, shape), "the list $0 may reject its shape", empty) &&
+         why->Require(HasRoom(empty, loops.forward()),
+                      "the list $0 has a limit that is not the loop's", empty) &&
+         why->Require(CanMoveControlEdges(list, loops), "nodes wait for the last use of $0",
+                      *list.pop);
 }
 
 bool HasKernels(const LoopPair& loops) {
@@ -65,16 +74,21 @@ bool HasKernels(const LoopPair& loops) {
 }
 
 // The lists popped by one backward loop that the rule replaces (rules.h says why).
-std::vector<PushedList> Choose(const std::vector<PushedList>& all, const LoopPair& loops) {
+std::vector<PushedList> Choose(const std::vector<PushedList>& all, const LoopPair& loops,
+                               Outcome* outcome) {
   RecomputableValues values(loops);
   static const bool without_counted = IsLeftOut("counted_values");
   std::vector<PushedList> once, per_iteration;
   for (const PushedList& one : all) {
-    if (!CanReplace(one, loops, &values)) continue;
-    if (ReadsListMetadata(*one.value().node)) {
-      once.push_back(one);
-    } else if (!without_counted && values.FollowsFromCount(one.value())) {
-      per_iteration.push_back(one);
+    const auto shape = values.ShapeOf(one.value());
+    if (!shape) continue;
+    const bool is_same = ReadsListMetadata(*one.value().node);
+    if (!is_same && (without_counted || !values.FollowsFromCount(one.value()))) continue;
+    Reason why;
+    if (CanReplace(one, *shape, loops, &why)) {
+      (is_same ? once : per_iteration).push_back(one);
+    } else {
+      outcome->Missed(*one.push, kKeptValue, why);
     }
   }
   std::vector<Source> from_count;
@@ -130,7 +144,7 @@ absl::Status ReplaceSome(const std::vector<PushedList>& all, const Node& forward
   const Node& backward = *InputOf(*all.front().popped.switch_node, 1).node;
   const auto loops = LoopPair::Of(forward, backward);
   if (!loops || !HasKernels(*loops)) return absl::OkStatus();
-  return ReplaceLists(Choose(all, *loops), *loops, graph, outcome);
+  return ReplaceLists(Choose(all, *loops, outcome), *loops, graph, outcome);
 }
 
 absl::Status ApplyRecompute(Node* node, Graph* graph, Outcome* outcome) {

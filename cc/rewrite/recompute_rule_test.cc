@@ -8,6 +8,7 @@
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/testing/loop_stack_under_test.h"
+#include "cc/testing/matchers.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -98,16 +99,15 @@ class RecomputeRuleTest : public testing::Test, protected LoopStackUnderTest {
   }
 
   int Apply() {
-    Outcome outcome;
-    EXPECT_TRUE(RecomputeRule().apply(Find("f_cond"), graph().get(), &outcome).ok());
-    return static_cast<int>(outcome.done.size());
+    outcome_ = {{}, "recompute", /*wants_remarks=*/true};
+    EXPECT_TRUE(RecomputeRule().apply(Find("f_cond"), graph().get(), &outcome_).ok());
+    return static_cast<int>(outcome_.done.size());
   }
 
   int Lists() {
     return CountOf("EmptyTensorList") + CountOf("TensorListPushBack") +
            CountOf("TensorListPopBack");
   }
-
   // The node that feeds input `index` of `node`.
   Node* Input(const Node* node, int index = 0) {
     const tensorflow::Edge* edge = nullptr;
@@ -137,6 +137,14 @@ class RecomputeRuleTest : public testing::Test, protected LoopStackUnderTest {
     EXPECT_EQ(graph()->num_op_nodes(), nodes);
     EXPECT_EQ(Instead("a")->name(), "a_pop");
   }
+
+  // The same, with one remark, about a_push.
+  void ExpectRemark(const std::string& reason, const std::function<void()>& change) {
+    ExpectKept(change);
+    EXPECT_THAT(outcome_.missed, ElementsAre(IsRemark("a_push", reason)));
+  }
+
+  Outcome outcome_;  // of the last application
 };
 
 TEST_F(RecomputeRuleTest, ACountIsCountedBack) {
@@ -525,7 +533,8 @@ TEST_F(RecomputeRuleTest, ValueWhoseComputationMayFailStays) {
 
 TEST_F(RecomputeRuleTest, ValueThatWaitsForANodeThatIsNotRecomputedStays) {
   const auto add_effect = [&] { AddTyped("effect", "Square", {"i_switch:1"}, DT_INT32); };
-  ExpectKept([&] { add_effect(), Named("a_push").add_input("^effect"); });
+  ExpectRemark("`a_push` waits for other nodes",
+               [&] { add_effect(), Named("a_push").add_input("^effect"); });
   for (const char* node : {"even", "even_mod", "even_two"}) {
     SCOPED_TRACE(node);
     ExpectKept([&] { add_effect(), AddIsEven("even"), Named(node).add_input("^effect"); }, "even",
@@ -568,21 +577,22 @@ TEST_F(RecomputeRuleTest, BackwardLoopThatMayRunMoreIterationsStays) {
 }
 
 TEST_F(RecomputeRuleTest, ListThatMayRejectAnElementForItsBoundStays) {
-  ExpectKept([&] { Set(Named("bound"), "value", Tensor(int32_t{9})); });
-  ExpectKept([&] {
+  ExpectRemark("the list `a` has a limit",
+               [&] { Set(Named("bound"), "value", Tensor(int32_t{9})); });
+  ExpectRemark("the list `a` has a limit", [&] {
     Set(Named("bound"), "value", Tensor(int32_t{9}));
     AddScalar("ten", 10);
     Named("f_limit").set_input(0, "ten");
   });
-  ExpectKept([&] {
+  ExpectRemark("the list `a` has a limit", [&] {
     Placeholder("other_bound", DT_INT32);
     Named("a").set_input(1, "other_bound");
   });
 }
 
 TEST_F(RecomputeRuleTest, ListThatMayRejectAnElementForItsShapeStays) {
-  ExpectKept([&] { Set(Named("shape"), "value", Vector({1})); });
-  ExpectKept([&] { Named("a").set_input(0, "limit"); });
+  ExpectRemark("the list `a` may reject", [&] { Set(Named("shape"), "value", Vector({1})); });
+  ExpectRemark("the list `a` may reject", [&] { Named("a").set_input(0, "limit"); });
   const auto add_sizes = [&] {
     AddConstantList("list");
     Set(Add("sizes", "TensorListElementShape", {"list_in"}), "shape_type", DT_INT32);
@@ -626,10 +636,11 @@ TEST_F(RecomputeRuleTest, EachFurtherListAllowsOneMoreNode) {
 
 TEST_F(RecomputeRuleTest, ListStaysIfAnotherListOfTheLoopStays) {
   ExpectKept([&] { AddUnknown(); });
+  EXPECT_THAT(outcome_.missed, testing::IsEmpty());  // it would save nothing
 }
 
 TEST_F(RecomputeRuleTest, ListThatANodeWaitsForStaysIfTheCountHasNoExit) {
-  ExpectKept([&] {
+  ExpectRemark("nodes wait for the last use of `a_pop`", [&] {
     AddTyped("a_b_exit", "Exit", {"a_b_switch"});
     Add("after", "NoOp", {"^a_b_exit"});
     graph()->RemoveNode(Find("k_exit"));

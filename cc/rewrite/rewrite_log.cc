@@ -13,44 +13,22 @@
 namespace tensor_array_grad {
 namespace {
 
+constexpr size_t kMostRecords = 10'000;
+
 std::atomic<bool> are_kept{false};
 
-// The newest outcomes.
-class KeptOutcomes {
- public:
-  static KeptOutcomes& Get() {
-    static auto* const kept = new KeptOutcomes;
-    return *kept;
-  }
-
-  void Add(Outcome outcome) {
-    MutexLock lock(&mu_);
-    records_ += RecordsOf(outcome);
-    outcomes_.push_back(std::move(outcome));
-    while (records_ > kMostRecords && outcomes_.size() > 1) {
-      records_ -= RecordsOf(outcomes_.front());
-      outcomes_.pop_front();
-    }
-  }
-
-  std::vector<Outcome> Take() {
-    MutexLock lock(&mu_);
-    std::vector<Outcome> taken(std::make_move_iterator(outcomes_.begin()),
-                               std::make_move_iterator(outcomes_.end()));
-    outcomes_.clear();
-    records_ = 0;
-    return taken;
-  }
-
- private:
-  static constexpr size_t kMostRecords = 10'000;
-
-  static size_t RecordsOf(const Outcome& one) { return one.done.size() + one.missed.size(); }
-
-  Mutex mu_;
-  std::deque<Outcome> outcomes_ ABSL_GUARDED_BY(mu_);
-  size_t records_ ABSL_GUARDED_BY(mu_) = 0;
+struct Kept {
+  Mutex mu;
+  std::deque<GraphRemarks> graphs ABSL_GUARDED_BY(mu);
+  size_t records ABSL_GUARDED_BY(mu) = 0;
 };
+
+Kept& KeptRemarks() {
+  static auto* const kept = new Kept;
+  return *kept;
+}
+
+size_t RecordsOf(const GraphRemarks& graph) { return graph.done.size() + graph.missed.size(); }
 
 }  // namespace
 
@@ -60,13 +38,25 @@ bool AreRemarksWanted() {
   return are_kept.load(std::memory_order_relaxed) || IsLogged(LogLevel::kRewrites);
 }
 
-void KeepOutcome(Outcome outcome) {
-  if (!are_kept.load(std::memory_order_relaxed)) return;
-  if (outcome.done.empty() && outcome.missed.empty()) return;
-  KeptOutcomes::Get().Add(std::move(outcome));
+void KeepRemarks(GraphRemarks graph) {
+  if (!are_kept.load(std::memory_order_relaxed) || RecordsOf(graph) == 0) return;
+  Kept& kept = KeptRemarks();
+  MutexLock lock(&kept.mu);
+  kept.records += RecordsOf(graph);
+  kept.graphs.push_back(std::move(graph));
+  while (kept.records > kMostRecords && kept.graphs.size() > 1) {
+    kept.records -= RecordsOf(kept.graphs.front());
+    kept.graphs.pop_front();
+  }
 }
 
-std::vector<Outcome> TakeOutcomes() { return KeptOutcomes::Get().Take(); }
+std::vector<GraphRemarks> TakeRemarks() {
+  Kept& kept = KeptRemarks();
+  MutexLock lock(&kept.mu);
+  kept.records = 0;
+  const std::deque<GraphRemarks> graphs = std::exchange(kept.graphs, {});
+  return {graphs.begin(), graphs.end()};
+}
 
 Frames FramesOf(const Graph& graph) {
   Frames frames;
@@ -76,21 +66,16 @@ Frames FramesOf(const Graph& graph) {
   return frames;
 }
 
-void SetLoops(const Graph& graph, Frames before, Outcome* outcome) {
+void SetLoops(const Graph& graph, Frames before, GraphRemarks* remarks) {
   Frames frames = FramesOf(graph);
   frames.merge(before);
-  for (Rewrite& rewrite : outcome->done) rewrite.loop = frames[rewrite.by];
-  std::set<Remark> missed;
-  for (Remark remark : outcome->missed) {
-    remark.loop = frames[remark.node];
-    missed.insert(std::move(remark));
-  }
-  outcome->missed = std::move(missed);
+  for (Rewrite& rewrite : remarks->done) rewrite.loop = frames[rewrite.by];
+  for (Remark& remark : remarks->missed) remark.loop = frames[remark.node];
 }
 
-std::vector<std::string> SummaryPerLoop(const Outcome& outcome) {
+std::vector<std::string> SummaryPerLoop(const GraphRemarks& remarks) {
   std::map<std::string, std::vector<std::pair<std::string, int>>> counts;  // by loop and rule
-  for (const Rewrite& rewrite : outcome.done) {
+  for (const Rewrite& rewrite : remarks.done) {
     auto& of_loop = counts[rewrite.loop];
     if (of_loop.empty() || of_loop.back().first != rewrite.rule)
       of_loop.emplace_back(rewrite.rule, 0);
@@ -104,12 +89,12 @@ std::vector<std::string> SummaryPerLoop(const Outcome& outcome) {
   return lines;
 }
 
-std::vector<std::string> LinePerRewrite(const Outcome& outcome) {
+std::vector<std::string> LinePerRewrite(const GraphRemarks& remarks) {
   std::vector<std::string> lines;
-  for (const Rewrite& rewrite : outcome.done) {
+  for (const Rewrite& rewrite : remarks.done) {
     lines.push_back(absl::StrCat(rewrite.rule, ": ", rewrite.replaced, " -> ", rewrite.by));
   }
-  for (const Remark& remark : outcome.missed) {
+  for (const Remark& remark : remarks.missed) {
     const std::string where = remark.loop.empty() ? "" : absl::StrCat(" in loop ", remark.loop);
     lines.push_back(absl::StrCat(remark.rule, " missed ", remark.node, where, ": ", remark.text));
   }

@@ -10,19 +10,20 @@
 
 namespace tensor_array_grad {
 
-// Sets whether the outcomes of graphs that are rewritten from now on are kept, with remarks, for
-// TakeOutcomes. Initially false. Thread-safe.
+// Sets whether the remarks on graphs that are rewritten from now on are kept for TakeRemarks.
+// Initially false. Thread-safe.
 void SetRemarksWanted(bool wanted);
 
 // Whether rules are to make remarks: they are kept, or the log has them. Thread-safe.
 bool AreRemarksWanted();
 
-// Keeps `outcome`, if outcomes are kept and it has anything. At most 10,000 rewrites and remarks
-// are kept, besides those of the newest graph: the oldest graphs are dropped. Thread-safe.
-void KeepOutcome(Outcome outcome);
+// Keeps `graph`, if remarks are kept and it has anything. At most 10,000 rewrites and remarks are
+// kept, besides those of the newest graph: the oldest graphs are dropped. Thread-safe.
+void KeepRemarks(GraphRemarks graph);
 
-// Returns the outcomes kept since the last call, the oldest first, and forgets them. Thread-safe.
-std::vector<Outcome> TakeOutcomes();
+// Returns what has been kept since the last call, the oldest graph first, and forgets it.
+// Thread-safe.
+std::vector<GraphRemarks> TakeRemarks();
 
 // The frame of each node, by the node's name; "" outside of loops. Empty if the graph's control
 // flow is invalid.
@@ -30,16 +31,16 @@ using Frames = std::map<std::string, std::string>;
 Frames FramesOf(const Graph& graph);
 
 // Sets Rewrite::loop and Remark::loop. Nodes that the rewritten `graph` lacks are in `before`.
-void SetLoops(const Graph& graph, Frames before, Outcome* outcome);
+void SetLoops(const Graph& graph, Frames before, GraphRemarks* remarks);
 
 // One line per loop with the number of rewrites of each rule, ordered by the names of the loops:
 // "loop while: accumulate_into_list 2, loop_stack 3". A rewrite counts for the loop that has the
 // new node; rewrites outside of loops share a line.
-std::vector<std::string> SummaryPerLoop(const Outcome& outcome);
+std::vector<std::string> SummaryPerLoop(const GraphRemarks& remarks);
 
 // One line per rewrite, with the names of the nodes, "accumulate_into_list: a, b -> c", then one
 // per remark, "slice_sum missed a in loop while: the gradient ..".
-std::vector<std::string> LinePerRewrite(const Outcome& outcome);
+std::vector<std::string> LinePerRewrite(const GraphRemarks& remarks);
 
 }  // namespace tensor_array_grad
 

@@ -13,15 +13,15 @@ using testing::Field;
 using testing::IsEmpty;
 
 // One line of `done`, and of the remarks.
-Outcome SomeOutcome() {
-  Outcome outcome;
-  outcome.done = {
+GraphRemarks SomeRemarks() {
+  GraphRemarks remarks;
+  remarks.done = {
       {"accumulate_into_list", "x", "a_push"}, {"accumulate_into_list", "y, z", "a"},
       {"accumulate_into_list", "z", "a_pop"},  {"loop_stack", "b_push", "a_push"},
       {"loop_stack", "c_push", "a_push"},
   };
-  outcome.missed = {{"slice_sum", "a_push", "it stays"}, {"slice_sum", "removed", "it stays too"}};
-  return outcome;
+  remarks.missed = {{"slice_sum", "a_push", "it stays"}, {"slice_sum", "removed", "it stays too"}};
+  return remarks;
 }
 
 class RewriteLogTest : public testing::Test, protected LoopStackUnderTest {
@@ -42,23 +42,23 @@ class RewriteLogTest : public testing::Test, protected LoopStackUnderTest {
 };
 
 TEST_F(RewriteLogTest, LineOfALoopCountsTheRewritesOfEachRule) {
-  Outcome outcome = SomeOutcome();
-  SetLoops(*graph(), {}, &outcome);
-  EXPECT_THAT(SummaryPerLoop(outcome), ElementsAre("outside of loops: accumulate_into_list 1",
+  GraphRemarks remarks = SomeRemarks();
+  SetLoops(*graph(), {}, &remarks);
+  EXPECT_THAT(SummaryPerLoop(remarks), ElementsAre("outside of loops: accumulate_into_list 1",
                                                    "loop b: accumulate_into_list 1",
                                                    "loop f: accumulate_into_list 1, loop_stack 2"));
 }
 
 TEST_F(RewriteLogTest, NoRewriteGivesNoLine) {
-  EXPECT_THAT(SummaryPerLoop({"accumulate_into_list"}), IsEmpty());
-  EXPECT_THAT(LinePerRewrite({"accumulate_into_list"}), IsEmpty());
+  EXPECT_THAT(SummaryPerLoop({}), IsEmpty());
+  EXPECT_THAT(LinePerRewrite({}), IsEmpty());
 }
 
 TEST_F(RewriteLogTest, EachRewriteAndRemarkNamesItsNodes) {
-  Outcome outcome = SomeOutcome();
-  SetLoops(*graph(), {{"removed", "b"}, {"a_push", "of before"}}, &outcome);
+  GraphRemarks remarks = SomeRemarks();
+  SetLoops(*graph(), {{"removed", "b"}, {"a_push", "of before"}}, &remarks);
   EXPECT_THAT(
-      LinePerRewrite(outcome),
+      LinePerRewrite(remarks),
       ElementsAre("accumulate_into_list: x -> a_push", "accumulate_into_list: y, z -> a",
                   "accumulate_into_list: z -> a_pop", "loop_stack: b_push -> a_push",
                   "loop_stack: c_push -> a_push", "slice_sum missed a_push in loop f: it stays",
@@ -76,13 +76,13 @@ TEST_F(RewriteLogTest, ARemarkNamesTheNodeAndItsReadersOnce) {
   outcome.Missed(*Find("a"), "it stays", {"$0 is large", &node});
   outcome.Missed(node, "it stays", {});
   EXPECT_THAT(LinePerRewrite(outcome),
-              ElementsAre("slice_sum missed a: it stays, because `a_pop` is large",
-                          "slice_sum missed a_pop: it stays, because `a_b_next`, `use_a` read "
+              ElementsAre("slice_sum missed a_pop: it stays, because `a_b_next`, `use_a` read "
                           "`a_pop`",
-                          "slice_sum missed a_pop: it stays, because `a_pop` is large"));
-  EXPECT_THAT(outcome.missed, ElementsAre(Field(&Remark::others, ElementsAre("a_pop")),
-                                          Field(&Remark::others, ElementsAre("a_b_next", "use_a")),
-                                          Field(&Remark::others, IsEmpty())));
+                          "slice_sum missed a_pop: it stays, because `a_pop` is large",
+                          "slice_sum missed a: it stays, because `a_pop` is large"));
+  EXPECT_THAT(outcome.missed, ElementsAre(Field(&Remark::others, ElementsAre("a_b_next", "use_a")),
+                                          Field(&Remark::others, IsEmpty()),
+                                          Field(&Remark::others, ElementsAre("a_pop"))));
 }
 
 TEST_F(RewriteLogTest, NoRemarkIsMadeUnlessRemarksAreWanted) {
@@ -91,32 +91,31 @@ TEST_F(RewriteLogTest, NoRemarkIsMadeUnlessRemarksAreWanted) {
   EXPECT_THAT(outcome.missed, IsEmpty());
 }
 
-TEST_F(RewriteLogTest, OutcomesAreKeptOnlyWhileTheyAreWanted) {
-  KeepOutcome(SomeOutcome());
+TEST_F(RewriteLogTest, RemarksAreKeptOnlyWhileTheyAreWanted) {
+  KeepRemarks(SomeRemarks());
   EXPECT_FALSE(AreRemarksWanted());
-  EXPECT_THAT(TakeOutcomes(), IsEmpty());
+  EXPECT_THAT(TakeRemarks(), IsEmpty());
   SetRemarksWanted(true);
   EXPECT_TRUE(AreRemarksWanted());
-  KeepOutcome(Outcome());
-  KeepOutcome(SomeOutcome());
+  KeepRemarks({});
+  KeepRemarks(SomeRemarks());
   SetRemarksWanted(false);
-  const std::vector<Outcome> taken = TakeOutcomes();
+  const std::vector<GraphRemarks> taken = TakeRemarks();
   ASSERT_EQ(taken.size(), 1u);
-  EXPECT_EQ(LinePerRewrite(taken[0]), LinePerRewrite(SomeOutcome()));
-  EXPECT_THAT(TakeOutcomes(), IsEmpty());
+  EXPECT_EQ(LinePerRewrite(taken[0]), LinePerRewrite(SomeRemarks()));
+  EXPECT_THAT(TakeRemarks(), IsEmpty());
 }
 
-TEST_F(RewriteLogTest, TheOldestOutcomesAreDropped) {
+TEST_F(RewriteLogTest, TheOldestRemarksAreDropped) {
   SetRemarksWanted(true);
   const auto keep = [](const std::string& rule, size_t records) {
-    Outcome outcome;
-    outcome.rule = rule;
-    outcome.done.resize(records);
-    KeepOutcome(std::move(outcome));
+    GraphRemarks graph;
+    graph.done.resize(records, {rule, "", ""});
+    KeepRemarks(std::move(graph));
   };
   const auto kept = [] {
     std::vector<std::string> rules;
-    for (const Outcome& outcome : TakeOutcomes()) rules.push_back(outcome.rule);
+    for (const GraphRemarks& graph : TakeRemarks()) rules.push_back(graph.done[0].rule);
     return rules;
   };
   for (const char* rule : {"a", "b", "c"}) keep(rule, 4'000);

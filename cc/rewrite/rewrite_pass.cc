@@ -58,7 +58,7 @@ void Report(const Graph& graph, Frames before, Outcome outcome) {
   if (IsLogged(LogLevel::kLoops)) {
     for (const std::string& line : SummaryPerLoop(outcome)) LogLine(line);
   }
-  KeepOutcome(std::move(outcome));
+  KeepRemarks(std::move(outcome));
 }
 
 // The graph has been rewritten, so that a lack of memory for the report is no failure.
@@ -134,8 +134,7 @@ absl::Status RewritePass::ApplyAll(const GraphOptimizationPassOptions& options) 
                   [&](const Rule& rule) { return Candidates(rule, options).empty(); })) {
     return absl::OkStatus();
   }
-  Outcome outcome;
-  outcome.wants_remarks = AreRemarksWanted();
+  Outcome outcome{{}, "", AreRemarksWanted()};
   Frames before;
   if (outcome.wants_remarks) before = FramesOf(**options.graph);
   const auto apply = [&]() -> absl::Status {

@@ -157,27 +157,27 @@ TEST_F(RewritePassTest, ARuleThatFailsLeavesTheGraphAsItWas) {
   }
 }
 
-absl::Status Remark(Node* node, tensorflow::Graph*, Outcome* outcome) {
+absl::Status NoteMissed(Node* node, tensorflow::Graph*, Outcome* outcome) {
   outcome->Missed(*node, "a sum stays", {"$1 read it", node});
   return absl::OkStatus();
 }
 
-// While remarks are wanted, the outcomes of one pass, which forgets earlier ones.
+// While remarks are wanted, the graphs of one pass, which forgets earlier ones.
 class RewritePassRemarksTest : public RewritePassTest {
  protected:
   RewritePassRemarksTest() {
-    TakeOutcomes();
+    TakeRemarks();
     SetRemarksWanted(true);
   }
   ~RewritePassRemarksTest() override { SetRemarksWanted(false); }
 };
 
 TEST_F(RewritePassRemarksTest, RewritesAndRemarksOfAGraphAreKept) {
-  RunPassOf({{"remarking", IsAddN, Remark}, AccumulateIntoListRule()});
-  const std::vector<Outcome> outcomes = TakeOutcomes();
-  ASSERT_EQ(outcomes.size(), 1u);
+  RunPassOf({{"remarking", IsAddN, NoteMissed}, AccumulateIntoListRule()});
+  const std::vector<GraphRemarks> graphs = TakeRemarks();
+  ASSERT_EQ(graphs.size(), 1u);
   EXPECT_THAT(
-      LinePerRewrite(outcomes[0]),
+      LinePerRewrite(graphs[0]),
       testing::ElementsAre("accumulate_into_list: a_set, a_sum -> a_sum",
                            "accumulate_into_list: b_set, b_sum -> b_sum",
                            "remarking missed a_sum: a sum stays, because `a_use`, `b_sum` read it",
@@ -186,14 +186,14 @@ TEST_F(RewritePassRemarksTest, RewritesAndRemarksOfAGraphAreKept) {
 
 TEST_F(RewritePassRemarksTest, NothingIsKeptUnlessItIsWanted) {
   SetRemarksWanted(false);
-  RunPassOf({{"remarking", IsAddN, Remark}, AccumulateIntoListRule()});
+  RunPassOf({{"remarking", IsAddN, NoteMissed}, AccumulateIntoListRule()});
   SetRemarksWanted(true);
-  EXPECT_THAT(TakeOutcomes(), testing::IsEmpty());
+  EXPECT_THAT(TakeRemarks(), testing::IsEmpty());
 }
 
 TEST_F(RewritePassRemarksTest, RemarksOfAGraphThatIsRestoredAreDropped) {
-  RunPassOf({{"remarking", IsAddN, Remark}, {"failing", IsAddN, Fail<false>}});
-  EXPECT_THAT(TakeOutcomes(), testing::IsEmpty());
+  RunPassOf({{"remarking", IsAddN, NoteMissed}, {"failing", IsAddN, Fail<false>}});
+  EXPECT_THAT(TakeRemarks(), testing::IsEmpty());
 }
 
 TEST_F(RewritePassTest, RunWithoutAGraphIsNotAnError) { EXPECT_TRUE(RewritePass().Run({}).ok()); }

@@ -11,7 +11,6 @@
 namespace tensor_array_grad {
 namespace {
 
-constexpr char kOtherDevice[] = "$0 is on another device than the sum";
 constexpr char kSumOfSums[] =
     "$0 adds a sum to other terms, and a sum in another order would be rounded differently";
 constexpr char kChanged[] = "$0 changes it before it is added";
@@ -32,7 +31,7 @@ class Matcher {
 
   std::optional<SliceAddend> Match() {
     constexpr int kDeepest = 32;
-    if (!Require(depth_ <= kDeepest, "$0 is in too many nested conditionals")) return std::nullopt;
+    if (depth_ > kDeepest) return std::nullopt;
     if (in_branch_ && IsConstantZero(at_)) return Zeros({at_});
     Skip("Identity");
     if (in_branch_ && Skip("ZerosLike") != nullptr) return Zeros({at_});
@@ -202,7 +201,7 @@ class Matcher {
   }
 
   bool LeadsToTheSumAlone() {
-    return Require(HasOneConsumer(*at_.node), "$0 has several readers: $1") &&
+    return Require(HasOneConsumer(*at_.node), kSeveralReaders) &&
            Require(OnSameDevice(*at_.node, add_), kOtherDevice);
   }
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr char kAddSlices[] = "TensorArrayGrad>AddSlices";
 constexpr char kSliceGradients[] = "TensorArrayGrad>SliceGradients";
-constexpr char kEffect[] =
+constexpr char kWholeTensor[] =
     "the gradient of an index is made as a tensor of full size and added as a whole";
 constexpr char kNoKernel[] =
     "the device of the sum, $0, has no kernel of this library for the addition of a part";
@@ -192,27 +192,20 @@ absl::StatusOr<Source> AddGroup(const Group& group, Source sum, Node* add, bool 
   return AddReplacement(std::move(def), inputs, *add, replaced, graph);
 }
 
-// Notes why operand `index` of `sum` is added as it is, if it is the gradient of a slice. An AddN
-// before an AddN is a sum of its own, for which the rule notes that.
-void NoteLeft(const Node& sum, int index, const Reason& why, Outcome* outcome) {
-  const Node& operand = *InputOf(sum, index).node;
-  if (!outcome->wants_remarks || (IsAddN(sum) && IsAddN(operand))) return;
-  const Node* const slice = FindBehind(operand, IsGradientOfSlice);
-  if (slice != nullptr) outcome->Missed(*slice, kEffect, why);
-}
-
-// The operands of `sum` that AddSlices takes without making the full tensors, by their indices.
+// The operands of `sum` that AddSlices can take, by their indices. Notes why it cannot take others
+// that are gradients of slices.
 std::map<int, SliceAddend> MatchOperands(const Node& sum, Outcome* outcome) {
   Reason why;
   const bool possible = why.Require(sum.num_inputs() <= kMostInOrder, kTooManyOperands, sum) &&
                         why.Require(HasKernelOnDeviceOf(sum, EmptyAddSlices(sum)), kNoKernel, sum);
   std::map<int, SliceAddend> addends;
   for (int i = 0; i < sum.num_inputs(); ++i) {
-    auto addend = possible ? MatchSliceAddend(InputOf(sum, i), sum, &why) : std::nullopt;
+    const Source operand = InputOf(sum, i);
+    auto addend = possible ? MatchSliceAddend(operand, sum, &why) : std::nullopt;
     if (addend) {
       addends.emplace(i, *std::move(addend));
     } else {
-      NoteLeft(sum, i, why, outcome);
+      outcome->MissedOperand(sum, *operand.node, IsGradientOfSlice, kWholeTensor, why);
     }
   }
   return addends;
@@ -230,7 +223,8 @@ absl::Status ApplySliceSum(Node* node, Graph* graph, Outcome* outcome) {
   while (addends.count(first) > 0) ++first;
   if (!IsOrderKnown(addends, operands, first)) {
     for (const auto& [operand, addend] : addends) {
-      NoteLeft(*node, operand, {kUnknownOrder, node}, outcome);
+      outcome->MissedOperand(*node, *InputOf(*node, operand).node, IsGradientOfSlice, kWholeTensor,
+                             {kUnknownOrder, node});
     }
     return absl::OkStatus();
   }

@@ -6,6 +6,7 @@
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/testing/graph_under_test.h"
+#include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace tensor_array_grad {
@@ -64,9 +65,9 @@ class SliceSumRuleTest : public testing::Test, protected GraphUnderTest {
 
   int ApplyToSum(DataType dtype = DT_FLOAT) {
     Set(AddOf("use", "Identity", {"sum"}), "T", dtype);
-    Outcome outcome;
-    EXPECT_TRUE(SliceSumRule().apply(Find("sum"), graph().get(), &outcome).ok());
-    return static_cast<int>(outcome.done.size());
+    outcome_ = {{}, "slice_sum", /*wants_remarks=*/true};
+    EXPECT_TRUE(SliceSumRule().apply(Find("sum"), graph().get(), &outcome_).ok());
+    return static_cast<int>(outcome_.done.size());
   }
 
   // A Merge of both branches of a conditional.
@@ -88,6 +89,13 @@ class SliceSumRuleTest : public testing::Test, protected GraphUnderTest {
     const auto* const operand = Find("sum")->attrs().Find("operand");
     return operand == nullptr ? -1 : operand->i();
   }
+
+  // Expects one remark, about `node`, with that reason.
+  void ExpectRemark(const std::string& node, const std::string& reason) {
+    EXPECT_THAT(outcome_.missed, ElementsAre(IsRemark(node, reason)));
+  }
+
+  Outcome outcome_;  // of the last application
 };
 
 // Stock has no such kernels today.
@@ -95,6 +103,9 @@ TEST_F(SliceSumRuleTest, IndicesOfADtypeThatAddSlicesDoesNotReadAreLeftAlone) {
   for (const char* name : {"ids", "shape"}) Set(Named(name), "dtype", tensorflow::DT_INT16);
   for (const char* name : {"g", "h"}) Set(Named(name), "Tindices", tensorflow::DT_INT16);
   EXPECT_EQ(Apply({"a", "g", "h"}), 0);
+  EXPECT_THAT(outcome_.missed,
+              ElementsAre(IsRemark("g", "`ids` is a variable of TF1, or has another dtype"),
+                          IsRemark("h", "`ids` is a variable of TF1, or has another dtype")));
 }
 
 TEST_F(SliceSumRuleTest, SegmentIdsMayBeInt16) {
@@ -170,6 +181,7 @@ TEST_F(SliceSumRuleTest, TheRuleIsAppliedToAnAddOnlyIfALoopSumsByIt) {
 TEST_F(SliceSumRuleTest, AnAddNDoesNotTakeASumOfSlicesAsAWhole) {
   Set(AddOf("both", "AddN", {"g", "h"}), "N", 2);
   EXPECT_EQ(Apply({"a", "both"}), 0);
+  EXPECT_THAT(outcome_.missed, testing::IsEmpty());  // `both` has remarks of its own
 }
 
 TEST_F(SliceSumRuleTest, TheFirstOfTwoSlicesOfAnAddStaysAFullTensor) {
@@ -214,6 +226,7 @@ TEST_F(SliceSumRuleTest, AFillOfAnUnknownValueIsLeftAlone) {
   Set(AddOf("filled", "Fill", {"shape", "value"}), "index_type", DT_INT32);
   AddMerge("chosen", "g", "filled");
   EXPECT_EQ(ApplyToAdd({"a", "chosen"}), 0);
+  ExpectRemark("g", "may also output `filled`, which is neither");
 }
 
 TEST_F(SliceSumRuleTest, SlicesBeforeTheFirstOtherOperandAreCounted) {
@@ -233,6 +246,7 @@ TEST_F(SliceSumRuleTest, OrderOfTheAdditionsIsKept) {
 
 TEST_F(SliceSumRuleTest, ASumThatMayBeginWithItsThirdOperandIsLeftAlone) {
   EXPECT_EQ(Apply({"a", "b", "g"}), 0);
+  ExpectRemark("g", "the sum `sum` has three or more terms");
   EXPECT_EQ(Find("sum")->type_string(), "AddN");
 }
 
@@ -240,6 +254,7 @@ TEST_F(SliceSumRuleTest, ASumThatMayBeginWithItsThirdOperandIsLeftAlone) {
 TEST_F(SliceSumRuleTest, PadDoesNotFixTheOrder) {
   AddPad("padded");
   EXPECT_EQ(Apply({"a", "padded", "b"}), 0);
+  ExpectRemark("padded", "the sum `sum` has three or more terms");
 }
 
 TEST_F(SliceSumRuleTest, PadInASumOfTwoIsReplaced) {
@@ -264,6 +279,7 @@ TEST_F(SliceSumRuleTest, ABranchWhoseSumHasNoKnownOrderIsLeftAlone) {
   Set(AddOf("three", "AddN", {"padded", "padded_too", "g"}), "N", 3);
   AddMerge("chosen", "three", "zeros");
   EXPECT_EQ(Apply({"chosen", "b"}), 0);
+  ExpectRemark("padded", "the sum `three` has three or more terms");
 }
 
 TEST_F(SliceSumRuleTest, SliceWithARefInputIsLeftAlone) {
@@ -271,6 +287,7 @@ TEST_F(SliceSumRuleTest, SliceWithARefInputIsLeftAlone) {
   Set(variable, "dtype", DT_FLOAT);
   *Named("g").mutable_input(1) = "variable";
   EXPECT_EQ(Apply({"a", "g"}), 0);
+  ExpectRemark("g", "`variable` is a variable of TF1");
 }
 
 TEST_F(SliceSumRuleTest, DeepBranchesAreLeftAlone) {
@@ -302,6 +319,8 @@ TEST_F(SliceSumRuleTest, SegmentsMayComeThroughTransposeAndReshape) {
 TEST_F(SliceSumRuleTest, SliceThatAnotherNodeReadsStays) {
   AddOf("other", "Identity", {"g"});
   EXPECT_EQ(Apply({"a", "g"}), 0);
+  ExpectRemark("g", "`g` has several readers: `other`, `sum`");
+  EXPECT_THAT(outcome_.missed[0].others, ElementsAre("other", "sum"));
   EXPECT_EQ(Find("sum")->type_string(), "AddN");
 }
 
@@ -314,16 +333,39 @@ TEST_F(SliceSumRuleTest, ControlInputsOfTheSliceAreKept) {
 
 TEST_F(SliceSumRuleTest, SumsOfMoreThanEightAreLeftAlone) {
   EXPECT_EQ(Apply({"a", "b", "b", "b", "b", "b", "b", "b", "g"}), 0);
+  ExpectRemark("g", "the sum `sum` has more than eight terms");
 }
 
 TEST_F(SliceSumRuleTest, ReshapedScatterIsLeftAlone) {
   Set(AddOf("shaped", "Reshape", {"g", "shape"}), "Tshape", DT_INT32);
   EXPECT_EQ(Apply({"a", "shaped"}), 0);
+  ExpectRemark("g", "the result of `g` is reshaped");
 }
 
 TEST_F(SliceSumRuleTest, OtherDevicesAreLeftAlone) {
   Named("g").set_device(kCpu1);
   EXPECT_EQ(Apply({"a", "g"}), 0);
+  ExpectRemark("g", "`g` is on another device than the sum");
+}
+
+TEST_F(SliceSumRuleTest, ADeviceWithoutTheKernelIsLeftAlone) {
+  PlaceAllOn(kGpu0);
+  Set(AddOf("sum", "AddN", {"a", "g"}), "N", 2);
+  Named("sum").set_device(kGpu0);
+  EXPECT_EQ(ApplyToSum(), 0);
+  ExpectRemark("g", "the device of the sum, `sum`, has no kernel of this library");
+}
+
+TEST_F(SliceSumRuleTest, ASliceThatIsConvertedIsLeftAlone) {
+  NodeDef& cast = Add("cast", "Cast", {"g"});
+  for (const char* dtype : {"SrcT", "DstT"}) Set(cast, dtype, DT_FLOAT);
+  EXPECT_EQ(Apply({"a", "cast"}), 0);
+  ExpectRemark("g", "`cast` changes it before it is added");
+}
+
+TEST_F(SliceSumRuleTest, ASumWithoutASliceHasNoRemark) {
+  EXPECT_EQ(Apply({"a", "b"}), 0);
+  EXPECT_THAT(outcome_.missed, testing::IsEmpty());
 }
 
 TEST_F(SliceSumRuleTest, ABranchPassesItsSliceOnAsVariant) {
@@ -371,6 +413,7 @@ TEST_F(SliceSumRuleTest, ASumAsSecondOperandOfABranchesSumIsLeftAlone) {
   AddOf("others", "ZerosLike", {"a_in:1"});
   AddMerge("outer", "odd", "others");
   EXPECT_EQ(Apply({"outer", "a"}), 0);
+  ExpectRemark("k", "`odd` adds a sum to other terms");
   EXPECT_NE(Find("outer"), nullptr);
 }
 
@@ -390,6 +433,7 @@ TEST_F(SliceSumRuleTest, SumInABranchIsLeftToTheSumAfterTheMerge) {
 TEST_F(SliceSumRuleTest, ADenseBranchIsLeftAlone) {
   AddMerge("chosen", "g", "b");
   EXPECT_EQ(Apply({"chosen", "a"}), 0);
+  ExpectRemark("g", "may also output `b`, which is neither");
   EXPECT_EQ(Find("sum")->type_string(), "AddN");
 }
 
@@ -398,6 +442,7 @@ TEST_F(SliceSumRuleTest, ZerosAloneAreLeftAlone) {
   AddOf("others", "ZerosLike", {"a_in:1"});
   AddMerge("chosen", "others", "zeros");
   EXPECT_EQ(Apply({"chosen", "b"}), 0);
+  EXPECT_THAT(outcome_.missed, testing::IsEmpty());
 }
 
 TEST_F(SliceSumRuleTest, AMergeWhoseValueIndexIsReadIsLeftAlone) {
@@ -405,6 +450,7 @@ TEST_F(SliceSumRuleTest, AMergeWhoseValueIndexIsReadIsLeftAlone) {
   AddMerge("chosen", "g", "zeros");
   Set(Add("which", "Identity", {"chosen:1"}), "T", DT_INT32);
   EXPECT_EQ(Apply({"chosen", "b"}), 0);
+  ExpectRemark("g", "`chosen` has several readers: `sum`, `which`");
 }
 
 TEST_F(SliceSumRuleTest, ConstantZerosAreZerosIfTheOrderIsKnown) {

@@ -56,6 +56,14 @@ MATCHER_P2(Fails, code, text, "") {
   return arg.code() == code && std::string(arg.message()).find(text) != std::string::npos;
 }
 
+// A remark about the node of that name, whose reason contains `reason`.
+MATCHER_P2(IsRemark, node, reason, "") {
+  *result_listener << "is about " << arg.node << ": " << arg.text;
+  const size_t because = arg.text.find(", because ");
+  return arg.node == node && because != std::string::npos &&
+         arg.text.find(reason, because) != std::string::npos;
+}
+
 }  // namespace tensor_array_grad
 
 #endif  // CC_TESTING_MATCHERS_H_

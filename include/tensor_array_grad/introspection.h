@@ -37,28 +37,27 @@ struct Array {
   std::map<std::string, std::string> gradients;  // source -> name of the gradient array
 };
 
-// A rewrite that a rule of the graph pass applied; `loop` is the name of the loop's frame, and ""
-// outside of loops.
-struct DoneRewrite {
+// A rewrite that a rule of the graph pass applied.
+struct Rewrite {
   std::string rule;
-  std::string loop;
-  std::string replaced;  // names of nodes, separated by commas
-  std::string by;        // name of a node
+  std::string replaced;  // names of the replaced nodes, separated by commas
+  std::string by;        // name of the node that replaces them
+  std::string loop{};    // name of the frame that has the new node; "" outside of loops
 };
 
-// A rewrite that a rule did not apply, although `node` belongs to its pattern.
-struct MissedRewrite {
+// Why a rule did not apply a rewrite, although `node` belongs to its pattern.
+struct Remark {
   std::string rule;
   std::string node;
-  std::string loop;
-  std::string text;                 // a sentence that says why, without the full stop
-  std::vector<std::string> others;  // names of the other nodes in `text`
+  std::string text;                   // a sentence, without the full stop
+  std::vector<std::string> others{};  // names of the other nodes in `text`
+  std::string loop{};                 // name of the frame that has `node`; "" outside of loops
 };
 
 // What the rules did, and did not do, with one graph.
 struct GraphRemarks {
-  std::vector<DoneRewrite> done;
-  std::vector<MissedRewrite> missed;
+  std::vector<Rewrite> done{};
+  std::vector<Remark> missed{};
 };
 
 // Whether this copy of the library is active at all: its graph pass and its loops in one kernel.
@@ -98,11 +97,11 @@ TAG_EXPORT void SetGraphPassEnabled(bool enabled);
 TAG_EXPORT bool LoopsEnabled();
 TAG_EXPORT void SetLoopsEnabled(bool enabled);
 
-// Sets whether remarks are kept for graphs that are prepared afterwards. Initially false.
+// Sets whether the remarks on graphs that are prepared afterwards are kept. Initially false.
 TAG_EXPORT void SetRemarks(bool wanted);
 
-// Returns the remarks kept since the last call, the oldest graph first, and forgets them. About
-// 10,000 rewrites are kept, the newest ones.
+// Returns the remarks kept since the last call, those on the oldest graph first, and forgets them.
+// About 10,000 rewrites and remarks are kept, the newest ones.
 TAG_EXPORT std::vector<GraphRemarks> TakeRemarks();
 
 // Test-only: loops that run afterwards are handed back after `iterations`, unless they have a
