@@ -9,6 +9,7 @@ LogLevel ParseLogLevel(const char* value) {
   const absl::string_view text = value == nullptr ? "" : value;
   if (text == "1") return LogLevel::kLoops;
   if (text == "2") return LogLevel::kRewrites;
+  if (text == "3") return LogLevel::kPrograms;
   return LogLevel::kNone;
 }
 

@@ -10,7 +10,8 @@ namespace tensor_array_grad {
 enum class LogLevel {
   kNone = 0,      // not set, or anything but the values below
   kLoops = 1,     // "1": one line per loop: what was rewritten, and where the loop runs
-  kRewrites = 2,  // "2": one line per rewrite, with the names of the nodes
+  kRewrites = 2,  // "2": one line per rewrite, and per rewrite that a rule missed, with the reason
+  kPrograms = 3,  // "3": the program of each loop that runs in one kernel
 };
 
 // Whether the environment asked for `level` at the time of the first call.

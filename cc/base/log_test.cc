@@ -8,7 +8,8 @@ namespace {
 TEST(LogTest, TheEnvironmentsValueNamesTheLevel) {
   EXPECT_EQ(ParseLogLevel("1"), LogLevel::kLoops);
   EXPECT_EQ(ParseLogLevel("2"), LogLevel::kRewrites);
-  for (const char* const other : {"0", "", "3", "10", "on"}) {
+  EXPECT_EQ(ParseLogLevel("3"), LogLevel::kPrograms);
+  for (const char* const other : {"0", "", "4", "10", "on"}) {
     EXPECT_EQ(ParseLogLevel(other), LogLevel::kNone) << other;
   }
   EXPECT_EQ(ParseLogLevel(nullptr), LogLevel::kNone);

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cc/base/tensorflow_names.h"
+#include "cc/compile/program_text.h"
 #include "cc/testing/frames_under_test.h"
 #include "cc/testing/matchers.h"
-#include "cc/testing/program_text.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -77,6 +77,11 @@ TEST_F(ProgramTest, CounterCompilesToTheExampleOfTheHeader) {
   EXPECT_EQ(program().flags, 0);
   EXPECT_EQ(program().loops[0].nodes, 7);
   EXPECT_EQ(program().nodes[program().loops[0].loop_cond]->name(), "i_cond");
+}
+
+TEST_F(ProgramTest, TextOfAProgramNamesItsLoopsAndArguments) {
+  EXPECT_EQ(ProgramText(program()).OfAll(),
+            absl::StrCat("loop 0 by i_cond\n", Text(), "arguments 0 1 2\n"));
 }
 
 TEST_F(ProgramTest, NodesThatPassAValueOnHaveNoInstruction) {

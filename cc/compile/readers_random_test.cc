@@ -17,10 +17,10 @@
 #include "cc/base/tensorflow_names.h"
 #include "cc/compile/compiler.h"
 #include "cc/compile/program.h"
+#include "cc/compile/program_text.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/liveness.h"
 #include "cc/testing/frames_under_test.h"
-#include "cc/testing/program_text.h"
 #include "tensorflow/core/platform/hash.h"
 
 namespace tensor_array_grad {

@@ -12,6 +12,7 @@
 #include "cc/base/counters.h"
 #include "cc/base/log.h"
 #include "cc/compile/loop_pass.h"
+#include "cc/compile/program_text.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
@@ -19,6 +20,11 @@ namespace {
 
 Counter prepared("loops.prepared");
 Counter inlined_calls("loops.inlined_calls");
+
+void LogProgram(const NodeDef& def, const Executable& executable) {
+  if (!IsLogged(LogLevel::kPrograms)) return;
+  LogLine(absl::StrCat("program of ", def.name(), "\n", ProgramText(executable.program).OfAll()));
+}
 
 }  // namespace
 
@@ -33,6 +39,7 @@ NewestExecutable::NewestExecutable(OpKernelConstruction* ctx)
   if (made.ok()) {
     prepared.Add();
     executable_ = *std::move(made);
+    LogProgram(def_, *executable_);
   } else {
     CountRejected(def_.name(), made.status());
   }
@@ -62,6 +69,7 @@ void NewestExecutable::Replace() {
   inlined_calls.Add(static_cast<int64_t>(count));
   (*made)->serves = 2 * executable_->serves;
   executable_ = *std::move(made);
+  LogProgram(def_, *executable_);
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> NewestExecutable::PrepareOneByOne(

@@ -299,3 +299,64 @@ def test_rewrites_are_logged_on_demand(level, lines):
     assert all("TensorListSetItem" in line and " -> " in line for line in by_node)
     summary = [line for line in logged if line not in by_node]
     assert summary == ([] if level == "0" else ["outside of loops: accumulate_into_list 2"])
+
+
+MISSED = """
+import tensorflow as tf
+import tensor_array_grad
+from tensor_array_grad import _loader
+tensor_array_grad.enable()
+bind = _loader.bind()
+def gradient_of(read):
+    @tf.function
+    def gradient(x):
+        step = lambda i, total: (i + 1, total + read(x, i))
+        return tf.gradients(tf.while_loop(lambda i, _: i < 5, step, [0, 0.0])[1], x)[0]
+    gradient(tf.ones([7]))
+    return bind.take_remarks()
+def read_converted(x, i):
+    return tf.cast(tf.cast(x, tf.float64)[i], tf.float32)
+"""
+REMARK = (
+    r"the gradient of an index is made as a tensor of full size and added as a whole, because "
+    r"`(\S*Cast\S*)` changes it before it is added"
+)
+
+
+@pytest.mark.parametrize("level", ["3", "2", "1"])
+def test_missed_rewrites_and_programs_are_logged_on_demand(level):
+    ran = child.code(MISSED + "gradient_of(read_converted)", TENSOR_ARRAY_GRAD_LOG=level)
+    line = rf"^tensor_array_grad: slice_sum missed \S+StridedSliceGrad in loop \S+: {REMARK}$"
+    assert len(re.findall(line, ran.stderr, re.MULTILINE)) == (level != "1")
+    program = r"^tensor_array_grad: program of \S+\nloop 0 by \S+\ncondition:\n  \S+ \d+ \d+ -> "
+    programs = re.findall(program, ran.stderr, re.MULTILINE)
+    assert len(programs) == (2 if level == "3" else 0)  # the loop and its backward loop
+
+
+def test_remarks_are_kept_while_they_are_wanted():
+    ran = child.code(
+        MISSED
+        + """
+assert gradient_of(read_converted) == []
+bind.set_remarks(True)
+[graph] = gradient_of(read_converted)
+[remark] = graph.missed
+print(remark.rule, remark.node, remark.loop, remark.text, *remark.others, sep="|")
+[graph] = gradient_of(lambda x, i: x[i])
+assert graph.missed == []
+[done] = [one for one in graph.done if one.rule == "slice_sum"]
+print(done.loop, done.replaced, done.by, sep="|")
+bind.set_remarks(False)
+assert gradient_of(read_converted) == []
+"""
+    )
+    missed, done = (line.split("|") for line in ran.stdout.splitlines())
+    rule, node, loop, text, cast = missed
+    assert rule == "slice_sum"
+    assert node.endswith("StridedSliceGrad")
+    assert loop
+    assert re.fullmatch(REMARK, text)[1] == cast
+    loop, replaced, by = done
+    assert loop
+    assert len(replaced.split(", ")) == 2
+    assert replaced.endswith(by)

@@ -1,13 +1,14 @@
-#ifndef CC_TESTING_PROGRAM_TEXT_H_
-#define CC_TESTING_PROGRAM_TEXT_H_
+#ifndef CC_COMPILE_PROGRAM_TEXT_H_
+#define CC_COMPILE_PROGRAM_TEXT_H_
 
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cc/compile/program.h"
 
-// Programs as text, for tests that compare whole programs. Test-only.
+// Programs as text, for the log and for tests that compare whole programs.
 //
 //     condition:
 //       i_less 0 1 -> 3
@@ -25,6 +26,23 @@ namespace tensor_array_grad {
 class ProgramText {
  public:
   explicit ProgramText(const Program& program) : program_(program) {}
+
+  // All loops, the outermost first, each after a line "loop 0 by while/LoopCond", then the
+  // registers of the arguments, "arguments 0 1", and those of constants, "constant 2 = 1".
+  std::string OfAll() const {
+    std::string text;
+    for (size_t loop = 0; loop < program_.loops.size(); ++loop) {
+      const LoopCode& code = program_.loops[loop];
+      absl::StrAppend(&text, "loop ", loop, " by ", program_.nodes[code.loop_cond]->name(), "\n",
+                      OfLoop(static_cast<int>(loop)));
+    }
+    absl::StrAppend(&text, "arguments ", absl::StrJoin(program_.arguments, " "), "\n");
+    for (const ConstantRegister& constant : program_.constants) {
+      absl::StrAppend(&text, "constant ", constant.reg, " = ", constant.value.SummarizeValue(3),
+                      "\n");
+    }
+    return text;
+  }
 
   std::string OfLoop(int loop) const {
     const LoopCode& code = program_.loops[loop];
@@ -89,4 +107,4 @@ class ProgramText {
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_TESTING_PROGRAM_TEXT_H_
+#endif  // CC_COMPILE_PROGRAM_TEXT_H_
