@@ -328,9 +328,8 @@ TEST_F(LoopStackRuleTest, AListThatTwoBackwardLoopsReadStays) {
   AddLoopVariable("b", "second", "a_exit", "second_step");
   AddTyped("second_step", "Identity", {"second_switch:1"});
   ExpectNothingChanges(
-      "something else than one backward loop, which takes one value in each "
-      "iteration, reads the list that `a_exit` outputs: `a_b_enter`, "
-      "`second_enter`");
+      "the list that `a_exit` outputs is read by `a_b_enter`, `second_enter`, not by one backward "
+      "loop alone");
 }
 
 TEST_F(LoopStackRuleTest, ListThatAnotherNodeWaitsForStays) {

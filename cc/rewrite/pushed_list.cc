@@ -12,9 +12,8 @@ namespace {
 // Reasons why a list is no pushed list.
 constexpr char kRead[] = "the list that $0 outputs has other readers among $1";
 constexpr char kNotPopped[] =
-    "something else than one backward loop, which takes one value in each iteration, reads the "
-    "list "
-    "that $0 outputs: $1";
+    "the list that $0 outputs is read by $1, not by one backward loop alone that takes one value "
+    "in each iteration";
 constexpr char kWaits[] = "$0 has a control input";
 constexpr char kMoved[] = "$0 is on another device than the rest of the list";
 constexpr char kOtherType[] = "$0 has another dtype";
