@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
+#include "cc/base/loop_record.h"
 #include "cc/compile/loop_pass.h"
 #include "cc/kernels/activation.h"
 #include "cc/kernels/registration.h"
@@ -37,7 +38,49 @@ int64_t TensorFlowsCounter(const std::string& name) {
   return total;
 }
 
+Loop Described(const LoopFacts& facts) {
+  const auto names = [](const Origin& of) { return std::pair(of.function, of.node); };
+  Loop loop;
+  loop.id = facts.id;
+  loop.outer = facts.outer;
+  loop.name = facts.name;
+  loop.body = names(facts.body);
+  loop.condition = names(facts.condition);
+  loop.cause = names(facts.cause);
+  loop.left = facts.left;
+  loop.trace = facts.trace;
+  return loop;
+}
+
 }  // namespace
+
+std::vector<Loop> Loops() {
+  std::vector<Loop> loops;
+  for (const auto& record : AllLoops()) {
+    Loop loop = Described(record->facts());
+    const LoopCounts& counts = record->counts;
+    loop.runs = counts.runs;
+    loop.iterations = counts.iterations;
+    loop.seconds = static_cast<double>(counts.ns) * 1e-9;
+    loop.two_threads = counts.two_threads;
+    loop.handed_back = counts.handed_back;
+    loop.passed_on = counts.passed_on;
+    loop.gain = counts.gain;
+    loop.executor_runs = counts.executor_runs;
+    loop.executor_iterations = counts.conditions - counts.executor_runs;
+    loop.executor_seconds = static_cast<double>(counts.executor_ns) * 1e-9;
+    loops.push_back(std::move(loop));
+  }
+  return loops;
+}
+
+void WatchLoops(bool watch) { tensor_array_grad::WatchLoops(watch); }
+
+void SetLocator(Locator locator) {
+  if (!locator) return tensor_array_grad::SetLocator(nullptr);
+  tensor_array_grad::SetLocator(
+      [locator = std::move(locator)](const LoopFacts& facts) { return locator(Described(facts)); });
+}
 
 Decision LibraryDecision() {
   const Activation::Part& library = ThisActivation().library;

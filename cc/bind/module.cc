@@ -6,6 +6,31 @@
 namespace py = pybind11;
 namespace tag = tensor_array_grad::introspection;
 
+namespace {
+
+// Calls a Python function, or none, for each loop. If it fails, the loop has no line. The function
+// is never destroyed, because a loop may be prepared while Python ends.
+void SetLocator(const py::object& locator) {
+  if (locator.is_none()) {
+    const py::gil_scoped_release unlocked;
+    return tag::SetLocator(nullptr);
+  }
+  auto* const function = new py::object(locator);
+  auto call = [function](const tag::Loop& loop) -> std::pair<std::string, std::string> {
+    if (Py_IsInitialized() == 0) return {};
+    const py::gil_scoped_acquire locked;
+    try {
+      return (*function)(loop).cast<std::pair<std::string, std::string>>();
+    } catch (const py::error_already_set&) {
+      return {};
+    }
+  };
+  const py::gil_scoped_release unlocked;
+  tag::SetLocator(call);
+}
+
+}  // namespace
+
 PYBIND11_MODULE(_bind, m) {
   m.doc() = "Counters, switches and existing arrays of the loaded op library; never tensors.";
 
@@ -40,6 +65,26 @@ PYBIND11_MODULE(_bind, m) {
       .def_readonly("done", &tag::GraphRemarks::done)
       .def_readonly("missed", &tag::GraphRemarks::missed);
 
+  py::class_<tag::Loop>(m, "Loop")
+      .def_readonly("id", &tag::Loop::id)
+      .def_readonly("outer", &tag::Loop::outer)
+      .def_readonly("name", &tag::Loop::name)
+      .def_readonly("body", &tag::Loop::body)
+      .def_readonly("condition", &tag::Loop::condition)
+      .def_readonly("cause", &tag::Loop::cause)
+      .def_readonly("left", &tag::Loop::left)
+      .def_readonly("trace", &tag::Loop::trace)
+      .def_readonly("runs", &tag::Loop::runs)
+      .def_readonly("iterations", &tag::Loop::iterations)
+      .def_readonly("seconds", &tag::Loop::seconds)
+      .def_readonly("two_threads", &tag::Loop::two_threads)
+      .def_readonly("handed_back", &tag::Loop::handed_back)
+      .def_readonly("passed_on", &tag::Loop::passed_on)
+      .def_readonly("gain", &tag::Loop::gain)
+      .def_readonly("executor_runs", &tag::Loop::executor_runs)
+      .def_readonly("executor_iterations", &tag::Loop::executor_iterations)
+      .def_readonly("executor_seconds", &tag::Loop::executor_seconds);
+
   // Releases the GIL, because existing_arrays may wait for the lock of an array.
   using Unlocked = py::call_guard<py::gil_scoped_release>;
   m.def("library_decision", &tag::LibraryDecision);
@@ -51,6 +96,10 @@ PYBIND11_MODULE(_bind, m) {
   m.def("kernels", &tag::Kernels);
   m.def("families", &tag::Families);
   m.def("missing_kernels", &tag::MissingKernels);
+  m.def("loops", &tag::Loops, Unlocked());
+  m.def("watch_loops", &tag::WatchLoops, py::arg("watch"));
+  // Releases the GIL, because the locator, which takes it, may be called at the same time.
+  m.def("set_locator", &SetLocator, py::arg("locator"));
   m.def("graph_pass_enabled", &tag::GraphPassEnabled);
   m.def("set_graph_pass_enabled", &tag::SetGraphPassEnabled, py::arg("enabled"));
   m.def("loops_enabled", &tag::LoopsEnabled);

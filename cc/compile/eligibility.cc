@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/function_search.h"
@@ -18,6 +19,8 @@ namespace tensor_array_grad {
 namespace {
 
 using tensorflow::FunctionLibraryDefinition;
+
+constexpr char kCause[] = "tensor_array_grad.cause";  // the payload with the name of a node
 
 // Whether an input or output of `node` is the ref tensor of a variable.
 bool HasRefs(const Node& node) {
@@ -88,11 +91,18 @@ absl::Status Rejected(absl::string_view reason, absl::string_view detail) {
 }
 
 absl::Status Rejected(absl::string_view reason, const Node& node) {
-  return Rejected(reason, absl::StrCat(node.name(), " (", node.type_string(), ")"));
+  absl::Status rejected =
+      Rejected(reason, absl::StrCat(node.name(), " (", node.type_string(), ")"));
+  rejected.SetPayload(kCause, absl::Cord(node.name()));
+  return rejected;
 }
 
-absl::string_view ReasonOf(const absl::Status& rejected) {
-  return rejected.message().substr(0, rejected.message().find(':'));
+absl::string_view ReasonOf(absl::string_view message) {
+  return message.substr(0, message.find(':'));
+}
+
+std::string CauseOf(const absl::Status& rejected) {
+  return std::string(rejected.GetPayload(kCause).value_or(absl::Cord()));
 }
 
 absl::Status CheckNode(const Node& node) {
@@ -126,8 +136,10 @@ absl::Status CheckCalls(const Frame& loop, const FunctionLibraryDefinition* libr
     return waiting != nullptr;
   });
   if (call == nullptr) return absl::OkStatus();
-  return Rejected("a called function may wait",
-                  absl::StrCat(call->name(), " (", waiting->op(), ")"));
+  absl::Status rejected = Rejected("a called function may wait",
+                                   absl::StrCat(call->name(), " (", waiting->op(), ")"));
+  rejected.SetPayload(kCause, absl::Cord(call->name()));
+  return rejected;
 }
 
 absl::Status CheckInSession(const Frame& loop, const FunctionLibraryDefinition* library) {

@@ -1,6 +1,8 @@
 #ifndef CC_COMPILE_ELIGIBILITY_H_
 #define CC_COMPILE_ELIGIBILITY_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "cc/flow/frame.h"
@@ -10,12 +12,15 @@
 namespace tensor_array_grad {
 
 // Returns a FailedPrecondition error "reason: detail", for a loop that is left to TensorFlow's
-// executor. The second form names `node` as the detail.
+// executor. The second form names `node` as the detail; CauseOf returns its name.
 absl::Status Rejected(absl::string_view reason, absl::string_view detail);
 absl::Status Rejected(absl::string_view reason, const Node& node);
 
-// Returns the reason in such an error: the text before the colon.
-absl::string_view ReasonOf(const absl::Status& rejected);
+// Returns the reason in the message of such an error: the text before the colon.
+absl::string_view ReasonOf(absl::string_view message);
+
+// Returns the name of the node that was named as the detail; empty if there is none.
+std::string CauseOf(const absl::Status& rejected);
 
 // Returns OK if a loop that runs in one kernel can call a kernel of `node`. This requires that the
 // node works on values of this device only, finishes before Compute returns or calls functions, and

@@ -503,8 +503,11 @@ TEST_F(LeftToExecutorTest, ConstantOfAHugeShapeIsNotAllocated) {
 }
 
 TEST_F(LeftToExecutorTest, ReasonIsTheTextBeforeTheColon) {
-  EXPECT_EQ(ReasonOf(Rejected("ref type", *Find("i_plus"))), "ref type");
-  EXPECT_EQ(ReasonOf(absl::FailedPreconditionError("no colon")), "no colon");
+  const absl::Status rejected = Rejected("ref type", *Find("i_plus"));
+  EXPECT_EQ(ReasonOf(rejected.message()), "ref type");
+  EXPECT_EQ(CauseOf(rejected), "i_plus");
+  EXPECT_EQ(ReasonOf("no colon"), "no colon");
+  EXPECT_EQ(CauseOf(Rejected("ref type", "something")), "");
 }
 
 }  // namespace

@@ -135,7 +135,7 @@ std::vector<const Frame*> FindLoops(
   return found;
 }
 
-absl::Status InsertRunLoop(const Frame& loop, bool in_session, Graph* graph) {
+absl::Status InsertRunLoop(const Frame& loop, int64_t record, bool in_session, Graph* graph) {
   const std::vector<Node*> enters = InInputOrder(loop);
   std::string frame;
   const absl::Status extracted = Extract(loop, enters, *graph, &frame);
@@ -156,6 +156,7 @@ absl::Status InsertRunLoop(const Frame& loop, bool in_session, Graph* graph) {
   AddNodeAttr("U", constants, &def);
   AddNodeAttr("frame", frame, &def);
   AddNodeAttr("takes_locks", TakesLocks(loop), &def);
+  AddNodeAttr("record", record, &def);
   const Node& place = *loop.loop_conds.front();
   if (in_session) {
     TF_ASSIGN_OR_RETURN(inputs[0], AddMerge(absl::StrCat(name, "/input"), inputs[0], place, graph));

@@ -1,6 +1,7 @@
 #ifndef CC_COMPILE_INSERT_RUN_LOOP_H_
 #define CC_COMPILE_INSERT_RUN_LOOP_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ std::vector<const Frame*> FindLoops(
 // Puts a RunLoop op in front of `loop`, on the loop's device. Its inputs are those of the Enters of
 // variables, then those of the Enters of constants; its outputs become the inputs of the Enters of
 // variables. It gets the control inputs of all Enters. Other edges of the loop stay as they are.
+// `record` is the id of the loop's record (loop_record.h).
 //
 // In a Session, the op is RunLoopInSession, which is not stateful, because a Session keeps the
 // kernel of a stateful op longer than the graph, and with the graph end the functions that the loop
@@ -39,7 +41,7 @@ std::vector<const Frame*> FindLoops(
 // the loop is too large for the op's attribute; the graph is then unchanged, but for the marks of
 // NoteKnownValues, which it loses. Other errors and exceptions may leave a part of the change: call
 // it within ChangeOrRestore.
-absl::Status InsertRunLoop(const Frame& loop, bool in_session, Graph* graph);
+absl::Status InsertRunLoop(const Frame& loop, int64_t record, bool in_session, Graph* graph);
 
 // Removes what InsertRunLoop has added to `graph`, so that its loops run as on stock. A graph from
 // a file may have a RunLoopInSession whose first input is another node than the added Merge; that

@@ -57,7 +57,7 @@ class InsertRunLoopTest : public testing::Test, protected FramesUnderTest {
   }
 
   Node* Insert(const std::string& loop) {
-    const absl::Status status = InsertRunLoop(FrameNamed(loop), in_session_, graph().get());
+    const absl::Status status = InsertRunLoop(FrameNamed(loop), 0, in_session_, graph().get());
     EXPECT_TRUE(status.ok()) << status;
     Node* found = nullptr;
     for (Node* node : graph()->op_nodes()) {
@@ -485,7 +485,7 @@ TEST_F(InsertRunLoopTest, FrameThatIsTooLargeForAnAttributeLeavesTheGraphAsItWas
   Find("i_plus")->AddAttr("_padding", std::string(257 << 20, 'x'));
   const std::set<std::string> before = Edges();
   const int nodes = graph()->num_nodes();
-  EXPECT_THAT(InsertRunLoop(frame, in_session_, graph().get()),
+  EXPECT_THAT(InsertRunLoop(frame, 0, in_session_, graph().get()),
               Fails(absl::StatusCode::kFailedPrecondition,
                     "large frame: a graph of this size cannot be an attribute"));
   EXPECT_EQ(Edges(), before);

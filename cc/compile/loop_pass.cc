@@ -6,15 +6,19 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
 #include "cc/base/log.h"
+#include "cc/base/loop_record.h"
 #include "cc/base/switches.h"
 #include "cc/compile/eligibility.h"
 #include "cc/compile/inline_call.h"
 #include "cc/compile/insert_run_loop.h"
+#include "cc/compile/watch_loop.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
@@ -36,8 +40,12 @@ std::atomic<bool>& Enabled() {
 
 Counter rewritten("loops.rewritten");
 
-void Log(absl::string_view loop, absl::string_view what) {
-  if (IsLogged(LogLevel::kLoops)) LogLine(absl::StrCat("loop ", loop, ": ", what));
+// Reports that the executor runs all loops of a graph.
+void ReportAll(absl::string_view reason, absl::string_view detail) {
+  LoopFacts all;
+  all.name = "(all)";
+  all.left = absl::StrCat(reason, ": ", detail);
+  Report(all);
 }
 
 // The names of this process's devices, recorded when a function was last placed on this thread.
@@ -83,60 +91,78 @@ bool HasLoop(const Graph& graph) {
   return false;
 }
 
-// Puts a RunLoop in front of each loop of `graph` that can run in one kernel, appends their names
-// to `names`, and counts the others. On error the graph may be half changed.
-absl::Status InsertRunLoops(const GraphOptimizationPassOptions& options, Graph* graph,
-                            std::vector<std::string>* names) {
-  const absl::StatusOr<FrameTree> tree = FrameTree::Of(*graph);
-  if (!tree.ok()) {
-    CountRejected("(all)", Rejected("unsupported frame", tree.status().message()));
-    return absl::OkStatus();
+// The loops of a graph with what is known of them.
+class Loops {
+ public:
+  // `why` is empty for a loop that runs in one kernel.
+  void Add(const Frame& loop, int64_t id, const absl::Status& why) {
+    LoopFacts facts = FactsOf(loop);
+    facts.id = id;
+    facts.left = std::string(why.message());
+    if (!why.ok()) facts.cause = OriginOf(CauseOf(why), loop);
+    if (const auto outer = ids_.find(loop.parent); outer != ids_.end()) facts.outer = outer->second;
+    ids_[&loop] = id;
+    all_.push_back(std::move(facts));
   }
+
+  const std::vector<LoopFacts>& all() const { return all_; }
+  const std::unordered_map<const Frame*, int64_t>& ids() const { return ids_; }
+
+ private:
+  std::vector<LoopFacts> all_;
+  std::unordered_map<const Frame*, int64_t> ids_;
+};
+
+// Puts a RunLoop in front of each loop of the frame `root` that can run in one kernel, and adds all
+// to `loops`. On error the graph may be half changed.
+absl::Status InsertRunLoops(const Frame& root, const GraphOptimizationPassOptions& options,
+                            Graph* graph, Loops* loops) {
   const bool in_session = !options.is_function_graph;
-  const auto left = [](const Frame& loop, const absl::Status& why) {
-    CountRejected(loop.name, why);
+  const auto left = [&](const Frame& loop, const absl::Status& why) {
+    loops->Add(loop, NewLoopId(), why);
   };
-  for (const Frame* loop : FindLoops(tree->root(), options.flib_def, in_session, left)) {
-    const absl::Status status = InsertRunLoop(*loop, in_session, graph);
-    if (status.ok()) {
-      names->push_back(loop->name);
-    } else if (absl::IsFailedPrecondition(status)) {
-      left(*loop, status);
-    } else {
-      return status;
-    }
+  for (const Frame* loop : FindLoops(root, options.flib_def, in_session, left)) {
+    const int64_t id = NewLoopId();
+    const absl::Status status = InsertRunLoop(*loop, id, in_session, graph);
+    if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
+    loops->Add(*loop, id, status);
+  }
+  if (!AreLoopsWatched()) return absl::OkStatus();
+  for (const auto& [loop, id] : loops->ids()) {
+    TF_RETURN_IF_ERROR(WatchInExecutor(*loop, id, graph));
   }
   return absl::OkStatus();
 }
 
-// The graph has been changed, so that a lack of memory for the lines is no failure.
-void LogIfPossible(const std::vector<std::string>& names) {
+// Records, logs and counts loops of a graph that has been changed, so that a lack of memory for this
+// is no failure.
+void ReportIfPossible(const Loops& loops) {
   try {
-    for (const std::string& name : names) Log(name, "runs in one kernel");
+    for (const LoopFacts& facts : loops.all()) Report(AddLoop(facts)->facts());
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory to say more
   }
 }
 
 // As InsertRunLoops, but leaves the graph as it was, without marks in its loops, on an error or
 // exception.
-// Loops are counted as rewritten when all are.
 void RewriteLoops(const GraphOptimizationPassOptions& options, std::unique_ptr<Graph>* graph) {
   if (!HasLoop(**graph)) return;
-  std::vector<std::string> names;
-  const absl::Status status =
-      ChangeOrRestore([&] { return InsertRunLoops(options, graph->get(), &names); }, graph);
-  if (!status.ok()) {
-    CountRejected("(all)", Rejected("failure", status.message()));
-    return;
-  }
-  rewritten.Add(static_cast<int64_t>(names.size()));
-  LogIfPossible(names);
+  Loops loops;
+  const auto insert = [&] {
+    const absl::StatusOr<FrameTree> tree = FrameTree::Of(**graph);
+    if (tree.ok()) return InsertRunLoops(tree->root(), options, graph->get(), &loops);
+    ReportAll("unsupported frame", tree.status().message());
+    return absl::OkStatus();
+  };
+  const absl::Status status = ChangeOrRestore(insert, graph);
+  if (!status.ok()) return ReportAll("failure", status.message());
+  ReportIfPossible(loops);
 }
 
-// Counts a failure of the pass, unless there is no memory for this either.
-void CountFailure(const std::exception& error) {
+// Reports a failure of the pass, unless there is no memory for this either.
+void ReportFailure(const std::exception& error) {
   try {
-    CountRejected("(all)", Rejected("failure", error.what()));
+    ReportAll("failure", error.what());
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory to say more
   }
 }
@@ -148,7 +174,7 @@ void RewritePartitions(const GraphOptimizationPassOptions& options) {
       if (options.partition_graphs->size() == 1) OfferToCapture(*graph, options.flib_def);
       RewriteLoops(options, &graph);
     } catch (const std::exception& error) {
-      CountFailure(error);
+      ReportFailure(error);
     }
   }
 }
@@ -162,9 +188,14 @@ REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_PARTITIONING, k
 void SetLoopsEnabled(bool enabled) { Enabled().store(enabled, std::memory_order_relaxed); }
 bool AreLoopsEnabled() { return Enabled().load(std::memory_order_relaxed); }
 
-void CountRejected(absl::string_view loop, const absl::Status& why) {
-  Log(loop, absl::StrCat("left to TensorFlow's executor, ", why.message()));
-  CounterNamed(absl::StrCat("loops.left.", ReasonOf(why))).Add();
+void Report(const LoopFacts& loop) {
+  loop.left.empty() ? rewritten.Add()
+                    : CounterNamed(absl::StrCat("loops.left.", ReasonOf(loop.left))).Add();
+  if (!IsLogged(LogLevel::kLoops)) return;
+  const char* const where =
+      loop.left.empty() ? "runs in one kernel" : "left to TensorFlow's executor, ";
+  LogLine(absl::StrCat("loop ", loop.name, loop.line.empty() ? "" : " (", loop.line,
+                       loop.line.empty() ? ": " : "): ", where, loop.left));
 }
 
 absl::Status LoopPass::Run(const GraphOptimizationPassOptions& options) {
@@ -174,7 +205,7 @@ absl::Status LoopPass::Run(const GraphOptimizationPassOptions& options) {
       RewritePartitions(options);
     }
   } catch (const std::exception& error) {
-    CountFailure(error);
+    ReportFailure(error);
   }
   return absl::OkStatus();
 }

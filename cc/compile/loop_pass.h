@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
+#include "cc/base/loop_record.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"
 
 namespace tensor_array_grad {
@@ -15,9 +15,8 @@ void SetLoopsEnabled(bool enabled);
 // The present setting. Thread-safe.
 bool AreLoopsEnabled();
 
-// Counts a loop that is left to TensorFlow's executor, as `loops.left.<reason>`, and logs it. `why`
-// is an error of Rejected (eligibility.h). Thread-safe.
-void CountRejected(absl::string_view loop, const absl::Status& why);
+// Counts where a loop runs, as `loops.rewritten` or `loops.left.<reason>`, and logs it. Thread-safe.
+void Report(const LoopFacts& loop);
 
 // Puts a RunLoop op in front of each while loop that can run in one kernel.
 //

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cc/base/counters.h"
+#include "cc/base/loop_record.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/testing/frames_under_test.h"
@@ -70,6 +71,24 @@ TEST_F(LoopPassTest, LoopStaysIfLoopsAreSwitchedOff) {
   EXPECT_FALSE(RewritesOn(kCpu0));
   SetLoopsEnabled(true);
   EXPECT_TRUE(RewritesOn(kCpu0));
+}
+
+TEST_F(LoopPassTest, LoopHasARecord) {
+  EXPECT_TRUE(RewritesOn(kCpu0));
+  const LoopFacts facts = AllLoops().back()->facts();
+  EXPECT_EQ(facts.name, "i");
+  EXPECT_EQ(facts.left, "");
+  EXPECT_EQ(facts.body.node, "i_cond");
+  EXPECT_EQ(CountOf("TensorArrayGrad>NoteCondition"), 0);
+}
+
+TEST_F(LoopPassTest, LoopIsWatchedOnRequest) {
+  WatchLoops(true);
+  EXPECT_TRUE(RewritesOn(kCpu0));
+  WatchLoops(false);
+  EXPECT_EQ(CountOf("TensorArrayGrad>NoteCondition"), 1);
+  EXPECT_EQ(CountOf("TensorArrayGrad>NoteExit"), 1);
+  EXPECT_OK(FrameTree::Of(*graph()).status());
 }
 
 TEST_F(LoopPassTest, LoopOnAGpuStays) { EXPECT_FALSE(RewritesOn(kGpu0)); }

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "cc/base/counters.h"
+#include "cc/base/loop_record.h"
+#include "cc/base/steady_clock.h"
 #include "cc/kernels/registration.h"
 #include "cc/run/executable.h"
 #include "cc/run/interpreter.h"
@@ -53,6 +55,10 @@ class LoopRun {
  public:
   // Both must outlive the run.
   LoopRun(NewestExecutable* newest, OpKernelContext* ctx) : newest_(*newest), ctx_(ctx) {}
+  LoopRun(const LoopRun&) = delete;
+  ~LoopRun() {
+    if (interpreter_ != nullptr) record_.AddRun(iterations_, SteadyNanos() - start_);
+  }
 
   // Runs the loop and sets the outputs. Returns earlier if the loop waits for a lock; when
   // CallAfterWait has called back, GoOn is to be called instead. The same then holds for GoOn.
@@ -97,14 +103,20 @@ class LoopRun {
     const absl::Status status = interpreter_->Run();
     if (is_waiting()) return status;
     iterations.Add(interpreter_->iterations());
+    iterations_ += interpreter_->iterations();
     loop_->served.fetch_add(interpreter_->iterations(), std::memory_order_relaxed);
-    if (interpreter_->had_trailing_thread()) trailing_threads.Add();
+    if (interpreter_->had_trailing_thread()) {
+      trailing_threads.Add();
+      record_.counts.two_threads.fetch_add(1, std::memory_order_relaxed);
+    }
     return status;
   }
 
   void Finish() {
     if (interpreter_->handed_back()) {
       handed_back.Add();
+      record_.counts.handed_back.fetch_add(1, std::memory_order_relaxed);
+      record_.counts.gain.store(interpreter_->gain(), std::memory_order_relaxed);
       GiveBackFreeBuffers(loop_->pooled_device.get());
     }
     const auto choice = interpreter_->measured_choice();
@@ -124,12 +136,16 @@ class LoopRun {
   }
 
   absl::Status PassOn() {
+    record_.counts.passed_on.fetch_add(1, std::memory_order_relaxed);
     for (int i = 0; i < ctx_->num_outputs(); ++i) ctx_->set_output(i, ctx_->input(i));
     return absl::OkStatus();
   }
 
   NewestExecutable& newest_;
   OpKernelContext* const ctx_;
+  LoopRecord& record_ = newest_.record();
+  const int64_t start_ = SteadyNanos();
+  int64_t iterations_ = 0;
   std::shared_ptr<const Executable> loop_;
   std::unique_ptr<Interpreter> interpreter_;  // null: passed on
 };
@@ -151,7 +167,7 @@ class RunLoopWithLocksOp : public tensorflow::AsyncOpKernel {
       : AsyncOpKernel(ctx), out_of_memory_(OutOfMemory(*this)), loop_(ctx) {}
 
   void ComputeAsync(OpKernelContext* ctx, DoneCallback done) override {
-    Continue(new Call{LoopRun(&loop_, ctx), ctx, std::move(done)}, &LoopRun::Start);
+    Continue(new Call{{&loop_, ctx}, ctx, std::move(done)}, &LoopRun::Start);
   }
 
  private:

@@ -98,7 +98,8 @@ KernelTable AllKernels() {
   KernelTable all;
   for (const auto& table : {LifecycleKernels, GradKernels, AccessKernels, BulkKernels,
                             ListAccessKernels, LoopStackKernels, ListBulkKernels, ListWriteKernels,
-                            ListReadKernels, LoopKernels, SliceSumKernels, StackKernels}) {
+                            ListReadKernels, LoopKernels, WatchKernels, SliceSumKernels,
+                            StackKernels}) {
     const KernelTable rows = table();
     all.insert(all.end(), rows.begin(), rows.end());
   }

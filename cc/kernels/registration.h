@@ -131,6 +131,7 @@ KernelTable ListBulkKernels();    // TensorListPushBackBatch, ConcatLists
 KernelTable ListWriteKernels();   // TensorList ops that cut a tensor into elements
 KernelTable ListReadKernels();    // TensorListStack, Gather, Concat, ConcatV2
 KernelTable LoopKernels();        // RunLoop
+KernelTable WatchKernels();       // NoteCondition, NoteExit
 KernelTable SliceSumKernels();    // sums with gradients of slices
 KernelTable StackKernels();       // the stacks of TF1 loops
 

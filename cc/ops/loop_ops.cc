@@ -16,6 +16,7 @@ tensorflow::InitOnStartupMarker Declare(const char* name, bool is_stateful, cons
       .Attr("U: list(type) >= 0")
       .Attr("frame: string")
       .Attr("takes_locks: bool = false")
+      .Attr("record: int = 0")
       .SetShapeFn(tensorflow::shape_inference::UnknownShape)
       .Doc(doc);
   if (is_stateful) op.SetIsStateful();
@@ -37,6 +38,7 @@ frame: A serialised GraphDef of the loop's frame and the frames inside of it. Ea
   an `_Arg` whose index is that of an input of this op.
 takes_locks: Whether the loop may have ops MutexLock. While it waits for a lock, it occupies no
   thread.
+record: The number under which this process keeps what is known of the loop.
 )doc");
 
 [[maybe_unused]] const tensorflow::InitOnStartupMarker run_loop_in_session =
@@ -51,6 +53,29 @@ constants: As in RunLoop.
 results: As in RunLoop.
 frame: As in RunLoop.
 takes_locks: As in RunLoop.
+record: As in RunLoop.
+)doc");
+
+REGISTER_OP("TensorArrayGrad>NoteCondition")
+    .Input("condition: bool")
+    .Attr("record: int")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::NoOutputs)
+    .Doc(R"doc(
+Notes that the executor evaluates the condition of a loop.
+
+condition: Whether there is another iteration.
+record: As in RunLoop.
+)doc");
+
+REGISTER_OP("TensorArrayGrad>NoteExit")
+    .Attr("record: int")
+    .SetIsStateful()
+    .SetShapeFn(tensorflow::shape_inference::NoOutputs)
+    .Doc(R"doc(
+Notes that a loop has ended in the executor.
+
+record: As in RunLoop.
 )doc");
 
 }  // namespace

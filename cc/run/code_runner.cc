@@ -292,6 +292,9 @@ absl::Status CodeRunner::RunInnerLoop(const Instruction& instruction) {
     if (code.variables[i] < 0) continue;
     registers_[code.variables[i]].Assign(&registers_[read.reg], read.last);
   }
+  LoopRecord* const record =
+      executable_.records.empty() ? nullptr : executable_.records[instruction.loop].get();
+  const int64_t start = record == nullptr ? 0 : SteadyNanos();
   int64_t iteration = 0;
   for (bool taken;;) {
     const bool traced = IsTraced();
@@ -304,6 +307,7 @@ absl::Status CodeRunner::RunInnerLoop(const Instruction& instruction) {
     Do(code.next);
     ++iteration;
   }
+  if (record != nullptr) record->AddRun(iteration, SteadyNanos() - start);
   for (const Read& read : instruction.constants) {
     if (read.last) registers_[read.reg].Release();
   }

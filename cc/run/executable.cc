@@ -10,6 +10,7 @@
 #include "cc/compile/compiler.h"
 #include "cc/compile/eligibility.h"
 #include "cc/compile/inline_call.h"
+#include "cc/compile/watch_loop.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/function_search.h"
 #include "cc/flow/liveness.h"
@@ -113,6 +114,21 @@ void DivideLoop(Executable* executable) {
   });
 }
 
+// Adds records of the loops in `loop`, whose own record is `outer`.
+void RecordInnerLoops(const Frame& loop, int64_t outer, Executable* executable) {
+  const Program& program = executable->program;
+  for (const Frame* inner : loop.children) {
+    LoopFacts facts = FactsOf(*inner);
+    facts.id = NewLoopId();
+    facts.outer = outer;
+    for (size_t i = 1; i < program.loops.size(); ++i) {
+      if (program.nodes[program.loops[i].loop_cond] != inner->loop_conds.front()) continue;
+      executable->records[i] = AddLoop(facts);
+    }
+    RecordInnerLoops(*inner, facts.id, executable);
+  }
+}
+
 // Fills Executable::known_inputs. Inside of the loop, Compile finds the known values itself, and a
 // frame from a file may have false ones.
 void NoteKnownInputs(const Frame& loop, const std::vector<int>& indices, Executable* executable) {
@@ -139,7 +155,8 @@ Host::Host(OpKernelConstruction* ctx)
 
 absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
                                                     const LoopInputs& inputs, const Host& host,
-                                                    std::vector<InlinedCall> inlined) {
+                                                    std::vector<InlinedCall> inlined,
+                                                    int64_t record) {
   auto executable = std::make_unique<Executable>();
   executable->inlined = std::move(inlined);
   TF_ASSIGN_OR_RETURN(executable->graph, GraphOf(frame));
@@ -167,6 +184,10 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
   executable->is_seeded = HasSeededNode(loop);
   executable->takes_locks = TakesLocks(loop);
   DivideLoop(executable.get());
+  if (AreLoopsWatched()) {
+    executable->records.resize(executable->program.loops.size());
+    RecordInnerLoops(loop, record, executable.get());
+  }
   executable->pooled_device = NewPooledDevice(host.device);
   for (Node* node : executable->graph->op_nodes()) {
     if (node->IsConstant()) node->ClearAttr("value");  // its value is in a register

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cc/base/loop_record.h"
 #include "cc/compile/inline_call.h"
 #include "cc/compile/program.h"
 #include "cc/flow/graph_names.h"
@@ -50,6 +51,8 @@ struct Executable {
   bool is_seeded = false;                             // HasSeededNode: never left to the executor
   bool takes_locks = false;                           // a run may wait (Interpreter::is_waiting)
   std::unique_ptr<tensorflow::Device> pooled_device;  // null: the op's own device
+  // By loop of the program, null for the outermost; empty unless loops are watched.
+  std::vector<std::shared_ptr<LoopRecord>> records;
   mutable ChoiceMemory choices;
 
   // Whether functions that were called for the first time may now be inlined, in a new executable.
@@ -79,7 +82,7 @@ struct Host {
 // Makes the executable for `frame`, the attribute of the op RunLoop with these inputs: a serialised
 // GraphDef of one outermost loop whose Enter nodes read _Arg nodes. The index of an _Arg is the
 // number of the op's input. The functions of `inlined` take the place of their calls, in this
-// order.
+// order. `record` is the id of the loop's record; inner loops get records if loops are watched.
 //
 // Returns InvalidArgument, which names what was found and what is needed, if `frame` is no GraphDef
 // or contradicts `inputs`: there must be one _Arg for each input, of its dtype, and an Enter that
@@ -88,7 +91,8 @@ struct Host {
 // kernel cannot be made or called.
 absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
                                                     const LoopInputs& inputs, const Host& host,
-                                                    std::vector<InlinedCall> inlined = {});
+                                                    std::vector<InlinedCall> inlined = {},
+                                                    int64_t record = 0);
 
 // The calls that are inlined in `executable`, and those whose functions have become known since the
 // last call of this function. Empty if there is none of the latter.

@@ -135,7 +135,7 @@ class ContradictionTest : public ExecutableTest {
   // The frame that InsertRunLoop makes.
   tensorflow::GraphDef Frame() {
     if (frame_.empty()) {
-      EXPECT_OK(InsertRunLoop(FrameNamed("i"), /*in_session=*/false, graph().get()));
+      EXPECT_OK(InsertRunLoop(FrameNamed("i"), /*record=*/0, /*in_session=*/false, graph().get()));
       for (const tensorflow::Node* node : graph()->op_nodes()) {
         TryGetNodeAttr(node->attrs(), "frame", &frame_);
       }

@@ -59,6 +59,7 @@ class Interpreter {
   bool handed_back() const { return handed_back_; }
   bool is_outdated() const { return is_outdated_; }
   std::optional<Choice> measured_choice() const { return pace_.measured_choice(); }
+  double gain() const { return pace_.gain(); }
   bool had_trailing_thread() const { return had_trailing_thread_; }
 
  private:

@@ -21,6 +21,12 @@ namespace {
 Counter prepared("loops.prepared");
 Counter inlined_calls("loops.inlined_calls");
 
+std::shared_ptr<LoopRecord> RecordOf(const NodeDef& def) {
+  int64_t id = 0;
+  (void)TryGetNodeAttr(def, "record", &id);
+  return LoopOf(id);
+}
+
 void LogProgram(const NodeDef& def, const Executable& executable) {
   if (!IsLogged(LogLevel::kPrograms)) return;
   LogLine(absl::StrCat("program of ", def.name(), "\n", ProgramText(executable.program).OfAll()));
@@ -31,17 +37,20 @@ void LogProgram(const NodeDef& def, const Executable& executable) {
 NewestExecutable::NewestExecutable(OpKernelConstruction* ctx)
     : host_(ctx),
       def_(ctx->def()),
-      inputs_{{ctx->input_types().begin(), ctx->input_types().end()}, ctx->num_outputs()} {
+      inputs_{{ctx->input_types().begin(), ctx->input_types().end()}, ctx->num_outputs()},
+      record_(RecordOf(def_)) {
   std::string frame;
   OP_REQUIRES_OK(ctx, GetNodeAttr(def_, "frame", &frame));
-  absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, inputs_, host_);
+  absl::StatusOr<std::unique_ptr<Executable>> made = 
+      Prepare(frame, inputs_, host_, {}, record_->facts().id);
   OP_REQUIRES(ctx, !absl::IsInvalidArgument(made.status()), made.status());
   if (made.ok()) {
     prepared.Add();
     executable_ = *std::move(made);
     LogProgram(def_, *executable_);
   } else {
-    CountRejected(def_.name(), made.status());
+    record_->Leave(std::string(made.status().message()));
+    Report(record_->facts());
   }
 }
 
@@ -57,7 +66,8 @@ void NewestExecutable::Replace() {
   std::vector<InlinedCall> calls = TakeNewlyInlined(*executable_);
   std::string frame;
   if (calls.empty() || !GetNodeAttr(def_, "frame", &frame).ok()) return;
-  absl::StatusOr<std::unique_ptr<Executable>> made = Prepare(frame, inputs_, host_, calls);
+  absl::StatusOr<std::unique_ptr<Executable>> made = 
+      Prepare(frame, inputs_, host_, calls, record_->facts().id);
   const absl::Status with_all = made.status();
   if (!with_all.ok()) made = PrepareOneByOne(frame, calls);
   const auto count = made.ok() ? (*made)->inlined.size() - executable_->inlined.size() : 0;
@@ -84,7 +94,8 @@ absl::StatusOr<std::unique_ptr<Executable>> NewestExecutable::PrepareOneByOne(
     std::copy_if(first, calls.end(), std::back_inserter(more),
                  [&](const InlinedCall& other) { return other.body == call->body; });
     if (more.size() == calls.size()) break;  // all together, with which it failed
-    absl::StatusOr<std::unique_ptr<Executable>> next = Prepare(frame, inputs_, host_, more);
+    absl::StatusOr<std::unique_ptr<Executable>> next = 
+        Prepare(frame, inputs_, host_, more, record_->facts().id);
     if (!next.ok()) continue;
     fitting = std::move(more);
     made = std::move(next);

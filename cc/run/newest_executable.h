@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "cc/base/loop_record.h"
 #include "cc/base/mutex.h"
 #include "cc/flow/graph_names.h"
 #include "cc/run/executable.h"
@@ -24,6 +25,9 @@ class NewestExecutable {
   // construction of the kernel fails.
   explicit NewestExecutable(OpKernelConstruction* ctx);
 
+  // What is known of the loop.
+  LoopRecord& record() { return *record_; }
+
   // The executable for the next iterations. Null if the loop could not be prepared.
   std::shared_ptr<const Executable> Get();
 
@@ -38,6 +42,7 @@ class NewestExecutable {
   const Host host_;
   const NodeDef& def_;
   const LoopInputs inputs_;
+  const std::shared_ptr<LoopRecord> record_;
   Mutex mu_;
   std::shared_ptr<const Executable> executable_ ABSL_GUARDED_BY(mu_);
 };

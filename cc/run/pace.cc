@@ -1,5 +1,7 @@
 #include "cc/run/pace.h"
 
+#include <numeric>
+
 namespace tensor_array_grad {
 
 // Ends the current stage and begins the next one. The order is kIdle, kProbe, kWhole, kTasks;
@@ -39,7 +41,7 @@ void Pace::Begin(Stage stage, int64_t iteration, int64_t iterations) {
   next_ = iteration + iterations;
 }
 
-Choice Pace::ChooseByTasks(double nodes) const {
+Choice Pace::ChooseByTasks(double nodes) {
   IterationCost cost;
   cost.tasks = TasksOf(code_);
   for (size_t i = 0; i < cost.tasks.size(); ++i) {
@@ -54,7 +56,12 @@ Choice Pace::ChooseByTasks(double nodes) const {
   cost.threads = threads_;
   cost.parallel_iterations = parallel_iterations_;
   cost.stays = stays_;
-  return Fastest(cost);
+  const Choice choice = Fastest(cost);
+  if (choice == Choice::kExecutor) {
+    gain_ = std::accumulate(task_ns_.begin(), task_ns_.end(), 0.0) /
+            static_cast<double>(iterations_) / ExecutorNs(cost);
+  }
+  return choice;
 }
 
 }  // namespace tensor_array_grad

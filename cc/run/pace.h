@@ -57,6 +57,9 @@ class Pace {
   // The last choice that followed a measurement; none if the run was too short for one.
   std::optional<Choice> measured_choice() const { return measured_choice_; }
 
+  // By how much the executor was estimated to be faster, when the choice was last kExecutor.
+  double gain() const { return gain_; }
+
   // The array to which the interpreter adds the time of each instruction, those of the condition
   // first. Null while instructions are not timed.
   double* task_ns() { return stage_ == kTasks ? task_ns_.data() : nullptr; }
@@ -71,7 +74,7 @@ class Pace {
   Choice LookNow(int64_t iteration, double nodes_so_far);
   bool IsTooLight(double ns) const;
   void Begin(Stage stage, int64_t iteration, int64_t iterations);
-  Choice ChooseByTasks(double nodes) const;
+  Choice ChooseByTasks(double nodes);
 
   const int threads_;
   const LoopCode& code_;
@@ -83,6 +86,7 @@ class Pace {
   Choice choice_;
   Stage stage_ = kIdle;
   std::optional<Choice> measured_choice_;
+  double gain_ = 1;
   int64_t iterations_ = 1;  // of the stage
   int64_t start_ns_ = 0;
   double nodes_before_ = 0;

@@ -2,6 +2,7 @@
 #define TENSOR_ARRAY_GRAD_INTROSPECTION_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -60,6 +61,28 @@ struct GraphRemarks {
   std::vector<Remark> missed{};
 };
 
+// A while loop of a graph that this process has prepared. Counts are of the whole process; what the
+// executor ran is counted only in graphs that were prepared while loops were watched.
+struct Loop {
+  int64_t id = 0;
+  int64_t outer = 0;  // the id of the loop around it; 0: none
+  std::string name;   // in the graph
+  // Names of an op of the body, of the condition, and of the op that is the reason why the executor
+  // runs the loop: the function that has the op ("": the graph), and the op in it ("": none).
+  std::pair<std::string, std::string> body, condition, cause;
+  std::string left;  // the reason, "reason: detail"; "": the loop runs in one kernel
+  std::string trace;  // what the locator returned
+  int64_t runs = 0;   // in one kernel
+  int64_t iterations = 0;
+  double seconds = 0;
+  int64_t two_threads = 0;  // of `runs`, those in which a second thread helped
+  int64_t handed_back = 0;  // of `runs`, those that the executor continued
+  int64_t passed_on = 0;    // runs that were left to the executor before they began
+  double gain = 1;          // by how much the executor was then estimated to be faster
+  int64_t executor_runs = 0, executor_iterations = 0;
+  double executor_seconds = 0;
+};
+
 // Whether this copy of the library is active at all: its graph pass and its loops in one kernel.
 TAG_EXPORT Decision LibraryDecision();
 
@@ -92,6 +115,17 @@ TAG_EXPORT std::vector<std::string> MissingKernels();
 // Reads or sets whether the graph pass runs. Setting affects graphs that are prepared afterwards.
 TAG_EXPORT bool GraphPassEnabled();
 TAG_EXPORT void SetGraphPassEnabled(bool enabled);
+
+// The loops of this process, the newest 10,000.
+TAG_EXPORT std::vector<Loop> Loops();
+
+// Makes graphs that are prepared from now on measure what the executor does with their loops.
+TAG_EXPORT void WatchLoops(bool watch);
+
+// Called for each loop that is prepared, on any thread. Returns the user's line in short, for the
+// log, and what Loop::trace is to be. An empty function switches it off.
+using Locator = std::function<std::pair<std::string, std::string>(const Loop&)>;
+TAG_EXPORT void SetLocator(Locator locator);
 
 // Reads or sets whether loops run in one kernel. Setting affects graphs in the same way.
 TAG_EXPORT bool LoopsEnabled();

@@ -4,7 +4,8 @@ The runner sets TENSOR_ARRAY_GRAD=on and replaces its process by the same interp
 arguments that follow, which can be anything that `python` takes. The script therefore has its own
 `__main__`, flags and exit, and the library is enabled in its child processes too. Without
 arguments, the runner prints the status, and exits with 1 if something is wrong. With `compare` in
-front of the script, it runs the script on stock and with the library, and prints the differences.
+front of the script, it runs the script on stock and with the library, and prints the differences;
+with `explain`, it runs the script once, and explains its loops.
 """
 
 from __future__ import annotations
@@ -16,19 +17,21 @@ import re
 import site
 import sys
 
-from tensor_array_grad import _command
+from tensor_array_grad import _command, _start
 from tensor_array_grad._version import __version__
 
 _USAGE = (
     "usage: python -m tensor_array_grad [option of python] ... "
     "{script.py | -m module | -c code | -} [argument] ...\n"
     f"       {_command.COMPARE_USAGE}\n"
+    f"       {_command.EXPLAIN_USAGE}\n"
     "       python -m tensor_array_grad [--help | --version]"
 )
 _HELP = f"""{_USAGE}
 
 The first form runs a Python program with the library, without a change to the program. The second
-runs it on stock TensorFlow and with the library in turn, and compares times, memory and output.
+runs it on stock TensorFlow and with the library in turn, and compares times, memory and output. The
+third runs it once, and shows where its loops run, how long they take, and what to change.
 Without arguments, prints versions, kernels and problems; exit status 1 if something is wrong.
 
 environment:
@@ -58,11 +61,15 @@ def main(arguments: list[str]) -> int:
         from tensor_array_grad import _compare  # running a script does not need it
 
         return _compare.main(arguments[1:])
+    if arguments[:1] == ["explain"]:
+        from tensor_array_grad import _explain
+
+        return _explain.main(arguments[1:])
     if not arguments:
         return _print_status()
-    if _command.switched_off():
+    if _command.switched_off() and _start.FOLDER not in os.environ:
         print("tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=off", file=sys.stderr)
-    else:
+    elif not _command.switched_off():
         os.environ["TENSOR_ARRAY_GRAD"] = "on"
     command = [*(_command.interpreter_arguments() or []), *arguments]
     flag = _flag_that_prevents(command)

@@ -5,6 +5,7 @@ This module does not import TensorFlow, because the runner does not always impor
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import sys
@@ -12,6 +13,10 @@ import sys
 COMPARE_USAGE = (
     "python -m tensor_array_grad compare [--runs N] [--jit] [--json] "
     "{script.py | -m module | -c code} [argument] ..."
+)
+EXPLAIN_USAGE = (
+    "python -m tensor_array_grad explain [--json] [--html FILE] [--all] "
+    "{script.py | -m module | -c code | -} [argument] ..."
 )
 # Matches `-m tensor_array_grad` without the space. -m may end a group of flags, as in `-um`.
 _RUN = re.compile(r"(-\w*)mtensor_array_grad(\.__main__|\.demo)?")
@@ -31,6 +36,25 @@ def interpreter_arguments() -> list[str] | None:
         return None
     flags = [] if match[1] == "-" else [match[1]]
     return [*command[:-1], *flags]
+
+
+def parse(
+    parser: argparse.ArgumentParser, arguments: list[str], with_value: tuple[str, ...]
+) -> tuple[argparse.Namespace, list[str]]:
+    """The options of `parser` in front of a program's command, and the command.
+
+    Args:
+      parser: Has the options. It ends this process if they are wrong, or if there is no command.
+      arguments: The options and the command.
+      with_value: The options that have a value.
+    """
+    count = 0
+    while count < len(arguments) and (arguments[count] + " ").startswith(("--", "-h ")):
+        count += 2 if arguments[count] in with_value else 1
+    options = parser.parse_args(arguments[:count])
+    if not arguments[count:]:
+        parser.error("there is no program to run")
+    return options, arguments[count:]
 
 
 def is_runner_starting() -> bool:

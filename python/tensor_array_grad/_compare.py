@@ -103,15 +103,9 @@ def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument(
         "--jit", action="store_true", help="run the program compiled by XLA too, with the library"
     )
-    count = 0
-    while count < len(arguments) and (arguments[count] + " ").startswith(("--", "-h ")):
-        count += 2 if arguments[count] == "--runs" else 1
-    options = parser.parse_args(arguments[:count])
-    command = arguments[count:]
+    options, command = _command.parse(parser, arguments, ("--runs",))
     if options.runs < 1:
         parser.error(f"--runs must be at least 1, got {options.runs}")
-    if not command:
-        parser.error("there is no program to run")
     if command[0] == "-":
         parser.error("the program cannot come from standard input, because it runs several times")
     return options, command

@@ -15,7 +15,8 @@ from tensor_array_grad._report import Reports
 from tensor_array_grad._runs import OURS, STOCK, XLA, Run
 
 _KEYS = {XLA: "ours_xla"}  # the names in JSON that differ from those on the page
-_FIGURES = ("wall_s", "cpu_s", "peak_bytes")
+_FIGURES = ("wall_s", "cpu_s", "peak_bytes", "start_wall_s", "start_cpu_s")
+_NO_RATIO = ("start_wall_s", "start_cpu_s")  # no library changes them
 _MEGABYTE = 1_000_000
 # Two floating-point numbers are the same but for rounding if they differ by no more than this part
 # of the larger one.
@@ -86,6 +87,14 @@ class Comparison:
             }
             for name, runs in self.runs.items()
         }
+        facts["ratios"] = {
+            _KEYS.get(name, name): {
+                figure: self.ratio(figure, name)
+                for figure in ("wall_s", "work_wall_s", "cpu_s", "work_cpu_s")
+            }
+            for name in self.runs
+            if name != STOCK
+        }
         facts |= {
             "output": self.output(),
             "differs": self.differs(),
@@ -111,8 +120,11 @@ class Comparison:
     def __str__(self) -> str:
         others = [name for name in self.runs if name != STOCK]
         rows = [["", STOCK, *(cell for name in others for cell in (name, f"stock / {name}"))]]
-        rows += [self._row("wall time", "wall_s", lambda seconds: f"{seconds:.2f} s")]
-        rows += [self._row("processor time", "cpu_s", lambda seconds: f"{seconds:.2f} s")]
+        for name, figure in (("wall time", "wall_s"), ("processor time", "cpu_s")):
+            rows += [self._row(name, figure, "{:.2f} s".format)]
+            if self._has_starts():
+                rows += [self._row(f"{name}, start", f"start_{figure}", "{:.2f} s".format)]
+                rows += [self._row(f"{name}, rest", f"work_{figure}", "{:.2f} s".format)]
         rows += [self._row("peak memory", "peak_bytes", lambda n: f"{n / _MEGABYTE:,.0f} MB")]
         widths = [12, *(width for name in others for width in (12, len(name) + 10))]
         lines = [
@@ -125,13 +137,29 @@ class Comparison:
 
     def _row(self, name: str, figure: str, shown: Callable[[float], str]) -> list[str]:
         """The medians of a figure over the runs of each library."""
-        stock, *others = (
-            statistics.median(getattr(run, figure) for run in runs) for runs in self.runs.values()
-        )
-        row = [name, shown(stock)]
-        for value in others:
-            row += [shown(value), f"{stock / value:.2f}" if value else "-"]
+        row = [name]
+        for library, runs in self.runs.items():
+            row += [shown(statistics.median(getattr(run, figure) for run in runs))]
+            if library != STOCK:
+                ratio = None if figure in _NO_RATIO else self.ratio(figure, library)
+                row += ["" if ratio is None else f"{ratio:.2f}"]
         return row
+
+    def ratio(self, figure: str, library: str = OURS) -> float | None:
+        """The median of a figure on stock by that with `library`; None if it is not known.
+
+        `work_wall_s` and `work_cpu_s` are those without the start of the program.
+        """
+        stock, other = (
+            [getattr(run, figure) for run in self.runs[name]] for name in (STOCK, library)
+        )
+        if None in stock or None in other or not statistics.median(other):
+            return None
+        return float(statistics.median(stock) / statistics.median(other))
+
+    def _has_starts(self) -> bool:
+        """Whether all runs have run an op, so that what came before it is known."""
+        return all(run.start_wall_s is not None for runs in self.runs.values() for run in runs)
 
     def _compiled_facts(self) -> list[tuple[str, str]]:
         """What is known of the runs that XLA compiled."""

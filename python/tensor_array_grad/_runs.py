@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 
-from tensor_array_grad import _command, _compiled, _report
+from tensor_array_grad import _command, _compiled, _report, _start
 
 STOCK, OURS = "stock", "ours"
 XLA = "ours, XLA"  # with the library and `jit_compile=True`
@@ -38,6 +38,19 @@ class Run:
     peak_bytes: int  # the highest resident memory of one process
     output: str  # standard output of the program
     errors: str = ""  # its standard error
+    # The parts of `wall_s` and `cpu_s` before the first op (`_start`); None if TensorFlow ran none.
+    start_wall_s: float | None = None
+    start_cpu_s: float | None = None
+
+    @property
+    def work_wall_s(self) -> float | None:
+        """`wall_s` without the start."""
+        return None if self.start_wall_s is None else self.wall_s - self.start_wall_s
+
+    @property
+    def work_cpu_s(self) -> float | None:
+        """`cpu_s` without the start."""
+        return None if self.start_cpu_s is None else self.cpu_s - self.start_cpu_s
 
 
 class Failed(SystemExit):
@@ -62,19 +75,25 @@ def run(command: Sequence[str], library: str, reports: pathlib.Path) -> Run:
     In `reports`, the processes with the library (`OURS` or `XLA`) say what it did. Raises `Failed`
     if the program ends with an exit status other than 0.
     """
-    runner = [] if library == STOCK else ["-m", "tensor_array_grad"]
     own = {"TENSOR_ARRAY_GRAD": "off"} if library == STOCK else {_report.FOLDER: str(reports)}
     own |= {_compiled.SWITCH: "1"} if library == XLA else {}
     ours = ("TENSOR_ARRAY_GRAD", _report.FOLDER, _compiled.SWITCH)
     kept = {name: value for name, value in os.environ.items() if name not in ours}
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+    with (
+        tempfile.TemporaryFile() as output,
+        tempfile.TemporaryFile() as errors,
+        tempfile.TemporaryDirectory() as starts,
+    ):
         start = time.monotonic()
         process = subprocess.Popen(
-            [sys.executable, *(_command.interpreter_arguments() or []), *runner, *command],
+            [
+                *(sys.executable, *(_command.interpreter_arguments() or [])),
+                *("-m", "tensor_array_grad", *command),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=errors,
-            env=kept | own,
+            env=kept | own | {_start.FOLDER: starts},
             start_new_session=True,  # it can be ended with its child processes
         )
         try:
@@ -84,6 +103,7 @@ def run(command: Sequence[str], library: str, reports: pathlib.Path) -> Run:
             process.wait()
             raise
         wall = time.monotonic() - start
+        began = _start.read(pathlib.Path(starts), process.pid)
         process.returncode = os.waitstatus_to_exitcode(status)
         texts = []
         for stream in (output, errors):
@@ -91,7 +111,10 @@ def run(command: Sequence[str], library: str, reports: pathlib.Path) -> Run:
             texts.append(stream.read().decode(errors="backslashreplace"))
     if process.returncode != 0:
         raise Failed(library, process.returncode, *texts)
-    return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, *texts)
+    cpu = usage.ru_utime + usage.ru_stime
+    starts_s = (began[0] - start, began[1]) if began else (None, None)
+    output_text, errors_text = texts
+    return Run(wall, cpu, usage.ru_maxrss * 1024, output_text, errors_text, *starts_s)
 
 
 def reason(errors: str) -> str:

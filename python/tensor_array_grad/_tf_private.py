@@ -7,14 +7,15 @@ moves it.
 from __future__ import annotations
 
 import functools
+import gc
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from tensorflow.python import pywrap_tfe
 from tensorflow.python.client import session
 from tensorflow.python.eager import context
-from tensorflow.python.framework import func_graph, ops
+from tensorflow.python.framework import errors, func_graph, ops
 from tensorflow.python.ops.parallel_for import pfor
 from tensorflow.python.util import _pywrap_util_port
 
@@ -118,3 +119,75 @@ def functions_and_sessions() -> tuple[int, int]:
     functions = [name for name in names if _FUNCTION.match(name)]
     sessions: int = session._python_session_create_counter.get_cell().value()
     return len(functions), sessions
+
+
+class Line(NamedTuple):
+    """One frame of the traceback of an op."""
+
+    file: str
+    line: int
+    function: str
+
+
+@functools.lru_cache(maxsize=64)
+def _traces(function: str) -> Mapping[str, tuple[Line, ...]]:
+    """The traceback of each op of `function`, by the op's name; empty if TensorFlow has none."""
+    eager = context.context_safe()
+    find = getattr(eager, "get_graph_debug_info", None)
+    if find is None:
+        return {}
+    try:
+        info = find(function)
+    except errors.NotFoundError:
+        return {}
+    lines = {
+        key: Line(info.files[frame.file_index], frame.line, frame.func)
+        for key, frame in info.frames_by_id.items()
+    }
+    return {
+        op: tuple(lines[key] for key in info.traces_by_id[trace].frame_id)
+        for op, trace in info.name_to_trace_id.items()
+    }
+
+
+def traces(function: str) -> set[tuple[Line, ...]]:
+    """The different tracebacks of the ops of a function; empty if TensorFlow has none."""
+    return set(_traces(function).values())
+
+
+def traceback(function: str, op: str) -> tuple[Line, ...]:
+    """Where the user's program made an op: its frames outside of TensorFlow, the outermost first.
+
+    Args:
+      function: The name of the function whose graph has the op; "" for the graph of a Session.
+      op: The name of the op.
+
+    Returns:
+      The frames. Empty if TensorFlow does not know the op any more, or has loaded it from a file.
+    """
+    if function:
+        return _traces(function).get(op, ())
+    for graph in [each for each in gc.get_objects() if type(each) is ops.Graph]:
+        if op in graph._nodes_by_name:
+            frames = graph._nodes_by_name[op].traceback
+            return tuple(Line(frame.filename, frame.lineno, frame.name) for frame in frames)
+    return ()
+
+
+def call_before_first_op(call: Callable[[], None]) -> None:
+    """Calls `call` once, before TensorFlow runs its first op eagerly or makes the first Session."""
+    waits = [(context.Context, "ensure_initialized"), (session.BaseSession, "__init__")]
+    originals = [getattr(owner, name) for owner, name in waits]
+
+    def wrapped(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def first(*args: Any, **kwargs: Any) -> Any:
+            for (owner, name), value in zip(waits, originals, strict=True):
+                setattr(owner, name, value)
+            call()
+            return original(*args, **kwargs)
+
+        return first
+
+    for (owner, name), original in zip(waits, originals, strict=True):
+        setattr(owner, name, wrapped(original))

@@ -7,8 +7,9 @@ import os
 import threading
 from typing import Any, ClassVar
 
-from tensor_array_grad import _command, _loader, _tf_private, gradients_list, gradients_v3
+from tensor_array_grad import _command, _loader, _tf_private, _where, gradients_list, gradients_v3
 
+_LOG, _LEVELS = "TENSOR_ARRAY_GRAD_LOG", ("1", "2", "3")  # cc/base/log.h
 _log = logging.getLogger("tensor_array_grad")
 _lock = threading.Lock()
 _logged: set[str] = set()
@@ -52,6 +53,7 @@ def enable() -> None:
                 f"tensor_array_grad: {_loader.library_path()}: {library.reason}"
             )
         _Switch.apply_settings(bind)
+        locate_for_log(bind)
         gradients_list.install()
         if kernels.active:
             gradients_v3.install()
@@ -64,6 +66,11 @@ def enable() -> None:
                 "`import tensorflow`, or set TENSOR_ARRAY_GRAD=on.",
                 *earlier,
             )
+
+
+def locate_for_log(bind: Any) -> None:
+    """Makes the log of loops say lines of the program, if TENSOR_ARRAY_GRAD_LOG asks for it."""
+    bind.set_locator(_where.locate if os.environ.get(_LOG) in _LEVELS else None)
 
 
 def follow_environment() -> None:

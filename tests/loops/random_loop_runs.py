@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import linecache
+import os
 import re
 import unittest.mock
 import warnings
@@ -16,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.ops import control_flow_ops, while_v2
 
-from tests.loops.random_loops import LoopProgram, Ran, random_loop
+from tests.loops.random_loops import UNOPTIMISED, LoopProgram, Ran, random_loop
 
 # Prefix of the counters that show whether loops ran in one kernel. No others are returned.
 _COUNTED = "loops."
@@ -36,6 +37,8 @@ def run_seed(
     Returns:
       Its results, or its error.
     """
+    if UNOPTIMISED in os.environ:  # the arithmetic optimizer may lose a value
+        tf.config.optimizer.set_experimental_options({"arithmetic_optimization": False})
     for name, value in (settings or {}).items():
         from tensor_array_grad import _loader
 
@@ -278,7 +281,11 @@ def _in_session(program: LoopProgram, module: dict[str, Any], ran: Ran) -> None:
         if program.gradient:
             found = tf.gradients(loss_of(outputs), [x, v[0]], unconnected_gradients="zero")
             gradients = [tf.convert_to_tensor(gradient) for gradient in found]
-        with v1.Session(graph=graph) as session:
+        config = v1.ConfigProto()
+        if UNOPTIMISED in os.environ:
+            off = config.graph_options.rewrite_options.OFF
+            config.graph_options.rewrite_options.arithmetic_optimization = off
+        with v1.Session(graph=graph, config=config) as session:
             session.run([variable.initializer for variable in v])
             for array in _inputs(program.seed):
                 got = session.run([outputs, gradients], {x: array})

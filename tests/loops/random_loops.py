@@ -226,6 +226,9 @@ _EPSILON = {"bfloat16": 2.0**-8, "float16": 2.0**-10, "float32": 2.0**-23, "comp
 _TERMS = 64
 
 
+# How stock ends if its arithmetic optimizer has lost a value; the library's rules repair the graph.
+UNOPTIMISED = "TESTS_WITHOUT_ARITHMETIC_OPTIMIZER"  # an environment variable
+_LOST = ("InvalidArgumentError", "Retval[0] does not have value")
 _STOCK_RUNS = 100
 # The order in which AddN adds depends on which of its inputs have a buffer that no other tensor
 # shares at that time, and so on the order in which stock's executor runs nodes. Two threads nearly
@@ -270,13 +273,30 @@ def _same_elements(got: np.ndarray, want: np.ndarray) -> np.ndarray:
 
 def only_rounded(program: LoopProgram, got: Ran, want: Ran) -> bool:
     """Whether only gradients differ, and only by last bits of the program's coarsest dtype."""
+    others = next(differences(got, want, gradients=False), None)
+    return others is None and _close(program, got.gradients, want.gradients)
+
+
+def _close(program: LoopProgram, got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> bool:
+    """Whether results differ by last bits of the program's coarsest dtype at most."""
     features = [name.split("_")[-1] for name in program.features]
     rtol = _TERMS * max((_EPSILON.get(name, 2.0**-52) for name in features), default=0.0)
-    return next(differences(got, want, gradients=False), None) is None and all(
+    return len(got) == len(want) and all(
         one.shape == other.shape
-        and np.allclose(one, other, rtol=rtol, atol=rtol * float(np.max(np.abs(other), initial=0)))
-        for one, other in zip(got.gradients, want.gradients, strict=True)
+        and np.allclose(one, other, rtol, rtol * _largest(other), equal_nan=True)
+        for one, other in zip(got, want, strict=True)
     )
+
+
+def _largest(array: np.ndarray) -> float:
+    """The largest finite magnitude in an array."""
+    sizes = np.abs(array)
+    return float(np.max(sizes, initial=0, where=np.isfinite(sizes)))
+
+
+def repaired(program: LoopProgram, got: Ran, want: Ran) -> bool:
+    """Whether `want`, of stock without an optimizer that loses a value, has the values of `got`."""
+    return not (got.error or want.error) and _close(program, _results(got), _results(want))
 
 
 def differences(got: Any, want: Any, gradients: bool = True) -> Iterator[str]:
@@ -313,6 +333,7 @@ class Tally:
     differences: int = 0
     rounded: int = 0
     unsteady: int = 0
+    repaired: int = 0
     unexpected: list[int] = dataclasses.field(default_factory=list)
     features: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     counters: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
@@ -324,6 +345,7 @@ class Tally:
         want: Any,
         without_loops: Callable[[], Any] = Ran,
         stock_again: Callable[[], Iterable[Any]] = tuple,
+        unoptimised: Callable[[], Any] = Ran,
     ) -> list[str]:
         """Counts two runs of `program`.
 
@@ -333,6 +355,7 @@ class Tally:
           want: Its run on stock.
           without_loops: Runs it with the library, with all loops left to the executor.
           stock_again: Yields further runs on stock.
+          unoptimised: Runs it on stock without the optimizer that loses values (stock_bugs.md).
 
         Returns:
           A description of each difference that is not accepted.
@@ -345,6 +368,9 @@ class Tally:
             found = []
         if found and ran and given_by_stock(got, stock_again()):
             self.unsteady += 1
+            found = []
+        if found and ran and want.error == _LOST and repaired(program, got, unoptimised()):
+            self.repaired += 1
             found = []
         self.programs += 1
         self.differences += len(found)
@@ -373,7 +399,8 @@ class Tally:
             f"{self.programs} programs, {self.values} values compared, {self.errors} errors "
             f"compared, {self.differences} differences. Accepted: {self.rounded} programs whose "
             f"gradients differ in their last bits, but not because of a loop in one kernel, and "
-            f"{self.unsteady} whose results vary between runs of stock. "
+            f"{self.unsteady} whose results vary between runs of stock, and {self.repaired} of "
+            f"which stock's optimizer loses a value. "
             f"Not built by TensorFlow: {self.unbuilt}. "
             f"Counted: {loops or 'no loop ran in one kernel'}"
         )
@@ -400,12 +427,14 @@ class Pair:
         self._library = library
         self._without_loops: kernel_runner.Runner | None = None
         self._unsteady_stock: kernel_runner.Runner | None = None
+        self._unoptimised_stock: kernel_runner.Runner | None = None
 
     def __enter__(self) -> Pair:
         return self
 
     def __exit__(self, *unused: object) -> None:
-        for runner in (self.stock, self.ours, self._without_loops, self._unsteady_stock):
+        others = (self._without_loops, self._unsteady_stock, self._unoptimised_stock)
+        for runner in (self.stock, self.ours, *others):
             if runner is not None:
                 runner.close()
 
@@ -437,6 +466,12 @@ class Pair:
             self._without_loops = kernel_runner.Runner(self._library, env=off)
         return self._without_loops.call(_RUN, seed, timeout=_TIMEOUT_S)
 
+    def run_unoptimised(self, seed: int) -> Any:
+        """Runs program `seed` on stock without its arithmetic optimizer."""
+        if self._unoptimised_stock is None:
+            self._unoptimised_stock = kernel_runner.Runner(env={UNOPTIMISED: "1"})
+        return self._unoptimised_stock.call(_RUN, seed, timeout=_TIMEOUT_S)
+
     def refresh(self) -> None:
         """Replaces both processes by new ones, which frees their memory."""
         for runner in (self.stock, self.ours):
@@ -452,7 +487,8 @@ def compare(
     for count, seed in enumerate(seeds, 1):
         program = random_loop(seed)
         got, want = pair.run(seed, dict(campaign.SETTINGS[option](seed) for option in options))
-        again = (functools.partial(run, seed) for run in (pair.run_without_loops, pair.run_stock))
+        runs = (pair.run_without_loops, pair.run_stock, pair.run_unoptimised)
+        again = (functools.partial(run, seed) for run in runs)
         for difference in tally.add(program, got, want, *again):
             print(f"seed {seed}: {difference}; program: {program}", flush=True)
         if count % _PROGRAMS_PER_PROCESS == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 
 import numpy as np
 import pytest
@@ -82,6 +83,15 @@ def _ran(**changes: object) -> Ran:
         "effects": [np.array(3)],
     }
     return Ran(**{**results, **changes})
+
+
+def test_a_value_that_stock_loses_is_accepted_if_it_is_right():
+    lost = Ran(error=("InvalidArgumentError", "Retval[0] does not have value"))
+    tally = Tally()
+    assert tally.add(_program(), _ran(), lost, unoptimised=_ran) == []
+    assert (tally.repaired, tally.differences) == (1, 0)
+    wrong = functools.partial(_ran, effects=[np.array(4)])
+    assert len(tally.add(_program(), _ran(), lost, unoptimised=wrong)) == 1
 
 
 @pytest.mark.parametrize(

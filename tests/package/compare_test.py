@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tensor_array_grad import _compare, _comparison
+from tensor_array_grad import _compare, _comparison, _runs
 from tensor_array_grad._comparison import Comparison
 from tensor_array_grad._report import Reports
 from tensor_array_grad._runs import OURS, STOCK, Run
@@ -73,7 +73,8 @@ def test_a_loop_that_reads_is_compared():
     assert found["loops_left"] == {}
     assert found["rewrites"]["accumulate_into_list"] == 1
     for library in ("stock", "ours"):
-        (wall,), (cpu,), (peak,) = found[library].values()
+        (wall,), (cpu,), (peak,), (start,), _ = found[library].values()
+        assert 0 < start < wall
         assert wall > 0.5
         assert cpu > 0.5
         assert peak > 100e6
@@ -355,3 +356,36 @@ def test_a_second_run_of_stock_makes_a_comparison_of_its_own(monkeypatch):
     assert found.output() == "differs, between two runs of stock as well"
     ((first, output),) = made
     assert first.output() == output != found.output()
+
+
+def test_the_start_is_shown_apart():
+    write("import time, tensorflow as tf; time.sleep(1); tf.constant(1); print('done')")
+    stock, ours = (
+        _runs.run(["script.py"], library, pathlib.Path.cwd()) for library in (STOCK, OURS)
+    )
+    for run in (stock, ours):
+        assert 1 < run.start_wall_s < run.wall_s
+        assert run.work_wall_s == run.wall_s - run.start_wall_s
+        assert 0 < run.start_cpu_s < run.cpu_s
+
+
+def test_ratios_without_the_start():
+    def made(wall: float, start: float) -> tuple[Run, ...]:
+        return (Run(wall, wall, 1, "", "", start, start),)
+
+    found = Comparison({STOCK: made(8.0, 4.0), OURS: made(6.0, 4.0)}, Reports())
+    assert found.ratio("wall_s") == pytest.approx(8 / 6)
+    assert found.ratio("work_wall_s") == pytest.approx(2)
+    lines = str(found).splitlines()
+    assert [line.split() for line in lines[1:4]] == [
+        ["wall", "time", "8.00", "s", "6.00", "s", "1.33"],
+        ["wall", "time,", "start", "4.00", "s", "4.00", "s"],
+        ["wall", "time,", "rest", "4.00", "s", "2.00", "s", "2.00"],
+    ]
+    assert json.loads(found.to_json())["ratios"]["ours"]["work_cpu_s"] == pytest.approx(2)
+
+
+def test_without_an_op_there_is_no_start():
+    found = Comparison({STOCK: (Run(2.0, 1.0, 1, ""),), OURS: (Run(1.0, 1.0, 1, ""),)}, Reports())
+    assert "start" not in str(found)
+    assert json.loads(found.to_json())["ratios"]["ours"]["work_wall_s"] is None

@@ -30,6 +30,7 @@ EXPECTED: dict[str, tuple[tuple[str, ...], int, int]] = {
     "crf_tagger": ((), 2, 4),
     "lstm_fit": ((), 2, 0),
     "saved_model": ((), 2, 0),
+    "stream_filter": ((), 0, 0),
     "distributed": ((), 4, 0),
     "hidden_markov": (TFP, 2, 1),
     "kalman_smoother": ((*TFP, "statsmodels"), 2, 0),
@@ -89,6 +90,9 @@ def test_the_notebook_runs_from_top_to_bottom(tmp_path):
     assert re.search(r"loops +2 in one kernel", done.stdout)
     assert re.search(r"graph.slice_sum 1\n", done.stdout)
     rows = re.findall(r"([\d,]+) steps: +([\d.]+) ms and +([\d.]+) ms", done.stdout)
+    loop = next(n for n, line in enumerate(program.read_text().splitlines(), 1) if " in tf.range" in line)
+    kinds = re.findall(rf"quick_start.py:{loop} in decayed_sum +(\w+) .* one kernel", done.stdout)
+    assert sorted(kinds) == ["forward", "gradient"]
     assert [row[0] for row in rows] == ["200", "800", "3,200"]
     assert all(float(seconds) > 0 for row in rows for seconds in row[1:])
 

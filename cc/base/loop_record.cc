@@ -1,0 +1,104 @@
+#include "cc/base/loop_record.h"
+
+#include <tuple>
+
+#include "cc/base/steady_clock.h"
+
+namespace tensor_array_grad {
+namespace {
+
+constexpr size_t kMostRecords = 10'000;
+
+std::atomic<bool> watched{false};
+
+struct Records {
+  Mutex mu;
+  std::map<int64_t, std::shared_ptr<LoopRecord>> by_id ABSL_GUARDED_BY(mu);
+  std::shared_ptr<const Locator> locator ABSL_GUARDED_BY(mu);
+};
+
+Records& All() {
+  static auto* const records = new Records;  // never destroyed: kernels outlive static destruction
+  return *records;
+}
+
+std::shared_ptr<const Locator> TheLocator() {
+  MutexLock lock(&All().mu);
+  return All().locator;
+}
+
+}  // namespace
+
+LoopFacts LoopRecord::facts() const {
+  MutexLock lock(&mu_);
+  return facts_;
+}
+
+void LoopRecord::Leave(const std::string& why) {
+  MutexLock lock(&mu_);
+  facts_.left = why;
+}
+
+void LoopRecord::AddRun(int64_t iterations, int64_t ns) {
+  counts.runs.fetch_add(1, std::memory_order_relaxed);
+  counts.iterations.fetch_add(iterations, std::memory_order_relaxed);
+  counts.ns.fetch_add(ns, std::memory_order_relaxed);
+}
+
+void LoopRecord::EvaluatesCondition(int64_t step, int64_t iteration) {
+  counts.conditions.fetch_add(1, std::memory_order_relaxed);
+  if (iteration != 0) return;
+  counts.executor_runs.fetch_add(1, std::memory_order_relaxed);
+  MutexLock lock(&mu_);
+  started_.try_emplace(step, SteadyNanos());
+}
+
+void LoopRecord::EndsInExecutor(int64_t step) {
+  MutexLock lock(&mu_);
+  const auto started = started_.find(step);
+  if (started == started_.end()) return;
+  counts.executor_ns.fetch_add(SteadyNanos() - started->second, std::memory_order_relaxed);
+  started_.erase(started);
+}
+
+int64_t NewLoopId() {
+  static std::atomic<int64_t> last{0};
+  return ++last;
+}
+
+std::shared_ptr<LoopRecord> AddLoop(LoopFacts facts) {
+  if (const auto locator = TheLocator(); locator != nullptr) {
+    std::tie(facts.line, facts.trace) = (*locator)(facts);
+  }
+  const int64_t id = facts.id;
+  auto record = std::make_shared<LoopRecord>(std::move(facts));
+  MutexLock lock(&All().mu);
+  auto& by_id = All().by_id;
+  by_id[id] = record;
+  if (by_id.size() > kMostRecords) by_id.erase(by_id.begin());
+  return record;
+}
+
+std::shared_ptr<LoopRecord> LoopOf(int64_t id) {
+  MutexLock lock(&All().mu);
+  const auto found = All().by_id.find(id);
+  return found == All().by_id.end() ? std::make_shared<LoopRecord>(LoopFacts()) : found->second;
+}
+
+std::vector<std::shared_ptr<LoopRecord>> AllLoops() {
+  MutexLock lock(&All().mu);
+  std::vector<std::shared_ptr<LoopRecord>> records;
+  for (const auto& [id, record] : All().by_id) records.push_back(record);
+  return records;
+}
+
+void SetLocator(Locator locator) {
+  auto next = locator ? std::make_shared<const Locator>(std::move(locator)) : nullptr;
+  MutexLock lock(&All().mu);
+  All().locator.swap(next);
+}
+
+bool AreLoopsWatched() { return watched.load(std::memory_order_relaxed); }
+void WatchLoops(bool watch) { watched.store(watch, std::memory_order_relaxed); }
+
+}  // namespace tensor_array_grad

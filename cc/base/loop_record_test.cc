@@ -1,0 +1,91 @@
+#include "cc/base/loop_record.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace tensor_array_grad {
+namespace {
+
+LoopFacts Named(const std::string& name) {
+  LoopFacts facts;
+  facts.id = NewLoopId();
+  facts.name = name;
+  return facts;
+}
+
+TEST(LoopRecord, IsFoundByItsId) {
+  const auto added = AddLoop(Named("a"));
+  const int64_t id = added->facts().id;
+  EXPECT_EQ(LoopOf(id), added);
+  EXPECT_EQ(AllLoops().back(), added);
+  added->Leave("reason: detail");
+  EXPECT_EQ(LoopOf(id)->facts().left, "reason: detail");
+}
+
+TEST(LoopRecord, AnUnknownIdHasARecordThatIsInNoList) {
+  const size_t before = AllLoops().size();
+  const auto unknown = LoopOf(-5);
+  ASSERT_NE(unknown, nullptr);
+  unknown->AddRun(3, 5);
+  EXPECT_EQ(unknown->counts.iterations, 3);
+  EXPECT_NE(LoopOf(-5), unknown);
+  EXPECT_EQ(AllLoops().size(), before);
+}
+
+TEST(LoopRecord, CountsRunsInOneKernel) {
+  LoopRecord record(Named("a"));
+  record.AddRun(3, 50);
+  record.AddRun(0, 7);
+  EXPECT_EQ(record.counts.runs, 2);
+  EXPECT_EQ(record.counts.iterations, 3);
+  EXPECT_EQ(record.counts.ns, 57);
+  EXPECT_EQ(record.counts.executor_runs, 0);
+}
+
+TEST(LoopRecord, CountsWhatTheExecutorDoes) {
+  LoopRecord record(Named("a"));
+  for (int iteration = 0; iteration < 4; ++iteration) record.EvaluatesCondition(7, iteration);
+  record.EndsInExecutor(7);
+  EXPECT_EQ(record.counts.executor_runs, 1);
+  EXPECT_EQ(record.counts.conditions, 4);
+  const int64_t ns = record.counts.executor_ns;
+  EXPECT_GT(ns, 0);
+  record.EndsInExecutor(7);  // another run of the step, which began at the same time
+  EXPECT_EQ(record.counts.executor_ns, ns);
+}
+
+TEST(LoopRecord, ARunThatFailsDoesNotDisturbTheNextStep) {
+  LoopRecord record(Named("a"));
+  record.EvaluatesCondition(7, 0);  // and no end
+  record.EvaluatesCondition(8, 0);
+  record.EndsInExecutor(8);
+  EXPECT_EQ(record.counts.executor_runs, 2);
+  EXPECT_GT(record.counts.executor_ns, 0);
+}
+
+TEST(LoopRecord, TheLocatorIsAskedOnce) {
+  int asked = 0;
+  SetLocator([&asked](const LoopFacts& facts) {
+    ++asked;
+    return std::pair<std::string, std::string>(facts.name + ".py:3", "all of it");
+  });
+  const auto record = AddLoop(Named("a"));
+  SetLocator(nullptr);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(record->facts().line, "a.py:3");
+  EXPECT_EQ(record->facts().trace, "all of it");
+  EXPECT_EQ(AddLoop(Named("b"))->facts().line, "");
+}
+
+TEST(LoopRecord, OnlyTheNewestAreKept) {
+  const int64_t first = AddLoop(Named("first"))->facts().id;
+  for (int i = 0; i < 10'000; ++i) AddLoop(Named("a"));
+  EXPECT_EQ(AllLoops().size(), 10'000U);
+  EXPECT_GT(AllLoops().front()->facts().id, first);
+}
+
+}  // namespace
+}  // namespace tensor_array_grad

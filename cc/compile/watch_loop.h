@@ -1,0 +1,30 @@
+#ifndef CC_COMPILE_WATCH_LOOP_H_
+#define CC_COMPILE_WATCH_LOOP_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "cc/base/loop_record.h"
+#include "cc/flow/frame.h"
+#include "cc/flow/graph_names.h"
+
+namespace tensor_array_grad {
+
+// Where the program made the node `name` of `loop`, or of a loop around it: from the names that
+// TensorFlow keeps of inlined nodes or, for a node that an optimizer made, from its name. Empty for
+// an empty name.
+Origin OriginOf(const std::string& name, const Frame& loop);
+
+// What is known of `loop`, but for its id and where it runs. An op that calls Python in each
+// iteration is the `cause` of its speed.
+LoopFacts FactsOf(const Frame& loop);
+
+// Adds to `loop` two nodes that note in the record `id` what the executor does: NoteCondition reads
+// the LoopCond in each iteration, NoteExit waits for all Exits. On error a part of the change
+// remains: call it within ChangeOrRestore.
+absl::Status WatchInExecutor(const Frame& loop, int64_t id, Graph* graph);
+
+}  // namespace tensor_array_grad
+
+#endif  // CC_COMPILE_WATCH_LOOP_H_

@@ -1,0 +1,46 @@
+// The kernels that note what TensorFlow's executor does with a loop (cc/compile/watch_loop.h).
+
+#include <memory>
+
+#include "cc/base/loop_record.h"
+#include "cc/kernels/registration.h"
+
+namespace tensor_array_grad {
+namespace {
+
+std::shared_ptr<LoopRecord> RecordOf(OpKernelConstruction* ctx) {
+  int64_t id = 0;
+  const absl::Status status = ctx->GetAttr("record", &id);
+  if (!status.ok()) ctx->CtxFailure(status);
+  return LoopOf(id);
+}
+
+class NoteConditionOp : public OpKernel {
+ public:
+  explicit NoteConditionOp(OpKernelConstruction* ctx) : OpKernel(ctx), record_(RecordOf(ctx)) {}
+  void Compute(OpKernelContext* ctx) override {
+    record_->EvaluatesCondition(ctx->step_id(), ctx->frame_iter().iter_id);
+  }
+
+ private:
+  const std::shared_ptr<LoopRecord> record_;
+};
+
+class NoteExitOp : public OpKernel {
+ public:
+  explicit NoteExitOp(OpKernelConstruction* ctx) : OpKernel(ctx), record_(RecordOf(ctx)) {}
+  void Compute(OpKernelContext* ctx) override { record_->EndsInExecutor(ctx->step_id()); }
+
+ private:
+  const std::shared_ptr<LoopRecord> record_;
+};
+
+}  // namespace
+
+KernelTable WatchKernels() {
+  return {{"TensorArrayGrad>NoteCondition", MakeKernel<Cheap<NoteConditionOp>>, {}, {},
+           KernelSpec::kCpu},
+          {"TensorArrayGrad>NoteExit", MakeKernel<Cheap<NoteExitOp>>, {}, {}, KernelSpec::kCpu}};
+}
+
+}  // namespace tensor_array_grad

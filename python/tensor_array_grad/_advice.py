@@ -1,0 +1,98 @@
+"""Says in words where a loop runs, why, and what a user can do about it.
+
+docs/loops.md explains each reason, and docs/guide.md repeats the advice with a program.
+"""
+
+from __future__ import annotations
+
+# By reason: why TensorFlow's executor runs the loop, and what to do. `{op}` is the type of the op
+# that is the reason.
+_LEFT = {
+    "asynchronous kernel": (
+        "{op} ends on another thread, so a loop with it cannot run in one kernel",
+        "move {op} out of the loop, for example receive the data of all iterations before it",
+    ),
+    "private state or unknown side effects": (
+        "{op} keeps a state, or has side effects, of which the library knows nothing",
+        "move {op} out of the loop: read a queue or an iterator before it, and pass a tensor in",
+    ),
+    "several locks at once": (
+        "an iteration may hold two locks at the same time",
+        "use one tf.CriticalSection for both, or one after the other",
+    ),
+    "a lock in an inner loop": (
+        "an inner loop has a tf.CriticalSection",
+        "enter the section around the inner loop, or leave the outer loop as it is",
+    ),
+    "a called function may wait": (
+        "it calls a function with {op}, which may wait for something outside of the loop",
+        "move {op} out of the loop, or replace it by TensorFlow's ops",
+    ),
+    "private state": (
+        "it has a seeded random op, and runs in a Session",
+        "use tf.random.stateless_*, or tf.function instead of a Session",
+    ),
+    "draws many numbers": (
+        "{op} has a seed and draws more than 16,384 numbers at once, for which the executor has "
+        "more threads",
+        "nothing: drawing the numbers takes most of the time",
+    ),
+    "ref type": (
+        "{op} uses a TF1 ref variable",
+        "use resource variables: tf.compat.v1.enable_resource_variables()",
+    ),
+    "writes its input": ("{op} changes its input in place", "use tf.tensor_scatter_nd_update"),
+    "another device takes part": (
+        "a part of the loop is placed on another device",
+        "place the whole loop on one device",
+    ),
+    "condition with side effects": (
+        "the condition has {op}, which would run once more than the program asks for",
+        "move {op} into the body, and pass its result to the condition as a loop variable",
+    ),
+    "large constants": (
+        "its constants have more than 16 MiB",
+        "make them outside of the loop, or in a variable",
+    ),
+    "no kernel": ("TensorFlow has no CPU kernel for one of its ops", ""),
+}
+_UNUSUAL = "it does not have the form that TensorFlow gives a loop"
+_PYTHON = (
+    "{cause} calls Python in each iteration (tf.py_function or tf.numpy_function): move the call "
+    "out of the loop, or use TensorFlow's ops"
+)
+_HEAVY = (
+    "an iteration takes {ms:.1f} ms in kernels, so there is little to gain here; XLA may help: "
+    "compare --jit"
+)
+_HEAVY_MS = 0.5  # of an iteration, much more than what the executor adds
+_HEAVY_SHARE, _LONG = 0.05, 0.5  # of the program's time, and in seconds: less may be a first call
+_HANDED_BACK = (
+    "nothing: its heavy ops do not depend on each other, and the executor runs them at once"
+)
+
+
+def reason_and_remedy(left: str) -> tuple[str, str]:
+    """Why the executor runs a loop, and what to do; the latter may be empty.
+
+    Args:
+      left: The reason as the library has it, "reason: detail".
+    """
+    key, _, detail = left.partition(": ")
+    op = detail.rpartition("(")[2].rstrip(")") if detail.endswith(")") else detail
+    why, remedy = _LEFT.get(key, (f"{_UNUSUAL} ({key})", ""))
+    return why.format(op=op), remedy.format(op=op)
+
+
+def for_one_kernel(
+    seconds: float, share: float, iterations: int, handed_back: bool, cause: str
+) -> str:
+    """What to do about a loop that may run in one kernel; "" if nothing."""
+    if cause:
+        return _PYTHON.format(cause=cause)
+    if handed_back:
+        return _HANDED_BACK
+    ms = 1e3 * seconds / max(1, iterations)
+    return (
+        _HEAVY.format(ms=ms) if ms > _HEAVY_MS and share > _HEAVY_SHARE and seconds > _LONG else ""
+    )

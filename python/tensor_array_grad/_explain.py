@@ -1,0 +1,114 @@
+"""Explains the loops of a program, for `python -m tensor_array_grad explain`.
+
+The program runs in a child process: `python -m tensor_array_grad ARGUMENTS`, with a folder in the
+environment. Each process of it that loads the library observes its loops from the time when
+TensorFlow has been imported, and writes them into the folder when it ends. A process that a signal
+or `os._exit` ends, or that was forked, writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import TextIO
+
+from tensor_array_grad import _command, _page
+from tensor_array_grad.explained import Loops
+
+FOLDER = "TENSOR_ARRAY_GRAD_EXPLAIN"  # the environment variable that names the folder
+
+
+def follow_environment() -> None:
+    """Observes this process to its end, if the environment names a folder for the result."""
+    folder = os.environ.get(FOLDER)
+    if not folder:
+        return
+    from tensor_array_grad import drop_in, observer
+
+    if not drop_in.is_enabled():
+        return
+    observed, process = observer.explain(), os.getpid()
+    loops = observed.__enter__()
+
+    def end() -> None:
+        if os.getpid() != process:  # a fork, which has the counts of its parent
+            return
+        observed.__exit__(None, None, None)
+        with contextlib.suppress(OSError):  # the folder is gone if the parent has ended
+            pathlib.Path(folder, f"{process}-{time.time_ns()}.json").write_text(loops.to_json())
+
+    atexit.register(end)
+
+
+def main(arguments: list[str]) -> int:
+    """Runs `python -m tensor_array_grad explain arguments...`.
+
+    The program has this process's input and output. The table goes to standard error after it. With
+    `--json`, the JSON goes to standard output, and what the program prints to standard error.
+
+    Returns:
+      The program's exit status; 128 and its number if a signal ended it.
+
+    Raises:
+      SystemExit: The arguments are wrong (2).
+    """
+    options, command = _parse(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.monotonic()
+        status = _run(command, folder, sys.stderr if options.json else None)
+        wall = time.monotonic() - start
+        texts = [path.read_text() for path in sorted(pathlib.Path(folder).glob("*.json"))]
+    loops = Loops.of_processes(texts, wall)
+    if options.json:
+        print(loops.to_json())
+    else:
+        print(loops.to_text(options.all), file=sys.stderr)
+    if not texts:
+        print("No process that ended had the library, so nothing was observed.", file=sys.stderr)
+    if options.html:
+        pathlib.Path(options.html).write_text(_page.page(loops, command))
+    return status
+
+
+def _run(command: list[str], folder: str, output: TextIO | None) -> int:
+    """Runs the program, and passes on the signals that ask this process to end."""
+    flags = _command.interpreter_arguments() or []
+    process = subprocess.Popen(
+        [sys.executable, *flags, "-m", "tensor_array_grad", *command],
+        stdout=output,
+        env=os.environ | {FOLDER: folder},
+    )
+    before = {
+        number: signal.signal(number, lambda number, _: process.send_signal(number))
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    }
+    # From a terminal, SIGINT reaches the program as well.
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        status = process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 128 - status if status < 0 else status
+
+
+def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
+    """The options in front of the command, and the command."""
+    parser = argparse.ArgumentParser(
+        "explain",
+        _command.EXPLAIN_USAGE,
+        "Runs a program with the library and explains its loops.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", action="store_true", help="print the loops as JSON")
+    parser.add_argument("--html", metavar="FILE", help="write a page with the lines of the program")
+    parser.add_argument("--all", action="store_true", help="show loops that take little time, too")
+    return _command.parse(parser, arguments, ("--html",))

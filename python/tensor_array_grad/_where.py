@@ -1,0 +1,134 @@
+"""Finds the line of the user's program that made a loop, and the op that decides where it runs.
+
+TensorFlow inlines functions, optimises and renames. What remains of a loop in its graph are names
+of ops in the functions of its body and condition; TensorFlow keeps the tracebacks of those ops
+(`_tf_private.traceback`) as long as the functions exist. So a loop is looked up when its graph is
+prepared, or when `explain()` begins.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib.util
+import itertools
+import json
+import os
+import re
+import sysconfig
+from collections.abc import Sequence
+from typing import Any
+
+from tensor_array_grad import _tf_private
+from tensor_array_grad._tf_private import Line
+from tensor_array_grad.explained import short
+
+# Packages whose frames are not the user's.
+_LIBRARIES = ("tensorflow", "keras", "tf_keras", "tensorflow_probability", "tensor_array_grad")
+_LAYERS = re.compile(r"/(tf_)?keras/(src/)?layers/")
+_CAPTURES = "/capture_container.py"  # where TensorFlow adds inputs to a function
+_GRADIENT = re.compile(r"_grad_\d+")  # in the name of a function; TF1 names ops "gradients/..."
+_TF1_GRADIENT = re.compile(r"(^|/)gradients(_\d+)?/")
+
+
+@dataclasses.dataclass(frozen=True)
+class Where:
+    """Where the user's program made a loop.
+
+    Attributes:
+      file: The file; "" if it is not known, as of a loop from a SavedModel.
+      line: The number of the line, from 1; 0 if it is not known.
+      function: The function of the program; of the graph if the line is not known.
+      layer: The name of the Keras layer that has the loop; "" if none has.
+      order: 0 for a forward loop, 1 for its gradient, 2 for the gradient of that, and so on.
+      cause: The line of the op that is the reason where the loop runs, as `file:line`; "" if none.
+    """
+
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    layer: str = ""
+    order: int = 0
+    cause: str = ""
+
+    def __str__(self) -> str:
+        return f"{short(self.file)}:{self.line}" if self.file else ""
+
+
+def locate(loop: Any) -> tuple[str, str]:
+    """The line of a loop (`introspection.h`) in short, and its `Where` as JSON."""
+    where = find(loop)
+    return str(where), json.dumps(dataclasses.asdict(where))
+
+
+def of(loop: Any) -> Where:
+    """The `Where` of a loop: as it was located when its graph was prepared, or now."""
+    return Where(**json.loads(loop.trace)) if loop.trace else find(loop)
+
+
+def find(loop: Any) -> Where:
+    """Looks up where the program made a loop."""
+    body, condition = loop.body[0], loop.condition[0]
+    order = len(_GRADIENT.findall(body)) if body else len(_TF1_GRADIENT.findall(loop.name))
+    # The gradient of a loop belongs to the line of the loop, which is that of its own functions.
+    frames = _of_functions(_GRADIENT.split(body)[0], _GRADIENT.split(condition)[0])
+    frames = frames or _of_functions(body, condition) or _tf_private.traceback(*loop.body)
+    user = last_of_user(frames)
+    cause = last_of_user(_tf_private.traceback(*loop.cause)) if loop.cause[1] else None
+    return Where(
+        user.file if user else "",
+        user.line if user else 0,
+        user.function if user else body,
+        _layer(frames, loop.name),
+        order,
+        f"{short(cause.file)}:{cause.line}" if cause else "",
+    )
+
+
+def _of_functions(body: str, condition: str) -> Sequence[Line]:
+    """The traceback of the While op with these functions: what both have in common.
+
+    A gradient adds ops to the body later, elsewhere, so that not all ops of the body have it. To
+    the condition it adds captured inputs only.
+    """
+    if not body:
+        return ()
+    bodies, conditions = (
+        [*_tf_private.traces(name), *_tf_private.traces(f"{name}_rewritten")]
+        for name in (body.removesuffix("_rewritten"), condition.removesuffix("_rewritten"))
+    )
+    own = [trace for trace in conditions if trace and not trace[-1].file.endswith(_CAPTURES)]
+    return max((_common(a, b) for a in bodies for b in own), key=len, default=())
+
+
+def _common(a: Sequence[Line], b: Sequence[Line]) -> Sequence[Line]:
+    """The frames with which both tracebacks begin."""
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))
+    return [frame for frame, _ in pairs]
+
+
+def last_of_user(frames: Sequence[Line]) -> Line | None:
+    """The innermost frame outside of TensorFlow, Keras, TensorFlow Probability and this library."""
+    return next((frame for frame in reversed(frames) if _is_user(frame.file)), None)
+
+
+@functools.cache
+def _is_user(file: str) -> bool:
+    standard = sysconfig.get_paths()["stdlib"] + os.sep
+    in_standard = file.startswith(standard) and "-packages" not in file
+    return not file.startswith(("<frozen", *_folders())) and not in_standard
+
+
+@functools.cache
+def _folders() -> tuple[str, ...]:
+    specs = (importlib.util.find_spec(name) for name in _LIBRARIES)
+    places = (place for spec in specs if spec for place in spec.submodule_search_locations or ())
+    return tuple(place + os.sep for place in places)
+
+
+def _layer(frames: Sequence[Line], name: str) -> str:
+    """The layer of a loop `name` that Keras made: its ops are in a scope of the layer's name."""
+    if not any(_LAYERS.search(frame.file) for frame in frames):
+        return ""
+    scope = re.split(r"/while|_while", name.removeprefix("gradient_tape/"))[0]
+    return scope.rsplit("/", 1)[-1]

@@ -1,0 +1,178 @@
+"""What `explain()` has found: loops, where they run, how long they take, and why.
+
+This module does not import TensorFlow, so that `python -m tensor_array_grad explain` need not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import pathlib
+from collections.abc import Iterable
+
+_ORDERS = ("forward", "gradient", "gradient of the gradient")
+_SHOWN = 0.005  # rows with a smaller share of the time are shown on request only
+
+
+@dataclasses.dataclass(frozen=True)
+class Loop:
+    """A while loop of a program. All graphs in which the program's line made it are one loop.
+
+    Attributes:
+      file: The path of the file with the line that made the loop; "" if that is not known, as of a
+        loop from a SavedModel.
+      line: The number of that line, from 1; 0 if it is not known.
+      function: The program's function with that line; the graph's function if it is not known.
+      layer: The Keras layer that has the loop; "" if none has.
+      name: The loop's name in its graph.
+      order: 0 for a forward loop, 1 for the loop of its gradient, 2 for that of the gradient of the
+        gradient, and so on.
+      inside: The line of the loop around this one, as `file:line`; "" if there is none. Its time
+        includes the time of this loop.
+      runs: How often it ran.
+      iterations: In all runs.
+      seconds: In all runs, by a clock. That of an inner loop is part of the outer loop's.
+      share: `seconds` as a part of the time that was observed.
+      measured: Whether what the executor did is known. It is not if the graph was prepared before.
+      runs_in: "one kernel", "one kernel, two threads", "handed back" or "executor".
+      reason: Why it is left to the executor or handed back, in a sentence; "" if it is not.
+      cause: The line of the op that is the reason, as `file:line`; "" if there is none.
+      gradient: What is linear in its gradient, by which rule, and what stays dense, and why.
+      advice: What to do; "" if there is nothing.
+    """
+
+    file: str
+    line: int
+    function: str
+    layer: str
+    name: str
+    order: int
+    inside: str
+    runs: int
+    iterations: int
+    seconds: float
+    share: float
+    measured: bool
+    runs_in: str
+    reason: str
+    cause: str
+    gradient: tuple[str, ...]
+    advice: str
+
+    @property
+    def where(self) -> str:
+        """The line, function and layer, as text."""
+        place = f"{short(self.file)}:{self.line}" if self.file else self.name
+        place += f" in {self.function}" if self.function not in ("", "<module>") else ""
+        return place + (f", layer {self.layer}" if self.layer else "")
+
+    @property
+    def kind(self) -> str:
+        """Forward, gradient or further gradient, and whether it is an inner loop, as text."""
+        name = _ORDERS[self.order] if self.order < len(_ORDERS) else f"gradient {self.order}"
+        return f"{name}, inside {self.inside}" if self.inside else name
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row of a table: where, kind, runs, iterations, time, share and where it runs."""
+        time = _duration(self.seconds)
+        figures = (f"{self.runs:,}", f"{self.iterations:,}", time, f"{self.share:.0%}")
+        return (self.where, self.kind, *(figures if self.measured else "?" * 4), self.runs_in)
+
+    @property
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        """What there is to say beside the figures, each with a title."""
+        why = self.reason + (f" ({self.cause})" if self.cause and self.reason else "")
+        notes = [("why", why), *(("gradient", text) for text in self.gradient)]
+        return tuple(note for note in [*notes, ("what to do", self.advice)] if note[1])
+
+
+@dataclasses.dataclass
+class Loops:
+    """What `explain()` has found. `str()` formats it as a table.
+
+    Attributes:
+      rows: The loops that ran, that with the most time first. Empty until the `with` ends.
+      seconds: The time that was observed.
+    """
+
+    rows: tuple[Loop, ...] = ()
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, every: bool = False) -> str:
+        """The loops as a table.
+
+        Args:
+          every: Whether to show loops that took less than 0.5 % of the time, too.
+        """
+        shown = [row for row in self.rows if every or row.share >= _SHOWN or not row.measured]
+        if not self.rows:
+            return f"No while loop ran in {self.seconds:.2f} s."
+        head = ("loop", "kind", "runs", "iterations", "time", "share", "runs in")
+        cells = [head, *(row.cells for row in shown)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = []
+        for row, line in zip([None, *shown], cells, strict=True):
+            lines.append("  ".join(_aligned(line, widths)).rstrip())
+            lines += [f"    {title}: {text}" for title, text in (row.notes if row else ())]
+        if hidden := len(self.rows) - len(shown):
+            lines.append(f"{hidden} more took less than {_SHOWN:.1%} of the time each.")
+        outer = [row for row in self.rows if not row.inside]
+        total = sum(row.seconds for row in outer)
+        lines.append(f"loops {total:.2f} s of {self.seconds:.2f} s")
+        return "\n".join(lines)
+
+    __repr__ = __str__  # what an interactive interpreter shows
+
+    def to_json(self) -> str:
+        """`rows` and `seconds` as JSON."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> Loops:
+        """The loops of `to_json`."""
+        found = json.loads(text)
+        rows = [Loop(**row | {"gradient": tuple(row["gradient"])}) for row in found["rows"]]
+        return Loops(tuple(rows), found["seconds"])
+
+    @staticmethod
+    def of_processes(texts: Iterable[str], seconds: float) -> Loops:
+        """The loops of a program that ran for `seconds`, of which each process wrote `to_json`."""
+        rows = [row for text in texts for row in Loops.from_json(text).rows]
+        shares = [dataclasses.replace(row, share=row.seconds / seconds) for row in rows]
+        return Loops(tuple(sorted(shares, key=lambda row: -row.seconds)), seconds)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        head = ("loop", "kind", "runs", "iterations", "time", "share", "runs in")
+        rows = ["".join(f"<th>{name}</th>" for name in head)]
+        for row in self.rows:
+            rows.append("".join(f"<td>{html.escape(cell)}</td>" for cell in row.cells))
+            rows += [
+                f'<td colspan="{len(head)}">&emsp;{title}: {html.escape(text)}</td>'
+                for title, text in row.notes
+            ]
+        return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
+
+
+def short(file: str) -> str:
+    """The name of a file relative to the working directory, if it is in there."""
+    path = pathlib.Path(file)
+    folder = pathlib.Path.cwd()
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else path.name
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.1f} ms"
+
+
+def _aligned(cells: Iterable[str], widths: Iterable[int]) -> list[str]:
+    """Texts to the left, figures to the right."""
+    return [
+        cell.rjust(width) if 2 <= i <= 5 else cell.ljust(width)
+        for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
