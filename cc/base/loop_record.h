@@ -22,16 +22,26 @@ struct Origin {
   std::string node;
 };
 
+// An attribute of a LoopCond: what the rules of the graph pass did in the loop, and what they did
+// not. Three strings each: the rule, the node, and why it was not applied (empty: it was).
+inline constexpr char kRemarksOfLoop[] = "_tensor_array_grad_remarks";
+
 // What is known of a while loop when its graph is prepared.
 struct LoopFacts {
+  struct Note {
+    std::string rule, text;
+    Origin node;
+  };
+
   int64_t id = 0;
-  int64_t outer = 0;       // the id of the loop around it; 0: none
-  std::string name;        // in the graph; of an inner loop of one kernel the name of its LoopCond
-  Origin body, condition;  // an op of each
-  std::string left;        // why the executor runs it, "reason: detail"; empty: runs in one kernel
-  Origin cause;            // the op that is the reason
-  std::string line;        // what the locator said, for the log ...
-  std::string trace;       // ... and in full
+  int64_t outer = 0;        // the id of the loop around it; 0: none
+  std::string name;         // in the graph; of an inner loop of one kernel the name of its LoopCond
+  Origin body, condition;   // an op of each
+  std::string left;         // why the executor runs it, "reason: detail"; empty: runs in one kernel
+  Origin cause;             // the op that is the reason
+  std::vector<Note> notes;  // kRemarksOfLoop
+  std::string line;         // what the locator said, for the log ...
+  std::string trace;        // ... and in full
 };
 
 // Where a loop spent its time: in one kernel, and in the executor. What the executor did is counted

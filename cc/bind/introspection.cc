@@ -9,7 +9,6 @@
 #include "cc/kernels/activation.h"
 #include "cc/kernels/registration.h"
 #include "cc/resource/array_registry.h"
-#include "cc/rewrite/rewrite_log.h"
 #include "cc/rewrite/rewrite_pass.h"
 #include "cc/run/interpreter.h"
 #include "tensorflow/core/framework/types.h"
@@ -49,6 +48,9 @@ Loop Described(const LoopFacts& facts) {
   loop.cause = names(facts.cause);
   loop.left = facts.left;
   loop.trace = facts.trace;
+  for (const LoopFacts::Note& note : facts.notes) {
+    loop.notes.push_back({note.rule, note.text, names(note.node)});
+  }
   return loop;
 }
 
@@ -142,9 +144,6 @@ void SetGraphPassEnabled(bool enabled) { tensor_array_grad::SetGraphPassEnabled(
 
 bool LoopsEnabled() { return AreLoopsEnabled(); }
 void SetLoopsEnabled(bool enabled) { tensor_array_grad::SetLoopsEnabled(enabled); }
-
-void SetRemarks(bool wanted) { SetRemarksWanted(wanted); }
-std::vector<GraphRemarks> TakeRemarks() { return tensor_array_grad::TakeRemarks(); }
 
 void SetHandBackAfter(int64_t iterations) { tensor_array_grad::SetHandBackAfter(iterations); }
 void SetTrailingThreadAfter(int64_t iterations) {

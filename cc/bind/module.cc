@@ -50,21 +50,10 @@ PYBIND11_MODULE(_bind, m) {
       .def_readonly("bytes", &tag::Array::bytes)
       .def_readonly("is_gradient", &tag::Array::is_gradient)
       .def_readonly("gradients", &tag::Array::gradients);
-  py::class_<tag::Rewrite>(m, "Rewrite")
-      .def_readonly("rule", &tag::Rewrite::rule)
-      .def_readonly("loop", &tag::Rewrite::loop)
-      .def_readonly("replaced", &tag::Rewrite::replaced)
-      .def_readonly("by", &tag::Rewrite::by);
-  py::class_<tag::Remark>(m, "Remark")
-      .def_readonly("rule", &tag::Remark::rule)
-      .def_readonly("node", &tag::Remark::node)
-      .def_readonly("loop", &tag::Remark::loop)
-      .def_readonly("text", &tag::Remark::text)
-      .def_readonly("others", &tag::Remark::others);
-  py::class_<tag::GraphRemarks>(m, "GraphRemarks")
-      .def_readonly("done", &tag::GraphRemarks::done)
-      .def_readonly("missed", &tag::GraphRemarks::missed);
-
+  py::class_<tag::LoopNote>(m, "LoopNote")
+      .def_readonly("rule", &tag::LoopNote::rule)
+      .def_readonly("text", &tag::LoopNote::text)
+      .def_readonly("node", &tag::LoopNote::node);
   py::class_<tag::Loop>(m, "Loop")
       .def_readonly("id", &tag::Loop::id)
       .def_readonly("outer", &tag::Loop::outer)
@@ -74,6 +63,7 @@ PYBIND11_MODULE(_bind, m) {
       .def_readonly("cause", &tag::Loop::cause)
       .def_readonly("left", &tag::Loop::left)
       .def_readonly("trace", &tag::Loop::trace)
+      .def_readonly("notes", &tag::Loop::notes)
       .def_readonly("runs", &tag::Loop::runs)
       .def_readonly("iterations", &tag::Loop::iterations)
       .def_readonly("seconds", &tag::Loop::seconds)
@@ -104,8 +94,6 @@ PYBIND11_MODULE(_bind, m) {
   m.def("set_graph_pass_enabled", &tag::SetGraphPassEnabled, py::arg("enabled"));
   m.def("loops_enabled", &tag::LoopsEnabled);
   m.def("set_loops_enabled", &tag::SetLoopsEnabled, py::arg("enabled"));
-  m.def("set_remarks", &tag::SetRemarks, py::arg("wanted"));
-  m.def("take_remarks", &tag::TakeRemarks);
   m.def("set_hand_back_after", &tag::SetHandBackAfter, py::arg("iterations"));
   m.def("set_trailing_thread_after", &tag::SetTrailingThreadAfter, py::arg("iterations"));
 }

@@ -33,7 +33,8 @@ bool HasOrigin(const NodeDef::ExperimentalDebugInfo& info) {
 Origin OpOf(absl::string_view part, const Frame& loop) {
   for (const Node* node : loop.nodes) {
     const auto& info = node->def().experimental_debug_info();
-    if (!HasOrigin(info) || NameIn(part, node->name(), loop) != info.original_node_names(0)) continue;
+    if (!HasOrigin(info) || NameIn(part, node->name(), loop) != info.original_node_names(0))
+      continue;
     return {info.original_func_names(0), info.original_node_names(0)};
   }
   return {};
@@ -75,6 +76,13 @@ LoopFacts FactsOf(const Frame& loop) {
   if (facts.body.function.empty() && !loop.loop_conds.empty()) {
     facts.body = {"", loop.loop_conds.front()->name()};
   }
+  std::vector<std::string> remarks;
+  if (!loop.loop_conds.empty()) {
+    (void)TryGetNodeAttr(loop.loop_conds.front()->attrs(), kRemarksOfLoop, &remarks);
+  }
+  for (size_t i = 0; i + 2 < remarks.size(); i += 3) {
+    facts.notes.push_back({remarks[i], remarks[i + 2], OriginOf(remarks[i + 1], loop)});
+  }
   for (const Node* node : loop.nodes) {
     if (HasFact(*node, kCallsPython)) facts.cause = OriginOf(node->name(), loop);
   }
@@ -89,8 +97,9 @@ absl::Status WatchInExecutor(const Frame& loop, int64_t id, Graph* graph) {
     if (node->IsExit()) exits.push_back(node);
   }
   if (exits.empty()) return absl::OkStatus();
-  TF_RETURN_IF_ERROR(AddNote("TensorArrayGrad>NoteCondition", id, {{loop_cond, 0}}, *loop_cond, {},
-                             graph).status());
+  TF_RETURN_IF_ERROR(
+      AddNote("TensorArrayGrad>NoteCondition", id, {{loop_cond, 0}}, *loop_cond, {}, graph)
+          .status());
   return AddNote("TensorArrayGrad>NoteExit", id, {}, *exits.front(), exits, graph).status();
 }
 

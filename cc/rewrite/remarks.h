@@ -2,18 +2,37 @@
 #define CC_REWRITE_REMARKS_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "cc/flow/graph_names.h"
-#include "tensor_array_grad/introspection.h"
 
 // What the rules of the graph pass did, and why they did not do more. A *remark* is about nodes
 // that a rule could replace but for one condition, like a missed-optimization remark of a compiler.
 namespace tensor_array_grad {
 
-using introspection::GraphRemarks;
-using introspection::Remark;
-using introspection::Rewrite;
+// A rewrite that a rule of the graph pass applied.
+struct Rewrite {
+  std::string rule;
+  std::string replaced;  // names of the replaced nodes, separated by commas
+  std::string by;        // name of the node that replaces them
+  std::string loop{};    // name of the frame that has the new node; "" outside of loops
+};
+
+// Why a rule did not apply a rewrite, although `node` belongs to its pattern.
+struct Remark {
+  std::string rule;
+  std::string node;
+  std::string text;                   // a sentence, without the full stop
+  std::vector<std::string> others{};  // names of the other nodes in `text`
+  std::string loop{};                 // name of the frame that has `node`; "" outside of loops
+};
+
+// What the rules did, and did not do, with one graph.
+struct GraphRemarks {
+  std::vector<Rewrite> done{};
+  std::vector<Remark> missed{};
+};
 
 // The first condition of a proof that does not hold; no text if all hold so far. It points to a
 // constant text and to a node, so that it costs nothing if nothing asks for remarks.

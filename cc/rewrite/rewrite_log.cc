@@ -1,61 +1,32 @@
 #include "cc/rewrite/rewrite_log.h"
 
-#include <atomic>
-#include <deque>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "cc/base/log.h"
-#include "cc/base/mutex.h"
+#include "cc/base/loop_record.h"
+#include "cc/flow/node_util.h"
 #include "tensorflow/core/graph/control_flow.h"
 
 namespace tensor_array_grad {
-namespace {
+bool AreRemarksWanted() { return AreLoopsWatched() || IsLogged(LogLevel::kRewrites); }
 
-constexpr size_t kMostRecords = 10'000;
-
-std::atomic<bool> are_kept{false};
-
-struct Kept {
-  Mutex mu;
-  std::deque<GraphRemarks> graphs ABSL_GUARDED_BY(mu);
-  size_t records ABSL_GUARDED_BY(mu) = 0;
-};
-
-Kept& KeptRemarks() {
-  static auto* const kept = new Kept;
-  return *kept;
-}
-
-size_t RecordsOf(const GraphRemarks& graph) { return graph.done.size() + graph.missed.size(); }
-
-}  // namespace
-
-void SetRemarksWanted(bool wanted) { are_kept.store(wanted, std::memory_order_relaxed); }
-
-bool AreRemarksWanted() {
-  return are_kept.load(std::memory_order_relaxed) || IsLogged(LogLevel::kRewrites);
-}
-
-void KeepRemarks(GraphRemarks graph) {
-  if (!are_kept.load(std::memory_order_relaxed) || RecordsOf(graph) == 0) return;
-  Kept& kept = KeptRemarks();
-  MutexLock lock(&kept.mu);
-  kept.records += RecordsOf(graph);
-  kept.graphs.push_back(std::move(graph));
-  while (kept.records > kMostRecords && kept.graphs.size() > 1) {
-    kept.records -= RecordsOf(kept.graphs.front());
-    kept.graphs.pop_front();
+void MarkLoops(const GraphRemarks& remarks, Graph* graph) {
+  std::map<std::string, std::vector<std::string>> marks;  // by loop
+  const auto mark = [&](const std::string& loop, const std::string& rule, const std::string& node,
+                        const std::string& text) {
+    for (const std::string& part : {rule, node, text}) marks[loop].push_back(part);
+  };
+  for (const Rewrite& one : remarks.done) mark(one.loop, one.rule, one.by, "");
+  for (const Remark& one : remarks.missed) mark(one.loop, one.rule, one.node, one.text);
+  const Frames frames = FramesOf(*graph);
+  for (Node* node : graph->op_nodes()) {
+    if (!IsLoopCond(*node)) continue;
+    const auto frame = frames.find(node->name());
+    const auto found = frame == frames.end() ? marks.end() : marks.find(frame->second);
+    if (found != marks.end()) node->AddAttr(kRemarksOfLoop, found->second);
   }
-}
-
-std::vector<GraphRemarks> TakeRemarks() {
-  Kept& kept = KeptRemarks();
-  MutexLock lock(&kept.mu);
-  kept.records = 0;
-  const std::deque<GraphRemarks> graphs = std::exchange(kept.graphs, {});
-  return {graphs.begin(), graphs.end()};
 }
 
 Frames FramesOf(const Graph& graph) {

@@ -10,20 +10,9 @@
 
 namespace tensor_array_grad {
 
-// Sets whether the remarks on graphs that are rewritten from now on are kept for TakeRemarks.
-// Initially false. Thread-safe.
-void SetRemarksWanted(bool wanted);
-
-// Whether rules are to make remarks: they are kept, or the log has them. Thread-safe.
-bool AreRemarksWanted();
-
-// Keeps `graph`, if remarks are kept and it has anything. At most 10,000 rewrites and remarks are
-// kept, besides those of the newest graph: the oldest graphs are dropped. Thread-safe.
-void KeepRemarks(GraphRemarks graph);
-
-// Returns what has been kept since the last call, the oldest graph first, and forgets it.
+// Whether rules are to make remarks: loops are watched (loop_record.h), or the log has remarks.
 // Thread-safe.
-std::vector<GraphRemarks> TakeRemarks();
+bool AreRemarksWanted();
 
 // The frame of each node, by the node's name; "" outside of loops. Empty if the graph's control
 // flow is invalid.
@@ -32,6 +21,10 @@ Frames FramesOf(const Graph& graph);
 
 // Sets Rewrite::loop and Remark::loop. Nodes that the rewritten `graph` lacks are in `before`.
 void SetLoops(const Graph& graph, Frames before, GraphRemarks* remarks);
+
+// Adds to the LoopCond of each loop of `graph` what is known of the loop, as the attribute
+// kRemarksOfLoop. Requires: SetLoops.
+void MarkLoops(const GraphRemarks& remarks, Graph* graph);
 
 // One line per loop with the number of rewrites of each rule, ordered by the names of the loops:
 // "loop while: accumulate_into_list 2, loop_stack 3". A rewrite counts for the loop that has the

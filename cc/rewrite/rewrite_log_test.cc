@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cc/base/loop_record.h"
+#include "cc/testing/frames_under_test.h"
 #include "cc/testing/loop_stack_under_test.h"
 
 namespace tensor_array_grad {
@@ -91,38 +93,28 @@ TEST_F(RewriteLogTest, NoRemarkIsMadeUnlessRemarksAreWanted) {
   EXPECT_THAT(outcome.missed, IsEmpty());
 }
 
-TEST_F(RewriteLogTest, RemarksAreKeptOnlyWhileTheyAreWanted) {
-  KeepRemarks(SomeRemarks());
+TEST_F(RewriteLogTest, RemarksAreWantedWhileLoopsAreWatched) {
   EXPECT_FALSE(AreRemarksWanted());
-  EXPECT_THAT(TakeRemarks(), IsEmpty());
-  SetRemarksWanted(true);
+  WatchLoops(true);
   EXPECT_TRUE(AreRemarksWanted());
-  KeepRemarks({});
-  KeepRemarks(SomeRemarks());
-  SetRemarksWanted(false);
-  const std::vector<GraphRemarks> taken = TakeRemarks();
-  ASSERT_EQ(taken.size(), 1u);
-  EXPECT_EQ(LinePerRewrite(taken[0]), LinePerRewrite(SomeRemarks()));
-  EXPECT_THAT(TakeRemarks(), IsEmpty());
+  WatchLoops(false);
 }
 
-TEST_F(RewriteLogTest, TheOldestRemarksAreDropped) {
-  SetRemarksWanted(true);
-  const auto keep = [](const std::string& rule, size_t records) {
-    GraphRemarks graph;
-    graph.done.resize(records, {rule, "", ""});
-    KeepRemarks(std::move(graph));
-  };
-  const auto kept = [] {
-    std::vector<std::string> rules;
-    for (const GraphRemarks& graph : TakeRemarks()) rules.push_back(graph.done[0].rule);
-    return rules;
-  };
-  for (const char* rule : {"a", "b", "c"}) keep(rule, 4'000);
-  EXPECT_THAT(kept(), ElementsAre("b", "c"));
-  for (const char* rule : {"a", "b"}) keep(rule, 20'000);
-  EXPECT_THAT(kept(), ElementsAre("b"));
-  SetRemarksWanted(false);
+class MarkLoopsTest : public testing::Test, protected FramesUnderTest {};
+
+TEST_F(MarkLoopsTest, LoopsGetWhatIsKnownOfThem) {
+  for (const char* name : {"zero", "ten", "step"}) Placeholder(name, DT_INT32);
+  AddCounter("i", "zero", "ten", "step");
+  AddCounter("j", "zero", "ten", "step");
+  GraphRemarks remarks;
+  remarks.done = {{"rule", "a, b", "i_plus"}, {"rule", "c", "zero"}};
+  remarks.missed = {{"other", "i_less", "it stays"}};
+  SetLoops(*graph(), {}, &remarks);
+  MarkLoops(remarks, graph().get());
+  std::vector<std::string> found;
+  ASSERT_OK(GetNodeAttr(Find("i_cond")->attrs(), kRemarksOfLoop, &found));
+  EXPECT_THAT(found, ElementsAre("rule", "i_plus", "", "other", "i_less", "it stays"));
+  EXPECT_FALSE(TryGetNodeAttr(Find("j_cond")->attrs(), kRemarksOfLoop, &found));
 }
 
 }  // namespace

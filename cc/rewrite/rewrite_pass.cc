@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "cc/base/counters.h"
 #include "cc/base/log.h"
+#include "cc/base/loop_record.h"
 #include "cc/base/switches.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
@@ -48,23 +49,23 @@ std::vector<Rule> AllRules() {
 
 Counter& RewritesOf(absl::string_view rule) { return CounterNamed(absl::StrCat("graph.", rule)); }
 
-// Logs and keeps `outcome` as far as that is asked for. `before`: SetLoops.
-void Report(const Graph& graph, Frames before, Outcome outcome) {
+// Logs `outcome`, and marks loops with it, as far as that is asked for. `before`: SetLoops.
+void Report(Frames before, Outcome outcome, Graph* graph) {
   if (!IsLogged(LogLevel::kLoops) && !AreRemarksWanted()) return;
-  SetLoops(graph, std::move(before), &outcome);
+  SetLoops(*graph, std::move(before), &outcome);
   if (IsLogged(LogLevel::kRewrites)) {
     for (const std::string& line : LinePerRewrite(outcome)) LogLine(line);
   }
   if (IsLogged(LogLevel::kLoops)) {
     for (const std::string& line : SummaryPerLoop(outcome)) LogLine(line);
   }
-  KeepRemarks(std::move(outcome));
+  if (AreLoopsWatched()) MarkLoops(outcome, graph);
 }
 
 // The graph has been rewritten, so that a lack of memory for the report is no failure.
-void ReportIfPossible(const Graph& graph, Frames before, Outcome outcome) {
+void ReportIfPossible(Frames before, Outcome outcome, Graph* graph) {
   try {
-    Report(graph, std::move(before), std::move(outcome));
+    Report(std::move(before), std::move(outcome), graph);
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory to say more
   }
 }
@@ -150,7 +151,7 @@ absl::Status RewritePass::ApplyAll(const GraphOptimizationPassOptions& options) 
   };
   TF_RETURN_IF_ERROR(ChangeOrRestore(apply, options.graph));
   for (const Rewrite& rewrite : outcome.done) RewritesOf(rewrite.rule).Add();
-  ReportIfPossible(**options.graph, std::move(before), std::move(outcome));
+  ReportIfPossible(std::move(before), std::move(outcome), options.graph->get());
   return absl::OkStatus();
 }
 

@@ -157,45 +157,6 @@ TEST_F(RewritePassTest, ARuleThatFailsLeavesTheGraphAsItWas) {
   }
 }
 
-absl::Status NoteMissed(Node* node, tensorflow::Graph*, Outcome* outcome) {
-  outcome->Missed(*node, "a sum stays", {"$1 read it", node});
-  return absl::OkStatus();
-}
-
-// While remarks are wanted, the graphs of one pass, which forgets earlier ones.
-class RewritePassRemarksTest : public RewritePassTest {
- protected:
-  RewritePassRemarksTest() {
-    TakeRemarks();
-    SetRemarksWanted(true);
-  }
-  ~RewritePassRemarksTest() override { SetRemarksWanted(false); }
-};
-
-TEST_F(RewritePassRemarksTest, RewritesAndRemarksOfAGraphAreKept) {
-  RunPassOf({{"remarking", IsAddN, NoteMissed}, AccumulateIntoListRule()});
-  const std::vector<GraphRemarks> graphs = TakeRemarks();
-  ASSERT_EQ(graphs.size(), 1u);
-  EXPECT_THAT(
-      LinePerRewrite(graphs[0]),
-      testing::ElementsAre("accumulate_into_list: a_set, a_sum -> a_sum",
-                           "accumulate_into_list: b_set, b_sum -> b_sum",
-                           "remarking missed a_sum: a sum stays, because `a_use`, `b_sum` read it",
-                           "remarking missed b_sum: a sum stays, because `b_use` read it"));
-}
-
-TEST_F(RewritePassRemarksTest, NothingIsKeptUnlessItIsWanted) {
-  SetRemarksWanted(false);
-  RunPassOf({{"remarking", IsAddN, NoteMissed}, AccumulateIntoListRule()});
-  SetRemarksWanted(true);
-  EXPECT_THAT(TakeRemarks(), testing::IsEmpty());
-}
-
-TEST_F(RewritePassRemarksTest, RemarksOfAGraphThatIsRestoredAreDropped) {
-  RunPassOf({{"remarking", IsAddN, NoteMissed}, {"failing", IsAddN, Fail<false>}});
-  EXPECT_THAT(TakeRemarks(), testing::IsEmpty());
-}
-
 TEST_F(RewritePassTest, RunWithoutAGraphIsNotAnError) { EXPECT_TRUE(RewritePass().Run({}).ok()); }
 
 }  // namespace

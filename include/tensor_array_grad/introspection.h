@@ -38,27 +38,11 @@ struct Array {
   std::map<std::string, std::string> gradients;  // source -> name of the gradient array
 };
 
-// A rewrite that a rule of the graph pass applied.
-struct Rewrite {
+// A rewrite in a loop, or one that a rule did not apply although a node belongs to its pattern.
+struct LoopNote {
   std::string rule;
-  std::string replaced;  // names of the replaced nodes, separated by commas
-  std::string by;        // name of the node that replaces them
-  std::string loop{};    // name of the frame that has the new node; "" outside of loops
-};
-
-// Why a rule did not apply a rewrite, although `node` belongs to its pattern.
-struct Remark {
-  std::string rule;
-  std::string node;
-  std::string text;                   // a sentence, without the full stop
-  std::vector<std::string> others{};  // names of the other nodes in `text`
-  std::string loop{};                 // name of the frame that has `node`; "" outside of loops
-};
-
-// What the rules did, and did not do, with one graph.
-struct GraphRemarks {
-  std::vector<Rewrite> done{};
-  std::vector<Remark> missed{};
+  std::string text;  // why it was not applied, a sentence; "": it was applied
+  std::pair<std::string, std::string> node;  // function and op
 };
 
 // A while loop of a graph that this process has prepared. Counts are of the whole process; what the
@@ -70,9 +54,10 @@ struct Loop {
   // Names of an op of the body, of the condition, and of the op that is the reason why the executor
   // runs the loop: the function that has the op ("": the graph), and the op in it ("": none).
   std::pair<std::string, std::string> body, condition, cause;
-  std::string left;  // the reason, "reason: detail"; "": the loop runs in one kernel
-  std::string trace;  // what the locator returned
-  int64_t runs = 0;   // in one kernel
+  std::string left;             // the reason, "reason: detail"; "": the loop runs in one kernel
+  std::string trace;            // what the locator returned
+  std::vector<LoopNote> notes;  // what the rules of the graph pass did, and what they did not
+  int64_t runs = 0;             // in one kernel
   int64_t iterations = 0;
   double seconds = 0;
   int64_t two_threads = 0;  // of `runs`, those in which a second thread helped
@@ -130,13 +115,6 @@ TAG_EXPORT void SetLocator(Locator locator);
 // Reads or sets whether loops run in one kernel. Setting affects graphs in the same way.
 TAG_EXPORT bool LoopsEnabled();
 TAG_EXPORT void SetLoopsEnabled(bool enabled);
-
-// Sets whether the remarks on graphs that are prepared afterwards are kept. Initially false.
-TAG_EXPORT void SetRemarks(bool wanted);
-
-// Returns the remarks kept since the last call, those on the oldest graph first, and forgets them.
-// About 10,000 rewrites and remarks are kept, the newest ones.
-TAG_EXPORT std::vector<GraphRemarks> TakeRemarks();
 
 // Test-only: loops that run afterwards are handed back after `iterations`, unless they have a
 // seeded op or calls of functions that can be inlined; -1: if the library expects the executor to

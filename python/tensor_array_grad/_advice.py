@@ -5,6 +5,8 @@ docs/loops.md explains each reason, and docs/guide.md repeats the advice with a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 # By reason: why TensorFlow's executor runs the loop, and what to do. `{op}` is the type of the op
 # that is the reason.
 _LEFT = {
@@ -70,6 +72,28 @@ _HEAVY_SHARE, _LONG = 0.05, 0.5  # of the program's time, and in seconds: less m
 _HANDED_BACK = (
     "nothing: its heavy ops do not depend on each other, and the executor runs them at once"
 )
+
+
+# By rule: what it does to a gradient.
+_RULES = {
+    "slice_sum": "gradients of indexing are added in place",
+    "accumulate_into_list": "gradients of array elements are added in place",
+    "loop_stack": "values for the gradient are kept on one stack",
+    "recompute": "values that the gradient needs are computed again instead of kept",
+    "sum_of_equals": "a sum that TensorFlow's optimizer broke is repaired",
+    "stack_of_equals": "a stack that TensorFlow's optimizer broke is repaired",
+}
+
+
+def of_gradient(notes: Sequence[tuple[str, str, str]]) -> tuple[str, ...]:
+    """What the rules did in a loop, and what they did not, in sentences.
+
+    Args:
+      notes: Those of `_where.Where`.
+    """
+    done = dict.fromkeys(rule for rule, missed, _ in notes if not missed)
+    missed = [text + (f" ({line})" if line else "") for _, text, line in notes if text]
+    return (*(f"{_RULES.get(rule, rule)} ({rule})" for rule in done), *dict.fromkeys(missed))
 
 
 def reason_and_remedy(left: str) -> tuple[str, str]:

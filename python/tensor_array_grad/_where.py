@@ -42,6 +42,7 @@ class Where:
       layer: The name of the Keras layer that has the loop; "" if none has.
       order: 0 for a forward loop, 1 for its gradient, 2 for the gradient of that, and so on.
       cause: The line of the op that is the reason where the loop runs, as `file:line`; "" if none.
+      notes: What the rules of the graph pass did: rule, why it was not applied ("": it was), line.
     """
 
     file: str = ""
@@ -50,6 +51,7 @@ class Where:
     layer: str = ""
     order: int = 0
     cause: str = ""
+    notes: tuple[tuple[str, str, str], ...] = dataclasses.field(default=(), compare=False)
 
     def __str__(self) -> str:
         return f"{short(self.file)}:{self.line}" if self.file else ""
@@ -63,7 +65,10 @@ def locate(loop: Any) -> tuple[str, str]:
 
 def of(loop: Any) -> Where:
     """The `Where` of a loop: as it was located when its graph was prepared, or now."""
-    return Where(**json.loads(loop.trace)) if loop.trace else find(loop)
+    if not loop.trace:
+        return find(loop)
+    found = json.loads(loop.trace)
+    return Where(**found | {"notes": tuple(map(tuple, found["notes"]))})
 
 
 def find(loop: Any) -> Where:
@@ -74,15 +79,22 @@ def find(loop: Any) -> Where:
     frames = _of_functions(_GRADIENT.split(body)[0], _GRADIENT.split(condition)[0])
     frames = frames or _of_functions(body, condition) or _tf_private.traceback(*loop.body)
     user = last_of_user(frames)
-    cause = last_of_user(_tf_private.traceback(*loop.cause)) if loop.cause[1] else None
+    notes = tuple((note.rule, note.text, _line(note.node)) for note in loop.notes)
     return Where(
         user.file if user else "",
         user.line if user else 0,
         user.function if user else body,
         _layer(frames, loop.name),
         order,
-        f"{short(cause.file)}:{cause.line}" if cause else "",
+        _line(loop.cause),
+        notes,
     )
+
+
+def _line(names: tuple[str, str]) -> str:
+    """The user's line of the op with these names, of a function and in it; "" if not known."""
+    found = last_of_user(_tf_private.traceback(*names)) if names[1] else None
+    return f"{short(found.file)}:{found.line}" if found else ""
 
 
 def _of_functions(body: str, condition: str) -> Sequence[Line]:

@@ -62,7 +62,7 @@ def _rows(loops: Iterable[Any], before: Mapping[int, Any], seconds: float) -> tu
     for loop in loops:
         earlier, where[loop.id] = before.get(loop.id) or (None, _where.of(loop))
         outer = where.get(loop.outer)
-        since = _Since(loop, earlier)
+        since = _Since(loop, earlier, where[loop.id].notes)
         if since.runs or (loop.left and not since.measured):
             name = "" if where[loop.id].file else loop.name
             found.setdefault((where[loop.id], str(outer or ""), loop.left, name), []).append(since)
@@ -73,11 +73,11 @@ def _rows(loops: Iterable[Any], before: Mapping[int, Any], seconds: float) -> tu
 class _Since:
     """What a loop did since an earlier time."""
 
-    def __init__(self, loop: Any, earlier: Any) -> None:
+    def __init__(self, loop: Any, earlier: Any, notes: tuple[tuple[str, str, str], ...]) -> None:
         def since(name: str) -> Any:
             return getattr(loop, name) - getattr(earlier, name, 0)
 
-        self.loop = loop
+        self.loop, self.notes = loop, notes
         self.measured = not loop.left or earlier is None or loop.executor_runs > 0
         self.two_threads, self.handed_back = since("two_threads"), since("handed_back")
         self.passed_on = since("passed_on")
@@ -121,6 +121,6 @@ def _row(where: _where.Where, inside: str, parts: list[_Since], seconds: float) 
         runs_in=runs_in,
         reason=reason,
         cause=where.cause,
-        gradient=(),
+        gradient=_advice.of_gradient([note for part in parts for note in part.notes]),
         advice=advice,
     )

@@ -90,7 +90,9 @@ def test_the_notebook_runs_from_top_to_bottom(tmp_path):
     assert re.search(r"loops +2 in one kernel", done.stdout)
     assert re.search(r"graph.slice_sum 1\n", done.stdout)
     rows = re.findall(r"([\d,]+) steps: +([\d.]+) ms and +([\d.]+) ms", done.stdout)
-    loop = next(n for n, line in enumerate(program.read_text().splitlines(), 1) if " in tf.range" in line)
+    loop = next(
+        n for n, line in enumerate(program.read_text().splitlines(), 1) if " in tf.range" in line
+    )
     kinds = re.findall(rf"quick_start.py:{loop} in decayed_sum +(\w+) .* one kernel", done.stdout)
     assert sorted(kinds) == ["forward", "gradient"]
     assert [row[0] for row in rows] == ["200", "800", "3,200"]
