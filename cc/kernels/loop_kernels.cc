@@ -15,6 +15,7 @@
 #include "cc/run/interpreter.h"
 #include "cc/run/newest_executable.h"
 #include "cc/run/pooled_device.h"
+#include "cc/run/trace.h"
 #include "tensorflow/core/common_runtime/step_stats_collector.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/platform/cpu_info.h"
@@ -112,6 +113,8 @@ class LoopRun {
     return status;
   }
 
+  // What a run chooses while a profiler is active holds for that run only: the time of an inner
+  // loop or a called function then includes the time to record the events in it.
   void Finish() {
     if (interpreter_->handed_back()) {
       handed_back.Add();
@@ -120,7 +123,8 @@ class LoopRun {
       GiveBackFreeBuffers(loop_->pooled_device.get());
     }
     const auto choice = interpreter_->measured_choice();
-    if (choice && !loop_->is_seeded && !loop_->has_bodies) loop_->choices.Record(*choice);
+    const bool counts = !loop_->is_seeded && !loop_->has_bodies && !IsTraced();
+    if (choice && counts) loop_->choices.Record(*choice);
     for (int i = 0; i < ctx_->num_outputs(); ++i) ctx_->set_output(i, interpreter_->Result(i));
   }
 

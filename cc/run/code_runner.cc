@@ -89,7 +89,7 @@ absl::Status CodeRunner::Run(Code code, double* ns, bool traced) {
 }
 
 // The time of an instruction does not include that of its event. A loop is thus measured, and then
-// left to the executor or given a second thread, as without a profiler.
+// handed back or given a second thread, as without a profiler.
 absl::Status CodeRunner::RunWatched(Code code, double* ns, bool traced) {
   for (const Instruction& instruction : code) {
     std::optional<TraceMe> event;
