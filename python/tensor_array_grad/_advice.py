@@ -5,7 +5,10 @@ docs/loops.md explains each reason, and docs/guide.md repeats the advice with a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+from tensor_array_grad._where import Where
 
 # By reason: why TensorFlow's executor runs the loop, and what to do. `{op}` is the type of the op
 # that is the reason.
@@ -58,6 +61,9 @@ _LEFT = {
     ),
     "no kernel": ("TensorFlow has no CPU kernel for one of its ops", ""),
 }
+_NODE = re.compile(
+    r"`[^`]*?([^`/]*)`"
+)  # a node of a graph; the last part of its name says what it is
 _UNUSUAL = "it does not have the form that TensorFlow gives a loop"
 _PYTHON = (
     "{cause} calls Python in each iteration (tf.py_function or tf.numpy_function): move the call "
@@ -70,7 +76,12 @@ _HEAVY = (
 _HEAVY_MS = 0.5  # of an iteration, much more than what the executor adds
 _HEAVY_SHARE, _LONG = 0.05, 0.5  # of the program's time, and in seconds: less may be a first call
 _HANDED_BACK = (
-    "nothing: its heavy ops do not depend on each other, and the executor runs them at once"
+    "its ops are heavy and do not depend on each other, so the executor runs them side by side: "
+    "compute before the loop what is the same in all iterations"
+)
+_CHANGED = "changes it before it is added"  # in a remark of slice_sum (cc/rewrite)
+_INDEX_FIRST = (
+    "index first, and cast, scale or reshape the part that was read, not the whole tensor"
 )
 
 
@@ -92,7 +103,9 @@ def of_gradient(notes: Sequence[tuple[str, str, str]]) -> tuple[str, ...]:
       notes: Those of `_where.Where`.
     """
     done = dict.fromkeys(rule for rule, missed, _ in notes if not missed)
-    missed = [text + (f" ({line})" if line else "") for _, text, line in notes if text]
+    missed = [
+        _NODE.sub(r"`\1`", text) + (f" ({line})" if line else "") for _, text, line in notes if text
+    ]
     return (*(f"{_RULES.get(rule, rule)} ({rule})" for rule in done), *dict.fromkeys(missed))
 
 
@@ -109,11 +122,13 @@ def reason_and_remedy(left: str) -> tuple[str, str]:
 
 
 def for_one_kernel(
-    seconds: float, share: float, iterations: int, handed_back: bool, cause: str
+    seconds: float, share: float, iterations: int, handed_back: bool, where: Where
 ) -> str:
     """What to do about a loop that may run in one kernel; "" if nothing."""
-    if cause:
-        return _PYTHON.format(cause=cause)
+    if any(_CHANGED in text for _, text, _ in where.notes):
+        return _INDEX_FIRST
+    if where.cause:
+        return _PYTHON.format(cause=where.cause)
     if handed_back:
         return _HANDED_BACK
     ms = 1e3 * seconds / max(1, iterations)

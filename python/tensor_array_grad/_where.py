@@ -28,6 +28,7 @@ _LIBRARIES = ("tensorflow", "keras", "tf_keras", "tensorflow_probability", "tens
 _LAYERS = re.compile(r"/(tf_)?keras/(src/)?layers/")
 _CAPTURES = "/capture_container.py"  # where TensorFlow adds inputs to a function
 _GRADIENT = re.compile(r"_grad_\d+")  # in the name of a function; TF1 names ops "gradients/..."
+_OF_GRADIENT = re.compile(r".*?gradients/(.+)_grad/")  # names an op, and before it its gradient
 _TF1_GRADIENT = re.compile(r"(^|/)gradients(_\d+)?/")
 
 
@@ -92,8 +93,21 @@ def find(loop: Any) -> Where:
 
 
 def _line(names: tuple[str, str]) -> str:
-    """The user's line of the op with these names, of a function and in it; "" if not known."""
-    found = last_of_user(_tf_private.traceback(*names)) if names[1] else None
+    """The user's line of the op with these names, of a function and in it; "" if not known.
+
+    For an op of a gradient, it is that of the op whose gradient it is.
+    """
+    function, node = names
+    if not node:
+        return ""
+    forward = _OF_GRADIENT.search(node)
+    if forward and _GRADIENT.search(function):
+        function = _GRADIENT.split(function)[0]
+        frames = _tf_private.traceback(function, forward[1])
+        frames = frames or _tf_private.traceback(f"{function}_rewritten", forward[1])
+    else:
+        frames = _tf_private.traceback(function, node)
+    found = last_of_user(frames)
     return f"{short(found.file)}:{found.line}" if found else ""
 
 

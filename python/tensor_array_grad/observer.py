@@ -97,7 +97,7 @@ def _row(where: _where.Where, inside: str, parts: list[_Since], seconds: float) 
     back = total("handed_back") + total("passed_on")
     runs_in = "one kernel, two threads" if total("two_threads") else "one kernel"
     share = time / max(seconds, 1e-9)
-    reason, advice = "", _advice.for_one_kernel(time, share, iterations, back > 0, where.cause)
+    reason, advice = "", _advice.for_one_kernel(time, share, iterations, back > 0, where)
     if loop.left:
         runs_in = "executor"
         reason, advice = _advice.reason_and_remedy(loop.left)
