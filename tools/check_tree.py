@@ -77,7 +77,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "drop_in": {"_command", "_loader", "_tf_private", "_where", "gradients_v3", "gradients_list"},
     "observer": {"_advice", "_loader", "_where", "drop_in", "explained"},
     "raw_ops": {"_loader", "drop_in"},
-    "status": {"_command", "_counters", "_loader", "_version", "gradients_list"},
+    "status": {"_command", "_counters", "_loader", "_version", "explained", "gradients_list"}
+    | {"observer"},
     "_command": set(),
     "_counters": set(),
     "_report": {"_compiled", "_loader", "status"},

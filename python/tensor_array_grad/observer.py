@@ -55,14 +55,28 @@ class explain:
         explain._current = None
 
 
+def loops_so_far() -> tuple[Loop, ...]:
+    """The loops that have run in this process. Requires: the library is loaded."""
+    loops = _loader.bind().loops()
+    unknown = {loop.id: (None, _where.of(loop)) for loop in loops}
+    return _rows(loops, unknown, sum(loop.seconds + loop.executor_seconds for loop in loops))
+
+
 def _rows(loops: Iterable[Any], before: Mapping[int, Any], seconds: float) -> tuple[Loop, ...]:
-    """The loops that ran since `before`, by time."""
+    """The loops that ran since `before`, by time.
+
+    Args:
+      loops: The loops now.
+      before: By id, the loops that existed when their graphs were not watched yet: what they had
+        done then, or None to count from the beginning; and where they are.
+      seconds: The time of which the shares are.
+    """
     where = {}
     found: dict[tuple[Any, ...], list[Any]] = {}
     for loop in loops:
         earlier, where[loop.id] = before.get(loop.id) or (None, _where.of(loop))
         outer = where.get(loop.outer)
-        since = _Since(loop, earlier, where[loop.id].notes)
+        since = _Since(loop, earlier, loop.id not in before, where[loop.id].notes)
         if since.runs or (loop.left and not since.measured):
             name = "" if where[loop.id].file else loop.name
             found.setdefault((where[loop.id], str(outer or ""), loop.left, name), []).append(since)
@@ -73,12 +87,14 @@ def _rows(loops: Iterable[Any], before: Mapping[int, Any], seconds: float) -> tu
 class _Since:
     """What a loop did since an earlier time."""
 
-    def __init__(self, loop: Any, earlier: Any, notes: tuple[tuple[str, str, str], ...]) -> None:
+    def __init__(
+        self, loop: Any, earlier: Any, watched: bool, notes: tuple[tuple[str, str, str], ...]
+    ) -> None:
         def since(name: str) -> Any:
             return getattr(loop, name) - getattr(earlier, name, 0)
 
         self.loop, self.notes = loop, notes
-        self.measured = not loop.left or earlier is None or loop.executor_runs > 0
+        self.measured = not loop.left or watched or loop.executor_runs > 0
         self.two_threads, self.handed_back = since("two_threads"), since("handed_back")
         self.passed_on = since("passed_on")
         self.runs = since("executor_runs") if loop.left else since("runs") + self.passed_on

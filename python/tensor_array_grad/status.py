@@ -8,9 +8,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from tensor_array_grad import _command, _loader, gradients_list
+from tensor_array_grad import _command, _loader, gradients_list, observer
 from tensor_array_grad._counters import with_prefix
 from tensor_array_grad._version import __version__
+from tensor_array_grad.explained import Loop
 
 _LISTED = 10  # number of arrays that are printed by name; the total is printed too
 
@@ -161,6 +162,14 @@ class Status:
     def loops_left(self) -> dict[str, int]:
         """How many loops were left to TensorFlow's executor, by reason."""
         return with_prefix(self.counters, "loops.left.")
+
+    @functools.cached_property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops that have run in this process, as `explain()` shows them; read when asked for.
+
+        What the executor ran is not measured, and `share` is a part of the time of all loops.
+        """
+        return observer.loops_so_far() if self.loaded else ()
 
     def __str__(self) -> str:
         loops = [f"{self.counters.get('loops.prepared', 0)} in one kernel"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import os
 import sys
 import types
@@ -215,3 +216,46 @@ def test_tensorflow_looks_for_devices_before_the_library_is_loaded(error, monkey
 def test_the_examples_in_the_documentation_run(module):
     result = doctest.testmod(sys.modules[f"tensor_array_grad.{module}"])
     assert result.failed == 0
+
+
+def test_the_traceback_of_an_op_of_a_function():
+    @tf.function
+    def inner(x):
+        return tf.sin(x)
+
+    here = inspect.currentframe().f_lineno + 1
+    concrete = inner.get_concrete_function(tf.TensorSpec([]))
+    frames = _tf_private.traceback(concrete.name.decode(), "Sin")
+    assert [frame.line for frame in frames if frame.file == __file__] == [here, here - 3]
+    assert frames[-1].function == "inner"
+    assert frames in _tf_private.traces(concrete.name.decode())
+    assert _tf_private.traceback("no_such_function", "Sin") == ()
+    assert _tf_private.traceback(concrete.name.decode(), "no_such_op") == ()
+
+
+def test_the_traceback_of_an_op_of_a_graph():
+    with tf.Graph().as_default():
+        tf.constant(1.0, name="only_in_this_test")
+        line = inspect.currentframe().f_lineno - 1
+        frames = _tf_private.traceback("", "only_in_this_test")
+    assert line in [frame.line for frame in frames if frame.file == __file__]
+    assert _tf_private.traceback("", "in_no_graph") == ()
+
+
+@pytest.mark.parametrize(
+    "first", ["tf.constant(1)", "tf.compat.v1.Session()", "tf.function(lambda: tf.constant(1))()"]
+)
+def test_a_call_before_the_first_op(first):
+    program = f"""
+    import tensorflow as tf
+    from tensor_array_grad import _tf_private
+    calls = []
+    _tf_private.call_before_first_op(lambda: calls.append(1))
+    assert not calls
+    {first}
+    assert len(calls) == 1
+    tf.constant(2)
+    tf.compat.v1.Session()
+    assert len(calls) == 1
+    """
+    child.code(program)

@@ -1,0 +1,221 @@
+"""`explain()` in a process, what it shows, and the command line of `explain`."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import pathlib
+
+import pytest
+
+from tensor_array_grad import _page
+from tensor_array_grad.explained import Loop, Loops
+from tests.support import child
+
+LOOP = Loop(
+    file=__file__,
+    line=3,
+    function="f",
+    layer="lstm",
+    name="while",
+    order=1,
+    inside="",
+    runs=2,
+    iterations=2000,
+    seconds=0.5,
+    share=0.25,
+    measured=True,
+    runs_in="executor",
+    reason="an op <waits>",
+    cause="a.py:4",
+    gradient=("rows are added in place (slice_sum)",),
+    advice="move it",
+)
+PROGRAM = """
+import tensorflow as tf
+import tensor_array_grad
+
+@tf.function
+def f(x):
+    for i in tf.range(100):
+        x = 0.5 * x + 1.0
+    return x
+
+"""
+
+
+def loops_of(program: str, **environment: str) -> Loops:
+    """What the `loops` of a program has at its end."""
+    return Loops.from_json(
+        child.code(PROGRAM + program + "print(loops.to_json())", **environment).stdout
+    )
+
+
+def test_a_function_that_is_traced_before_is_explained():
+    loops = loops_of(
+        """
+tensor_array_grad.enable()
+f(tf.constant(1.0))
+with tensor_array_grad.explain() as loops:
+    f(tf.constant(1.0))
+    f(tf.constant(2.0))
+"""
+    )
+    (row,) = loops.rows
+    assert (row.runs, row.iterations, row.runs_in) == (2, 200, "one kernel")
+    assert row.function in ("f", "while_body_19")  # `-c` has no source file, but a traceback
+
+
+def test_status_has_the_loops_so_far():
+    done = child.code(
+        PROGRAM
+        + """
+tensor_array_grad.enable()
+f(tf.constant(1.0))
+with tensor_array_grad.loops_in_one_kernel(True):
+    (row,) = tensor_array_grad.status().loops
+    print(row.runs, row.iterations, row.runs_in, round(row.share, 3), row.measured)
+"""
+    )
+    assert done.stdout == "1 100 one kernel 1.0 True\n"
+
+
+def test_a_loop_that_ran_before_only_is_not_shown():
+    loops = loops_of(
+        """
+tensor_array_grad.enable()
+f(tf.constant(1.0))
+with tensor_array_grad.explain() as loops:
+    pass
+"""
+    )
+    assert loops.rows == ()
+    assert str(loops).startswith("No while loop ran")
+
+
+def test_an_observed_function_gives_the_same_bits():
+    child.code(
+        PROGRAM
+        + """
+import numpy as np
+tensor_array_grad.enable()
+x = tf.random.stateless_normal([50], [1, 2])
+for on in (True, False):
+    with tensor_array_grad.loops_in_one_kernel(on):
+        plain = tf.function(f.python_function)(x)
+        with tensor_array_grad.explain() as loops:
+            observed = tf.function(f.python_function)(x)
+        assert np.array_equal(plain, observed)
+        (row,) = loops.rows
+        assert (row.runs, row.iterations) == (1, 100), row
+"""
+    )
+
+
+def test_it_cannot_be_nested_and_needs_the_library():
+    child.code(
+        """
+import tensor_array_grad
+with tensor_array_grad.explain():
+    try:
+        with tensor_array_grad.explain():
+            pass
+    except RuntimeError as error:
+        assert "observes this process already" in str(error)
+    else:
+        raise AssertionError
+with tensor_array_grad.explain():
+    pass
+"""
+    )
+    child.code(
+        """
+import tensor_array_grad
+try:
+    tensor_array_grad.explain().__enter__()
+except RuntimeError as error:
+    assert "switched off" in str(error)
+else:
+    raise AssertionError
+""",
+        TENSOR_ARRAY_GRAD="off",
+    )
+
+
+def test_the_table():
+    lines = Loops((LOOP,), 2.0).to_text().splitlines()
+    assert lines[0].split() == ["loop", "kind", "runs", "iterations", "time", "share", "runs", "in"]
+    assert (
+        lines[1].split("  ")[0]
+        == f"{pathlib.Path(__file__).relative_to(pathlib.Path.cwd())}:3 in f, layer lstm"
+    )
+    assert lines[1].split()[-6:] == ["2", "2,000", "500.0", "ms", "25%", "executor"]
+    assert lines[2:] == [
+        "    why: an op <waits> (a.py:4)",
+        "    gradient: rows are added in place (slice_sum)",
+        "    what to do: move it",
+        "loops 0.50 s of 2.00 s",
+    ]
+
+
+def test_json_keeps_everything():
+    loops = Loops((LOOP,), 2.0)
+    assert Loops.from_json(loops.to_json()) == loops
+    merged = Loops.of_processes([loops.to_json(), loops.to_json()], 4.0)
+    assert [row.share for row in merged.rows] == [0.125, 0.125]
+
+
+class Tags(html.parser.HTMLParser):
+    """Counts the tags of a page, and the references to what is not in it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.outside: list[str] = []
+        self.rows = 0
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        if tag != "meta":
+            self.open.append(tag)
+        self.rows += tag == "tr"
+        self.outside += [v for k, v in attrs if k in ("src", "href") and not v.startswith("#")]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_needs_no_other_file():
+    text = _page.page(Loops((LOOP,), 2.0), ["train.py"])
+    tags = Tags(text)
+    assert tags.open == tags.outside == []
+    assert tags.rows == 1 + 1 + 3  # the head, the loop, its notes
+    assert "an op &lt;waits&gt;" in text
+    assert '"""`explain()` in a process'.replace('"', "&quot;") in text  # a line of this file
+    assert Tags(LOOPS._repr_html_()).rows == 5
+
+
+LOOPS = Loops((LOOP,), 2.0)
+
+
+def test_the_command_writes_a_page_and_keeps_the_status(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(PROGRAM + "print(f(tf.constant(1.0)).numpy())\nraise SystemExit(3)\n")
+    page = tmp_path / "page.html"
+    done = child.interpreter("-m", "tensor_array_grad", "explain", "--html", str(page), str(script))
+    assert (done.returncode, done.stdout) == (3, "2.0\n")
+    assert "script.py:7 in f" in page.read_text()
+    assert "loops 0.0" in done.stderr
+
+
+@pytest.mark.parametrize(("arguments", "problem"), [((), "no program"), (("--x", "a.py"), "--x")])
+def test_wrong_arguments(arguments, problem):
+    done = child.interpreter("-m", "tensor_array_grad", "explain", *arguments)
+    assert done.returncode == 2
+    assert problem in done.stderr
+
+
+def test_a_program_without_tensorflow():
+    done = child.interpreter("-m", "tensor_array_grad", "explain", "--json", "-c", "print(1)")
+    assert json.loads(done.stdout)["rows"] == []
+    assert "nothing was observed" in done.stderr
