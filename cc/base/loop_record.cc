@@ -39,6 +39,13 @@ void LoopRecord::Leave(const std::string& why) {
   facts_.left = why;
 }
 
+void LoopRecord::SetHeaviest(Origin op, const std::string& type, double share) {
+  MutexLock lock(&mu_);
+  facts_.heaviest = std::move(op);
+  facts_.heaviest_type = type;
+  facts_.heaviest_share = share;
+}
+
 void LoopRecord::AddRun(int64_t iterations, int64_t ns) {
   counts.runs.fetch_add(1, std::memory_order_relaxed);
   counts.iterations.fetch_add(iterations, std::memory_order_relaxed);

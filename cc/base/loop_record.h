@@ -34,11 +34,17 @@ struct LoopFacts {
   };
 
   int64_t id = 0;
-  int64_t outer = 0;        // the id of the loop around it; 0: none
-  std::string name;         // in the graph; of an inner loop of one kernel the name of its LoopCond
-  Origin body, condition;   // an op of each
-  std::string left;         // why the executor runs it, "reason: detail"; empty: runs in one kernel
-  Origin cause;             // the op that is the reason
+  int64_t outer = 0;       // the id of the loop around it; 0: none
+  std::string name;        // in the graph; of an inner loop of one kernel the name of its LoopCond
+  Origin body, condition;  // an op of each
+  std::string left;        // why the executor runs it, "reason: detail"; empty: runs in one kernel
+  Origin cause;            // the op that is the reason
+  Origin python;           // an op that calls Python in each iteration
+  // The op that takes most of an iteration, its type and its share; known if the loop was handed
+  // back.
+  Origin heaviest;
+  std::string heaviest_type;
+  double heaviest_share = 0;
   std::vector<Note> notes;  // kRemarksOfLoop
   std::string line;         // what the locator said, for the log ...
   std::string trace;        // ... and in full
@@ -62,6 +68,8 @@ class LoopRecord {
   LoopFacts facts() const;
   // Records that the executor runs the loop because of `why`, "reason: detail".
   void Leave(const std::string& why);
+  // Sets LoopFacts::heaviest and so on.
+  void SetHeaviest(Origin op, const std::string& type, double share);
 
   // The loop has run `iterations` in one kernel, in `ns` nanoseconds.
   void AddRun(int64_t iterations, int64_t ns);

@@ -46,6 +46,10 @@ Loop Described(const LoopFacts& facts) {
   loop.body = names(facts.body);
   loop.condition = names(facts.condition);
   loop.cause = names(facts.cause);
+  loop.python = names(facts.python);
+  loop.heaviest = names(facts.heaviest);
+  loop.heaviest_type = facts.heaviest_type;
+  loop.heaviest_share = facts.heaviest_share;
   loop.left = facts.left;
   loop.trace = facts.trace;
   for (const LoopFacts::Note& note : facts.notes) {

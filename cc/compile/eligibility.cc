@@ -22,6 +22,13 @@ using tensorflow::FunctionLibraryDefinition;
 
 constexpr char kCause[] = "tensor_array_grad.cause";  // the payload with the name of a node
 
+// The error of Rejected, for which CauseOf returns `node`.
+absl::Status RejectedFor(const Node& node, absl::string_view reason, absl::string_view detail) {
+  absl::Status rejected = Rejected(reason, detail);
+  rejected.SetPayload(kCause, absl::Cord(node.name()));
+  return rejected;
+}
+
 // Whether an input or output of `node` is the ref tensor of a variable.
 bool HasRefs(const Node& node) {
   return std::any_of(node.input_types().begin(), node.input_types().end(), tensorflow::IsRefType) ||
@@ -91,10 +98,7 @@ absl::Status Rejected(absl::string_view reason, absl::string_view detail) {
 }
 
 absl::Status Rejected(absl::string_view reason, const Node& node) {
-  absl::Status rejected =
-      Rejected(reason, absl::StrCat(node.name(), " (", node.type_string(), ")"));
-  rejected.SetPayload(kCause, absl::Cord(node.name()));
-  return rejected;
+  return RejectedFor(node, reason, absl::StrCat(node.name(), " (", node.type_string(), ")"));
 }
 
 absl::string_view ReasonOf(absl::string_view message) {
@@ -136,10 +140,8 @@ absl::Status CheckCalls(const Frame& loop, const FunctionLibraryDefinition* libr
     return waiting != nullptr;
   });
   if (call == nullptr) return absl::OkStatus();
-  absl::Status rejected = Rejected("a called function may wait",
-                                   absl::StrCat(call->name(), " (", waiting->op(), ")"));
-  rejected.SetPayload(kCause, absl::Cord(call->name()));
-  return rejected;
+  return RejectedFor(*call, "a called function may wait",
+                     absl::StrCat(call->name(), " (", waiting->op(), ")"));
 }
 
 absl::Status CheckInSession(const Frame& loop, const FunctionLibraryDefinition* library) {
@@ -149,7 +151,7 @@ absl::Status CheckInSession(const Frame& loop, const FunctionLibraryDefinition* 
     return FindReachable(node.def(), library, is_seeded, &seen) != nullptr;
   });
   if (seeded == nullptr) return absl::OkStatus();
-  return Rejected("private state", "a seeded random op in a Session");
+  return RejectedFor(*seeded, "private state", "a seeded random op in a Session");
 }
 
 bool HasSeededNode(const Frame& loop) {

@@ -99,7 +99,7 @@ class Loops {
     LoopFacts facts = FactsOf(loop);
     facts.id = id;
     facts.left = std::string(why.message());
-    if (!why.ok()) facts.cause = OriginOf(CauseOf(why), loop);
+    facts.cause = OriginOf(CauseOf(why), loop);
     if (const auto outer = ids_.find(loop.parent); outer != ids_.end()) facts.outer = outer->second;
     ids_[&loop] = id;
     all_.push_back(std::move(facts));
@@ -134,8 +134,8 @@ absl::Status InsertRunLoops(const Frame& root, const GraphOptimizationPassOption
   return absl::OkStatus();
 }
 
-// Records, logs and counts loops of a graph that has been changed, so that a lack of memory for this
-// is no failure.
+// Records, logs and counts loops of a graph that has been changed, so that a lack of memory for
+// this is no failure.
 void ReportIfPossible(const Loops& loops) {
   try {
     for (const LoopFacts& facts : loops.all()) Report(AddLoop(facts)->facts());

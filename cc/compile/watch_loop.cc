@@ -35,7 +35,7 @@ Origin OpOf(absl::string_view part, const Frame& loop) {
     const auto& info = node->def().experimental_debug_info();
     if (!HasOrigin(info) || NameIn(part, node->name(), loop) != info.original_node_names(0))
       continue;
-    return {info.original_func_names(0), info.original_node_names(0)};
+    return OriginOf(*node);
   }
   return {};
 }
@@ -54,12 +54,18 @@ absl::StatusOr<Source> AddNote(const char* op, int64_t id, absl::Span<const Sour
 
 }  // namespace
 
+Origin OriginOf(const Node& node) {
+  const auto& info = node.def().experimental_debug_info();
+  if (!HasOrigin(info)) return {"", node.name()};
+  return {info.original_func_names(0), info.original_node_names(0)};
+}
+
 Origin OriginOf(const std::string& name, const Frame& loop) {
   if (name.empty()) return {};
   for (const Node* node : loop.nodes) {
-    const auto& info = node->def().experimental_debug_info();
-    if (node->name() != name || !HasOrigin(info)) continue;
-    return {info.original_func_names(0), info.original_node_names(0)};
+    if (node->name() == name && HasOrigin(node->def().experimental_debug_info())) {
+      return OriginOf(*node);
+    }
   }
   for (const char* part : {"body", "cond"}) {
     const absl::string_view original = NameIn(part, name, loop);
@@ -84,7 +90,7 @@ LoopFacts FactsOf(const Frame& loop) {
     facts.notes.push_back({remarks[i], remarks[i + 2], OriginOf(remarks[i + 1], loop)});
   }
   for (const Node* node : loop.nodes) {
-    if (HasFact(*node, kCallsPython)) facts.cause = OriginOf(node->name(), loop);
+    if (HasFact(*node, kCallsPython)) facts.python = OriginOf(node->name(), loop);
   }
   return facts;
 }

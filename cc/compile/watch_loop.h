@@ -16,8 +16,10 @@ namespace tensor_array_grad {
 // an empty name.
 Origin OriginOf(const std::string& name, const Frame& loop);
 
-// What is known of `loop`, but for its id and where it runs. An op that calls Python in each
-// iteration is the `cause` of its speed.
+// Where the program made `node`, if TensorFlow keeps its names; otherwise the name that it has now.
+Origin OriginOf(const Node& node);
+
+// What is known of `loop`, but for its id and where it runs.
 LoopFacts FactsOf(const Frame& loop);
 
 // Adds to `loop` two nodes that note in the record `id` what the executor does: NoteCondition reads

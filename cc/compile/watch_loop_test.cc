@@ -43,7 +43,7 @@ TEST_F(WatchLoopTest, FindsTheFunctionsOfALoop) {
   EXPECT_EQ(facts.body.node, "add");
   EXPECT_EQ(facts.condition.function, "test");
   EXPECT_EQ(facts.condition.node, "less");
-  EXPECT_EQ(facts.cause.node, "");
+  EXPECT_EQ(facts.python.node, "");
 }
 
 TEST_F(WatchLoopTest, FindsWhereTheProgramMadeANode) {

@@ -10,6 +10,7 @@
 #include "cc/base/counters.h"
 #include "cc/base/loop_record.h"
 #include "cc/base/steady_clock.h"
+#include "cc/compile/watch_loop.h"
 #include "cc/kernels/registration.h"
 #include "cc/run/executable.h"
 #include "cc/run/interpreter.h"
@@ -119,7 +120,7 @@ class LoopRun {
     if (interpreter_->handed_back()) {
       handed_back.Add();
       record_.counts.handed_back.fetch_add(1, std::memory_order_relaxed);
-      record_.counts.gain.store(interpreter_->gain(), std::memory_order_relaxed);
+      NoteChoice();
       GiveBackFreeBuffers(loop_->pooled_device.get());
     }
     const auto choice = interpreter_->measured_choice();
@@ -137,6 +138,15 @@ class LoopRun {
       return value.dtype() == DT_BOOL && value.dims() == 0 &&
              static_cast<int>(value.scalar<bool>()()) == input.second;
     });
+  }
+
+  // Records why the loop was handed back, if times were measured.
+  void NoteChoice() {
+    if (interpreter_->measured_choice() != Choice::kExecutor) return;
+    record_.counts.gain.store(interpreter_->gain(), std::memory_order_relaxed);
+    const auto [share, node] = interpreter_->Heaviest();
+    const Node& heaviest = *loop_->program.nodes[node];
+    record_.SetHeaviest(OriginOf(heaviest), heaviest.type_string(), share);
   }
 
   absl::Status PassOn() {

@@ -60,6 +60,7 @@ class Interpreter {
   bool is_outdated() const { return is_outdated_; }
   std::optional<Choice> measured_choice() const { return pace_.measured_choice(); }
   double gain() const { return pace_.gain(); }
+  std::pair<double, int> Heaviest() const { return pace_.Heaviest(); }
   bool had_trailing_thread() const { return had_trailing_thread_; }
 
  private:

@@ -1,5 +1,6 @@
 #include "cc/run/pace.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace tensor_array_grad {
@@ -62,6 +63,15 @@ Choice Pace::ChooseByTasks(double nodes) {
             static_cast<double>(iterations_) / ExecutorNs(cost);
   }
   return choice;
+}
+
+std::pair<double, int> Pace::Heaviest() const {
+  const auto heaviest = std::max_element(task_ns_.begin(), task_ns_.end());
+  const size_t index = heaviest - task_ns_.begin();
+  const size_t in_condition = code_.condition.size();
+  const Instruction& instruction =
+      index < in_condition ? code_.condition[index] : code_.body[index - in_condition];
+  return {*heaviest / std::accumulate(task_ns_.begin(), task_ns_.end(), 0.0), instruction.node};
 }
 
 }  // namespace tensor_array_grad

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -59,6 +60,10 @@ class Pace {
 
   // By how much the executor was estimated to be faster, when the choice was last kExecutor.
   double gain() const { return gain_; }
+
+  // The share of an iteration that its heaviest instruction takes, and the node of that, an index
+  // into Program::nodes. Requires: the choice was kExecutor.
+  std::pair<double, int> Heaviest() const;
 
   // The array to which the interpreter adds the time of each instruction, those of the condition
   // first. Null while instructions are not timed.

@@ -54,6 +54,11 @@ struct Loop {
   // Names of an op of the body, of the condition, and of the op that is the reason why the executor
   // runs the loop: the function that has the op ("": the graph), and the op in it ("": none).
   std::pair<std::string, std::string> body, condition, cause;
+  // The same for an op that calls Python in each iteration, and for the op that takes most of an
+  // iteration; the latter is known if the loop was handed back.
+  std::pair<std::string, std::string> python, heaviest;
+  std::string heaviest_type;
+  double heaviest_share = 0;
   std::string left;             // the reason, "reason: detail"; "": the loop runs in one kernel
   std::string trace;            // what the locator returned
   std::vector<LoopNote> notes;  // what the rules of the graph pass did, and what they did not

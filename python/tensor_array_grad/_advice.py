@@ -6,7 +6,6 @@ docs/loops.md explains each reason, and docs/guide.md repeats the advice with a 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from tensor_array_grad._where import Where
 
@@ -18,8 +17,9 @@ _LEFT = {
         "move {op} out of the loop, for example receive the data of all iterations before it",
     ),
     "private state or unknown side effects": (
-        "{op} keeps a state, or has side effects, of which the library knows nothing",
-        "move {op} out of the loop: read a queue or an iterator before it, and pass a tensor in",
+        "{op} has a state or side effects outside of the loop, such as those of a queue",
+        "take {op} out of the loop: read all elements before it, for example with "
+        "queue.dequeue_many(n), and index them in it",
     ),
     "several locks at once": (
         "an iteration may hold two locks at the same time",
@@ -34,8 +34,10 @@ _LEFT = {
         "move {op} out of the loop, or replace it by TensorFlow's ops",
     ),
     "private state": (
-        "it has a seeded random op, and runs in a Session",
-        "use tf.random.stateless_*, or tf.function instead of a Session",
+        "in a Session, a random op with a seed (also that of set_random_seed) keeps its place in "
+        "the executor",
+        "leave out the seeds; or use tf.function instead of the Session; or tf.random.stateless_* "
+        "with a seed that differs in each iteration and run, such as [run, i]",
     ),
     "draws many numbers": (
         "{op} has a seed and draws more than 16,384 numbers at once, for which the executor has "
@@ -61,9 +63,8 @@ _LEFT = {
     ),
     "no kernel": ("TensorFlow has no CPU kernel for one of its ops", ""),
 }
-_NODE = re.compile(
-    r"`[^`]*?([^`/]*)`"
-)  # a node of a graph; the last part of its name says what it is
+# A node of a graph: the last part of its name says what it is.
+_NODE = re.compile(r"`[^`]*?([^`/]*)`")
 _UNUSUAL = "it does not have the form that TensorFlow gives a loop"
 _PYTHON = (
     "{cause} calls Python in each iteration (tf.py_function or tf.numpy_function): move the call "
@@ -74,10 +75,9 @@ _HEAVY = (
     "compare --jit"
 )
 _HEAVY_MS = 0.5  # of an iteration, much more than what the executor adds
-_HEAVY_SHARE, _LONG = 0.05, 0.5  # of the program's time, and in seconds: less may be a first call
 _HANDED_BACK = (
-    "its ops are heavy and do not depend on each other, so the executor runs them side by side: "
-    "compute before the loop what is the same in all iterations"
+    "{heaviest}: compute before the loop what is the same in all iterations, and "
+    "only what an iteration needs"
 )
 _CHANGED = "changes it before it is added"  # in a remark of slice_sum (cc/rewrite)
 _INDEX_FIRST = (
@@ -96,17 +96,16 @@ _RULES = {
 }
 
 
-def of_gradient(notes: Sequence[tuple[str, str, str]]) -> tuple[str, ...]:
-    """What the rules did in a loop, and what they did not, in sentences.
-
-    Args:
-      notes: Those of `_where.Where`.
-    """
-    done = dict.fromkeys(rule for rule, missed, _ in notes if not missed)
+def of_gradient(where: Where) -> tuple[str, ...]:
+    """What the rules did in the gradient of a loop, and what they did not, in sentences."""
+    done = dict.fromkeys(rule for rule, missed, _ in where.notes if not missed and where.order)
     missed = [
-        _NODE.sub(r"`\1`", text) + (f" ({line})" if line else "") for _, text, line in notes if text
+        "dense: " + _NODE.sub(r"`\1`", text) + (f" ({line})" if line else "")
+        for _, text, line in where.notes
+        if text
     ]
-    return (*(f"{_RULES.get(rule, rule)} ({rule})" for rule in done), *dict.fromkeys(missed))
+    linear = [f"linear: {_RULES.get(rule, rule)} ({rule})" for rule in done]
+    return (*linear, *dict.fromkeys(missed))
 
 
 def reason_and_remedy(left: str) -> tuple[str, str]:
@@ -121,17 +120,28 @@ def reason_and_remedy(left: str) -> tuple[str, str]:
     return why.format(op=op), remedy.format(op=op)
 
 
-def for_one_kernel(
-    seconds: float, share: float, iterations: int, handed_back: bool, where: Where
-) -> str:
-    """What to do about a loop that may run in one kernel; "" if nothing."""
-    if any(_CHANGED in text for _, text, _ in where.notes):
-        return _INDEX_FIRST
-    if where.cause:
-        return _PYTHON.format(cause=where.cause)
-    if handed_back:
-        return _HANDED_BACK
-    ms = 1e3 * seconds / max(1, iterations)
+def why_handed_back(count: int, runs: int, gain: float) -> str:
+    """Why the executor continued `count` of `runs` runs."""
     return (
-        _HEAVY.format(ms=ms) if ms > _HEAVY_MS and share > _HEAVY_SHARE and seconds > _LONG else ""
+        f"in {count} of {runs} runs: its ops are so heavy that the executor, which may run several "
+        f"at once, was estimated {gain:.1f} times faster"
     )
+
+
+def remedies(where: Where, heaviest: str, ms: float, matters: bool) -> tuple[str, ...]:
+    """What to do about a loop, beside the remedy for the reason why it is left.
+
+    Args:
+      where: Where the loop is.
+      heaviest: "70% of an iteration is Cast (a.py:3)"; "" unless the loop was handed back.
+      ms: The time of an iteration, in milliseconds.
+      matters: Whether the loop takes a part of the time worth to look at.
+    """
+    found = [_PYTHON.format(cause=where.python)] if where.python else []
+    if any(_CHANGED in text for _, text, _ in where.notes):
+        found.append(_INDEX_FIRST)
+    elif heaviest:
+        found.append(_HANDED_BACK.format(heaviest=heaviest))
+    elif ms > _HEAVY_MS and matters and not found:
+        found.append(_HEAVY.format(ms=ms))
+    return tuple(found)

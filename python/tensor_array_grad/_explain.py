@@ -62,11 +62,9 @@ def main(arguments: list[str]) -> int:
     """
     options, command = _parse(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        start = time.monotonic()
         status = _run(command, folder, sys.stderr if options.json else None)
-        wall = time.monotonic() - start
         texts = [path.read_text() for path in sorted(pathlib.Path(folder).glob("*.json"))]
-    loops = Loops.of_processes(texts, wall)
+    loops = Loops.of_processes(texts)
     if options.json:
         print(loops.to_json())
     else:

@@ -9,7 +9,10 @@ from collections.abc import Iterable, Sequence
 from tensor_array_grad.explained import Loop, Loops
 
 _AROUND = 6  # lines of the program that are shown before and after each loop
-_COLORS = {"executor": "214, 69, 65", "handed back": "230, 150, 40"}  # where a loop runs
+_COLORS = {
+    "executor": "214, 69, 65",
+    "executor, estimated faster": "230, 150, 40",
+}  # where a loop runs
 _OWN = "60, 150, 90"  # one kernel, with or without a second thread
 _STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem;

@@ -43,6 +43,7 @@ class Where:
       layer: The name of the Keras layer that has the loop; "" if none has.
       order: 0 for a forward loop, 1 for its gradient, 2 for the gradient of that, and so on.
       cause: The line of the op that is the reason where the loop runs, as `file:line`; "" if none.
+      python: The line of an op that calls Python in each iteration; "" if there is none.
       notes: What the rules of the graph pass did: rule, why it was not applied ("": it was), line.
     """
 
@@ -52,6 +53,7 @@ class Where:
     layer: str = ""
     order: int = 0
     cause: str = ""
+    python: str = ""
     notes: tuple[tuple[str, str, str], ...] = dataclasses.field(default=(), compare=False)
 
     def __str__(self) -> str:
@@ -80,19 +82,20 @@ def find(loop: Any) -> Where:
     frames = _of_functions(_GRADIENT.split(body)[0], _GRADIENT.split(condition)[0])
     frames = frames or _of_functions(body, condition) or _tf_private.traceback(*loop.body)
     user = last_of_user(frames)
-    notes = tuple((note.rule, note.text, _line(note.node)) for note in loop.notes)
+    notes = tuple((note.rule, note.text, line_of(note.node)) for note in loop.notes)
     return Where(
         user.file if user else "",
         user.line if user else 0,
         user.function if user else body,
         _layer(frames, loop.name),
         order,
-        _line(loop.cause),
+        line_of(loop.cause),
+        line_of(loop.python),
         notes,
     )
 
 
-def _line(names: tuple[str, str]) -> str:
+def line_of(names: tuple[str, str]) -> str:
     """The user's line of the op with these names, of a function and in it; "" if not known.
 
     For an op of a gradient, it is that of the op whose gradient it is.

@@ -11,6 +11,10 @@ import json
 import pathlib
 from collections.abc import Iterable
 
+_LEGEND = (
+    "One kernel: this library runs the loop. Executor: TensorFlow runs it, node by node. A loop "
+    'without "what to do" needs no change.'
+)
 _ORDERS = ("forward", "gradient", "gradient of the gradient")
 _SHOWN = 0.005  # rows with a smaller share of the time are shown on request only
 
@@ -35,11 +39,13 @@ class Loop:
       seconds: In all runs, by a clock. That of an inner loop is part of the outer loop's.
       share: `seconds` as a part of the time that was observed.
       measured: Whether what the executor did is known. It is not if the graph was prepared before.
-      runs_in: "one kernel", "one kernel, two threads", "handed back" or "executor".
-      reason: Why it is left to the executor or handed back, in a sentence; "" if it is not.
+      runs_in: "one kernel", with two threads "one kernel, two threads": this library runs it.
+        "executor": TensorFlow runs it, node by node. "executor, estimated faster": this library
+        began to run it, measured, and handed it back.
+      reason: Why the executor runs it, in a sentence; "" if it does not.
       cause: The line of the op that is the reason, as `file:line`; "" if there is none.
       gradient: What is linear in its gradient, by which rule, and what stays dense, and why.
-      advice: What to do; "" if there is nothing.
+      advice: What to do; empty if there is nothing.
     """
 
     file: str
@@ -58,7 +64,7 @@ class Loop:
     reason: str
     cause: str
     gradient: tuple[str, ...]
-    advice: str
+    advice: tuple[str, ...]
 
     @property
     def where(self) -> str:
@@ -85,7 +91,8 @@ class Loop:
         """What there is to say beside the figures, each with a title."""
         why = self.reason + (f" ({self.cause})" if self.cause and self.reason else "")
         notes = [("why", why), *(("gradient", text) for text in self.gradient)]
-        return tuple(note for note in [*notes, ("what to do", self.advice)] if note[1])
+        notes += [("what to do", text) for text in self.advice]
+        return tuple(note for note in notes if note[1])
 
 
 @dataclasses.dataclass
@@ -123,7 +130,7 @@ class Loops:
             lines.append(f"{hidden} more took less than {_SHOWN:.1%} of the time each.")
         outer = [row for row in self.rows if not row.inside]
         total = sum(row.seconds for row in outer)
-        lines.append(f"loops {total:.2f} s of {self.seconds:.2f} s")
+        lines.append(f"Loops took {total:.2f} s of {self.seconds:.2f} s. {_LEGEND}")
         return "\n".join(lines)
 
     __repr__ = __str__  # what an interactive interpreter shows
@@ -136,13 +143,19 @@ class Loops:
     def from_json(text: str) -> Loops:
         """The loops of `to_json`."""
         found = json.loads(text)
-        rows = [Loop(**row | {"gradient": tuple(row["gradient"])}) for row in found["rows"]]
+        lists = ("gradient", "advice")
+        rows = [Loop(**row | {name: tuple(row[name]) for name in lists}) for row in found["rows"]]
         return Loops(tuple(rows), found["seconds"])
 
     @staticmethod
-    def of_processes(texts: Iterable[str], seconds: float) -> Loops:
-        """The loops of a program that ran for `seconds`, of which each process wrote `to_json`."""
-        rows = [row for text in texts for row in Loops.from_json(text).rows]
+    def of_processes(texts: Iterable[str]) -> Loops:
+        """The loops of a program, of which each process wrote `to_json`.
+
+        The time is that of the process that was observed for the longest time.
+        """
+        found = [Loops.from_json(text) for text in texts]
+        seconds = max((each.seconds for each in found), default=0.0)
+        rows = [row for each in found for row in each.rows]
         shares = [dataclasses.replace(row, share=row.seconds / seconds) for row in rows]
         return Loops(tuple(sorted(shares, key=lambda row: -row.seconds)), seconds)
 

@@ -9,6 +9,10 @@ from typing import Any
 from tensor_array_grad import _advice, _loader, _where, drop_in
 from tensor_array_grad.explained import Loop, Loops
 
+# A loop that takes less of the time, and fewer seconds, gets no advice for its kernels: that may be
+# the time of a first call.
+_MATTERS, _LONG = 0.05, 0.5
+
 
 class explain:
     """Observes the loops that run in a `with` statement, and explains them.
@@ -76,7 +80,7 @@ def _rows(loops: Iterable[Any], before: Mapping[int, Any], seconds: float) -> tu
     for loop in loops:
         earlier, where[loop.id] = before.get(loop.id) or (None, _where.of(loop))
         outer = where.get(loop.outer)
-        since = _Since(loop, earlier, loop.id not in before, where[loop.id].notes)
+        since = _Since(loop, earlier, loop.id not in before)
         if since.runs or (loop.left and not since.measured):
             name = "" if where[loop.id].file else loop.name
             found.setdefault((where[loop.id], str(outer or ""), loop.left, name), []).append(since)
@@ -87,13 +91,11 @@ def _rows(loops: Iterable[Any], before: Mapping[int, Any], seconds: float) -> tu
 class _Since:
     """What a loop did since an earlier time."""
 
-    def __init__(
-        self, loop: Any, earlier: Any, watched: bool, notes: tuple[tuple[str, str, str], ...]
-    ) -> None:
+    def __init__(self, loop: Any, earlier: Any, watched: bool) -> None:
         def since(name: str) -> Any:
             return getattr(loop, name) - getattr(earlier, name, 0)
 
-        self.loop, self.notes = loop, notes
+        self.loop = loop
         self.measured = not loop.left or watched or loop.executor_runs > 0
         self.two_threads, self.handed_back = since("two_threads"), since("handed_back")
         self.passed_on = since("passed_on")
@@ -113,14 +115,21 @@ def _row(where: _where.Where, inside: str, parts: list[_Since], seconds: float) 
     back = total("handed_back") + total("passed_on")
     runs_in = "one kernel, two threads" if total("two_threads") else "one kernel"
     share = time / max(seconds, 1e-9)
-    reason, advice = "", _advice.for_one_kernel(time, share, iterations, back > 0, where)
+    ms = 1e3 * time / max(1, iterations)
+    reason, advice, heaviest = "", [], ""
     if loop.left:
         runs_in = "executor"
-        reason, advice = _advice.reason_and_remedy(loop.left)
+        reason, remedy = _advice.reason_and_remedy(loop.left)
+        advice += [remedy] * bool(remedy)
     elif back:
-        runs_in = "handed back"
-        gain = max(part.loop.gain for part in parts)
-        reason = f"{back} of {runs} runs: the executor was estimated {gain:.1f} times faster"
+        runs_in = "executor, estimated faster"
+        slowest = max((part.loop for part in parts), key=lambda each: each.heaviest_share)
+        reason = _advice.why_handed_back(back, runs, slowest.gain)
+        line = _where.line_of(slowest.heaviest)
+        heaviest = f"{slowest.heaviest_share:.0%} of an iteration is {slowest.heaviest_type}"
+        heaviest += f" ({line})" if line else ""
+    matters = share > _MATTERS and time > _LONG
+    advice += _advice.remedies(where, heaviest, 0 if loop.left else ms, matters)
     return Loop(
         file=where.file,
         line=where.line,
@@ -137,6 +146,6 @@ def _row(where: _where.Where, inside: str, parts: list[_Since], seconds: float) 
         runs_in=runs_in,
         reason=reason,
         cause=where.cause,
-        gradient=_advice.of_gradient([note for part in parts for note in part.notes]),
-        advice=advice,
+        gradient=_advice.of_gradient(where),
+        advice=tuple(advice),
     )

@@ -344,4 +344,4 @@ for read in (read_converted, lambda x, i: x[i]):
     missed, done = ran.stdout.splitlines()
     assert re.search(REMARK, missed)
     assert "slice_sum" not in missed
-    assert re.search(r"gradients of indexing are added in place \(slice_sum\)", done)
+    assert re.search(r"linear: gradients of indexing are added in place \(slice_sum\)", done)
