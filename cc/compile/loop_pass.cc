@@ -113,6 +113,15 @@ class Loops {
   std::unordered_map<const Frame*, int64_t> ids_;
 };
 
+// Calls `left` for each loop inside of `frame`.
+template <typename Left>
+void LeaveAll(const Frame& frame, const Left& left) {
+  for (const Frame* loop : frame.children) {
+    left(*loop, Rejected("switched off", "loops in one kernel"));
+    LeaveAll(*loop, left);
+  }
+}
+
 // Puts a RunLoop in front of each loop of the frame `root` that can run in one kernel, and adds all
 // to `loops`. On error the graph may be half changed.
 absl::Status InsertRunLoops(const Frame& root, const GraphOptimizationPassOptions& options,
@@ -121,7 +130,13 @@ absl::Status InsertRunLoops(const Frame& root, const GraphOptimizationPassOption
   const auto left = [&](const Frame& loop, const absl::Status& why) {
     loops->Add(loop, NewLoopId(), why);
   };
-  for (const Frame* loop : FindLoops(root, options.flib_def, in_session, left)) {
+  std::vector<const Frame*> found;
+  if (AreLoopsEnabled()) {
+    found = FindLoops(root, options.flib_def, in_session, left);
+  } else {
+    LeaveAll(root, left);
+  }
+  for (const Frame* loop : found) {
     const int64_t id = NewLoopId();
     const absl::Status status = InsertRunLoop(*loop, id, in_session, graph);
     if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
@@ -201,7 +216,8 @@ void Report(const LoopFacts& loop) {
 absl::Status LoopPass::Run(const GraphOptimizationPassOptions& options) {
   try {
     NoteLocalDevices(options);
-    if (AreLoopsEnabled() && options.partition_graphs != nullptr && HasKernel()) {
+    const bool looks = AreLoopsEnabled() || AreLoopsWatched();
+    if (looks && options.partition_graphs != nullptr && HasKernel()) {
       RewritePartitions(options);
     }
   } catch (const std::exception& error) {

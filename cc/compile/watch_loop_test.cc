@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "cc/base/tensorflow_names.h"
 #include "cc/testing/frames_under_test.h"
 #include "cc/testing/matchers.h"
 

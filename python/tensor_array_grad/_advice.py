@@ -61,6 +61,10 @@ _LEFT = {
         "its constants have more than 16 MiB",
         "make them outside of the loop, or in a variable",
     ),
+    "switched off": (
+        "loops in one kernel are switched off",
+        "unset TENSOR_ARRAY_GRAD_LOOPS, or remove loops_in_one_kernel(False)",
+    ),
     "no kernel": ("TensorFlow has no CPU kernel for one of its ops", ""),
 }
 # A node of a graph: the last part of its name says what it is.
