@@ -191,7 +191,8 @@ class NewestExecutableTest : public testing::Test, protected FramesUnderTest {
   // Makes the executable of the loop's RunLoop. Returns the error of its construction.
   absl::Status Make() {
     if (CountOf("TensorArrayGrad>RunLoop") == 0) {
-      TF_RETURN_IF_ERROR(InsertRunLoop(FrameNamed("i"), /*in_session=*/false, graph().get()));
+      TF_RETURN_IF_ERROR(
+          InsertRunLoop(FrameNamed("i"), /*record=*/0, /*in_session=*/false, graph().get()));
     }
     for (const Node* node : graph()->op_nodes()) {
       if (node->type_string() == "TensorArrayGrad>RunLoop") run_ = node->properties();
