@@ -103,6 +103,29 @@ TEST(PaceTest, HeavyIndependentInstructionsAreTimedAndHandedBack) {
   EXPECT_EQ(pace.task_ns(), nullptr);
 }
 
+TEST(PaceTest, TheReasonOfAHandBackIsKnown) {
+  LoopCode code = CodeOf(4, /*chained=*/false);
+  code.condition.resize(1);
+  for (int i = 0; i < 4; ++i) code.body[i].node = 10 + i;
+  Pace pace = MadePace(code);
+  int64_t iteration = 0;
+  while (!pace.measured_choice()) {
+    pace.Look(iteration, 5.0 * static_cast<double>(iteration));
+    ++iteration;
+    if (double* const ns = pace.task_ns()) {
+      const double times[] = {0, 100 * kUs, 500 * kUs, 200 * kUs, 200 * kUs};
+      for (int i = 0; i < 5; ++i) ns[i] += times[i];
+    }
+    now += static_cast<int64_t>(1000 * kUs);
+  }
+  EXPECT_EQ(*pace.measured_choice(), Choice::kExecutor);
+  EXPECT_GT(pace.gain(), 1 / kHandBackRatio);
+  EXPECT_LT(pace.gain(), 2);  // two threads
+  const auto [share, node] = pace.Heaviest();
+  EXPECT_DOUBLE_EQ(share, 0.5);
+  EXPECT_EQ(node, 11);
+}
+
 TEST(PaceTest, ChainIsTimedAndNotHandedBack) {
   const LoopCode code = CodeOf(4, /*chained=*/true);
   Pace pace = MadePace(code);
