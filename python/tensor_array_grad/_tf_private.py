@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import gc
 import re
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -163,15 +164,30 @@ def traceback(function: str, op: str) -> tuple[Line, ...]:
       op: The name of the op.
 
     Returns:
-      The frames. Empty if TensorFlow does not know the op any more, or has loaded it from a file.
+      The frames. Empty if TensorFlow does not know the op any more, or has loaded it from a file,
+      or if several graphs have an op of that name and it is not known which one is meant.
     """
     if function:
         return _traces(function).get(op, ())
-    for graph in [each for each in gc.get_objects() if type(each) is ops.Graph]:
-        if op in graph._nodes_by_name:
-            frames = graph._nodes_by_name[op].traceback
-            return tuple(Line(frame.filename, frame.lineno, frame.name) for frame in frames)
-    return ()
+    found = {
+        tuple(
+            Line(frame.filename, frame.lineno, frame.name)
+            for frame in graph._nodes_by_name[op].traceback
+        )
+        for graph in _graphs()
+        if op in graph._nodes_by_name
+    }
+    return found.pop() if len(found) == 1 else ()
+
+
+def _graphs() -> list[ops.Graph]:
+    """The graph of the Session that runs on this thread; if there is none, all graphs."""
+    frame = sys._getframe()
+    while frame.f_back:
+        frame = frame.f_back
+        if frame.f_code is session.BaseSession._run.__code__:
+            return [frame.f_locals["self"].graph]
+    return [each for each in gc.get_objects() if type(each) is ops.Graph]
 
 
 def call_before_first_op(call: Callable[[], None]) -> None:
