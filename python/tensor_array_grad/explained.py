@@ -5,6 +5,7 @@ This module does not import TensorFlow, so that `python -m tensor_array_grad exp
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import html
 import json
@@ -175,8 +176,9 @@ class Loops:
 def short(file: str) -> str:
     """The name of a file relative to the working directory, if it is in there."""
     path = pathlib.Path(file)
-    folder = pathlib.Path.cwd()
-    return str(path.relative_to(folder)) if path.is_relative_to(folder) else path.name
+    with contextlib.suppress(FileNotFoundError, ValueError):  # no working directory, or not in it
+        return str(path.relative_to(pathlib.Path.cwd()))
+    return path.name
 
 
 def _duration(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,11 +21,11 @@ class explain:
     Enables the library if it is not enabled. Functions that are traced already are explained, too;
     what the executor did is then not measured, and inner loops are not shown by themselves.
     Observing takes a few nanoseconds per run of a loop, and in the executor one small op per
-    iteration. It changes no value.
+    iteration. It changes no value. It may be nested, and used by several threads at the same time.
 
     Raises:
       LoadError: As `enable()`.
-      RuntimeError: The library is switched off, or another `explain()` observes this process.
+      RuntimeError: The library is switched off.
 
     Examples:
       >>> import tensor_array_grad
@@ -34,29 +35,31 @@ class explain:
       ()
     """
 
-    _current: explain | None = None
+    _lock = threading.Lock()
+    _entered = 0
 
     def __enter__(self) -> Loops:
         drop_in.enable()
         if not drop_in.is_enabled():
             raise RuntimeError("tensor_array_grad is switched off: there is nothing to explain")
-        if explain._current is not None:
-            raise RuntimeError("explain() observes this process already")
-        explain._current = self
         self._bind = _loader.bind()
-        self._bind.set_locator(_where.locate)
         self._before = {loop.id: (loop, _where.of(loop)) for loop in self._bind.loops()}
-        self._bind.watch_loops(True)
+        with explain._lock:
+            explain._entered += 1
+            self._bind.set_locator(_where.locate)
+            self._bind.watch_loops(True)
         self._start = time.monotonic()
         self._loops = Loops()
         return self._loops
 
     def __exit__(self, *_: object) -> None:
         self._loops.seconds = time.monotonic() - self._start
-        self._bind.watch_loops(False)
-        drop_in.locate_for_log(self._bind)
+        with explain._lock:
+            explain._entered -= 1
+            if explain._entered == 0:
+                self._bind.watch_loops(False)
+                drop_in.locate_for_log(self._bind)
         self._loops.rows = _rows(self._bind.loops(), self._before, self._loops.seconds)
-        explain._current = None
 
 
 def loops_so_far() -> tuple[Loop, ...]:

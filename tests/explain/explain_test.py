@@ -110,22 +110,59 @@ for on in (True, False):
     )
 
 
-def test_it_cannot_be_nested_and_needs_the_library():
-    child.code(
+def test_it_can_be_nested():
+    loops = loops_of(
         """
-import tensor_array_grad
-with tensor_array_grad.explain():
-    try:
-        with tensor_array_grad.explain():
-            pass
-    except RuntimeError as error:
-        assert "observes this process already" in str(error)
-    else:
-        raise AssertionError
-with tensor_array_grad.explain():
-    pass
+tensor_array_grad.loops_in_one_kernel(False)
+with tensor_array_grad.explain() as loops:
+    with tensor_array_grad.explain() as inner:
+        f(tf.constant(1.0))
+    f(tf.constant([1.0, 2.0]))
+(row,) = inner.rows
+assert (row.runs, row.iterations, row.measured) == (1, 100, True), row
 """
     )
+    (row,) = loops.rows
+    assert (row.runs, row.iterations, row.measured) == (2, 200, True)
+
+
+def test_graphs_of_sessions_may_have_the_same_names():
+    child.code(
+        """
+import tensorflow.compat.v1 as tf
+import tensor_array_grad
+
+tf.disable_v2_behavior()
+first, second = tf.Graph(), tf.Graph()
+with first.as_default():
+    one = tf.while_loop(lambda i: i < 10, lambda i: i + 1, [0])
+with second.as_default():
+    two = tf.while_loop(lambda i: i < 20, lambda i: i + 1, [0])
+with tf.Session(graph=first) as a, tf.Session(graph=second) as b:
+    with tensor_array_grad.explain() as loops:
+        a.run(one)
+        b.run(two)
+    assert {(row.line, row.iterations) for row in loops.rows} == {(8, 10), (10, 20)}, loops.rows
+"""
+    )
+
+
+def test_the_working_directory_may_be_removed():
+    child.code(
+        PROGRAM
+        + """
+import os
+import tempfile
+
+with tempfile.TemporaryDirectory() as folder, tensor_array_grad.explain() as loops:
+    os.chdir(folder)
+    f(tf.constant(1.0))
+assert "<string>:7" in loops.to_text(every=True)
+"""
+    )
+
+
+def test_it_needs_the_library():
     child.code(
         """
 import tensor_array_grad
