@@ -67,6 +67,10 @@ Origin OriginOf(const std::string& name, const Frame& loop) {
       return OriginOf(*node);
     }
   }
+  for (const Frame* inner : loop.children) {
+    Origin origin = OriginOf(name, *inner);
+    if (!origin.function.empty()) return origin;
+  }
   for (const char* part : {"body", "cond"}) {
     const absl::string_view original = NameIn(part, name, loop);
     if (!original.empty()) return {OpOf(part, loop).function, std::string(original)};

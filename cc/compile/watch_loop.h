@@ -11,9 +11,9 @@
 
 namespace tensor_array_grad {
 
-// Where the program made the node `name` of `loop`, or of a loop around it: from the names that
-// TensorFlow keeps of inlined nodes or, for a node that an optimizer made, from its name. Empty for
-// an empty name.
+// Where the program made the node `name` of `loop`, or of a loop in it or around it: from the names
+// that TensorFlow keeps of inlined nodes or, for a node that an optimizer made, from its name.
+// Empty for an empty name.
 Origin OriginOf(const std::string& name, const Frame& loop);
 
 // Where the program made `node`, if TensorFlow keeps its names; otherwise the name that it has now.

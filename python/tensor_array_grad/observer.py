@@ -86,7 +86,8 @@ def _rows(loops: Iterable[Any], before: Mapping[int, Any], seconds: float) -> tu
         since = _Since(loop, earlier, loop.id not in before)
         if since.runs or (loop.left and not since.measured):
             name = "" if where[loop.id].file else loop.name
-            found.setdefault((where[loop.id], str(outer or ""), loop.left, name), []).append(since)
+            why = _advice.reason_and_remedy(loop.left)[0] if loop.left else ""
+            found.setdefault((where[loop.id], str(outer or ""), why, name), []).append(since)
     rows = [_row(where, inside, each, seconds) for (where, inside, *_), each in found.items()]
     return tuple(sorted(rows, key=lambda row: -row.seconds))
 
