@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
     if not texts:
         print("No process that ended had the library, so nothing was observed.", file=sys.stderr)
     if options.html:
-        pathlib.Path(options.html).write_text(_page.page(loops, command))
+        pathlib.Path(options.html).write_text(_page.page(loops, command), "utf-8")
     return status
 
 
@@ -109,4 +109,7 @@ def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--json", action="store_true", help="print the loops as JSON")
     parser.add_argument("--html", metavar="FILE", help="write a page with the lines of the program")
     parser.add_argument("--all", action="store_true", help="show loops that take little time, too")
-    return _command.parse(parser, arguments, ("--html",))
+    options, command = _command.parse(parser, arguments, ("--html",))
+    if options.html and not (folder := pathlib.Path(options.html).absolute().parent).is_dir():
+        parser.error(f"--html: there is no directory {folder}")
+    return options, command

@@ -126,6 +126,34 @@ assert (row.runs, row.iterations, row.measured) == (1, 100, True), row
     assert (row.runs, row.iterations, row.measured) == (2, 200, True)
 
 
+def test_a_loop_in_a_function_that_is_called_twice_is_one_loop():
+    loops = loops_of(
+        """
+queue = tf.queue.FIFOQueue(2000, tf.float32, [])
+queue.enqueue_many([[1.0] * 2000])
+
+def receive(j, x):
+    return j + 1, x + queue.dequeue()
+
+def body(i, x):
+    return i + 1, tf.while_loop(lambda j, x: j < 5, receive, (0, x))[1]
+
+@tf.function
+def outer(x):
+    return tf.while_loop(lambda i, x: i < 10, body, (0, x))[1]
+
+with tensor_array_grad.explain() as loops:
+    outer(0.0)
+    tf.function(lambda x: outer(x) + outer(x))(0.0)
+"""
+    )
+    assert sorted((row.line, row.runs, row.iterations) for row in loops.rows) == [
+        (17, 30, 150),
+        (21, 3, 30),
+    ]
+    assert {row.cause for row in loops.rows} == {"<string>:14"}
+
+
 def test_graphs_of_sessions_may_have_the_same_names():
     child.code(
         """
@@ -243,7 +271,14 @@ def test_the_command_writes_a_page_and_keeps_the_status(tmp_path):
     assert "Loops took 0.0" in done.stderr
 
 
-@pytest.mark.parametrize(("arguments", "problem"), [((), "no program"), (("--x", "a.py"), "--x")])
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ((), "no program"),
+        (("--x", "a.py"), "--x"),
+        (("--html", "/missing/a.html", "a.py"), "no directory /missing"),
+    ],
+)
 def test_wrong_arguments(arguments, problem):
     done = child.interpreter("-m", "tensor_array_grad", "explain", *arguments)
     assert done.returncode == 2
