@@ -100,7 +100,7 @@ std::shared_ptr<LoopRecord> LoopOf(int64_t id);
 std::vector<std::shared_ptr<LoopRecord>> AllLoops();
 
 // Finds the user's line of a loop: returns it in short and in full. AddLoop calls it on any thread,
-// without a lock. An empty function switches it off.
+// without the lock of the records. An empty function switches it off.
 using Locator = std::function<std::pair<std::string, std::string>(const LoopFacts&)>;
 void SetLocator(Locator locator);
 

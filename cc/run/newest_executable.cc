@@ -41,7 +41,7 @@ NewestExecutable::NewestExecutable(OpKernelConstruction* ctx)
       record_(RecordOf(def_)) {
   std::string frame;
   OP_REQUIRES_OK(ctx, GetNodeAttr(def_, "frame", &frame));
-  absl::StatusOr<std::unique_ptr<Executable>> made = 
+  absl::StatusOr<std::unique_ptr<Executable>> made =
       Prepare(frame, inputs_, host_, {}, record_->facts().id);
   OP_REQUIRES(ctx, !absl::IsInvalidArgument(made.status()), made.status());
   if (made.ok()) {
@@ -66,7 +66,7 @@ void NewestExecutable::Replace() {
   std::vector<InlinedCall> calls = TakeNewlyInlined(*executable_);
   std::string frame;
   if (calls.empty() || !GetNodeAttr(def_, "frame", &frame).ok()) return;
-  absl::StatusOr<std::unique_ptr<Executable>> made = 
+  absl::StatusOr<std::unique_ptr<Executable>> made =
       Prepare(frame, inputs_, host_, calls, record_->facts().id);
   const absl::Status with_all = made.status();
   if (!with_all.ok()) made = PrepareOneByOne(frame, calls);
@@ -94,7 +94,7 @@ absl::StatusOr<std::unique_ptr<Executable>> NewestExecutable::PrepareOneByOne(
     std::copy_if(first, calls.end(), std::back_inserter(more),
                  [&](const InlinedCall& other) { return other.body == call->body; });
     if (more.size() == calls.size()) break;  // all together, with which it failed
-    absl::StatusOr<std::unique_ptr<Executable>> next = 
+    absl::StatusOr<std::unique_ptr<Executable>> next =
         Prepare(frame, inputs_, host_, more, record_->facts().id);
     if (!next.ok()) continue;
     fitting = std::move(more);
