@@ -43,7 +43,9 @@ def follow_environment() -> None:
             return
         observed.__exit__(None, None, None)
         with contextlib.suppress(OSError):  # the folder is gone if the parent has ended
-            pathlib.Path(folder, f"{process}-{time.time_ns()}.json").write_text(loops.to_json())
+            written = pathlib.Path(folder, f"{process}-{time.time_ns()}")
+            written.write_text(loops.to_json())
+            written.rename(f"{written}.json")  # a file of this name is complete
 
     atexit.register(end)
 
@@ -67,10 +69,10 @@ def main(arguments: list[str]) -> int:
     loops = Loops.of_processes(texts)
     if options.json:
         print(loops.to_json())
-    else:
-        print(loops.to_text(options.all), file=sys.stderr)
     if not texts:
         print("No process that ended had the library, so nothing was observed.", file=sys.stderr)
+    elif not options.json:
+        print(loops.to_text(options.all), file=sys.stderr)
     if options.html:
         pathlib.Path(options.html).write_text(_page.page(loops, command), "utf-8")
     return status

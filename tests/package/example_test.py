@@ -116,9 +116,8 @@ def test_workers_of_a_parameter_server_have_the_library(losses):
     done = run(*LIBRARY, DISTRIBUTED, "--strategy", "parameter_server", TENSOR_ARRAY_GRAD_LOG="1")
     assert done.stdout == losses
     # The example kills its workers, so they do not report to `compare`.
-    loops = re.findall(
-        r"loop (\S+) \(examples/distributed.py:\d+\): runs in one kernel", done.stderr
-    )
+    # A worker does not know the lines of the program that made its functions.
+    loops = re.findall(r"loop (\S+): runs in one kernel", done.stderr)
     assert set(loops) == {"while", "gradient_tape/while/while_grad"}
 
 
