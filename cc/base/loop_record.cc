@@ -39,7 +39,7 @@ void LoopRecord::Leave(const std::string& why) {
   facts_.left = why;
 }
 
-void LoopRecord::SetHeaviest(Origin op, const std::string& type, double share) {
+void LoopRecord::SetHeaviest(ProgramOp op, const std::string& type, double share) {
   MutexLock lock(&mu_);
   facts_.heaviest = std::move(op);
   facts_.heaviest_type = type;

@@ -17,7 +17,7 @@ namespace tensor_array_grad {
 
 // The names of an op in the user's program, as they were before TensorFlow inlined the function
 // that has the op.
-struct Origin {
+struct ProgramOp {
   std::string function;  // empty: an op of the graph itself
   std::string node;
 };
@@ -30,19 +30,19 @@ inline constexpr char kRemarksOfLoop[] = "_tensor_array_grad_remarks";
 struct LoopFacts {
   struct Note {
     std::string rule, text;
-    Origin node;
+    ProgramOp node;
   };
 
   int64_t id = 0;
-  int64_t outer = 0;       // the id of the loop around it; 0: none
-  std::string name;        // in the graph; of an inner loop of one kernel the name of its LoopCond
-  Origin body, condition;  // an op of each
-  std::string left;        // why the executor runs it, "reason: detail"; empty: runs in one kernel
-  Origin cause;            // the op that is the reason
-  Origin python;           // an op that calls Python in each iteration
+  int64_t outer = 0;  // the id of the loop around it; 0: none
+  std::string name;   // in the graph; of an inner loop of one kernel the name of its LoopCond
+  ProgramOp body, condition;  // an op of each
+  std::string left;  // why the executor runs it, "reason: detail"; empty: runs in one kernel
+  ProgramOp cause;   // the op that is the reason
+  ProgramOp python;  // an op that calls Python in each iteration
   // The op that takes most of an iteration, its type and its share; known if the loop was handed
   // back.
-  Origin heaviest;
+  ProgramOp heaviest;
   std::string heaviest_type;
   double heaviest_share = 0;
   std::vector<Note> notes;  // kRemarksOfLoop
@@ -69,7 +69,7 @@ class LoopRecord {
   // Records that the executor runs the loop because of `why`, "reason: detail".
   void Leave(const std::string& why);
   // Sets LoopFacts::heaviest and so on.
-  void SetHeaviest(Origin op, const std::string& type, double share);
+  void SetHeaviest(ProgramOp op, const std::string& type, double share);
 
   // The loop has run `iterations` in one kernel, in `ns` nanoseconds.
   void AddRun(int64_t iterations, int64_t ns);

@@ -38,7 +38,7 @@ int64_t TensorFlowsCounter(const std::string& name) {
 }
 
 Loop Described(const LoopFacts& facts) {
-  const auto names = [](const Origin& of) { return std::pair(of.function, of.node); };
+  const auto names = [](const ProgramOp& of) { return std::pair(of.function, of.node); };
   Loop loop;
   loop.id = facts.id;
   loop.outer = facts.outer;

@@ -83,8 +83,9 @@ class ProgramText {
       separator = " | ";
     }
     if (!instruction.outputs.empty() || !instruction.sides.empty()) absl::StrAppend(&text, " ->");
-    for (int reg : instruction.outputs)
+    for (int reg : instruction.outputs) {
       absl::StrAppend(&text, " ", reg < 0 ? "_" : std::to_string(reg));
+    }
     for (int flag : instruction.sides) absl::StrAppend(&text, " f", flag);
     if (instruction.flag >= 0) absl::StrAppend(&text, " f", instruction.flag);
     if (!instruction.releases.empty()) absl::StrAppend(&text, " release");

@@ -30,12 +30,12 @@ bool HasOrigin(const NodeDef::ExperimentalDebugInfo& info) {
 }
 
 // An op of the function that was inlined as `part`, "body" or "cond", of `loop`.
-Origin OpOf(absl::string_view part, const Frame& loop) {
+ProgramOp OpOf(absl::string_view part, const Frame& loop) {
   for (const Node* node : loop.nodes) {
     const auto& info = node->def().experimental_debug_info();
-    if (!HasOrigin(info) || NameIn(part, node->name(), loop) != info.original_node_names(0))
-      continue;
-    return OriginOf(*node);
+    if (HasOrigin(info) && NameIn(part, node->name(), loop) == info.original_node_names(0)) {
+      return OriginOf(*node);
+    }
   }
   return {};
 }
@@ -54,13 +54,13 @@ absl::StatusOr<Source> AddNote(const char* op, int64_t id, absl::Span<const Sour
 
 }  // namespace
 
-Origin OriginOf(const Node& node) {
+ProgramOp OriginOf(const Node& node) {
   const auto& info = node.def().experimental_debug_info();
   if (!HasOrigin(info)) return {"", node.name()};
   return {info.original_func_names(0), info.original_node_names(0)};
 }
 
-Origin OriginOf(const std::string& name, const Frame& loop) {
+ProgramOp OriginOf(const std::string& name, const Frame& loop) {
   if (name.empty()) return {};
   for (const Node* node : loop.nodes) {
     if (node->name() == name && HasOrigin(node->def().experimental_debug_info())) {
@@ -68,7 +68,7 @@ Origin OriginOf(const std::string& name, const Frame& loop) {
     }
   }
   for (const Frame* inner : loop.children) {
-    Origin origin = OriginOf(name, *inner);
+    ProgramOp origin = OriginOf(name, *inner);
     if (!origin.function.empty()) return origin;
   }
   for (const char* part : {"body", "cond"}) {

@@ -14,10 +14,10 @@ namespace tensor_array_grad {
 // Where the program made the node `name` of `loop`, or of a loop in it or around it: from the names
 // that TensorFlow keeps of inlined nodes or, for a node that an optimizer made, from its name.
 // Empty for an empty name.
-Origin OriginOf(const std::string& name, const Frame& loop);
+ProgramOp OriginOf(const std::string& name, const Frame& loop);
 
 // Where the program made `node`, if TensorFlow keeps its names; otherwise the name that it has now.
-Origin OriginOf(const Node& node);
+ProgramOp OriginOf(const Node& node);
 
 // What is known of `loop`, but for its id and where it runs.
 LoopFacts FactsOf(const Frame& loop);

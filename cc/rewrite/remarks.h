@@ -11,6 +11,9 @@
 // that a rule could replace but for one condition, like a missed-optimization remark of a compiler.
 namespace tensor_array_grad {
 
+// In these structs, empty initializers let `{a, b}` leave out what follows without a warning.
+// NOLINTBEGIN(readability-redundant-member-init)
+
 // A rewrite that a rule of the graph pass applied.
 struct Rewrite {
   std::string rule;
@@ -33,6 +36,8 @@ struct GraphRemarks {
   std::vector<Rewrite> done{};
   std::vector<Remark> missed{};
 };
+
+// NOLINTEND(readability-redundant-member-init)
 
 // The first condition of a proof that does not hold; no text if all hold so far. It points to a
 // constant text and to a node, so that it costs nothing if nothing asks for remarks.

@@ -48,8 +48,9 @@ std::vector<std::string> SummaryPerLoop(const GraphRemarks& remarks) {
   std::map<std::string, std::vector<std::pair<std::string, int>>> counts;  // by loop and rule
   for (const Rewrite& rewrite : remarks.done) {
     auto& of_loop = counts[rewrite.loop];
-    if (of_loop.empty() || of_loop.back().first != rewrite.rule)
+    if (of_loop.empty() || of_loop.back().first != rewrite.rule) {
       of_loop.emplace_back(rewrite.rule, 0);
+    }
     ++of_loop.back().second;
   }
   std::vector<std::string> lines;

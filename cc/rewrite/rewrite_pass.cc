@@ -125,8 +125,9 @@ bool IsGraphPassEnabled() { return enabled.load(std::memory_order_relaxed); }
 RewritePass::RewritePass() : RewritePass(AllRules()) {}
 
 RewritePass::RewritePass(const std::vector<Rule>& rules) : rules_(rules) {
-  for (const Rule& rule : rules)
+  for (const Rule& rule : rules) {
     RewritesOf(rule.name);  // so that the count is 0 from the beginning
+  }
 }
 
 // A rule can only find candidates that another rule made if that one had some itself.
