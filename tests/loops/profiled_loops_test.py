@@ -241,14 +241,17 @@ def test_the_second_thread_has_the_events_of_its_part(
     ours: Runner, stocks: Runner, tmp_path: pathlib.Path
 ) -> None:
     name = HERE + "with_a_second_thread"
-    events, results = ours.call(name, str(tmp_path / "ours"))
     _, want = stocks.call(name, str(tmp_path / "stock"))
-    assert results == want, "a profiler does not change values"
-    loops = [event for event in events if event.name.endswith("while_grad:RunLoop")]
-    iterations = [event for event in events if event.name == "Iteration"]
-    products = [event for event in events if re.search("while_grad/body.*MatMul$", event.name)]
-    others = [e for e in products if not any(loop.contains(e) for loop in loops)]
+    for attempt in range(10):  # the pool of a busy machine may have no second thread in time
+        events, results = ours.call(name, str(tmp_path / f"ours{attempt}"))
+        assert results == want, "a profiler does not change values"
+        loops = [event for event in events if event.name.endswith("while_grad:RunLoop")]
+        products = [event for event in events if re.search("while_grad/body.*MatMul$", event.name)]
+        others = [e for e in products if not any(loop.contains(e) for loop in loops)]
+        if others:
+            break
     assert others, "the second thread has run nothing"
+    iterations = [event for event in events if event.name == "Iteration"]
     for product in others[:100]:
         (iteration,) = (each for each in iterations if each.contains(product))
         assert "iteration" in iteration.arguments
