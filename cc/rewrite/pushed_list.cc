@@ -97,7 +97,7 @@ bool MatchPop(PushedList* found, Reason* why) {
   Node* const merge = (*enter->out_edges().begin())->dst();
   if (!why->Require(merge->IsMerge(), kNotPopped, *exit)) return false;
   const auto variable = LoopVariableOf(OnlyConsumer({merge, 0}, &found->links));
-  if (!why->Require(variable && variable->enter == enter, kRead, *merge)) return false;
+  if (!variable || variable->enter != enter) return why->Require(false, kRead, *merge);
   Node* const pop = OnlyConsumer({variable->switch_node, 1}, &found->links);
   if (!why->Require(HasOp(pop, "TensorListPopBack"), kNotPopped, *variable->switch_node) ||
       !why->Require(variable->exit == nullptr || !IsRead(*variable->exit, 0), kRead,
