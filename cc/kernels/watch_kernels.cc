@@ -38,7 +38,10 @@ class NoteExitOp : public OpKernel {
 }  // namespace
 
 KernelTable WatchKernels() {
-  return {{"TensorArrayGrad>NoteCondition", MakeKernel<Cheap<NoteConditionOp>>, {}, {},
+  return {{"TensorArrayGrad>NoteCondition",
+           MakeKernel<Cheap<NoteConditionOp>>,
+           {},
+           {},
            KernelSpec::kCpu},
           {"TensorArrayGrad>NoteExit", MakeKernel<Cheap<NoteExitOp>>, {}, {}, KernelSpec::kCpu}};
 }
