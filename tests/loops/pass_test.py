@@ -328,7 +328,9 @@ def test_missed_rewrites_and_programs_are_logged_on_demand(level):
     assert len(re.findall(line, ran.stderr, re.MULTILINE)) == (level != "1")
     program = r"^tensor_array_grad: program of \S+\nloop 0 by \S+\ncondition:\n  \S+ \d+ \d+ -> "
     programs = re.findall(program, ran.stderr, re.MULTILINE)
-    assert len(programs) == (2 if level == "3" else 0)  # the loop and its backward loop
+    loops = ran.stderr.count(": runs in one kernel\n")  # with a GPU, not all
+    assert loops > 0
+    assert len(programs) == (loops if level == "3" else 0)
 
 
 def test_explain_says_what_a_rule_did_not_do():
