@@ -130,17 +130,18 @@ class Line(NamedTuple):
     function: str
 
 
-@functools.lru_cache(maxsize=64)
 def _traces(function: str) -> Mapping[str, tuple[Line, ...]]:
     """The traceback of each op of `function`, by the op's name; empty if TensorFlow has none."""
-    eager = context.context_safe()
-    find = getattr(eager, "get_graph_debug_info", None)
-    if find is None:
-        return {}
+    find = getattr(context.context_safe(), "get_graph_debug_info", None)
     try:
-        info = find(function)
+        return {} if find is None else _traces_in(find, function)
     except errors.NotFoundError:
         return {}
+
+
+@functools.lru_cache(maxsize=64)  # of functions that exist: a gradient makes others later
+def _traces_in(find: Callable[[str], Any], function: str) -> Mapping[str, tuple[Line, ...]]:
+    info = find(function)
     lines = {
         key: Line(info.files[frame.file_index], frame.line, frame.func)
         for key, frame in info.frames_by_id.items()

@@ -53,7 +53,8 @@ def enable() -> None:
                 f"tensor_array_grad: {_loader.library_path()}: {library.reason}"
             )
         _Switch.apply_settings(bind)
-        locate_for_log(bind)
+        if not gradients_list.installed():  # later, explain() may have set another locator
+            locate_for_log(bind)
         gradients_list.install()
         if kernels.active:
             gradients_v3.install()

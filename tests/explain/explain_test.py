@@ -289,3 +289,18 @@ def test_a_program_without_tensorflow():
     done = child.interpreter("-m", "tensor_array_grad", "explain", "--json", "-c", "print(1)")
     assert json.loads(done.stdout)["rows"] == []
     assert "nothing was observed" in done.stderr
+
+
+def test_enable_within_explain_keeps_the_lines():
+    loops = loops_of(
+        """
+import gc
+with tensor_array_grad.explain() as loops:
+    tensor_array_grad.enable()
+    f(tf.constant(1.0))
+    del f
+    gc.collect()  # with the function its tracebacks are gone
+"""
+    )
+    (row,) = loops.rows
+    assert (row.file, row.line) == ("<string>", 7)

@@ -11,6 +11,7 @@ import types
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.eager import context
 from tensorflow.python.framework import kernels as registry
 
 import tensor_array_grad
@@ -231,6 +232,24 @@ def test_the_traceback_of_an_op_of_a_function():
     assert frames in _tf_private.traces(concrete.name.decode())
     assert _tf_private.traceback("no_such_function", "Sin") == ()
     assert _tf_private.traceback(concrete.name.decode(), "no_such_op") == ()
+
+
+def test_a_function_that_did_not_exist_is_looked_up_again(monkeypatch):
+    concrete = tf.function(lambda x: tf.cos(x)).get_concrete_function(tf.TensorSpec([]))
+    name = concrete.name.decode()
+    find = context.Context.get_graph_debug_info
+    calls = []
+
+    def find_later(self, function):
+        calls.append(function)
+        if len(calls) == 1:
+            raise tf.errors.NotFoundError(None, None, function)
+        return find(self, function)
+
+    monkeypatch.setattr(context.Context, "get_graph_debug_info", find_later)
+    assert _tf_private.traceback(name, "Cos") == ()
+    assert _tf_private.traceback(name, "Cos")
+    assert calls == [name] * 2
 
 
 def test_the_traceback_of_an_op_of_a_graph():
