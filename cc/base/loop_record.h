@@ -34,8 +34,8 @@ struct LoopFacts {
   };
 
   int64_t id = 0;
-  int64_t outer = 0;  // the id of the loop around it; 0: none
-  std::string name;   // in the graph; of an inner loop of one kernel the name of its LoopCond
+  int64_t outer = 0;          // the id of the loop around it; 0: none
+  std::string name;           // of the loop's frame
   ProgramOp body, condition;  // an op of each
   std::string left;  // why the executor runs it, "reason: detail"; empty: runs in one kernel
   ProgramOp cause;   // the op that is the reason

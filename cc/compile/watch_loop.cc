@@ -99,6 +99,12 @@ LoopFacts FactsOf(const Frame& loop) {
   return facts;
 }
 
+std::shared_ptr<LoopRecord> RecordOf(const NodeDef& def) {
+  int64_t id = 0;
+  (void)TryGetNodeAttr(def, "record", &id);
+  return LoopOf(id);
+}
+
 absl::Status WatchInExecutor(const Frame& loop, int64_t id, Graph* graph) {
   if (loop.loop_conds.size() != 1) return absl::OkStatus();
   Node* const loop_cond = loop.loop_conds.front();

@@ -2,6 +2,7 @@
 #define CC_COMPILE_WATCH_LOOP_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
@@ -21,6 +22,10 @@ ProgramOp OriginOf(const Node& node);
 
 // What is known of `loop`, but for its id and where it runs.
 LoopFacts FactsOf(const Frame& loop);
+
+// The record that the attribute `record` of an op RunLoop, NoteCondition or NoteExit names; a new
+// one if there is none.
+std::shared_ptr<LoopRecord> RecordOf(const NodeDef& def);
 
 // Adds to `loop` two nodes that note in the record `id` what the executor does: NoteCondition reads
 // the LoopCond in each iteration, NoteExit waits for all Exits. On error a part of the change

@@ -3,21 +3,16 @@
 #include <memory>
 
 #include "cc/base/loop_record.h"
+#include "cc/compile/watch_loop.h"
 #include "cc/kernels/registration.h"
 
 namespace tensor_array_grad {
 namespace {
 
-std::shared_ptr<LoopRecord> RecordOf(OpKernelConstruction* ctx) {
-  int64_t id = 0;
-  const absl::Status status = ctx->GetAttr("record", &id);
-  if (!status.ok()) ctx->CtxFailure(status);
-  return LoopOf(id);
-}
-
 class NoteConditionOp : public OpKernel {
  public:
-  explicit NoteConditionOp(OpKernelConstruction* ctx) : OpKernel(ctx), record_(RecordOf(ctx)) {}
+  explicit NoteConditionOp(OpKernelConstruction* ctx)
+      : OpKernel(ctx), record_(RecordOf(ctx->def())) {}
   void Compute(OpKernelContext* ctx) override {
     record_->EvaluatesCondition(ctx->step_id(), ctx->frame_iter().iter_id);
   }
@@ -28,7 +23,7 @@ class NoteConditionOp : public OpKernel {
 
 class NoteExitOp : public OpKernel {
  public:
-  explicit NoteExitOp(OpKernelConstruction* ctx) : OpKernel(ctx), record_(RecordOf(ctx)) {}
+  explicit NoteExitOp(OpKernelConstruction* ctx) : OpKernel(ctx), record_(RecordOf(ctx->def())) {}
   void Compute(OpKernelContext* ctx) override { record_->EndsInExecutor(ctx->step_id()); }
 
  private:

@@ -13,6 +13,7 @@
 #include "cc/base/log.h"
 #include "cc/compile/loop_pass.h"
 #include "cc/compile/program_text.h"
+#include "cc/compile/watch_loop.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
@@ -20,12 +21,6 @@ namespace {
 
 Counter prepared("loops.prepared");
 Counter inlined_calls("loops.inlined_calls");
-
-std::shared_ptr<LoopRecord> RecordOf(const NodeDef& def) {
-  int64_t id = 0;
-  (void)TryGetNodeAttr(def, "record", &id);
-  return LoopOf(id);
-}
 
 void LogProgram(const NodeDef& def, const Executable& executable) {
   if (!IsLogged(LogLevel::kPrograms)) return;

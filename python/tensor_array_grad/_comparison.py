@@ -141,8 +141,9 @@ class Comparison:
         for library, runs in self.runs.items():
             row += [shown(statistics.median(getattr(run, figure) for run in runs))]
             if library != STOCK:
-                ratio = None if figure in _NO_RATIO else self.ratio(figure, library)
-                row += ["" if ratio is None else f"{ratio:.2f}"]
+                ratio = self.ratio(figure, library)
+                text = "-" if ratio is None else f"{ratio:.2f}"
+                row += ["" if figure in _NO_RATIO else text]
         return row
 
     def ratio(self, figure: str, library: str = OURS) -> float | None:

@@ -6,7 +6,7 @@ import html
 import linecache
 from collections.abc import Iterable, Sequence
 
-from tensor_array_grad.explained import Loop, Loops
+from tensor_array_grad.explained import COLUMNS, FIGURES, Loop, Loops
 
 _AROUND = 6  # lines of the program that are shown before and after each loop
 _COLORS = {
@@ -38,8 +38,10 @@ def page(loops: Loops, command: Sequence[str]) -> str:
         f'<span class="place" style="background: rgba({color}, .35)">{name}</span>'
         for name, color in [("one kernel", _OWN), *_COLORS.items()]
     )
-    heads = (("loop", ""), ("kind", ""), *((name, "figure") for name in _FIGURES), ("runs in", ""))
-    head = "".join(f'<th class="{kind}">{name}</th>' for name, kind in heads)
+    figures = COLUMNS[FIGURES]
+    head = "".join(
+        f'<th class="{"figure" if name in figures else ""}">{name}</th>' for name in COLUMNS
+    )
     return "\n".join(
         [
             '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
@@ -53,9 +55,6 @@ def page(loops: Loops, command: Sequence[str]) -> str:
             "</body></html>",
         ]
     )
-
-
-_FIGURES = ("runs", "iterations", "time", "share")
 
 
 def _rows(loop: Loop) -> str:

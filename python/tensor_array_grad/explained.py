@@ -16,6 +16,8 @@ _LEGEND = (
     "One kernel: this library runs the loop. Executor: TensorFlow runs it, node by node. A loop "
     'without "what to do" needs no change.'
 )
+COLUMNS = ("loop", "kind", "runs", "iterations", "time", "share", "runs in")
+FIGURES = slice(2, 6)  # the columns that have figures
 _ORDERS = ("forward", "gradient", "gradient of the gradient")
 _SHOWN = 0.005  # rows with a smaller share of the time are shown on request only
 
@@ -82,7 +84,7 @@ class Loop:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The row of a table: where, kind, runs, iterations, time, share and where it runs."""
+        """The row of a table with `COLUMNS`."""
         time = _duration(self.seconds)
         figures = (f"{self.runs:,}", f"{self.iterations:,}", time, f"{self.share:.0%}")
         return (self.where, self.kind, *(figures if self.measured else "?" * 4), self.runs_in)
@@ -120,8 +122,7 @@ class Loops:
         shown = [row for row in self.rows if every or row.share >= _SHOWN or not row.measured]
         if not self.rows:
             return f"No while loop ran in {self.seconds:.2f} s."
-        head = ("loop", "kind", "runs", "iterations", "time", "share", "runs in")
-        cells = [head, *(row.cells for row in shown)]
+        cells = [COLUMNS, *(row.cells for row in shown)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = []
         for row, line in zip([None, *shown], cells, strict=True):
@@ -162,12 +163,11 @@ class Loops:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        head = ("loop", "kind", "runs", "iterations", "time", "share", "runs in")
-        rows = ["".join(f"<th>{name}</th>" for name in head)]
+        rows = ["".join(f"<th>{name}</th>" for name in COLUMNS)]
         for row in self.rows:
             rows.append("".join(f"<td>{html.escape(cell)}</td>" for cell in row.cells))
             rows += [
-                f'<td colspan="{len(head)}">&emsp;{title}: {html.escape(text)}</td>'
+                f'<td colspan="{len(COLUMNS)}">&emsp;{title}: {html.escape(text)}</td>'
                 for title, text in row.notes
             ]
         return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
@@ -188,6 +188,6 @@ def _duration(seconds: float) -> str:
 def _aligned(cells: Iterable[str], widths: Iterable[int]) -> list[str]:
     """Texts to the left, figures to the right."""
     return [
-        cell.rjust(width) if 2 <= i <= 5 else cell.ljust(width)
+        cell.rjust(width) if FIGURES.start <= i < FIGURES.stop else cell.ljust(width)
         for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
     ]
