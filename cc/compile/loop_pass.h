@@ -15,7 +15,8 @@ void SetLoopsEnabled(bool enabled);
 // The present setting. Thread-safe.
 bool AreLoopsEnabled();
 
-// Counts where a loop runs, as `loops.rewritten` or `loops.left.<reason>`, and logs it. Thread-safe.
+// Counts where a loop runs, as `loops.rewritten` or `loops.left.<reason>`, and logs it.
+// Thread-safe.
 void Report(const LoopFacts& loop);
 
 // Puts a RunLoop op in front of each while loop that can run in one kernel.

@@ -96,10 +96,10 @@ GpuTypes GpuElements(std::vector<DataType> also) {
 
 KernelTable AllKernels() {
   KernelTable all;
-  for (const auto& table : {LifecycleKernels, GradKernels, AccessKernels, BulkKernels,
-                            ListAccessKernels, LoopStackKernels, ListBulkKernels, ListWriteKernels,
-                            ListReadKernels, LoopKernels, WatchKernels, SliceSumKernels,
-                            StackKernels}) {
+  for (const auto& table :
+       {LifecycleKernels, GradKernels, AccessKernels, BulkKernels, ListAccessKernels,
+        LoopStackKernels, ListBulkKernels, ListWriteKernels, ListReadKernels, LoopKernels,
+        WatchKernels, SliceSumKernels, StackKernels}) {
     const KernelTable rows = table();
     all.insert(all.end(), rows.begin(), rows.end());
   }

@@ -72,8 +72,8 @@ class LoopRunner {
   // Prepares the loop `name` of `frames`. The names of its inputs are those of the nodes that feed
   // them.
   absl::Status PrepareLoop(FramesUnderTest& frames, const std::string& name) {
-    TF_RETURN_IF_ERROR(
-        InsertRunLoop(frames.FrameNamed(name), /*record=*/0, /*in_session=*/false, frames.graph().get()));
+    TF_RETURN_IF_ERROR(InsertRunLoop(frames.FrameNamed(name), /*record=*/0, /*in_session=*/false,
+                                     frames.graph().get()));
     for (const tensorflow::Node* node : frames.graph()->op_nodes()) {
       if (node->type_string() != "TensorArrayGrad>RunLoop") continue;
       inputs_ = frames.InputsOf(node->name());
