@@ -1,11 +1,9 @@
 #include "cc/rewrite/remarks.h"
 
-#include <iterator>
 #include <set>
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/substitute.h"
@@ -47,8 +45,6 @@ void Outcome::Missed(const Node& node, absl::string_view effect, const Reason& w
       absl::Substitute(why.text, absl::StrCat("`", why.node->name(), "`"),
                        absl::StrCat("`", absl::StrJoin(readers, "`, `"), "`"));
   Remark remark{rule, node.name(), absl::StrCat(effect, ", because ", because)};
-  if (why.node != &node) remark.others.push_back(why.node->name());
-  if (absl::StrContains(why.text, "$1")) absl::c_copy(readers, std::back_inserter(remark.others));
   const bool is_new = absl::c_none_of(missed, [&](const Remark& other) {
     return other.rule == remark.rule && other.node == remark.node && other.text == remark.text;
   });

@@ -26,9 +26,8 @@ struct Rewrite {
 struct Remark {
   std::string rule;
   std::string node;
-  std::string text;                   // a sentence, without the full stop
-  std::vector<std::string> others{};  // names of the other nodes in `text`
-  std::string loop{};                 // name of the frame that has `node`; "" outside of loops
+  std::string text;    // a sentence, without the full stop
+  std::string loop{};  // name of the frame that has `node`; "" outside of loops
 };
 
 // What the rules did, and did not do, with one graph.
