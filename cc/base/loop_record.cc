@@ -55,7 +55,7 @@ void LoopRecord::AddRun(int64_t iterations, int64_t ns) {
 void LoopRecord::EvaluatesCondition(int64_t step, int64_t iteration) {
   counts.conditions.fetch_add(1, std::memory_order_relaxed);
   if (iteration != 0) return;
-  counts.executor_runs.fetch_add(1, std::memory_order_relaxed);
+  counts.executor_runs.fetch_add(1, std::memory_order_release);
   MutexLock lock(&mu_);
   started_.try_emplace(step, SteadyNanos());
 }

@@ -1,6 +1,8 @@
 #ifndef CC_BASE_STEADY_CLOCK_H_
 #define CC_BASE_STEADY_CLOCK_H_
 
+#include <time.h>
+
 #include <chrono>
 #include <cstdint>
 
@@ -11,6 +13,14 @@ namespace tensor_array_grad {
 inline int64_t SteadyNanos() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+// The processor time that all threads of this process have taken, in nanoseconds. A call takes
+// about 0.5 us, and 50 ns more per thread. Thread-safe.
+inline int64_t ProcessorNanos() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return time.tv_sec * int64_t{1'000'000'000} + time.tv_nsec;
 }
 
 }  // namespace tensor_array_grad

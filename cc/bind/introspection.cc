@@ -73,7 +73,7 @@ std::vector<Loop> Loops() {
     loop.passed_on = counts.passed_on;
     loop.gain = counts.gain;
     loop.executor_runs = counts.executor_runs;
-    loop.executor_iterations = counts.conditions - counts.executor_runs;
+    loop.executor_iterations = counts.conditions - loop.executor_runs;
     loop.executor_seconds = static_cast<double>(counts.executor_ns) * 1e-9;
     loops.push_back(std::move(loop));
   }

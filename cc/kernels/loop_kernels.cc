@@ -123,9 +123,11 @@ class LoopRun {
       NoteChoice();
       GiveBackFreeBuffers(loop_->pooled_device.get());
     }
-    const auto choice = interpreter_->measured_choice();
+    const Pace& pace = interpreter_->pace();
     const bool counts = !loop_->is_seeded && !loop_->has_bodies && !IsTraced();
-    if (choice && counts) loop_->choices.Record(*choice);
+    if (counts && pace.measured_choice()) {
+      loop_->choices.Record(*pace.measured_choice(), pace.is_clear());
+    }
     for (int i = 0; i < ctx_->num_outputs(); ++i) ctx_->set_output(i, interpreter_->Result(i));
   }
 
@@ -142,9 +144,10 @@ class LoopRun {
 
   // Records why the loop was handed back, if times were measured.
   void NoteChoice() {
-    if (interpreter_->measured_choice() != Choice::kExecutor) return;
-    record_.counts.gain.store(interpreter_->gain(), std::memory_order_relaxed);
-    const auto [share, node] = interpreter_->Heaviest();
+    const Pace& pace = interpreter_->pace();
+    if (pace.measured_choice() != Choice::kExecutor) return;
+    record_.counts.gain.store(pace.gain(), std::memory_order_relaxed);
+    const auto [share, node] = pace.Heaviest();
     const Node& heaviest = *loop_->program.nodes[node];
     record_.SetHeaviest(OriginOf(heaviest), heaviest.type_string(), share);
   }

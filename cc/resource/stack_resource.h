@@ -74,7 +74,7 @@ class StackResource : public tensorflow::ResourceBase {
   const std::string name_;        // as handles and the resource manager show it
   const DataType dtype_;
   const int64_t most_;
-  bool listed_ = false;  // set by Create, before another thread sees the stack
+  bool listed_ = false;  // set by Create, which holds a reference; read by the destructor
   mutable Mutex mu_;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<Element> elements_ ABSL_GUARDED_BY(mu_);

@@ -28,7 +28,7 @@ Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int
       ctx_(ctx),
       runner_(executable, ctx),
       pace_(threads, first, executable.program.loops.front(), executable.trailing.get(),
-            executable.parallel_iterations, executable.is_seeded) {}
+            executable.parallel_iterations, executable.is_seeded, {}) {}
 
 void Interpreter::TakeArgument(int index) {
   Value& value = runner_.at(executable_.register_of_arg[index]);

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -58,9 +57,7 @@ class Interpreter {
   int64_t iterations() const { return iterations_; }  // of the outermost loop
   bool handed_back() const { return handed_back_; }
   bool is_outdated() const { return is_outdated_; }
-  std::optional<Choice> measured_choice() const { return pace_.measured_choice(); }
-  double gain() const { return pace_.gain(); }
-  std::pair<double, int> Heaviest() const { return pace_.Heaviest(); }
+  const Pace& pace() const { return pace_; }
   bool had_trailing_thread() const { return had_trailing_thread_; }
 
  private:

@@ -98,7 +98,8 @@ bool MayBeFaster(double ns, double nodes, int threads, bool has_trailing_part) {
 }
 
 double ExecutorNs(const IterationCost& cost) {
-  return SimulatedNs(cost.tasks, cost.threads, cost.parallel_iterations) + cost.nodes * kNodeNs;
+  const double simulated = SimulatedNs(cost.tasks, cost.threads, cost.parallel_iterations);
+  return std::max(simulated, cost.busy_ns / cost.threads) + cost.nodes * kNodeNs;
 }
 
 double TwoThreadsNs(const IterationCost& cost) {
@@ -106,7 +107,7 @@ double TwoThreadsNs(const IterationCost& cost) {
   for (size_t i = 0; i < cost.tasks.size(); ++i) {
     (cost.is_trailing[i] ? trailing : main) += cost.tasks[i].ns;
   }
-  return std::max(main, trailing) + kSecondThreadNs;
+  return std::max({main, trailing, cost.busy_ns / cost.threads}) + kSecondThreadNs;
 }
 
 Choice Fastest(const IterationCost& cost) {

@@ -19,15 +19,17 @@ namespace tensor_array_grad {
 //     S + N * kNodeNs,
 //
 // where S is the simulated time of the kernels on the executor's threads. More threads do not
-// reduce the last term, because the threads wake each other and wait for the frame's lock.
+// reduce the last term, because the threads wake each other and wait for the frame's lock. And no
+// number of threads does the work in less than its processor time divided by that number: a kernel
+// that uses several threads itself leaves fewer for others, and so do other runs.
 //
 // So handing back pays only for a loop with heavy kernels that do not depend on each other.
 //
 // A loop with a trailing part (trailing_code.h) has a third choice: a second thread runs that part.
 // An iteration then takes about as long as the longer part, plus kSecondThreadNs.
 //
-// The estimate ignores that a kernel may use several cores itself. A loop that is handed back runs
-// as without this library, except for the iterations before the hand-back.
+// A loop that is handed back runs as without this library, except for the iterations before the
+// hand-back.
 
 // The executor's overhead per node in nanoseconds, without the node's kernel.
 inline constexpr double kNodeNs = 200;
@@ -58,6 +60,7 @@ struct IterationCost {
   std::vector<Task> tasks;
   std::vector<bool> is_trailing;  // by task; empty if the loop has no trailing part
   double nodes = 0;               // number of nodes that the executor would run
+  double busy_ns = 0;             // processor time of all threads while the tasks were measured
   int threads = 1;
   int parallel_iterations = 10;
   bool stays = false;  // whether the loop may not be handed back

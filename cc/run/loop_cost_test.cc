@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 #include "cc/run/simulation.h"
@@ -161,6 +162,17 @@ TEST(LoopCostTest, ExecutorMustBeFasterThanTwoThreads) {
   EXPECT_EQ(Fastest(cost), Choice::kExecutor);
   cost.is_trailing = {false, false, true, true};
   EXPECT_EQ(Fastest(cost), Choice::kTwoThreads);  // 100 us too
+}
+
+TEST(LoopCostTest, TasksThatKeepAllThreadsBusyGainNothing) {
+  IterationCost cost = Independent(8, 1000 * kUs, 4);
+  for (const auto& [busy_threads, wins] : {std::pair(1.0, true), {3.5, true}, {4.0, false}}) {
+    cost.busy_ns = busy_threads * 8000 * kUs;
+    EXPECT_EQ(ExecutorWins(cost), wins) << busy_threads;
+  }
+  IterationCost divided = WithTrailing(60 * kUs, 40 * kUs, 2);
+  divided.busy_ns = 200 * kUs;
+  EXPECT_EQ(Fastest(divided), Choice::kOneThread);
 }
 
 TEST(LoopCostTest, TasksReadTheLastWritersOfTheirRegisters) {

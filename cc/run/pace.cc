@@ -1,39 +1,45 @@
 #include "cc/run/pace.h"
 
 #include <algorithm>
-#include <numeric>
+
+#include "absl/algorithm/container.h"
 
 namespace tensor_array_grad {
 
-// Ends the current stage and begins the next one. The order is kIdle, kProbe, kWhole, kTasks;
-// kWhole is left out if the iteration of kProbe was heavy, and kTasks if MayBeFaster is false.
+// Ends the current stage and begins the next one: kIdle, kWhole, kTasks, kIdle. kWhole is left out
+// if iterations are heavy, and kTasks if MayBeFaster is false.
 Choice Pace::LookNow(int64_t iteration, double nodes_so_far) {
-  const int64_t now = clock_();
-  const auto iterations = static_cast<double>(iterations_);
-  const double ns = static_cast<double>(now - start_ns_) / iterations;
-  const double nodes = (nodes_so_far - nodes_before_) / iterations;
+  const int64_t now = clocks_.wall();
+  const double ns = static_cast<double>(now - start_ns_) / static_cast<double>(iterations_);
+  const double nodes_of_stage = nodes_so_far - nodes_before_;
+  const bool may_be_faster = MayBeFaster(ns, nodes_of_stage / static_cast<double>(iterations_),
+                                         threads_, trailing_ != nullptr);
   start_ns_ = now;
   nodes_before_ = nodes_so_far;
-  if (stage_ == kIdle) {
-    // The next iteration waits for the second thread, if there is one.
-    Begin(choice_ == Choice::kTwoThreads ? kIdle : kProbe, iteration, 1);
-  } else if (IsTooLight(ns)) {
-    Begin(kWhole, iteration, kTimed);
-  } else if (stage_ != kTasks && MayBeFaster(ns, nodes, threads_, trailing_ != nullptr)) {
-    task_ns_.assign(code_.condition.size() + code_.body.size(), 0);
-    Begin(kTasks, iteration, stage_ == kProbe ? kTimedIfHeavy : kTimed);
-  } else {
-    const Choice choice = stage_ == kTasks ? ChooseByTasks(nodes) : Choice::kOneThread;
-    measured_choice_ = choice;
-    Begin(kIdle, iteration, kPause);
-    return choice;
+  switch (stage_) {
+    case kIdle:
+      if (choice_ == Choice::kTwoThreads) {
+        Begin(kIdle, iteration, 1);  // the next iteration waits for the second thread
+      } else if (ns < kHeavyNs || !may_be_faster) {
+        Begin(kWhole, iteration, kTimed);
+      } else {
+        BeginTasks(iteration, kTimedIfHeavy);
+      }
+      break;
+    case kWhole:
+      if (!may_be_faster) return Decide(Choice::kOneThread, iteration);
+      BeginTasks(iteration, kTimed);
+      break;
+    case kTasks:
+      timed_ += iterations_;
+      timed_nodes_ += nodes_of_stage;
+      if (timed_ >= kTimed || static_cast<double>(now - tasks_start_ns_) >= kTrustedNs) {
+        return Decide(ChooseByTasks(), iteration);
+      }
+      // If the iterations are light, only the one before was slow.
+      ns < kHeavyNs ? Begin(kWhole, iteration, kTimed) : Begin(kTasks, iteration, timed_);
   }
   return Choice::kOneThread;
-}
-
-// Whether a stage of one or two iterations was too short to be trusted.
-bool Pace::IsTooLight(double ns) const {
-  return ns < kHeavyNs && (stage_ == kProbe || iterations_ == kTimedIfHeavy);
 }
 
 void Pace::Begin(Stage stage, int64_t iteration, int64_t iterations) {
@@ -42,26 +48,41 @@ void Pace::Begin(Stage stage, int64_t iteration, int64_t iterations) {
   next_ = iteration + iterations;
 }
 
-Choice Pace::ChooseByTasks(double nodes) {
+void Pace::BeginTasks(int64_t iteration, int64_t iterations) {
+  task_ns_.assign(code_.condition.size() + code_.body.size(), 0);
+  timed_ = 0;
+  timed_nodes_ = 0;
+  processor_start_ns_ = clocks_.processor();
+  tasks_start_ns_ = start_ns_;
+  Begin(kTasks, iteration, iterations);
+}
+
+Choice Pace::Decide(Choice choice, int64_t iteration) {
+  measured_choice_ = choice;
+  Begin(kIdle, iteration, kPause);
+  return choice;
+}
+
+Choice Pace::ChooseByTasks() {
+  const auto timed = static_cast<double>(timed_);
   IterationCost cost;
   cost.tasks = TasksOf(code_);
-  for (size_t i = 0; i < cost.tasks.size(); ++i) {
-    cost.tasks[i].ns = task_ns_[i] / static_cast<double>(iterations_);
-  }
+  for (size_t i = 0; i < cost.tasks.size(); ++i) cost.tasks[i].ns = task_ns_[i] / timed;
   if (trailing_ != nullptr) {
     cost.is_trailing.assign(code_.condition.size(), false);
     cost.is_trailing.insert(cost.is_trailing.end(), trailing_->is_trailing.begin(),
                             trailing_->is_trailing.end());
   }
-  cost.nodes = nodes;
+  cost.nodes = timed_nodes_ / timed;
+  cost.busy_ns = static_cast<double>(clocks_.processor() - processor_start_ns_) / timed;
   cost.threads = threads_;
   cost.parallel_iterations = parallel_iterations_;
   cost.stays = stays_;
   const Choice choice = Fastest(cost);
-  if (choice == Choice::kExecutor) {
-    gain_ = std::accumulate(task_ns_.begin(), task_ns_.end(), 0.0) /
-            static_cast<double>(iterations_) / ExecutorNs(cost);
-  }
+  const double one_ns = absl::c_accumulate(task_ns_, 0.0) / timed;
+  gain_ = choice == Choice::kExecutor     ? one_ns / ExecutorNs(cost)
+          : choice == Choice::kTwoThreads ? one_ns / TwoThreadsNs(cost)
+                                          : 1;
   return choice;
 }
 
@@ -71,7 +92,7 @@ std::pair<double, int> Pace::Heaviest() const {
   const size_t in_condition = code_.condition.size();
   const Instruction& instruction =
       index < in_condition ? code_.condition[index] : code_.body[index - in_condition];
-  return {*heaviest / std::accumulate(task_ns_.begin(), task_ns_.end(), 0.0), instruction.node};
+  return {*heaviest / absl::c_accumulate(task_ns_, 0.0), instruction.node};
 }
 
 }  // namespace tensor_array_grad

@@ -19,33 +19,39 @@ namespace tensor_array_grad {
 // Measures a run and chooses what runs its next iterations. Not thread-safe: each run has its own
 // Pace.
 //
-// The first iteration may be slower than the rest and is not timed. The second is. If it takes less
-// than kHeavyNs, the next 16 are timed as a whole. If MayBeFaster is true for what was timed, each
-// instruction of 16 more iterations is timed (of 2 after a heavy one), and Fastest decides.
-// Otherwise the loop stays on one thread. The measurement is repeated after 1,000 iterations,
-// because a loop may grow heavier. Nothing is measured if there is no choice.
+// The first iteration, which may be slower than the rest, shows whether iterations are heavy. If it
+// takes less than kHeavyNs, the next 16 are timed as a whole. If MayBeFaster is true for what was
+// timed, the instructions of the next iterations are timed: of 16, or of as many heavy ones as take
+// kTrustedNs, at least two. Then Fastest decides. Otherwise the loop stays on one thread. The
+// measurement is repeated after 1,000 iterations, because a loop may grow heavier. Nothing is
+// measured if there is no choice.
 //
 // A run that begins with two threads, because earlier runs were measured, is measured for the first
 // time after 1,000 iterations.
 class Pace {
  public:
-  using Clock = int64_t (*)();  // nanoseconds
+  struct Clocks {
+    int64_t (*wall)() = SteadyNanos;
+    int64_t (*processor)() = ProcessorNanos;  // of all threads of the process
+  };
 
   // `first` is kOneThread or kTwoThreads. `code` is that of the outermost loop, and `trailing` is
   // null if the loop has no trailing part; both must outlive it. With `stays`, kExecutor is never
   // chosen.
   Pace(int threads, Choice first, const LoopCode& code, const TrailingCode* trailing,
-       int parallel_iterations, bool stays = false, Clock clock = SteadyNanos)
+       int parallel_iterations, bool stays, Clocks clocks)
       : threads_(stays && trailing == nullptr ? 1 : threads),
         code_(code),
         trailing_(trailing),
         parallel_iterations_(parallel_iterations),
         stays_(stays),
-        clock_(clock),
+        clocks_(clocks),
         next_(threads_ < 2                  ? kNever
               : first == Choice::kOneThread ? kFirst
                                             : kPause),
-        choice_(threads_ < 2 ? Choice::kOneThread : first) {}
+        choice_(threads_ < 2 ? Choice::kOneThread : first),
+        iterations_(next_),
+        start_ns_(threads_ < 2 ? 0 : clocks.wall()) {}
 
   // Must be called before each iteration of the outermost loop. Returns what is to run that
   // iteration: kOneThread while a measurement lasts. `nodes_so_far` is the number of nodes that the
@@ -58,8 +64,11 @@ class Pace {
   // The last choice that followed a measurement; none if the run was too short for one.
   std::optional<Choice> measured_choice() const { return measured_choice_; }
 
-  // By how much the executor was estimated to be faster, when the choice was last kExecutor.
+  // By how much the choice was last estimated to be faster than one thread; 1 for that.
   double gain() const { return gain_; }
+
+  // Whether that estimate leaves no doubt.
+  bool is_clear() const { return gain_ >= kClearGain; }
 
   // The share of an iteration that its heaviest instruction takes, and the node of that, an index
   // into Program::nodes. Requires: the choice was kExecutor.
@@ -70,40 +79,50 @@ class Pace {
   double* task_ns() { return stage_ == kTasks ? task_ns_.data() : nullptr; }
 
  private:
-  // What is timed: nothing, one iteration, several, each instruction of several.
-  enum Stage { kIdle, kProbe, kWhole, kTasks };
+  // What is timed: nothing, several iterations as a whole, each of their instructions. The time
+  // since the end of the last stage is known in each.
+  enum Stage { kIdle, kWhole, kTasks };
   static constexpr int64_t kNever = -1, kFirst = 1, kPause = 1000;
   static constexpr int64_t kTimed = 16, kTimedIfHeavy = 2;  // iterations
-  static constexpr double kHeavyNs = 200'000;               // of an iteration
+  static constexpr double kHeavyNs = 40'000;                // of an iteration
+  static constexpr double kTrustedNs = 400'000;             // of all that are timed
+  static constexpr double kClearGain = 4.0 / 3.0;
 
   Choice LookNow(int64_t iteration, double nodes_so_far);
-  bool IsTooLight(double ns) const;
   void Begin(Stage stage, int64_t iteration, int64_t iterations);
-  Choice ChooseByTasks(double nodes);
+  void BeginTasks(int64_t iteration, int64_t iterations);
+  Choice Decide(Choice choice, int64_t iteration);
+  Choice ChooseByTasks();
 
   const int threads_;
   const LoopCode& code_;
   const TrailingCode* const trailing_;
   const int parallel_iterations_;
   const bool stays_;
-  const Clock clock_;
+  const Clocks clocks_;
   int64_t next_;  // the iteration at which the stage ends
   Choice choice_;
   Stage stage_ = kIdle;
   std::optional<Choice> measured_choice_;
   double gain_ = 1;
-  int64_t iterations_ = 1;  // of the stage
-  int64_t start_ns_ = 0;
+  int64_t iterations_;  // of the stage
+  int64_t start_ns_;    // of the stage
   double nodes_before_ = 0;
+  // Of the stages kTasks that have followed each other: the time of each instruction, the number of
+  // iterations and of their nodes, and the processor time and the time when they began.
   std::vector<double> task_ns_;
+  int64_t timed_ = 0;
+  double timed_nodes_ = 0;
+  int64_t processor_start_ns_ = 0, tasks_start_ns_ = 0;
 };
 
 // Remembers what was chosen for a loop, so that not every run of it has to be measured. The choice
 // of a measured run, if it is not one thread, holds for the next run, then for the next 2, 4 ...
-// 64, as long as each measured run ends with the same choice. A wrong choice, made because
-// something else disturbed the measurement, thus affects the rest of one run and one more run. Runs
-// that are measured at the same time, and the later measurements of a long run, count once.
-// Thread-safe.
+// 64, as long as each measured run ends with the same choice; if the gain was clear, for the next
+// run, then for the next 32, then for 1,024, because a run that is measured takes a multiple of the
+// time. A wrong choice, made because something else disturbed the measurement, thus affects the
+// rest of one run and one more run. Runs that are measured at the same time, and the later
+// measurements of a long run, count once. Thread-safe.
 class ChoiceMemory {
  public:
   // Returns the choice with which the next run starts. kOneThread means that it is to be measured.
@@ -114,22 +133,21 @@ class ChoiceMemory {
     return choice_;
   }
 
-  // Records what was chosen in a run that was measured.
-  void Record(Choice choice) {
+  // Records what was chosen in a run that was measured, and whether the gain was clear.
+  void Record(Choice choice, bool is_clear) {
     MutexLock lock(&mu_);
     const bool again = choice == choice_;
     if (again && runs_left_ > 0) return;
-    times_ = again ? std::min(times_ + 1, kMostTimes) : 1;
+    held_ = !again ? 1 : is_clear ? std::min(32 * held_, 1024) : std::min(2 * held_, 64);
     choice_ = choice;
-    runs_left_ = choice == Choice::kOneThread ? 0 : 1 << (times_ - 1);
+    runs_left_ = choice == Choice::kOneThread ? 0 : held_;
   }
 
  private:
-  static constexpr int kMostTimes = 7;  // 64 runs
   Mutex mu_;
   Choice choice_ ABSL_GUARDED_BY(mu_) = Choice::kOneThread;
-  int times_ ABSL_GUARDED_BY(mu_) = 0;  // how often it was chosen in succession
-  int runs_left_ ABSL_GUARDED_BY(mu_) = 0;
+  int held_ ABSL_GUARDED_BY(mu_) = 0;       // for how many runs it held since the last measured one
+  int runs_left_ ABSL_GUARDED_BY(mu_) = 0;  // of these
 };
 
 }  // namespace tensor_array_grad

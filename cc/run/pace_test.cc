@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <utility>
 
 namespace tensor_array_grad {
 namespace {
@@ -11,41 +12,53 @@ constexpr double kUs = 1000;
 
 int64_t now = 0;
 int64_t Now() { return now; }
+int64_t busy_threads = 1;
+int64_t BusyNow() { return now * busy_threads; }
+
+// The number of runs that begin with the remembered choice, if it is `choice`.
+int Unmeasured(ChoiceMemory* memory, Choice choice) {
+  int runs = 0;
+  while (memory->Next() == choice) ++runs;
+  return runs;
+}
 
 TEST(ChoiceMemoryTest, EachRepeatedChoiceHoldsForMoreRuns) {
   ChoiceMemory memory;
-  const auto unmeasured = [&memory](Choice choice) {
-    int runs = 0;
-    while (memory.Next() == choice) ++runs;
-    return runs;
-  };
   for (const Choice choice : {Choice::kExecutor, Choice::kTwoThreads}) {
-    EXPECT_EQ(unmeasured(choice), 0);
+    EXPECT_EQ(Unmeasured(&memory, choice), 0);
     for (int runs : {1, 2, 4, 8, 16, 32, 64, 64, 64}) {
-      memory.Record(choice);
-      EXPECT_EQ(unmeasured(choice), runs);
+      memory.Record(choice, /*is_clear=*/false);
+      EXPECT_EQ(Unmeasured(&memory, choice), runs);
     }
-    memory.Record(Choice::kOneThread);
-    EXPECT_EQ(unmeasured(choice), 0);
-    memory.Record(choice);
-    EXPECT_EQ(unmeasured(choice), 1);
+    memory.Record(Choice::kOneThread, false);
+    EXPECT_EQ(Unmeasured(&memory, choice), 0);
+    memory.Record(choice, false);
+    EXPECT_EQ(Unmeasured(&memory, choice), 1);
   }
+}
+
+TEST(ChoiceMemoryTest, AClearChoiceHoldsForManyMoreRuns) {
+  ChoiceMemory memory;
+  for (int runs : {1, 32, 1024, 1024}) {
+    memory.Record(Choice::kExecutor, /*is_clear=*/true);
+    EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), runs);
+  }
+  memory.Record(Choice::kExecutor, false);
+  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 64);
 }
 
 TEST(ChoiceMemoryTest, ChoicesOfRunsAtTheSameTimeCountOnce) {
   ChoiceMemory memory;
-  for (int i = 0; i < 7; ++i) memory.Record(Choice::kExecutor);
-  EXPECT_EQ(memory.Next(), Choice::kExecutor);
-  EXPECT_EQ(memory.Next(), Choice::kOneThread);
+  for (int i = 0; i < 7; ++i) memory.Record(Choice::kExecutor, true);
+  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
 }
 
 TEST(ChoiceMemoryTest, AnotherChoiceReplacesTheRememberedOne) {
   ChoiceMemory memory;
-  memory.Record(Choice::kTwoThreads);
-  memory.Record(Choice::kTwoThreads);
-  memory.Record(Choice::kExecutor);
-  EXPECT_EQ(memory.Next(), Choice::kExecutor);
-  EXPECT_EQ(memory.Next(), Choice::kOneThread);
+  memory.Record(Choice::kTwoThreads, true);
+  memory.Record(Choice::kTwoThreads, true);
+  memory.Record(Choice::kExecutor, true);
+  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
 }
 
 // A body of instructions. If `chained`, each of them reads what the one before it has written.
@@ -66,10 +79,8 @@ LoopCode CodeOf(int instructions, bool chained) {
 struct Decision {
   template <typename Us>
   Decision(const LoopCode& code, double nodes, Pace* pace, Us us) : at(0) {
-    constexpr double kBefore = 1e6;  // nodes that ran before, which must not count
     for (;; ++at) {
-      const double so_far = kBefore + nodes * static_cast<double>(at);
-      choice = pace->Look(at, so_far);
+      choice = pace->Look(at, nodes * static_cast<double>(at));
       if (pace->measured_choice()) return;
       if (double* const ns = pace->task_ns()) {
         ++timed;
@@ -90,7 +101,7 @@ struct Decision {
 
 Pace MadePace(const LoopCode& code, const TrailingCode* trailing = nullptr,
               Choice first = Choice::kOneThread, bool stays = false) {
-  return {2, first, code, trailing, 10, stays, Now};
+  return {2, first, code, trailing, 10, stays, {Now, BusyNow}};
 }
 
 TEST(PaceTest, HeavyIndependentInstructionsAreTimedAndHandedBack) {
@@ -98,7 +109,7 @@ TEST(PaceTest, HeavyIndependentInstructionsAreTimedAndHandedBack) {
   Pace pace = MadePace(code);
   const Decision decision(code, 4, &pace);
   EXPECT_EQ(decision.choice, Choice::kExecutor);
-  EXPECT_EQ(decision.at, 1 + 1 + 2);
+  EXPECT_EQ(decision.at, 1 + 2);
   EXPECT_EQ(decision.timed, 2);
   EXPECT_EQ(pace.task_ns(), nullptr);
 }
@@ -131,7 +142,7 @@ TEST(PaceTest, ChainIsTimedAndNotHandedBack) {
   Pace pace = MadePace(code);
   const Decision decision(code, 4, &pace);
   EXPECT_EQ(decision.choice, Choice::kOneThread);
-  EXPECT_EQ(decision.at, 1 + 1 + 2);
+  EXPECT_EQ(decision.at, 1 + 2);
 }
 
 TEST(PaceTest, LoopWithATrailingHalfIsTimedAndGetsASecondThread) {
@@ -141,8 +152,8 @@ TEST(PaceTest, LoopWithATrailingHalfIsTimedAndGetsASecondThread) {
   Pace pace = MadePace(code, &trailing);
   const Decision decision(code, 4, &pace);
   EXPECT_EQ(decision.choice, Choice::kTwoThreads);
-  EXPECT_EQ(decision.at, 1 + 1 + 2);
-  EXPECT_EQ(pace.Look(5, 0), Choice::kTwoThreads);
+  EXPECT_EQ(decision.at, 1 + 2);
+  EXPECT_EQ(pace.Look(3, 0), Choice::kTwoThreads);
 }
 
 TEST(PaceTest, LoopOfManyNodesIsNotHandedBackAndNoInstructionIsTimed) {
@@ -150,25 +161,55 @@ TEST(PaceTest, LoopOfManyNodesIsNotHandedBackAndNoInstructionIsTimed) {
   Pace pace = MadePace(code);
   const Decision decision(code, 1e6, &pace);
   EXPECT_EQ(decision.choice, Choice::kOneThread);
-  EXPECT_EQ(decision.at, 1 + 1);
+  EXPECT_EQ(decision.at, 1 + 16);
   EXPECT_EQ(decision.timed, 0);
 }
 
 TEST(PaceTest, LightIterationsAreTimedLonger) {
   const LoopCode code = CodeOf(4, /*chained=*/false);
   Pace pace = MadePace(code);
-  const Decision decision(code, 0, &pace, [](int64_t) { return 50.0; });
+  const Decision decision(code, 0, &pace, [](int64_t) { return 20.0; });
   EXPECT_EQ(decision.choice, Choice::kExecutor);
-  EXPECT_EQ(decision.at, 1 + 1 + 16 + 16);
+  EXPECT_EQ(decision.at, 1 + 16 + 16);
   EXPECT_EQ(decision.timed, 16);
 }
 
 TEST(PaceTest, OneSlowIterationDoesNotMakeALightLoopHeavy) {
   const LoopCode code = CodeOf(4, /*chained=*/false);
   Pace pace = MadePace(code);
-  const Decision decision(code, 0, &pace, [](int64_t i) { return i == 1 ? 900.0 : 50.0; });
-  EXPECT_EQ(decision.at, 1 + 1 + 2 + 16 + 16);
+  const Decision decision(code, 0, &pace, [](int64_t i) { return i == 0 ? 900.0 : 20.0; });
+  EXPECT_EQ(decision.at, 1 + 2 + 16 + 16);
   EXPECT_EQ(decision.timed, 2 + 16);
+}
+
+// Four instructions, one after the other, and one beside them: a gain of at most 1.25.
+LoopCode WithOneBeside() {
+  LoopCode code = CodeOf(4, /*chained=*/true);
+  code.body.emplace_back();
+  code.body.back().inputs = {{1}};
+  return code;
+}
+
+TEST(PaceTest, AsManyHeavyIterationsAreTimedAsTakeLongEnough) {
+  const LoopCode code = WithOneBeside();
+  for (const auto& [us, timed] : {std::pair(50.0, 8), {100.0, 4}, {1000.0, 2}}) {
+    Pace pace = MadePace(code);
+    const Decision decision(code, 5, &pace, [us = us](int64_t) { return us; });
+    EXPECT_EQ(decision.choice, Choice::kExecutor);
+    EXPECT_FALSE(pace.is_clear());
+    EXPECT_EQ(decision.timed, timed);
+    EXPECT_EQ(decision.at, 1 + timed);
+  }
+}
+
+TEST(PaceTest, KernelsThatKeepAllThreadsBusyAreNotHandedBack) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  busy_threads = 2;
+  Pace pace = MadePace(code);
+  EXPECT_EQ(Decision(code, 4, &pace).choice, Choice::kOneThread);
+  Pace on_eight(8, Choice::kOneThread, code, nullptr, 10, false, {Now, BusyNow});
+  EXPECT_EQ(Decision(code, 4, &on_eight).choice, Choice::kExecutor);
+  busy_threads = 1;
 }
 
 TEST(PaceTest, ALoopThatStaysIsMeasuredOnlyForASecondThread) {
@@ -186,12 +227,12 @@ TEST(PaceTest, LoopIsMeasuredAgainAfterAThousandIterations) {
   const LoopCode code = CodeOf(4, /*chained=*/false);
   Pace pace = MadePace(code);
   const Decision first(code, 1e6, &pace);
-  for (int64_t i = 3; i < 2 + 1000 + 1; ++i) {
-    EXPECT_EQ(pace.Look(i, 1e9), Choice::kOneThread);
+  for (int64_t i = first.at + 1; i < first.at + 1000; ++i) {
+    EXPECT_EQ(pace.Look(i, 17e6), Choice::kOneThread);
+    now += 2'000'000;
   }
   EXPECT_EQ(pace.task_ns(), nullptr);
-  now += 2'000'000;
-  EXPECT_EQ(pace.Look(2 + 1000 + 1, 1e9), Choice::kOneThread);
+  EXPECT_EQ(pace.Look(first.at + 1000, 17e6), Choice::kOneThread);
   EXPECT_NE(pace.task_ns(), nullptr);
 }
 
@@ -201,16 +242,16 @@ TEST(PaceTest, RunThatBeginsWithTwoThreadsIsMeasuredAfterAThousandIterations) {
   Pace pace = MadePace(code, &trailing, Choice::kTwoThreads);
   for (int64_t i = 0; i < 1000; ++i) EXPECT_EQ(pace.Look(i, 0), Choice::kTwoThreads);
   EXPECT_FALSE(pace.measured_choice());
-  // Iteration 1000 waits for the second thread and is not timed.
-  for (int64_t i = 1000; i < 1018; ++i) EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
+  // Iteration 1000 waits for the second thread, and may be slower.
+  for (int64_t i = 1000; i < 1017; ++i) EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
   EXPECT_FALSE(pace.measured_choice());
-  EXPECT_EQ(pace.Look(1018, 1e9), Choice::kOneThread);
+  EXPECT_EQ(pace.Look(1017, 1e9), Choice::kOneThread);
   EXPECT_EQ(pace.measured_choice(), Choice::kOneThread);
 }
 
 TEST(PaceTest, OneThreadIsNeverMeasured) {
   const LoopCode code = CodeOf(1, /*chained=*/false);
-  Pace pace(1, Choice::kTwoThreads, code, nullptr, 10);
+  Pace pace(1, Choice::kTwoThreads, code, nullptr, 10, false, {});
   for (int64_t i = 0; i < 3000; ++i) {
     EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
   }

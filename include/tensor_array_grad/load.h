@@ -20,7 +20,8 @@ namespace tensor_array_grad {
 // Loads the op library at `path`, so that every session made from then on runs this library's
 // kernels; a session that ran before keeps the kernels it had. The CMake package defines
 // TENSOR_ARRAY_GRAD_LIBRARY, the path of the library that it found. A second call only repeats the
-// checks. Thread-safe.
+// checks. Thread-safe, but the first call sets an environment variable for a moment: as with
+// setenv(), no other thread may read the environment meanwhile.
 //
 // Behaves as the Python package's `enable()`, with the same messages:
 // * OK, with a warning that says why stock's kernels stay: TENSOR_ARRAY_GRAD=off or

@@ -110,7 +110,7 @@ def first_line(message: str) -> str:
     for line in message.splitlines():
         if _NOISE.match(line) or _SOURCE.match(line):
             continue
-        line = re.sub(r"\{\{[^}]*\}\}|\[Op:[^\]]*\]|__\w+_\d+", "", line)
+        line = re.sub(r"\{\{[^}]*\}\}|\[Op:[^\]]*\]|__\w+_\d+|(?<=Dataset):\d+", "", line)
         return re.sub(r"\s+", " ", line).strip()
     return ""
 
