@@ -17,6 +17,7 @@
 #include "cc/run/newest_executable.h"
 #include "cc/run/pooled_device.h"
 #include "cc/run/trace.h"
+#include "tensorflow/core/common_runtime/process_util.h"
 #include "tensorflow/core/common_runtime/step_stats_collector.h"
 #include "tensorflow/core/framework/function.h"
 #include "tensorflow/core/platform/cpu_info.h"
@@ -41,11 +42,13 @@ bool HasStatistics(OpKernelContext* ctx) {
 
 // The number of threads that the executor has for kernels of one graph.
 int Threads(OpKernelContext* ctx) {
+  static const int of_environment = tensorflow::NumInterOpThreadsFromEnvironment();
   const int cores = tensorflow::port::MaxParallelism();
   if (ctx->run_all_kernels_inline()) return 1;
   auto* const library = ctx->function_library();
   const auto* const config = library == nullptr ? nullptr : library->config_proto();
-  const int asked = config == nullptr ? 0 : config->inter_op_parallelism_threads();
+  int asked = config == nullptr ? 0 : config->inter_op_parallelism_threads();
+  if (asked == 0) asked = of_environment;
   return asked > 0 ? std::min(asked, cores) : cores;
 }
 

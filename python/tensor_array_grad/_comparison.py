@@ -102,6 +102,7 @@ class Comparison:
             "processes_without_report": self.reports.silent,
             "inactive": self.reports.inactive,
             "parts_off": self.reports.parts_off,
+            "threads": self.reports.threads,
             "loops_in_one_kernel": self.reports.counters["loops.prepared"],
             "loops_handed_back": self.reports.counters["loops.handed_back"],
             "loops_left": with_prefix(self.reports.counters, "loops.left."),
@@ -177,11 +178,12 @@ class Comparison:
         return facts
 
     def _counts(self) -> list[tuple[str, str]]:
-        """What the library did with the loops."""
+        """How many threads there were, and what the library did with the loops."""
         counters = self.reports.counters
         if not self.reports.processes:
             return []
-        facts = [("loops in one kernel", f"{counters['loops.prepared']}")]
+        facts = [("threads for ops", f"{self.reports.threads}")] * bool(self.reports.threads)
+        facts += [("loops in one kernel", f"{counters['loops.prepared']}")]
         if handed_back := counters["loops.handed_back"]:
             facts += [("loops handed back", f"{handed_back} times, to stock")]
         left, rewrites = (with_prefix(counters, prefix) for prefix in ("loops.left.", "graph."))

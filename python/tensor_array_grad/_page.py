@@ -33,7 +33,6 @@ pre i { color: #888; font-style: normal }
 def page(loops: Loops, command: Sequence[str]) -> str:
     """An HTML page that needs no other file and no network."""
     title = "Loops of " + " ".join(command)
-    outer = sum(row.seconds for row in loops.rows if not row.inside)
     legend = "".join(
         f'<span class="place" style="background: rgba({color}, .35)">{name}</span>'
         for name, color in [("one kernel", _OWN), *_COLORS.items()]
@@ -47,7 +46,7 @@ def page(loops: Loops, command: Sequence[str]) -> str:
             '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
             f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head><body>",
             f"<h1>{html.escape(title)}</h1>",
-            f"<p>Loops took {outer:.2f} s of {loops.seconds:.2f} s.</p>",
+            f"<p>{loops.total}</p>",
             f'<p class="legend">{legend}</p><table><tr>{head}</tr>',
             *(_rows(loop) for loop in loops.rows),
             "</table>",

@@ -44,7 +44,7 @@ def _announce_fork() -> None:
 
 
 def _write() -> None:
-    from tensor_array_grad import _loader  # not at the top: `compare` itself does not load it
+    from tensor_array_grad import _loader, observer  # not at the top: `compare` does not load them
     from tensor_array_grad.status import status
 
     page = status()
@@ -54,6 +54,7 @@ def _write() -> None:
     report = {
         "inactive": inactive,
         "parts_off": off * page.active,
+        "threads": observer.threads(),
         "counters": page.counters,
         "compilations": count,
         "compile_s": seconds,
@@ -73,6 +74,7 @@ class Reports:
     parts_off: tuple[str, ...] = ()  # parts that were not active in a process where others were
     # Those of `status()`, added up.
     counters: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    threads: int = 0  # for independent ops, in the process that had most
     compilations: int = 0  # by XLA
     compile_s: float = 0.0  # seconds that they took
     jit_options_added: int = 0  # functions and Keras models that `_compiled` has compiled
@@ -91,6 +93,7 @@ class Reports:
             tuple(sorted({report["inactive"] for report in reports} - {""})),
             tuple(sorted({part for report in reports for part in report["parts_off"]})),
             collections.Counter({name: round(count / runs) for name, count in total.items()}),
+            max((report["threads"] for report in reports), default=0),
             round(sum(report["compilations"] for report in reports) / runs),
             sum(report["compile_s"] for report in reports) / runs,
             math.ceil(sum(report["jit_options_added"] for report in reports) / runs),

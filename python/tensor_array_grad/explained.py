@@ -105,10 +105,13 @@ class Loops:
     Attributes:
       rows: The loops that ran, that with the most time first. Empty until the `with` ends.
       seconds: The time that was observed.
+      threads: How many independent ops TensorFlow could run at the same time; 0 until the `with`
+        ends. With more threads a loop of heavy ops gains less (docs/guide.md).
     """
 
     rows: tuple[Loop, ...] = ()
     seconds: float = 0.0
+    threads: int = 0
 
     def __str__(self) -> str:
         return self.to_text()
@@ -130,15 +133,22 @@ class Loops:
             lines += [f"    {title}: {text}" for title, text in (row.notes if row else ())]
         if hidden := len(self.rows) - len(shown):
             lines.append(f"{hidden} more took less than {_SHOWN:.1%} of the time each.")
-        outer = [row for row in self.rows if not row.inside]
-        total = sum(row.seconds for row in outer)
-        lines.append(f"Loops took {total:.2f} s of {self.seconds:.2f} s. {_LEGEND}")
+        lines.append(f"{self.total} {_LEGEND}")
         return "\n".join(lines)
+
+    @property
+    def total(self) -> str:
+        """The time of all loops, and the number of threads, in two sentences."""
+        seconds = sum(row.seconds for row in self.rows if not row.inside)
+        return (
+            f"Loops took {seconds:.2f} s of {self.seconds:.2f} s. TensorFlow had {self.threads} "
+            "threads for independent ops."
+        )
 
     __repr__ = __str__  # what an interactive interpreter shows
 
     def to_json(self) -> str:
-        """`rows` and `seconds` as JSON."""
+        """`rows`, `seconds` and `threads` as JSON."""
         return json.dumps(dataclasses.asdict(self))
 
     @staticmethod
@@ -147,19 +157,21 @@ class Loops:
         found = json.loads(text)
         lists = ("gradient", "advice")
         rows = [Loop(**row | {name: tuple(row[name]) for name in lists}) for row in found["rows"]]
-        return Loops(tuple(rows), found["seconds"])
+        return Loops(tuple(rows), found["seconds"], found["threads"])
 
     @staticmethod
     def of_processes(texts: Iterable[str]) -> Loops:
         """The loops of a program, of which each process wrote `to_json`.
 
-        The time is that of the process that was observed for the longest time.
+        The time and the number of threads are those of the process that was observed longest.
         """
         found = [Loops.from_json(text) for text in texts]
-        seconds = max((each.seconds for each in found), default=0.0)
+        longest = max(found, key=lambda each: each.seconds, default=Loops())
+        seconds = longest.seconds
         rows = [row for each in found for row in each.rows]
         shares = [dataclasses.replace(row, share=row.seconds / seconds) for row in rows]
-        return Loops(tuple(sorted(shares, key=lambda row: -row.seconds)), seconds)
+        ordered = tuple(sorted(shares, key=lambda row: -row.seconds))
+        return Loops(ordered, seconds, longest.threads)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""

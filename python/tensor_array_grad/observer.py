@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+import tensorflow as tf
 
 from tensor_array_grad import _advice, _loader, _where, drop_in
 from tensor_array_grad.explained import Loop, Loops
@@ -59,7 +62,16 @@ class explain:
             if explain._entered == 0:
                 self._bind.watch_loops(False)
                 drop_in.locate_for_log(self._bind)
+        self._loops.threads = threads()
         self._loops.rows = _rows(self._bind.loops(), self._before, self._loops.seconds)
+
+
+def threads() -> int:
+    """How many independent ops TensorFlow runs at the same time, at most as many as processors."""
+    asked = tf.config.threading.get_inter_op_parallelism_threads()
+    asked = asked or int(os.environ.get("TF_NUM_INTEROP_THREADS") or 0)
+    processors = len(os.sched_getaffinity(0))
+    return min(asked, processors) if asked > 0 else processors
 
 
 def loops_so_far() -> tuple[Loop, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html.parser
 import json
+import os
 import pathlib
 
 import pytest
@@ -206,14 +207,15 @@ else:
 
 
 def test_the_table():
-    lines = Loops((LOOP,), 2.0).to_text().splitlines()
+    lines = Loops((LOOP,), 2.0, 8).to_text().splitlines()
     assert lines[0].split() == ["loop", "kind", "runs", "iterations", "time", "share", "runs", "in"]
     assert (
         lines[1].split("  ")[0]
         == f"{pathlib.Path(__file__).relative_to(pathlib.Path.cwd())}:3 in f, layer lstm"
     )
     assert lines[1].split()[-6:] == ["2", "2,000", "500.0", "ms", "25%", "executor"]
-    assert lines[-1].startswith("Loops took 0.50 s of 2.00 s. ")
+    total = "Loops took 0.50 s of 2.00 s. TensorFlow had 8 threads for independent ops. "
+    assert lines[-1].startswith(total)
     assert lines[2:-1] == [
         "    why: an op <waits> (a.py:4)",
         "    gradient: rows are added in place (slice_sum)",
@@ -222,9 +224,10 @@ def test_the_table():
 
 
 def test_json_keeps_everything():
-    loops = Loops((LOOP,), 2.0)
+    loops = Loops((LOOP,), 2.0, 8)
     assert Loops.from_json(loops.to_json()) == loops
-    merged = Loops.of_processes([loops.to_json(), Loops((LOOP,), 4.0).to_json()])
+    merged = Loops.of_processes([loops.to_json(), Loops((LOOP,), 4.0, 2).to_json()])
+    assert (merged.seconds, merged.threads) == (4.0, 2)
     assert [row.share for row in merged.rows] == [0.125, 0.125]
 
 
@@ -269,6 +272,21 @@ def test_the_command_writes_a_page_and_keeps_the_status(tmp_path):
     assert (done.returncode, done.stdout) == (3, "2.0\n")
     assert "script.py:7 in f" in page.read_text()
     assert "Loops took 0.0" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "variable", "threads"),
+    [(0, "", len(os.sched_getaffinity(0))), (1, "", 1), (0, "1", 1), (999, "1", None)],
+)
+def test_the_number_of_threads(asked, variable, threads):
+    run = f"""
+import tensorflow as tf
+from tensor_array_grad import observer
+tf.config.threading.set_inter_op_parallelism_threads({asked})
+print(observer.threads())
+"""
+    done = child.python("-c", run, TF_NUM_INTEROP_THREADS=variable)
+    assert int(done.stdout) == (threads or len(os.sched_getaffinity(0))), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -211,12 +211,12 @@ def test_a_library_that_cannot_be_loaded_is_reported(tmp_path):
 
 def test_counts_are_the_means_of_the_runs_but_no_silent_process_is_lost(tmp_path):
     report = {"inactive": "a GPU", "parts_off": ["loops"], "counters": {"loops.prepared": 2}}
-    report |= {"compilations": 6, "compile_s": 3.0, "jit_options_added": 2}
+    report |= {"threads": 8, "compilations": 6, "compile_s": 3.0, "jit_options_added": 2}
     for number in range(2):
         (tmp_path / f"{number}").mkdir()
         (tmp_path / f"{number}" / "report.json").write_text(json.dumps(report))
     (tmp_path / "2.json").touch()
-    reports = Reports(1, 1, ("a GPU",), ("loops",), Counter({"loops.prepared": 1}), 4, 2.0, 2)
+    reports = Reports(1, 1, ("a GPU",), ("loops",), Counter({"loops.prepared": 1}), 8, 4, 2.0, 2)
     assert Reports.read(tmp_path, 3) == reports
 
 
@@ -237,6 +237,7 @@ def comparison(stock: list[str], ours: list[str], **reports: object) -> Comparis
         ({"parts_off": ("kernels (a GPU)",)}, "Not active: kernels (a GPU)"),
         ({"counters": {"loops.prepared": 3, "loops.handed_back": 2}}, "loops in one kernel     3"),
         ({"counters": {"loops.prepared": 3, "loops.handed_back": 2}}, "loops handed back       2 "),
+        ({"threads": 8}, "threads for ops         8"),
         ({"counters": {"loops.left.large frame": 2}}, "loops left to stock     2: large frame"),
         ({"counters": {"graph.fold": 2}}, "rewritten: fold         2"),
     ],
