@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Runs the library under the sanitizers, from the checkout: tools/sanitize.sh [build folder]
 #
-#   thread              two C++ tests of arrays, that of the pool of blocks, and the C++ tests of a
-#                       loop's second thread, of the cache of buffers, of calls of functions and of
-#                       the replacement of executables
+#   thread              two C++ tests of arrays, those of the pool of blocks and of the nodes of
+#                       lists, and the C++ tests of a loop's second thread, of the cache of buffers,
+#                       of calls of functions and of the replacement of executables
 #   address,undefined   the C++ tests of arrays, device (with the GPU code on the host), resources,
 #                       lists, slices, rules and loops; then, with the whole op library in a Python
 #                       process, the tests of bad input, of the graph pass, of slices and of called
@@ -43,7 +43,7 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 
 # Under `thread`, the list tests would cause reports about the reference counts of tensors, which
 # TensorFlow's own code, built without the sanitizer, changes.
-threads=(array_store_test array_store_race_test block_pool_test)
+threads=(array_store_test array_store_race_test block_pool_test node_test)
 build thread "${threads[@]}" run_test
 for test in "${threads[@]}"; do "$folder/thread/$test"; done
 in_threads='TrailingThread*:BufferCache*:Lock*:FunctionCall*:CalledBody*:NewestExecutable*'
