@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.memory import PeakMemory
+from benchmarks.series import Times, later
 
 # How many elements of a result are sent to the parent process, which compares the libraries.
 _SAMPLE = 200
@@ -29,6 +30,8 @@ class Prepared:
       tolerance: Relative error that a sum in another order may have.
       compiled: Makes the same case with `jit_compile=True`; its first call compiles. `None` if
         there is no such form.
+      series: Makes calls 2 to 24 and returns the time of each (`benchmarks.series`). These are then
+        measured instead of `run`.
     """
 
     run: Callable[[], float]
@@ -36,6 +39,7 @@ class Prepared:
     expected: npt.ArrayLike | None = None
     tolerance: float = 1e-5
     compiled: Callable[[], Prepared] | None = None
+    series: Callable[[], Times] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +57,9 @@ class Case:
       judged: Whether a ratio below the target counts. False for the case that measures the floor.
       first_call: Whether the measurement is the processor time of the first call, which makes the
         result that is verified. There are no other runs then.
+      cpu_target: Least ratio of the processor times that is asked for.
+      second_target: Least ratio of the second calls that is asked for, of a case with
+        `Prepared.series`; 0 for other cases.
     """
 
     name: str
@@ -63,6 +70,8 @@ class Case:
     uses_arrays: bool = True
     judged: bool = True
     first_call: bool = False
+    cpu_target: float = 0.0
+    second_target: float = 0.0
 
     def sizes_within(self, largest: int) -> tuple[int, ...]:
         """The sizes up to `largest`, or the first size if all are larger."""
@@ -86,6 +95,10 @@ class Measurement:
       sample: Some elements of the result.
       kernel_calls: Calls of this library's kernels.
       first_s: Duration of the first call, which is verified. With `jit_compile=True`, it compiles.
+      series: The time of each call, if they were timed one by one; `seconds` has the later ones.
+      loop_runs: How many runs of loops this library began in one kernel (`runs`), how many of these
+        it handed back to the executor (`handed_back`), and how many it left to the executor before
+        they began (`passed_on`).
     """
 
     seconds: list[float]
@@ -94,6 +107,8 @@ class Measurement:
     sample: list[float]
     kernel_calls: int = 0
     first_s: float = 0.0
+    series: Times = ()
+    loop_runs: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def check(prepared: Prepared) -> npt.NDArray[Any]:
@@ -138,19 +153,34 @@ def measure(case: Case, n: int, budget_s: float, jit: bool = False) -> Measureme
     start, cpu = time.perf_counter(), time.process_time()
     result = check(prepared)
     first = (time.perf_counter() - start, time.process_time() - cpu)
-    timings = [_run_once(prepared) if jit else first]
+    series: Times = ()
     if case.first_call:
         timings = [(first[1], first[1])]
-    elif timings[0][0] < 4 * budget_s:
-        start = time.perf_counter()
-        prepared.run()
-        wall = time.perf_counter() - start
-        runs = int(np.clip(budget_s / wall, 3, 50))
-        timings = [_run_once(prepared) for _ in range(runs)]
+    elif prepared.series is not None:
+        cpu = time.process_time()
+        series = prepared.series()
+        cpu = (time.process_time() - cpu) / sum(map(len, series))
+        timings = [(seconds, cpu) for seconds in later(series)]
+    else:
+        timings = _timings(prepared, budget_s, _run_once(prepared) if jit else first)
     picked = np.linspace(0, len(result) - 1, min(_SAMPLE, len(result))).astype(int)
     sample = result[picked].astype(np.float64).tolist()
     seconds, cpu_seconds = (list(column) for column in zip(*timings, strict=True))
-    return Measurement(seconds, cpu_seconds, memory.bytes(), sample, first_s=first[0])
+    return Measurement(
+        seconds, cpu_seconds, memory.bytes(), sample, first_s=first[0], series=series
+    )
+
+
+def _timings(
+    prepared: Prepared, budget_s: float, first: tuple[float, float]
+) -> list[tuple[float, float]]:
+    """The wall and processor time of each run; those of the `first`, if it was long."""
+    if first[0] >= 4 * budget_s:
+        return [first]
+    start = time.perf_counter()
+    prepared.run()
+    wall = time.perf_counter() - start
+    return [_run_once(prepared) for _ in range(int(np.clip(budget_s / wall, 3, 50)))]
 
 
 def _compiled(prepared: Prepared) -> Prepared:

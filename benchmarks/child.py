@@ -9,6 +9,7 @@ import traceback
 
 import tensor_array_grad
 from benchmarks import case as cases
+from tensor_array_grad import _loader
 from tensor_array_grad._counters import with_prefix
 
 _MOST_MEMORY = 8 << 30  # bytes, so that a case cannot take all memory of the machine
@@ -33,12 +34,19 @@ def measure(module: str, name: str, n: int, budget_s: float, jit: bool) -> cases
         found = cases.measure(case, n, budget_s, jit)
     except Exception as error:
         return first_line(error) if jit else traceback.format_exc()[-2000:]
-    return dataclasses.replace(found, kernel_calls=kernel_calls())
+    return dataclasses.replace(found, kernel_calls=kernel_calls(), loop_runs=loop_runs())
 
 
 def kernel_calls() -> int:
     """The number of calls of this library's kernels in this process."""
     return sum(with_prefix(tensor_array_grad.status().counters, "kernels.").values())
+
+
+def loop_runs() -> dict[str, int]:
+    """`Measurement.loop_runs` of this process."""
+    loops = _loader.bind().loops() if _loader.is_loaded() else ()
+    names = ("runs", "handed_back", "passed_on")
+    return {name: sum(getattr(loop, name) for loop in loops) for name in names}
 
 
 def first_line(error: Exception) -> str:

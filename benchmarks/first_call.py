@@ -25,7 +25,7 @@ from benchmarks.case import Case, Prepared, timed
 from benchmarks.traced import LoopVars, gradient_of, loop, rows, values
 
 _EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
-_ASKED = 0.91  # a first call may take a tenth more processor time than stock's
+ASKED = 0.91  # a first call may take a tenth more processor time than stock's
 _UNITS, _BATCH, _WIDTH = 16, 4, 8
 _LOOPS = 20  # in the graph of `many_loops`
 
@@ -36,7 +36,7 @@ def _first(call: Result) -> Prepared:
     return Prepared(run=timed(call), result=call)
 
 
-def _traced(function: Callable[..., tf.Tensor], *arguments: tf.Tensor) -> Prepared:
+def untraced(function: Callable[..., tf.Tensor], *arguments: tf.Tensor) -> Prepared:
     """A case whose first call traces `function`."""
     traced = tf.function(function, autograph=False)
     return _first(lambda: traced(*arguments).numpy())
@@ -58,23 +58,40 @@ def _scan_lstm(n: int) -> Prepared:
     def loss(x: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(tf.scan(lambda s, row: _cell(weights, s, row), x, start)[0])
 
-    return _traced(gradient_of(loss), rows(n, _WIDTH))
+    return untraced(gradient_of(loss), rows(n, _WIDTH))
 
 
-def _trained(keras: ModuleType, recurrent: Callable[[Any], Any], n: int) -> Prepared:
-    """The loss of the first batch, and the weights after it."""
+def trained(
+    keras: ModuleType,
+    layers: Callable[[Any], Sequence[Any]],
+    x: npt.NDArray[np.float32],
+    y: npt.NDArray[np.float32],
+) -> Prepared:
+    """Training by `train_on_batch`; the first call traces and optimises the graph of a step.
+
+    Args:
+      keras: The module of Keras.
+      layers: Makes the layers from its module of layers.
+      x: The batch.
+      y: What the model shall compute of it.
+
+    Returns:
+      The case. Its result is the loss of the first batch and the weights after it.
+    """
     keras.utils.set_random_seed(1)
-    model = keras.Sequential(
-        [keras.layers.Input([n, _WIDTH]), recurrent(keras.layers), keras.layers.Dense(1)]
-    )
+    model = keras.Sequential([keras.layers.Input(x.shape[1:]), *layers(keras.layers)])
     model.compile("sgd", "mse")
-    x, y = values(_BATCH * n, _WIDTH).reshape(_BATCH, n, _WIDTH), values(_BATCH, 1)
 
-    def train() -> npt.ArrayLike:
+    def first() -> npt.ArrayLike:
         loss = np.ravel(model.train_on_batch(x, y))
         return np.concatenate([loss, *map(np.ravel, model.get_weights())])
 
-    return _first(train)
+    return Prepared(run=timed(lambda: model.train_on_batch(x, y)), result=first)
+
+
+def _trained(keras: ModuleType, recurrent: Callable[[Any], Any], n: int) -> Prepared:
+    x = values(_BATCH * n, _WIDTH).reshape(_BATCH, n, _WIDTH)
+    return trained(keras, lambda layers: [recurrent(layers), layers.Dense(1)], x, values(_BATCH, 1))
 
 
 def _stacked(layers: Any) -> Any:
@@ -107,7 +124,7 @@ def _samplers(n: int) -> Prepared:
         rate = distributions.Gamma(2.0 + h, 3.0).sample(seed=seed)
         return (distributions.Poisson(rate + 1.0).sample(seed=seed) * 0.1,)
 
-    return _traced(lambda h: loop(n, step, h)[0], tf.ones([_WIDTH]))
+    return untraced(lambda h: loop(n, step, h)[0], tf.ones([_WIDTH]))
 
 
 def _third_derivative(n: int) -> Prepared:
@@ -120,7 +137,7 @@ def _third_derivative(n: int) -> Prepared:
     derivative: Callable[[tf.Tensor], tf.Tensor] = lambda x: loop(n, step, x)[0]  # noqa: E731
     for _ in range(3):
         derivative = gradient_of(sum_of(derivative))
-    return _traced(derivative, rows(1, _WIDTH)[0])
+    return untraced(derivative, rows(1, _WIDTH)[0])
 
 
 def _tf1_cond(n: int) -> Prepared:
@@ -150,7 +167,7 @@ def _nested(n: int) -> Prepared:
         return (tf.tanh(h + tf.cast(i, h.dtype) * 0.1),)
 
     step = around(around(innermost))
-    return _traced(gradient_of(lambda x: tf.reduce_sum(loop(n, step, x)[0])), rows(2, _WIDTH))
+    return untraced(gradient_of(lambda x: tf.reduce_sum(loop(n, step, x)[0])), rows(2, _WIDTH))
 
 
 def _dataset(n: int) -> Prepared:
@@ -170,13 +187,13 @@ def _many_loops(n: int) -> Prepared:
             (x,) = loop(n, lambda _, h: (h + tf.tanh(h) * 0.01,), x)
         return tf.reduce_sum(x)
 
-    return _traced(gradient_of(loss), rows(2, _WIDTH))
+    return untraced(gradient_of(loss), rows(2, _WIDTH))
 
 
 def _case(
     name: str, what: str, build: Callable[[int], Prepared], sizes: Sequence[int] = (20,)
 ) -> Case:
-    return Case(name, what, tuple(sizes), build, _ASKED, first_call=True)
+    return Case(name, what, tuple(sizes), build, ASKED, first_call=True)
 
 
 CASES = (

@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import importlib.metadata
 import json
+import math
 import os
 import pathlib
 import platform
@@ -20,6 +21,7 @@ from typing import Any, cast
 import numpy as np
 
 from benchmarks import case as cases
+from benchmarks import series
 from benchmarks.case import Case, Measurement
 from tests.support.kernel_runner import Died, Error, Hung, Runner
 
@@ -99,6 +101,9 @@ class Row:
       ours_peak_bytes: Rise of resident memory on ours.
       note: What went wrong, if anything.
       others: By name, those of `OTHERS` that were measured.
+      cpu_target: Least `cpu_ratio` asked for.
+      series: What else is known if the calls were timed one by one. `ratio` is then the median over
+        pairs of processes too.
     """
 
     case: str
@@ -115,6 +120,8 @@ class Row:
     ours_peak_bytes: int | None
     note: str = ""
     others: Mapping[str, Other] = dataclasses.field(default_factory=dict)
+    cpu_target: float = 0.0
+    series: series.Series | None = None
 
 
 class Server:
@@ -220,7 +227,8 @@ def compare(
     if found["stock"] and found["ours"]:
         _check_pair(case, n, found["stock"][0], found["ours"][0])
     others = {name: _other(name, found, notes) for name in servers if name not in LIBRARIES}
-    return dataclasses.replace(_row(case, n, found, notes), others=others)
+    row = dataclasses.replace(_row(case, n, found, notes), others=others)
+    return _with_series(row, case, found) if case.second_target else row
 
 
 def _left_out(smaller: Row | None, plan: Plan) -> dict[str, str]:
@@ -287,6 +295,22 @@ def _row(case: Case, n: int, found: dict[str, list[Measurement]], notes: dict[st
         stock_peak_bytes=peak["stock"],
         ours_peak_bytes=peak["ours"],
         note="; ".join(f"{k}: {notes[k]}" for k in notes if k in LIBRARIES),
+        cpu_target=case.cpu_target,
+    )
+
+
+def _with_series(row: Row, case: Case, found: dict[str, list[Measurement]]) -> Row:
+    """`row` with the figures of calls that were timed one by one, if both libraries have some."""
+    stock, ours = ([m.series for m in found[library]] for library in LIBRARIES)
+    if not stock or not ours:
+        return row
+    runs = [m.loop_runs for m in found["ours"]]
+    return dataclasses.replace(
+        row,
+        ratio=series.ratio(stock, ours, series.median),
+        series=series.summary(stock, ours, runs, case.second_target),
+        stock_peak_bytes=None,  # which this table does not have
+        ours_peak_bytes=None,
     )
 
 
@@ -403,7 +427,7 @@ def main(module: str, all_cases: Sequence[Case], arguments: Sequence[str] | None
     chosen = matching(all_cases, options.cases)
     facts = machine()
     print(facts, flush=True)
-    print(report.HEADER, flush=True)
+    print(report.header(any(case.second_target for case in chosen)), flush=True)
     rows: list[Row] = []
     stem = options.out / module.rsplit(".", 1)[-1]
     stem.parent.mkdir(parents=True, exist_ok=True)
@@ -432,6 +456,7 @@ def parser_for(program: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=program)
     parser.add_argument("--quick", action="store_true", help="small sizes, few runs")
     parser.add_argument("--largest", type=int, metavar="N", help="no larger sizes than N")
+    parser.add_argument("--rounds", type=int, help="processes per library, however long they take")
     parser.add_argument("--out", type=pathlib.Path, default=RESULTS, help="folder for the results")
     parser.add_argument("cases", nargs="*", help="only cases with one of these in their names")
     return parser
@@ -440,6 +465,8 @@ def parser_for(program: str) -> argparse.ArgumentParser:
 def plan_for(options: argparse.Namespace) -> Plan:
     """The plan for the options of `parser_for`."""
     plan = QUICK if options.quick else FULL
+    if options.rounds is not None:
+        plan = dataclasses.replace(plan, rounds=options.rounds, row_s=math.inf)
     if options.largest is None:
         return plan
     return dataclasses.replace(plan, largest_n=options.largest, limit_s=FULL.limit_s)

@@ -11,7 +11,8 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from benchmarks.harness import OURS_JIT, STOCK_JIT, STOCK_KERNELS, Other, Row
+from benchmarks.harness import OURS_JIT, RESULTS, STOCK_JIT, STOCK_KERNELS, Other, Row
+from benchmarks.series import Series
 from tensor_array_grad.demo import curves
 from tensor_array_grad.demo.curves import OURS_COLOUR, STOCK_COLOUR, Curve
 
@@ -28,8 +29,12 @@ _OTHER_COLUMNS = (
     "case | n | stock | ours | stock kernels | XLA | first call | XLA, ours | first call "
     "| XLA / XLA, ours | note"
 )
+_SERIES_COLUMNS = (
+    "case | n | stock | +- | ours | +- | median | mean | second call | cpu ratio | asked "
+    "| in one kernel | handed back | passed on"
+)
 # The files of results that are shown as tables in README.md.
-_TABLES = ("lists", "loops", "ops", "indexing", "v3", "programs")
+_TABLES = ("lists", "loops", "ops", "short", "cores", "indexing", "v3", "programs")
 # The picture near the top of the package's README.md: its panels, each a case of one of the files.
 GAINS = {
     "tf.scan": ("lists", "scan"),
@@ -57,7 +62,9 @@ def _header(columns: str) -> str:
     return f"| {columns} |\n|---|{'---:|' * columns.count('|')}"
 
 
-HEADER = _header(_COLUMNS)
+def header(of_series: bool = False) -> str:
+    """The header of a table; `of_series`: of rows whose calls were timed one by one."""
+    return _header(_SERIES_COLUMNS if of_series else _COLUMNS)
 
 
 def line(row: Row) -> str:
@@ -69,21 +76,40 @@ def line(row: Row) -> str:
     Returns:
       A line of Markdown.
     """
-    cells = [
-        f"{row.case}: {row.what}",
-        f"{row.n:,}",
-        seconds(row.stock_s),
-        seconds(row.stock_spread_s),
-        seconds(row.ours_s),
-        seconds(row.ours_spread_s),
-        "-" if row.ratio is None else f"{row.ratio:,.2f}",
-        "-" if row.cpu_ratio is None else f"{row.cpu_ratio:,.2f}",
+    times = [row.stock_s, row.stock_spread_s, row.ours_s, row.ours_spread_s]
+    cells = [f"{row.case}: {row.what}", f"{row.n:,}", *map(seconds, times)]
+    cells += _figures_of_series(row, row.series) if row.series else _figures(row)
+    note = f" {row.note.splitlines()[-1]}" if row.note else ""
+    return f"| {' | '.join(cells)} |{note}"
+
+
+def _figures(row: Row) -> list[str]:
+    return [
+        _ratio(row.ratio),
+        _ratio(row.cpu_ratio),
         f"{row.target:g}" if row.target else "-",
         _megabytes(row.stock_peak_bytes),
         _megabytes(row.ours_peak_bytes),
     ]
-    note = f" {row.note.splitlines()[-1]}" if row.note else ""
-    return f"| {' | '.join(cells)} |{note}"
+
+
+def _figures_of_series(row: Row, found: Series) -> list[str]:
+    runs = (found.in_one_kernel, found.handed_back, found.passed_on)
+    return [
+        _ratio(row.ratio, row.target),
+        _ratio(found.mean, row.target),
+        _ratio(found.second, found.second_target),
+        _ratio(row.cpu_ratio),
+        f"{row.target:g}, {found.second_target:g}",
+        *(f"{count:,}" for count in runs),
+    ]
+
+
+def _ratio(value: float | None, target: float = 0.0) -> str:
+    """A ratio, in bold type if it is below `target`."""
+    if value is None:
+        return "-"
+    return f"**{value:,.2f}**" if value < target else f"{value:,.2f}"
 
 
 def table_of_others(rows: Sequence[Row]) -> str:
@@ -143,12 +169,22 @@ def complaints(rows: Sequence[Row]) -> list[str]:
         name = f"{row.case} at n={row.n:,}"
         if row.ours_s is None:
             found.append(f"{name} failed: {row.note}")
-        if row.ratio is not None and row.ratio < row.target * (1 - _NOISE):
-            found.append(f"{name}: ratio {row.ratio:.2f}, asked {row.target:g}")
+        for what, ratio, target in _asked(row):
+            if ratio is not None and ratio < target * (1 - _NOISE):
+                found.append(f"{name}: {what} {ratio:.2f}, asked {target:g}")
         stock, ours = row.stock_peak_bytes, row.ours_peak_bytes
         if stock is not None and ours is not None and ours > stock + max(_PAGE, stock // 20):
             found.append(f"{name}: peak {_megabytes(ours)} MB, stock {_megabytes(stock)} MB")
     return found
+
+
+def _asked(row: Row) -> list[tuple[str, float | None, float]]:
+    """What is asked of a row: the name of each ratio, the ratio, and its target."""
+    asked = [("ratio", row.ratio, row.target), ("cpu ratio", row.cpu_ratio, row.cpu_target)]
+    if row.series:
+        asked.append(("ratio of the means", row.series.mean, row.target))
+        asked.append(("ratio of the second calls", row.series.second, row.series.second_target))
+    return asked
 
 
 def judge(rows: Sequence[Row]) -> int:
@@ -218,6 +254,12 @@ def draw(rows: Sequence[Row], stem: pathlib.Path) -> dict[str, pathlib.Path]:
     return pictures
 
 
+def files_of_results() -> list[pathlib.Path]:
+    """The files of the tables that were measured."""
+    files = [RESULTS / f"{table}.jsonl" for table in _TABLES]
+    return [path for path in files if path.exists()]
+
+
 def rewrite_readme(readme: pathlib.Path, results: Sequence[pathlib.Path]) -> None:
     """Replaces the tables and pictures at the end of the page by those of `results`.
 
@@ -233,7 +275,8 @@ def rewrite_readme(readme: pathlib.Path, results: Sequence[pathlib.Path]) -> Non
         page += f"\n### {path.stem}\n\n"
         for what, picture in draw(rows, path.with_suffix("")).items():
             page += f"![{what}]({picture.relative_to(readme.parent).as_posix()})\n\n"
-        page += f"{HEADER}\n" + "".join(f"{line(row)}\n" for row in rows)
+        head = header(any(row.series for row in rows))
+        page += f"{head}\n" + "".join(f"{line(row)}\n" for row in rows)
         page += table_of_others(rows)
         page += "\nMachine, with its load when each part was measured:\n\n"
         page += "".join(f"    {machine}\n" for machine in machines)
@@ -281,6 +324,8 @@ def _facts(record: dict[str, Any]) -> str:
 def _row(record: dict[str, Any]) -> Row:
     fields = {name: value for name, value in record.items() if name != "machine"}
     fields["others"] = {name: Other(**other) for name, other in fields["others"].items()}
+    if fields.get("series"):
+        fields["series"] = Series(**fields["series"])
     return Row(**fields)
 
 
@@ -355,6 +400,5 @@ def _megabytes(value: int | None) -> str:
 
 if __name__ == "__main__":
     here = pathlib.Path(__file__).resolve().parent
-    files = [here / "results" / f"{table}.jsonl" for table in _TABLES]
-    rewrite_readme(here / "README.md", [path for path in files if path.exists()])
+    rewrite_readme(here / "README.md", files_of_results())
     draw_gains(gains(here / "results"), here.parent / "docs/images/gains.png")

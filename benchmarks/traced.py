@@ -19,6 +19,8 @@ WIDTH = 32  # floats in a row of an input, unless a case sets another width
 
 Loss = Callable[..., tf.Tensor]
 LoopVars = tuple[Any, ...]
+# A function to be traced, and its arguments.
+Program = tuple[Callable[..., tf.Tensor], tuple[tf.Tensor, ...]]
 
 # Whether `loop` passes the number of iterations to TensorFlow.
 _bounded: contextvars.ContextVar[bool] = contextvars.ContextVar("bounded", default=False)
@@ -108,15 +110,25 @@ def of_loss(loss: Loss, width: int = WIDTH) -> Callable[[int], Prepared]:
     return lambda n: prepared(gradient_of(loss), rows(n, width))
 
 
-def keras_layer(
+def keras_layer(*arguments: Any, **options: Any) -> Callable[[int], Prepared]:
+    """A case of n steps: the program of `keras_gradients`, which has these arguments."""
+
+    def build(n: int) -> Prepared:
+        function, inputs = keras_gradients(*arguments, **options)(n)
+        return prepared(function, *inputs)
+
+    return build
+
+
+def keras_gradients(
     kind: str,
     units: int = WIDTH,
     batch: int = 1,
     shape: tuple[int, ...] = (WIDTH,),
     to_input: bool = False,
     **options: Any,
-) -> Callable[[int], Prepared]:
-    """A case of n steps: the gradients of a Keras layer that returns sequences.
+) -> Callable[[int], Program]:
+    """A program of n steps: the gradients of a Keras layer that returns sequences.
 
     Args:
       kind: Name of the layer's class.
@@ -127,10 +139,10 @@ def keras_layer(
       **options: More arguments of the layer.
 
     Returns:
-      A function that makes the case for one n.
+      A function that makes the program for one n.
     """
 
-    def build(n: int) -> Prepared:
+    def build(n: int) -> Program:
         tf.keras.utils.set_random_seed(1)
         layer = getattr(tf.keras.layers, kind)(units, return_sequences=True, **options)
         layer.build([batch, n, *shape])
@@ -143,7 +155,7 @@ def keras_layer(
             return flat(tape.gradient(loss, sources))
 
         x = rows(batch * n, math.prod(shape))
-        return prepared(gradients, tf.reshape(x, [batch, n, *shape]))
+        return gradients, (tf.reshape(x, [batch, n, *shape]),)
 
     return build
 
