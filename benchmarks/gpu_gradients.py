@@ -190,7 +190,7 @@ def _differs(row: dict[str, Any], reference: dict[str, Any]) -> bool:
 
 def _measurement(row: dict[str, Any]) -> cases.Measurement:
     names = [field.name for field in dataclasses.fields(cases.Measurement)]
-    return cases.Measurement(**{name: row[name] for name in names})
+    return cases.Measurement(**{name: row[name] for name in names if name in row})
 
 
 def _seconds(row: dict[str, Any]) -> str:
