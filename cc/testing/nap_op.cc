@@ -1,7 +1,8 @@
 // The op Nap outputs its input after its kernel has slept for `us` microseconds. To the executor it
 // is a kernel that takes that long, but it needs no core, so that a machine with two cores can show
-// how a loop would behave on sixteen (benchmarks/cores.py). A nap takes 20 to 80 us longer than
-// asked for, the time to wake a thread; naps below 50 us say little.
+// how a loop would behave on sixteen (benchmarks/cores.py). A nap takes 15 us longer than asked
+// for, the time to wake a thread, and up to 200 us longer where sixteen threads wake on two cores.
+// Naps below 50 us say little.
 
 #include <errno.h>
 #include <sys/prctl.h>
