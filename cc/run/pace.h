@@ -121,22 +121,25 @@ class Pace {
 // 64, as long as each measured run ends with the same choice; if the gain was clear, for the next
 // run, then for the next 32, then for 1,024, because a run that is measured takes a multiple of the
 // time. A wrong choice, made because something else disturbed the measurement, thus affects the
-// rest of one run and one more run. Runs that are measured at the same time, and the later
-// measurements of a long run, count once. Thread-safe.
+// rest of one run and one more run. Runs that begin while another is measured follow the last
+// choice. Runs that are measured at the same time all the same, and the later measurements of a
+// long run, count once. Thread-safe.
 class ChoiceMemory {
  public:
   // Returns the choice with which the next run starts. kOneThread means that it is to be measured.
   Choice Next() {
     MutexLock lock(&mu_);
-    if (runs_left_ == 0) return Choice::kOneThread;
-    --runs_left_;
-    return choice_;
+    int& left = runs_left_ > 0 ? runs_left_ : beside_left_;
+    if (left-- > 0) return choice_;
+    beside_left_ = kMostBeside;
+    return Choice::kOneThread;
   }
 
   // Records what was chosen in a run that was measured, and whether the gain was clear.
   void Record(Choice choice, bool is_clear) {
     MutexLock lock(&mu_);
     const bool again = choice == choice_;
+    beside_left_ = 0;
     if (again && runs_left_ > 0) return;
     held_ = !again ? 1 : is_clear ? std::min(32 * held_, 1024) : std::min(2 * held_, 64);
     choice_ = choice;
@@ -144,10 +147,14 @@ class ChoiceMemory {
   }
 
  private:
+  // How many runs do not wait for the choice of a measured one, which may have failed.
+  static constexpr int kMostBeside = 16;
+
   Mutex mu_;
   Choice choice_ ABSL_GUARDED_BY(mu_) = Choice::kOneThread;
-  int held_ ABSL_GUARDED_BY(mu_) = 0;       // for how many runs it held since the last measured one
-  int runs_left_ ABSL_GUARDED_BY(mu_) = 0;  // of these
+  int held_ ABSL_GUARDED_BY(mu_) = 0;         // for how many runs it holds after a measured one
+  int runs_left_ ABSL_GUARDED_BY(mu_) = 0;    // of these
+  int beside_left_ ABSL_GUARDED_BY(mu_) = 0;  // of kMostBeside
 };
 
 }  // namespace tensor_array_grad

@@ -15,7 +15,8 @@ int64_t Now() { return now; }
 int64_t busy_threads = 1;
 int64_t BusyNow() { return now * busy_threads; }
 
-// The number of runs that begin with the remembered choice, if it is `choice`.
+// The number of runs, one after the other, that begin with the remembered choice, if it is
+// `choice`. The run after them, which is measured, has then begun.
 int Unmeasured(ChoiceMemory* memory, Choice choice) {
   int runs = 0;
   while (memory->Next() == choice) ++runs;
@@ -51,6 +52,18 @@ TEST(ChoiceMemoryTest, ChoicesOfRunsAtTheSameTimeCountOnce) {
   ChoiceMemory memory;
   for (int i = 0; i < 7; ++i) memory.Record(Choice::kExecutor, true);
   EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
+}
+
+TEST(ChoiceMemoryTest, RunsBesideAMeasuredOneFollowTheLastChoice) {
+  ChoiceMemory memory;
+  memory.Record(Choice::kExecutor, false);
+  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
+  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 16);  // then the measured one has failed
+  EXPECT_EQ(memory.Next(), Choice::kExecutor);
+  memory.Record(Choice::kExecutor, false);
+  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 2);
+  memory.Record(Choice::kOneThread, false);
+  for (int run = 0; run < 100; ++run) EXPECT_EQ(memory.Next(), Choice::kOneThread);
 }
 
 TEST(ChoiceMemoryTest, AnotherChoiceReplacesTheRememberedOne) {
