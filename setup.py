@@ -35,9 +35,10 @@ SECONDS_PER_DAY = 24 * 60 * 60
 
 def requirement() -> str:
     """The requirement of this wheel on TensorFlow, such as `tensorflow-cpu==2.21.*`."""
-    wheel = runpy.run_path(str(ROOT / "cmake" / "find_tensorflow.py"))["find"]()
+    finder = runpy.run_path(str(ROOT / "cmake" / "find_tensorflow.py"))
+    wheel = finder["find"]()
     if wheel is None:  # for an sdist; a wheel made from it has the exact requirement
-        return f"tensorflow-cpu>={VERSIONS['TENSORFLOW_MIN']}"
+        return f"{finder['default_distribution']()}>={VERSIONS['TENSORFLOW_MIN']}"
     if wheel.distribution.startswith("tf-nightly"):
         return f"{wheel.distribution}=={wheel.version}"
     minor = ".".join(wheel.version.split(".")[:2])

@@ -71,11 +71,7 @@ _HEADERS = {
 }
 
 def _fail(python, result):
-    fail("Not installed for {}: {}\nRun: {} -m pip install tensorflow-cpu pybind11".format(
-        python,
-        result.stderr,
-        python,
-    ))
+    fail("TensorFlow or pybind11 is not installed for {}: {}".format(python, result.stderr))
 
 def _pip_tensorflow_repository_impl(ctx):
     python = ctx.os.environ.get("PYTHON_BIN_PATH") or ctx.which("python3")

@@ -22,6 +22,10 @@ set(TAG_CUDA_WANTED 60 70 75 80 90)
 # TAG_CUDA_LOWEST, TAG_CUDA_NEWEST and TAG_CUDA_LIBRARIES, and the variable `why` to "". If
 # something is missing or does not work, sets `why` to the reason.
 function(tag_find_cuda why)
+  if(CMAKE_CROSSCOMPILING)
+    set(${why} "not supported when cross-compiling" PARENT_SCOPE)
+    return()
+  endif()
   # The last places are the folders of the wheels nvidia-cuda-nvcc, -runtime and -cccl.
   file(GLOB _wheels ${Python_SITELIB}/nvidia/cu*/bin ${TAG_TENSORFLOW_DIR}/../nvidia/cu*/bin)
   find_program(TAG_CUDA_NVCC nvcc PATHS $ENV{CUDA_HOME}/bin $ENV{CUDA_PATH}/bin
@@ -45,7 +49,12 @@ function(tag_find_cuda why)
   endif()
   string(REGEX MATCHALL "-L[^ \"\n]+" _folders "${_plan}${_plan_too}")
   list(TRANSFORM _folders REPLACE "^-L" "")
-  set(_suffixes lib64 lib targets/x86_64-linux/lib)
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+    set(_target targets/sbsa-linux)
+  else()
+    set(_target targets/x86_64-linux)
+  endif()
+  set(_suffixes lib64 lib ${_target}/lib)
   find_library(TAG_CUDA_RUNTIME cudart_static HINTS ${_toolkit} ${_folders}
                PATH_SUFFIXES ${_suffixes})
   if(NOT TAG_CUDA_RUNTIME)
@@ -53,7 +62,7 @@ function(tag_find_cuda why)
     return()
   endif()
   find_path(TAG_CUDA_INCLUDE cuda_runtime.h HINTS ${_toolkit}
-    PATH_SUFFIXES include targets/x86_64-linux/include)
+    PATH_SUFFIXES include ${_target}/include)
 
   execute_process(COMMAND ${TAG_CUDA_NVCC} --list-gpu-code OUTPUT_VARIABLE _codes)
   set(_architectures)

@@ -24,6 +24,8 @@ foreach(_python ${TAG_BINDINGS_FOR})
   endif()
   string(REPLACE "|" ";" _found "${_found}")
   list(POP_BACK _found _suffix)
+  # The Python is one of this machine. Names such as .cpython-311-x86_64-linux-gnu.so have its processor.
+  string(REPLACE "${CMAKE_HOST_SYSTEM_PROCESSOR}" "${CMAKE_SYSTEM_PROCESSOR}" _suffix "${_suffix}")
 
   # Uses only the op library's exported functions, and no header or library of TensorFlow.
   list(LENGTH TAG_BINDING_TARGETS _number)

@@ -14,8 +14,7 @@ if(NOT TAG_TENSORFLOW_DIR)
     OUTPUT_VARIABLE _found OUTPUT_STRIP_TRAILING_WHITESPACE
     RESULT_VARIABLE _failed ERROR_VARIABLE _why)
   if(_failed)
-    string(CONCAT TAG_TENSORFLOW_NOT_FOUND "No TensorFlow wheel for ${Python_EXECUTABLE}: ${_why}\n"
-                  "Run: ${Python_EXECUTABLE} -m pip install tensorflow-cpu")
+    set(TAG_TENSORFLOW_NOT_FOUND "No TensorFlow wheel for ${Python_EXECUTABLE}: ${_why}")
     if(CMAKE_FIND_PACKAGE_NAME)
       return()
     endif()

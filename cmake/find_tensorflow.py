@@ -12,12 +12,18 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import pathlib
+import platform
 import site
 import sys
 import sysconfig
 from typing import NamedTuple
 
 DISTRIBUTIONS = ("tensorflow", "tensorflow-cpu", "tf-nightly", "tf-nightly-cpu")
+
+
+def default_distribution() -> str:
+    """What to install where there is no TensorFlow. `tensorflow-cpu` has wheels for x86 only."""
+    return "tensorflow-cpu" if platform.machine() == "x86_64" else "tensorflow"
 
 
 class Wheel(NamedTuple):
@@ -56,5 +62,8 @@ def find(*first: str) -> Wheel | None:
 if __name__ == "__main__":
     wheel = find(*sys.argv[1:])
     if wheel is None:
-        sys.exit("no tensorflow or tensorflow-cpu distribution on the import path")
+        sys.exit(
+            "no tensorflow or tensorflow-cpu distribution on the import path\n"
+            f"Run: {sys.executable} -m pip install {default_distribution()}"
+        )
     print(f"{wheel.folder};{wheel.version};{wheel.distribution}")

@@ -26,12 +26,13 @@ _ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def _tensorflow() -> list[str]:
-    if runpy.run_path(str(_ROOT / "cmake" / "find_tensorflow.py"))["find"]() is not None:
+    finder = runpy.run_path(str(_ROOT / "cmake" / "find_tensorflow.py"))
+    if finder["find"]() is not None:
         return []
     versions = runpy.run_path(str(_ROOT / "python" / "tensor_array_grad" / "_version.py"))
-    minor = versions["TENSORFLOW_DEFAULT"]
-    print(f"No TensorFlow in {sys.prefix}: building against tensorflow-cpu {minor}")
-    return [f"tensorflow-cpu=={minor}.*"]
+    distribution, minor = finder["default_distribution"](), versions["TENSORFLOW_DEFAULT"]
+    print(f"No TensorFlow in {sys.prefix}: building against {distribution} {minor}")
+    return [f"{distribution}=={minor}.*"]
 
 
 def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:

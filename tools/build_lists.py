@@ -51,6 +51,7 @@ class Bazel:
         ignored = ("load", "exports_files", "genrule")
         names: dict[str, Any] = {name: lambda *_, **__: None for name in ignored}
         names |= {name: self._rule(name) for name in ("cc_binary", "cc_library", "cc_test")}
+        names["select"] = lambda options: options["//conditions:default"]
         names |= {"glob": self._glob, "TENSORFLOW_VERSION": "", "TENSORFLOW_DISTRIBUTION": ""}
         exec((root / "BUILD").read_text(), names)
 

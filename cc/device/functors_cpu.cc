@@ -50,9 +50,10 @@ Eigen::half FromZero(Eigen::half x) {
   return Eigen::numext::bit_cast<uint16_t>(x) == kNegativeZero ? Eigen::half(0) : x;
 }
 
-// With target_clones the compiler makes a version for each kind of vector unit, and the loader
-// picks one. It does so before a sanitizer has started, so builds with a sanitizer do without.
-#ifdef TAG_SANITIZED
+// With target_clones the compiler makes a version for each kind of vector unit of x86, and the
+// loader picks one. It does so before a sanitizer has started, so builds with a sanitizer do
+// without.
+#if defined(TAG_SANITIZED) || !defined(__x86_64__)
 #define TAG_WIDE __attribute__((noinline))
 #else
 #define TAG_WIDE __attribute__((target_clones("avx2", "default")))

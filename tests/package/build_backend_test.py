@@ -25,10 +25,11 @@ pytestmark = [
 ]
 
 
-def tensorflow(python: pathlib.Path, *path: pathlib.Path) -> list[str]:
+def tensorflow(python: pathlib.Path, *path: pathlib.Path, machine: str = "x86_64") -> list[str]:
     """The TensorFlow that the backend requires if `python` runs it with `path` on PYTHONPATH."""
+    on_machine = f"import platform; platform.machine = lambda: {machine!r}"
     done = subprocess.run(
-        [str(python), "-c", "import backend; print(backend._tensorflow())"],
+        [str(python), "-c", f"{on_machine}; import backend; print(backend._tensorflow())"],
         cwd=ROOT,
         env=dict(os.environ, PYTHONPATH=os.pathsep.join(map(str, [ROOT / "pep517", *path]))),
         capture_output=True,
@@ -44,8 +45,11 @@ def test_no_tensorflow_is_required_if_one_is_installed() -> None:
     assert tensorflow(pathlib.Path(sys.executable)) == []
 
 
+@pytest.mark.parametrize(
+    ("machine", "distribution"), [("x86_64", "tensorflow-cpu"), ("aarch64", "tensorflow")]
+)
 def test_the_default_tensorflow_is_required_in_an_environment_without_one(
-    tmp_path: pathlib.Path,
+    machine: str, distribution: str, tmp_path: pathlib.Path
 ) -> None:
     venv.create(tmp_path / "venv", symlinks=True)
     tools = tmp_path / "tools"
@@ -54,6 +58,6 @@ def test_the_default_tensorflow_is_required_in_an_environment_without_one(
     for name in ("setuptools", "_distutils_hack", "pkg_resources"):
         if (packages / name).exists():
             (tools / name).symlink_to(packages / name)
-    bare = tensorflow(tmp_path / "venv" / "bin" / "python", tools)
+    bare = tensorflow(tmp_path / "venv" / "bin" / "python", tools, machine=machine)
     default = runpy.run_path(str(VERSION_FILE))["TENSORFLOW_DEFAULT"]
-    assert bare == [f"tensorflow-cpu=={default}.*"]
+    assert bare == [f"{distribution}=={default}.*"]
