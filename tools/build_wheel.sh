@@ -4,6 +4,11 @@
 # was built for the TensorFlow of the process.
 #
 #   tools/build_wheel.sh [folder for the wheel, default dist]
+#   PROCESSOR=aarch64 tools/build_wheel.sh
+#
+# PROCESSOR is the processor that the wheel is for, by default that of this machine. A wheel for
+# another one needs its compiler, such as Debian's package g++-aarch64-linux-gnu, and has no GPU
+# kernels.
 #
 # Requires g++, unzip, network access, and python3.10 to python3.13 on PATH. GPU kernels are built
 # in if nvcc is found (CONTRIBUTING.md). CMAKE_ARGS is passed to CMake. Compiling for one TensorFlow
@@ -17,6 +22,16 @@ pythons=(python3.10 python3.11 python3.12 python3.13)
 for python in "${pythons[@]}"; do "$python" --version > /dev/null; done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+
+processor=${PROCESSOR:-$(uname -m)}
+distribution=tensorflow
+[ "$processor" != x86_64 ] || distribution=tensorflow-cpu  # the smaller download
+cross=() foreign=()
+if [ "$processor" != "$(uname -m)" ]; then
+  cross=(-DCMAKE_SYSTEM_NAME=Linux "-DCMAKE_SYSTEM_PROCESSOR=$processor"
+    "-DCMAKE_CXX_COMPILER=$processor-linux-gnu-g++")
+  foreign=(--only-binary=:all: --platform=manylinux_2_{17,27}_"$processor")
+fi
 
 setting() { sed -n "s/^$1 = \"2\.\(.*\)\"/\1/p" python/tensor_array_grad/_version.py; }
 
@@ -32,17 +47,17 @@ export PYTHONPATH
 # library that the loader has opened.
 for minor in $(seq "$(setting TENSORFLOW_MIN)" "$(setting TENSORFLOW_MAX)"); do
   echo "==== TensorFlow 2.$minor"
-  pip download -q --no-deps -d "$work/download" "tensorflow-cpu==2.$minor.*"
-  tensorflow=$(ls "$work"/download/tensorflow_cpu-2."$minor".*.whl)
+  pip download -q --no-deps "${foreign[@]}" -d "$work/download" "$distribution==2.$minor.*"
+  tensorflow=$(ls "$work"/download/tensorflow*-2."$minor".*.whl)
   unzip -q "$tensorflow" 'tensorflow/include/*' 'tensorflow/libtensorflow_*' -d "$work/2.$minor"
-  version=${tensorflow##*/tensorflow_cpu-}
+  version=$(basename "$tensorflow" | cut -d - -f 2)
   bindings=()
   if [ "$minor" = "$(setting TENSORFLOW_MAX)" ]; then
     bindings=(-DTAG_BINDINGS=ON "-DTAG_BINDINGS_FOR=$(IFS=';' && echo "${pythons[*]}")")
   fi
-  cmake -G Ninja -B "$work/build" -DTAG_TESTS=OFF -DTAG_BINDINGS=OFF "${bindings[@]}" \
+  cmake -G Ninja -B "$work/build" -DTAG_TESTS=OFF -DTAG_BINDINGS=OFF "${bindings[@]}" "${cross[@]}" \
     -DCMAKE_UNITY_BUILD=ON \
-    -DTAG_TENSORFLOW_DIR="$work/2.$minor/tensorflow" -DTAG_TENSORFLOW_VERSION="${version%%-*}" \
+    -DTAG_TENSORFLOW_DIR="$work/2.$minor/tensorflow" -DTAG_TENSORFLOW_VERSION="$version" \
     ${CMAKE_ARGS:-} > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
   cmake --build "$work/build" > "$work/log" 2>&1 || { cat "$work/log"; exit 1; }
   cmake --install "$work/build" --component python --strip --prefix "$work/installed" > /dev/null
@@ -56,7 +71,8 @@ mv "$work"/installed/tensor_array_grad/{_bind.*.so,cmake,include} "$work/package
 
 TAG_PREBUILT="$work/package" pip wheel -q --no-deps --no-build-isolation -w "$work/wheel" .
 cd "$work/wheel"
-wheel tags --remove --python-tag cp310.cp311.cp312.cp313 --abi-tag none ./*.whl > /dev/null
+wheel tags --remove --python-tag cp310.cp311.cp312.cp313 --abi-tag none \
+  --platform-tag "linux_$processor" ./*.whl > /dev/null
 # Sets the platform tag to the oldest glibc that fits. TensorFlow's libraries are not copied in.
 auditwheel repair --exclude 'libtensorflow*' --exclude libtensor_array_grad.so -w "$out" ./*.whl
 twine check --strict "$out"/tensor_array_grad-*.whl

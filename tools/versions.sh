@@ -18,6 +18,9 @@ pairs=${PAIRS:-$(
   for tensorflow in 2.20 2.21; do echo $tensorflow:3.{10,11,12,13}; done
 )}
 export TF_CPP_MIN_LOG_LEVEL=2 PIP_DISABLE_PIP_VERSION_CHECK=1
+# There is no tensorflow-cpu for other processors.
+distribution=tensorflow
+[ "$(uname -m)" != x86_64 ] || distribution=tensorflow-cpu
 unset PYTHONPATH  # it could name another copy of the package
 status=0
 # The hash is that of the wheel and the arguments.
@@ -34,7 +37,7 @@ check() {
   # too new for TensorFlow 2.16. The other packages are what tests of the wheel and of the examples
   # need; with its dependences, tf-keras would install a second TensorFlow.
   "python$python" -m venv "$work" &&
-    "$work/bin/pip" install -q "tensorflow-cpu==$tensorflow.*" "$wheel[test,examples]" \
+    "$work/bin/pip" install -q "$distribution==$tensorflow.*" "$wheel[test,examples]" \
       'setuptools>=77' wheel 'pybind11>=2.13' packaging &&
     "$work/bin/pip" install -q --no-deps "tf-keras==$tensorflow.*" ||
     { echo "cannot be installed"; return 1; }
