@@ -21,7 +21,7 @@ from tests.support import kernel_runner
 
 PACKAGE = pathlib.Path(tensor_array_grad.__file__).resolve().parent
 LIBRARY = pathlib.Path(tensor_array_grad.library_path())
-_TIMEOUT_S = 180
+_TIMEOUT_S = 180.0
 _LOG_LEVEL = "1"  # of TensorFlow
 
 
@@ -43,7 +43,7 @@ def interpreter(
         env=environment_of(**environment),
         capture_output=True,
         text=True,
-        timeout=_TIMEOUT_S,
+        timeout=kernel_runner.PATIENCE * _TIMEOUT_S,
         check=False,
     )
 
