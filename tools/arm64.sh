@@ -65,7 +65,7 @@ build() {
     -DCMAKE_FIND_ROOT_PATH_MODE_PROGRAM=NEVER -DPython_EXECUTABLE="$(command -v python)" \
     -DTAG_TENSORFLOW_DIR="$site/tensorflow" -DTAG_TENSORFLOW_VERSION="${version#tensorflow-}" \
     -DTAG_BINDINGS=ON -DTAG_CUDA=OFF -DCMAKE_UNITY_BUILD=ON &&
-    cmake --build "$folder/build" &&
+    cmake --build "$folder/build" --target tensor_array_grad tag_bind tag_api &&
     # The package with the new library, which the tests import.
     rm -rf "$debian/package" && cp -r python "$debian/package" &&
     cmake --install "$folder/build" --component python --prefix "$debian/package"
@@ -82,7 +82,7 @@ there() {
 
 tests() { there python3 -m pytest -q -p no:cacheprovider -o timeout=9000 "$@"; }
 
-cpp() { ctest --test-dir "$folder/build" --output-on-failure; }
+cpp() { cmake --build "$folder/build" && ctest --test-dir "$folder/build" --output-on-failure; }
 status() { there python3 -m tensor_array_grad; }
 demo() { there python3 -m tensor_array_grad.demo --rows 104 285 --picture /tmp/demo.png; }
 passes() { tests tests/loops/{loop_pass,pass}_test.py; }
