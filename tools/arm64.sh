@@ -10,15 +10,16 @@
 #   cpp      all C++ tests                                    10 minutes
 #   status   python -m tensor_array_grad                      1 minute
 #   demo     the demonstration, on two short series           5 minutes
-#   passes   tests/loops/loop_pass_test.py and pass_test.py   1 hour
+#   passes   tests/loops: small_ops, loop_pass, pass           1 hour
 #   random   200 random loops against stock                   2 hours
 #   lists    tests/lists                                      hours
 #   v3       tests/v3                                         hours
 #
-# Prints a line for each part, and exits with 1 if one has failed. The compiler runs on this machine,
-# the tests under qemu, which is 10 to 30 times slower than this machine: an import of TensorFlow
-# takes 28 s. Times say nothing about a real processor, nor does qemu show faults of memory order.
-# To make FOLDER takes 15 minutes, to compile everything 15 more, on two cores.
+# Prints a line for each part, and exits with 1 if one has failed. The times are estimates for two
+# idle cores. The compiler runs on this machine, the tests under qemu, which is 10 to 30 times slower
+# than this machine: an import of TensorFlow takes 28 s. Times there say nothing about a real
+# processor, nor does qemu show faults of memory order. The first run takes 20 minutes more, to make
+# FOLDER and to compile.
 #
 # Requires root, for chroot and for binfmt_misc, and a Debian 12 with the packages
 #   qemu-user-static binfmt-support debootstrap g++-aarch64-linux-gnu
@@ -51,7 +52,7 @@ debian() {
     --include=python3,python3-dev,python3-venv,ca-certificates,g++,libgtest-dev,libgmock-dev \
     bookworm "$debian" http://deb.debian.org/debian &&
     python -m pip install --target "$site" --python-version 3.11 --implementation cp \
-      --only-binary=:all: --platform=manylinux_2_{17,27,28}_aarch64 --platform=manylinux2014_aarch64 \
+      --only-binary=:all: --platform=manylinux{2014,_2_17,_2_27,_2_28}_aarch64 \
       "tensorflow==$release.*" 'pytest>=8.2' 'hypothesis>=6.100' 'pytest-timeout>=2.3' \
       'matplotlib>=3.8' &&
     touch "$folder/complete"
@@ -76,8 +77,9 @@ there() {
   mkdir -p "$debian/checkout"
   unshare --mount bash -c '
     mount --rbind /proc "$0/proc" && mount --rbind /dev "$0/dev" && mount --bind . "$0/checkout" &&
-    exec chroot "$0" env -i --chdir=/checkout HOME=/root LANG=C.UTF-8 PATH=/usr/bin:/bin PYTHONPATH=/package \
-      PYTHONDONTWRITEBYTECODE=1 TF_CPP_MIN_LOG_LEVEL=2 TAG_PATIENCE=30 "$@"' "$debian" "$@"
+    exec chroot "$0" env -i --chdir=/checkout HOME=/root LANG=C.UTF-8 PATH=/usr/bin:/bin \
+      PYTHONPATH=/package PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 TF_CPP_MIN_LOG_LEVEL=2 \
+      TAG_PATIENCE=30 "$@"' "$debian" "$@"
 }
 
 tests() { there python3 -m pytest -q -p no:cacheprovider -o timeout=9000 "$@"; }
@@ -85,7 +87,7 @@ tests() { there python3 -m pytest -q -p no:cacheprovider -o timeout=9000 "$@"; }
 cpp() { cmake --build "$folder/build" && ctest --test-dir "$folder/build" --output-on-failure; }
 status() { there python3 -m tensor_array_grad; }
 demo() { there python3 -m tensor_array_grad.demo --rows 104 285 --picture /tmp/demo.png; }
-passes() { tests tests/loops/{loop_pass,pass}_test.py; }
+passes() { tests tests/loops/{small_ops,loop_pass,pass}_test.py; }
 random() { there python3 -m tests.loops.random_loops --programs 200; }
 lists() { tests tests/lists; }
 v3() { tests tests/v3; }
@@ -97,7 +99,7 @@ failed=()
 for part in "$@"; do
   declare -F "$part" > /dev/null || { echo "no part: $part"; exit 1; }
   start=$SECONDS outcome=passed
-  "$part" > "$folder/$part.log" 2>&1 || { failed+=("$part") outcome="failed, see $folder/$part.log"; }
+  "$part" > "$folder/$part.log" 2>&1 || { failed+=("$part") outcome=FAILED; }
   echo "$part: $((SECONDS - start)) s, $outcome"
 done
 [ ${#failed[@]} = 0 ] || { echo "arm64: FAILED: ${failed[*]}"; exit 1; }

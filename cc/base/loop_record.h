@@ -57,7 +57,7 @@ struct LoopCounts {
   std::atomic<int64_t> two_threads{0}, handed_back{0};  // of `runs`
   std::atomic<int64_t> passed_on{0};  // runs that were left to the executor before they began
   std::atomic<double> gain{0};  // by how much the executor was estimated faster when handed back
-  // Whoever reads executor_runs before `conditions` finds at least one condition per run.
+  // A thread that reads executor_runs first, then `conditions`, finds one or more per run.
   std::atomic<int64_t> executor_runs{0}, conditions{0}, executor_ns{0};
 };
 

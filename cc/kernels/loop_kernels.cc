@@ -48,7 +48,7 @@ int Threads(OpKernelContext* ctx) {
   auto* const library = ctx->function_library();
   const auto* const config = library == nullptr ? nullptr : library->config_proto();
   int asked = config == nullptr ? 0 : config->inter_op_parallelism_threads();
-  if (asked == 0) asked = of_environment;
+  if (asked <= 0) asked = of_environment;
   return asked > 0 ? std::min(asked, cores) : cores;
 }
 
@@ -74,13 +74,13 @@ class LoopRun {
       passed.Add();
       return PassOn();
     }
-    const Choice first = loop_->choices.Next();
-    if (first == Choice::kExecutor) {
+    run_start_ = loop_->choices.Next();
+    if (run_start_.choice == Choice::kExecutor) {
       GiveBackFreeBuffers(loop_->pooled_device.get());
       return PassOn();
     }
     runs.Add();
-    interpreter_ = std::make_unique<Interpreter>(*loop_, ctx_, Threads(ctx_), first);
+    interpreter_ = std::make_unique<Interpreter>(*loop_, ctx_, Threads(ctx_), run_start_);
     for (int i = 0; i < ctx_->num_inputs(); ++i) interpreter_->TakeArgument(i);
     return GoOn();
   }
@@ -89,8 +89,8 @@ class LoopRun {
     TF_RETURN_IF_ERROR(Run());
     while (interpreter_->is_outdated()) {
       std::shared_ptr<const Executable> next = newest_.Get();
-      auto continued =
-          std::make_unique<Interpreter>(*next, ctx_, Threads(ctx_), Choice::kOneThread);
+      run_start_ = {};
+      auto continued = std::make_unique<Interpreter>(*next, ctx_, Threads(ctx_), run_start_);
       for (int i = 0; i < ctx_->num_inputs(); ++i) continued->Take(i, interpreter_->Result(i));
       interpreter_ = std::move(continued);
       loop_ = std::move(next);
@@ -130,6 +130,8 @@ class LoopRun {
     const bool counts = !loop_->is_seeded && !loop_->has_bodies && !IsTraced();
     if (counts && pace.measured_choice()) {
       loop_->choices.Record(*pace.measured_choice(), pace.is_clear());
+    } else if (!run_start_.choice) {
+      loop_->choices.RecordNone(pace.was_too_short());
     }
     for (int i = 0; i < ctx_->num_outputs(); ++i) ctx_->set_output(i, interpreter_->Result(i));
   }
@@ -165,6 +167,7 @@ class LoopRun {
   OpKernelContext* const ctx_;
   LoopRecord& record_ = newest_.record();
   const int64_t start_ = SteadyNanos();
+  RunStart run_start_;
   int64_t iterations_ = 0;
   std::shared_ptr<const Executable> loop_;
   std::unique_ptr<Interpreter> interpreter_;  // null: passed on

@@ -23,11 +23,11 @@ void SetHandBackAfter(int64_t iterations) { hand_back_after.store(iterations); }
 void SetTrailingThreadAfter(int64_t iterations) { trailing_thread_after.store(iterations); }
 
 Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int threads,
-                         Choice first)
+                         RunStart start)
     : executable_(executable),
       ctx_(ctx),
       runner_(executable, ctx),
-      pace_(threads, first, executable.program.loops.front(), executable.trailing.get(),
+      pace_(threads, start, executable.program.loops.front(), executable.trailing.get(),
             executable.parallel_iterations, executable.is_seeded, {}) {}
 
 void Interpreter::TakeArgument(int index) {
@@ -66,6 +66,7 @@ absl::Status Interpreter::Run() {
     if (!status.ok()) return FirstError(status);
     if (is_waiting()) return absl::OkStatus();
   }
+  pace_.End(iterations_, static_cast<double>(runner_.nodes()));
   return UseTrailingThread(false);
 }
 

@@ -27,8 +27,8 @@ namespace tensor_array_grad {
 class Interpreter {
  public:
   // `executable` and `ctx` must outlive the interpreter. `threads` is the number of threads that
-  // the executor would have. `first` is what runs the first iterations: kOneThread or kTwoThreads.
-  Interpreter(const Executable& executable, OpKernelContext* ctx, int threads, Choice first);
+  // the executor would have. `start` is as in Pace.
+  Interpreter(const Executable& executable, OpKernelContext* ctx, int threads, RunStart start);
 
   // Puts input `index` of the op into its register. Moves the tensor out of the context if no other
   // tensor shares its buffer, so that the first iteration may already work in place.

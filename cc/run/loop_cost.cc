@@ -98,8 +98,7 @@ bool MayBeFaster(double ns, double nodes, int threads, bool has_trailing_part) {
 }
 
 double ExecutorNs(const IterationCost& cost) {
-  const double simulated = SimulatedNs(cost.tasks, cost.threads, cost.parallel_iterations);
-  return std::max(simulated, cost.busy_ns / cost.threads) + cost.nodes * kNodeNs;
+  return SimulatedNs(cost.tasks, cost.threads, cost.parallel_iterations) + cost.nodes * kNodeNs;
 }
 
 double TwoThreadsNs(const IterationCost& cost) {
@@ -107,7 +106,7 @@ double TwoThreadsNs(const IterationCost& cost) {
   for (size_t i = 0; i < cost.tasks.size(); ++i) {
     (cost.is_trailing[i] ? trailing : main) += cost.tasks[i].ns;
   }
-  return std::max({main, trailing, cost.busy_ns / cost.threads}) + kSecondThreadNs;
+  return std::max(main, trailing) + kSecondThreadNs;
 }
 
 Choice Fastest(const IterationCost& cost) {
@@ -119,8 +118,12 @@ Choice Fastest(const IterationCost& cost) {
     choice = Choice::kTwoThreads;
     best = TwoThreadsNs(cost);
   }
-  if (cost.stays || ExecutorNs(cost) >= kHandBackRatio * best) return choice;
-  return Choice::kExecutor;
+  if (cost.stays) return choice;
+  double executor = ExecutorNs(cost);
+  if (choice != Choice::kOneThread || executor * kClearGain > best) {
+    executor = std::max(executor, cost.busy_ns / cost.threads + cost.nodes * kNodeNs);
+  }
+  return executor < kHandBackRatio * best ? Choice::kExecutor : choice;
 }
 
 }  // namespace tensor_array_grad

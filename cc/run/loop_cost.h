@@ -19,9 +19,13 @@ namespace tensor_array_grad {
 //     S + N * kNodeNs,
 //
 // where S is the simulated time of the kernels on the executor's threads. More threads do not
-// reduce the last term, because the threads wake each other and wait for the frame's lock. And no
-// number of threads does the work in less than its processor time divided by that number: a kernel
-// that uses several threads itself leaves fewer for others, and so do other runs.
+// reduce the last term, because the threads wake each other and wait for the frame's lock.
+//
+// A kernel that uses several threads itself leaves fewer for others. No number of threads does the
+// work in less than its processor time divided by that number, which is the least S. But the
+// processor time is that of the whole process, and a thread that prepares data, for example, would
+// leave the executor a part of the cores. So where S alone leaves no doubt that the executor is
+// faster than one thread, this bound is not used: handing back is never slower than stock.
 //
 // So handing back pays only for a loop with heavy kernels that do not depend on each other.
 //
@@ -52,6 +56,9 @@ inline constexpr double kSecondThreadNs = 3000;
 // A second thread is used if the estimate for it is below this share of the time on one thread.
 inline constexpr double kTwoThreadsRatio = 0.9;
 
+// An estimate that is faster by this factor leaves no doubt.
+inline constexpr double kClearGain = 4.0 / 3.0;
+
 // What runs the iterations of a loop.
 enum class Choice { kOneThread, kTwoThreads, kExecutor };
 
@@ -60,7 +67,7 @@ struct IterationCost {
   std::vector<Task> tasks;
   std::vector<bool> is_trailing;  // by task; empty if the loop has no trailing part
   double nodes = 0;               // number of nodes that the executor would run
-  double busy_ns = 0;             // processor time of all threads while the tasks were measured
+  double busy_ns = 0;             // processor time of the process per iteration
   int threads = 1;
   int parallel_iterations = 10;
   bool stays = false;  // whether the loop may not be handed back
@@ -75,7 +82,7 @@ std::vector<Task> TasksOf(const LoopCode& code);
 // called.
 bool MayBeFaster(double ns, double nodes, int threads, bool has_trailing_part);
 
-// Estimates the executor's time per iteration, in nanoseconds.
+// Estimates the executor's time per iteration, in nanoseconds, without the bound.
 double ExecutorNs(const IterationCost& cost);
 
 // Estimates the time per iteration if a second thread runs the trailing tasks, in nanoseconds.
@@ -84,7 +91,7 @@ double TwoThreadsNs(const IterationCost& cost);
 // The choice with the least estimate. On one thread, an iteration takes the sum of its tasks. Two
 // threads are chosen if their estimate is below kTwoThreadsRatio of that time, and the executor if
 // its estimate is below kHandBackRatio of the best of the other two and the loop may be handed
-// back.
+// back. Against one thread, a gain of kClearGain without the bound of the processor time is enough.
 Choice Fastest(const IterationCost& cost);
 
 }  // namespace tensor_array_grad

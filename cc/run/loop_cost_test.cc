@@ -160,19 +160,26 @@ TEST(LoopCostTest, ExecutorMustBeFasterThanTwoThreads) {
   for (int i = 0; i < 4; ++i) cost.tasks[i].reads_previous = {i};
   cost.is_trailing = {false, false, false, true};
   EXPECT_EQ(Fastest(cost), Choice::kExecutor);
+  cost.busy_ns = 400 * kUs;  // of two threads: no kernel could take less than 200 us
+  EXPECT_EQ(Fastest(cost), Choice::kTwoThreads);
+  cost.busy_ns = 0;
   cost.is_trailing = {false, false, true, true};
   EXPECT_EQ(Fastest(cost), Choice::kTwoThreads);  // 100 us too
 }
 
-TEST(LoopCostTest, TasksThatKeepAllThreadsBusyGainNothing) {
-  IterationCost cost = Independent(8, 1000 * kUs, 4);
-  for (const auto& [busy_threads, wins] : {std::pair(1.0, true), {3.5, true}, {4.0, false}}) {
-    cost.busy_ns = busy_threads * 8000 * kUs;
+TEST(LoopCostTest, AnUnclearGainIsNoneIfTheTasksKeepTheThreadsBusy) {
+  IterationCost cost = Chain(4, 1000 * kUs, 2);
+  cost.tasks.push_back({1000 * kUs, {0}, {}});  // beside the chain: a gain of 1.25
+  for (const auto& [busy_threads, wins] : {std::pair(1.0, true), {1.8, true}, {2.0, false}}) {
+    cost.busy_ns = busy_threads * 5000 * kUs;
     EXPECT_EQ(ExecutorWins(cost), wins) << busy_threads;
   }
-  IterationCost divided = WithTrailing(60 * kUs, 40 * kUs, 2);
-  divided.busy_ns = 200 * kUs;
-  EXPECT_EQ(Fastest(divided), Choice::kOneThread);
+}
+
+TEST(LoopCostTest, AClearGainIsEnoughWhateverIsBusy) {
+  IterationCost cost = Independent(8, 1000 * kUs, 4);
+  cost.busy_ns = 4 * 8000 * kUs;
+  EXPECT_TRUE(ExecutorWins(cost));
 }
 
 TEST(LoopCostTest, TasksReadTheLastWritersOfTheirRegisters) {

@@ -256,7 +256,7 @@ class NewestExecutableTest : public testing::Test, protected FramesUnderTest {
     params.inputs = inputs;
     params.cancellation_manager = &cancellation;
     OpKernelContext ctx(&params, 0);
-    Interpreter interpreter(loop, &ctx, /*threads=*/1, Choice::kOneThread);
+    Interpreter interpreter(loop, &ctx, /*threads=*/1, RunStart());
     for (size_t k = 0; k < inputs.size(); ++k) interpreter.TakeArgument(static_cast<int>(k));
     EXPECT_OK(interpreter.Run());
     loop.served += interpreter.iterations();

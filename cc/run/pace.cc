@@ -6,40 +6,67 @@
 
 namespace tensor_array_grad {
 
-// Ends the current stage and begins the next one: kIdle, kWhole, kTasks, kIdle. kWhole is left out
-// if iterations are heavy, and kTasks if MayBeFaster is false.
+// Ends the current stage and begins the next one. The first stage ends before iteration 0 if the
+// run is to be measured from there on.
 Choice Pace::LookNow(int64_t iteration, double nodes_so_far) {
-  const int64_t now = clocks_.wall();
-  const double ns = static_cast<double>(now - start_ns_) / static_cast<double>(iterations_);
-  const double nodes_of_stage = nodes_so_far - nodes_before_;
-  const bool may_be_faster = MayBeFaster(ns, nodes_of_stage / static_cast<double>(iterations_),
-                                         threads_, trailing_ != nullptr);
-  start_ns_ = now;
-  nodes_before_ = nodes_so_far;
+  EndStage(iteration, nodes_so_far);
+  const bool is_heavy = ns_ >= kHeavyNs;
+  const bool may_be_faster =
+      MayBeFaster(ns_, nodes_ / static_cast<double>(iterations_), threads_, trailing_ != nullptr);
   switch (stage_) {
     case kIdle:
       if (choice_ == Choice::kTwoThreads) {
         Begin(kIdle, iteration, 1);  // the next iteration waits for the second thread
-      } else if (ns < kHeavyNs || !may_be_faster) {
-        Begin(kWhole, iteration, kTimed);
-      } else {
+      } else if (iteration == 0 || (is_heavy && may_be_faster)) {
         BeginTasks(iteration, kTimedIfHeavy);
+      } else {
+        Begin(kWhole, iteration, 1);
       }
       break;
     case kWhole:
-      if (!may_be_faster) return Decide(Choice::kOneThread, iteration);
-      BeginTasks(iteration, kTimed);
+      if (is_heavy && may_be_faster) {
+        BeginTasks(iteration, kTimedIfHeavy);
+      } else if (2 * iterations_ < kTimed) {
+        Begin(kWhole, iteration, 2 * iterations_);
+      } else if (may_be_faster) {
+        BeginTasks(iteration, kTimed);
+      } else {
+        gain_ = 1;
+        return Decide(Choice::kOneThread, iteration);
+      }
       break;
     case kTasks:
-      timed_ += iterations_;
-      timed_nodes_ += nodes_of_stage;
-      if (timed_ >= kTimed || static_cast<double>(now - tasks_start_ns_) >= kTrustedNs) {
+      if (timed_ >= kTimed || static_cast<double>(start_ns_ - tasks_start_ns_) >= kTrustedNs) {
         return Decide(ChooseByTasks(), iteration);
       }
-      // If the iterations are light, only the one before was slow.
-      ns < kHeavyNs ? Begin(kWhole, iteration, kTimed) : Begin(kTasks, iteration, timed_);
+      if (is_heavy) {
+        Begin(kTasks, iteration, timed_);
+      } else {
+        Begin(kWhole, iteration, 1);  // only the iteration before was slow
+      }
   }
   return Choice::kOneThread;
+}
+
+void Pace::EndStage(int64_t iteration, double nodes_so_far) {
+  const int64_t now = clocks_.wall();
+  iterations_ = std::max<int64_t>(iteration - (next_ - iterations_), 1);
+  ns_ = static_cast<double>(now - start_ns_) / static_cast<double>(iterations_);
+  nodes_ = nodes_so_far - nodes_before_;
+  start_ns_ = now;
+  nodes_before_ = nodes_so_far;
+  if (stage_ == kTasks) {
+    timed_ += iterations_;
+    timed_nodes_ += nodes_;
+  }
+}
+
+void Pace::End(int64_t iteration, double nodes_so_far) {
+  if (stage_ != kTasks || measured_choice_) return;
+  was_too_short_ = timed_ == 0 && iteration == next_ - iterations_;
+  if (was_too_short_) return;
+  EndStage(iteration, nodes_so_far);
+  measured_choice_ = ChooseByTasks();
 }
 
 void Pace::Begin(Stage stage, int64_t iteration, int64_t iterations) {
@@ -66,6 +93,7 @@ Choice Pace::Decide(Choice choice, int64_t iteration) {
 Choice Pace::ChooseByTasks() {
   const auto timed = static_cast<double>(timed_);
   IterationCost cost;
+  cost.busy_ns = static_cast<double>(clocks_.processor() - processor_start_ns_) / timed;
   cost.tasks = TasksOf(code_);
   for (size_t i = 0; i < cost.tasks.size(); ++i) cost.tasks[i].ns = task_ns_[i] / timed;
   if (trailing_ != nullptr) {
@@ -74,7 +102,6 @@ Choice Pace::ChooseByTasks() {
                             trailing_->is_trailing.end());
   }
   cost.nodes = timed_nodes_ / timed;
-  cost.busy_ns = static_cast<double>(clocks_.processor() - processor_start_ns_) / timed;
   cost.threads = threads_;
   cost.parallel_iterations = parallel_iterations_;
   cost.stays = stays_;

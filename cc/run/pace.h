@@ -16,17 +16,30 @@
 
 namespace tensor_array_grad {
 
+// How a run begins.
+struct RunStart {
+  std::optional<Choice> choice;  // known from earlier runs; none: the run is measured
+  bool from_first = false;       // and that from its first iteration on
+};
+
 // Measures a run and chooses what runs its next iterations. Not thread-safe: each run has its own
 // Pace.
 //
-// The first iteration, which may be slower than the rest, shows whether iterations are heavy. If it
-// takes less than kHeavyNs, the next 16 are timed as a whole. If MayBeFaster is true for what was
-// timed, the instructions of the next iterations are timed: of 16, or of as many heavy ones as take
-// kTrustedNs, at least two. Then Fastest decides. Otherwise the loop stays on one thread. The
-// measurement is repeated after 1,000 iterations, because a loop may grow heavier. Nothing is
-// measured if there is no choice.
+// The first iteration may be slower than the rest. It only shows whether iterations are heavy, so
+// that they take kHeavyNs or more. While they are light, the next 1, 2, 4 and 8 are timed as a
+// whole. If MayBeFaster is true for what was timed, the instructions of the next iterations are
+// timed: of 16, or of as many heavy ones as take kTrustedNs, at least two. Then Fastest decides.
+// Otherwise the loop stays on one thread. The measurement is repeated after 1,000 iterations,
+// because a loop may grow heavier. Nothing is measured if there is no choice.
 //
-// A run that begins with two threads, because earlier runs were measured, is measured for the first
+//     iteration   0      1    2 3    4 5 6 7    8 ... 15    16 ... 31
+//     light       idle   |------------- whole ----------|   tasks, or no more
+//     heavy       idle   tasks . ...
+//
+// A run that ends while instructions are timed is decided by those, for the next runs. If it has
+// ended before, although its iterations are heavy, the next run is timed from iteration 0 on.
+//
+// A run that begins with a choice, because earlier runs were measured, is measured for the first
 // time after 1,000 iterations.
 class Pace {
  public:
@@ -35,10 +48,10 @@ class Pace {
     int64_t (*processor)() = ProcessorNanos;  // of all threads of the process
   };
 
-  // `first` is kOneThread or kTwoThreads. `code` is that of the outermost loop, and `trailing` is
-  // null if the loop has no trailing part; both must outlive it. With `stays`, kExecutor is never
-  // chosen.
-  Pace(int threads, Choice first, const LoopCode& code, const TrailingCode* trailing,
+  // `start` is how the run begins; not with kExecutor. `code` is that of the outermost loop, and
+  // `trailing` is null if the loop has no trailing part; both must outlive it. With `stays`,
+  // kExecutor is never chosen.
+  Pace(int threads, RunStart start, const LoopCode& code, const TrailingCode* trailing,
        int parallel_iterations, bool stays, Clocks clocks)
       : threads_(stays && trailing == nullptr ? 1 : threads),
         code_(code),
@@ -46,10 +59,11 @@ class Pace {
         parallel_iterations_(parallel_iterations),
         stays_(stays),
         clocks_(clocks),
-        next_(threads_ < 2                  ? kNever
-              : first == Choice::kOneThread ? kFirst
-                                            : kPause),
-        choice_(threads_ < 2 ? Choice::kOneThread : first),
+        next_(threads_ < 2       ? kNever
+              : start.choice     ? kPause
+              : start.from_first ? 0
+                                 : kFirst),
+        choice_(threads_ < 2 ? Choice::kOneThread : start.choice.value_or(Choice::kOneThread)),
         iterations_(next_),
         start_ns_(threads_ < 2 ? 0 : clocks.wall()) {}
 
@@ -60,6 +74,12 @@ class Pace {
     if (iteration == next_) choice_ = LookNow(iteration, nodes_so_far);
     return choice_;
   }
+
+  // Must be called when the run has ended after `iteration` iterations.
+  void End(int64_t iteration, double nodes_so_far);
+
+  // Whether the run ended before anything else was known than that its iterations are heavy.
+  bool was_too_short() const { return was_too_short_; }
 
   // The last choice that followed a measurement; none if the run was too short for one.
   std::optional<Choice> measured_choice() const { return measured_choice_; }
@@ -86,9 +106,9 @@ class Pace {
   static constexpr int64_t kTimed = 16, kTimedIfHeavy = 2;  // iterations
   static constexpr double kHeavyNs = 40'000;                // of an iteration
   static constexpr double kTrustedNs = 400'000;             // of all that are timed
-  static constexpr double kClearGain = 4.0 / 3.0;
 
   Choice LookNow(int64_t iteration, double nodes_so_far);
+  void EndStage(int64_t iteration, double nodes_so_far);
   void Begin(Stage stage, int64_t iteration, int64_t iterations);
   void BeginTasks(int64_t iteration, int64_t iterations);
   Choice Decide(Choice choice, int64_t iteration);
@@ -104,10 +124,12 @@ class Pace {
   Choice choice_;
   Stage stage_ = kIdle;
   std::optional<Choice> measured_choice_;
+  bool was_too_short_ = false;
   double gain_ = 1;
-  int64_t iterations_;  // of the stage
-  int64_t start_ns_;    // of the stage
-  double nodes_before_ = 0;
+  // Of the stage: its iterations, their nodes, the time of one of them, and when it began.
+  int64_t iterations_;
+  double nodes_ = 0, nodes_before_ = 0, ns_ = 0;
+  int64_t start_ns_;
   // Of the stages kTasks that have followed each other: the time of each instruction, the number of
   // iterations and of their nodes, and the processor time and the time when they began.
   std::vector<double> task_ns_;
@@ -117,22 +139,27 @@ class Pace {
 };
 
 // Remembers what was chosen for a loop, so that not every run of it has to be measured. The choice
-// of a measured run, if it is not one thread, holds for the next run, then for the next 2, 4 ...
-// 64, as long as each measured run ends with the same choice; if the gain was clear, for the next
-// run, then for the next 32, then for 1,024, because a run that is measured takes a multiple of the
-// time. A wrong choice, made because something else disturbed the measurement, thus affects the
-// rest of one run and one more run. Runs that begin while another is measured follow the last
-// choice. Runs that are measured at the same time all the same, and the later measurements of a
-// long run, count once. Thread-safe.
+// of a measured run holds for the next run, then for the next 2, 4 ... 64, as long as each measured
+// run ends with the same choice. If the gain was clear, it holds for the next run, then for the
+// next 32, then for 1,024, because a run that is measured may take several times as long. A wrong
+// choice, made because something else disturbed the measurement, thus affects the rest of one run
+// and one more run. If kernels become lighter or heavier, for example with another batch size, a
+// choice may be wrong for as long as it holds.
+//
+// Runs that begin while another is measured follow the last choice. If runs are measured at the
+// same time, they count once, as do the later measurements of a long run. Thread-safe.
 class ChoiceMemory {
  public:
-  // Returns the choice with which the next run starts. kOneThread means that it is to be measured.
-  Choice Next() {
+  // How the next run starts: with a choice, or to be measured.
+  RunStart Next() {
     MutexLock lock(&mu_);
     int& left = runs_left_ > 0 ? runs_left_ : beside_left_;
-    if (left-- > 0) return choice_;
+    if (choice_ && left > 0) {
+      --left;
+      return {choice_, false};
+    }
     beside_left_ = kMostBeside;
-    return Choice::kOneThread;
+    return {std::nullopt, from_first_};
   }
 
   // Records what was chosen in a run that was measured, and whether the gain was clear.
@@ -143,7 +170,15 @@ class ChoiceMemory {
     if (again && runs_left_ > 0) return;
     held_ = !again ? 1 : is_clear ? std::min(32 * held_, 1024) : std::min(2 * held_, 64);
     choice_ = choice;
-    runs_left_ = choice == Choice::kOneThread ? 0 : held_;
+    runs_left_ = held_;
+  }
+
+  // Records that a run which was to be measured ended before that, and whether its iterations were
+  // heavy. The next run is to be measured.
+  void RecordNone(bool is_heavy) {
+    MutexLock lock(&mu_);
+    beside_left_ = 0;
+    from_first_ = is_heavy;
   }
 
  private:
@@ -151,7 +186,8 @@ class ChoiceMemory {
   static constexpr int kMostBeside = 16;
 
   Mutex mu_;
-  Choice choice_ ABSL_GUARDED_BY(mu_) = Choice::kOneThread;
+  std::optional<Choice> choice_ ABSL_GUARDED_BY(mu_);
+  bool from_first_ ABSL_GUARDED_BY(mu_) = false;
   int held_ ABSL_GUARDED_BY(mu_) = 0;         // for how many runs it holds after a measured one
   int runs_left_ ABSL_GUARDED_BY(mu_) = 0;    // of these
   int beside_left_ ABSL_GUARDED_BY(mu_) = 0;  // of kMostBeside

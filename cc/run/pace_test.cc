@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace tensor_array_grad {
@@ -19,22 +20,19 @@ int64_t BusyNow() { return now * busy_threads; }
 // `choice`. The run after them, which is measured, has then begun.
 int Unmeasured(ChoiceMemory* memory, Choice choice) {
   int runs = 0;
-  while (memory->Next() == choice) ++runs;
+  while (memory->Next().choice == choice) ++runs;
   return runs;
 }
 
 TEST(ChoiceMemoryTest, EachRepeatedChoiceHoldsForMoreRuns) {
   ChoiceMemory memory;
-  for (const Choice choice : {Choice::kExecutor, Choice::kTwoThreads}) {
-    EXPECT_EQ(Unmeasured(&memory, choice), 0);
+  for (const Choice choice : {Choice::kExecutor, Choice::kTwoThreads, Choice::kOneThread}) {
+    EXPECT_EQ(memory.Next().choice, std::nullopt);
     for (int runs : {1, 2, 4, 8, 16, 32, 64, 64, 64}) {
       memory.Record(choice, /*is_clear=*/false);
       EXPECT_EQ(Unmeasured(&memory, choice), runs);
     }
-    memory.Record(Choice::kOneThread, false);
-    EXPECT_EQ(Unmeasured(&memory, choice), 0);
-    memory.Record(choice, false);
-    EXPECT_EQ(Unmeasured(&memory, choice), 1);
+    memory.RecordNone(false);
   }
 }
 
@@ -56,14 +54,25 @@ TEST(ChoiceMemoryTest, ChoicesOfRunsAtTheSameTimeCountOnce) {
 
 TEST(ChoiceMemoryTest, RunsBesideAMeasuredOneFollowTheLastChoice) {
   ChoiceMemory memory;
+  for (int run = 0; run < 100; ++run) EXPECT_EQ(memory.Next().choice, std::nullopt);
   memory.Record(Choice::kExecutor, false);
   EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
   EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 16);  // then the measured one has failed
-  EXPECT_EQ(memory.Next(), Choice::kExecutor);
+  EXPECT_EQ(memory.Next().choice, Choice::kExecutor);
   memory.Record(Choice::kExecutor, false);
   EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 2);
-  memory.Record(Choice::kOneThread, false);
-  for (int run = 0; run < 100; ++run) EXPECT_EQ(memory.Next(), Choice::kOneThread);
+}
+
+TEST(ChoiceMemoryTest, AfterARunThatWasTooShortTheNextIsMeasured) {
+  ChoiceMemory memory;
+  memory.Record(Choice::kExecutor, false);
+  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
+  for (const bool is_heavy : {true, false}) {
+    memory.RecordNone(is_heavy);
+    const RunStart start = memory.Next();
+    EXPECT_EQ(start.choice, std::nullopt);
+    EXPECT_EQ(start.from_first, is_heavy);
+  }
 }
 
 TEST(ChoiceMemoryTest, AnotherChoiceReplacesTheRememberedOne) {
@@ -112,9 +121,9 @@ struct Decision {
   Choice choice = Choice::kOneThread;
 };
 
-Pace MadePace(const LoopCode& code, const TrailingCode* trailing = nullptr,
-              Choice first = Choice::kOneThread, bool stays = false) {
-  return {2, first, code, trailing, 10, stays, {Now, BusyNow}};
+Pace MadePace(const LoopCode& code, const TrailingCode* trailing = nullptr, RunStart start = {},
+              bool stays = false) {
+  return {2, start, code, trailing, 10, stays, {Now, BusyNow}};
 }
 
 TEST(PaceTest, HeavyIndependentInstructionsAreTimedAndHandedBack) {
@@ -174,7 +183,7 @@ TEST(PaceTest, LoopOfManyNodesIsNotHandedBackAndNoInstructionIsTimed) {
   Pace pace = MadePace(code);
   const Decision decision(code, 1e6, &pace);
   EXPECT_EQ(decision.choice, Choice::kOneThread);
-  EXPECT_EQ(decision.at, 1 + 16);
+  EXPECT_EQ(decision.at, 1 + 15);
   EXPECT_EQ(decision.timed, 0);
 }
 
@@ -183,7 +192,7 @@ TEST(PaceTest, LightIterationsAreTimedLonger) {
   Pace pace = MadePace(code);
   const Decision decision(code, 0, &pace, [](int64_t) { return 20.0; });
   EXPECT_EQ(decision.choice, Choice::kExecutor);
-  EXPECT_EQ(decision.at, 1 + 16 + 16);
+  EXPECT_EQ(decision.at, 1 + 15 + 16);
   EXPECT_EQ(decision.timed, 16);
 }
 
@@ -191,7 +200,7 @@ TEST(PaceTest, OneSlowIterationDoesNotMakeALightLoopHeavy) {
   const LoopCode code = CodeOf(4, /*chained=*/false);
   Pace pace = MadePace(code);
   const Decision decision(code, 0, &pace, [](int64_t i) { return i == 0 ? 900.0 : 20.0; });
-  EXPECT_EQ(decision.at, 1 + 2 + 16 + 16);
+  EXPECT_EQ(decision.at, 1 + 2 + 15 + 16);
   EXPECT_EQ(decision.timed, 2 + 16);
 }
 
@@ -215,24 +224,71 @@ TEST(PaceTest, AsManyHeavyIterationsAreTimedAsTakeLongEnough) {
   }
 }
 
-TEST(PaceTest, KernelsThatKeepAllThreadsBusyAreNotHandedBack) {
-  const LoopCode code = CodeOf(4, /*chained=*/false);
+TEST(PaceTest, AnUnclearGainOfKernelsThatKeepAllThreadsBusyIsNone) {
+  const LoopCode code = WithOneBeside();
   busy_threads = 2;
   Pace pace = MadePace(code);
-  EXPECT_EQ(Decision(code, 4, &pace).choice, Choice::kOneThread);
-  Pace on_eight(8, Choice::kOneThread, code, nullptr, 10, false, {Now, BusyNow});
-  EXPECT_EQ(Decision(code, 4, &on_eight).choice, Choice::kExecutor);
+  EXPECT_EQ(Decision(code, 5, &pace).choice, Choice::kOneThread);
   busy_threads = 1;
+}
+
+TEST(PaceTest, IterationsThatBecomeHeavyAreTimedSoon) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  for (int64_t light : {1, 2, 3, 6}) {
+    Pace pace = MadePace(code);
+    const Decision decision(code, 4, &pace,
+                            [light](int64_t i) { return i < light ? 5.0 : 2000.0; });
+    EXPECT_EQ(decision.choice, Choice::kExecutor);
+    EXPECT_LE(decision.at, 2 * light + 3);
+  }
+}
+
+// A run of `iterations` iterations of 2 ms.
+template <typename Made>
+std::optional<Choice> ChoiceOfShortRun(int64_t iterations, Made* pace) {
+  for (int64_t i = 0; i <= iterations; ++i) {
+    pace->Look(i, 4.0 * static_cast<double>(i));
+    if (i == iterations) break;
+    if (double* const ns = pace->task_ns()) {
+      for (int task = 0; task < 4; ++task) ns[task] += 500 * kUs;
+    }
+    now += static_cast<int64_t>(2000 * kUs);
+  }
+  pace->End(iterations, 4.0 * static_cast<double>(iterations));
+  return pace->measured_choice();
+}
+
+TEST(PaceTest, ARunThatEndsEarlyIsDecidedByWhatWasTimed) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  Pace of_two = MadePace(code);
+  EXPECT_EQ(ChoiceOfShortRun(2, &of_two), Choice::kExecutor);
+  EXPECT_FALSE(of_two.was_too_short());
+  Pace of_one = MadePace(code);
+  EXPECT_EQ(ChoiceOfShortRun(1, &of_one), std::nullopt);
+  EXPECT_TRUE(of_one.was_too_short());
+  Pace of_none = MadePace(code);
+  EXPECT_EQ(ChoiceOfShortRun(0, &of_none), std::nullopt);
+  EXPECT_FALSE(of_none.was_too_short());
+}
+
+TEST(PaceTest, ARunMayBeMeasuredFromItsFirstIteration) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  Pace of_one = MadePace(code, nullptr, {std::nullopt, /*from_first=*/true});
+  EXPECT_EQ(ChoiceOfShortRun(1, &of_one), Choice::kExecutor);
+  Pace of_none = MadePace(code, nullptr, {std::nullopt, true});
+  EXPECT_EQ(ChoiceOfShortRun(0, &of_none), std::nullopt);
+  Pace longer = MadePace(code, nullptr, {std::nullopt, true});
+  EXPECT_EQ(Decision(code, 4, &longer).at, 2);
 }
 
 TEST(PaceTest, ALoopThatStaysIsMeasuredOnlyForASecondThread) {
   const LoopCode code = CodeOf(4, /*chained=*/false);
-  Pace pace = MadePace(code, nullptr, Choice::kOneThread, /*stays=*/true);
+  Pace pace = MadePace(code, nullptr, {}, /*stays=*/true);
   for (int64_t i = 0; i < 3000; ++i) EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
   EXPECT_FALSE(pace.measured_choice());
   TrailingCode trailing;
   trailing.is_trailing = {false, false, true, true};
-  Pace divided = MadePace(code, &trailing, Choice::kOneThread, /*stays=*/true);
+  Pace divided = MadePace(code, &trailing, {}, /*stays=*/true);
   EXPECT_EQ(Decision(code, 4, &divided).choice, Choice::kTwoThreads);
 }
 
@@ -252,19 +308,19 @@ TEST(PaceTest, LoopIsMeasuredAgainAfterAThousandIterations) {
 TEST(PaceTest, RunThatBeginsWithTwoThreadsIsMeasuredAfterAThousandIterations) {
   const LoopCode code = CodeOf(4, /*chained=*/true);
   const TrailingCode trailing;
-  Pace pace = MadePace(code, &trailing, Choice::kTwoThreads);
+  Pace pace = MadePace(code, &trailing, {Choice::kTwoThreads, false});
   for (int64_t i = 0; i < 1000; ++i) EXPECT_EQ(pace.Look(i, 0), Choice::kTwoThreads);
   EXPECT_FALSE(pace.measured_choice());
   // Iteration 1000 waits for the second thread, and may be slower.
-  for (int64_t i = 1000; i < 1017; ++i) EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
+  for (int64_t i = 1000; i < 1016; ++i) EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
   EXPECT_FALSE(pace.measured_choice());
-  EXPECT_EQ(pace.Look(1017, 1e9), Choice::kOneThread);
+  EXPECT_EQ(pace.Look(1016, 1e9), Choice::kOneThread);
   EXPECT_EQ(pace.measured_choice(), Choice::kOneThread);
 }
 
 TEST(PaceTest, OneThreadIsNeverMeasured) {
   const LoopCode code = CodeOf(1, /*chained=*/false);
-  Pace pace(1, Choice::kTwoThreads, code, nullptr, 10, false, {});
+  Pace pace(1, {Choice::kTwoThreads, false}, code, nullptr, 10, false, {});
   for (int64_t i = 0; i < 3000; ++i) {
     EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
   }

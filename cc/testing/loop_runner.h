@@ -99,7 +99,7 @@ class LoopRunner {
     params.cancellation_manager = &cancellation_;
     if (pool_) params.runner = &pool_;
     tensorflow::OpKernelContext ctx(&params, 0);
-    Interpreter interpreter(*executable_, &ctx, /*threads=*/1, Choice::kOneThread);
+    Interpreter interpreter(*executable_, &ctx, /*threads=*/1, RunStart());
     const int count = static_cast<int>(inputs_.size());
     for (int i = 0; i < count; ++i) interpreter.TakeArgument(i);
     absl::Status status = interpreter.Run();

@@ -54,7 +54,8 @@ def _write() -> None:
     report = {
         "inactive": inactive,
         "parts_off": off * page.active,
-        "threads": observer.threads(),
+        # Only after a loop: to ask for the number makes TensorFlow look for devices.
+        "threads": observer.threads() if page.counters.get("loops.prepared") else 0,
         "counters": page.counters,
         "compilations": count,
         "compile_s": seconds,

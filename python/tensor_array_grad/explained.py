@@ -141,8 +141,8 @@ class Loops:
         """The time of all loops, and the number of threads, in two sentences."""
         seconds = sum(row.seconds for row in self.rows if not row.inside)
         return (
-            f"Loops took {seconds:.2f} s of {self.seconds:.2f} s. TensorFlow had {self.threads} "
-            "threads for independent ops."
+            f"Loops took {seconds:.2f} s of {self.seconds:.2f} s. Threads for independent ops: "
+            f"{self.threads}."
         )
 
     __repr__ = __str__  # what an interactive interpreter shows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -67,9 +68,14 @@ class explain:
 
 
 def threads() -> int:
-    """How many independent ops TensorFlow runs at the same time, at most as many as processors."""
+    """How many independent ops TensorFlow runs at the same time, at most as many as processors.
+
+    The configuration of a Session does not count.
+    """
     asked = tf.config.threading.get_inter_op_parallelism_threads()
-    asked = asked or int(os.environ.get("TF_NUM_INTEROP_THREADS") or 0)
+    if not asked:
+        with contextlib.suppress(ValueError):  # TensorFlow ignores what is no number
+            asked = int(os.environ.get("TF_NUM_INTEROP_THREADS", 0))
     processors = len(os.sched_getaffinity(0))
     return min(asked, processors) if asked > 0 else processors
 

@@ -208,8 +208,8 @@ def test_handing_back_after_any_iteration_changes_nothing(counted, program):
     assert_same(results_of(function), want)
 
 
-def eight_chains():
-    """A function whose loop of 80 iterations is handed back, and its argument.
+def eight_chains(iterations=80):
+    """A function whose loop is handed back, and its argument.
 
     The kernels of an iteration take about 1 ms on one thread, and each runs on one thread only. Two
     threads of the executor take half of that, so even an inaccurate measurement leads to a
@@ -219,7 +219,7 @@ def eight_chains():
     @tf.function(autograph=False)
     def function(x):
         step = lambda i, *chains: (i + 1, *(tf.linalg.inv(h) + x for h in chains))  # noqa: E731
-        return tf.while_loop(lambda i, *_: i < 80, step, (0, *(x * k for k in range(1, 9))))
+        return tf.while_loop(lambda i, *_: i < iterations, step, (0, *(x * k for k in range(1, 9))))
 
     return function, tf.eye(64, dtype=tf.float64) + 1e-3
 
@@ -238,6 +238,17 @@ def test_a_measured_hand_back_holds_for_the_next_run(counted):
             assert_same(results_of(function, x), want)
             assert counted["loops.runs"] == counted["loops.handed_back"] == runs
     assert 0 < counted["loops.iterations"] < 80 * 3
+
+
+@two_cores
+@pytest.mark.parametrize("iterations", [1, 2])
+def test_the_executor_gets_a_short_loop_of_heavy_kernels_side_by_side(counted, iterations):
+    want = results_without_the_kernel(*eight_chains(iterations))
+    function, x = eight_chains(iterations)
+    with hand_back(NEVER):
+        for _ in range(12):
+            assert_same(results_of(function, x), want)
+    assert counted["loops.runs"] < 12  # it had the others from the beginning
 
 
 def allocated_bytes():
