@@ -81,7 +81,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"observer"},
     "_command": set(),
     "_counters": set(),
-    "_report": {"_compiled", "_loader", "status"},
+    "_report": {"_compiled", "_loader", "observer", "status"},
     "_compiled": set(),
     "_start": {"_tf_private"},
     "_runs": {"_command", "_compiled", "_report", "_start"},
