@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "cc/base/counters.h"
@@ -127,9 +128,10 @@ class LoopRun {
       GiveBackFreeBuffers(loop_->pooled_device.get());
     }
     const Pace& pace = interpreter_->pace();
+    const std::optional<Choice> choice = pace.measured_choice();
     const bool counts = !loop_->is_seeded && !loop_->has_bodies && !IsTraced();
-    if (counts && pace.measured_choice()) {
-      loop_->choices.Record(*pace.measured_choice(), pace.is_clear());
+    if (choice && counts) {
+      loop_->choices.Record(*choice, pace.is_clear());
     } else if (!run_start_.choice) {
       loop_->choices.RecordNone(pace.was_too_short());
     }
