@@ -211,7 +211,7 @@ def test_handing_back_after_any_iteration_changes_nothing(counted, program):
 def eight_chains(iterations=80):
     """A function whose loop is handed back, and its argument.
 
-    The kernels of an iteration take about 1 ms on one thread, and each runs on one thread only. Two
+    The kernels of an iteration take about 5 ms on one thread, and each runs on one thread only. Two
     threads of the executor take half of that, so even an inaccurate measurement leads to a
     hand-back.
     """
@@ -221,7 +221,7 @@ def eight_chains(iterations=80):
         step = lambda i, *chains: (i + 1, *(tf.linalg.inv(h) + x for h in chains))  # noqa: E731
         return tf.while_loop(lambda i, *_: i < iterations, step, (0, *(x * k for k in range(1, 9))))
 
-    return function, tf.eye(64, dtype=tf.float64) + 1e-3
+    return function, tf.eye(128, dtype=tf.float64) + 1e-3
 
 
 two_cores = pytest.mark.skipif(
