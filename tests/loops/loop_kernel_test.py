@@ -251,6 +251,21 @@ def test_the_executor_gets_a_short_loop_of_heavy_kernels_side_by_side(counted, i
     assert counted["loops.runs"] < 12  # it had the others from the beginning
 
 
+@two_cores
+@pytest.mark.parametrize(("threads", "handed_back"), [("1", "0"), ("2", "1")])
+def test_the_number_of_threads_may_come_from_the_environment(threads, handed_back):
+    run = """
+import tensor_array_grad
+from tests.loops.loop_kernel_test import eight_chains
+tensor_array_grad.enable()
+function, x = eight_chains()
+function(x)
+print(tensor_array_grad.counters()["loops.handed_back"])
+"""
+    done = child.python("-c", run, TF_NUM_INTEROP_THREADS=threads)
+    assert done.stdout.strip() == handed_back, done.stderr
+
+
 def allocated_bytes():
     """The number of bytes in use in the heaps of the C library."""
 
