@@ -146,8 +146,9 @@ class Pace {
 // and one more run. If kernels become lighter or heavier, for example with another batch size, a
 // choice may be wrong for as long as it holds.
 //
-// Runs that begin while another is measured follow the last choice. If runs are measured at the
-// same time, they count once, as do the later measurements of a long run. Thread-safe.
+// Runs that begin while another is measured follow the last choice. If the first runs are measured
+// at the same time, because several threads call the function, they count once, or, if the gain was
+// clear in two of them, twice. So do later measurements of a long run. Thread-safe.
 class ChoiceMemory {
  public:
   // How the next run starts: with a choice, or to be measured.
@@ -167,7 +168,7 @@ class ChoiceMemory {
     MutexLock lock(&mu_);
     const bool again = choice == choice_;
     beside_left_ = 0;
-    if (again && runs_left_ > 0) return;
+    if (again && runs_left_ > 0 && !(is_clear && held_ == 1)) return;
     held_ = !again ? 1 : is_clear ? std::min(32 * held_, 1024) : std::min(2 * held_, 64);
     choice_ = choice;
     runs_left_ = held_;

@@ -46,10 +46,12 @@ TEST(ChoiceMemoryTest, AClearChoiceHoldsForManyMoreRuns) {
   EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 64);
 }
 
-TEST(ChoiceMemoryTest, ChoicesOfRunsAtTheSameTimeCountOnce) {
-  ChoiceMemory memory;
-  for (int i = 0; i < 7; ++i) memory.Record(Choice::kExecutor, true);
-  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
+TEST(ChoiceMemoryTest, ChoicesOfRunsAtTheSameTimeCountOnceOrTwice) {
+  for (const bool is_clear : {false, true}) {
+    ChoiceMemory memory;
+    for (int i = 0; i < 7; ++i) memory.Record(Choice::kExecutor, is_clear);
+    EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), is_clear ? 32 : 1);
+  }
 }
 
 TEST(ChoiceMemoryTest, RunsBesideAMeasuredOneFollowTheLastChoice) {
