@@ -18,14 +18,14 @@ Choice Pace::LookNow(int64_t iteration, double nodes_so_far) {
       if (choice_ == Choice::kTwoThreads) {
         Begin(kIdle, iteration, 1);  // the next iteration waits for the second thread
       } else if (iteration == 0 || (is_heavy && may_be_faster)) {
-        BeginTasks(iteration, kTimedIfHeavy);
+        BeginTasks(iteration, timed_if_heavy_);
       } else {
         Begin(kWhole, iteration, 1);
       }
       break;
     case kWhole:
       if (is_heavy && may_be_faster) {
-        BeginTasks(iteration, kTimedIfHeavy);
+        BeginTasks(iteration, timed_if_heavy_);
       } else if (2 * iterations_ < kTimed) {
         Begin(kWhole, iteration, 2 * iterations_);
       } else if (may_be_faster) {

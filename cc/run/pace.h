@@ -20,6 +20,7 @@ namespace tensor_array_grad {
 struct RunStart {
   std::optional<Choice> choice;  // known from earlier runs; none: the run is measured
   bool from_first = false;       // and that from its first iteration on
+  bool confirms = false;         // or to confirm an earlier choice that was clear
 };
 
 // Measures a run and chooses what runs its next iterations. Not thread-safe: each run has its own
@@ -28,7 +29,8 @@ struct RunStart {
 // The first iteration may be slower than the rest. It only shows whether iterations are heavy, so
 // that they take kHeavyNs or more. While they are light, the next 1, 2, 4 and 8 are timed as a
 // whole. If MayBeFaster is true for what was timed, the instructions of the next iterations are
-// timed: of 16, or of as many heavy ones as take kTrustedNs, at least two. Then Fastest decides.
+// timed: of 16, or of as many heavy ones as take kTrustedNs, at least two, or at least one if that
+// confirms an earlier choice. Then Fastest decides.
 // Otherwise the loop stays on one thread. The measurement is repeated after 1,000 iterations,
 // because a loop may grow heavier. Nothing is measured if there is no choice.
 //
@@ -58,6 +60,7 @@ class Pace {
         trailing_(trailing),
         parallel_iterations_(parallel_iterations),
         stays_(stays),
+        timed_if_heavy_(start.confirms ? 1 : 2),
         clocks_(clocks),
         next_(threads_ < 2       ? kNever
               : start.choice     ? kPause
@@ -103,9 +106,9 @@ class Pace {
   // since the end of the last stage is known in each.
   enum Stage { kIdle, kWhole, kTasks };
   static constexpr int64_t kNever = -1, kFirst = 1, kPause = 1000;
-  static constexpr int64_t kTimed = 16, kTimedIfHeavy = 2;  // iterations
-  static constexpr double kHeavyNs = 40'000;                // of an iteration
-  static constexpr double kTrustedNs = 400'000;             // of all that are timed
+  static constexpr int64_t kTimed = 16;          // iterations
+  static constexpr double kHeavyNs = 40'000;     // of an iteration
+  static constexpr double kTrustedNs = 400'000;  // of all that are timed
 
   Choice LookNow(int64_t iteration, double nodes_so_far);
   void EndStage(int64_t iteration, double nodes_so_far);
@@ -119,6 +122,7 @@ class Pace {
   const TrailingCode* const trailing_;
   const int parallel_iterations_;
   const bool stays_;
+  const int64_t timed_if_heavy_;  // iterations
   const Clocks clocks_;
   int64_t next_;  // the iteration at which the stage ends
   Choice choice_;
@@ -160,7 +164,7 @@ class ChoiceMemory {
       return {choice_, false};
     }
     beside_left_ = kMostBeside;
-    return {std::nullopt, from_first_};
+    return {std::nullopt, from_first_, is_clear_};
   }
 
   // Records what was chosen in a run that was measured, and whether the gain was clear.
@@ -171,6 +175,7 @@ class ChoiceMemory {
     if (again && runs_left_ > 0 && !(is_clear && held_ == 1)) return;
     held_ = !again ? 1 : is_clear ? std::min(32 * held_, 1024) : std::min(2 * held_, 64);
     choice_ = choice;
+    is_clear_ = is_clear;
     runs_left_ = held_;
   }
 
@@ -189,9 +194,10 @@ class ChoiceMemory {
   Mutex mu_;
   std::optional<Choice> choice_ ABSL_GUARDED_BY(mu_);
   bool from_first_ ABSL_GUARDED_BY(mu_) = false;
-  int held_ ABSL_GUARDED_BY(mu_) = 0;         // for how many runs it holds after a measured one
-  int runs_left_ ABSL_GUARDED_BY(mu_) = 0;    // of these
-  int beside_left_ ABSL_GUARDED_BY(mu_) = 0;  // of kMostBeside
+  bool is_clear_ ABSL_GUARDED_BY(mu_) = false;  // of the choice
+  int held_ ABSL_GUARDED_BY(mu_) = 0;           // for how many runs it holds after a measured one
+  int runs_left_ ABSL_GUARDED_BY(mu_) = 0;      // of these
+  int beside_left_ ABSL_GUARDED_BY(mu_) = 0;    // of kMostBeside
 };
 
 }  // namespace tensor_array_grad

@@ -226,6 +226,29 @@ TEST(PaceTest, AsManyHeavyIterationsAreTimedAsTakeLongEnough) {
   }
 }
 
+// How the next run starts that is measured.
+RunStart NextMeasured(ChoiceMemory* memory) {
+  RunStart start;
+  do start = memory->Next();
+  while (start.choice);
+  return start;
+}
+
+TEST(PaceTest, OneHeavyIterationConfirmsAClearChoice) {
+  ChoiceMemory memory;
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  for (int timed : {2, 1, 1}) {
+    Pace pace = MadePace(code, nullptr, NextMeasured(&memory));
+    const Decision decision(code, 5, &pace);
+    EXPECT_EQ(decision.choice, Choice::kExecutor);
+    EXPECT_EQ(decision.timed, timed);
+    memory.Record(decision.choice, pace.is_clear());
+  }
+  EXPECT_TRUE(NextMeasured(&memory).confirms);
+  memory.Record(Choice::kExecutor, /*is_clear=*/false);
+  EXPECT_FALSE(NextMeasured(&memory).confirms);
+}
+
 TEST(PaceTest, AnUnclearGainOfKernelsThatKeepAllThreadsBusyIsNone) {
   const LoopCode code = WithOneBeside();
   busy_threads = 2;
