@@ -56,13 +56,20 @@ def _column(n: int) -> Prepared:
     return prepared(gradient_of(_loss(lambda x, i: x[:, i], n)), sequences)
 
 
-def _embedding(n: int) -> Prepared:
+def _embedding(n: int, every: int = 1) -> Prepared:
+    """A lookup in each iteration, or in a branch that every second, third ... iteration takes."""
     table = tf.Variable(values(n))
 
     def gradient(ids: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             start = tf.zeros([WIDTH])
-            step = lambda i, h: (h * 0.5 + tf.nn.embedding_lookup(table, ids[i]),)  # noqa: E731
+            read = lambda i: tf.nn.embedding_lookup(table, ids[i])  # noqa: E731
+
+            def step(i: tf.Tensor, h: tf.Tensor) -> tuple[tf.Tensor]:
+                if every == 1:
+                    return (h * 0.5 + read(i),)
+                return (tf.cond(i % every == 0, lambda: h * 0.5 + read(i), lambda: h),)
+
             (h,) = loop(n, step, start)
             loss = tf.reduce_sum(h * h)
         return tf.convert_to_tensor(tape.gradient(loss, table))
@@ -102,6 +109,7 @@ CASES = (
         of_loss(_loss(lambda x, i: tf.cond(i % 2 == 0, lambda: x[i], lambda: tf.zeros_like(x[0])))),
     ),
     _case("embedding", "tf.nn.embedding_lookup", _embedding),
+    _case("embedding_in_branch", "the same in a cond", lambda n: _embedding(n, every=2)),
     _case("session", "x[i] in a TF1 graph", _in_session),
     Case("short", "x[i], 10 steps", (10,), of_loss(index)),
     Case("large_rows", "x[i], rows of 4 MB", (40,), of_loss(index, 1_000_000)),
