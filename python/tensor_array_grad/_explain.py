@@ -79,24 +79,25 @@ def main(arguments: list[str]) -> int:
 
 
 def _run(command: list[str], folder: str, output: TextIO | None) -> int:
-    """Runs the program, and passes on the signals that ask this process to end."""
+    """Runs the program, and passes on the signals that another process sends to this one.
+
+    A signal of the terminal, such as that of Ctrl-C, reaches the program without this.
+    """
+    signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     flags = _command.interpreter_arguments() or []
     process = subprocess.Popen(
         [sys.executable, *flags, "-m", "tensor_array_grad", *command],
         stdout=output,
         env=os.environ | {FOLDER: folder},
+        preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),
     )
-    before = {
-        number: signal.signal(number, lambda number, _: process.send_signal(number))
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-    }
-    # From a terminal, SIGINT reaches the program as well.
-    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        status = process.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    while process.poll() is None:
+        received = signal.sigwaitinfo(signals)
+        if received.si_signo != signal.SIGCHLD and received.si_code <= 0:  # not of the kernel
+            process.send_signal(received.si_signo)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    status = process.returncode
     return 128 - status if status < 0 else status
 
 

@@ -125,14 +125,17 @@ class Loops:
         shown = [row for row in self.rows if every or row.share >= _SHOWN or not row.measured]
         if not self.rows:
             return f"No while loop ran in {self.seconds:.2f} s."
+        hidden = len(self.rows) - len(shown)
+        less = f"took less than {_SHOWN:.1%} of the time each."
+        if not shown:
+            return f"All loops that ran ({hidden}) {less} {self.total}"
         cells = [COLUMNS, *(row.cells for row in shown)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = []
         for row, line in zip([None, *shown], cells, strict=True):
             lines.append("  ".join(_aligned(line, widths)).rstrip())
             lines += [f"    {title}: {text}" for title, text in (row.notes if row else ())]
-        if hidden := len(self.rows) - len(shown):
-            lines.append(f"{hidden} more took less than {_SHOWN:.1%} of the time each.")
+        lines += [f"{hidden} more {less}"] * bool(hidden)
         lines.append(f"{self.total} {_LEGEND}")
         return "\n".join(lines)
 

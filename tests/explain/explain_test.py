@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import fcntl
 import html.parser
 import json
 import os
 import pathlib
+import pty
+import signal
+import subprocess
+import sys
+import termios
 
 import pytest
 
@@ -223,6 +230,15 @@ def test_the_table():
     ]
 
 
+def test_loops_that_took_little_time_are_counted_in_a_sentence():
+    short = dataclasses.replace(LOOP, share=0.001)
+    assert str(Loops((short, short), 2.0, 8)) == (
+        "All loops that ran (2) took less than 0.5% of the time each. "
+        "Loops took 1.00 s of 2.00 s. Threads for independent ops: 8."
+    )
+    assert "1 more took less than 0.5% of the time each." in str(Loops((LOOP, short), 2.0, 8))
+
+
 def test_json_keeps_everything():
     loops = Loops((LOOP,), 2.0, 8)
     assert Loops.from_json(loops.to_json()) == loops
@@ -272,6 +288,48 @@ def test_the_command_writes_a_page_and_keeps_the_status(tmp_path):
     assert (done.returncode, done.stdout) == (3, "2.0\n")
     assert "script.py:7 in f" in page.read_text()
     assert "Loops took 0.0" in done.stderr
+
+
+# Ends with 3 at the first SIGINT, and with 4 if another one comes right after it.
+INTERRUPTED = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    print("ready", flush=True)
+    time.sleep(100)
+except KeyboardInterrupt:
+    try:
+        time.sleep(0.3)
+    except KeyboardInterrupt:
+        sys.exit(4)
+    sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize("by", ["a process", "the terminal"])
+def test_an_interrupt_reaches_the_program_once(by):
+    controller, terminal = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "tensor_array_grad", "explain", "-c", INTERRUPTED],
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        env=child.environment_of(),
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(terminal, termios.TIOCSCTTY, 0),
+    ) as explaining:
+        assert explaining.stdout.readline() == b"ready\n"
+        if by == "a process":
+            explaining.send_signal(signal.SIGINT)
+        else:
+            os.write(controller, b"\x03")
+        assert explaining.wait(timeout=60) == 3
+    os.close(controller)
+    os.close(terminal)
+
+
+def test_the_command_itself_does_not_import_tensorflow():
+    arguments = ("-X", "importtime", "-m", "tensor_array_grad", "explain", "-c", "pass")
+    assert "tensorflow" not in child.interpreter(*arguments).stderr
 
 
 @pytest.mark.parametrize(
