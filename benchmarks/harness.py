@@ -23,13 +23,9 @@ import numpy as np
 from benchmarks import case as cases
 from benchmarks import series
 from benchmarks.case import Case, Measurement
+from benchmarks.rows import LIBRARIES, OURS_JIT, RESULTS, STOCK_JIT, STOCK_KERNELS, Other, Row
 from tests.support.kernel_runner import Died, Error, Hung, Runner
 
-LIBRARIES = ("stock", "ours")
-# Other ways to run a case, which are measured on request: with jit_compile=True, and with the
-# library on stock's kernels.
-STOCK_JIT, OURS_JIT, STOCK_KERNELS = "stock_jit", "ours_jit", "stock_kernels"
-OTHERS = (STOCK_JIT, OURS_JIT, STOCK_KERNELS)
 _ENVIRONMENTS = {
     "stock": {"TENSOR_ARRAY_GRAD": "off"},
     STOCK_JIT: {"TENSOR_ARRAY_GRAD": "off"},
@@ -38,7 +34,6 @@ _ENVIRONMENTS = {
 
 Attempt = Callable[[], Measurement | str]  # a measurement, or the reason why there is none
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
-RESULTS = pathlib.Path(__file__).resolve().parent / "results"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,65 +58,6 @@ class Plan:
 QUICK = Plan(rounds=2, budget_s=0.5, row_s=10, limit_s=60, largest_n=6_400)
 FULL = Plan(rounds=5, budget_s=2.0, row_s=60, limit_s=240, largest_n=10**9)
 _GROWTH = 4.5  # of the time from one size to the next: 4 if it is quadratic, with a margin
-
-
-@dataclasses.dataclass(frozen=True)
-class Other:
-    """What one of `OTHERS` took for a case.
-
-    Attributes:
-      seconds: Median time, or `None` if there is no measurement.
-      spread: Median absolute deviation.
-      first_s: Median time of the first call, which compiles with `jit_compile=True`.
-      note: Why there is no measurement, or what is wrong with the result.
-    """
-
-    seconds: float | None = None
-    spread: float | None = None
-    first_s: float | None = None
-    note: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """One case at one size: a line of the table and of the JSON file.
-
-    Attributes:
-      case: Name of the case.
-      what: What was timed.
-      n: Size.
-      stock_s: Median time on stock, or `None` if stock was not measured.
-      ours_s: Median time on ours.
-      stock_spread_s: Median absolute deviation.
-      ours_spread_s: Median absolute deviation.
-      ratio: `stock_s / ours_s`.
-      cpu_ratio: The same ratio of the processor time of whole runs, preparation included.
-      target: Least ratio asked for.
-      stock_peak_bytes: Rise of resident memory on stock.
-      ours_peak_bytes: Rise of resident memory on ours.
-      note: What went wrong, if anything.
-      others: By name, those of `OTHERS` that were measured.
-      cpu_target: Least `cpu_ratio` asked for.
-      series: What else is known if the calls were timed one by one. `ratio` is then the median over
-        pairs of processes too.
-    """
-
-    case: str
-    what: str
-    n: int
-    stock_s: float | None
-    ours_s: float | None
-    stock_spread_s: float | None
-    ours_spread_s: float | None
-    ratio: float | None
-    cpu_ratio: float | None
-    target: float
-    stock_peak_bytes: int | None
-    ours_peak_bytes: int | None
-    note: str = ""
-    others: Mapping[str, Other] = dataclasses.field(default_factory=dict)
-    cpu_target: float = 0.0
-    series: series.Series | None = None
 
 
 class Server:

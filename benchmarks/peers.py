@@ -25,6 +25,7 @@ import numpy.typing as npt
 from benchmarks import harness, indexing, lists
 from benchmarks.case import Case, Prepared, timed
 from benchmarks.harness import Attempt, Plan, Server
+from benchmarks.rows import OURS_JIT
 from benchmarks.traced import of_loss, values
 
 _SIZES = (1_600, 6_400, 25_600)
@@ -54,7 +55,7 @@ class Column:
 COLUMNS = (
     Column("stock"),
     Column("ours", "ours"),
-    Column("ours, XLA", harness.OURS_JIT),
+    Column("ours, XLA", OURS_JIT),
     Column("PyTorch", suffix=".torch", package="torch"),
     Column("JAX lax.scan", suffix=".jax", package="jax"),
 )

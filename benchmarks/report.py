@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 
-from benchmarks.harness import OURS_JIT, RESULTS, STOCK_JIT, STOCK_KERNELS, Other, Row
+from benchmarks.rows import OURS_JIT, RESULTS, STOCK_JIT, STOCK_KERNELS, Other, Row
 from benchmarks.series import Series
 from tensor_array_grad.demo import curves
 from tensor_array_grad.demo.curves import OURS_COLOUR, STOCK_COLOUR, Curve

@@ -32,6 +32,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from benchmarks import harness, indexing, lists, loops, v3
 from benchmarks.case import Case
 from benchmarks.harness import Plan, Server
+from benchmarks.rows import RESULTS
 
 RULES = (
     "accumulate_into_list",
@@ -197,7 +198,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--settings", nargs="*", default=[], help="the same for settings")
     parser.add_argument("--largest", type=int, default=PLAN.largest_n, metavar="N")
     parser.add_argument("--rounds", type=int, default=PLAN.rounds, help="processes per setting")
-    parser.add_argument("--out", type=pathlib.Path, default=harness.RESULTS)
+    parser.add_argument("--out", type=pathlib.Path, default=RESULTS)
     return parser.parse_args(arguments)
 
 

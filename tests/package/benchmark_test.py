@@ -13,6 +13,7 @@ from benchmarks import case as cases
 from benchmarks import child, first_call, harness, indexing, lists, loops, peers, report, traced, v3
 from benchmarks.case import Case, Measurement, Prepared
 from benchmarks.memory import PeakMemory
+from benchmarks.rows import RESULTS, Other
 from tensor_array_grad.demo import curves
 from tests.support import child as processes
 from tests.support import drawn
@@ -287,7 +288,7 @@ def test_stock_with_jit_is_measured_in_turn_and_has_its_own_columns():
     row, asked = _compare_with_jit({"seconds": 0.5, "first_s": 7.0}, stock={"seconds": 2.0})
     assert asked[:6] == ["stock", "ours", "stock_jit", "stock_jit", "ours", "stock"]
     assert (row.stock_s, row.ratio, row.note) == (2.0, 2.0, "")
-    assert row.others == {"stock_jit": harness.Other(0.5, 0.0, 7.0)}
+    assert row.others == {"stock_jit": Other(0.5, 0.0, 7.0)}
     table = report.table_of_others([row])
     assert "| fake | 10 | 2 s | 1 s | - | 500 ms | 7 s | - | - | - |  |" in table
 
@@ -296,7 +297,7 @@ def test_a_case_that_does_not_compile_is_noted_beside_the_time_of_stock():
     row, asked = _compare_with_jit({"error": "ValueError: no | such op"})
     assert asked.count("stock_jit") == 1
     assert (row.ratio, row.note) == (1.0, "")
-    assert row.others["stock_jit"] == harness.Other(note="ValueError: no | such op")
+    assert row.others["stock_jit"] == Other(note="ValueError: no | such op")
     assert "- | stock_jit: ValueError: no / such op |" in report.table_of_others([row])
 
 
@@ -313,9 +314,9 @@ def test_rows_that_were_not_measured_with_jit_give_no_jit_table():
 
 def test_ours_with_jit_and_on_stocks_kernels_have_columns_too():
     others = {
-        "stock_jit": harness.Other(8.0, 0.0, 9.0),
-        "ours_jit": harness.Other(2.0, 0.0, 3.0),
-        "stock_kernels": harness.Other(5.0, 0.0, 6.0),
+        "stock_jit": Other(8.0, 0.0, 9.0),
+        "ours_jit": Other(2.0, 0.0, 3.0),
+        "stock_kernels": Other(5.0, 0.0, 6.0),
     }
     row, _ = _compare()
     table = report.table_of_others([dataclasses.replace(row, others=others)])
@@ -406,7 +407,7 @@ def test_the_tables_of_the_page_are_replaced_and_the_rest_is_kept(tmp_path):
 @pytest.mark.parametrize("value", ["0", "1"])
 def test_the_facts_of_a_row_tell_whether_onednn_is_on(value):
     program = "from benchmarks import harness; print(harness.machine()['onednn'])"
-    root = str(harness.RESULTS.parents[1])
+    root = str(RESULTS.parents[1])
     # The variable is read when TensorFlow is imported.
     done = processes.interpreter("-c", program, PYTHONPATH=root, TF_ENABLE_ONEDNN_OPTS=value)
     assert processes.succeeded(done).stdout.split() == [str(value == "1")]
