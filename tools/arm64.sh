@@ -10,7 +10,7 @@
 #   cpp      all C++ tests                                    10 minutes
 #   status   python -m tensor_array_grad                      1 minute
 #   demo     the demonstration, on two short series           5 minutes
-#   passes   tests/loops: small_ops, loop_pass, pass           1 hour
+#   passes   tests/loops: small_ops, rewritten_loops, pass    1 hour
 #   random   200 random loops against stock                   2 hours
 #   lists    tests/lists                                      hours
 #   v3       tests/v3                                         hours
@@ -87,8 +87,8 @@ tests() { there python3 -m pytest -q -p no:cacheprovider -o timeout=9000 "$@"; }
 cpp() { cmake --build "$folder/build" && ctest --test-dir "$folder/build" --output-on-failure; }
 status() { there python3 -m tensor_array_grad; }
 demo() { there python3 -m tensor_array_grad.demo --rows 104 285 --picture /tmp/demo.png; }
-passes() { tests tests/loops/{small_ops,loop_pass,pass}_test.py; }
-random() { there python3 -m tests.loops.random_loops --programs 200; }
+passes() { tests tests/loops/{small_ops,rewritten_loops,pass}_test.py; }
+random() { there python3 -m tests.random_programs.random_loops --programs 200; }
 lists() { tests tests/lists; }
 v3() { tests tests/v3; }
 

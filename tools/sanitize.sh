@@ -67,6 +67,6 @@ in_python() {
 in_python pytest -q -p no:cacheprovider \
   --deselect tests/loops/pass_test.py::test_what_a_loop_keeps_for_its_gradient_is_freed_when_an_iteration_fails \
   tests/robustness/{crash,list_crash,hostile}_test.py \
-  tests/loops/{called_functions,pass,loop_pass,slice_sum}_test.py
+  tests/loops/{called_functions,pass,rewritten_loops,slice_sum}_test.py
 in_python tests.support.fuzz --programs 600 --no-stock
 echo "sanitizers: nothing found"

@@ -191,8 +191,8 @@ FAULTS = [
         check_tree.check_test_folders,
         "tests/v3/access_test.py",
         "",
-        "from tests.loops import random_loops\n",
-        "tests/v3/access_test.py: imports tests.loops.random_loops; move what several folders need"
+        "from tests.loops import own_nodes\n",
+        "tests/v3/access_test.py: imports tests.loops.own_nodes; move what several folders need"
         " to tests/support",
     ),
     fault(

@@ -49,23 +49,25 @@ _ON_ANY_GPU = {
     "lifecycle_test.py::test_quantised_values_are_stored[dtype3]": _NO_KERNEL,
     "lifecycle_test.py::test_variants_and_resources_are_stored": _NO_KERNEL,
     "lifecycle_test.py::test_a_deserialised_handle_finds_the_array_while_it_exists": _NO_KERNEL,
-    "loop_pass_test.py::test_values_and_gradients_are_those_of_eager_mode"
+    "rewritten_loops_test.py::test_values_and_gradients_are_those_of_eager_mode"
     "[steps_counted_from_elsewhere]": _ROUNDING,
-    "loop_pass_test.py::test_each_rule_makes_the_expected_number_of_rewrites"
+    "rewritten_loops_test.py::test_each_rule_makes_the_expected_number_of_rewrites"
     "[slice_sum-recurrence-3]": _NO_SLICES,
-    "loop_pass_test.py::test_each_rule_makes_the_expected_number_of_rewrites"
+    "rewritten_loops_test.py::test_each_rule_makes_the_expected_number_of_rewrites"
     "[slice_sum-read_loop-1]": _NO_SLICES,
     **{
-        "loop_pass_test.py::test_a_variable_that_arrives_last_and_starts_no_node_does_not_stop_"
+        "rewritten_loops_test.py::test_a_variable_that_arrives_last_and_starts_no_node_does_not_stop_"
         f"the_loop[{case}]": _NO_LOOP
         for case in ("nothing", "a folded node")
     },
-    "loop_pass_test.py::test_ops_after_a_loop_see_all_side_effects_of_its_iterations": _NO_LOOP,
-    "loop_pass_test.py::test_a_keras_layer_trains_alike_with_and_without_the_pass[SimpleRNN]": (
+    "rewritten_loops_test.py::test_ops_after_a_loop_see_all_side_effects_of_its_iterations": (
         _NO_LOOP
     ),
-    "loop_pass_test.py::test_a_keras_layer_trains_alike_with_and_without_the_pass[LSTM]": _CUDNN,
-    "loop_pass_test.py::test_a_keras_layer_trains_alike_with_and_without_the_pass[GRU]": _CUDNN,
+    **{
+        "rewritten_loops_test.py::test_a_keras_layer_trains_alike_with_and_without_the_pass"
+        f"[{layer}]": reason
+        for layer, reason in (("SimpleRNN", _NO_LOOP), ("LSTM", _CUDNN), ("GRU", _CUDNN))
+    },
     **{
         f"cost_test.py::test_keras_layer_cost_doubles_with_the_steps[{kind}-{to}]": _CUDNN
         for kind in ("LSTM", "GRU")
@@ -75,7 +77,7 @@ _ON_ANY_GPU = {
 _ON_THE_EMULATED_GPU = {
     "lifecycle_test.py::test_v3_arrays_work_in_functions_compiled_by_xla": _NO_XLA,
     "pass_test.py::test_a_function_compiled_by_xla_is_not_touched": _NO_XLA,
-    "loop_pass_test.py::test_values_and_gradients_are_those_of_eager_mode"
+    "rewritten_loops_test.py::test_values_and_gradients_are_those_of_eager_mode"
     "[a_gradient_of_a_gradient]": _NO_OPTIONAL,
 }
 

@@ -1,6 +1,6 @@
 """Runs random programs with side effects in loops, and compares the order of the side effects.
 
-    python -m tests.loops.random_effects --programs 300 --seed 0
+    python -m tests.random_programs.random_effects --programs 300 --seed 0
 
 A program is a function of int64 scalars for `tf.function`. It prints, calls Python functions,
 asserts, and changes variables and a lookup table, in and around loops with `break` and `continue`,
@@ -38,10 +38,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tests.loops.promised_order import promised_order
+from tests.random_programs.promised_order import promised_order
 from tests.support import campaign, kernel_runner
 
-_RUN = "tests.loops.random_effects:run_seed"
+_RUN = "tests.random_programs.random_effects:run_seed"
 _TIMEOUT_S = 120.0
 _PROGRAMS_PER_PROCESS = 150
 _CALLS = 3  # of each program, one after the other
@@ -536,6 +536,6 @@ def main() -> None:
 if __name__ == "__main__":
     # Run the `main` of the imported module, because the children return objects of its classes, and
     # the classes of `__main__` are different ones.
-    from tests.loops import random_effects
+    from tests.random_programs import random_effects
 
     random_effects.main()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.loops import random_slices
+from tests.random_programs import random_slices
 
 _METHODS_SEEN_BY = 100  # programs
 

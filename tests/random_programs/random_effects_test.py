@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from tests.loops import random_effects
-from tests.loops.random_effects import Ran
+from tests.random_programs import random_effects
+from tests.random_programs.random_effects import Ran
 
 _COVERED_BY = 200  # programs, enough for the rarest feature
 # fmt: off
@@ -76,7 +76,7 @@ def test_the_promised_order_is_that_of_the_edges(stocks, name):
     header = "def program(h0, h1, h2, v, table, note, function, STREAM):"
     body = [f"    {line}" for line in [*lines, "return h0 + h1 + h2"]]
     text = "\n".join(["import tensorflow as tf", header, *body, ""])
-    stocks.start_call("tests.loops.random_effects:run_text", text)
+    stocks.start_call("tests.random_programs.random_effects:run_text", text)
     ran = stocks.finish_call()
     assert ran.unbuilt == ""
     assert sorted(map(" ".join, ran.promised)) == pairs

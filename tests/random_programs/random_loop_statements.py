@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.loops.random_loop_text import Assign, Block, Branch, Lines, Loop, assigned
-from tests.loops.random_loop_values import INTEGERS, SCALARS, VECTORS, Scope, Values
+from tests.random_programs.random_loop_text import Assign, Block, Branch, Lines, Loop, assigned
+from tests.random_programs.random_loop_values import INTEGERS, SCALARS, VECTORS, Scope, Values
 
 MOST_LOOPS = 4
 MOST_STATEMENTS = 9

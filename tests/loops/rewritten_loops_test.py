@@ -435,7 +435,9 @@ def test_an_error_in_an_iteration_is_the_same_with_and_without_the_pass(program)
         said = raised.value.message
         assert f"Trying to access element {N} in a list with {N} elements" in said
         # Drops the lines that quote this test, and those with the number of the function.
-        of_step = [line for line in said.splitlines() if not re.search("loop_pass_test|Op:", line)]
+        of_step = [
+            line for line in said.splitlines() if not re.search("rewritten_loops_test|Op:", line)
+        ]
         return of_step, re.findall("{{node [^}]*}}", said)
 
     assert message(True) == message(False)
@@ -520,10 +522,10 @@ def on_a_worker(address):
 def test_a_loop_in_another_process_gets_only_stock_ops(ours, stocks):
     """The other process may not have the library."""
     (address,) = child.free_addresses(1)
-    stocks.start_call("tests.loops.loop_pass_test:serve", address)
+    stocks.start_call("tests.loops.rewritten_loops_test:serve", address)
     try:
         assert stocks.finish_call() is False
-        got = ours.call("tests.loops.loop_pass_test:on_a_worker", address, timeout=180.0)
+        got = ours.call("tests.loops.rewritten_loops_test:on_a_worker", address, timeout=180.0)
     finally:
         stocks.restart()
     with tensor_array_grad.graph_pass(False):

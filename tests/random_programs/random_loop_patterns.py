@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.loops.random_loop_statements import Statements
-from tests.loops.random_loop_text import Assign, Block, Lines
-from tests.loops.random_loop_values import COMPLEX, FLOATS, SCALARS, VECTORS, Scope
+from tests.random_programs.random_loop_statements import Statements
+from tests.random_programs.random_loop_text import Assign, Block, Lines
+from tests.random_programs.random_loop_values import COMPLEX, FLOATS, SCALARS, VECTORS, Scope
 
 # Functions that programs may call. The text of a program contains those that it calls.
 HELPERS = {

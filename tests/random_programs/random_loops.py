@@ -1,6 +1,6 @@
 """Runs random programs with loops on stock and with the library, and compares the results.
 
-    python -m tests.loops.random_loops --programs 2000 --seed 0
+    python -m tests.random_programs.random_loops --programs 2000 --seed 0
 
 All bits of the results must be equal, except for the sign of zeros in gradients. Two kinds of
 difference are accepted and counted separately:
@@ -32,8 +32,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.loops.random_loop_patterns import HELPERS, Patterns
-from tests.loops.random_loop_text import (
+from tests.random_programs.random_loop_patterns import HELPERS, Patterns
+from tests.random_programs.random_loop_text import (
     Assign,
     Block,
     Branch,
@@ -42,10 +42,10 @@ from tests.loops.random_loop_text import (
     autograph,
     functional,
 )
-from tests.loops.random_loop_values import Scope
+from tests.random_programs.random_loop_values import Scope
 from tests.support import campaign, kernel_runner
 
-# Weight and name of each mode in which tests.loops.random_loop_runs computes results.
+# Weight and name of each mode in which tests.random_programs.random_loop_runs computes results.
 _MODES = (
     (3, "value"),
     (0.8, "dataset"),
@@ -408,7 +408,7 @@ class Tally:
         )
 
 
-_RUN = "tests.loops.random_loop_runs:run_seed"
+_RUN = "tests.random_programs.random_loop_runs:run_seed"
 _TIMEOUT_S = 120.0
 _PROGRAMS_PER_PROCESS = 150  # TensorFlow keeps some memory of every function
 
@@ -504,7 +504,9 @@ def compare(
 def _job(seeds: Sequence[int], library: str | None, options: Sequence[str]) -> Tally:
     with Pair(library) as pair:
         names = [campaign.SETTINGS[option](0)[0] for option in options]
-        if names and not pair.ours.call("tests.loops.random_loop_runs:has_settings", names):
+        if names and not pair.ours.call(
+            "tests.random_programs.random_loop_runs:has_settings", names
+        ):
             raise SystemExit(f"random_loops: this library does not have {', '.join(names)}")
         return compare(pair, seeds, options)
 
@@ -538,6 +540,6 @@ def main() -> None:
 if __name__ == "__main__":
     # Run the `main` of the imported module, because the children return objects of its classes, and
     # the classes of `__main__` are different ones.
-    from tests.loops import random_loops
+    from tests.random_programs import random_loops
 
     random_loops.main()

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.ops import control_flow_ops, while_v2
 
-from tests.loops.random_loops import UNOPTIMISED, LoopProgram, Ran, random_loop
+from tests.random_programs.random_loops import UNOPTIMISED, LoopProgram, Ran, random_loop
 
 # Prefix of the counters that show whether loops ran in one kernel. No others are returned.
 _COUNTED = "loops."

@@ -8,8 +8,8 @@ import functools
 import numpy as np
 import pytest
 
-from tests.loops import random_loops
-from tests.loops.random_loops import LoopProgram, Ran, Tally, random_loop
+from tests.random_programs import random_loops
+from tests.random_programs.random_loops import LoopProgram, Ran, Tally, random_loop
 from tests.support import kernel_runner
 
 # Each of these occurs in at least one of the first _COVERED_BY programs.

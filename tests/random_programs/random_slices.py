@@ -1,6 +1,6 @@
 """Compares the gradients of random loops that index a tensor, on stock and with the library.
 
-    python -m tests.loops.random_slices --programs 500 --seed 0
+    python -m tests.random_programs.random_slices --programs 500 --seed 0
 
 A program is one loop whose body makes one to three random reads of one or two tensors of rank one
 to four. A read is an index with integers, ranges, negative strides, ellipses and new axes, which
@@ -22,12 +22,12 @@ import numpy as np
 import tensorflow as tf
 
 from tests.loops import slice_programs
-from tests.loops.random_loops import same_gradient
+from tests.random_programs.random_loops import same_gradient
 from tests.support import kernel_runner
 
 _STEPS = 5
 _SIZES = (1, 2, 3, 5)  # of a dimension; some indices are out of range
-_RUN = "tests.loops.random_slices:run_seed"
+_RUN = "tests.random_programs.random_slices:run_seed"
 _TIMEOUT_S = 120.0
 _PROGRAMS_PER_PROCESS = 150
 
