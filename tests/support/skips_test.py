@@ -15,7 +15,7 @@ MORE = "more skips than tests/support/skips.py expects"
 def run(folder: pathlib.Path, program: str, *options: str) -> tuple[int, str]:
     """The exit status and the output of pytest, with the fixtures and hooks of this project."""
     (folder / "a_test.py").write_text(f"import pytest\n{program}")
-    files = ["-p", "no:cacheprovider", "-p", "tests.conftest", str(folder / "a_test.py")]
+    files = ["-p", "no:cacheprovider", "-p", "tests.conftest", str(folder)]
     done = child.python("-m", "pytest", *options, *files, PYTHONPATH=str(ROOT))
     return done.returncode, done.stdout
 
@@ -28,7 +28,7 @@ def skipped(reason: str, times: int = 1) -> str:
 PASSES = "def test_that_passes(): pass\n"
 
 
-@pytest.mark.parametrize("options", [(), ("--strict-skips",), ("--strict-skips", "-n", "2")])
+@pytest.mark.parametrize("options", [(), ("--strict-skips",)])
 def test_an_unknown_reason_is_printed_and_fails_a_strict_run(
     tmp_path: pathlib.Path, options: tuple[str, ...]
 ) -> None:
@@ -38,9 +38,14 @@ def test_an_unknown_reason_is_printed_and_fails_a_strict_run(
     assert "\n3 skipped, 0 expected: no moon\n" in output
 
 
-def test_a_module_that_is_skipped_is_counted(tmp_path: pathlib.Path) -> None:
-    status, output = run(tmp_path, "pytest.skip('no sun', allow_module_level=True)", "-n", "2")
-    assert "\n1 skipped, 0 expected: no sun\n" in output, (status, output)
+def test_two_processes_report_tests_and_modules_that_are_skipped(tmp_path: pathlib.Path) -> None:
+    module = "import pytest\npytest.skip('no sun', allow_module_level=True)"
+    (tmp_path / "b_test.py").write_text(module)
+    status, output = run(tmp_path, skipped("no moon", 3) + PASSES, "--strict-skips", "-n", "2")
+    assert status == 1, output
+    assert f" {MORE} " in output
+    assert "\n3 skipped, 0 expected: no moon\n" in output
+    assert "\n1 skipped, 0 expected: no sun\n" in output
 
 
 @pytest.mark.parametrize("more", [0, 1])
