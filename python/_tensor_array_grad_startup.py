@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _NO = ("", "off", "0", "false")
-_START = "TENSOR_ARRAY_GRAD_START"  # `compare` asks when stock starts, too (_start.py)
+_REPORTS = "TENSOR_ARRAY_GRAD_REPORTS"  # `compare` asks when stock starts, too (_report.py)
 
 
 class _Watch:
@@ -91,7 +91,7 @@ def _warn(problem: str) -> None:
     )
 
 
-if os.environ.get("TENSOR_ARRAY_GRAD", "").lower() not in _NO or _START in os.environ:
+if os.environ.get("TENSOR_ARRAY_GRAD", "").lower() not in _NO or _REPORTS in os.environ:
     if "tensorflow" in sys.modules:
         _enable()
     elif not any(type(finder).__name__ == _Watch.__name__ for finder in sys.meta_path):

@@ -81,19 +81,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"observer"},
     "_command": set(),
     "_counters": set(),
-    "_report": {"_compiled", "_loader", "observer", "status"},
+    "_report": {"_command", "_compiled", "_loader", "_tf_private", "observer", "status"},
     "_compiled": set(),
-    "_start": {"_tf_private"},
-    "_runs": {"_command", "_compiled", "_report", "_start"},
+    "_runs": {"_command", "_compiled", "_report"},
     "_comparison": {"_counters", "_report", "_runs"},
     "_compare": {"_command", "_comparison", "_report", "_runs"},
     "_page": {"explained"},
     "_explain": {"_command", "_page", "drop_in", "explained", "observer"},
     "__init__": {
-        *("_command", "_compiled", "_explain", "_loader", "_report", "_start", "_version"),
+        *("_command", "_compiled", "_explain", "_loader", "_report", "_version"),
         *("drop_in", "explained", "observer", "raw_ops", "status"),
     },
-    "__main__": {"_command", "_compare", "_explain", "_loader", "_start", "_version", "drop_in"}
+    "__main__": {"_command", "_compare", "_explain", "_loader", "_report", "_version", "drop_in"}
     | {"status"},
 }
 # The folders from which a folder of tests may import, besides itself and `support`.

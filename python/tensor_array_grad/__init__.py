@@ -11,7 +11,7 @@ from tensor_array_grad._version import __version__
 # The runner replaces its process by another interpreter, so importing TensorFlow here, which takes
 # seconds, would be wasted.
 if not is_runner_starting():
-    from tensor_array_grad import _compiled, _explain, _report, _start, raw_ops
+    from tensor_array_grad import _compiled, _explain, _report, raw_ops
     from tensor_array_grad._loader import LoadError, library_path
     from tensor_array_grad.drop_in import (
         enable,
@@ -28,7 +28,6 @@ if not is_runner_starting():
     _report.follow_environment()
     _compiled.follow_environment()
     _explain.follow_environment()
-    _start.follow_environment()
 
 __all__ = [
     "Array",

@@ -17,7 +17,7 @@ import re
 import site
 import sys
 
-from tensor_array_grad import _command, _start
+from tensor_array_grad import _command, _report
 from tensor_array_grad._version import __version__
 
 _USAGE = (
@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
         return _explain.main(arguments[1:])
     if not arguments:
         return _print_status()
-    if _command.switched_off() and _start.FOLDER not in os.environ:
+    if _command.switched_off() and _report.FOLDER not in os.environ:
         print("tensor_array_grad is inactive: TENSOR_ARRAY_GRAD=off", file=sys.stderr)
     elif not _command.switched_off():
         os.environ["TENSOR_ARRAY_GRAD"] = "on"

@@ -63,7 +63,7 @@ def compare(command: Sequence[str], runs: int, jit: bool = False) -> Comparison:
     found: dict[str, list[_runs.Run]] = {name: [] for name in (STOCK, OURS) + (XLA,) * jit}
     refusal = ""
     with tempfile.TemporaryDirectory() as name:
-        folders = {library: pathlib.Path(name, str(i)) for i, library in enumerate(found)}
+        folders = {library: pathlib.Path(name, library) for library in found}
         for number in range(runs):
             for library in list(found)[:: 1 if number % 2 == 0 else -1]:
                 if library == XLA and refusal:

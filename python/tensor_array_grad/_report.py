@@ -1,8 +1,12 @@
-"""What the library did in the processes of a comparison: each writes a report, `compare` reads all.
+"""What the processes of a comparison report to it, in files of a folder.
 
-Each process with the library has a file. It is empty until the process ends, so that the files tell
-which processes ended without a report: those that a signal or `os._exit` ended, and forks, which
-may not run TensorFlow's code any more and whose counters contain those of their parent.
+Each process notes when its own work begins: when TensorFlow runs its first op or makes a Session.
+Before that, it imports Python packages, which takes seconds and which no library can make faster.
+
+Each process with the library also reports at its end what the library did. Its file is empty until
+then, so that the files tell which processes ended without a report: those that a signal or
+`os._exit` ended, and forks, which may not run TensorFlow's code any more and whose counters contain
+those of their parent.
 """
 
 from __future__ import annotations
@@ -17,24 +21,48 @@ import os
 import pathlib
 import time
 
-from tensor_array_grad import _compiled
+from tensor_array_grad import _command, _compiled
 
 FOLDER = "TENSOR_ARRAY_GRAD_REPORTS"  # the environment variable that names the folder
 _file: pathlib.Path  # the report of this process
 
 
 def follow_environment() -> None:
-    """Writes a report when the process ends, if the environment names a folder for it."""
-    if FOLDER in os.environ:
-        _announce(pathlib.Path(os.environ[FOLDER]))
+    """Reports on this process, if the environment names a folder for it."""
+    if FOLDER not in os.environ:
+        return
+    from tensor_array_grad import _tf_private  # not at the top: `compare` does not load it
+
+    folder = pathlib.Path(os.environ[FOLDER])
+    _tf_private.call_before_first_op(lambda: _note_start(folder))
+    if not _command.switched_off():
+        _announce(folder)
         atexit.register(_write)
         os.register_at_fork(after_in_child=_announce_fork)
+
+
+def _note_start(folder: pathlib.Path) -> None:
+    with contextlib.suppress(OSError):  # the folder does not exist any more if the comparison ended
+        times = f"{time.monotonic()} {time.process_time()}"
+        (folder / f"{os.getpid()}.start").write_text(times)
+
+
+def start_of(process: int, folder: pathlib.Path) -> tuple[float, float] | None:
+    """When a process began its own work: `time.monotonic`, and its processor time.
+
+    None if it ran no op, and made no Session.
+    """
+    file = folder / f"{process}.start"
+    if not file.exists():
+        return None
+    wall, processor = file.read_text().split()
+    return float(wall), float(processor)
 
 
 def _announce(folder: pathlib.Path) -> None:
     global _file
     _file = folder / f"{os.getpid()}-{time.time_ns()}.json"
-    with contextlib.suppress(OSError):  # the folder does not exist any more if the comparison ended
+    with contextlib.suppress(OSError):
         _file.touch()
 
 
@@ -44,7 +72,7 @@ def _announce_fork() -> None:
 
 
 def _write() -> None:
-    from tensor_array_grad import _loader, observer  # not at the top: `compare` does not load them
+    from tensor_array_grad import _loader, observer
     from tensor_array_grad.status import status
 
     page = status()

@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 
-from tensor_array_grad import _command, _compiled, _report, _start
+from tensor_array_grad import _command, _compiled, _report
 
 STOCK, OURS = "stock", "ours"
 XLA = "ours, XLA"  # with the library and `jit_compile=True`
@@ -38,7 +38,7 @@ class Run:
     peak_bytes: int  # the highest resident memory of one process
     output: str  # standard output of the program
     errors: str = ""  # its standard error
-    # The parts of `wall_s` and `cpu_s` before the first op (`_start`); None if TensorFlow ran none.
+    # The parts of `wall_s` and `cpu_s` before the first op; None if TensorFlow ran none.
     start_wall_s: float | None = None
     start_cpu_s: float | None = None
 
@@ -72,18 +72,14 @@ class Failed(SystemExit):
 def run(command: Sequence[str], library: str, reports: pathlib.Path) -> Run:
     """Runs `python command...` once, with the flags of this interpreter.
 
-    In `reports`, the processes with the library (`OURS` or `XLA`) say what it did. Raises `Failed`
-    if the program ends with an exit status other than 0.
+    Its processes report in the folder `reports`. Raises `Failed` if the program ends with an exit
+    status other than 0.
     """
-    own = {"TENSOR_ARRAY_GRAD": "off"} if library == STOCK else {_report.FOLDER: str(reports)}
+    own = {"TENSOR_ARRAY_GRAD": "off"} if library == STOCK else {}
     own |= {_compiled.SWITCH: "1"} if library == XLA else {}
-    ours = ("TENSOR_ARRAY_GRAD", _report.FOLDER, _compiled.SWITCH)
+    ours = ("TENSOR_ARRAY_GRAD", _compiled.SWITCH)
     kept = {name: value for name, value in os.environ.items() if name not in ours}
-    with (
-        tempfile.TemporaryFile() as output,
-        tempfile.TemporaryFile() as errors,
-        tempfile.TemporaryDirectory() as starts,
-    ):
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         start = time.monotonic()
         process = subprocess.Popen(
             [
@@ -93,7 +89,7 @@ def run(command: Sequence[str], library: str, reports: pathlib.Path) -> Run:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=errors,
-            env=kept | own | {_start.FOLDER: starts},
+            env=kept | own | {_report.FOLDER: str(reports)},
             start_new_session=True,  # it can be ended with its child processes
         )
         try:
@@ -103,7 +99,6 @@ def run(command: Sequence[str], library: str, reports: pathlib.Path) -> Run:
             process.wait()
             raise
         wall = time.monotonic() - start
-        began = _start.read(pathlib.Path(starts), process.pid)
         process.returncode = os.waitstatus_to_exitcode(status)
         texts = []
         for stream in (output, errors):
@@ -112,9 +107,9 @@ def run(command: Sequence[str], library: str, reports: pathlib.Path) -> Run:
     if process.returncode != 0:
         raise Failed(library, process.returncode, *texts)
     cpu = usage.ru_utime + usage.ru_stime
+    began = _report.start_of(process.pid, reports)
     starts_s = (began[0] - start, began[1]) if began else (None, None)
-    output_text, errors_text = texts
-    return Run(wall, cpu, usage.ru_maxrss * 1024, output_text, errors_text, *starts_s)
+    return Run(wall, cpu, usage.ru_maxrss * 1024, texts[0], texts[1], *starts_s)
 
 
 def reason(errors: str) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 
 from tensor_array_grad import _tf_private
 from tensor_array_grad._tf_private import Line
-from tensor_array_grad.explained import short
+from tensor_array_grad.explained import Place, short
 
 # Packages whose frames are not the user's.
 _LIBRARIES = ("tensorflow", "keras", "tf_keras", "tensorflow_probability", "tensor_array_grad")
@@ -32,27 +32,15 @@ _OF_GRADIENT = re.compile(r".*?gradients/(.+)_grad/")  # names an op, and before
 _TF1_GRADIENT = re.compile(r"(^|/)gradients(_\d+)?/")
 
 
-@dataclasses.dataclass(frozen=True)
-class Where:
-    """Where the user's program made a loop.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Where(Place):
+    """Where the user's program made a loop, and what the lines of its ops say about it.
 
     Attributes:
-      file: The file; "" if it is not known, as of a loop from a SavedModel.
-      line: The number of the line, from 1; 0 if it is not known.
-      function: The function of the program; of the graph if the line is not known.
-      layer: The name of the Keras layer that has the loop; "" if none has.
-      order: 0 for a forward loop, 1 for its gradient, 2 for the gradient of that, and so on.
-      cause: The line of the op that is the reason where the loop runs, as `file:line`; "" if none.
       python: The line of an op that calls Python in each iteration; "" if there is none.
       notes: What the rules of the graph pass did: rule, why it was not applied ("": it was), line.
     """
 
-    file: str = ""
-    line: int = 0
-    function: str = ""
-    layer: str = ""
-    order: int = 0
-    cause: str = ""
     python: str = ""
     notes: tuple[tuple[str, str, str], ...] = dataclasses.field(default=(), compare=False)
 
@@ -84,14 +72,12 @@ def find(loop: Any) -> Where:
     user = last_of_user(frames)
     notes = tuple((note.rule, note.text, line_of(note.node)) for note in loop.notes)
     return Where(
-        user.file if user else "",
-        user.line if user else 0,
-        user.function if user else body,
-        _layer(frames, loop.name),
-        order,
-        line_of(loop.cause),
-        line_of(loop.python),
-        notes,
+        **(user._asdict() if user else {"function": body}),
+        layer=_layer(frames, loop.name),
+        order=order,
+        cause=line_of(loop.cause),
+        python=line_of(loop.python),
+        notes=notes,
     )
 
 

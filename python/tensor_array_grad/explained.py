@@ -22,8 +22,20 @@ _ORDERS = ("forward", "gradient", "gradient of the gradient")
 _SHOWN = 0.005  # rows with a smaller share of the time are shown on request only
 
 
-@dataclasses.dataclass(frozen=True)
-class Loop:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where the user's program made a loop. `Loop` describes the fields."""
+
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    layer: str = ""
+    order: int = 0
+    cause: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Loop(Place):
     """A while loop of a program. All graphs in which the program's line made it are one loop.
 
     Attributes:
@@ -51,12 +63,7 @@ class Loop:
       advice: What to do; empty if there is nothing.
     """
 
-    file: str
-    line: int
-    function: str
-    layer: str
     name: str
-    order: int
     inside: str
     runs: int
     iterations: int
@@ -65,7 +72,6 @@ class Loop:
     measured: bool
     runs_in: str
     reason: str
-    cause: str
     gradient: tuple[str, ...]
     advice: tuple[str, ...]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import threading
 import time
@@ -12,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from tensor_array_grad import _advice, _loader, _where, drop_in
-from tensor_array_grad.explained import Loop, Loops
+from tensor_array_grad.explained import Loop, Loops, Place
 
 # A loop that takes less of the time, and fewer seconds, gets no advice for its kernels: that may be
 # the time of a first call.
@@ -153,12 +154,8 @@ def _row(where: _where.Where, inside: str, parts: list[_Since], seconds: float) 
     matters = share > _MATTERS and time > _LONG
     advice += _advice.remedies(where, heaviest, 0 if loop.left else ms, matters)
     return Loop(
-        file=where.file,
-        line=where.line,
-        function=where.function,
-        layer=where.layer,
+        **{field.name: getattr(where, field.name) for field in dataclasses.fields(Place)},
         name=loop.name,
-        order=where.order,
         inside=inside,
         runs=runs,
         iterations=iterations,
@@ -167,7 +164,6 @@ def _row(where: _where.Where, inside: str, parts: list[_Since], seconds: float) 
         measured=all(part.measured for part in parts),
         runs_in=runs_in,
         reason=reason,
-        cause=where.cause,
         gradient=_advice.of_gradient(where),
         advice=tuple(advice),
     )
