@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import inspect
 import linecache
@@ -52,6 +53,11 @@ def run_seed(
     now = _counters()
     ran.counters = {name: count - before.get(name, 0) for name, count in now.items()}
     return ran
+
+
+def run_text(seed: int, text: str) -> Ran:
+    """Runs the program of that number, with this text instead of its own."""
+    return run_program(dataclasses.replace(random_loop(seed), text=text))
 
 
 @contextlib.contextmanager
