@@ -6,21 +6,18 @@
 #include <vector>
 
 #include "cc/base/tensorflow_names.h"
+#include "cc/testing/list_decoder.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/framework/types.pb.h"
 #include "tensorflow/core/framework/variant.h"
-#include "tensorflow/core/framework/variant_op_registry.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
 
 namespace tensor_array_grad {
 namespace {
 
 using ::tensorflow::VariantTensorData;
-
-// libtensorflow_cc registers this decoder, but the C++ tests do not link it.
-REGISTER_UNARY_VARIANT_DECODE_FUNCTION(tensorflow::TensorList, "tensorflow::TensorList");
 
 Tensor Vec(std::initializer_list<float> values) {
   Tensor tensor(DT_FLOAT, {static_cast<int64_t>(values.size())});

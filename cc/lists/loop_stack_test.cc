@@ -7,9 +7,9 @@
 
 #include "cc/base/tensorflow_names.h"
 #include "cc/lists/list_codec.h"
+#include "cc/testing/list_decoder.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/framework/variant.h"
-#include "tensorflow/core/framework/variant_op_registry.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -166,9 +166,6 @@ TEST(LoopStackTest, MoreRowsThanAListCanHaveAreNotDecoded) {
     EXPECT_EQ(read.Decode(data), good);
   }
 }
-
-// libtensorflow_cc registers this decoder, but the C++ tests do not link it.
-REGISTER_UNARY_VARIANT_DECODE_FUNCTION(tensorflow::TensorList, "tensorflow::TensorList");
 
 TEST(LoopStackTest, AnEmptyStackIsReadBackFromTheProtoOfAConstant) {
   DecodeListsAsOurs();  // the specs are written as lists
