@@ -117,11 +117,20 @@ class Integers:
         if op.type in _ARITHMETIC:
             return self._arithmetic(op) or itself
         if op.type in LOOPS:
-            number, (body, _) = tensor.value_index, self.graphs(op)
-            return self.value(op.inputs[number]) if _is_invariant(body, number) else itself
+            return self._variable(op, tensor.value_index) or itself
         if op.type == "Placeholder" and self._caller(tensor.graph) is not None:
-            return self._value_from_outside(tensor)
+            caller, number = self.outside(tensor)
+            if caller.type in CONDITIONALS:
+                return self.value(caller.inputs[number])
+            # An input of the condition is named as that of the body.
+            return self._variable(caller, number) or _itself(self.graphs(caller)[0].inputs[number])
         return itself
+
+    def _variable(self, loop: tf.Operation, number: int) -> Sum | None:
+        """The value of a variable of a loop, if it is the same in all iterations."""
+        body, _ = self.graphs(loop)
+        is_invariant = _behind_identities(body.outputs[number]) is body.inputs[number]
+        return self.value(loop.inputs[number]) if is_invariant else None
 
     def replace(self, value: Sum, tensors: Any, by: Any) -> Sum:
         """`value` with each of `tensors` replaced by the one at its place in `by`."""
@@ -186,17 +195,6 @@ class Integers:
             if not factor.factors and abs(factor.constant) <= _LARGEST:
                 return other * factor.constant
         return None
-
-    def _value_from_outside(self, tensor: tf.Tensor) -> Sum:
-        """The value of an input of a body, condition or branch."""
-        caller, number = self.outside(tensor)
-        if caller.type in CONDITIONALS:
-            return self.value(caller.inputs[number])
-        body, condition = self.graphs(caller)
-        if _is_invariant(body, number):
-            return self.value(caller.inputs[number])
-        variable = body.inputs[number] if tensor.graph is condition else tensor
-        return _itself(variable)
 
     # ---- comparisons
 
@@ -315,8 +313,3 @@ def _behind_identities(tensor: tf.Tensor) -> tf.Tensor:
     while tensor.op.type in FORWARDED:
         tensor = tensor.op.inputs[0]
     return tensor
-
-
-def _is_invariant(body: Any, number: int) -> bool:
-    """Whether a variable of a loop has the same value in all iterations."""
-    return _behind_identities(body.outputs[number]) is body.inputs[number]
