@@ -103,13 +103,13 @@ _RULES = {
 def of_gradient(where: Where) -> tuple[str, ...]:
     """What the rules did in the gradient of a loop, and what they did not, in sentences."""
     done = dict.fromkeys(rule for rule, missed, _ in where.notes if not missed and where.order)
-    missed = [
-        "dense: " + _NODE.sub(r"`\1`", text) + (f" ({line})" if line else "")
+    missed = {  # one of those that differ in the names of nodes only
+        (_NODE.sub("", text), line): _NODE.sub(r"`\1`", text) + (f" ({line})" if line else "")
         for _, text, line in where.notes
         if text
-    ]
+    }
     linear = [f"linear: {_RULES.get(rule, rule)} ({rule})" for rule in done]
-    return (*linear, *dict.fromkeys(missed))
+    return (*linear, *(f"dense: {text}" for text in missed.values()))
 
 
 def reason_and_remedy(left: str) -> tuple[str, str]:

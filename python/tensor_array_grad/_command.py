@@ -9,6 +9,7 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Sequence
 
 COMPARE_USAGE = (
     "python -m tensor_array_grad compare [--runs N] [--jit] [--json] "
@@ -36,6 +37,11 @@ def interpreter_arguments() -> list[str] | None:
         return None
     flags = [] if match[1] == "-" else [match[1]]
     return [*command[:-1], *flags]
+
+
+def runner(command: Sequence[str]) -> list[str]:
+    """The command that runs `python command...` by the runner, with this interpreter's flags."""
+    return [sys.executable, *(interpreter_arguments() or []), "-m", "tensor_array_grad", *command]
 
 
 def parse(

@@ -84,10 +84,10 @@ def _run(command: list[str], folder: str, output: TextIO | None) -> int:
     A signal of the terminal, such as that of Ctrl-C, reaches the program without this.
     """
     signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGCHLD}
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # the system does not send it if it is ignored
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    flags = _command.interpreter_arguments() or []
     process = subprocess.Popen(
-        [sys.executable, *flags, "-m", "tensor_array_grad", *command],
+        _command.runner(command),
         stdout=output,
         env=os.environ | {FOLDER: folder},
         preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),

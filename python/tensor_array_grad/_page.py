@@ -71,10 +71,8 @@ def _rows(loop: Loop) -> str:
 
 def _source(file: str, rows: Sequence[Loop]) -> str:
     """The lines of a file around its loops, coloured by where those run and by their share."""
-    loops: dict[int, Loop] = {}
-    for row in reversed(rows):  # the loop with the most time gives the colour
-        if row.file == file:
-            loops[row.line] = row
+    # The loop with the most time, which is the last one here, gives the colour.
+    loops = {row.line: row for row in reversed(rows) if row.file == file}
     text = linecache.getlines(file)
     lines, last = [], 0
     for number in sorted({n for line in loops for n in range(line - _AROUND, line + _AROUND + 1)}):

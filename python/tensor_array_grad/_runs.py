@@ -8,7 +8,6 @@ import pathlib
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -82,10 +81,7 @@ def run(command: Sequence[str], library: str, reports: pathlib.Path) -> Run:
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         start = time.monotonic()
         process = subprocess.Popen(
-            [
-                *(sys.executable, *(_command.interpreter_arguments() or [])),
-                *("-m", "tensor_array_grad", *command),
-            ],
+            _command.runner(command),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=errors,

@@ -16,7 +16,8 @@ import termios
 
 import pytest
 
-from tensor_array_grad import _page
+from tensor_array_grad import _advice, _page
+from tensor_array_grad._where import Where
 from tensor_array_grad.explained import Loop, Loops
 from tests.support import child
 
@@ -239,6 +240,13 @@ def test_loops_that_took_little_time_are_counted_in_a_sentence():
     assert "1 more took less than 0.5% of the time each." in str(Loops((LOOP, short), 2.0, 8))
 
 
+def test_remarks_that_differ_in_the_names_of_nodes_only_are_one():
+    texts = [f"list `while/body/{name}` is read by `{name}`" for name in ("a", "b")]
+    notes = [("loop_stack", text, line) for text in texts for line in ("x.py:1", "x.py:2")]
+    shown = _advice.of_gradient(Where(notes=tuple(notes)))
+    assert shown == tuple(f"dense: list `b` is read by `b` (x.py:{line})" for line in (1, 2))
+
+
 def test_json_keeps_everything():
     loops = Loops((LOOP,), 2.0, 8)
     assert Loops.from_json(loops.to_json()) == loops
@@ -325,6 +333,17 @@ def test_an_interrupt_reaches_the_program_once(by):
         assert explaining.wait(timeout=60) == 3
     os.close(controller)
     os.close(terminal)
+
+
+def test_the_command_ends_with_the_program_if_the_end_of_children_was_ignored():
+    done = subprocess.run(
+        [sys.executable, "-m", "tensor_array_grad", "explain", "-c", "raise SystemExit(5)"],
+        env=child.environment_of(),
+        preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 5
 
 
 def test_the_command_itself_does_not_import_tensorflow():
