@@ -46,7 +46,7 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 threads=(array_store_test array_store_race_test block_pool_test node_test)
 build thread "${threads[@]}" run_test
 for test in "${threads[@]}"; do "$folder/thread/$test"; done
-in_threads='TrailingThread*:BufferCache*:Lock*:FunctionCall*:CalledBody*:NewestExecutable*'
+in_threads='TrailingThread*:BufferCache*:Lock*:FunctionCall*:CalledFunctions*:NewestExecutable*'
 "$folder/thread/run_test" --gtest_filter="$in_threads"
 
 build address,undefined "${tests[@]}" tensor_array_grad tag_bind tag_api

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/function_search.h"
@@ -31,7 +32,14 @@ constexpr char kInlinedCall[] = "_tensor_array_grad_inlined_call";
 
 using tensorflow::FunctionLibraryDefinition;
 
-thread_local GraphCapture* capture_of_thread = nullptr;
+// What CaptureGraph waits for.
+struct Capture {
+  const FunctionLibraryDefinition* library;
+  bool is_done = false;
+  std::unique_ptr<const Graph> graph;
+};
+
+thread_local Capture* capture_of_thread = nullptr;
 
 // Whether all results of the function are live whenever its arguments are. A call with a dead
 // result fails.
@@ -191,7 +199,7 @@ class Inliner {
       if (node.IsArg()) def.add_input(call_->name());  // kernels want as many as they have inputs
       def.mutable_attr()->erase("index");
     }
-    AddNodeAttr(kInlinedCall, index_, &def);
+    (*def.mutable_attr())[kInlinedCall].set_i(index_);  // also if a function from a file has it
     if (node.IsEnter()) {
       std::string& frame = *(*def.mutable_attr())["frame_name"].mutable_s();
       frame = absl::StrCat(call_->name(), "/", index_, "/", frame);
@@ -237,16 +245,19 @@ int64_t InstanceOf(const Node& call) {
   return instance == function.attr().end() ? -1 : instance->second.i();
 }
 
-GraphCapture::GraphCapture(const FunctionLibraryDefinition* library) : library_(library) {
-  capture_of_thread = this;
+std::unique_ptr<const Graph> CaptureGraph(const FunctionLibraryDefinition* library,
+                                          absl::FunctionRef<void()> call) {
+  Capture capture{library};
+  capture_of_thread = &capture;
+  const absl::Cleanup end = [] { capture_of_thread = nullptr; };
+  call();
+  return std::move(capture.graph);
 }
-GraphCapture::~GraphCapture() { capture_of_thread = nullptr; }
 
 void OfferToCapture(const Graph& graph, const FunctionLibraryDefinition* functions) {
-  GraphCapture* const capture = capture_of_thread;
-  if (capture == nullptr || capture->is_done_) return;
-  capture->is_done_ = true;
-  if (!IsUsable(graph, functions, capture->library_)) return;
+  Capture* const capture = capture_of_thread;
+  if (capture == nullptr || std::exchange(capture->is_done, true)) return;
+  if (!IsUsable(graph, functions, capture->library)) return;
   // A GraphDef, because Graph::Copy would share NodeDefs, which TensorFlow moves out of `graph`.
   tensorflow::GraphDef def;
   graph.ToGraphDef(&def, /*include_flib_def=*/false);
@@ -255,11 +266,7 @@ void OfferToCapture(const Graph& graph, const FunctionLibraryDefinition* functio
   options.allow_internal_ops = true;
   options.expect_device_spec = true;
   if (!tensorflow::ConvertGraphDefToGraph(options, std::move(def), copy.get()).ok()) return;
-  capture->graph_ = std::move(copy);
-}
-
-absl::Status InlineCall(const Graph& body, int index, Node* call, Graph* graph) {
-  return Inliner(index, call, graph).Inline(body);
+  capture->graph = std::move(copy);
 }
 
 absl::Status InlineCalls(const FunctionLibraryDefinition* library, std::vector<InlinedCall>* calls,
@@ -272,7 +279,7 @@ absl::Status InlineCalls(const FunctionLibraryDefinition* library, std::vector<I
       return absl::InternalError("the call is missing");
     }
     call.def = node->def();
-    TF_RETURN_IF_ERROR(InlineCall(*call.body, index++, node, graph));
+    TF_RETURN_IF_ERROR(Inliner(index++, node, graph).Inline(*call.body));
   }
   const auto nodes = graph->op_nodes();
   const auto may_be_replaced = [&](Node* node) { return MayBeReplaced(*node, library); };
@@ -281,18 +288,18 @@ absl::Status InlineCalls(const FunctionLibraryDefinition* library, std::vector<I
   return absl::OkStatus();
 }
 
-int InlinedCallOf(const NodeDef& node) {
-  int index = -1;
-  TryGetNodeAttr(node, kInlinedCall, &index);
-  return index;
-}
-
 // The runtime and the kernel of the call both add the name of the function.
-absl::Status ErrorInCall(const absl::Status& error, const NodeDef& call) {
+absl::Status ErrorAt(const absl::Status& error, const NodeDef& def,
+                     const std::vector<InlinedCall>& calls) {
+  const absl::Status named = AttachDef(error, def);
+  int index = -1;
+  if (!TryGetNodeAttr(def, kInlinedCall, &index)) return named;
+  const NodeDef& call = calls[index].def;
   tensorflow::NameAttrList function;
   GetNodeAttr(call, "f", &function).IgnoreError();
   const std::string name = absl::StrCat("{{function_node ", function.name(), "}} ");
-  return absl::Status(error.code(), absl::StrCat(name, name, error.message()));
+  return ErrorAt(absl::Status(error.code(), absl::StrCat(name, name, named.message())), call,
+                 calls);
 }
 
 }  // namespace tensor_array_grad

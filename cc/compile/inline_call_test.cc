@@ -66,8 +66,18 @@ class InlineCallTest : public testing::Test {
     AddResult("result", "sum");
   }
 
-  absl::Status Inline() {
-    return InlineCall(*body_.graph(), 4, caller_.Find("call"), caller_.graph().get());
+  // Puts the body in place of each of `calls`.
+  absl::Status Inline(const std::vector<std::string>& calls = {"call"}) {
+    DefineF("AddV2");
+    const std::shared_ptr<const Graph> body(std::shared_ptr<void>(), body_.graph().get());
+    for (const std::string& call : calls) {
+      inlined_.push_back({{}, caller_.Find(call)->id(), body});
+    }
+    return InlineCalls(&functions_, &inlined_, caller_.graph().get());
+  }
+
+  absl::Status ErrorOf(const std::string& node) {
+    return ErrorAt(absl::NotFoundError("no such key"), caller_.Find(node)->def(), inlined_);
   }
 
   // The function f of a node of that op.
@@ -83,14 +93,14 @@ class InlineCallTest : public testing::Test {
     EXPECT_OK(functions_.AddFunctionDef(function));
   }
 
-  // Whether a GraphCapture keeps the body.
+  // Whether CaptureGraph keeps the body.
   bool IsKept() {
-    GraphCapture capture(&functions_);
-    OfferToCapture(*body_.graph(), &of_body_);
-    return capture.Take() != nullptr;
+    const auto offer = [&] { OfferToCapture(*body_.graph(), &of_body_); };
+    return CaptureGraph(&functions_, offer) != nullptr;
   }
 
   FramesUnderTest caller_, body_;
+  std::vector<InlinedCall> inlined_;
   tensorflow::FunctionLibraryDefinition functions_{tensorflow::OpRegistry::Global(),
                                                    tensorflow::FunctionDefLibrary()};
   tensorflow::FunctionLibraryDefinition of_body_{functions_};
@@ -122,13 +132,6 @@ TEST_F(InlineCallTest, WhatWaitsForTheCallWaitsForAllResults) {
   EXPECT_THAT(caller_.InputsOf("call/outputs"), ElementsAre("^result"));
 }
 
-TEST_F(InlineCallTest, NodesKnowTheirCall) {
-  AddSum();
-  ASSERT_OK(Inline());
-  EXPECT_EQ(InlinedCallOf(caller_.Find("sum")->def()), 4);
-  EXPECT_EQ(InlinedCallOf(caller_.Find("a")->def()), -1);
-}
-
 TEST_F(InlineCallTest, FramesOfTwoCallsDiffer) {
   AddCall(&caller_, "other", {"a", "b"});
   AddArgument("x", 0);
@@ -136,13 +139,12 @@ TEST_F(InlineCallTest, FramesOfTwoCallsDiffer) {
   body_.AddValue("one", tensorflow::Tensor(int32_t{1}));
   body_.AddCounter("i", "x", "y", "one");
   AddResult("result", "i_exit");
-  ASSERT_OK(Inline());
-  ASSERT_OK(InlineCall(*body_.graph(), 5, caller_.Find("other"), caller_.graph().get()));
+  ASSERT_OK(Inline({"call", "other"}));
   const absl::StatusOr<FrameTree> tree = FrameTree::Of(*caller_.graph());
   ASSERT_OK(tree.status());
   std::vector<std::string> names;
   for (const Frame* frame : tree->root().children) names.push_back(frame->name);
-  EXPECT_THAT(names, UnorderedElementsAre("call/4/i", "other/5/i"));
+  EXPECT_THAT(names, UnorderedElementsAre("call/0/i", "other/1/i"));
 }
 
 TEST_F(InlineCallTest, AFunctionWithOtherArgumentsIsAnError) {
@@ -156,31 +158,40 @@ TEST_F(InlineCallTest, AFunctionWithoutTheResultIsAnError) {
   EXPECT_THAT(Inline(), Fails(absl::StatusCode::kInternal, "an output of the function is missing"));
 }
 
-TEST_F(InlineCallTest, ErrorsNameTheFunction) {
-  const absl::Status error = ErrorInCall(absl::NotFoundError("no such key"), caller_.Named("call"));
-  EXPECT_EQ(error.code(), absl::StatusCode::kNotFound);
-  EXPECT_EQ(error.message(), "{{function_node f}} {{function_node f}} no such key");
+TEST_F(InlineCallTest, ErrorsNameTheNodeAndTheFunctionsAround) {
+  AddSum();
+  AddCall(&caller_, "other", {"a", "b"});
+  ASSERT_OK(Inline({"other"}));
+  EXPECT_EQ(ErrorOf("a").message(), "no such key\n\t [[{{node a}}]]");
+  EXPECT_EQ(ErrorOf("sum").code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ErrorOf("sum").message(),
+            "{{function_node f}} {{function_node f}} no such key\n\t [[{{node sum}}]]\n\t "
+            "[[{{node other}}]]");
+}
+
+// A graph from a file may have any attributes.
+TEST_F(InlineCallTest, MarksOfOtherCallsInAFunctionAreForgotten) {
+  AddSum();
+  FramesUnderTest::Set(body_.Named("sum"), "_tensor_array_grad_inlined_call", 7);
+  ASSERT_OK(Inline());
+  EXPECT_THAT(ErrorOf("sum").message(), testing::HasSubstr("[[{{node call}}]]"));
 }
 
 TEST_F(InlineCallTest, ACaptureKeepsTheFirstGraph) {
   AddSum();
-  GraphCapture capture(&functions_);
-  OfferToCapture(*body_.graph(), &of_body_);
-  OfferToCapture(*caller_.graph(), &of_body_);
-  const std::unique_ptr<Graph> kept = capture.Take();
+  const auto kept = CaptureGraph(&functions_, [&] {
+    OfferToCapture(*body_.graph(), &of_body_);
+    OfferToCapture(*caller_.graph(), &of_body_);
+  });
   ASSERT_NE(kept, nullptr);
   EXPECT_EQ(kept->num_op_nodes(), 5);
-  EXPECT_EQ(capture.Take(), nullptr);
 }
 
 TEST_F(InlineCallTest, WithoutACaptureAGraphIsNotKept) {
   AddSum();
-  {
-    const GraphCapture ended(&functions_);
-  }
+  EXPECT_EQ(CaptureGraph(&functions_, [] {}), nullptr);
   OfferToCapture(*body_.graph(), &of_body_);
-  GraphCapture capture(&functions_);
-  EXPECT_EQ(capture.Take(), nullptr);
+  EXPECT_EQ(CaptureGraph(&functions_, [] {}), nullptr);
 }
 
 TEST_F(InlineCallTest, AFunctionWithStateIsNotKept) {

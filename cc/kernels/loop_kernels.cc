@@ -110,7 +110,7 @@ class LoopRun {
     if (is_waiting()) return status;
     iterations.Add(interpreter_->iterations());
     iterations_ += interpreter_->iterations();
-    loop_->served.fetch_add(interpreter_->iterations(), std::memory_order_relaxed);
+    loop_->called.NoteServed(interpreter_->iterations());
     if (interpreter_->had_trailing_thread()) {
       trailing_threads.Add();
       record_.counts.two_threads.fetch_add(1, std::memory_order_relaxed);
@@ -129,7 +129,7 @@ class LoopRun {
     }
     const Pace& pace = interpreter_->pace();
     const std::optional<Choice> choice = pace.measured_choice();
-    const bool counts = !loop_->is_seeded && !loop_->has_bodies && !IsTraced();
+    const bool counts = !loop_->is_seeded && !loop_->called.IsAnyKnown() && !IsTraced();
     if (choice && counts) {
       loop_->choices.Record(*choice, pace.is_clear());
     } else if (!run_start_.choice) {

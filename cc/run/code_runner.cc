@@ -11,7 +11,6 @@
 #include "absl/strings/str_join.h"
 #include "cc/base/steady_clock.h"
 #include "cc/base/tensorflow_names.h"
-#include "cc/compile/inline_call.h"
 #include "cc/run/trace.h"
 #include "tensorflow/core/framework/cancellation.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -209,7 +208,7 @@ absl::Status CodeRunner::RunKernel(const Instruction& instruction) {
 
 inline absl::Status CodeRunner::TakeOutputs(const Instruction& instruction, OpKernelContext* ctx) {
   const NodeKernel& node = executable_.kernels[instruction.node];
-  if (!ctx->status().ok()) return At(ctx->status(), node.kernel->def());
+  if (!ctx->status().ok()) return AtNode(ctx->status(), instruction.node);
   for (const Read& read : instruction.inputs) {
     if (read.last) registers_[read.reg].ReleaseTensor();
   }
@@ -220,9 +219,9 @@ inline absl::Status CodeRunner::TakeOutputs(const Instruction& instruction, OpKe
       TF_RETURN_IF_ERROR(CheckType(i, *output, *node.kernel));
       if (reg >= 0) registers_[reg].Set(std::move(*output));
     } else if (reg >= 0) {
-      return At(
+      return AtNode(
           absl::InternalError(absl::StrCat("Missing ", i, "-th output from ", node.kernel->name())),
-          node.kernel->def());
+          instruction.node);
     }
   }
   return absl::OkStatus();
@@ -255,10 +254,7 @@ absl::Status CodeRunner::Branch(const Instruction& instruction) {
   } else if (int32_t index; value.Get(&index)) {
     side = index < 0 || index >= sides ? sides - 1 : index;
   } else {
-    return AtNode(absl::InvalidArgumentError(
-                      absl::StrCat("The second input must be a scalar, but it has shape ",
-                                   value.tensor()->shape().DebugString())),
-                  instruction.node);
+    return NoScalar(value, instruction.node);
   }
   flags_[instruction.sides[side]] = 1;
   return absl::OkStatus();
@@ -325,21 +321,19 @@ absl::Status CodeRunner::CheckCancelled(const LoopCode& code) {
 absl::Status CodeRunner::Predicate(const LoopCode& code, bool* taken) {
   Value& value = registers_[code.predicate];
   if (value.Get(taken)) return absl::OkStatus();
+  return NoScalar(value, code.loop_cond);
+}
+
+absl::Status CodeRunner::NoScalar(Value& predicate, int node) {
   return AtNode(absl::InvalidArgumentError(
                     absl::StrCat("The second input must be a scalar, but it has shape ",
-                                 value.tensor()->shape().DebugString())),
-                code.loop_cond);
+                                 predicate.tensor()->shape().DebugString())),
+                node);
 }
 
 absl::Status CodeRunner::AtNode(const absl::Status& error, int node) const {
-  return At(error, executable_.kernels[node].def);
-}
-
-absl::Status CodeRunner::At(const absl::Status& error, const NodeDef& def) const {
-  const int call = InlinedCallOf(def);
-  if (call < 0) return AttachDef(error, def);
-  const NodeDef& calling = executable_.inlined[call].def;
-  return At(ErrorInCall(AttachDef(error, def), calling), calling);
+  const NodeKernel& at = executable_.kernels[node];
+  return executable_.called.ErrorAt(error, at.kernel == nullptr ? at.def : at.kernel->def());
 }
 
 }  // namespace tensor_array_grad

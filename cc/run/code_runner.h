@@ -77,10 +77,11 @@ class CodeRunner {
   // Returns false, and has changed nothing, if the kernel must run instead.
   bool RunSmall(const Instruction& instruction, const NodeKernel& node);
   absl::Status CheckCancelled(const LoopCode& code);
-  // Adds the name of node `node` (an index into Program::nodes) to `error`.
+  // `error` with the name of `node`, an index into Program::nodes, and of the inlined calls that it
+  // is in.
   absl::Status AtNode(const absl::Status& error, int node) const;
-  // Adds the name of the node `def`, and of the inlined calls that it is in.
-  absl::Status At(const absl::Status& error, const NodeDef& def) const;
+  // The error of a Switch or LoopCond, whose predicate is no scalar.
+  absl::Status NoScalar(Value& predicate, int node);
   bool Holds(const Flags& guards) const;
   // The name of the event of an instruction, a kKernel or kLoop, which runs next.
   std::string EventOf(const Instruction& instruction);

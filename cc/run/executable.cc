@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -50,13 +49,6 @@ bool Repeats(const Node& node, const Host& host) {
   return FindReachable(node.def(), host.functions(), repeats, &seen) != nullptr;
 }
 
-// Where a call records the graph that may take its place. Null if none may.
-CalledBody* BodyFor(const Node& call, Executable* executable) {
-  const int64_t instance = InstanceOf(call);
-  if (instance < 0) return nullptr;
-  return &executable->bodies.try_emplace(instance, &executable->has_bodies).first->second;
-}
-
 // Returns an error if no kernel can be made, or if the kernel is asynchronous but does not run
 // functions.
 absl::Status MakeKernel(const Node& node, const Host& host, Executable* executable,
@@ -68,7 +60,8 @@ absl::Status MakeKernel(const Node& node, const Host& host, Executable* executab
   if (made->kernel->AsAsync() != nullptr) {
     made->takes_lock = HasFact(node, kTakesLock) && host.may_wait;
     if (HasFact(node, kCallsFunctions)) {
-      made->call = std::make_unique<FunctionCall>(Repeats(node, host), BodyFor(node, executable));
+      made->call =
+          std::make_unique<FunctionCall>(Repeats(node, host), executable->called.Add(node));
     } else if (!made->takes_lock) {
       return Rejected("asynchronous kernel", node);
     }
@@ -158,10 +151,10 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
                                                     std::vector<InlinedCall> inlined,
                                                     int64_t record) {
   auto executable = std::make_unique<Executable>();
-  executable->inlined = std::move(inlined);
   TF_ASSIGN_OR_RETURN(executable->graph, GraphOf(frame));
   TF_RETURN_IF_ERROR(CheckArguments(*executable->graph, inputs));
-  TF_RETURN_IF_ERROR(InlineCalls(host.functions(), &executable->inlined, executable->graph.get()));
+  TF_RETURN_IF_ERROR(
+      executable->called.Inline(host.functions(), std::move(inlined), executable->graph.get()));
   TF_ASSIGN_OR_RETURN(const FrameTree tree, FrameTree::Of(*executable->graph));
   if (tree.root().children.size() != 1) {
     return Rejected("unsupported frame", "not one outermost loop");
@@ -193,24 +186,6 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
     if (node->IsConstant()) node->ClearAttr("value");  // its value is in a register
   }
   return executable;
-}
-
-std::vector<InlinedCall> TakeNewlyInlined(const Executable& executable) {
-  executable.has_bodies.store(false, std::memory_order_relaxed);
-  std::unordered_map<const CalledBody*, std::shared_ptr<const Graph>> bodies;
-  for (auto& [instance, body] : executable.bodies) {
-    if (auto graph = body.Take()) bodies.emplace(&body, std::move(graph));
-  }
-  std::vector<InlinedCall> inlined;
-  for (size_t i = 0; i < executable.kernels.size(); ++i) {
-    const FunctionCall* const call = executable.kernels[i].call.get();
-    const auto body = bodies.find(call == nullptr ? nullptr : call->body());
-    if (body == bodies.end()) continue;
-    inlined.push_back({{}, executable.program.nodes[i]->id(), body->second});
-  }
-  if (inlined.empty()) return inlined;
-  inlined.insert(inlined.begin(), executable.inlined.begin(), executable.inlined.end());
-  return inlined;
 }
 
 }  // namespace tensor_array_grad

@@ -1,9 +1,7 @@
 #ifndef CC_RUN_EXECUTABLE_H_
 #define CC_RUN_EXECUTABLE_H_
 
-#include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "cc/compile/inline_call.h"
 #include "cc/compile/program.h"
 #include "cc/flow/graph_names.h"
+#include "cc/run/called_functions.h"
 #include "cc/run/frame_checks.h"
 #include "cc/run/function_call.h"
 #include "cc/run/kernel_names.h"
@@ -34,16 +33,14 @@ struct NodeKernel {
   NodeDef def;                               // set if the node has no kernel; errors name it
 };
 
-// A program with its kernels, ready to run. Concurrent runs may share it: only `choices`, `bodies`,
-// `has_bodies` and `served` change, which are thread-safe, and TensorFlow requires that a kernel's
-// Compute is thread-safe.
+// A program with its kernels, ready to run. Concurrent runs may share it: only `choices` and
+// `called` change, which are thread-safe, and TensorFlow requires that a kernel's Compute is
+// thread-safe.
 struct Executable {
   std::unique_ptr<Graph> graph;  // owns the nodes in Program::nodes
   Program program;
-  std::unique_ptr<const TrailingCode> trailing;  // of the outermost loop; null: no part can trail
-  std::vector<NodeKernel> kernels;               // by index into Program::nodes
-  std::vector<InlinedCall> inlined;
-  mutable std::map<int64_t, CalledBody> bodies;   // by instance, of the calls that may be inlined
+  std::unique_ptr<const TrailingCode> trailing;   // of the outermost loop; null: no part can trail
+  std::vector<NodeKernel> kernels;                // by index into Program::nodes
   std::vector<int> register_of_arg;               // by input of RunLoop
   std::vector<std::pair<int, int>> known_inputs;  // input of RunLoop, and the bool it must be
   int most_inputs = 1, most_outputs = 1;          // of any node with a kernel
@@ -54,17 +51,7 @@ struct Executable {
   // By loop of the program, null for the outermost; empty unless loops are watched.
   std::vector<std::shared_ptr<LoopRecord>> records;
   mutable ChoiceMemory choices;
-
-  // Whether functions that were called for the first time may now be inlined, in a new executable.
-  // An executable serves twice as many iterations as the one before, so that a loop that reaches
-  // its functions one by one is not compiled for each. `running` iterations are not in `served`.
-  bool IsOutdated(int64_t running) const {
-    return has_bodies.load(std::memory_order_relaxed) &&
-           served.load(std::memory_order_relaxed) + running >= serves;
-  }
-  int64_t serves = 1;
-  mutable std::atomic<bool> has_bodies{false};  // whether TakeNewlyInlined would return calls
-  mutable std::atomic<int64_t> served{0};       // iterations of all runs that have ended
+  mutable CalledFunctions called;
 };
 
 // What kernels are made with. All of it must outlive them.
@@ -93,10 +80,6 @@ absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
                                                     const LoopInputs& inputs, const Host& host,
                                                     std::vector<InlinedCall> inlined = {},
                                                     int64_t record = 0);
-
-// The calls that are inlined in `executable`, and those whose functions have become known since the
-// last call of this function. Empty if there is none of the latter.
-std::vector<InlinedCall> TakeNewlyInlined(const Executable& executable);
 
 }  // namespace tensor_array_grad
 

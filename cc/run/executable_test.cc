@@ -69,18 +69,6 @@ TEST_F(ExecutableTest, OutputsRequiredAreThoseThatAreRead) {
   }
 }
 
-TEST_F(ExecutableTest, IsOutdatedAfterAsManyIterationsAsItServes) {
-  Executable executable;
-  executable.serves = 4;
-  EXPECT_FALSE(executable.IsOutdated(9));
-  executable.has_bodies = true;
-  EXPECT_FALSE(executable.IsOutdated(3));
-  EXPECT_TRUE(executable.IsOutdated(4));
-  executable.served = 2;
-  EXPECT_TRUE(executable.IsOutdated(2));
-  EXPECT_FALSE(executable.IsOutdated(1));
-}
-
 TEST_F(ExecutableTest, NodesWithNamesThatTensorFlowReservesAreAccepted) {
   Add("_reserved", "LoopTest>Pair", {"i_switch:1"});
   ASSERT_OK(runner_.PrepareLoop(*this, "i"));
@@ -224,7 +212,8 @@ TEST_F(ContradictionTest, MarksOfInlinedCallsInAFrameAreForgotten) {
   const auto made = runner_.PrepareFrame(def.SerializeAsString(), inputs);
   ASSERT_OK(made.status());
   for (const NodeKernel& node : (*made)->kernels) {
-    EXPECT_EQ(InlinedCallOf(node.kernel == nullptr ? node.def : node.kernel->def()), -1);
+    const tensorflow::NodeDef& own = node.kernel == nullptr ? node.def : node.kernel->def();
+    EXPECT_FALSE(HasNodeAttr(own, "_tensor_array_grad_inlined_call")) << own.name();
   }
 }
 

@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "cc/base/mutex.h"
 #include "cc/base/steady_clock.h"
-#include "cc/compile/inline_call.h"
-#include "tensorflow/core/framework/function.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -115,19 +114,6 @@ class WorkQueue : public std::enable_shared_from_this<WorkQueue> {
 
 }  // namespace
 
-void CalledBody::Set(std::unique_ptr<const Graph> graph) {
-  is_wanted_.store(false, std::memory_order_relaxed);
-  if (graph == nullptr) return;
-  MutexLock lock(&mu_);
-  graph_ = std::move(graph);
-  is_known_->store(true, std::memory_order_relaxed);
-}
-
-std::shared_ptr<const Graph> CalledBody::Take() {
-  MutexLock lock(&mu_);
-  return std::move(graph_);
-}
-
 void FunctionCall::Run(tensorflow::AsyncOpKernel* kernel,
                        tensorflow::OpKernelContext::Params* params, OpKernelContext* ctx) noexcept {
   Pool* const executors_pool = params->runner;
@@ -137,21 +123,13 @@ void FunctionCall::Run(tensorflow::AsyncOpKernel* kernel,
   Pool pool = [queue](Work work) { queue->Add(std::move(work)); };
   params->runner = &pool;
   const int64_t start = SteadyNanos();
-  Start(kernel, ctx, [queue] { queue->NoteDone(); });
+  // The kernel instantiates the function in its first call, before ComputeAsync returns.
+  const auto compute = [&] { kernel->ComputeAsync(ctx, [queue] { queue->NoteDone(); }); };
+  function_ == nullptr ? compute() : function_->Call(compute);
   queue->RunUntilDone();
   const double ns = static_cast<double>(SteadyNanos() - start);
   takes_long_.store(ns > kLongNs, std::memory_order_relaxed);
   params->runner = executors_pool;
-}
-
-// The kernel instantiates the function in its first call, before ComputeAsync returns.
-void FunctionCall::Start(tensorflow::AsyncOpKernel* kernel, OpKernelContext* ctx,
-                         tensorflow::AsyncOpKernel::DoneCallback done) {
-  if (body_ == nullptr || !body_->is_wanted()) return kernel->ComputeAsync(ctx, std::move(done));
-  tensorflow::FunctionLibraryRuntime* const library = ctx->function_library();
-  GraphCapture capture(library == nullptr ? nullptr : library->GetFunctionLibraryDefinition());
-  kernel->ComputeAsync(ctx, std::move(done));
-  body_->Set(capture.Take());
 }
 
 }  // namespace tensor_array_grad

@@ -2,38 +2,11 @@
 #define CC_RUN_FUNCTION_CALL_H_
 
 #include <atomic>
-#include <memory>
 
-#include "absl/base/thread_annotations.h"
-#include "cc/base/mutex.h"
-#include "cc/flow/graph_names.h"
+#include "cc/run/called_functions.h"
 #include "cc/run/kernel_names.h"
 
 namespace tensor_array_grad {
-
-// The graph of a function that may take the place of the calls of one instance (inline_call.h).
-// Thread-safe.
-class CalledBody {
- public:
-  // `*is_known` becomes true when there is a graph to take.
-  explicit CalledBody(std::atomic<bool>* is_known) : is_known_(is_known) {}
-
-  // Whether no call has ended yet that could record the graph.
-  bool is_wanted() const { return is_wanted_.load(std::memory_order_relaxed); }
-
-  // Sets what a call has recorded: null if this call did not make the instance, or if the graph
-  // cannot be inlined.
-  void Set(std::unique_ptr<const Graph> graph);
-
-  // The graph, or null if there is none or it was taken before.
-  std::shared_ptr<const Graph> Take();
-
- private:
-  std::atomic<bool>* const is_known_;
-  std::atomic<bool> is_wanted_{true};
-  Mutex mu_;
-  std::shared_ptr<const Graph> graph_ ABSL_GUARDED_BY(mu_);
-};
 
 // Calls the kernel of an op that runs functions (PartitionedCall, If ...), and waits for it.
 //
@@ -64,10 +37,10 @@ class FunctionCall {
  public:
   static constexpr double kLongNs = 100'000;
 
-  // `has_loop` says whether the function, or one that it calls, has a loop. The call
-  // that instantiates the function records its graph in `body`, which must outlive this object. If
-  // `body` is null, no call does.
-  FunctionCall(bool has_loop, CalledBody* body) : has_loop_(has_loop), body_(body) {}
+  // `has_loop` says whether the function, or one that it calls, has a loop. `function`, which must
+  // outlive this object, is null if the nodes of the function cannot take the place of the call.
+  FunctionCall(bool has_loop, CalledFunctions::Function* function)
+      : has_loop_(has_loop), function_(function) {}
 
   // Calls `kernel` in `ctx`, which was made with `params`, and returns when the kernel has called
   // its callback. `params->runner` is replaced meanwhile. A C++ exception in the function ends the
@@ -75,14 +48,11 @@ class FunctionCall {
   void Run(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext::Params* params,
            OpKernelContext* ctx) noexcept;
 
-  const CalledBody* body() const { return body_; }
+  CalledFunctions::Function* function() const { return function_; }
 
  private:
-  void Start(tensorflow::AsyncOpKernel* kernel, OpKernelContext* ctx,
-             tensorflow::AsyncOpKernel::DoneCallback done);
-
   const bool has_loop_;
-  CalledBody* const body_;
+  CalledFunctions::Function* const function_;
   std::atomic<bool> takes_long_{false};
 };
 

@@ -16,7 +16,6 @@
 #include "cc/testing/loop_runner.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
-#include "tensorflow/core/graph/graph.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -84,23 +83,8 @@ class FunctionCallTest : public testing::Test {
   OpKernelContext::Params params_;
   std::vector<Work> in_pool_;
   Pool pool_ = [this](Work work) { in_pool_.push_back(std::move(work)); };
-  FunctionCall call_{/*has_loop=*/false, /*body=*/nullptr};
+  FunctionCall call_{/*has_loop=*/false, /*function=*/nullptr};
 };
-
-TEST(CalledBodyTest, IsWantedUntilACallHasEndedAndTakenOnce) {
-  std::atomic<bool> is_known{false};
-  CalledBody body(&is_known);
-  EXPECT_TRUE(body.is_wanted());
-  body.Set(nullptr);
-  EXPECT_FALSE(body.is_wanted());
-  EXPECT_FALSE(is_known);
-  EXPECT_EQ(body.Take(), nullptr);
-  // A second call that ran at the same time made the instance.
-  body.Set(std::make_unique<tensorflow::Graph>(tensorflow::OpRegistry::Global()));
-  EXPECT_TRUE(is_known);
-  EXPECT_NE(body.Take(), nullptr);
-  EXPECT_EQ(body.Take(), nullptr);
-}
 
 TEST_F(FunctionCallTest, TheCallingThreadRunsTheWorkInOrder) {
   std::vector<int> order;
@@ -151,7 +135,7 @@ TEST_F(FunctionCallTest, AfterALongCallThePoolIsAskedForHelp) {
 }
 
 TEST_F(FunctionCallTest, AFunctionWithALoopHasHelpFromTheFirstCallOn) {
-  FunctionCall call(/*has_loop=*/true, /*body=*/nullptr);
+  FunctionCall call(/*has_loop=*/true, /*function=*/nullptr);
   for (size_t calls = 1; calls <= 2; ++calls) {
     TheFunction() = [](const Pool& pool, Work done) { pool(std::move(done)); };
     OpKernelContext ctx(&params_, 0);

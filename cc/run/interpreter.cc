@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <utility>
 
 #include "cc/run/trace.h"
@@ -61,8 +62,7 @@ absl::Status Interpreter::Run() {
     bool stops = false;
     if (!is_waiting()) TF_RETURN_IF_ERROR(Prepare(&stops));
     if (stops) return absl::OkStatus();
-    const absl::Status status =
-        IsTraced() ? RunTracedIteration(&taken) : RunIteration(/*traced=*/false, &taken);
+    const absl::Status status = RunIteration(&taken);
     if (!status.ok()) return FirstError(status);
     if (is_waiting()) return absl::OkStatus();
   }
@@ -71,7 +71,7 @@ absl::Status Interpreter::Run() {
 }
 
 absl::Status Interpreter::Prepare(bool* stops) {
-  is_outdated_ = executable_.IsOutdated(iterations_);
+  is_outdated_ = executable_.called.IsOutdated(iterations_);
   const Choice choice = is_outdated_ ? Choice::kOneThread : Choose();
   handed_back_ = choice == Choice::kExecutor;
   *stops = is_outdated_ || handed_back_;
@@ -87,7 +87,10 @@ absl::Status Interpreter::FirstError(const absl::Status& error) {
 
 // A predicate that is not a scalar ends the loop like a false one: the stock loop evaluates the
 // condition again and reports the error.
-absl::Status Interpreter::RunIteration(bool traced, bool* taken) {
+absl::Status Interpreter::RunIteration(bool* taken) {
+  const bool traced = IsTraced();
+  std::optional<TraceMe> event;
+  if (traced) event.emplace([&] { return IterationEvent(iterations_); }, kTraceLevel);
   const LoopCode& whole = executable_.program.loops.front();
   const LoopCode& code = trailing_ != nullptr ? executable_.trailing->main : whole;
   double* const ns = pace_.task_ns();
@@ -105,16 +108,11 @@ absl::Status Interpreter::RunIteration(bool traced, bool* taken) {
   return absl::OkStatus();
 }
 
-absl::Status Interpreter::RunTracedIteration(bool* taken) {
-  const TraceMe event([&] { return IterationEvent(iterations_); }, kTraceLevel);
-  return RunIteration(/*traced=*/true, taken);
-}
-
 Choice Interpreter::Choose() {
   const int64_t back = hand_back_after.load(std::memory_order_relaxed);
   const int64_t trail = trailing_thread_after.load(std::memory_order_relaxed);
   // What is measured says nothing about the next executable, which will have fewer calls.
-  const bool stays = executable_.is_seeded || executable_.has_bodies;
+  const bool stays = executable_.is_seeded || executable_.called.IsAnyKnown();
   if (back >= 0 && iterations_ >= back && !stays) return Choice::kExecutor;
   if (trail >= 0 && iterations_ >= trail && executable_.trailing != nullptr) {
     return Choice::kTwoThreads;

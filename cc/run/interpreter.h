@@ -64,10 +64,7 @@ class Interpreter {
   // Chooses what runs the next iteration. Sets *stops if none is to run.
   absl::Status Prepare(bool* stops);
   // Runs one iteration, or the rest of it after a wait. Sets *taken to whether the condition holds.
-  // With `traced`, its instructions have events (CodeRunner::Run).
-  absl::Status RunIteration(bool traced, bool* taken);
-  // The same, with an event of the iteration around them (trace.h).
-  absl::Status RunTracedIteration(bool* taken);
+  absl::Status RunIteration(bool* taken);
   absl::Status FirstError(const absl::Status& error);
   // Returns what is to run the next iteration.
   Choice Choose();

@@ -15,6 +15,7 @@
 #include "cc/testing/loop_runner.h"
 #include "cc/testing/matchers.h"
 #include "cc/testing/probe_kernels.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -436,12 +437,20 @@ TEST_F(InterpreterTest, LoopThatIsHandedBackAfterAnyIterationContinuesFromThere)
 
 TEST_F(InterpreterTest, LoopThatIsAboutToGetANewExecutableIsNotHandedBack) {
   ASSERT_OK(Run());
-  runner_.executable().has_bodies = true;
+  FramesUnderTest caller, body;
+  tensorflow::NameAttrList function;
+  (*function.mutable_attr())["_tensor_array_grad_instance"].set_i(1);
+  Set(caller.Add("call", "PartitionedCall", {}), "f", function);
+  for (const char* types : {"Tin", "Tout"})
+    Set(caller.Named("call"), types, tensorflow::DataTypeVector());
+  runner_.executable().called.Add(*caller.Find("call"))->Call([&] {
+    OfferToCapture(*body.graph(), nullptr);
+  });
   SetHandBackAfter(0);
   Feed("start", Scalar(0));
   ASSERT_OK(Run());
   EXPECT_FALSE(runner_.handed_back());
-  EXPECT_EQ(runner_.iterations(), 1) << "Executable::IsOutdated";
+  EXPECT_EQ(runner_.iterations(), 1) << "CalledFunctions::IsOutdated";
 }
 
 // ---- errors

@@ -2,7 +2,6 @@
 #define CC_RUN_NEWEST_EXECUTABLE_H_
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -14,8 +13,8 @@
 
 namespace tensor_array_grad {
 
-// The executable of an op RunLoop. It is replaced by a new one when functions that it has called
-// can be inlined (inline_call.h). Runs that have begun with an old one may go on with it.
+// The executable of an op RunLoop. It is replaced when it is outdated (called_functions.h). Runs
+// that have begun with an old one may go on with it.
 //
 // Thread-safe.
 class NewestExecutable {
@@ -32,12 +31,7 @@ class NewestExecutable {
   std::shared_ptr<const Executable> Get();
 
  private:
-  void Replace() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Like Prepare, but leaves out the functions with which it fails. Returns an error if it fails
-  // with each of those that are new in `calls`.
-  absl::StatusOr<std::unique_ptr<Executable>> PrepareOneByOne(const std::string& frame,
-                                                              const std::vector<InlinedCall>& calls)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<std::unique_ptr<Executable>> PrepareWith(std::vector<InlinedCall> inlined) const;
 
   const Host host_;
   const NodeDef& def_;

@@ -220,13 +220,12 @@ class NewestExecutableTest : public testing::Test, protected FramesUnderTest {
 
   // Does what a first call of `call` does in a run of `loop`.
   void MakeKnown(const Executable& loop, const std::string& call) {
-    for (const Node* node : loop.program.nodes) {
-      if (node->name() != call) continue;
+    for (const NodeKernel& node : loop.kernels) {
+      if (node.call == nullptr || node.kernel->name() != call) continue;
       tensorflow::NameAttrList function;
-      EXPECT_OK(GetNodeAttr(node->attrs(), "f", &function));
-      GraphCapture capture(&functions_);
-      OfferToCapture(*TheFunctions().graphs.at(function.name()), &functions_);
-      loop.bodies.at(InstanceOf(*node)).Set(capture.Take());
+      EXPECT_OK(GetNodeAttr(node.kernel->def(), "f", &function));
+      node.call->function()->Call(
+          [&] { OfferToCapture(*TheFunctions().graphs.at(function.name()), &functions_); });
     }
   }
 
@@ -259,7 +258,7 @@ class NewestExecutableTest : public testing::Test, protected FramesUnderTest {
     Interpreter interpreter(loop, &ctx, /*threads=*/1, RunStart());
     for (size_t k = 0; k < inputs.size(); ++k) interpreter.TakeArgument(static_cast<int>(k));
     EXPECT_OK(interpreter.Run());
-    loop.served += interpreter.iterations();
+    loop.called.NoteServed(interpreter.iterations());
     *i = interpreter.Result(0).scalar<int32_t>()();
     return interpreter.is_outdated();
   }
@@ -285,7 +284,7 @@ TEST_F(NewestExecutableTest, ItStaysTheSameWhileNoFunctionIsKnown) {
   ASSERT_OK(Make());
   const Loop first = newest_->Get();
   EXPECT_THAT(CallsIn(*first), ElementsAre("f", "g", "h"));
-  first->served = 100;
+  first->called.NoteServed(100);
   EXPECT_EQ(newest_->Get(), first);
 }
 
@@ -294,7 +293,7 @@ TEST_F(NewestExecutableTest, AKnownFunctionIsInlinedWhenTheExecutableHasServed) 
   const Loop first = newest_->Get();
   MakeKnown(*first, "g");
   EXPECT_EQ(newest_->Get(), first) << "has served no iteration";
-  first->served = 1;
+  first->called.NoteServed(1);
   const Loop second = newest_->Get();
   EXPECT_NE(second, first);
   EXPECT_THAT(CallsIn(*second), ElementsAre("f", "h"));
@@ -309,11 +308,10 @@ TEST_F(NewestExecutableTest, EachExecutableServesTwiceAsLongAsTheOneBefore) {
   std::vector<std::string> calls = {"f", "g", "h"};
   for (const char* known : {"h", "f", "g"}) {
     const Loop loop = newest_->Get();
-    EXPECT_EQ(loop->serves, serves);
     MakeKnown(*loop, known);
-    loop->served = serves - 1;
+    loop->called.NoteServed(serves - 1);
     EXPECT_EQ(newest_->Get(), loop);
-    loop->served = serves;
+    loop->called.NoteServed(1);
     calls.erase(std::find(calls.begin(), calls.end(), known));
     EXPECT_EQ(CallsIn(*newest_->Get()), calls);
     serves *= 2;
@@ -336,7 +334,7 @@ TEST_F(NewestExecutableTest, AFunctionIsInlinedInAllItsCalls) {
   ASSERT_OK(Make());
   const Loop first = newest_->Get();
   MakeKnown(*first, "f");
-  first->served = 1;
+  first->called.NoteServed(1);
   EXPECT_THAT(CallsIn(*newest_->Get()), ElementsAre("g"));
 }
 
@@ -347,7 +345,7 @@ TEST_F(NewestExecutableTest, AFunctionWithWhichNoExecutableCanBeMadeStaysACall) 
   ASSERT_OK(Make());
   const Loop first = newest_->Get();
   MakeKnown(*first, "g");
-  first->served = 1;
+  first->called.NoteServed(1);
   EXPECT_EQ(newest_->Get(), first);
   const int kernels = TheFunctions().kernels;
   EXPECT_EQ(newest_->Get(), first);
@@ -361,7 +359,7 @@ TEST_F(NewestExecutableTest, AFunctionIsInlinedInAllItsCallsIfAnotherFails) {
   ASSERT_OK(Make());
   const Loop first = newest_->Get();
   for (const char* call : {"f", "g"}) MakeKnown(*first, call);
-  first->served = 1;
+  first->called.NoteServed(1);
   EXPECT_THAT(CallsIn(*newest_->Get()), ElementsAre("f"));
   EXPECT_EQ(Run(1), 1 + 10 + 2 * 1000);
 }
@@ -372,7 +370,7 @@ TEST_F(NewestExecutableTest, WhatWasInlinedStaysInlinedIfAnotherFunctionFails) {
   for (const std::vector<const char*>& known : {std::vector<const char*>{"f"}, {"g", "h"}}) {
     const Loop loop = newest_->Get();
     for (const char* call : known) MakeKnown(*loop, call);
-    loop->served = loop->serves;
+    loop->called.NoteServed(2);
   }
   EXPECT_THAT(CallsIn(*newest_->Get()), ElementsAre("h"));
   EXPECT_EQ(Run(), kLimit);
@@ -383,7 +381,7 @@ TEST_F(NewestExecutableTest, AllFunctionsButTheOneThatFailsAreInlinedAtOnce) {
   ASSERT_OK(Make());
   const Loop first = newest_->Get();
   for (const char* call : {"f", "g", "h"}) MakeKnown(*first, call);
-  first->served = 1;
+  first->called.NoteServed(1);
   EXPECT_THAT(CallsIn(*newest_->Get()), ElementsAre("h"));
   EXPECT_EQ(Run(), kLimit);
 }
@@ -438,7 +436,7 @@ TEST_F(NewestExecutableTest, AThreadThatAsksWhileAnotherReplacesGetsTheNewOne) {
   ASSERT_OK(Make());
   const Loop first = newest_->Get();
   for (const char* call : {"f", "g"}) MakeKnown(*first, call);
-  first->served = 1;
+  first->called.NoteServed(1);
   const int before = TheFunctions().kernels;
   std::future<Loop> other;
   TheFunctions().when_made = [&] {
