@@ -3,7 +3,6 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -21,6 +20,7 @@
 #include "cc/flow/op_facts.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.pb.h"
+#include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -38,7 +38,11 @@ struct Shared {
     program.nodes.push_back(node);
     return static_cast<int>(program.nodes.size()) - 1;
   }
-  int RegisterOf(Source source) const { return registers.at({source.node, source.slot}); }
+  absl::StatusOr<int> RegisterOf(Source source) const {
+    const auto found = registers.find({source.node, source.slot});
+    if (found == registers.end()) return Rejected("unsupported frame", *source.node);
+    return found->second;
+  }
 
   Program program;
   std::map<std::pair<const Node*, int>, int> registers;  // by node and output slot
@@ -75,8 +79,7 @@ class FrameCompiler {
         TF_RETURN_IF_ERROR(item.loop != nullptr ? AddLoop(*item.loop) : AddNode(*item.node));
       }
     }
-    TF_RETURN_IF_ERROR(Finish());
-    return absl::OkStatus();
+    return Finish();
   }
 
  private:
@@ -87,18 +90,19 @@ class FrameCompiler {
       return Rejected("unsupported frame", absl::StrCat(frame_.loop_conds.size(), " LoopConds"));
     }
     loop_cond_ = frame_.loop_conds.front();
-    for (const Node* enter : frame_.enters) TF_RETURN_IF_ERROR(AddEnter(*enter));
+    for (Node* enter : frame_.enters) TF_RETURN_IF_ERROR(AddEnter(*enter));
     if (code_->variables.empty()) return Rejected("unsupported frame", "no variable");
     return absl::OkStatus();
   }
 
   // Gives `enter` its register. The Enter of a variable may have at most one reader, its Merge. The
   // Enter of a constant may have any readers except a Merge.
-  absl::Status AddEnter(const Node& enter) {
+  absl::Status AddEnter(Node& enter) {
     if (IsRefType(enter.input_type(0)) || IsRefType(enter.output_type(0))) {
       return Rejected("ref type", enter);
     }
-    const int argument = EnterRegister(enter);
+    TF_ASSIGN_OR_RETURN(const int argument,
+                        shared_.RegisterOf(outermost_ ? Source{&enter, 0} : InputOf(enter, 0)));
     if (IsConstantEnter(enter)) {
       shared_.registers[{&enter, 0}] = argument;
       for (const Edge* edge : enter.out_edges()) {
@@ -126,10 +130,6 @@ class FrameCompiler {
     merges_.insert(merge);
     next_.push_back({InputOf(*inputs->next, 0), reg});
     return absl::OkStatus();
-  }
-
-  int EnterRegister(const Node& enter) const {
-    return outermost_ ? shared_.registers.at({&enter, 0}) : shared_.RegisterOf(InputOf(enter, 0));
   }
 
   // ---- one item --------------------------------------------------------------------------------
@@ -191,12 +191,12 @@ class FrameCompiler {
     if (node.IsSwitch()) return AddSwitch(node);
     if (node.IsMerge()) return AddMerge(node);
     if (op == "Const") return AddConstant(node);
-    AddKernel(node);
-    return absl::OkStatus();
+    return AddKernel(node);
   }
 
   absl::Status PassOn(const Node& node, int slot, Source input) {
-    shared_.registers[{&node, slot}] = shared_.RegisterOf(input);
+    TF_ASSIGN_OR_RETURN(const int reg, shared_.RegisterOf(input));
+    shared_.registers[{&node, slot}] = reg;
     return absl::OkStatus();
   }
 
@@ -223,7 +223,7 @@ class FrameCompiler {
   // kBranch, which sets the predicate's flags.
   absl::Status AddSwitch(const Node& node) {
     for (int side = 0; side < node.num_outputs(); ++side) {
-      shared_.registers[{&node, side}] = shared_.RegisterOf(InputOf(node, 0));
+      TF_RETURN_IF_ERROR(PassOn(node, side, InputOf(node, 0)));
     }
     const Source predicate = SkipIdentities(InputOf(node, 1));
     if (predicate.node == loop_cond_) return absl::OkStatus();
@@ -237,9 +237,8 @@ class FrameCompiler {
       branch.sides.push_back(flags_[id] = shared_.NewFlag());
     }
     branch.node = shared_.NodeIndex(&node);
-    branch.inputs.push_back({shared_.RegisterOf(predicate)});
-    Add(std::move(branch), when);
-    return absl::OkStatus();
+    TF_RETURN_IF_ERROR(AddRead(predicate, &branch.inputs));
+    return Add(std::move(branch), when);
   }
 
   // Adds a kMerge. If the Merge has an unknown requirement, the instruction itself sets the flag of
@@ -256,7 +255,9 @@ class FrameCompiler {
       }
       if (Has(liveness_->Of(input), not_taken_)) return Rejected("unsupported frame", node);
       alternatives_when_[merge.node].push_back(Inside(liveness_->Of(input)));
-      merge.alternatives.push_back({FlagsOf(liveness_->Of(input)), {shared_.RegisterOf(input)}});
+      TF_ASSIGN_OR_RETURN(Flags guards, FlagsOf(liveness_->Of(input), node));
+      TF_ASSIGN_OR_RETURN(const int reg, shared_.RegisterOf(input));
+      merge.alternatives.push_back({std::move(guards), {reg}});
     }
     merge.outputs = {Output(node, 0), Output(node, 1)};
     Requirements when = liveness_->OfNode(node);
@@ -265,18 +266,24 @@ class FrameCompiler {
       merge.flag = flags_[unknown] = shared_.NewFlag();
       when = liveness_->requirement(unknown).implied;
     }
-    Add(std::move(merge), when);
-    return absl::OkStatus();
+    return Add(std::move(merge), when);
   }
 
-  void AddKernel(const Node& node) {
+  absl::Status AddKernel(const Node& node) {
     Instruction kernel;
     kernel.node = shared_.NodeIndex(&node);
     for (const Source& input : InputsOf(node)) {
-      kernel.inputs.push_back({shared_.RegisterOf(input)});
+      TF_RETURN_IF_ERROR(AddRead(input, &kernel.inputs));
     }
     for (int i = 0; i < node.num_outputs(); ++i) kernel.outputs.push_back(Output(node, i));
-    Add(std::move(kernel), liveness_->OfNode(node));
+    return Add(std::move(kernel), liveness_->OfNode(node));
+  }
+
+  template <typename Reads>
+  absl::Status AddRead(Source source, Reads* reads) const {
+    TF_ASSIGN_OR_RETURN(const int reg, shared_.RegisterOf(source));
+    reads->push_back({reg});
+    return absl::OkStatus();
   }
 
   // A register for an output, or -1 if nothing reads it.
@@ -298,9 +305,7 @@ class FrameCompiler {
                       absl::StrCat("'", loop.name, "' is entered where '", frame_.name, "' ends"));
     }
     const bool in_condition = current_ == &code_->condition;
-    if (in_condition && outermost_) {
-      TF_RETURN_IF_ERROR(CheckConditionLoop(loop));
-    }
+    if (in_condition && outermost_) TF_RETURN_IF_ERROR(CheckConditionLoop(loop));
     if (!in_condition && !Has(when, taken_) && !outermost_) {
       return Rejected("unsupported frame",
                       absl::StrCat("'", loop.name, "' runs in iterations that are not taken"));
@@ -308,18 +313,15 @@ class FrameCompiler {
     Instruction run;
     run.action = Instruction::kLoop;
     for (const Node* enter : loop.enters) {
-      const Read read{shared_.RegisterOf(InputOf(*enter, 0))};
-      if (IsConstantEnter(*enter)) {
-        run.constants.push_back(read);
-      } else {
-        run.inputs.push_back(read);
-      }
+      const Source value = InputOf(*enter, 0);
+      TF_RETURN_IF_ERROR(IsConstantEnter(*enter) ? AddRead(value, &run.constants)
+                                                 : AddRead(value, &run.inputs));
     }
     TF_RETURN_IF_ERROR(CompileFrame(loop, &run.loop, &shared_));
     const LoopCode& code = shared_.program.loops[run.loop];
     run.node = code.loop_cond;
     run.outputs.assign(code.variables.begin(), code.variables.end());
-    Add(std::move(run), when);
+    TF_RETURN_IF_ERROR(Add(std::move(run), when));
     for (const Node* node : loop.nodes) {
       if (node->IsExit()) NoteWaits(*node, false);
     }
@@ -352,20 +354,22 @@ class FrameCompiler {
   // `when` without LoopCond=1, which is true whenever the body runs.
   Requirements Inside(const Requirements& when) const { return Without(when, taken_); }
 
-  // The flags that must be set for an instruction with the requirements `when` to run.
-  Flags FlagsOf(const Requirements& when) const {
+  // The flags that must be set for an instruction of `node` with the requirements `when` to run.
+  absl::StatusOr<Flags> FlagsOf(const Requirements& when, const Node& node) const {
     Flags flags;
     for (int id : liveness_->Minimal(Inside(when))) {
-      if (flags_[id] < 0) throw std::out_of_range("a flag is read before it is set");
+      if (flags_[id] < 0) return Rejected("unsupported frame", node);
       flags.push_back(flags_[id]);
     }
     return flags;
   }
 
-  void Add(Instruction instruction, const Requirements& when) {
-    instruction.guards = FlagsOf(when);
+  absl::Status Add(Instruction instruction, const Requirements& when) {
+    TF_ASSIGN_OR_RETURN(instruction.guards,
+                        FlagsOf(when, *shared_.program.nodes[instruction.node]));
     current_->push_back(std::move(instruction));
     (current_ == &code_->condition ? condition_when_ : body_when_).push_back(Inside(when));
+    return absl::OkStatus();
   }
 
   // ---- the end ---------------------------------------------------------------------------------
@@ -373,10 +377,13 @@ class FrameCompiler {
   absl::Status Finish() {
     code_->nodes = static_cast<int>(frame_.nodes.size());
     code_->loop_cond = shared_.NodeIndex(loop_cond_);
-    code_->predicate = shared_.RegisterOf({loop_cond_, 0});
+    TF_ASSIGN_OR_RETURN(code_->predicate, shared_.RegisterOf({loop_cond_, 0}));
     FindAwaited();
     std::vector<std::pair<int, int>> copies;  // from, to
-    for (const auto& [source, reg] : next_) copies.push_back({shared_.RegisterOf(source), reg});
+    for (const auto& [source, reg] : next_) {
+      TF_ASSIGN_OR_RETURN(const int from, shared_.RegisterOf(source));
+      copies.push_back({from, reg});
+    }
     code_->next = InOrder(copies, [this] { return shared_.NewRegister(); });
     MarkLastReaders({*liveness_, condition_when_, body_when_, alternatives_when_}, code_);
     return outermost_ ? CheckLocks(*code_, shared_.program.nodes) : absl::OkStatus();
@@ -405,7 +412,8 @@ class FrameCompiler {
   std::vector<Instruction>* current_ = nullptr;  // the part to which instructions are added
   std::unordered_map<const Node*, std::vector<int>> instructions_behind_;  // as Instruction::after
   std::vector<Requirements> condition_when_, body_when_;                   // by instruction
-  std::map<int, std::vector<Requirements>> alternatives_when_;  // as WhenRun::alternatives
+  std::map<int, std::vector<Requirements>>
+      alternatives_when_;  // as InstructionRequirements::alternatives
 };
 
 absl::Status CompileFrame(const Frame& frame, int* loop, Shared* shared) {
@@ -421,16 +429,12 @@ absl::Status CompileFrame(const Frame& frame, int* loop, Shared* shared) {
 }  // namespace
 
 absl::StatusOr<Program> Compile(const Frame& frame) {
-  try {
-    Shared shared;
-    for (const Node* enter : frame.enters) {
-      shared.program.arguments.push_back(shared.NewRegister({enter, 0}));
-    }
-    TF_RETURN_IF_ERROR(CompileFrame(frame, nullptr, &shared));
-    return std::move(shared.program);
-  } catch (const std::out_of_range&) {  // no register or flag for an input: not a valid frame
-    return Rejected("unsupported frame", absl::StrCat("'", frame.name, "'"));
+  Shared shared;
+  for (const Node* enter : frame.enters) {
+    shared.program.arguments.push_back(shared.NewRegister({enter, 0}));
   }
+  TF_RETURN_IF_ERROR(CompileFrame(frame, nullptr, &shared));
+  return std::move(shared.program);
 }
 
 }  // namespace tensor_array_grad

@@ -24,8 +24,8 @@ namespace tensor_array_grad {
 // only after the last iteration. In the outermost loop it is left to the stock loop. In an inner
 // loop only an Exit may have this requirement.
 //
-// Invariant: a register or flag exists before the code of an instruction that reads it is made. If
-// the frame violates this, a look-up throws std::out_of_range, which becomes an error.
+// Invariant: a register or flag exists before the code of an instruction that reads it is made. A
+// frame that violates this is left to the executor.
 //
 // O(n log n) for n nodes, plus O(k^2) for k readers of one value, up to 64 readers (readers.cc).
 //
