@@ -233,7 +233,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python tools/mutate.py")
     parser.add_argument("--mutants", type=int, default=150, metavar="N")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--paths", nargs="+", default=["cc/array", "cc/lists", "cc/run"])
+    parser.add_argument(
+        "--paths", nargs="+", default=["cc/array", "cc/lists", "cc/schedule", "cc/run"]
+    )
     parser.add_argument("--build", type=pathlib.Path, required=True, help="outside the checkout")
     parser.add_argument("--limit", type=float, default=60, help="seconds per test program")
     parser.add_argument("--resume", action="store_true", help="keep the results of earlier runs")

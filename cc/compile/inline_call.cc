@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -86,6 +85,12 @@ bool HasState(const Node& node, const FunctionLibraryDefinition* library) {
   return FindReachable(node.def(), library, has_state, &seen) != nullptr;
 }
 
+// Whether `node` is a call of a function without state, so that the nodes of the function may take
+// its place.
+bool MayBeInlined(const Node& node, const FunctionLibraryDefinition* library) {
+  return node.type_string() == "PartitionedCall" && !HasState(node, library);
+}
+
 bool IsUsable(const Graph& body, const FunctionLibraryDefinition* functions,
               const FunctionLibraryDefinition* library) {
   for (const Node* node : body.op_nodes()) {
@@ -108,15 +113,12 @@ bool MayBeReplaced(const Node& node, const FunctionLibraryDefinition* library) {
 
 // Equal for two calls of functions if the same graph may take their place.
 std::string WhatIsCalled(const Node& call) {
-  std::map<std::string, std::string> attributes;
-  for (const auto& [name, value] : call.attrs()) {
-    if (name == kInlinedCall) continue;
-    tensorflow::SerializeToStringDeterministic(value, &attributes[name]);
-  }
-  std::string what = call.assigned_device_name();
-  for (const auto& [name, value] : attributes) {
-    absl::StrAppend(&what, ";", name, "=", value.size(), ":", value);
-  }
+  NodeDef def;
+  def.set_device(call.assigned_device_name());
+  *def.mutable_attr() = call.def().attr();
+  def.mutable_attr()->erase(kInlinedCall);
+  std::string what;
+  tensorflow::SerializeToStringDeterministic(def, &what);
   return what;
 }
 
@@ -233,10 +235,6 @@ class Inliner {
 };
 
 }  // namespace
-
-bool MayBeInlined(const Node& node, const FunctionLibraryDefinition* library) {
-  return node.type_string() == "PartitionedCall" && !HasState(node, library);
-}
 
 int64_t InstanceOf(const Node& call) {
   tensorflow::NameAttrList function;

@@ -26,10 +26,6 @@
 // graph into RunLoop's own copy of the loop. The stock loop keeps its call.
 namespace tensor_array_grad {
 
-// Whether `node` is a call of a function of `library` (null: none) without state, so that the nodes
-// of the function may take its place.
-bool MayBeInlined(const Node& node, const tensorflow::FunctionLibraryDefinition* library);
-
 // The number of the instance of its function that `call` uses: the first call with this number
 // makes it. -1 if InlineCalls did not give it one.
 int64_t InstanceOf(const Node& call);

@@ -219,15 +219,19 @@ TEST_F(InlineCallTest, AFunctionWhoseResultMayBeDeadIsNotKept) {
 }
 
 TEST_F(InlineCallTest, OnlyCallsOfFunctionsWithoutStateMayBeInlined) {
-  EXPECT_FALSE(MayBeInlined(*caller_.Find("call"), nullptr));
-  EXPECT_FALSE(MayBeInlined(*caller_.Find("call"), &functions_));  // no function f
-  EXPECT_FALSE(MayBeInlined(*caller_.Find("reader"), &functions_));
+  const auto may_be_inlined = [&](const tensorflow::FunctionLibraryDefinition* library) {
+    EXPECT_OK(InlineCalls(library, &inlined_, caller_.graph().get()));
+    EXPECT_EQ(InstanceOf(*caller_.Find("reader")), -1);
+    return InstanceOf(*caller_.Find("call")) >= 0;
+  };
+  EXPECT_FALSE(may_be_inlined(nullptr));
+  EXPECT_FALSE(may_be_inlined(&functions_)) << "no function f";
   DefineF("AddV2");
-  EXPECT_TRUE(MayBeInlined(*caller_.Find("call"), &functions_));
+  EXPECT_TRUE(may_be_inlined(&functions_));
   DefineF("RandomUniformInt");
-  EXPECT_FALSE(MayBeInlined(*caller_.Find("call"), &functions_));
+  EXPECT_FALSE(may_be_inlined(&functions_));
   DefineF("g");
-  EXPECT_FALSE(MayBeInlined(*caller_.Find("call"), &functions_));  // no function g
+  EXPECT_FALSE(may_be_inlined(&functions_)) << "no function g";
 }
 
 // TensorFlow may have specialised the functions that the captured graph calls.

@@ -19,7 +19,7 @@ class HeldLock {
 
   // Whether `instruction` only gives the lock up, or has nothing to do with it.
   bool AllowsReader(const Instruction& instruction, const Node& node) const {
-    return !Reads(instruction) ||
+    return !Reads(instruction, /*last=*/false) ||
            (instruction.action == Instruction::kKernel && node.type_string() == "ConsumeMutexLock");
   }
 
@@ -27,20 +27,16 @@ class HeldLock {
   bool IsGivenUpBy(const Instruction& instruction) const {
     const auto& releases = instruction.releases;
     return std::count(releases.begin(), releases.end(), reg_) != 0 ||
-           (ReadsLast(instruction) && instruction.guards == guards_);
+           (Reads(instruction, /*last=*/true) && instruction.guards == guards_);
   }
 
  private:
-  bool Reads(const Instruction& instruction) const {
+  // Whether `instruction` has a read of the lock and, if `last`, one that is the last.
+  bool Reads(const Instruction& instruction, bool last) const {
     bool reads = false;
-    ForEachRead(instruction, [&](const Read& read, int) { reads |= read.reg == reg_; });
+    ForEachRead(instruction,
+                [&](const Read& read, int) { reads |= read.reg == reg_ && (read.last || !last); });
     return reads;
-  }
-
-  bool ReadsLast(const Instruction& instruction) const {
-    bool last = false;
-    ForEachRead(instruction, [&](const Read& read, int) { last |= read.reg == reg_ && read.last; });
-    return last;
   }
 
   const Flags guards_;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
 #include "cc/base/log.h"
@@ -149,13 +150,16 @@ absl::Status InsertRunLoops(const Frame& root, const GraphOptimizationPassOption
   return absl::OkStatus();
 }
 
-// Records, logs and counts loops of a graph that has been changed, so that a lack of memory for
-// this is no failure.
-void ReportIfPossible(const Loops& loops) {
+// Calls `report`. A lack of memory for this is no failure.
+void IfPossible(absl::FunctionRef<void()> report) {
   try {
-    for (const LoopFacts& facts : loops.all()) Report(AddLoop(facts)->facts());
+    report();
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory to say more
   }
+}
+
+void ReportFailure(const std::exception& error) {
+  IfPossible([&] { ReportAll("failure", error.what()); });
 }
 
 // As InsertRunLoops, but leaves the graph as it was, without marks in its loops, on an error or
@@ -171,15 +175,9 @@ void RewriteLoops(const GraphOptimizationPassOptions& options, std::unique_ptr<G
   };
   const absl::Status status = ChangeOrRestore(insert, graph);
   if (!status.ok()) return ReportAll("failure", status.message());
-  ReportIfPossible(loops);
-}
-
-// Reports a failure of the pass, unless there is no memory for this either.
-void ReportFailure(const std::exception& error) {
-  try {
-    ReportAll("failure", error.what());
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory to say more
-  }
+  IfPossible([&] {
+    for (const LoopFacts& facts : loops.all()) Report(AddLoop(facts)->facts());
+  });
 }
 
 void RewritePartitions(const GraphOptimizationPassOptions& options) {

@@ -33,7 +33,7 @@ struct Use {
 class Uses {
  public:
   // Fills Value::uses, in the order of positions. A register is written before it is read.
-  Uses(const WhenRun& when, LoopCode* code) : when_(when), code_(*code) {
+  Uses(const InstructionRequirements& when, LoopCode* code) : when_(when), code_(*code) {
     const std::set<int> variables(code_.variables.begin(), code_.variables.end());
     for (int reg : variables) Define(reg, nullptr, &always_);
     for (const Move& move : code_.next) {
@@ -133,7 +133,7 @@ class Uses {
     if (at != nullptr) at->releases.push_back(reg);
   }
 
-  const WhenRun& when_;
+  const InstructionRequirements& when_;
   LoopCode& code_;
   const Requirements always_;
   std::map<int, Value> values_;
@@ -179,6 +179,8 @@ std::vector<Move> InOrder(const std::vector<std::pair<int, int>>& copies,
   return moves;
 }
 
-void MarkLastReaders(const WhenRun& when, LoopCode* code) { Uses(when, code).Mark(); }
+void MarkLastReaders(const InstructionRequirements& when, LoopCode* code) {
+  Uses(when, code).Mark();
+}
 
 }  // namespace tensor_array_grad

@@ -19,7 +19,7 @@ std::vector<Move> InOrder(const std::vector<std::pair<int, int>>& copies,
                           const std::function<int()>& new_register);
 
 // What each instruction of a frame requires to run, without LoopCond=1 (liveness.h).
-struct WhenRun {
+struct InstructionRequirements {
   const Liveness& liveness;
   const std::vector<Requirements>& condition;  // by instruction of LoopCode::condition
   const std::vector<Requirements>& body;       // by instruction of LoopCode::body
@@ -41,7 +41,7 @@ struct WhenRun {
 //   taken.
 //
 // O(k^2) for the k readers of one value, up to 64 readers; linear for more.
-void MarkLastReaders(const WhenRun& when, LoopCode* code);
+void MarkLastReaders(const InstructionRequirements& when, LoopCode* code);
 
 }  // namespace tensor_array_grad
 

@@ -36,18 +36,11 @@ void CalledFunctions::Function::Call(absl::FunctionRef<void()> call) {
   MutexLock lock(&all_.mu_);
   if (body != nullptr) {
     state_ = kKnown;
-    all_.known_.push_back({this, std::move(body)});
+    all_.known_.emplace_back(this, std::move(body));
     all_.is_any_known_ = true;
   } else if (state() == kWaiting) {
     state_ = kKept;
   }
-}
-
-std::vector<CalledFunctions::Known> CalledFunctions::TakeKnown() {
-  MutexLock lock(&mu_);
-  is_any_known_ = false;
-  for (const Known& known : known_) known.function->state_ = kKept;
-  return std::exchange(known_, {});
 }
 
 std::vector<InlinedCall> CalledFunctions::InlinedWith(const std::vector<Known>& functions) const {
@@ -59,8 +52,14 @@ std::vector<InlinedCall> CalledFunctions::InlinedWith(const std::vector<Known>& 
 }
 
 std::unique_ptr<Executable> CalledFunctions::Replacement(const std::string& name, Make make) {
-  const std::vector<Known> known = TakeKnown();
+  std::vector<Known> known;
+  {
+    MutexLock lock(&mu_);
+    known.swap(known_);
+    is_any_known_ = false;
+  }
   if (known.empty()) return nullptr;
+  for (const auto& [function, body] : known) function->state_ = kKept;
   absl::StatusOr<std::unique_ptr<Executable>> made = make(InlinedWith(known));
   const absl::Status with_all = made.status();
   std::vector<Known> fitting = known;
@@ -82,7 +81,7 @@ std::unique_ptr<Executable> CalledFunctions::Replacement(const std::string& name
   }
   if (!made.ok()) return nullptr;
   inlined_calls.Add(static_cast<int64_t>(count));
-  for (const Known& inlined : fitting) inlined.function->state_ = kInlined;
+  for (const auto& [function, body] : fitting) function->state_ = kInlined;
   (*made)->called.serves_ = 2 * serves_;
   return *std::move(made);
 }

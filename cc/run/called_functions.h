@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -31,17 +32,14 @@ struct Executable;
 //        └──────────────────────────────────> kKept
 //
 //   - kWaiting: no call has ended. TensorFlow instantiates the function in the first one.
-//   - kKnown: the graph is there. When the executable has served as many iterations as it must,
-//     IsOutdated is true: Replacement makes another executable, with the nodes of all known
-//     functions.
-//   - kInlined: the nodes are in that executable. In this one, with which runs may go on that have
-//     begun with it, the calls stay.
-//   - kKept: the calls stay calls in this executable. The graph cannot be used, another loop has
-//     made the instance, or no executable can be made with the nodes.
+//   - kKnown: the graph is there. When the executable has served enough iterations (IsOutdated),
+//     Replacement makes another one, with the nodes of all known functions.
+//   - kInlined: that one has the nodes. In this one, which earlier runs may still use, calls stay.
+//   - kKept: the graph cannot be used, or no executable can be made with it.
 //
 // In the next executable, the functions that are still called have new instances and begin with
-// kWaiting. It must serve twice as many iterations, so that a loop that reaches its functions one
-// by one is not compiled for each.
+// kWaiting. It serves twice as many iterations, so that a loop that reaches its functions one by
+// one is not compiled for each.
 //
 // Thread-safe, except Inline and Add, which come first, and Replacement beside itself.
 class CalledFunctions {
@@ -94,18 +92,12 @@ class CalledFunctions {
   // Counts and logs the calls of the loop `name`.
   std::unique_ptr<Executable> Replacement(const std::string& name, Make make);
 
-  // As ErrorAt in inline_call.h.
-  absl::Status ErrorAt(const absl::Status& error, const NodeDef& def) const {
-    return tensor_array_grad::ErrorAt(error, def, inlined_);
-  }
+  // The calls that are inlined, with which ErrorAt names nodes.
+  const std::vector<InlinedCall>& inlined() const { return inlined_; }
 
  private:
-  struct Known {
-    Function* function;
-    std::shared_ptr<const Graph> body;
-  };
+  using Known = std::pair<Function*, std::shared_ptr<const Graph>>;
 
-  std::vector<Known> TakeKnown();
   std::vector<InlinedCall> InlinedWith(const std::vector<Known>& functions) const;
 
   const tensorflow::FunctionLibraryDefinition* library_ = nullptr;

@@ -8,7 +8,6 @@
 #include "cc/base/switches.h"
 #include "cc/compile/compiler.h"
 #include "cc/compile/eligibility.h"
-#include "cc/compile/inline_call.h"
 #include "cc/compile/watch_loop.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/function_search.h"
@@ -78,18 +77,14 @@ absl::Status MakeKernel(const Node& node, const Host& host, Executable* executab
 absl::Status MakeKernels(const LoopCode& code, const Host& host, Executable* executable) {
   for (const auto* part : {&code.condition, &code.body}) {
     for (const Instruction& instruction : *part) {
+      if (instruction.action != Instruction::kKernel) continue;
       const Node& node = *executable->program.nodes[instruction.node];
-      NodeKernel& made = executable->kernels[instruction.node];
-      if (instruction.action != Instruction::kKernel) {
-        made.def = node.def();
-        continue;
-      }
-      TF_RETURN_IF_ERROR(MakeKernel(node, host, executable, &made));
+      TF_RETURN_IF_ERROR(
+          MakeKernel(node, host, executable, &executable->kernels[instruction.node]));
       executable->most_inputs = std::max(executable->most_inputs, node.num_inputs());
       executable->most_outputs = std::max(executable->most_outputs, node.num_outputs());
     }
   }
-  executable->kernels[code.loop_cond].def = executable->program.nodes[code.loop_cond]->def();
   return absl::OkStatus();
 }
 

@@ -16,9 +16,9 @@
 #include "cc/run/frame_checks.h"
 #include "cc/run/function_call.h"
 #include "cc/run/kernel_names.h"
-#include "cc/run/pace.h"
 #include "cc/run/pooled_device.h"
-#include "cc/run/trailing_code.h"
+#include "cc/schedule/pace.h"
+#include "cc/schedule/trailing_code.h"
 #include "cc/small_ops/small_op.h"
 
 namespace tensor_array_grad {
@@ -30,7 +30,6 @@ struct NodeKernel {
   bool takes_lock = false;                   // whether the kernel is asynchronous and calls nothing
   SmallOp small;                             // tried before the kernel, if it exists
   std::unique_ptr<bool[]> outputs_required;  // by output: whether an edge reads it
-  NodeDef def;                               // set if the node has no kernel; errors name it
 };
 
 // A program with its kernels, ready to run. Concurrent runs may share it: only `choices` and

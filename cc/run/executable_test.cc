@@ -41,7 +41,6 @@ TEST_F(ExecutableTest, EveryInstructionHasItsKernel) {
         EXPECT_EQ(node.small.run != nullptr, instruction.action == Instruction::kKernel);
       }
     }
-    EXPECT_EQ(executable.kernels[code.loop_cond].def.op(), "LoopCond");
   }
   EXPECT_THAT(executable.register_of_arg, SizeIs(3));
   EXPECT_EQ(executable.parallel_iterations, 10);
@@ -211,9 +210,8 @@ TEST_F(ContradictionTest, MarksOfInlinedCallsInAFrameAreForgotten) {
   const LoopInputs inputs{{DT_INT32, DT_INT32, DT_INT32}, 1};
   const auto made = runner_.PrepareFrame(def.SerializeAsString(), inputs);
   ASSERT_OK(made.status());
-  for (const NodeKernel& node : (*made)->kernels) {
-    const tensorflow::NodeDef& own = node.kernel == nullptr ? node.def : node.kernel->def();
-    EXPECT_FALSE(HasNodeAttr(own, "_tensor_array_grad_inlined_call")) << own.name();
+  for (const Node* node : (*made)->program.nodes) {
+    EXPECT_FALSE(HasNodeAttr(node->def(), "_tensor_array_grad_inlined_call")) << node->name();
   }
 }
 

@@ -24,22 +24,17 @@ absl::Status Contradiction(const Args&... args) {
   return absl::InvalidArgumentError(absl::StrCat("The attribute frame of RunLoop ", args...));
 }
 
-// Whether `op` is that of a Merge or NextIteration, or its form for ref tensors.
-bool IsOneOf(const std::string& op, const char* name, const char* of_refs) {
-  return op == name || op == of_refs;
-}
-
 // Returns an error for a GraphDef on which ConvertGraphDefToGraph would end the process: it expects
 // that a Merge of a NextIteration has one other input.
 absl::Status CheckMerges(const tensorflow::GraphDef& def) {
   std::unordered_set<absl::string_view> next_iterations;
   for (const NodeDef& node : def.node()) {
-    if (IsOneOf(node.op(), "NextIteration", "RefNextIteration")) {
+    if (node.op() == "NextIteration" || node.op() == "RefNextIteration") {
       next_iterations.insert(node.name());
     }
   }
   for (const NodeDef& node : def.node()) {
-    if (!IsOneOf(node.op(), "Merge", "RefMerge")) continue;
+    if (node.op() != "Merge" && node.op() != "RefMerge") continue;
     int next = 0, others = 0;
     for (const std::string& input : node.input()) {
       const tensorflow::TensorId source = tensorflow::ParseTensorName(input);

@@ -45,8 +45,8 @@ class FunctionCall {
   // Calls `kernel` in `ctx`, which was made with `params`, and returns when the kernel has called
   // its callback. `params->runner` is replaced meanwhile. A C++ exception in the function ends the
   // process, as in TensorFlow's executor.
-  void Run(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext::Params* params,
-           OpKernelContext* ctx) noexcept;
+  void Call(tensorflow::AsyncOpKernel* kernel, tensorflow::OpKernelContext::Params* params,
+            OpKernelContext* ctx) noexcept;
 
   CalledFunctions::Function* function() const { return function_; }
 

@@ -66,7 +66,7 @@ class FunctionCallTest : public testing::Test {
   void Run(Function function) {
     TheFunction() = std::move(function);
     OpKernelContext ctx(&params_, 0);
-    call_.Run(kernel_->AsAsync(), &params_, &ctx);
+    call_.Call(kernel_->AsAsync(), &params_, &ctx);
     EXPECT_EQ(params_.runner, &pool_);
   }
 
@@ -108,7 +108,7 @@ TEST_F(FunctionCallTest, WithoutAPoolTheCallingThreadRunsTheWork) {
   params_.runner = nullptr;
   TheFunction() = [](const Pool& pool, Work done) { pool(std::move(done)); };
   OpKernelContext ctx(&params_, 0);
-  call_.Run(kernel_->AsAsync(), &params_, &ctx);
+  call_.Call(kernel_->AsAsync(), &params_, &ctx);
 }
 
 TEST_F(FunctionCallTest, AnotherThreadMayEndTheCall) {
@@ -139,7 +139,7 @@ TEST_F(FunctionCallTest, AFunctionWithALoopHasHelpFromTheFirstCallOn) {
   for (size_t calls = 1; calls <= 2; ++calls) {
     TheFunction() = [](const Pool& pool, Work done) { pool(std::move(done)); };
     OpKernelContext ctx(&params_, 0);
-    call.Run(kernel_->AsAsync(), &params_, &ctx);
+    call.Call(kernel_->AsAsync(), &params_, &ctx);
     EXPECT_THAT(in_pool_, SizeIs(calls));
   }
 }

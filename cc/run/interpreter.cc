@@ -27,12 +27,12 @@ Interpreter::Interpreter(const Executable& executable, OpKernelContext* ctx, int
                          RunStart start)
     : executable_(executable),
       ctx_(ctx),
-      runner_(executable, ctx),
+      machine_(executable, ctx),
       pace_(threads, start, executable.program.loops.front(), executable.trailing.get(),
             executable.parallel_iterations, executable.is_seeded, {}) {}
 
 void Interpreter::TakeArgument(int index) {
-  Value& value = runner_.at(executable_.register_of_arg[index]);
+  Value& value = machine_.at(executable_.register_of_arg[index]);
   Tensor* const tensor = ctx_->params()->inputs[index].tensor;
   // If the reference count is one, only the executor's input refers to the buffer. A constant has a
   // second reference.
@@ -45,28 +45,28 @@ void Interpreter::TakeArgument(int index) {
 }
 
 void Interpreter::Take(int index, Tensor value) {
-  runner_.at(executable_.register_of_arg[index]).Set(std::move(value));
+  machine_.at(executable_.register_of_arg[index]).Set(std::move(value));
 }
 
 Tensor Interpreter::Result(int index) {
-  return std::move(*runner_.at(executable_.register_of_arg[index]).LastTensor());
+  return std::move(*machine_.at(executable_.register_of_arg[index]).LastTensor());
 }
 
 // Between two iterations the registers of the variables, and only these and the constants, hold
 // values that are still needed. The loop can therefore be handed back at this point and no other.
 absl::Status Interpreter::Run() {
   const LoopCode& code = executable_.program.loops.front();
-  const TraceMe event([&] { return LoopEvent(executable_.kernels[code.loop_cond].def); },
+  const TraceMe event([&] { return LoopEvent(executable_.program.nodes[code.loop_cond]->def()); },
                       kTraceLevel);
   for (bool taken = true; taken;) {
     bool stops = false;
     if (!is_waiting()) TF_RETURN_IF_ERROR(Prepare(&stops));
     if (stops) return absl::OkStatus();
-    const absl::Status status = RunIteration(&taken);
+    const absl::Status status = Iterate(&taken);
     if (!status.ok()) return FirstError(status);
     if (is_waiting()) return absl::OkStatus();
   }
-  pace_.End(iterations_, static_cast<double>(runner_.nodes()));
+  pace_.End(iterations_, static_cast<double>(machine_.nodes()));
   return UseTrailingThread(false);
 }
 
@@ -87,7 +87,7 @@ absl::Status Interpreter::FirstError(const absl::Status& error) {
 
 // A predicate that is not a scalar ends the loop like a false one: the stock loop evaluates the
 // condition again and reports the error.
-absl::Status Interpreter::RunIteration(bool* taken) {
+absl::Status Interpreter::Iterate(bool* taken) {
   const bool traced = IsTraced();
   std::optional<TraceMe> event;
   if (traced) event.emplace([&] { return IterationEvent(iterations_); }, kTraceLevel);
@@ -95,15 +95,15 @@ absl::Status Interpreter::RunIteration(bool* taken) {
   const LoopCode& code = trailing_ != nullptr ? executable_.trailing->main : whole;
   double* const ns = pace_.task_ns();
   if (!is_waiting()) {
-    TF_RETURN_IF_ERROR(runner_.RunCondition(code, ns, traced));
-    if (!runner_.Predicate(code, taken).ok()) *taken = false;
+    TF_RETURN_IF_ERROR(machine_.ExecuteCondition(code, ns, traced));
+    if (!machine_.Predicate(code, taken).ok()) *taken = false;
     if (!*taken) return absl::OkStatus();
   }
   TF_RETURN_IF_ERROR(
-      runner_.RunBody(code, ns == nullptr ? ns : ns + code.condition.size(), traced));
+      machine_.ExecuteBody(code, ns == nullptr ? ns : ns + code.condition.size(), traced));
   if (is_waiting()) return absl::OkStatus();
-  if (trailing_ != nullptr) TF_RETURN_IF_ERROR(trailing_->Add(iterations_, &runner_));
-  runner_.Do(code.next);
+  if (trailing_ != nullptr) TF_RETURN_IF_ERROR(trailing_->Add(iterations_, &machine_));
+  machine_.Do(code.next);
   ++iterations_;
   return absl::OkStatus();
 }
@@ -118,20 +118,20 @@ Choice Interpreter::Choose() {
     return Choice::kTwoThreads;
   }
   if (back >= 0 || trail >= 0) return Choice::kOneThread;
-  const Choice choice = pace_.Look(iterations_, static_cast<double>(runner_.nodes()));
+  const Choice choice = pace_.Look(iterations_, static_cast<double>(machine_.nodes()));
   return choice == Choice::kExecutor && stays ? Choice::kOneThread : choice;
 }
 
 absl::Status Interpreter::UseTrailingThread(bool use) {
   if (use == (trailing_ != nullptr)) return absl::OkStatus();
   if (!use) {
-    TF_RETURN_IF_ERROR(trailing_->End(&runner_));
+    TF_RETURN_IF_ERROR(trailing_->End(&machine_));
     trailing_ = nullptr;
     return absl::OkStatus();
   }
   const int most_behind = std::clamp(executable_.parallel_iterations - 1, 1, kMostBehind);
   trailing_ = std::make_unique<TrailingThread>(executable_, ctx_, most_behind);
-  trailing_->Begin(&runner_);
+  trailing_->Begin(&machine_);
   had_trailing_thread_ = true;
   return absl::OkStatus();
 }

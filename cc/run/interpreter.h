@@ -8,16 +8,16 @@
 
 #include "absl/status/status.h"
 #include "cc/base/tensorflow_names.h"
-#include "cc/run/code_runner.h"
 #include "cc/run/executable.h"
 #include "cc/run/kernel_names.h"
-#include "cc/run/pace.h"
+#include "cc/run/register_machine.h"
 #include "cc/run/trailing_thread.h"
+#include "cc/schedule/pace.h"
 
 namespace tensor_array_grad {
 
 // One run of a program. Executes the iterations of the loop one after the other on the calling
-// thread (code_runner.h); another thread may run the trailing part of each iteration
+// thread (register_machine.h); another thread may run the trailing part of each iteration
 // (trailing_thread.h). To be used in this order: TakeArgument or Take for each input, Run,
 // Result for each variable, or for each input if another interpreter goes on.
 //
@@ -45,10 +45,10 @@ class Interpreter {
   // CallAfterWait has called back, Run must be called again, on any thread.
   absl::Status Run();
 
-  bool is_waiting() const { return runner_.is_waiting(); }
+  bool is_waiting() const { return machine_.is_waiting(); }
 
-  // See CodeRunner. The interpreter must not be destroyed before `go_on` is called.
-  void CallAfterWait(std::function<void()> go_on) { runner_.CallAfterWait(std::move(go_on)); }
+  // See RegisterMachine. The interpreter must not be destroyed before `go_on` is called.
+  void CallAfterWait(std::function<void()> go_on) { machine_.CallAfterWait(std::move(go_on)); }
 
   // Takes out the value of the variable or constant that came in as input `index`. Requires: Run
   // returned OK.
@@ -63,8 +63,9 @@ class Interpreter {
  private:
   // Chooses what runs the next iteration. Sets *stops if none is to run.
   absl::Status Prepare(bool* stops);
-  // Runs one iteration, or the rest of it after a wait. Sets *taken to whether the condition holds.
-  absl::Status RunIteration(bool* taken);
+  // Executes one iteration, or the rest of it after a wait. Sets *taken to whether the condition
+  // holds.
+  absl::Status Iterate(bool* taken);
   absl::Status FirstError(const absl::Status& error);
   // Returns what is to run the next iteration.
   Choice Choose();
@@ -73,7 +74,7 @@ class Interpreter {
 
   const Executable& executable_;
   OpKernelContext* const ctx_;
-  CodeRunner runner_;
+  RegisterMachine machine_;
   Pace pace_;
   std::unique_ptr<TrailingThread> trailing_;  // null: all code runs on the calling thread
   int64_t iterations_ = 0;

@@ -1,11 +1,10 @@
 #ifndef CC_RUN_LOCK_WAIT_H_
 #define CC_RUN_LOCK_WAIT_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 
-#include "absl/base/thread_annotations.h"
-#include "cc/base/mutex.h"
 #include "cc/compile/program.h"
 #include "cc/run/kernel_names.h"
 
@@ -26,9 +25,7 @@ class LockWait {
  public:
   // `params` are those of the call. They, and the kernel, must outlive this object.
   LockWait(const Instruction& instruction, OpKernelContext::Params* params)
-      : instruction_(instruction),
-        ctx_(params, static_cast<int>(instruction.outputs.size())),
-        end_(std::make_shared<End>()) {}
+      : instruction_(instruction), ctx_(params, static_cast<int>(instruction.outputs.size())) {}
 
   // Calls the kernel. A C++ exception in it ends the process, as in TensorFlow's executor, because
   // the kernel might still use the context.
@@ -41,16 +38,16 @@ class LockWait {
   OpKernelContext& ctx() { return ctx_; }
 
  private:
+  // The end of the kernel and CallAfterEnd both set `is_set`. The second of them calls `go_on`.
   struct End {
-    Mutex mu;
-    bool has_ended ABSL_GUARDED_BY(mu) = false;
-    std::function<void()> go_on ABSL_GUARDED_BY(mu);
+    std::atomic<bool> is_set{false};
+    std::function<void()> go_on;
   };
 
   const Instruction& instruction_;
   OpKernelContext ctx_;
   // The kernel's callback may still use it when the loop goes on.
-  const std::shared_ptr<End> end_;
+  const std::shared_ptr<End> end_ = std::make_shared<End>();
 };
 
 }  // namespace tensor_array_grad

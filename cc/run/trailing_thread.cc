@@ -9,13 +9,13 @@
 #include "absl/base/thread_annotations.h"
 #include "cc/base/mutex.h"
 #include "cc/run/trace.h"
-#include "cc/run/trailing_code.h"
+#include "cc/schedule/trailing_code.h"
 
 namespace tensor_array_grad {
 
 // The iterations that wait, and the registers of the trailing code.
 //
-// Invariant: only the thread that has set `working_` uses `runner_`; the main thread also uses it
+// Invariant: only the thread that has set `working_` uses `machine_`; the main thread also uses it
 // while no iteration waits and `working_` is false.
 class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
  public:
@@ -27,11 +27,11 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
 
   Queue(const Executable& executable, OpKernelContext* ctx, size_t most_behind)
       : code_(*executable.trailing), most_behind_(most_behind), pool_(ctx->runner()) {
-    runner_ = std::make_unique<CodeRunner>(executable, ctx);
+    machine_ = std::make_unique<RegisterMachine>(executable, ctx);
   }
 
   const TrailingCode& code() const { return code_; }
-  CodeRunner& runner() { return *runner_; }
+  RegisterMachine& machine() { return *machine_; }
 
   // Adds an iteration. If more than most_behind_ iterations have then not ended, waits until half
   // of them have. A thread of the pool is asked for only when half of the queue is filled, because
@@ -46,21 +46,22 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
       asked_ |= ask;
     }
     if (ask) (*pool_)([self = shared_from_this()] { self->WorkInPool(); });
-    return full ? WaitFor((most_behind_ + 1) / 2) : Failure();
+    return WaitFor(full ? (most_behind_ + 1) / 2 : most_behind_);
   }
 
-  // Returns when at most `most` iterations have not ended. Runs iterations on this thread if no
-  // other thread does.
+  // Returns when at most `most` iterations have not ended, or the error of one. Executes iterations
+  // on this thread if no other thread does.
   absl::Status WaitFor(size_t most) {
     {
       MutexLock lock(&mu_);
       awaited_ = most;
       while (working_ && Behind() > most) changed_.Wait(&mu_);
-      if (Behind() <= most) return FailureLocked();
+      if (exception_ != nullptr) std::rethrow_exception(exception_);
+      if (Behind() <= most) return status_;
       working_ = true;
     }
     Work(most);
-    return Failure();
+    return WaitFor(most);
   }
 
   // Afterwards no thread runs trailing code, and all registers are released.
@@ -68,7 +69,7 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
     MutexLock lock(&mu_);
     waiting_.clear();
     while (working_) changed_.Wait(&mu_);
-    runner_ = nullptr;
+    machine_ = nullptr;
   }
 
  private:
@@ -100,7 +101,7 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
       absl::Status status;
       std::exception_ptr exception;
       try {
-        status = Run(&iteration);
+        status = Execute(&iteration);
       } catch (...) {  // an exception on a thread of the pool would end the process
         exception = std::current_exception();
       }
@@ -117,32 +118,22 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
     return failed_ ? 0 : waiting_.size() + (running_ ? 1 : 0);
   }
 
-  absl::Status Run(Iteration* iteration) {
+  absl::Status Execute(Iteration* iteration) {
     const TraceMe event([&] { return IterationEvent(iteration->number); }, kTraceLevel);
     const auto& handed_over = code_.handed_over;
     for (size_t i = 0; i < handed_over.size(); ++i) {
-      runner_->at(handed_over[i].reg).Assign(&iteration->values[i], true);
+      machine_->at(handed_over[i].reg).Assign(&iteration->values[i], true);
     }
-    TF_RETURN_IF_ERROR(runner_->Run(code_.body, nullptr, IsTraced()));
-    runner_->Do(code_.next);
-    for (const Read& read : handed_over) runner_->at(read.reg).Release();
+    TF_RETURN_IF_ERROR(machine_->Execute(code_.body, nullptr, IsTraced()));
+    machine_->Do(code_.next);
+    for (const Read& read : handed_over) machine_->at(read.reg).Release();
     return absl::OkStatus();
-  }
-
-  absl::Status Failure() {
-    MutexLock lock(&mu_);
-    return FailureLocked();
-  }
-
-  absl::Status FailureLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    if (exception_ != nullptr) std::rethrow_exception(exception_);
-    return status_;
   }
 
   const TrailingCode& code_;
   const size_t most_behind_;
   Pool* const pool_;  // null: no threads
-  std::unique_ptr<CodeRunner> runner_;
+  std::unique_ptr<RegisterMachine> machine_;
   Mutex mu_;
   std::deque<Iteration> waiting_ ABSL_GUARDED_BY(mu_);
   bool asked_ ABSL_GUARDED_BY(mu_) = false;    // whether a closure waits in the pool
@@ -160,13 +151,13 @@ TrailingThread::TrailingThread(const Executable& executable, OpKernelContext* ct
 
 TrailingThread::~TrailingThread() { queue_->Close(); }
 
-void TrailingThread::Begin(CodeRunner* main) {
-  CodeRunner& own = queue_->runner();
+void TrailingThread::Begin(RegisterMachine* main) {
+  RegisterMachine& own = queue_->machine();
   for (int reg : queue_->code().constants) own.at(reg).Assign(&main->at(reg), false);
   for (int reg : queue_->code().variables) own.at(reg).Assign(&main->at(reg), true);
 }
 
-absl::Status TrailingThread::Add(int64_t number, CodeRunner* main) {
+absl::Status TrailingThread::Add(int64_t number, RegisterMachine* main) {
   const auto& handed_over = queue_->code().handed_over;
   Queue::Iteration iteration{number, std::vector<Value>(handed_over.size())};
   for (size_t i = 0; i < handed_over.size(); ++i) {
@@ -177,9 +168,9 @@ absl::Status TrailingThread::Add(int64_t number, CodeRunner* main) {
 
 absl::Status TrailingThread::Wait() { return queue_->WaitFor(0); }
 
-absl::Status TrailingThread::End(CodeRunner* main) {
+absl::Status TrailingThread::End(RegisterMachine* main) {
   TF_RETURN_IF_ERROR(Wait());
-  CodeRunner& own = queue_->runner();
+  RegisterMachine& own = queue_->machine();
   for (int reg : queue_->code().variables) main->at(reg).Assign(&own.at(reg), true);
   return absl::OkStatus();
 }

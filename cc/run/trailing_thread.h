@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "cc/run/code_runner.h"
 #include "cc/run/executable.h"
 #include "cc/run/kernel_names.h"
+#include "cc/run/register_machine.h"
 
 namespace tensor_array_grad {
 
@@ -36,14 +36,14 @@ class TrailingThread {
   TrailingThread& operator=(const TrailingThread&) = delete;
 
   // Takes the trailing variables out of the registers of `main`, and copies the constants.
-  void Begin(CodeRunner* main);
+  void Begin(RegisterMachine* main);
   // Takes or copies the values that the trailing part of iteration `number` reads. To be called
   // between the main part of the body and the moves of the main variables.
-  absl::Status Add(int64_t number, CodeRunner* main);
+  absl::Status Add(int64_t number, RegisterMachine* main);
   // Returns after all trailing code has run.
   absl::Status Wait();
   // The same, and puts the trailing variables into the registers of `main`.
-  absl::Status End(CodeRunner* main);
+  absl::Status End(RegisterMachine* main);
 
  private:
   class Queue;

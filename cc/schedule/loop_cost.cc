@@ -1,4 +1,4 @@
-#include "cc/run/loop_cost.h"
+#include "cc/schedule/loop_cost.h"
 
 #include <algorithm>
 #include <map>

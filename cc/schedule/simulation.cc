@@ -1,4 +1,4 @@
-#include "cc/run/simulation.h"
+#include "cc/schedule/simulation.h"
 
 #include <algorithm>
 #include <queue>

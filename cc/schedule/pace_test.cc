@@ -1,4 +1,4 @@
-#include "cc/run/pace.h"
+#include "cc/schedule/pace.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-#ifndef CC_RUN_SIMULATION_H_
-#define CC_RUN_SIMULATION_H_
+#ifndef CC_SCHEDULE_SIMULATION_H_
+#define CC_SCHEDULE_SIMULATION_H_
 
 #include <vector>
 
@@ -42,4 +42,4 @@ inline constexpr double kHeavyTaskNs = 3000;
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_RUN_SIMULATION_H_
+#endif  // CC_SCHEDULE_SIMULATION_H_

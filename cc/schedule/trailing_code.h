@@ -1,5 +1,5 @@
-#ifndef CC_RUN_TRAILING_CODE_H_
-#define CC_RUN_TRAILING_CODE_H_
+#ifndef CC_SCHEDULE_TRAILING_CODE_H_
+#define CC_SCHEDULE_TRAILING_CODE_H_
 
 #include <functional>
 #include <memory>
@@ -72,4 +72,4 @@ std::unique_ptr<const TrailingCode> DivideTrailing(
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_RUN_TRAILING_CODE_H_
+#endif  // CC_SCHEDULE_TRAILING_CODE_H_

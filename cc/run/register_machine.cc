@@ -1,4 +1,4 @@
-#include "cc/run/code_runner.h"
+#include "cc/run/register_machine.h"
 
 #include <algorithm>
 #include <memory>
@@ -37,7 +37,7 @@ absl::Status CheckType(int i, const Tensor& output, const OpKernel& kernel) {
 // The parameters of kernel calls are those of RunLoop's own call, so that kernels find the same
 // resources and cancellation manager as in the executor. Only the device (pooled_device.h) and the
 // parameters of a single kernel call, such as inputs and outputs, are replaced.
-CodeRunner::CodeRunner(const Executable& executable, OpKernelContext* ctx)
+RegisterMachine::RegisterMachine(const Executable& executable, OpKernelContext* ctx)
     : executable_(executable),
       params_(*ctx->params()),
       registers_(executable.program.registers),
@@ -54,12 +54,15 @@ CodeRunner::CodeRunner(const Executable& executable, OpKernelContext* ctx)
   }
 }
 
-absl::Status CodeRunner::RunCondition(const LoopCode& code, double* ns, bool traced) {
-  TF_RETURN_IF_ERROR(CheckCancelled(code));
-  return Run(code.condition, ns, traced);
+absl::Status RegisterMachine::ExecuteCondition(const LoopCode& code, double* ns, bool traced) {
+  auto* const cancellation = params_.cancellation_manager;
+  if (cancellation != nullptr && cancellation->IsCancelled()) {
+    return AtNode(absl::CancelledError("Loop execution was cancelled."), code.loop_cond);
+  }
+  return Execute(code.condition, ns, traced);
 }
 
-absl::Status CodeRunner::RunBody(const LoopCode& code, double* ns, bool traced) {
+absl::Status RegisterMachine::ExecuteBody(const LoopCode& code, double* ns, bool traced) {
   size_t from = 0;
   if (is_waiting()) {
     const Instruction* ended;
@@ -69,27 +72,27 @@ absl::Status CodeRunner::RunBody(const LoopCode& code, double* ns, bool traced) 
     for (int reg : code.dropped) registers_[reg].Release();
   }
   const absl::Status status =
-      Run(Code(code.body).subspan(from), ns == nullptr ? ns : ns + from, traced);
+      Execute(Code(code.body).subspan(from), ns == nullptr ? ns : ns + from, traced);
   if (is_waiting()) return absl::OkStatus();
   nodes_ += code.nodes;
   return status;
 }
 
-void CodeRunner::Do(const std::vector<Move>& moves) {
+void RegisterMachine::Do(const std::vector<Move>& moves) {
   for (const Move& move : moves) {
     registers_[move.to].Assign(&registers_[move.from.reg], move.from.last);
   }
 }
 
-absl::Status CodeRunner::Run(Code code, double* ns, bool traced) {
-  if (ns != nullptr || traced) return RunWatched(code, ns, traced);
-  for (const Instruction& instruction : code) TF_RETURN_IF_ERROR(RunOne(instruction));
+absl::Status RegisterMachine::Execute(Code code, double* ns, bool traced) {
+  if (ns != nullptr || traced) return ExecuteWatched(code, ns, traced);
+  for (const Instruction& instruction : code) TF_RETURN_IF_ERROR(ExecuteOne(instruction));
   return absl::OkStatus();
 }
 
 // The time of an instruction does not include that of its event. A loop is thus measured, and then
 // handed back or given a second thread, as without a profiler.
-absl::Status CodeRunner::RunWatched(Code code, double* ns, bool traced) {
+absl::Status RegisterMachine::ExecuteWatched(Code code, double* ns, bool traced) {
   for (const Instruction& instruction : code) {
     std::optional<TraceMe> event;
     const bool has_event =
@@ -98,16 +101,16 @@ absl::Status CodeRunner::RunWatched(Code code, double* ns, bool traced) {
       event.emplace([&] { return EventOf(instruction); }, kTraceLevel);
     }
     const int64_t start = ns == nullptr ? 0 : SteadyNanos();
-    TF_RETURN_IF_ERROR(RunOne(instruction));
+    TF_RETURN_IF_ERROR(ExecuteOne(instruction));
     if (ns != nullptr) *ns++ += static_cast<double>(SteadyNanos() - start);
   }
   return absl::OkStatus();
 }
 
-std::string CodeRunner::EventOf(const Instruction& instruction) {
+std::string RegisterMachine::EventOf(const Instruction& instruction) {
   if (instruction.action == Instruction::kLoop) {
     const LoopCode& code = executable_.program.loops[instruction.loop];
-    return LoopEvent(executable_.kernels[code.loop_cond].def);
+    return LoopEvent(executable_.program.nodes[code.loop_cond]->def());
   }
   const OpKernel& kernel = *executable_.kernels[instruction.node].kernel;
   std::string event = OpEvent(kernel.name(), kernel.type_string());
@@ -115,7 +118,7 @@ std::string CodeRunner::EventOf(const Instruction& instruction) {
   return tsl::profiler::TraceMeEncode(std::move(event), {{"shape", ShapesOf(instruction)}});
 }
 
-std::string CodeRunner::ShapesOf(const Instruction& instruction) {
+std::string RegisterMachine::ShapesOf(const Instruction& instruction) {
   std::vector<std::string> shapes;
   for (const Read& read : instruction.inputs) {
     Value& value = registers_[read.reg];
@@ -133,10 +136,10 @@ std::string CodeRunner::ShapesOf(const Instruction& instruction) {
 // A kBranch and a kMerge are called even if their guards do not hold, because they must clear the
 // flags that the previous iteration has set. The releases of an instruction do not depend on its
 // guards.
-inline absl::Status CodeRunner::RunOne(const Instruction& instruction) {
+inline absl::Status RegisterMachine::ExecuteOne(const Instruction& instruction) {
   switch (instruction.action) {
     case Instruction::kKernel:
-      if (Holds(instruction.guards)) TF_RETURN_IF_ERROR(RunKernel(instruction));
+      if (Holds(instruction.guards)) TF_RETURN_IF_ERROR(ExecuteKernel(instruction));
       break;
     case Instruction::kBranch:
       TF_RETURN_IF_ERROR(Branch(instruction));
@@ -152,14 +155,14 @@ inline absl::Status CodeRunner::RunOne(const Instruction& instruction) {
   return absl::OkStatus();
 }
 
-bool CodeRunner::Holds(const Flags& guards) const {
+bool RegisterMachine::Holds(const Flags& guards) const {
   for (int flag : guards) {
     if (!flags_[flag]) return false;
   }
   return true;
 }
 
-bool CodeRunner::RunSmall(const Instruction& instruction, const NodeKernel& node) {
+bool RegisterMachine::ExecuteSmall(const Instruction& instruction, const NodeKernel& node) {
   Operand operands[kMostSmallOperands];
   const size_t count = instruction.inputs.size();
   for (size_t i = 0; i < count; ++i) {
@@ -178,9 +181,9 @@ bool CodeRunner::RunSmall(const Instruction& instruction, const NodeKernel& node
 // A kernel may write into the buffer of an input if it finds a reference count of one. It finds one
 // only for a last read (LastTensor); for any other read the register keeps a second reference
 // (HeldTensor).
-absl::Status CodeRunner::RunKernel(const Instruction& instruction) {
+absl::Status RegisterMachine::ExecuteKernel(const Instruction& instruction) {
   const NodeKernel& node = executable_.kernels[instruction.node];
-  if (node.small.exists() && RunSmall(instruction, node)) {
+  if (node.small.exists() && ExecuteSmall(instruction, node)) {
     for (const Read& read : instruction.inputs) {
       if (read.last) registers_[read.reg].ReleaseTensor();
     }
@@ -199,14 +202,15 @@ absl::Status CodeRunner::RunKernel(const Instruction& instruction) {
   if (node.takes_lock) return StartWait(instruction);
   OpKernelContext ctx(&params_, static_cast<int>(instruction.outputs.size()));
   if (node.call != nullptr) {
-    node.call->Run(node.kernel->AsAsync(), &params_, &ctx);
+    node.call->Call(node.kernel->AsAsync(), &params_, &ctx);
   } else {
     node.kernel->Compute(&ctx);
   }
   return TakeOutputs(instruction, &ctx);
 }
 
-inline absl::Status CodeRunner::TakeOutputs(const Instruction& instruction, OpKernelContext* ctx) {
+inline absl::Status RegisterMachine::TakeOutputs(const Instruction& instruction,
+                                                 OpKernelContext* ctx) {
   const NodeKernel& node = executable_.kernels[instruction.node];
   if (!ctx->status().ok()) return AtNode(ctx->status(), instruction.node);
   for (const Read& read : instruction.inputs) {
@@ -227,14 +231,14 @@ inline absl::Status CodeRunner::TakeOutputs(const Instruction& instruction, OpKe
   return absl::OkStatus();
 }
 
-absl::Status CodeRunner::StartWait(const Instruction& instruction) {
+absl::Status RegisterMachine::StartWait(const Instruction& instruction) {
   static const auto* const waits = new absl::Status(absl::UnavailableError("waits for a lock"));
   wait_ = std::make_unique<LockWait>(instruction, &params_);
   wait_->Start(executable_.kernels[instruction.node].kernel->AsAsync());
   return *waits;
 }
 
-absl::Status CodeRunner::EndWait(const Instruction** ended) {
+absl::Status RegisterMachine::EndWait(const Instruction** ended) {
   const std::unique_ptr<LockWait> wait = std::move(wait_);
   *ended = &wait->instruction();
   TF_RETURN_IF_ERROR(TakeOutputs(**ended, &wait->ctx()));
@@ -243,7 +247,7 @@ absl::Status CodeRunner::EndWait(const Instruction** ended) {
 }
 
 // As in the Switch and SwitchN kernels, an index beyond the last side selects the last side.
-absl::Status CodeRunner::Branch(const Instruction& instruction) {
+absl::Status RegisterMachine::Branch(const Instruction& instruction) {
   for (int flag : instruction.sides) flags_[flag] = 0;
   if (!Holds(instruction.guards)) return absl::OkStatus();
   const int sides = static_cast<int>(instruction.sides.size());
@@ -260,7 +264,7 @@ absl::Status CodeRunner::Branch(const Instruction& instruction) {
   return absl::OkStatus();
 }
 
-void CodeRunner::Merge(const Instruction& instruction) {
+void RegisterMachine::Merge(const Instruction& instruction) {
   if (instruction.flag >= 0) flags_[instruction.flag] = 0;
   if (!Holds(instruction.guards)) return;
   int32_t index = 0;
@@ -281,7 +285,7 @@ void CodeRunner::Merge(const Instruction& instruction) {
 // The variables of the inner loop have registers of their own, which also are the outputs of the
 // instruction. Its constants stay in the registers of this frame while the loop runs, so a constant
 // that is read for the last time is released after the loop.
-absl::Status CodeRunner::RunInnerLoop(const Instruction& instruction) {
+absl::Status RegisterMachine::RunInnerLoop(const Instruction& instruction) {
   const LoopCode& code = executable_.program.loops[instruction.loop];
   for (size_t i = 0; i < instruction.inputs.size(); ++i) {
     const Read& read = instruction.inputs[i];
@@ -296,10 +300,10 @@ absl::Status CodeRunner::RunInnerLoop(const Instruction& instruction) {
     const bool traced = IsTraced();
     std::optional<TraceMe> event;
     if (traced) event.emplace([&] { return IterationEvent(iteration); }, kTraceLevel);
-    TF_RETURN_IF_ERROR(RunCondition(code, nullptr, traced));
+    TF_RETURN_IF_ERROR(ExecuteCondition(code, nullptr, traced));
     TF_RETURN_IF_ERROR(Predicate(code, &taken));
     if (!taken) break;
-    TF_RETURN_IF_ERROR(RunBody(code, nullptr, traced));
+    TF_RETURN_IF_ERROR(ExecuteBody(code, nullptr, traced));
     Do(code.next);
     ++iteration;
   }
@@ -310,30 +314,21 @@ absl::Status CodeRunner::RunInnerLoop(const Instruction& instruction) {
   return absl::OkStatus();
 }
 
-absl::Status CodeRunner::CheckCancelled(const LoopCode& code) {
-  const tensorflow::CancellationManager* const manager = params_.cancellation_manager;
-  if (manager == nullptr || !const_cast<tensorflow::CancellationManager*>(manager)->IsCancelled()) {
-    return absl::OkStatus();
-  }
-  return AtNode(absl::CancelledError("Loop execution was cancelled."), code.loop_cond);
-}
-
-absl::Status CodeRunner::Predicate(const LoopCode& code, bool* taken) {
+absl::Status RegisterMachine::Predicate(const LoopCode& code, bool* taken) {
   Value& value = registers_[code.predicate];
   if (value.Get(taken)) return absl::OkStatus();
   return NoScalar(value, code.loop_cond);
 }
 
-absl::Status CodeRunner::NoScalar(Value& predicate, int node) {
+absl::Status RegisterMachine::NoScalar(Value& predicate, int node) {
   return AtNode(absl::InvalidArgumentError(
                     absl::StrCat("The second input must be a scalar, but it has shape ",
                                  predicate.tensor()->shape().DebugString())),
                 node);
 }
 
-absl::Status CodeRunner::AtNode(const absl::Status& error, int node) const {
-  const NodeKernel& at = executable_.kernels[node];
-  return executable_.called.ErrorAt(error, at.kernel == nullptr ? at.def : at.kernel->def());
+absl::Status RegisterMachine::AtNode(const absl::Status& error, int node) const {
+  return ErrorAt(error, executable_.program.nodes[node]->def(), executable_.called.inlined());
 }
 
 }  // namespace tensor_array_grad

@@ -1,5 +1,5 @@
-#ifndef CC_RUN_CODE_RUNNER_H_
-#define CC_RUN_CODE_RUNNER_H_
+#ifndef CC_RUN_REGISTER_MACHINE_H_
+#define CC_RUN_REGISTER_MACHINE_H_
 
 #include <cstdint>
 #include <functional>
@@ -21,35 +21,35 @@ namespace tensor_array_grad {
 // executor: with the same kernels, resources, cancellation and errors. An error names the node that
 // failed, as the executor's errors do.
 //
-// Not thread-safe: each thread has its own CodeRunner. Every method except the queries may throw
-// std::bad_alloc, as kernels may. After an exception or an error only the queries and the
+// Not thread-safe: each thread has its own RegisterMachine. Every method except the queries may
+// throw std::bad_alloc, as kernels may. After an exception or an error only the queries and the
 // destructor may be called. The destructor releases the contents of all registers.
-class CodeRunner {
+class RegisterMachine {
  public:
   using Code = absl::Span<const Instruction>;
 
   // The registers are empty, except those of the program's constants. `executable` and `ctx`, the
-  // context of the op RunLoop, must outlive the runner.
-  CodeRunner(const Executable& executable, OpKernelContext* ctx);
+  // context of the op RunLoop, must outlive the machine.
+  RegisterMachine(const Executable& executable, OpKernelContext* ctx);
 
   Value& at(int reg) { return registers_[reg]; }
 
-  // Runs the instructions in order. If `ns` is not null, adds the time of instruction i in
+  // Executes the instructions in order. If `ns` is not null, adds the time of instruction i in
   // nanoseconds to ns[i]. With `traced`, the trace of a profiler gets their events (trace.h).
-  absl::Status Run(Code code, double* ns, bool traced);
+  absl::Status Execute(Code code, double* ns, bool traced);
 
-  // Runs the condition of a frame. Returns an error if the run was cancelled.
-  absl::Status RunCondition(const LoopCode& code, double* ns, bool traced);
+  // Executes the condition of a frame. Returns an error if the run was cancelled.
+  absl::Status ExecuteCondition(const LoopCode& code, double* ns, bool traced);
 
-  // Runs the body of a frame, without the moves of `next`. Stops at an instruction that takes a
+  // Executes the body of a frame, without the moves of `next`. Stops at an instruction that takes a
   // lock, and returns OK: is_waiting() is then true. When CallAfterWait has called back, the next
   // call goes on after that instruction, on any thread.
-  absl::Status RunBody(const LoopCode& code, double* ns, bool traced);
+  absl::Status ExecuteBody(const LoopCode& code, double* ns, bool traced);
 
   bool is_waiting() const { return wait_ != nullptr; }
 
   // Calls `go_on` once, at once or on another thread, when the wait is over. Requires:
-  // is_waiting(). The runner must not be destroyed before.
+  // is_waiting(). The machine must not be destroyed before.
   void CallAfterWait(std::function<void()> go_on) { wait_->CallAfterEnd(std::move(go_on)); }
 
   void Do(const std::vector<Move>& moves);
@@ -61,12 +61,12 @@ class CodeRunner {
   int64_t nodes() const { return nodes_; }  // nodes that the executor would have run until now
 
  private:
-  absl::Status RunWatched(Code code, double* ns, bool traced);
-  absl::Status RunOne(const Instruction& instruction);
-  absl::Status RunKernel(const Instruction& instruction);
+  absl::Status ExecuteWatched(Code code, double* ns, bool traced);
+  absl::Status ExecuteOne(const Instruction& instruction);
+  absl::Status ExecuteKernel(const Instruction& instruction);
   // Puts the outputs of a kernel that has run into registers, and releases its inputs.
   absl::Status TakeOutputs(const Instruction& instruction, OpKernelContext* ctx);
-  // Calls the kernel, which has its inputs. Returns an error that RunBody does not pass on.
+  // Calls the kernel, which has its inputs. Returns an error that ExecuteBody does not pass on.
   absl::Status StartWait(const Instruction& instruction);
   // Ends the instruction that waited.
   absl::Status EndWait(const Instruction** ended);
@@ -75,8 +75,7 @@ class CodeRunner {
   absl::Status RunInnerLoop(const Instruction& instruction);
 
   // Returns false, and has changed nothing, if the kernel must run instead.
-  bool RunSmall(const Instruction& instruction, const NodeKernel& node);
-  absl::Status CheckCancelled(const LoopCode& code);
+  bool ExecuteSmall(const Instruction& instruction, const NodeKernel& node);
   // `error` with the name of `node`, an index into Program::nodes, and of the inlined calls that it
   // is in.
   absl::Status AtNode(const absl::Status& error, int node) const;
@@ -100,4 +99,4 @@ class CodeRunner {
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_RUN_CODE_RUNNER_H_
+#endif  // CC_RUN_REGISTER_MACHINE_H_

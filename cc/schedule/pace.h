@@ -1,5 +1,5 @@
-#ifndef CC_RUN_PACE_H_
-#define CC_RUN_PACE_H_
+#ifndef CC_SCHEDULE_PACE_H_
+#define CC_SCHEDULE_PACE_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -11,8 +11,8 @@
 #include "cc/base/mutex.h"
 #include "cc/base/steady_clock.h"
 #include "cc/compile/program.h"
-#include "cc/run/loop_cost.h"
-#include "cc/run/trailing_code.h"
+#include "cc/schedule/loop_cost.h"
+#include "cc/schedule/trailing_code.h"
 
 namespace tensor_array_grad {
 
@@ -202,4 +202,4 @@ class ChoiceMemory {
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_RUN_PACE_H_
+#endif  // CC_SCHEDULE_PACE_H_

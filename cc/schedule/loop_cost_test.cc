@@ -1,4 +1,4 @@
-#include "cc/run/loop_cost.h"
+#include "cc/schedule/loop_cost.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "cc/run/simulation.h"
+#include "cc/schedule/simulation.h"
 
 namespace tensor_array_grad {
 namespace {

@@ -1,10 +1,10 @@
-#ifndef CC_RUN_LOOP_COST_H_
-#define CC_RUN_LOOP_COST_H_
+#ifndef CC_SCHEDULE_LOOP_COST_H_
+#define CC_SCHEDULE_LOOP_COST_H_
 
 #include <vector>
 
 #include "cc/compile/program.h"
-#include "cc/run/simulation.h"
+#include "cc/schedule/simulation.h"
 
 namespace tensor_array_grad {
 
@@ -96,4 +96,4 @@ Choice Fastest(const IterationCost& cost);
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_RUN_LOOP_COST_H_
+#endif  // CC_SCHEDULE_LOOP_COST_H_

@@ -1,4 +1,4 @@
-#include "cc/run/trailing_code.h"
+#include "cc/schedule/trailing_code.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
