@@ -106,6 +106,8 @@ std::pair<int64_t, double> XlaCompilations() {
           static_cast<double>(microseconds) * 1e-6};
 }
 
+int ExecutorThreads(int asked) { return tensor_array_grad::ExecutorThreads(asked); }
+
 std::vector<Array> ExistingArrays() {
   std::vector<Array> arrays;
   for (const ArrayDescription& array : tensor_array_grad::ExistingArrays()) {

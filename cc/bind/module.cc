@@ -85,6 +85,7 @@ PYBIND11_MODULE(_bind, m) {
   m.def("kernel_decision", &tag::KernelDecision);
   m.def("counters", &tag::Counters);
   m.def("xla_compilations", &tag::XlaCompilations, Unlocked());
+  m.def("executor_threads", &tag::ExecutorThreads, py::arg("asked"));
   m.def("existing_arrays", &tag::ExistingArrays, Unlocked());
   m.def("build_facts", &tag::BuildFacts);
   m.def("kernels", &tag::Kernels);

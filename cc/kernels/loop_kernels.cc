@@ -18,10 +18,8 @@
 #include "cc/run/newest_executable.h"
 #include "cc/run/pooled_device.h"
 #include "cc/run/trace.h"
-#include "tensorflow/core/common_runtime/process_util.h"
 #include "tensorflow/core/common_runtime/step_stats_collector.h"
 #include "tensorflow/core/framework/function.h"
-#include "tensorflow/core/platform/cpu_info.h"
 #include "tensorflow/core/protobuf/config.pb.h"
 
 namespace tensor_array_grad {
@@ -41,16 +39,12 @@ bool HasStatistics(OpKernelContext* ctx) {
   return dynamic_cast<tensorflow::StepStatsCollector*>(ctx->stats_collector()) != nullptr;
 }
 
-// The number of threads that the executor has for kernels of one graph.
+// The number of threads that the executor has for the nodes of the op's graph.
 int Threads(OpKernelContext* ctx) {
-  static const int of_environment = tensorflow::NumInterOpThreadsFromEnvironment();
-  const int cores = tensorflow::port::MaxParallelism();
   if (ctx->run_all_kernels_inline()) return 1;
   auto* const library = ctx->function_library();
   const auto* const config = library == nullptr ? nullptr : library->config_proto();
-  int asked = config == nullptr ? 0 : config->inter_op_parallelism_threads();
-  if (asked <= 0) asked = of_environment;
-  return asked > 0 ? std::min(asked, cores) : cores;
+  return ExecutorThreads(config == nullptr ? 0 : config->inter_op_parallelism_threads());
 }
 
 // One call of RunLoop. If the loop cannot be prepared, or if a run is left to the stock loop, the

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "cc/run/trace.h"
+#include "tensorflow/core/common_runtime/process_util.h"
+#include "tensorflow/core/platform/cpu_info.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -18,6 +20,13 @@ std::atomic<int64_t> trailing_thread_after{-1};  // SetTrailingThreadAfter
 constexpr int kMostBehind = 8;
 
 }  // namespace
+
+int ExecutorThreads(int asked) {
+  static const int of_environment = tensorflow::NumInterOpThreadsFromEnvironment();
+  const int cores = tensorflow::port::MaxParallelism();
+  if (asked <= 0) asked = of_environment;
+  return asked > 0 ? std::min(asked, cores) : cores;
+}
 
 void SetHandBackAfter(int64_t iterations) { hand_back_after.store(iterations); }
 

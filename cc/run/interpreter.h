@@ -81,6 +81,10 @@ class Interpreter {
   bool handed_back_ = false, is_outdated_ = false, had_trailing_thread_ = false;
 };
 
+// The number of threads that the executor has for the kernels of one graph, at most as many as
+// processors. `asked` is inter_op_parallelism_threads of the configuration, or 0.
+int ExecutorThreads(int asked);
+
 // Test-only: from now on every loop is handed back after `iterations` iterations, unless it has a
 // seeded op or calls of functions that can be inlined; -1: when measured times say that the
 // executor is faster.

@@ -85,6 +85,10 @@ TAG_EXPORT std::map<std::string, int64_t> Counters();
 // How often XLA has compiled in this process, and the seconds that took; TensorFlow counts both.
 TAG_EXPORT std::pair<int64_t, double> XlaCompilations();
 
+// The number of threads that TensorFlow's executor has for the kernels of a graph, at most as many
+// as processors. `asked` is inter_op_parallelism_threads of its configuration, or 0.
+TAG_EXPORT int ExecutorThreads(int asked);
+
 // The arrays of this process, forward and gradient. O(arrays); takes the lock of each array.
 TAG_EXPORT std::vector<Array> ExistingArrays();
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import os
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -74,11 +72,7 @@ def threads() -> int:
     The configuration of a Session does not count.
     """
     asked = tf.config.threading.get_inter_op_parallelism_threads()
-    if not asked:
-        with contextlib.suppress(ValueError):  # TensorFlow ignores what is no number
-            asked = int(os.environ.get("TF_NUM_INTEROP_THREADS", 0))
-    processors = len(os.sched_getaffinity(0))
-    return min(asked, processors) if asked > 0 else processors
+    return int(_loader.bind().executor_threads(asked))
 
 
 def loops_so_far() -> tuple[Loop, ...]:
