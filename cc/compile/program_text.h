@@ -2,6 +2,7 @@
 #define CC_COMPILE_PROGRAM_TEXT_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -20,12 +21,17 @@
 //
 // "branch p by 5 -> f0 f1" sets flags. "[f0]" before an instruction, or before an alternative of a
 // Merge, lists its guards. "release 3" lists the registers that an instruction empties afterwards.
-// "_" is an output that nothing reads.
+// "_" is an output that nothing reads. "call" stands before an instruction that no small op can
+// compute, so that it always calls its kernel, if that is known.
 namespace tensor_array_grad {
 
 class ProgramText {
  public:
-  explicit ProgramText(const Program& program) : program_(program) {}
+  // `calls` says of which nodes, by index into Program::nodes, the kernel is always called.
+  explicit ProgramText(const Program& program, std::vector<bool> calls = {})
+      : program_(program), calls_(std::move(calls)) {
+    calls_.resize(program.nodes.size());
+  }
 
   // All loops, the outermost first, each after a line "loop 0 by while/LoopCond", then the
   // registers of the arguments, "arguments 0 1", and those of constants, "constant 2 = 1".
@@ -62,7 +68,7 @@ class ProgramText {
     const std::string& name = program_.nodes[instruction.node]->name();
     switch (instruction.action) {
       case Instruction::kKernel:
-        absl::StrAppend(&text, name);
+        absl::StrAppend(&text, calls_[instruction.node] ? "call " : "", name);
         break;
       case Instruction::kBranch:
         absl::StrAppend(&text, "branch ", name, " by");
@@ -104,6 +110,7 @@ class ProgramText {
   }
 
   const Program& program_;
+  std::vector<bool> calls_;
 };
 
 }  // namespace tensor_array_grad

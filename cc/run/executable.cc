@@ -128,6 +128,12 @@ void NoteKnownInputs(const Frame& loop, const std::vector<int>& indices, Executa
   for (const Frame* inner : loop.children) ForgetKnownValues(*inner);
 }
 
+// Whether `def`, an op RunLoop, is made for a loop that takes locks.
+bool MayWait(const NodeDef& def) {
+  bool takes = false;
+  return TryGetNodeAttr(def, "takes_locks", &takes) && takes;
+}
+
 }  // namespace
 
 const tensorflow::FunctionLibraryDefinition* Host::functions() const {
@@ -139,7 +145,7 @@ Host::Host(OpKernelConstruction* ctx)
       library(ctx->function_library()),
       resources(ctx->resource_manager()),
       graph_def_version(ctx->graph_def_version()),
-      may_wait(TryGetNodeAttr(ctx->def(), "takes_locks", &may_wait) && may_wait) {}
+      may_wait(MayWait(ctx->def())) {}
 
 absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
                                                     const LoopInputs& inputs, const Host& host,

@@ -19,7 +19,10 @@ Counter prepared("loops.prepared");
 
 void LogProgram(const NodeDef& def, const Executable& executable) {
   if (!IsLogged(LogLevel::kPrograms)) return;
-  LogLine(absl::StrCat("program of ", def.name(), "\n", ProgramText(executable.program).OfAll()));
+  std::vector<bool> calls;
+  for (const NodeKernel& node : executable.kernels) calls.push_back(!node.small.exists());
+  LogLine(absl::StrCat("program of ", def.name(), "\n",
+                       ProgramText(executable.program, std::move(calls)).OfAll()));
 }
 
 }  // namespace

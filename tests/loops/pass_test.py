@@ -331,6 +331,9 @@ def test_missed_rewrites_and_programs_are_logged_on_demand(level):
     loops = ran.stderr.count(": runs in one kernel\n")  # with a GPU, not all
     assert loops > 0
     assert len(programs) == (loops if level == "3" else 0)
+    # No small op computes this one.
+    called = re.search(r"^  call \S+/StridedSliceGrad ", ran.stderr, re.MULTILINE)
+    assert bool(called) == (level == "3")
 
 
 def test_explain_says_what_a_rule_did_not_do():
