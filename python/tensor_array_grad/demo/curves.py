@@ -90,13 +90,11 @@ def draw(panels: Sequence[Axes], curves: Sequence[Curve], *, times: bool = True)
     margin = (_MARGIN if times else _LEAST_MARGIN) * (high - low)
     room = _ROOM * (last - first)
     for axes, curve in zip(panels, curves, strict=True):
-        axes.set_xscale("log")
-        axes.set_yscale("log")
+        for line, colour in ((curve.stock, STOCK_COLOUR), (curve.ours, OURS_COLOUR)):
+            axes.loglog(*zip(*sorted(line.items()), strict=True), "o-", color=colour)
         axes.set_xlim(10 ** (first - 0.1 * (last - first)), 10 ** (last + room))
         axes.set_ylim(10 ** (low - margin), 10 ** (high + margin))
         _draw_ticks(axes, curve, low - margin, high + margin)
-        for line, colour in ((curve.stock, STOCK_COLOUR), (curve.ours, OURS_COLOUR)):
-            axes.plot(*zip(*sorted(line.items()), strict=True), "o-", color=colour)
         axes.set_title(curve.title, pad=8)
         _draw_end(axes, curve, times)
 
@@ -107,8 +105,8 @@ def duration(seconds: float) -> str:
     Below 1 us it has one digit, and from 1,000 h on more than three. The unit is that of the
     rounded number: 0.9997 s is `1.0 s`, and not `1,000 ms`.
     """
-    unit, size = next((u, size) for u, size, end in _UNITS if _rounded(seconds / size) < end)
-    return f"{_digits(seconds / size)} {unit}"
+    texts = ((_digits(seconds / size), unit, end) for unit, size, end in _UNITS)
+    return next(f"{text} {unit}" for text, unit, end in texts if float(text.replace(",", "")) < end)
 
 
 def ratio(stock: float, ours: float) -> str:
@@ -116,14 +114,9 @@ def ratio(stock: float, ours: float) -> str:
     return f"{_digits(stock / ours)}\N{MULTIPLICATION SIGN}"
 
 
-def _rounded(value: float) -> float:
-    """The number that `_digits` shows."""
-    return round(value, 1) if round(value, 1) < 10 else round(value)
-
-
 def _digits(value: float) -> str:
-    value = _rounded(value)
-    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+    text = f"{value:.1f}"
+    return text if float(text) < 10 else f"{value:,.0f}"
 
 
 def _range(values: Iterable[float], least: float) -> tuple[float, float]:
