@@ -248,10 +248,13 @@ def status() -> Status:
     built, found = _built(_loader.library_path(), _loader.identity())
     problems = list(found)
     loaded, bind = _loader.is_loaded(), None
-    active, reason = False, "not loaded: call tensor_array_grad.enable()"
-    replaced, kernels_reason = False, ""
+    reason = "not loaded: call tensor_array_grad.enable()"
     if loaded:
         reason = "loaded, but not accessible"
+    elif _command.switched_off():
+        reason = "switched off by TENSOR_ARRAY_GRAD in the environment"
+    library = kernels = Part(False, reason)
+    if loaded:
         try:
             bind = _loader.bind()
         except _loader.LoadError as error:
@@ -263,32 +266,30 @@ def status() -> Status:
             built = _loader.BuildInfo(__version__, tensorflow, "unknown", abi)
             problems = [str(_loader.replaced())]
         library, kernels = bind.library_decision(), bind.kernel_decision()
-        active, reason = library.active, library.reason or "the op library is loaded"
-        replaced, kernels_reason = kernels.active, kernels.reason
-        if not active and library.cause != "off":
+        reason = library.reason or "the op library is loaded"
+        if not library.active and library.cause != "off":
             problems.append(reason)
-        if active and not gradients_list.installed():
+        if library.active and not gradients_list.installed():
             problems.append(
                 "kernels are replaced and gradient functions are not: call "
                 "tensor_array_grad.enable(), because tf.load_op_library replaces kernels only"
             )
-    elif not loaded and _command.switched_off():
-        reason = "switched off by TENSOR_ARRAY_GRAD in the environment"
+    registered, missing = _kernels(bind) if bind else ((), ())
     return Status(
         version=__version__,
         library_path=_loader.library_path(),
         loaded=loaded,
-        active=active,
+        active=library.active,
         reason=reason,
-        kernels_replaced=replaced,
-        kernels_reason=kernels_reason or reason,
+        kernels_replaced=kernels.active,
+        kernels_reason=kernels.reason or reason,
         built_for=built.tensorflow,
         built_from=built.distribution,
         running=tf.__version__,
         cxx11_abi=built.cxx11_abi,
         devices=tuple(device.name for device in tf.config.list_physical_devices()),
-        kernels=_registered(bind) if bind else (),
-        missing_kernels=_missing(bind) if bind else (),
+        kernels=registered,
+        missing_kernels=missing,
         counters=bind.counters() if bind else {},
         graph_pass=bind is not None and bind.graph_pass_enabled(),
         loops_in_one_kernel=bind is not None and bind.loops_enabled(),
@@ -302,14 +303,10 @@ def status() -> Status:
 
 
 @functools.cache
-def _registered(bind: Any) -> tuple[Kernel, ...]:
-    """The kernels of the ops that the library replaces, which are registered when it is loaded."""
-    return tuple(Kernel(k.op, k.device, tuple(k.types), k.priority) for k in bind.kernels())
-
-
-@functools.cache
-def _missing(bind: Any) -> tuple[str, ...]:
-    return tuple(bind.missing_kernels())
+def _kernels(bind: Any) -> tuple[tuple[Kernel, ...], tuple[str, ...]]:
+    """`kernels` and `missing_kernels`, which are known when the library is loaded."""
+    kernels = (Kernel(k.op, k.device, tuple(k.types), k.priority) for k in bind.kernels())
+    return tuple(kernels), tuple(bind.missing_kernels())
 
 
 @functools.lru_cache(maxsize=1)
