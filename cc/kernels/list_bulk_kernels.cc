@@ -32,9 +32,9 @@ absl::Status ReadLists(tensorflow::TTypes<Variant>::ConstVec handles, DataType d
   return absl::OkStatus();
 }
 
-absl::Status PushBackBatch(OpKernelContext* ctx, DataType dtype) {
+absl::Status PushBackBatch(KernelCall& call) {
   enum Inputs { kLists, kTensor };
-  const Tensor &handles = ctx->input(kLists), &tensor = ctx->input(kTensor);
+  const Tensor &handles = call.Input(kLists), &tensor = call.Input(kTensor);
   if (tensor.dims() == 0) {
     return InvalidList("Expected tensor to be at least a vector, but saw shape: ",
                        tensor.shape().DebugString());
@@ -48,10 +48,10 @@ absl::Status PushBackBatch(OpKernelContext* ctx, DataType dtype) {
                        tensor.dim_size(0), " vs. ", handles.NumElements());
   }
   std::vector<ListVariant> lists;
-  TF_RETURN_IF_ERROR(ReadLists(handles.vec<Variant>(), dtype, tensor, &lists));
+  TF_RETURN_IF_ERROR(ReadLists(handles.vec<Variant>(), call.dtype(), tensor, &lists));
   Tensor* out;
-  TF_RETURN_IF_ERROR(AllocateOutput(ctx, 0, handles.shape(), &out));
-  DeviceElementOps ops(ctx);
+  TF_RETURN_IF_ERROR(AllocateOutput(call.ctx(), 0, handles.shape(), &out));
+  DeviceElementOps ops(call.ctx());
   TF_RETURN_IF_ERROR(PushRows(tensor, ops, absl::MakeSpan(lists)));
   auto* to = out->vec<Variant>().data();
   for (ListVariant& list : lists) *to++ = std::move(list);
@@ -71,18 +71,18 @@ absl::Status ReadList(absl::string_view name, int64_t i, const Variant& variant,
                      DataTypeString(dtype));
 }
 
-absl::Status ConcatLists(OpKernelContext* ctx, DataType dtype) {
-  const Tensor &a = ctx->input(0), &b = ctx->input(1);
+absl::Status ConcatLists(KernelCall& call) {
+  const Tensor &a = call.Input(0), &b = call.Input(1);
   if (a.shape() != b.shape()) {
     return InvalidList("Incompatible input TensorList tensor shapes: ", a.shape().DebugString(),
                        " vs. ", b.shape().DebugString());
   }
   Tensor* out;
-  TF_RETURN_IF_ERROR(AllocateOutput(ctx, 0, a.shape(), &out));
+  TF_RETURN_IF_ERROR(AllocateOutput(call.ctx(), 0, a.shape(), &out));
   for (int64_t i = 0; i < a.NumElements(); ++i) {
     InputList first, second;
-    TF_RETURN_IF_ERROR(ReadList("input_a", i, a.flat<Variant>()(i), dtype, &first));
-    TF_RETURN_IF_ERROR(ReadList("input_b", i, b.flat<Variant>()(i), dtype, &second));
+    TF_RETURN_IF_ERROR(ReadList("input_a", i, a.flat<Variant>()(i), call.dtype(), &first));
+    TF_RETURN_IF_ERROR(ReadList("input_b", i, b.flat<Variant>()(i), call.dtype(), &second));
     if (!first->shape().IsIdenticalTo(second->shape())) {
       return InvalidList(
           "input_a and input_b TensorList element shapes are not identical at "

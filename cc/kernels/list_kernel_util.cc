@@ -91,16 +91,6 @@ absl::Status AddVariants(OpKernelContext* ctx, const Variant& a, const Variant& 
 
 }  // namespace
 
-absl::Status GetList(OpKernelContext* ctx, int input, InputList* list) {
-  const Tensor& tensor = ctx->input(input);
-  if (tensor.dims() != 0) {
-    return InvalidList("Input list must be a scalar saw: ", tensor.shape().DebugString());
-  }
-  const Variant& variant = tensor.scalar<Variant>()();
-  if (list->Assign(variant)) return absl::OkStatus();
-  return InvalidList("Input handle is not a list. Saw: '", variant.DebugString(), "'");
-}
-
 std::unique_ptr<Tensor> TakeVariant(OpKernelContext* ctx, int input, int output) {
   // The attributes must be the default ones: on a CPU, forward_input never forwards an input if the
   // attributes request host memory.
@@ -123,19 +113,52 @@ absl::Status AllocateOutput(OpKernelContext* ctx, int output, const TensorShape&
   return absl::OkStatus();
 }
 
-absl::Status ForwardList(OpKernelContext* ctx, int input, const InputList& list, int output,
-                         ListVariant** out) {
-  return list.converted() ? OutputVariant(ctx, output, *list, out)
-                          : ForwardVariant(ctx, input, *list, output, out);
-}
-
-absl::Status GetInt(OpKernelContext* ctx, int input, absl::string_view name, int64_t* value) {
-  const Tensor& tensor = ctx->input(input);
+absl::Status KernelCall::GetInt(int input, absl::string_view name, int64_t* number) const {
+  const Tensor& tensor = Input(input);
   if (tensor.NumElements() != 1) {
     return InvalidList(name, " must be a scalar, but has shape ", tensor.shape().DebugString());
   }
-  *value = *static_cast<const int32_t*>(tensor.data());
+  *number = *static_cast<const int32_t*>(tensor.data());
   return absl::OkStatus();
+}
+
+absl::Status KernelCall::Get(int input, const ListVariant** list) {
+  const Tensor& tensor = Input(input);
+  if (tensor.dims() != 0) {
+    return InvalidList("Input list must be a scalar saw: ", tensor.shape().DebugString());
+  }
+  const Variant& variant = tensor.scalar<Variant>()();
+  InputList held;
+  if (!held.Assign(variant)) {
+    return InvalidList("Input handle is not a list. Saw: '", variant.DebugString(), "'");
+  }
+  *list = &*held;
+  if (held.converted()) conversions_.push_back(std::move(held));
+  return absl::OkStatus();
+}
+
+absl::Status KernelCall::Get(int input, const LoopStack** stack) {
+  const Tensor& tensor = Input(input);
+  if (tensor.dims() != 0) {
+    return InvalidList("loop_stack must be a scalar but has shape ", tensor.shape().DebugString());
+  }
+  const Variant& variant = tensor.scalar<Variant>()();
+  *stack = variant.get<LoopStack>();
+  if (*stack != nullptr) return absl::OkStatus();
+  return InvalidList("Input handle is not a loop stack. Saw: '", variant.DebugString(), "'");
+}
+
+absl::Status KernelCall::OutputElement(int output, const ElementValue& value) const {
+  const ListElement& element = value.element;
+  if (element.kind == ListElement::kSet) return Output(output, *element.tensor);
+  if (element.kind == ListElement::kZeros) {
+    Tensor zeros;
+    TF_RETURN_IF_ERROR(ZerosLikeTensor(ctx_, *element.tensor, &zeros));
+    return Output(output, std::move(zeros));
+  }
+  Tensor* zeros;
+  TF_RETURN_IF_ERROR(AllocateOutput(ctx_, output, value.shape, &zeros));
+  return FillZeros(ctx_, zeros);
 }
 
 absl::Status FillZeros(OpKernelContext* ctx, Tensor* out) {

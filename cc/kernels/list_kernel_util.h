@@ -3,59 +3,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/lists/list_checks.h"
+#include "cc/lists/list_read.h"
 #include "cc/lists/list_variant.h"
+#include "cc/lists/loop_stack.h"
 #include "cc/run/kernel_names.h"
 
 namespace tensor_array_grad {
-
-// The base of kernels for lists. Compute calls Run, whose error becomes that of the call. Reads the
-// op's attribute element_dtype if it has one.
-class ListKernel : public OpKernel {
- public:
-  explicit ListKernel(OpKernelConstruction* ctx) : OpKernel(ctx) {
-    if (ctx->HasAttr("element_dtype")) {
-      OP_REQUIRES_OK(ctx, ctx->GetAttr("element_dtype", &element_dtype_));
-    }
-  }
-  void Compute(OpKernelContext* ctx) override { OP_REQUIRES_OK(ctx, Run(ctx)); }
-
- protected:
-  virtual absl::Status Run(OpKernelContext* ctx) = 0;
-
-  DataType element_dtype_ = DT_INVALID;
-};
-
-// Sets `list` to the list in input `input`. Returns InvalidArgument unless the input is a scalar
-// variant that holds a list.
-absl::Status GetList(OpKernelContext* ctx, int input, InputList* list);
-
-// The kernel of an op that is a function of its inputs and of element_dtype.
-template <absl::Status (*run)(OpKernelContext*, DataType)>
-class ListFunction : public ListKernel {
- public:
-  using ListKernel::ListKernel;
-
- protected:
-  absl::Status Run(OpKernelContext* ctx) override { return run(ctx, element_dtype_); }
-};
-
-// The same for an op that reads or changes one list, its first input.
-template <absl::Status (*run)(OpKernelContext*, const InputList&, DataType)>
-class OneListFunction : public ListKernel {
- public:
-  using ListKernel::ListKernel;
-
- protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    InputList list;
-    TF_RETURN_IF_ERROR(GetList(ctx, 0, &list));
-    return run(ctx, list, element_dtype_);
-  }
-};
 
 // Returns the scalar variant in input `input`, for the caller to change and to set as output
 // `output`. Returns null if another tensor shares its buffer.
@@ -78,27 +37,6 @@ absl::Status OutputVariant(OpKernelContext* ctx, int output, T value, T** out = 
   return absl::OkStatus();
 }
 
-// Makes output `output` a list equal to `list`, which input `input` holds, and sets `out` to it for
-// the caller to change. If no other tensor shares the input's buffer, the input becomes the output,
-// and `list` changes with it.
-absl::Status ForwardList(OpKernelContext* ctx, int input, const InputList& list, int output,
-                         ListVariant** out);
-
-// Like ForwardList, for a variant of any type T that is cheap to copy: `value` is the T in input
-// `input`.
-template <typename T>
-absl::Status ForwardVariant(OpKernelContext* ctx, int input, const T& value, int output, T** out) {
-  std::unique_ptr<Tensor> own = TakeVariant(ctx, input, output);
-  if (own == nullptr) return OutputVariant(ctx, output, value, out);
-  *out = const_cast<T*>(&value);  // it is stored in *own, whose buffer no other tensor shares
-  ctx->set_output(output, std::move(*own));
-  return absl::OkStatus();
-}
-
-// Sets `value` to the only value of the int32 input `input`, in host memory. Returns
-// InvalidArgument, with `name` as the input's name, unless the input has exactly one value.
-absl::Status GetInt(OpKernelContext* ctx, int input, absl::string_view name, int64_t* value);
-
 // Fills `out` with zeros of its dtype. Strings and variants are not changed.
 absl::Status FillZeros(OpKernelContext* ctx, Tensor* out);
 
@@ -108,6 +46,100 @@ absl::Status ZerosLikeTensor(OpKernelContext* ctx, const Tensor& tensor, Tensor*
 // Sets `out` to left + right, in a new buffer. Returns InvalidArgument if the shapes differ or the
 // dtype has no sum.
 absl::Status AddTensors(OpKernelContext* ctx, const Tensor& left, const Tensor& right, Tensor* out);
+
+// The call of a kernel for lists, as the body of an op sees it (lists/list_bodies.h).
+class KernelCall {
+ public:
+  KernelCall(OpKernelContext* ctx, DataType dtype, bool may_grow)
+      : ctx_(ctx), dtype_(dtype), may_grow_(may_grow) {}
+
+  OpKernelContext* ctx() const { return ctx_; }
+  DataType dtype() const { return dtype_; }
+  bool may_grow() const { return may_grow_; }
+  int num_inputs() const { return ctx_->num_inputs(); }
+  int num_outputs() const { return ctx_->num_outputs(); }
+  DataType output_type(int output) const { return ctx_->expected_output_dtype(output); }
+
+  const Tensor& Input(int input) const { return ctx_->input(input); }
+  // The input is int32, in host memory. InvalidArgument unless it has exactly one value.
+  absl::Status GetInt(int input, absl::string_view name, int64_t* number) const;
+  // InvalidArgument unless the input is a scalar variant that holds such a value. The call owns the
+  // conversion of a list that a stock kernel made.
+  absl::Status Get(int input, const ListVariant** list);
+  absl::Status Get(int input, const LoopStack** stack);
+
+  absl::Status AddTo(const Tensor& a, Tensor* b) const {
+    return AddTensors(ctx_, a, Tensor(*b), b);
+  }
+  template <typename T>
+  absl::Status Forward(int input, const T& held, T** out) const {
+    const bool is_own = Input(input).scalar<Variant>()().get<T>() == &held;  // not a conversion
+    std::unique_ptr<Tensor> own = is_own ? TakeVariant(ctx_, input, 0) : nullptr;
+    if (own == nullptr) return OutputVariant(ctx_, 0, held, out);
+    *out = const_cast<T*>(&held);  // it is stored in *own, whose buffer no other tensor shares
+    ctx_->set_output(0, std::move(*own));
+    return absl::OkStatus();
+  }
+  absl::Status Output(int output, Tensor tensor) const {
+    ctx_->set_output(output, std::move(tensor));
+    return absl::OkStatus();
+  }
+  absl::Status OutputElement(int output, const ElementValue& value) const;
+
+ private:
+  OpKernelContext* const ctx_;
+  const DataType dtype_;
+  const bool may_grow_;
+  std::vector<InputList> conversions_;
+};
+
+// The base of kernels for lists. Compute calls Run, whose error becomes that of the call. Reads the
+// attributes of which a KernelCall knows, as far as the op has them.
+class ListKernel : public OpKernel {
+ public:
+  explicit ListKernel(OpKernelConstruction* ctx) : OpKernel(ctx) {
+    const auto read = [ctx](const char* name, auto* value) {
+      if (ctx->HasAttr(name)) OP_REQUIRES_OK(ctx, ctx->GetAttr(name, value));
+    };
+    read("element_dtype", &element_dtype_);
+    read("resize_if_index_out_of_bounds", &may_grow_);
+  }
+  void Compute(OpKernelContext* ctx) override {
+    KernelCall call(ctx, element_dtype_, may_grow_);
+    OP_REQUIRES_OK(ctx, Run(call));
+  }
+
+ protected:
+  virtual absl::Status Run(KernelCall& call) = 0;
+
+ private:
+  DataType element_dtype_ = DT_INVALID;
+  bool may_grow_ = false;
+};
+
+// The kernel of an op that is a function of its call.
+template <absl::Status (*run)(KernelCall&)>
+class ListFunction : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(KernelCall& call) override { return run(call); }
+};
+
+// The same for an op that reads or changes one list, its first input.
+template <absl::Status (*run)(KernelCall&, const ListVariant&)>
+class OneListFunction : public ListKernel {
+ public:
+  using ListKernel::ListKernel;
+
+ protected:
+  absl::Status Run(KernelCall& call) override {
+    const ListVariant* list = nullptr;
+    TF_RETURN_IF_ERROR(call.Get(0, &list));
+    return run(call, *list);
+  }
+};
 
 }  // namespace tensor_array_grad
 

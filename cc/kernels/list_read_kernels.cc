@@ -40,15 +40,15 @@ class ListStackOp : public ListKernel {
   }
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
-    InputList list;
-    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
-    TF_RETURN_IF_ERROR(CheckDtypes(element_dtype_, list->dtype()));
+  absl::Status Run(KernelCall& call) override {
+    const ListVariant* list = nullptr;
+    TF_RETURN_IF_ERROR(call.Get(kList, &list));
+    TF_RETURN_IF_ERROR(CheckDtypes(call.dtype(), list->dtype()));
     TensorShape element, shape;
-    TF_RETURN_IF_ERROR(ShapeToStack(*list, ctx->input(kElementShape), num_elements_, &element));
+    TF_RETURN_IF_ERROR(ShapeToStack(*list, call.Input(kElementShape), num_elements_, &element));
     TF_RETURN_IF_ERROR(StackedShape(element, list->size(), &shape));
-    return OutputPieces(ctx, 0, shape, [&](std::vector<Piece>* pieces) {
-      return PiecesToStack(*list, element, ZerosLikeIn(ctx), pieces);
+    return OutputPieces(call.ctx(), 0, shape, [&](std::vector<Piece>* pieces) {
+      return PiecesToStack(*list, element, ZerosLikeIn(call.ctx()), pieces);
     });
   }
 
@@ -58,16 +58,16 @@ class ListStackOp : public ListKernel {
   int32_t num_elements_ = -1;
 };
 
-absl::Status GatherList(OpKernelContext* ctx, const InputList& list, DataType dtype) {
+absl::Status GatherList(KernelCall& call, const ListVariant& list) {
   enum Inputs { kList, kIndices, kElementShape };
-  TF_RETURN_IF_ERROR(CheckDtypes(dtype, list->dtype()));
-  const auto flat = ctx->input(kIndices).flat<int32_t>();
+  TF_RETURN_IF_ERROR(CheckDtypes(call.dtype(), list.dtype()));
+  const auto flat = call.Input(kIndices).flat<int32_t>();
   const absl::Span<const int32_t> indices(flat.data(), flat.size());
   TensorShape element, shape;
-  TF_RETURN_IF_ERROR(ShapeToGather(*list, ctx->input(kElementShape), indices, &element));
+  TF_RETURN_IF_ERROR(ShapeToGather(list, call.Input(kElementShape), indices, &element));
   TF_RETURN_IF_ERROR(StackedShape(element, flat.size(), &shape));
-  return OutputPieces(ctx, 0, shape, [&](std::vector<Piece>* pieces) {
-    return PiecesToGather(*list, element, indices, ZerosLikeIn(ctx), pieces);
+  return OutputPieces(call.ctx(), 0, shape, [&](std::vector<Piece>* pieces) {
+    return PiecesToGather(list, element, indices, ZerosLikeIn(call.ctx()), pieces);
   });
 }
 
@@ -82,31 +82,31 @@ class ListConcatOp : public ListKernel {
   }
 
  protected:
-  absl::Status Run(OpKernelContext* ctx) override {
+  absl::Status Run(KernelCall& call) override {
     PartialTensorShape wanted = element_shape_;
     if (!wanted.unknown_rank() && wanted.dims() == 0) {
       return InvalidList("element_shape must not be empty");
     }
-    InputList list;
-    TF_RETURN_IF_ERROR(GetList(ctx, kList, &list));
-    TF_RETURN_IF_ERROR(CheckDtypes(element_dtype_, list->dtype()));
-    const bool is_v2 = ctx->num_inputs() > kElementShape;
-    if (is_v2) TF_RETURN_IF_ERROR(MergedElementShape(*list, ctx->input(kElementShape), &wanted));
+    const ListVariant* list = nullptr;
+    TF_RETURN_IF_ERROR(call.Get(kList, &list));
+    TF_RETURN_IF_ERROR(CheckDtypes(call.dtype(), list->dtype()));
+    const bool is_v2 = call.num_inputs() > kElementShape;
+    if (is_v2) TF_RETURN_IF_ERROR(MergedElementShape(*list, call.Input(kElementShape), &wanted));
     ConcatRows rows;
     TF_RETURN_IF_ERROR(ShapeToConcat(*list, wanted, is_v2, &rows));
     Tensor* lengths;
-    TF_RETURN_IF_ERROR(AllocateLengths(ctx, list->size(), &lengths));
+    TF_RETURN_IF_ERROR(AllocateLengths(call.ctx(), list->size(), &lengths));
     std::optional<absl::Span<const int64_t>> leading_dims;
     if (is_v2) {
-      const auto flat = ctx->input(kLeadingDims).flat<int64_t>();
+      const auto flat = call.Input(kLeadingDims).flat<int64_t>();
       leading_dims.emplace(flat.data(), flat.size());
     }
     std::vector<Piece> pieces;
     TensorShape shape;
     TF_RETURN_IF_ERROR(PiecesToConcat(
-        *list, rows, leading_dims, ZerosLikeIn(ctx),
+        *list, rows, leading_dims, ZerosLikeIn(call.ctx()),
         {lengths->vec<int64_t>().data(), static_cast<size_t>(list->size())}, &shape, &pieces));
-    return OutputPieces(ctx, kTensor, shape, [&](std::vector<Piece>* all) {
+    return OutputPieces(call.ctx(), kTensor, shape, [&](std::vector<Piece>* all) {
       *all = std::move(pieces);
       return absl::OkStatus();
     });

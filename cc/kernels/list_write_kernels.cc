@@ -13,46 +13,46 @@ namespace {
 
 // Outputs the list that make(ops, &list) makes.
 template <typename Make>
-absl::Status OutputNewList(OpKernelContext* ctx, Make make) {
-  DeviceElementOps ops(ctx);
+absl::Status OutputNewList(KernelCall& call, Make make) {
+  DeviceElementOps ops(call.ctx());
   ListVariant list;
   TF_RETURN_IF_ERROR(make(ops, &list));
-  return OutputVariant(ctx, 0, std::move(list));
+  return OutputVariant(call.ctx(), 0, std::move(list));
 }
 
-absl::Status ListFromTensor(OpKernelContext* ctx, DataType) {
+absl::Status ListFromTensor(KernelCall& call) {
   enum Inputs { kTensor, kElementShape };
-  return OutputNewList(ctx, [ctx](ElementOps& ops, ListVariant* list) {
-    return FromTensor(ctx->input(kTensor), ctx->input(kElementShape), ops, list);
+  return OutputNewList(call, [&call](ElementOps& ops, ListVariant* list) {
+    return FromTensor(call.Input(kTensor), call.Input(kElementShape), ops, list);
   });
 }
 
-absl::Status SplitIntoList(OpKernelContext* ctx, DataType) {
+absl::Status SplitIntoList(KernelCall& call) {
   enum Inputs { kTensor, kElementShape, kLengths };
-  return OutputNewList(ctx, [ctx](ElementOps& ops, ListVariant* list) {
-    return Split(ctx->input(kTensor), ctx->input(kElementShape), ctx->input(kLengths), ops, list);
+  return OutputNewList(call, [&call](ElementOps& ops, ListVariant* list) {
+    return Split(call.Input(kTensor), call.Input(kElementShape), call.Input(kLengths), ops, list);
   });
 }
 
 // TensorListScatter and TensorListScatterV2, which has num_elements.
-absl::Status ScatterIntoList(OpKernelContext* ctx, DataType) {
+absl::Status ScatterIntoList(KernelCall& call) {
   enum Inputs { kTensor, kIndices, kElementShape, kNumElements };
   int64_t size = -1;
-  if (ctx->num_inputs() > kNumElements) {
-    if (ctx->input(kNumElements).dims() != 0) return InvalidList("num_elements must be a scalar");
-    TF_RETURN_IF_ERROR(GetInt(ctx, kNumElements, "num_elements", &size));
+  if (call.num_inputs() > kNumElements) {
+    if (call.Input(kNumElements).dims() != 0) return InvalidList("num_elements must be a scalar");
+    TF_RETURN_IF_ERROR(call.GetInt(kNumElements, "num_elements", &size));
   }
-  return OutputNewList(ctx, [ctx, size](ElementOps& ops, ListVariant* list) {
-    return Scatter(ctx->input(kTensor), ctx->input(kIndices), ctx->input(kElementShape), size, ops,
+  return OutputNewList(call, [&call, size](ElementOps& ops, ListVariant* list) {
+    return Scatter(call.Input(kTensor), call.Input(kIndices), call.Input(kElementShape), size, ops,
                    list);
   });
 }
 
-absl::Status ScatterIntoExistingList(OpKernelContext* ctx, const InputList& list, DataType) {
+absl::Status ScatterIntoExistingList(KernelCall& call, const ListVariant& list) {
   enum Inputs { kList, kTensor, kIndices };
-  DeviceElementOps ops(ctx);
-  return ScatterInto(*list, ctx->input(kTensor), ctx->input(kIndices), ops,
-                     [&](ListVariant** out) { return ForwardList(ctx, kList, list, 0, out); });
+  DeviceElementOps ops(call.ctx());
+  return ScatterInto(list, call.Input(kTensor), call.Input(kIndices), ops,
+                     [&](ListVariant** out) { return call.Forward(kList, list, out); });
 }
 
 }  // namespace

@@ -30,6 +30,27 @@ absl::Status ShapeFromTensor(const Tensor& tensor, PartialTensorShape* shape) {
                 : make(static_cast<const int64_t*>(tensor.data()));
 }
 
+void ShapeToTensor(const PartialTensorShape& shape, Tensor* tensor) {
+  for (int d = 0; d < tensor->NumElements(); ++d) {
+    const int64_t size = shape.unknown_rank() ? -1 : shape.dim_size(d);
+    if (tensor->dtype() == DT_INT32) {
+      tensor->flat<int32_t>()(d) = static_cast<int32_t>(size);
+    } else {
+      tensor->flat<int64_t>()(d) = size;
+    }
+  }
+}
+
+absl::Status ReservedSize(const Tensor& num_elements, int64_t* size) {
+  if (num_elements.dims() != 0) {
+    return InvalidList("The num_elements to reserve must be a tensor size 1, but got ",
+                       num_elements.shape().DebugString());
+  }
+  *size = *static_cast<const int32_t*>(num_elements.data());
+  if (*size >= 0) return absl::OkStatus();
+  return InvalidList("The num_elements to reserve must be a non negative number, but got ", *size);
+}
+
 absl::Status MergedElementShape(const ListVariant& list, const Tensor& element_shape,
                                 PartialTensorShape* shape) {
   PartialTensorShape wanted;

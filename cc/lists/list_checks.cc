@@ -7,14 +7,18 @@ absl::Status CheckSize(int64_t size) {
   return InvalidList("A TensorList cannot have ", size, " elements: the most is ", kMaxListSize);
 }
 
-absl::Status CheckDtypes(DataType dtype, DataType list_dtype) {
-  if (list_dtype == dtype) return absl::OkStatus();
+absl::Status DtypesDiffer(DataType dtype, DataType list_dtype) {
   return InvalidList("Invalid data types; op elements ", DataTypeString(dtype),
                      " but list elements ", DataTypeString(list_dtype));
 }
 
-absl::Status CheckPush(const ListSpec& spec, int64_t size, DataType dtype, const Tensor& item) {
-  if (dtype == item.dtype() && spec.Takes(item, size)) return absl::OkStatus();
+absl::Status CheckNumber(size_t lists, int values) {
+  if (lists == static_cast<size_t>(values)) return absl::OkStatus();
+  return InvalidList("There are ", lists, " lists in the loop stack, but the op has ", values,
+                     " values");
+}
+
+absl::Status CannotPush(const ListSpec& spec, int64_t size, DataType dtype, const Tensor& item) {
   if (!spec.shape.IsCompatibleWith(item.shape())) {
     return InvalidList(
         "Tried to append a tensor with incompatible shape to a list. Op element shape: ",
@@ -28,8 +32,8 @@ absl::Status CheckPush(const ListSpec& spec, int64_t size, DataType dtype, const
   return CheckSize(size + 1);
 }
 
-absl::Status CheckSet(const PartialTensorShape& shape, int64_t size, int64_t index,
-                      const Tensor& item, bool grows) {
+absl::Status CheckUnusualSet(const PartialTensorShape& shape, int64_t size, int64_t index,
+                             const Tensor& item, bool grows) {
   if (!shape.IsCompatibleWith(item.shape())) {
     return InvalidList(
         "Tried to set a tensor with incompatible shape at a list index. Item element shape: ",

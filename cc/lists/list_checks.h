@@ -26,16 +26,32 @@ absl::Status InvalidList(const Args&... args) {
 absl::Status CheckSize(int64_t size);
 
 // Checks that an op for elements of `dtype` may use a list of `list_dtype`.
-absl::Status CheckDtypes(DataType dtype, DataType list_dtype);
+absl::Status DtypesDiffer(DataType dtype, DataType list_dtype);
+inline absl::Status CheckDtypes(DataType dtype, DataType list_dtype) {
+  return list_dtype == dtype ? absl::OkStatus() : DtypesDiffer(dtype, list_dtype);
+}
+
+// Checks that a loop stack of `lists` lists fits an op with `values` values.
+absl::Status CheckNumber(size_t lists, int values);
 
 // Checks that an op for elements of `dtype` can push `item` to a list that has `spec` and `size`
 // elements.
-absl::Status CheckPush(const ListSpec& spec, int64_t size, DataType dtype, const Tensor& item);
+absl::Status CannotPush(const ListSpec& spec, int64_t size, DataType dtype, const Tensor& item);
+inline absl::Status CheckPush(const ListSpec& spec, int64_t size, DataType dtype,
+                              const Tensor& item) {
+  const bool can = dtype == item.dtype() && spec.Takes(item, size);
+  return can ? absl::OkStatus() : CannotPush(spec, size, dtype, item);
+}
 
 // Checks that `item` can be set at `index` of a list of `size` elements of `shape`. If the list
 // `grows`, the index may be past its end.
-absl::Status CheckSet(const PartialTensorShape& shape, int64_t size, int64_t index,
-                      const Tensor& item, bool grows = false);
+absl::Status CheckUnusualSet(const PartialTensorShape& shape, int64_t size, int64_t index,
+                             const Tensor& item, bool grows);
+inline absl::Status CheckSet(const PartialTensorShape& shape, int64_t size, int64_t index,
+                             const Tensor& item, bool grows = false) {
+  const bool usual = index >= 0 && index < size && shape.IsCompatibleWith(item.shape());
+  return usual ? absl::OkStatus() : CheckUnusualSet(shape, size, index, item, grows);
+}
 
 }  // namespace tensor_array_grad
 

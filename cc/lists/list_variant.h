@@ -111,6 +111,11 @@ class ListVariant {
   // Whether no element is set or reads as zeros of a kept shape.
   bool has_nothing() const { return items_.all_unset() && !has_zeros(); }
 
+  // Whether the sum of this list and one of `dtype`, `shape` and `size` has the spec of this list.
+  bool IsLikeSum(DataType dtype, const PartialTensorShape& shape, int64_t size) const {
+    return dtype == spec_->dtype && size == this->size() && spec_->max_num_elements == -1 &&
+           (&shape == &spec_->shape || spec_->shape.IsIdenticalTo(shape));
+  }
   // InvalidArgument unless a list with the spec `other` and `size` elements can be added to this
   // one. Sets `shape`, which may be other.shape itself, to the element shape of the sum.
   absl::Status CheckAddable(const ListSpec& other, int64_t size, PartialTensorShape* shape) const;

@@ -6,37 +6,17 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "cc/base/shape_tensor.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/slices/slice_gradient.h"
 
-// What the files that read the inputs of slices and of their gradients have in common. Small ops,
-// which read such inputs too, use IntAt and IsShape.
+// What the files that read the inputs of slices and of their gradients have in common.
 namespace tensor_array_grad {
 
 // The error of an op whose inputs do not fit.
 template <typename... Args>
 absl::Status Invalid(const Args&... args) {
   return absl::InvalidArgumentError(absl::StrCat(args...));
-}
-
-// Element i of an int16, int32 or int64 tensor.
-inline int64_t IntAt(const Tensor& tensor, int64_t i) {
-  const void* const numbers = tensor.data();
-  if (tensor.dtype() == DT_INT32) return static_cast<const int32_t*>(numbers)[i];
-  if (tensor.dtype() == DT_INT64) return static_cast<const int64_t*>(numbers)[i];
-  return static_cast<const int16_t*>(numbers)[i];
-}
-
-// Whether `sizes`, an int32 or int64 tensor, describes `shape`. The scalar -1 describes the unknown
-// rank.
-inline bool IsShape(const Tensor& sizes, const PartialTensorShape& shape) {
-  if (sizes.dtype() != DT_INT32 && sizes.dtype() != DT_INT64) return false;
-  if (sizes.dims() == 0) return shape.unknown_rank() && IntAt(sizes, 0) == -1;
-  if (sizes.dims() != 1 || sizes.dim_size(0) != shape.dims()) return false;
-  for (int d = 0; d < shape.dims(); ++d) {
-    if (IntAt(sizes, d) != shape.dim_size(d)) return false;
-  }
-  return true;
 }
 
 // The distance between neighbours in each dimension, in values.

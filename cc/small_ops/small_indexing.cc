@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cc/base/tensorflow_names.h"
+#include "cc/small_ops/small_operands.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/framework/tensor_util.h"
@@ -203,7 +204,7 @@ bool GatherFromVariable(Operands operands, const SmallOp& op, Value* result) {
   // The kernel's first call puts the variable into copy-on-read mode, with a buffer of its own.
   // From then on the rows of the buffer may be read here.
   return variable->is_initialized && variable->copy_on_read_mode.load() &&
-         variable->tensor()->dtype() == op.dtype &&
+         variable->tensor()->dtype() == op.output_types[0] &&
          CopyRow(*variable->tensor(), *operands[1].value, op, result);
 }
 
@@ -212,9 +213,8 @@ bool GatherFromVariable(Operands operands, const SmallOp& op, Value* result) {
 // Changes the sum in place, so it returns false if another tensor shares the sum. A single addend
 // whose values follow each other is added directly (AddOneRun).
 bool AddSlices(Operands operands, const SmallOp& op, Value* result) {
-  if (!operands[0].last || operands[0].value->is_number()) return false;
-  Tensor* const sum = operands[0].value->LastTensor();
-  if (!sum->RefCountIsOne()) return false;
+  if (operands[0].value->is_number() || !IsOnlyReference(operands[0])) return false;
+  Tensor* const sum = operands[0].value->tensor();
   const Tensor* inputs[kMostSmallOperands];
   for (size_t i = 0; i < operands.size(); ++i) inputs[i] = operands[i].value->tensor();
   if (!op.adder->AddOneRun({inputs, operands.size()}, kMostSmallElements, sum)) {
@@ -252,10 +252,7 @@ void AddSmallIndexing(SmallOpTable* table) {
     return BatchDims(node) == 0 ? Running(Gather) : SmallOp();
   };
   (*table)["ResourceGather"] = [](const Node& node) {
-    SmallOp op;
-    if (BatchDims(node) == 0) op.run = GatherFromVariable;
-    op.dtype = node.output_type(0);
-    return op;
+    return BatchDims(node) == 0 ? Running(GatherFromVariable) : SmallOp();
   };
   (*table)["TensorArrayGrad>AddSlices"] = [](const Node& node) {
     SmallOp op;

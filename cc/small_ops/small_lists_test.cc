@@ -9,13 +9,22 @@
 #include <vector>
 
 #include "cc/base/tensorflow_names.h"
+#include "cc/lists/element_shape.h"
 #include "cc/lists/list_variant.h"
+#include "cc/lists/loop_stack.h"
 #include "cc/testing/matchers.h"
 #include "cc/testing/small_op_under_test.h"
 #include "tensorflow/core/framework/variant.h"
 
 namespace tensor_array_grad {
 namespace {
+
+template <typename T>
+Tensor Holding(T value) {
+  Tensor tensor(DT_VARIANT, {});
+  tensor.scalar<Variant>()() = std::move(value);
+  return tensor;
+}
 
 // A list of three float vectors of size two. Only element 1 is set.
 class SmallListsTest : public testing::Test {
@@ -26,11 +35,6 @@ class SmallListsTest : public testing::Test {
     ListVariant list(std::move(spec), 3);
     list.Set(1, Vec({1, 2}));
     return list;
-  }
-  static Tensor Holding(ListVariant list) {
-    Tensor tensor(DT_VARIANT, {});
-    tensor.scalar<Variant>()() = std::move(list);
-    return tensor;
   }
   const ListVariant& list() { return *list_.tensor()->scalar<Variant>()().get<ListVariant>(); }
 
@@ -53,52 +57,34 @@ class SmallListsTest : public testing::Test {
         {{&list_, false}, {&at, false}, {&shape, false}}, result);
   }
 
-  // Returns whether the small op set the element. list_ is then its result.
-  bool SetItem(int32_t index, const Tensor& item, bool last = true, DataType dtype = DT_FLOAT) {
-    Value at, value, result;
-    at.SetScalar(index);
-    value.Set(item);
-    const SmallOp op = OpFor("TensorListSetItem", {DT_VARIANT, DT_INT32, dtype}, dtype);
-    const bool done = op({{&list_, last}, {&at, false}, {&value, true}}, &result);
+  // Returns whether the small op changed the list in place, given also `inputs`. list_ is then its
+  // result.
+  bool Change(const SmallOp& op, std::vector<Value> inputs, bool last = true) {
+    std::vector<Operand> operands = {{&list_, last}};
+    for (Value& input : inputs) operands.push_back({&input, true});
+    Value result;
+    const bool done = op(operands, &result);
     if (done) list_.Assign(&result, true);
     return done;
   }
-
+  bool SetItem(int32_t index, const Tensor& item, bool last = true, DataType dtype = DT_FLOAT) {
+    return Change(OpFor("TensorListSetItem", {DT_VARIANT, DT_INT32, dtype}, dtype),
+                  {Number(index), Of(item)}, last);
+  }
   bool Accumulate(int32_t index, const Tensor& item, const Tensor& shape = Ints({2}),
                   int32_t size = 3, DataType dtype = DT_FLOAT) {
-    Value at, value, sizes, count, result;
-    at.SetScalar(index);
-    value.Set(item);
-    sizes.Set(shape);
-    count.SetScalar(size);
-    const SmallOp op = OpFor("TensorArrayGrad>ListAccumulate",
-                             {DT_VARIANT, DT_INT32, dtype, shape.dtype(), DT_INT32}, dtype);
-    const bool done = op(
-        {{&list_, true}, {&at, false}, {&value, true}, {&sizes, false}, {&count, false}}, &result);
-    if (done) list_.Assign(&result, true);
-    return done;
+    return Change(OpFor("TensorArrayGrad>ListAccumulate",
+                        {DT_VARIANT, DT_INT32, dtype, shape.dtype(), DT_INT32}, dtype),
+                  {Number(index), Of(item), Of(shape), Number(size)});
   }
-
   // Adds `item` to a list like `like`.
   bool AccumulateLike(int32_t index, const Tensor& item, const Tensor& like) {
-    Value at, value, other, result;
-    at.SetScalar(index);
-    value.Set(item);
-    other.Set(like);
-    const SmallOp op = OpFor("TensorArrayGrad>ListAccumulateLike",
-                             {DT_VARIANT, DT_INT32, DT_FLOAT, DT_VARIANT}, DT_FLOAT);
-    const bool done = op({{&list_, true}, {&at, false}, {&value, true}, {&other, false}}, &result);
-    if (done) list_.Assign(&result, true);
-    return done;
+    return Change(OpFor("TensorArrayGrad>ListAccumulateLike",
+                        {DT_VARIANT, DT_INT32, DT_FLOAT, DT_VARIANT}, DT_FLOAT),
+                  {Number(index), Of(item), Of(like)});
   }
-
   bool AddList(const Tensor& added, bool last = true) {
-    Value other, result;
-    other.Set(added);
-    const SmallOp op = OpFor("AddN", {DT_VARIANT, DT_VARIANT}, DT_VARIANT);
-    const bool done = op({{&list_, last}, {&other, true}}, &result);
-    if (done) list_.Assign(&result, true);
-    return done;
+    return Change(OpFor("AddN", {DT_VARIANT, DT_VARIANT}, DT_VARIANT), {Of(added)}, last);
   }
 
   Value list_;
@@ -160,9 +146,11 @@ TEST_F(SmallListsTest, AnItemIsAddedToAListLikeAnother) {
   EXPECT_FALSE(AccumulateLike(3, Vec({3, 4}), like)) << "out of range";
   EXPECT_FALSE(AccumulateLike(0, Vec({3}), like)) << "of another shape";
   EXPECT_FALSE(AccumulateLike(0, Vec({3, 4}), Vec({1}))) << "no list";
-  EXPECT_FALSE(AccumulateLike(0, Vec({3, 4}), Holding(AList({DT_FLOAT, {}, -1}))));
   EXPECT_FALSE(AccumulateLike(
       0, Vec({3, 4}), Holding(ListVariant(ListSpec{DT_FLOAT, PartialTensorShape({2}), -1}, 4))));
+  ASSERT_TRUE(AccumulateLike(0, Vec({3, 4}), Holding(AList({DT_FLOAT, {}, -1}))));
+  EXPECT_THAT(*list().Get(0).tensor, TensorEq(Vec({6, 8})));
+  EXPECT_TRUE(list().shape().IsIdenticalTo(PartialTensorShape({2})));
 }
 
 TEST_F(SmallListsTest, ZerosOfAListHaveNoElements) {
@@ -249,28 +237,33 @@ TEST_F(SmallListsTest, ItemsWithoutSumOrOfAnotherDtypeAreLeftToTheKernel) {
   EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({1, 2})));
 }
 
-TEST_F(SmallListsTest, SumsThatChangeTheSpecOrFailAreLeftToTheKernel) {
+TEST_F(SmallListsTest, SumsThatFailAreLeftToTheKernel) {
   const Tensor item = Vec({10, 20});
   EXPECT_FALSE(Accumulate(3, item)) << "out of range";
   EXPECT_FALSE(Accumulate(1, Vec({1}))) << "of another shape";
   EXPECT_FALSE(Accumulate(1, item, Ints({3}))) << "lists of two shapes";
-  EXPECT_FALSE(Accumulate(1, item, Ints({-1}))) << "a list of vectors of any size";
   EXPECT_FALSE(Accumulate(1, item, Ints({1, 2}))) << "of two ranks";
-  EXPECT_FALSE(Accumulate(1, item, Tensor(-1))) << "a list of any shape";
   EXPECT_FALSE(Accumulate(1, item, Ints({2}), 4)) << "of two sizes";
+  EXPECT_FALSE(Accumulate(1, item, Ints({2}), -1)) << "of no size";
   EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({1, 2})));
-  list_.Set(Holding(AList({DT_FLOAT, PartialTensorShape({2}), 5})));
-  EXPECT_FALSE(Accumulate(1, item)) << "the sum of the kernel has no max_num_elements";
 }
 
-TEST_F(SmallListsTest, ListsOfUnknownShapesAreSummedToo) {
+TEST_F(SmallListsTest, SumHasTheMergedShapeAndNoBound) {
+  for (const Tensor& shape : {Ints({2}), Ints({-1}), Tensor(-1)}) {
+    for (const PartialTensorShape& own :
+         {PartialTensorShape({2}), PartialTensorShape({-1}), PartialTensorShape()}) {
+      list_.Set(Holding(AList({DT_FLOAT, own, 5})));
+      ASSERT_TRUE(Accumulate(1, Vec({10, 20}), shape));
+      EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({11, 22})));
+      EXPECT_EQ(list().max_num_elements(), -1);
+      PartialTensorShape merged, added;
+      ASSERT_OK(ShapeFromTensor(shape, &added));
+      ASSERT_OK(own.MergeWith(added, &merged));
+      EXPECT_TRUE(list().shape().IsIdenticalTo(merged));
+    }
+  }
   list_.Set(Holding(AList({DT_FLOAT, PartialTensorShape(), -1})));
-  EXPECT_FALSE(Accumulate(1, Vec({1, 2}), Ints({2})));
-  EXPECT_TRUE(Accumulate(1, Vec({1, 2}), Tensor(-1)));
   EXPECT_FALSE(Accumulate(1, Vec({1}), Tensor(-1))) << "the element has another shape";
-  list_.Set(Holding(AList({DT_FLOAT, PartialTensorShape({-1}), -1})));
-  EXPECT_TRUE(Accumulate(1, Vec({1, 2}), Ints({-1})));
-  EXPECT_THAT(*list().Get(1).tensor, TensorEq(Vec({2, 4})));
 }
 
 TEST_F(SmallListsTest, LengthAndElementShapeAreThoseOfTheList) {
@@ -283,6 +276,139 @@ TEST_F(SmallListsTest, LengthAndElementShapeAreThoseOfTheList) {
   EXPECT_THAT(ValuesOf<int32_t>(*result.tensor()), testing::ElementsAre(2));
   list_.Set(Holding(AList({DT_FLOAT, PartialTensorShape(), -1})));
   EXPECT_FALSE(shape({{&list_, false}}, &result)) << "the kernel outputs the scalar -1";
+}
+
+// Calls the small op of a push or a pop of rows that have a float vector and an int32 number.
+class SmallLoopStacksTest : public testing::Test, protected GraphUnderTest {
+ protected:
+  SmallLoopStacksTest() {
+    Placeholder("rows", DT_VARIANT);
+    Placeholder("x", DT_FLOAT);
+    Placeholder("n", DT_INT32);
+    Set(Add("push", "TensorArrayGrad>PushLoopStack", {"rows", "x", "n"}), "T",
+        std::vector<DataType>{DT_FLOAT, DT_INT32});
+    SetPopped({DT_FLOAT});
+    SetPopped({DT_FLOAT, DT_INT32});
+    rows_.Set(Holding(LoopStack({{DT_FLOAT, PartialTensorShape({2}), -1}, {DT_INT32, {}, 2}}, 2)));
+  }
+
+  void SetPopped(const std::vector<DataType>& types) {
+    Set(Add("pop" + std::to_string(types.size()), "TensorArrayGrad>PopLoopStack", {"rows"}), "T",
+        types);
+  }
+
+  // Returns whether the small op ran. rows_ is then its result.
+  bool Push(const Tensor& x, int32_t n, bool last = true) {
+    Value vector, number, result;
+    vector.Set(x);
+    number.SetScalar(n);
+    const SmallOp op = SmallOpFor(*Find("push"), tensorflow::cpu_allocator());
+    const bool done = op({{&rows_, last}, {&vector, true}, {&number, false}}, &result);
+    if (done) rows_.Assign(&result, true);
+    return done;
+  }
+  bool Pop(Value* x, Value* n, const std::string& node = "pop2") {
+    Value result;
+    const SmallOp op = SmallOpFor(*Find(node), tensorflow::cpu_allocator());
+    std::vector<Value*> results{&result, x, n};
+    results.resize(op.output_types.size());
+    const Operand rows{&rows_, true};
+    const bool done = op({&rows, 1}, results);
+    if (done) rows_.Assign(&result, true);
+    return done;
+  }
+
+  int64_t size() { return rows_.tensor()->scalar<Variant>()().get<LoopStack>()->size(); }
+
+  Value rows_;
+};
+
+TEST_F(SmallLoopStacksTest, RowsArePoppedInReverse) {
+  EXPECT_TRUE(Push(Vec({1, 2}), 10));
+  EXPECT_TRUE(Push(TensorOf<float>({2}, {3, 4}), 20));
+  EXPECT_EQ(size(), 2);
+  Value x, n;
+  for (const int i : {1, 0}) {
+    ASSERT_TRUE(Pop(&x, &n));
+    EXPECT_THAT(*x.tensor(), TensorEq(TensorOf<float>({2}, {2.f * i + 1, 2.f * i + 2})));
+    EXPECT_THAT(*n.tensor(), TensorEq(Tensor(int32_t{10 * (i + 1)})));
+    EXPECT_EQ(size(), i);
+  }
+}
+
+TEST_F(SmallLoopStacksTest, AValueThatNothingReadsIsDropped) {
+  EXPECT_TRUE(Push(Vec({1, 2}), 10));
+  Value n;
+  ASSERT_TRUE(Pop(nullptr, &n));
+  EXPECT_THAT(*n.tensor(), TensorEq(Tensor(int32_t{10})));
+  EXPECT_EQ(size(), 0);
+}
+
+TEST_F(SmallLoopStacksTest, ARowSharesTheBufferOfAValue) {
+  const Tensor value = Vec({1, 2});
+  EXPECT_TRUE(Push(value, 10));
+  Value x, n;
+  ASSERT_TRUE(Pop(&x, &n));
+  EXPECT_TRUE(x.tensor()->SharesBufferWith(value));
+}
+
+TEST_F(SmallLoopStacksTest, ListThatIsNotKeptStillRejectsValues) {
+  rows_.Set(Holding(LoopStack({{DT_FLOAT, PartialTensorShape({2}), -1}, {DT_INT32, {}, 2}}, 1)));
+  const Tensor value = Vec({1, 2});
+  EXPECT_TRUE(Push(value, 10));
+  EXPECT_TRUE(Push(value, 20));
+  EXPECT_FALSE(Push(value, 30));  // one more than the bound of the int32 list
+  Value x, n;
+  EXPECT_FALSE(Pop(&x, &n));  // asks for both values
+  ASSERT_TRUE(Pop(&x, &n, "pop1"));
+  EXPECT_TRUE(x.tensor()->SharesBufferWith(value));
+  EXPECT_EQ(size(), 1);
+}
+
+TEST_F(SmallLoopStacksTest, ValuesThatAListRejectsAreLeftToTheKernel) {
+  EXPECT_FALSE(Push(Vec({1, 2, 3}), 10));                  // another shape
+  EXPECT_FALSE(Push(TensorOf<int32_t>({2}, {1, 2}), 10));  // another dtype
+  EXPECT_EQ(size(), 0);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(Push(Vec({1, 2}), i));
+  EXPECT_FALSE(Push(Vec({1, 2}), 2));  // one more than the bound of the int32 list
+  EXPECT_EQ(size(), 2);
+}
+
+TEST_F(SmallLoopStacksTest, EmptyStackAndOtherTypesAreLeftToTheKernel) {
+  Value x, n;
+  EXPECT_FALSE(Pop(&x, &n));
+  EXPECT_TRUE(Push(Vec({1, 2}), 10));
+  EXPECT_FALSE(Pop(&x, &n, "pop1"));
+  EXPECT_EQ(size(), 1);
+}
+
+TEST_F(SmallLoopStacksTest, StackThatAnotherTensorSharesIsLeftToTheKernel) {
+  const Tensor held = *rows_.tensor();
+  EXPECT_FALSE(Push(Vec({1, 2}), 10));
+  EXPECT_EQ(held.scalar<Variant>()().get<LoopStack>()->size(), 0);
+}
+
+TEST_F(SmallLoopStacksTest, StackThatIsReadAgainIsLeftToTheKernel) {
+  EXPECT_FALSE(Push(Vec({1, 2}), 10, /*last=*/false));
+  EXPECT_EQ(size(), 0);
+}
+
+TEST_F(SmallLoopStacksTest, StackPushedOntoItselfIsLeftToTheKernel) {
+  Set(Add("own", "TensorArrayGrad>PushLoopStack", {"rows", "rows"}), "T",
+      std::vector<DataType>{DT_VARIANT});
+  rows_.Set(Holding(LoopStack({{DT_VARIANT, {}, -1}}, 1)));
+  const SmallOp op = SmallOpFor(*Find("own"), tensorflow::cpu_allocator());
+  Value result;
+  EXPECT_FALSE(op({{&rows_, true}, {&rows_, true}}, &result));
+  EXPECT_EQ(size(), 0);
+}
+
+TEST_F(SmallLoopStacksTest, InputsThatAreNoLoopStackAreLeftToTheKernel) {
+  Value x, n;
+  rows_.SetScalar(int32_t{1});
+  EXPECT_FALSE(Pop(&x, &n));
+  rows_.Set(Tensor(DT_VARIANT, TensorShape({})));
+  EXPECT_FALSE(Pop(&x, &n));
 }
 
 }  // namespace

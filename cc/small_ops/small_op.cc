@@ -34,6 +34,7 @@ SmallOp SmallOpFor(const Node& node, tensorflow::Allocator* allocator) {
   if (maker == Makers().end()) return {};
   SmallOp op = maker->second(node);
   op.allocator = allocator;
+  op.output_types = node.output_types();
   return op;
 }
 

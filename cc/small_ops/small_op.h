@@ -50,11 +50,11 @@ struct SmallOp {
   Run run = nullptr;  // at most one of these two is set
   RunMany run_many = nullptr;
   tensorflow::Allocator* allocator = nullptr;  // for tensors too large for the block pool
-  DataType dtype = DT_INVALID;                 // of list elements or gathered rows
+  DataType dtype = DT_INVALID;                 // of list elements
   std::vector<int32_t> axes;                   // of Squeeze and Pack
   SliceMasks masks;                            // of StridedSlice
   std::shared_ptr<const SliceAdder> adder;     // of AddSlices
-  tensorflow::DataTypeVector dtypes;           // of the values of PopLoopStack
+  tensorflow::DataTypeVector output_types;
 };
 
 // A small op that `run` computes and that needs no other field.

@@ -27,12 +27,17 @@ inline bool IsSmall(const Tensor& tensor, DataType dtype) {
   return tensor.dtype() == dtype && tensor.NumElements() <= kMostSmallElements;
 }
 
-// Whether a result of `dtype` and `shape` may take over the buffer of `operand`: this is the last
-// read, and no other tensor shares the buffer.
+// Whether the tensor of `operand` may be changed in place: this is the last read, and no other
+// tensor shares the buffer.
+inline bool IsOnlyReference(const Operand& operand) {
+  return operand.last && operand.value->LastTensor()->RefCountIsOne();
+}
+
+// Whether a result of `dtype` and `shape` may take over the buffer of `operand`.
 inline bool MayReuse(const Operand& operand, DataType dtype, const TensorShape& shape) {
-  if (!operand.last) return false;
-  const Tensor* const tensor = operand.value->LastTensor();
-  return tensor->dtype() == dtype && tensor->RefCountIsOne() && tensor->shape() == shape;
+  if (!IsOnlyReference(operand)) return false;
+  const Tensor& tensor = *operand.value->tensor();
+  return tensor.dtype() == dtype && tensor.shape() == shape;
 }
 
 // Returns a tensor with the buffer of the first operand that allows it, or a new one from
@@ -53,15 +58,6 @@ const T* HeldBy(const Operand& operand) {
   const Tensor& tensor = *operand.value->tensor();
   if (tensor.dtype() != DT_VARIANT || tensor.dims() != 0) return nullptr;
   return static_cast<const Variant*>(tensor.data())->get<T>();
-}
-
-// The same, but null unless the T may be changed: this is the last read, and no other tensor shares
-// the buffer.
-template <typename T>
-T* ChangeableIn(const Operand& operand) {
-  const T* const held = operand.last ? HeldBy<T>(operand) : nullptr;
-  if (held == nullptr || !operand.value->LastTensor()->RefCountIsOne()) return nullptr;
-  return const_cast<T*>(held);
 }
 
 }  // namespace tensor_array_grad

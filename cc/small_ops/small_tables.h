@@ -44,13 +44,12 @@ void AddSmallReshaping(SmallOpTable* table);
 //
 //     TensorListGetItem       of an element that is set
 //     TensorListSetItem       within the list, if it can be changed in place
-//     ListAccumulate          the same, of a small item, if the inputs element_shape and
-//                             num_elements are those of the list
-//     ListAccumulateLike      the same, if the input `like` has the shape and length of the list
+//     ListAccumulate(Like)    the same, of a small item
 //     TensorListLength, TensorListElementShape
 //     ZerosLike               of a list of numbers, if all elements have one shape
 //
-// A list that a stock kernel made is left to the kernels, which convert it.
+// A list that a stock kernel made is left to the kernels, which convert it. The bodies of the first
+// three, and of the next table's, are those of their kernels (lists/list_bodies.h).
 void AddSmallLists(SmallOpTable* table);
 
 // Returns the small op of an AddN of two lists, the second of which has no elements, such as zeros.
