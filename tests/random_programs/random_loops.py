@@ -283,9 +283,15 @@ def _close(program: LoopProgram, got: Sequence[np.ndarray], want: Sequence[np.nd
     features = [name.split("_")[-1] for name in program.features]
     rtol = _TERMS * max((_EPSILON.get(name, 2.0**-52) for name in features), default=0.0)
     return len(got) == len(want) and all(
-        one.shape == other.shape
-        and np.allclose(one, other, rtol, rtol * _largest(other), equal_nan=True)
-        for one, other in zip(got, want, strict=True)
+        _close_array(one, other, rtol) for one, other in zip(got, want, strict=True)
+    )
+
+
+def _close_array(got: np.ndarray, want: np.ndarray, rtol: float) -> bool:
+    if got.dtype.kind in "OS":  # strings
+        return same_value(got, want)
+    return got.shape == want.shape and np.allclose(
+        got, want, rtol, rtol * _largest(want), equal_nan=True
     )
 
 
