@@ -10,6 +10,7 @@
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/platform/statusor.h"
 #include "tensorflow/core/util/device_name_utils.h"
 
 namespace tensor_array_grad {
@@ -123,6 +124,17 @@ absl::StatusOr<Source> AddReplacement(NodeDef def, absl::Span<const Source> inpu
     }
   }
   return Source{added, 0};
+}
+
+absl::StatusOr<Source> AddReplacement(NodeDefBuilder builder, absl::Span<const Source> inputs,
+                                      const Node& place, absl::Span<Node* const> replaced,
+                                      Graph* graph) {
+  TF_ASSIGN_OR_RETURN(NodeDef def, Finalized(builder));
+  return AddReplacement(std::move(def), inputs, place, replaced, graph);
+}
+
+std::string NewName(const Node& node, absl::string_view what, Graph* graph) {
+  return graph->NewName(absl::StrCat(node.name(), "/", what));
 }
 
 bool IsFunctionCall(const Node& node) {

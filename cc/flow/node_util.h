@@ -8,6 +8,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
@@ -80,6 +81,14 @@ bool HasKernelOnDeviceOf(const Node& node, const NodeDef& def);
 absl::StatusOr<Source> AddReplacement(NodeDef def, absl::Span<const Source> inputs,
                                       const Node& place, absl::Span<Node* const> replaced,
                                       Graph* graph);
+
+// The same for the NodeDef that `builder` has built.
+absl::StatusOr<Source> AddReplacement(tensorflow::NodeDefBuilder builder,
+                                      absl::Span<const Source> inputs, const Node& place,
+                                      absl::Span<Node* const> replaced, Graph* graph);
+
+// A new name in `graph` that begins with the name of `node` and `what`.
+std::string NewName(const Node& node, absl::string_view what, Graph* graph);
 
 // Whether a node other than the sink has an edge, data or control, from `node`.
 bool IsUsed(const Node& node);

@@ -13,7 +13,7 @@ REGISTER_OP("TensorArrayGrad>AddSlices")
     .Output("output: T")
     .Attr("T: {half, bfloat16, float, double, complex64, complex128}")
     .Attr("Targs: list(type) >= 1")
-    .Attr("addends: list(string) >= 1")
+    .Attr("addends: list(int) >= 1")
     .Attr("before: int >= 0 = 0")
     .Attr("operand: int >= -1 = -1")
     .SetShapeFn([](InferenceContext* context) {
@@ -25,7 +25,7 @@ REGISTER_OP("TensorArrayGrad>AddSlices")
     .Doc(R"doc(
 Adds gradients of slices to the parts of a tensor that they belong to.
 
-Equal to AddN of `sum` and the outputs of the nodes `addends`, errors included, except that nothing
+Equal to AddN of `sum` and the outputs of the ops `addends`, errors included, except that nothing
 is added outside of a slice, where stock adds a zero: -0.0 and subnormal numbers stay. Adds in place
 if nothing else refers to the buffer of `sum`, in O(values of the slices); else in a copy. If it
 takes the place of an Add, operands of different shapes are broadcast as Add broadcasts them.
@@ -33,10 +33,10 @@ takes the place of an Add, operands of different shapes are broadcast as Add bro
 sum: The tensor to add to.
 args: The inputs of all addends, in the order of `addends`.
 output: The sum, of the shape of `sum` unless it is broadcast.
-addends: Serialised NodeDefs, with op and attributes: StridedSliceGrad, Pad, UnsortedSegmentSum or
-  ScatterNd. An UnsortedSegmentSum may have the attributes `_transposed` and `_reshaped`: its output
-  goes through Transpose and Reshape, whose second inputs follow its own. The op SliceGradients
-  denotes a variant that such a node output; its sum is added as a whole: sum + (g + h).
+addends: Ops, each as eight numbers (cc/base/slice_gradient_op.h): StridedSliceGrad, Pad,
+  UnsortedSegmentSum or ScatterNd. The output of an UnsortedSegmentSum may go through Transpose and
+  Reshape, whose second inputs follow its own. The op SliceGradients denotes a variant that such a
+  node output; its sum is added as a whole: sum + (g + h).
 before: How many of the addends come before `sum` in the order of AddN.
 operand: Which operand of an Add `sum` is, 0 or 1; the sum of all addends is the other, so `before`
   is their number. -1 if the node takes the place of an AddN.
@@ -46,7 +46,7 @@ REGISTER_OP("TensorArrayGrad>SliceGradients")
     .Input("args: Targs")
     .Output("sum: variant")
     .Attr("Targs: list(type) >= 1")
-    .Attr("addends: list(string) >= 1")
+    .Attr("addends: list(int) >= 1")
     .SetShapeFn(tensorflow::shape_inference::ScalarShape)
     .Doc(R"doc(
 Keeps gradients of slices in a variant, from which AddSlices adds them.

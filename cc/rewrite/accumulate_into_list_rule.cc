@@ -1,84 +1,22 @@
-#include "cc/rewrite/rules.h"
-
-#include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
+#include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
+#include "cc/flow/node_util.h"
 #include "cc/rewrite/list_addend.h"
-#include "tensorflow/core/framework/node_def_util.h"
-#include "tensorflow/core/framework/types.h"
+#include "cc/rewrite/rules.h"
+#include "cc/rewrite/sum_tree.h"
+#include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
 namespace {
 
-constexpr char kWholeList[] =
-    "the gradient of a read from an array is made and added as a list of all elements";
-constexpr char kNoKernels[] = "the device of the sum, $0, has no kernels to add one element";
+bool IsSumOfLists(const Node& node) { return IsAddN(node) && node.output_type(0) == DT_VARIANT; }
 
-bool IsSumOfLists(const Node& node) {
-  return node.type_string() == "AddN" && node.output_type(0) == DT_VARIANT;
-}
-
-DataType ElementType(const Addend& element) { return element.op.attr().at("element_dtype").type(); }
-
-// Whether the device of `add` has all kernels of a stock form of `element` (AddInStockOps). On a
-// GPU, stock computes integers in the memory of the CPU; they are left alone.
-bool CanUseStockOps(const Addend& element, const Node& add) {
-  const DataType type = ElementType(element);
-  const bool on_cpu = absl::StrContains(add.assigned_device_name(), "device:CPU:");
-  if (!on_cpu && !tensorflow::DataTypeIsFloating(type) && !tensorflow::DataTypeIsComplex(type)) {
-    return false;
-  }
-  for (const char* op : {"Shape", "TensorListGetItem", "AddN", "TensorListSetItem"}) {
-    NodeDef def;
-    def.set_op(op);
-    for (const char* attribute : {"T", "element_dtype"}) {
-      (*def.mutable_attr())[attribute].set_type(type);
-    }
-    (*def.mutable_attr())["out_type"].set_type(DT_INT32);
-    if (!HasKernelOnDeviceOf(add, def)) return false;
-  }
-  return true;
-}
-
-// A Switch like that of `side`, for lists.
-NodeDef SwitchOfLists(Source side) {
-  const Node& node = *side.node;
-  NodeDef def;
-  def.set_op(node.type_string());
-  (*def.mutable_attr())["T"].set_type(DT_VARIANT);
-  if (const tensorflow::AttrValue* outputs = node.attrs().Find("num_outs")) {
-    (*def.mutable_attr())["num_outs"] = *outputs;
-  }
-  return def;
-}
-
-enum class Form { kNone, kOwn, kStock };
-
-// The ops that can add all elements of `addend` on the device of `add`.
-Form FormOf(const Addend& addend, const Node& add) {
-  bool any = false, own = true, stock = true;
-  ForEachAddend(addend, [&](const Addend& each) {
-    if (each.kind == Addend::kBranches) {
-      const bool has_switch = HasKernelOnDeviceOf(add, SwitchOfLists(each.sides[0]));
-      own &= has_switch;
-      stock &= has_switch;
-    } else if (each.kind == Addend::kElement) {
-      any = true;
-      own &= HasKernelOnDeviceOf(add, each.op);
-      stock &= CanUseStockOps(each, add);
-    }
-  });
-  if (!any) return Form::kNone;
-  return own ? Form::kOwn : stock ? Form::kStock : Form::kNone;
-}
-
-// Adds the nodes that add addends of `add` to a list.
+// Adds the nodes that add addends of `add` to a list: nodes with this library's ops or, if the
+// device has no kernels for them because stock's list kernels are kept, with stock's.
 //
 // Every new node is dead if and only if the node that it replaces is dead or the AddN would have
 // been. In the branch of a conditional, this is so because the sum comes there through a Switch.
@@ -87,54 +25,51 @@ class ListAdder {
   using Added = absl::StatusOr<Source>;
   using Nodes = std::vector<Node*>;
 
-  // With the ops of `form`.
-  ListAdder(const Node* add, Form form, Graph* graph) : add_(add), form_(form), graph_(graph) {}
+  ListAdder(const Node& add, Graph* graph) : add_(add), graph_(graph) {}
 
-  std::string NewName(absl::string_view op) {
-    return graph_->NewName(absl::StrCat(add_->name(), "/", op));
-  }
-
-  // A shorter AddN of lists.
-  Added AddSum(const std::vector<Source>& lists, const Nodes& replaced, const std::string& name) {
-    NodeDef def = add_->def();
-    (*def.mutable_attr())["N"].set_i(static_cast<int64_t>(lists.size()));
-    return Insert(std::move(def), lists, replaced, name);
-  }
-
-  Added Add(const Addend& addend, Source list, const Nodes& replaced, const std::string& name) {
+  // Adds `addend` to `list` by nodes that wait for what `replaced` waits for. The last is `name`.
+  Added Add(const Addend& addend, Source list, Nodes replaced, const std::string& name) {
+    if (addend.kind == Addend::kBranches) return AddInBranches(addend, list, replaced, name);
+    replaced.insert(replaced.end(), addend.nodes.begin(), addend.nodes.end());
     switch (addend.kind) {
-      case Addend::kElement:
-        return AddElement(addend, list, replaced, name);
       case Addend::kZeros:
         return AddZeros(addend, list, replaced, name);
       case Addend::kSum:
         return AddParts(addend, list, replaced, name);
-      case Addend::kBranches:
-        break;
+      default:
+        return AddElement(addend, list, replaced, name);
     }
-    return AddInBranches(addend, list, replaced, name);
   }
 
  private:
-  // Adds the node `def`, which waits for what the nodes in `replaced` wait for.
+  // Whether this library's list kernels are in use on the device, which have elements of float.
+  bool HasOwnKernels() const {
+    NodeDef op;
+    op.set_op("TensorArrayGrad>ListAccumulateLike");
+    (*op.mutable_attr())["element_dtype"].set_type(DT_FLOAT);
+    return HasKernelOnDeviceOf(add_, op);
+  }
+
+  std::string New(absl::string_view op) { return NewName(add_, op, graph_); }
+
   Added Insert(NodeDef def, const std::vector<Source>& inputs, const Nodes& replaced,
-               std::string name) {
-    def.set_name(std::move(name));
-    return AddReplacement(std::move(def), inputs, *add_, replaced, graph_);
+               const std::string& name) {
+    def.set_name(name);
+    return AddReplacement(std::move(def), inputs, add_, replaced, graph_);
   }
 
-  Added Finish(tensorflow::NodeDefBuilder builder, const std::vector<Source>& inputs,
+  Added Insert(tensorflow::NodeDefBuilder builder, const std::vector<Source>& inputs,
                const Nodes& replaced) {
-    TF_ASSIGN_OR_RETURN(NodeDef def, Finalized(builder));
-    return AddReplacement(std::move(def), inputs, *add_, replaced, graph_);
+    return AddReplacement(std::move(builder), inputs, add_, replaced, graph_);
   }
 
-  Added AddElement(const Addend& element, Source list, Nodes replaced, const std::string& name) {
-    replaced.insert(replaced.end(), element.nodes.begin(), element.nodes.end());
-    if (form_ == Form::kStock) return AddInStockOps(element, list, replaced, name);
+  Added AddElement(const Addend& element, Source list, const Nodes& replaced,
+                   const std::string& name) {
+    NodeDef op = AccumulateOp(element);
+    if (!HasKernelOnDeviceOf(add_, op)) return AddInStockOps(element, list, replaced, name);
     std::vector<Source> inputs = {list};
     inputs.insert(inputs.end(), element.inputs.begin(), element.inputs.end());
-    return Insert(element.op, inputs, replaced, name);
+    return Insert(std::move(op), inputs, replaced, name);
   }
 
   // SetItem(list, i, AddN(GetItem(list, i, Shape(x)), x)). The write finds the only reference to
@@ -144,33 +79,31 @@ class ListAdder {
   Added AddInStockOps(const Addend& element, Source list, const Nodes& replaced,
                       const std::string& name) {
     const Source index = element.inputs[0], value = element.inputs[1];
-    const auto add = [&](tensorflow::NodeDefBuilder builder, const std::vector<Source>& inputs) {
-      return Finish(std::move(builder), inputs, replaced);
-    };
-    TF_ASSIGN_OR_RETURN(Source node, add(StartNode(NewName("Shape"), "Shape", {value}), {value}));
+    TF_ASSIGN_OR_RETURN(Source node,
+                        Insert(StartNode(New("Shape"), "Shape", {value}), {value}, replaced));
     TF_RETURN_IF_ERROR(WaitForReserve(element, node.node));
     const std::vector<Source> read = {list, index, node};
-    TF_ASSIGN_OR_RETURN(node, add(StartNode(NewName("GetItem"), "TensorListGetItem", read)
-                                      .Attr("element_dtype", ElementType(element)),
-                                  read));
+    auto get = StartNode(New("GetItem"), "TensorListGetItem", read);
+    get.Attr("element_dtype", value.node->output_type(value.slot));
+    TF_ASSIGN_OR_RETURN(node, Insert(std::move(get), read, replaced));
     const std::vector<Source> terms = {node, value};
-    tensorflow::NodeDefBuilder sum(NewName("AddN"), "AddN");
+    tensorflow::NodeDefBuilder sum(New("AddN"), "AddN");
     sum.Input(NodeOuts(terms));
-    TF_ASSIGN_OR_RETURN(node, add(std::move(sum), terms));
+    TF_ASSIGN_OR_RETURN(node, Insert(std::move(sum), terms, replaced));
     const std::vector<Source> write = {list, index, node};
-    return add(StartNode(name, "TensorListSetItem", write), write);
+    return Insert(StartNode(name, "TensorListSetItem", write), write, replaced);
   }
 
   // Makes `node` wait for the inputs of the Reserve, which no node of the stock form reads. So the
   // stock form is dead if one of them is. If both are of one list, the length is enough.
   absl::Status WaitForReserve(const Addend& element, Node* node) {
-    const Node& reserve = *element.nodes[1];
+    const Node& reserve = *InputOf(*element.at.node, 0).node;
     const bool of_one_list = element.inputs.size() == 3;
     for (int i = of_one_list ? 1 : 0; i < 2; ++i) {
       Source input = InputOf(reserve, i);
       if (input.node->IsSwitch()) {  // a control edge from a Switch does not tell the side
         TF_ASSIGN_OR_RETURN(input,
-                            Finish(StartNode(NewName("like"), "Identity", {input}), {input}, {}));
+                            Insert(StartNode(New("like"), "Identity", {input}), {input}, {}));
       }
       graph_->AddControlEdge(input.node, node);
     }
@@ -180,21 +113,20 @@ class ListAdder {
   // With stock's kernels, zeros cost as much as a list with values. They are not added then, and
   // the Identity only waits until their list is live, as they did.
   Added AddZeros(const Addend& zeros, Source list, Nodes replaced, const std::string& name) {
-    if (form_ == Form::kOwn) return AddSum({list, {zeros.node, 0}}, replaced, name);
-    replaced.push_back(zeros.node);
-    const Source read = InputOf(*zeros.node, 0);
+    if (HasOwnKernels()) return AddSum({list, zeros.at}, add_, replaced, name, graph_);
+    replaced.push_back(zeros.at.node);
+    const Source read = zeros.inputs[0];
     TF_ASSIGN_OR_RETURN(const Source like,
-                        Finish(StartNode(NewName("like"), "Identity", {read}), {read}, replaced));
-    TF_ASSIGN_OR_RETURN(const Source same, Finish(StartNode(name, "Identity", {list}), {list}, {}));
+                        Insert(StartNode(New("like"), "Identity", {read}), {read}, replaced));
+    TF_ASSIGN_OR_RETURN(const Source same, Insert(StartNode(name, "Identity", {list}), {list}, {}));
     graph_->AddControlEdge(like.node, same.node);
     return same;
   }
 
-  Added AddParts(const Addend& sum, Source list, Nodes replaced, const std::string& name) {
-    replaced.push_back(sum.node);
+  Added AddParts(const Addend& sum, Source list, const Nodes& replaced, const std::string& name) {
     for (const Addend& part : sum.parts) {
       const bool is_last = &part == &sum.parts.back();
-      TF_ASSIGN_OR_RETURN(list, Add(part, list, replaced, is_last ? name : NewName("accumulate")));
+      TF_ASSIGN_OR_RETURN(list, Add(part, list, replaced, is_last ? name : New("accumulate")));
     }
     return list;
   }
@@ -202,82 +134,31 @@ class ListAdder {
   // Brings the list into the branches by a Switch, adds each part there, and merges the results.
   Added AddInBranches(const Addend& branches, Source list, const Nodes& replaced,
                       const std::string& name) {
-    const Source side = branches.sides[0];
-    TF_ASSIGN_OR_RETURN(
-        const Source taken,
-        Insert(SwitchOfLists(side), {list, InputOf(*side.node, 1)}, replaced, NewName("Switch")));
+    const std::vector<Source> sides = SidesOf(branches);
+    TF_ASSIGN_OR_RETURN(const Source taken,
+                        Insert(SwitchOfLists(sides[0]), {list, InputOf(*sides[0].node, 1)},
+                               replaced, New("Switch")));
     std::vector<Source> results;
-    for (size_t i = 0; i < branches.parts.size(); ++i) {
-      const Source in_branch{taken.node, branches.sides[i].slot};
-      TF_ASSIGN_OR_RETURN(const Source result,
-                          Add(branches.parts[i], in_branch, {}, NewName("accumulate")));
-      results.push_back(result);
+    for (size_t i = 0; i < sides.size(); ++i) {
+      TF_ASSIGN_OR_RETURN(
+          results.emplace_back(),
+          Add(branches.parts[i], {taken.node, sides[i].slot}, {}, New("accumulate")));
     }
-    return Insert(branches.node->def(), results, {branches.node}, name);
+    return Insert(branches.at.node->def(), results, branches.nodes, name);
   }
 
-  const Node* const add_;
-  const Form form_;
+  const Node& add_;
   Graph* const graph_;
 };
 
-// The nodes of `addends`, and then the Switches that bring their inputs into a branch.
-std::vector<Node*> NodesOf(const std::map<int, Addend>& addends) {
-  std::vector<Node*> nodes, switches;
-  for (const auto& [operand, addend] : addends) {
-    ForEachAddend(addend, [&](const Addend& each) {
-      nodes.push_back(each.node);
-      nodes.insert(nodes.end(), each.nodes.begin(), each.nodes.end());
-      std::vector<Source> inputs = each.inputs;
-      if (each.kind == Addend::kZeros) inputs = {InputOf(*each.node, 0)};
-      for (const Source input : inputs) {
-        if (input.node->IsSwitch()) switches.push_back(input.node);
-      }
-    });
-  }
-  nodes.insert(nodes.end(), switches.begin(), switches.end());
-  return nodes;
-}
-
-// The operands of `add` that can be added to a list, by their indices. Notes why others that have
-// an element cannot.
-std::map<int, Addend> MatchElements(const Node& add, Outcome* outcome) {
-  std::map<int, Addend> addends;
-  for (int i = 0; i < add.num_inputs(); ++i) {
-    const Source operand = InputOf(add, i);
-    Reason why;
-    std::optional<Addend> addend = MatchAddend(operand, add, &why);
-    if (addend && why.Require(FormOf(*addend, add) != Form::kNone, kNoKernels, add)) {
-      addends.emplace(i, *std::move(addend));
-    } else {
-      outcome->MissedOperand(add, *operand.node, MakesElement, kWholeList, why);
-    }
-  }
-  return addends;
-}
-
 absl::Status AccumulateInstead(Node* add, Graph* graph, Outcome* outcome) {
-  std::map<int, Addend> addends = MatchElements(*add, outcome);
-  if (static_cast<int>(addends.size()) == add->num_inputs()) addends.erase(addends.begin());
-  if (addends.empty()) return absl::OkStatus();
-  std::vector<Source> lists;
-  for (int i = 0; i < add->num_inputs(); ++i) {
-    if (addends.count(i) == 0) lists.push_back(InputOf(*add, i));
-  }
-  Source sum = lists.front();
-  if (lists.size() > 1) {
-    ListAdder adder(add, Form::kNone, graph);
-    TF_ASSIGN_OR_RETURN(sum, adder.AddSum(lists, {}, adder.NewName("lists")));
-  }
-  for (const auto& [operand, addend] : addends) {
-    ListAdder adder(add, FormOf(addend, *add), graph);
-    // The last node gets the name of `add`, so that errors name the node of the user's program.
-    const bool is_last = operand == addends.rbegin()->first;
-    const std::string name = is_last ? add->name() : adder.NewName("accumulate");
-    outcome->Did(absl::StrCat(addend.node->name(), ", ", add->name()), name);
-    TF_ASSIGN_OR_RETURN(sum, adder.Add(addend, sum, {add}, name));
-  }
-  return Replace(add, sum.node, NodesOf(addends), graph);
+  ListAdder adder(*add, graph);
+  return ReplaceSum(
+      MatchSum(add, kElements, outcome), /*in_order=*/false,
+      [&](const Addend& run, int /*before*/, Source list, const std::string& name) {
+        return adder.Add(run, list, {}, name);
+      },
+      graph, outcome);
 }
 
 // The ids of `sum` and of the sums of which it is a part, as a sum in a branch is: the outermost
@@ -288,7 +169,7 @@ std::vector<int> SumsAround(const Node* sum) {
     node = (*node->out_edges().begin())->dst();
     if (IsSumOfLists(*node) && OnSameDevice(*node, *sum)) {
       ids.insert(ids.begin(), node->id());
-    } else if (!node->IsMerge()) {
+    } else if (!node->IsMerge() && !node->IsIdentity()) {
       break;
     }
   }

@@ -205,6 +205,18 @@ TEST_F(AccumulateIntoListRuleTest, ControlInputsOfTheReplacedNodesAreKept) {
   EXPECT_THAT(InputsOf("after"), ElementsAre("^" + Result()->name()));
 }
 
+TEST_F(AccumulateIntoListRuleTest, AnIdentityOfTheListIsReplacedToo) {
+  Add("before_copy", "NoOp");
+  AddOneElementList("");
+  AddIdentity("copy", "set").add_input("^before_copy");
+  AddSum({"list", "copy"}, 2);
+  EXPECT_EQ(Apply(), 1);
+  EXPECT_EQ(Result()->type_string(), kAccumulate);
+  EXPECT_THAT(InputsOf(Result()->name()), Contains("^before_copy"));
+  EXPECT_EQ(CountOf("TensorListSetItem") + CountOf("TensorListReserve"), 0);
+  EXPECT_EQ(Find("copy"), nullptr);
+}
+
 TEST_F(AccumulateIntoListRuleTest, TheResultHasTheNameOfTheSumSoThatErrorsFindItsLine) {
   AddOneElementList("");
   AddSum({"list", "set"}, 2);

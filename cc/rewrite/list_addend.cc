@@ -1,18 +1,30 @@
 #include "cc/rewrite/list_addend.h"
 
 #include <algorithm>
-#include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/types.h"
 
 namespace tensor_array_grad {
 namespace {
 
+constexpr char kWholeList[] =
+    "the gradient of a read from an array is made and added as a list of all elements";
+constexpr char kNoKernels[] = "the device of the sum, $0, has no kernels to add one element";
 constexpr char kOtherList[] =
     "the conditional or sum that outputs it may also output $0, a list of more than one element";
 constexpr char kNoPredicate[] =
     "no value shows by which predicate the conditional of $0 chooses its branch";
+
+using Sides = std::vector<Source>;  // outputs of Switches
+
+bool MakesElement(const Node& node) {
+  return node.type_string() == "TensorListSetItem" &&
+         InputOf(node, 0).node->type_string() == "TensorListReserve";
+}
 
 // Whether a SetItem with an index out of range is an error. It could otherwise make the list
 // longer.
@@ -33,159 +45,145 @@ Source ListMeasuredBy(const Node& reserve) {
   return of_one_list ? InputOf(*shape, 0) : Source{nullptr, 0};
 }
 
+// Whether the device of `sum` has all kernels of the stock form of `accumulate`. On a GPU, stock
+// computes integers in the memory of the CPU; they are left alone.
+bool HasStockKernels(const NodeDef& accumulate, const Node& sum) {
+  const DataType type = accumulate.attr().at("element_dtype").type();
+  const bool on_cpu = absl::StrContains(sum.assigned_device_name(), "device:CPU:");
+  if (!on_cpu && !tensorflow::DataTypeIsFloating(type) && !tensorflow::DataTypeIsComplex(type)) {
+    return false;
+  }
+  const auto ops = {"Shape", "TensorListGetItem", "AddN", "TensorListSetItem"};
+  return absl::c_all_of(ops, [&](const char* op) {
+    NodeDef def;
+    def.set_op(op);
+    for (const char* attribute : {"T", "element_dtype"}) {
+      (*def.mutable_attr())[attribute].set_type(type);
+    }
+    (*def.mutable_attr())["out_type"].set_type(DT_INT32);
+    return HasKernelOnDeviceOf(sum, def);
+  });
+}
+
 // Whether both are the same side of Switches by one predicate.
 bool IsSameSide(Source a, Source b) {
   return a.slot == b.slot && a.node->type_string() == b.node->type_string() &&
          InputOf(*a.node, 1) == InputOf(*b.node, 1);
 }
 
-bool HasSide(const std::vector<Source>& sides, Source side) {
-  return std::any_of(sides.begin(), sides.end(), [&](Source s) { return IsSameSide(s, side); });
-}
-
-void AppendSide(Source side, std::vector<Source>* sides) {
-  if (!HasSide(*sides, side)) sides->push_back(side);
+bool HasSide(const Sides& sides, Source side) {
+  return absl::c_any_of(sides, [&](Source other) { return IsSameSide(other, side); });
 }
 
 // Appends `source` and what it comes from by Switches alone, the innermost first. The predicate may
 // not be the ref tensor of a variable, whose value may change between two Switches.
-void AppendSwitchesBehind(Source source, std::vector<Source>* sides) {
+void AppendSwitchesBehind(Source source, Sides* sides) {
   for (; source.node != nullptr && source.node->IsSwitch(); source = InputOf(*source.node, 0)) {
     const Source predicate = InputOf(*source.node, 1);
     const bool is_ref = tensorflow::IsRefType(predicate.node->output_type(predicate.slot)) ||
                         tensorflow::IsRefType(source.node->output_type(source.slot));
-    if (!is_ref) AppendSide(source, sides);
+    if (!is_ref && !HasSide(*sides, source)) sides->push_back(source);
   }
 }
 
-// Sets Addend::live_with from the inputs or the parts.
-void FindWhatIsLiveWith(Addend* addend) {
-  std::vector<Source>* const found = &addend->live_with;
-  for (const Source input : addend->inputs) AppendSwitchesBehind(input, found);
-  if (addend->kind == Addend::kZeros) AppendSwitchesBehind(InputOf(*addend->node, 0), found);
-  if (addend->kind == Addend::kSum) {
-    for (const Addend& part : addend->parts) {
-      for (const Source side : part.live_with) AppendSide(side, found);
+// Outputs of Switches that are live whenever the list is, one per predicate and slot. Branches are
+// live if one of them is, so these are those that all branches have in common.
+Sides LiveWith(const Addend& addend) {
+  Sides found;
+  for (const Source input : addend.inputs) AppendSwitchesBehind(input, &found);
+  for (const Addend& part : addend.parts) {
+    const Sides of_part = LiveWith(part);
+    if (addend.kind == Addend::kSum || &part == &addend.parts.front()) {
+      std::copy_if(of_part.begin(), of_part.end(), std::back_inserter(found),
+                   [&](Source side) { return !HasSide(found, side); });
+    } else {
+      found.erase(std::remove_if(found.begin(), found.end(),
+                                 [&](Source side) { return !HasSide(of_part, side); }),
+                  found.end());
     }
   }
-  if (addend->kind == Addend::kBranches) {  // live if one part is: what all parts have in common
-    for (const Source side : addend->parts[0].live_with) {
-      const bool of_all =
-          std::all_of(addend->parts.begin(), addend->parts.end(),
-                      [&](const Addend& part) { return HasSide(part.live_with, side); });
-      if (of_all) AppendSide(side, found);
-    }
-  }
+  return found;
 }
 
-std::optional<Addend> MatchElement(Node* set_item, const Node& consumer, Reason* why) {
-  if (!why->Require(MakesElement(*set_item), kOtherList, *set_item)) return std::nullopt;
-  Node* const reserve = InputOf(*set_item, 0).node;
+bool MatchElement(Addend* found, const Node& sum, bool in_branch, Reason* why) {
+  Node* const node = found->at.node;
+  if (in_branch && node->type_string() == "ZerosLike") {
+    found->kind = Addend::kZeros;
+    found->inputs = InputsOf(*node);
+    return why->Require(OnSameDevice(*node, sum), kOtherDevice, *node);
+  }
+  if (!why->Require(MakesElement(*node), kOtherList, *node)) return false;
+  Node* const reserve = InputOf(*node, 0).node;
   const bool proven =
-      why->Require(HasOneConsumer(*set_item), kSeveralReaders, *set_item) &&
-      why->Require(CannotResize(*set_item), "$0 may make the list longer", *set_item) &&
-      why->Require(SameElementType(*set_item, *reserve), "$0 has another dtype", *reserve) &&
-      why->Require(OnSameDevice(*set_item, consumer), kOtherDevice, *set_item) &&
-      why->Require(OnSameDevice(*reserve, consumer), kOtherDevice, *reserve);
-  if (!proven) return std::nullopt;
-  Addend found{Addend::kElement, set_item};
-  found.inputs = {InputOf(*set_item, 1), InputOf(*set_item, 2)};
-  found.nodes = {set_item, reserve};
-  Node* const shape = InputOf(*reserve, 0).node;
-  Node* const length = InputOf(*reserve, 1).node;
-  auto& attributes = *found.op.mutable_attr();
-  attributes["element_dtype"].set_type(found.inputs[1].node->output_type(found.inputs[1].slot));
+      Take(found, sum, why) &&
+      why->Require(CannotResize(*node), "$0 may make the list longer", *node) &&
+      why->Require(SameElementType(*node, *reserve), "$0 has another dtype", *reserve) &&
+      why->Require(OnSameDevice(*reserve, sum), kOtherDevice, *reserve);
+  if (!proven) return false;
+  found->nodes.push_back(reserve);
+  found->inputs = {InputOf(*node, 1), InputOf(*node, 2)};
+  const std::vector<Source> measures = InputsOf(*reserve);
   const Source like = ListMeasuredBy(*reserve);
   if (like.node != nullptr) {
-    found.op.set_op("TensorArrayGrad>ListAccumulateLike");
-    found.inputs.push_back(like);
-    found.nodes.insert(found.nodes.end(), {shape, length});
+    found->inputs.push_back(like);
+    for (const Source& measure : measures) found->nodes.push_back(measure.node);
   } else {
-    found.op.set_op("TensorArrayGrad>ListAccumulate");
-    found.inputs.insert(found.inputs.end(), {InputOf(*reserve, 0), InputOf(*reserve, 1)});
-    attributes["shape_type"].set_type(shape->output_type(InputOf(*reserve, 0).slot));
+    absl::c_copy(measures, std::back_inserter(found->inputs));
   }
-  FindWhatIsLiveWith(&found);
-  return found;
+  const NodeDef op = AccumulateOp(*found);
+  return why->Require(HasKernelOnDeviceOf(sum, op) || HasStockKernels(op, sum), kNoKernels, sum);
 }
 
-// The side of Switches by the predicate of `first` that is live whenever `part` is; a null node if
-// there is none, or if it is a side of `taken`.
-Source OtherSide(const Addend& part, Source first, const std::vector<Source>& taken) {
-  for (const Source side : part.live_with) {
-    if (InputOf(*side.node, 1) == InputOf(*first.node, 1) &&
-        side.node->type_string() == first.node->type_string() && !HasSide(taken, side)) {
-      return side;
-    }
+bool AcceptsBranches(const Addend& found, const Node& sum, Reason* why) {
+  const Node& node = *found.at.node;
+  if (found.kind == Addend::kSum || static_cast<int>(found.parts.size()) < node.num_inputs()) {
+    return true;
   }
-  return {nullptr, 0};
-}
-
-// Addend::sides of `parts`; empty if there are none.
-std::vector<Source> FindSides(const std::vector<Addend>& parts, const Node& consumer) {
-  for (const Source first : parts[0].live_with) {
-    if (!OnSameDevice(*first.node, consumer)) continue;
-    std::vector<Source> sides = {first};
-    for (size_t i = 1; i < parts.size(); ++i) {
-      const Source side = OtherSide(parts[i], first, sides);
-      if (side.node == nullptr) break;
-      sides.push_back(side);
-    }
-    if (sides.size() == parts.size()) return sides;
-  }
-  return {};
-}
-
-std::optional<Addend> MatchPart(Source operand, const Node& consumer, Reason* why);
-
-// Matches a Merge or an AddN all of whose inputs are addends.
-std::optional<Addend> MatchParts(Addend::Kind kind, Node* node, const Node& consumer, Reason* why) {
-  if (!why->Require(HasOneConsumer(*node), kSeveralReaders, *node) ||
-      !why->Require(OnSameDevice(*node, consumer), kOtherDevice, *node)) {
-    return std::nullopt;
-  }
-  Addend found{kind, node};
-  for (int i = 0; i < node->num_inputs(); ++i) {
-    std::optional<Addend> part = MatchPart(InputOf(*node, i), *node, why);
-    if (!part) return std::nullopt;
-    found.parts.push_back(*std::move(part));
-  }
-  if (kind == Addend::kBranches) {
-    found.sides = FindSides(found.parts, consumer);
-    if (!why->Require(!found.sides.empty(), kNoPredicate, *node)) return std::nullopt;
-  }
-  FindWhatIsLiveWith(&found);
-  return found;
-}
-
-std::optional<Addend> MatchPart(Source operand, const Node& consumer, Reason* why) {
-  Node* const node = operand.node;
-  if (node->type_string() == "ZerosLike" && OnSameDevice(*node, consumer)) {
-    Addend found{Addend::kZeros, node};
-    FindWhatIsLiveWith(&found);
-    return found;
-  }
-  if (node->type_string() == "AddN") return MatchParts(Addend::kSum, node, consumer, why);
-  return MatchAddend(operand, consumer, why);
+  const Sides sides = SidesOf(found);
+  return why->Require(!sides.empty(), kNoPredicate, node) &&
+         why->Require(HasKernelOnDeviceOf(sum, SwitchOfLists(sides[0])), kNoKernels, sum);
 }
 
 }  // namespace
 
-bool MakesElement(const Node& node) {
-  return node.type_string() == "TensorListSetItem" &&
-         InputOf(node, 0).node->type_string() == "TensorListReserve";
+const SumPattern kElements{MakesElement, kWholeList, MatchElement, AcceptsBranches};
+
+NodeDef AccumulateOp(const Addend& element) {
+  const auto& inputs = element.inputs;
+  NodeDef op;
+  auto& attributes = *op.mutable_attr();
+  attributes["element_dtype"].set_type(inputs[1].node->output_type(inputs[1].slot));
+  op.set_op("TensorArrayGrad>ListAccumulateLike");
+  if (inputs.size() > 3) {
+    op.set_op("TensorArrayGrad>ListAccumulate");
+    attributes["shape_type"].set_type(inputs[2].node->output_type(inputs[2].slot));
+  }
+  return op;
 }
 
-std::optional<Addend> MatchAddend(Source operand, const Node& consumer, Reason* why) {
-  Node* const node = operand.node;
-  if (node == nullptr || operand.slot != 0) return std::nullopt;
-  if (node->type_string() == "Merge") return MatchParts(Addend::kBranches, node, consumer, why);
-  return MatchElement(node, consumer, why);
+std::vector<Source> SidesOf(const Addend& branches) {
+  std::vector<Sides> of_parts;
+  for (const Addend& part : branches.parts) of_parts.push_back(LiveWith(part));
+  for (const Source first : of_parts[0]) {
+    if (!OnSameDevice(*first.node, *branches.at.node)) continue;
+    Sides sides;
+    for (const Sides& of_part : of_parts) {
+      const auto side = absl::c_find_if(of_part, [&](Source one) {
+        return InputOf(*one.node, 1) == InputOf(*first.node, 1) &&
+               one.node->type_string() == first.node->type_string() && !HasSide(sides, one);
+      });
+      if (side == of_part.end()) break;
+      sides.push_back(sides.empty() ? first : *side);
+    }
+    if (sides.size() == of_parts.size()) return sides;
+  }
+  return {};
 }
 
-void ForEachAddend(const Addend& addend, absl::FunctionRef<void(const Addend&)> visit) {
-  visit(addend);
-  for (const Addend& part : addend.parts) ForEachAddend(part, visit);
+NodeDef SwitchOfLists(Source side) {
+  NodeDef def = side.node->def();
+  (*def.mutable_attr())["T"].set_type(DT_VARIANT);
+  return def;
 }
 
 }  // namespace tensor_array_grad

@@ -51,10 +51,6 @@ struct Reason {
   }
 };
 
-// Reasons why an operand of a sum is left.
-inline constexpr char kSeveralReaders[] = "$0 has several readers: $1";
-inline constexpr char kOtherDevice[] = "$0 is on another device than the sum";
-
 // What the rules did with one graph.
 struct Outcome : GraphRemarks {
   const char* rule = "";       // the rule that runs now
@@ -65,13 +61,6 @@ struct Outcome : GraphRemarks {
   // Adds the remark about `node` that says "`effect`, because `why`", unless it is there already,
   // or `why` has no text, or no remarks are wanted.
   void Missed(const Node& node, absl::string_view effect, const Reason& why);
-
-  // The same for the first node for which `is_pattern` holds among `operand` and the nodes whose
-  // values it passes on: those before Identity, Reshape, Transpose, Cast and Merge, and before an
-  // AddN of nothing else. No remark if there is none: `why` is then no reason to remark on. Nor if
-  // `operand` of `sum`, an AddN, is an AddN: that one is a sum of its own.
-  void MissedOperand(const Node& sum, const Node& operand, bool (*is_pattern)(const Node&),
-                     absl::string_view effect, const Reason& why);
 };
 
 }  // namespace tensor_array_grad

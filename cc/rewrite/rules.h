@@ -62,15 +62,13 @@ Rule StackOfEqualsRule();
 // A new node is dead if and only if the node that it replaces is dead or the AddN would have been.
 // With stock's ops, zeros are not added: the branch passes the sum on.
 //
-// The rule applies only if the one-element list has no other consumer, its TensorListSetItem cannot
-// resize it, the element types agree, all nodes are on one device, and that device has the kernels.
-// Several TensorListSetItem may share one TensorListReserve, because an earlier optimization merges
-// equal nodes; the TensorListReserve is removed with the last of them. The length and element shape
-// of `a` are known only at run time, so this library's op gets those of the removed list and makes
-// the checks that AddN makes. Operands that are not one-element lists are summed first, so a sum of
-// three or more lists, counting those summed in a branch, may be rounded differently. With stock's
-// ops, a sum may be 0.0 where AddN gives -0.0, since GetItem reads an element without a value as
-// 0.0.
+// list_addend.h has the conditions. Several TensorListSetItem may share one TensorListReserve,
+// because an earlier optimization merges equal nodes; the TensorListReserve is removed with the
+// last of them. The length and element shape of `a` are known only at run time, so this library's
+// op gets those of the removed list and makes the checks that AddN makes. Operands that are not
+// one-element lists are summed first, so a sum of three or more lists, counting those summed in a
+// branch, may be rounded differently. With stock's ops, a sum may be 0.0 where AddN gives -0.0,
+// since GetItem reads an element without a value as 0.0.
 Rule AccumulateIntoListRule();
 
 // Replaces the addition of a slice's gradient by an addition to the part of the tensor that the
@@ -92,9 +90,8 @@ Rule AccumulateIntoListRule();
 // second Merge is made for it, whose inputs are variants made by SliceGradients.
 //
 // The order of the additions is kept. Operands between these gradients are added by a separate
-// AddN. If all operands are such gradients, the first one stays a full tensor. The rule does not
-// apply to sums whose order is not known (sum_order.h). It applies only if no other node reads G,
-// if G is on the device of the sum, and if that device has a kernel for the new op.
+// AddN. If all operands are such gradients, the first one stays a full tensor. slice_addend.h has
+// the conditions.
 Rule SliceSumRule();
 
 // Makes the backward loop recompute values that follow from the number of the iteration, instead of
@@ -141,12 +138,10 @@ Rule RecomputeRule();
 // a list whose popped values nothing reads. As an exception, floats are kept if the graph has a sum
 // that depends on which buffers are shared (sum_order.h), because the list shares them.
 //
-// The rule applies only if no other node reads a list between its EmptyTensorList and its last pop,
-// if all nodes are on one device that has the kernels, and if the pops have no control inputs and
-// request no element shape. The one PushLoopStack depends on everything on which the single pushes
-// depend. This makes no cycle, since within an iteration only the list's NextIteration depends on a
-// push. The elements of each list keep their order; the order of pushes to different lists cannot
-// be observed.
+// pushed_list.h has the conditions; the device must have the kernels. The one PushLoopStack depends
+// on everything on which the single pushes depend. This makes no cycle, since within an iteration
+// only the list's NextIteration depends on a push. The elements of each list keep their order; the
+// order of pushes to different lists cannot be observed.
 Rule LoopStackRule();
 
 }  // namespace tensor_array_grad

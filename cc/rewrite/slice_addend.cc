@@ -1,16 +1,25 @@
 #include "cc/rewrite/slice_addend.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
-#include <utility>
 
+#include "absl/algorithm/container.h"
+#include "cc/flow/graph_names.h"
+#include "cc/flow/node_util.h"
 #include "cc/flow/sum_order.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
 namespace {
 
+constexpr char kWholeTensor[] =
+    "the gradient of an index is made as a tensor of full size and added as a whole";
+constexpr char kTooManyOperands[] =
+    "the sum $0 has more than eight terms, which TensorFlow adds in groups";
+constexpr char kUnknownOrder[] =
+    "the sum $0 has three or more terms, and TensorFlow adds them in an order that depends on "
+    "which "
+    "of them share memory with other tensors";
 constexpr char kSumOfSums[] =
     "$0 adds a sum to other terms, and a sum in another order would be rounded differently";
 constexpr char kChanged[] = "$0 changes it before it is added";
@@ -18,225 +27,170 @@ constexpr char kOtherTerm[] =
     "the conditional or sum that outputs it may also output $0, which is neither the gradient of "
     "an index nor zeros";
 
-// Matches an operand of a sum by going back through nodes that lead only to the sum: an Identity,
-// then a Merge (whose inputs are matched recursively, as branches), or Reshape, Transpose and the
-// op that makes the gradient. In a branch, zeros and AddN match too. An Add adds its second operand
-// as a whole, so there an AddN matches too. Each node passed must be on the device of the sum and
-// have no other consumer, because it will be removed.
-class Matcher {
- public:
-  // `add` is the sum. `depth` counts the Merges and AddNs between the operand and the sum.
-  Matcher(Source operand, const Node& add, int depth = 0)
-      : at_(operand), add_(add), depth_(depth), in_branch_(depth > 0) {}
+bool IsGradientOfSlice(const Node& node) {
+  const auto op = SliceGradientOp::Of(node.type_string(), node.attrs());
+  return op && op->is_gradient();
+}
 
-  std::optional<SliceAddend> Match() {
-    constexpr int kDeepest = 32;
-    if (depth_ > kDeepest) return std::nullopt;
-    if (in_branch_ && IsConstantZero(at_)) return Zeros({at_});
-    Skip("Identity");
-    if (in_branch_ && Skip("ZerosLike") != nullptr) return Zeros({at_});
-    if (in_branch_ && IsFillOfZeros()) return MatchFill();
-    if (at_.node->IsMerge()) return MatchMerge();
-    if ((in_branch_ || !IsAddN(add_)) && at_.node->type_string() == "AddN") return MatchAdd();
-    return MatchSlice();
+// Whether `source` is a constant zero, which a TF1 conditional brings into a branch by a Switch.
+bool IsConstantZero(Source source) {
+  while (source.node->IsSwitch() || IsConstantEnter(*source.node)) {
+    source = InputOf(*source.node, 0);
   }
+  Tensor value;
+  return ConstantOf(*source.node, &value) && IsSummed(value.dtype()) && IsZero(value);
+}
 
-  // Why Match returned nothing, or a gradient in a branch that cannot be added.
-  const Reason& why() const { return why_; }
+// Whether `node` makes zeros. A TF1 conditional makes them by a Fill.
+bool MakesZeros(const Node& node) {
+  return node.type_string() == "ZerosLike" ||
+         (node.type_string() == "Fill" && IsConstantZero(InputOf(node, 1)));
+}
 
- private:
-  // Notes the reason `otherwise`, about the node at which the match is, unless `holds`.
-  bool Require(bool holds, const char* otherwise) {
-    return why_.Require(holds, otherwise, *at_.node);
-  }
-
-  std::optional<SliceAddend> Zeros(std::vector<Source> inputs, const char* op = "ZerosLike") {
-    found_.def.set_op(op);
-    found_.inputs = std::move(inputs);
-    found_.may_be_shared = found_.nodes.empty();
-    const Node& input = *found_.inputs[0].node;
-    if (!why_.Require(OnSameDevice(input, add_), kOtherDevice, input) || !HasKnownDtypes()) {
-      return std::nullopt;
+// Whether AddSlices reads inputs of these dtypes: values that it sums, and int32 or int64 numbers;
+// row numbers may be int16. A ref tensor of a variable is none of these: its value may change
+// before the slices are added, and a variant cannot hold it.
+bool HasKnownDtypes(const Addend& addend, Reason* why) {
+  constexpr size_t kIds = 1;
+  for (size_t i = 0; i < addend.inputs.size(); ++i) {
+    const Node& input = *addend.inputs[i].node;
+    const DataType dtype = input.output_type(addend.inputs[i].slot);
+    const bool ids = OpOf(addend).kind == SliceGradientOp::kSegmentSum && i == kIds;
+    const bool known = IsSummed(dtype) || dtype == DT_INT32 || dtype == DT_INT64 ||
+                       (ids && dtype == tensorflow::DT_INT16);
+    if (!why->Require(known,
+                      "$0 is a variable of TF1, or has another dtype than numbers that can be "
+                      "summed, int32 and int64",
+                      input)) {
+      return false;
     }
-    return std::move(found_);
   }
+  return true;
+}
 
-  // Whether `source` is a constant zero, which a TF1 conditional brings into a branch by a Switch.
-  static bool IsConstantZero(Source source) {
-    while (source.node->IsSwitch() || IsConstantEnter(*source.node)) {
-      source = InputOf(*source.node, 0);
-    }
-    Tensor value;
-    return ConstantOf(*source.node, &value) && IsSummed(value.dtype()) && IsZero(value);
+// Whether the kernel may output the buffer of its input: Pad without paddings, and StridedSliceGrad
+// of a scalar, which only new axes and ellipses can index.
+bool MayOutputItsInput(const Node& node) {
+  if (node.type_string() == "Pad") return true;
+  if (node.type_string() != "StridedSliceGrad") return false;
+  const SliceMasks masks = SliceMasks::Of(node.attrs());
+  Tensor begin;
+  const bool no_index = ConstantOf(*InputOf(node, 1).node, &begin) && begin.NumElements() == 0;
+  return masks.shrink_axis == 0 && (masks.new_axis != 0 || masks.ellipsis != 0 || no_index);
+}
+
+// Whether a ScatterNd skips indices that are out of range.
+bool IgnoresBadIndices(const Node& node) {
+  std::string policy;
+  return TryGetNodeAttr(node.attrs(), "bad_indices_policy", &policy) && policy == "IGNORE";
+}
+
+bool MatchZeros(Addend* found, const Node& sum, Reason* why) {
+  found->kind = Addend::kZeros;
+  found->inputs = {found->at};
+  if (MakesZeros(*found->at.node)) {
+    if (!Take(found, sum, why)) return false;
+    found->inputs = InputsOf(*found->at.node);
   }
+  const Node& input = *found->inputs[0].node;
+  return why->Require(OnSameDevice(input, sum), kOtherDevice, input) && HasKnownDtypes(*found, why);
+}
 
-  // Whether the operand is Fill(sizes, 0), the zeros of a TF1 conditional.
-  bool IsFillOfZeros() const {
-    return at_.node->type_string() == "Fill" && IsConstantZero(InputOf(*at_.node, 1));
+bool MatchEnd(Addend* found, const Node& sum, bool in_branch, Reason* why) {
+  if (in_branch && (IsConstantZero(found->at) || MakesZeros(*found->at.node))) {
+    return MatchZeros(found, sum, why);
   }
-
-  std::optional<SliceAddend> MatchFill() {
-    if (!LeadsToTheSumAlone()) return std::nullopt;
-    found_.nodes.push_back(at_.node);
-    return Zeros({InputOf(*at_.node, 0), InputOf(*at_.node, 1)}, "Fill");
+  const Node* const reshape = Skip("Reshape", found, sum, why);
+  const Node* const transpose = Skip("Transpose", found, sum, why);
+  const Node& made = *found->at.node;
+  const bool moved = transpose != nullptr || reshape != nullptr;
+  if (!why->Require(IsGradientOfSlice(made), in_branch ? kOtherTerm : kChanged, made) ||
+      !why->Require(!moved || made.type_string() == "UnsortedSegmentSum",
+                    "the result of $0 is reshaped", made) ||
+      !Take(found, sum, why) ||
+      !why->Require(!IgnoresBadIndices(made), "$0 ignores indices that are out of range", made)) {
+    return false;
   }
-
-  std::optional<SliceAddend> MatchMerge() {
-    found_.merge = at_.node;
-    if (at_.slot != 0 || !MatchParts(/*in_order=*/false)) return std::nullopt;
-    for (const SliceAddend& part : found_.parts) {
-      found_.terms = std::max(found_.terms, part.terms);
-      found_.may_be_shared = found_.may_be_shared || part.may_be_shared;
-    }
-    return std::move(found_);
+  found->inputs = InputsOf(made);
+  for (const Node* move : {transpose, reshape}) {
+    if (move != nullptr) found->inputs.push_back(InputOf(*move, 1));
   }
+  return HasKnownDtypes(*found, why);
+}
 
-  std::optional<SliceAddend> MatchAdd() {
-    found_.add = at_.node;
-    if (!Require(at_.node->num_inputs() <= kMostInOrder, kTooManyOperands) ||
-        !MatchParts(/*in_order=*/true)) {
-      return std::nullopt;
-    }
-    const std::vector<SliceAddend>& parts = found_.parts;
-    const bool any_order = parts.size() > 2 && parts[0].may_be_shared && parts[1].may_be_shared;
-    if (!Require(!any_order, kUnknownOrder)) return std::nullopt;  // see IsOrderKnown
-    found_.terms = 0;
-    for (const SliceAddend& part : parts) found_.terms += part.terms;
-    // AddN of one operand outputs the operand's buffer.
-    found_.may_be_shared = parts.size() == 1 && parts.front().may_be_shared;
-    return std::move(found_);
+bool Accepts(const Addend& found, const Node& /*sum*/, Reason* why) {
+  return found.kind == Addend::kBranches ||
+         CanFollow(found, static_cast<int>(found.parts.size()), why);
+}
+
+// Whether another tensor may share the buffer of the tensor that `addend` stands for.
+bool MayBeShared(const Addend& addend) {
+  switch (addend.kind) {
+    case Addend::kPart:
+      return MayOutputItsInput(*addend.at.node);
+    case Addend::kZeros:
+      return !MakesZeros(*addend.at.node);
+    case Addend::kSum:  // AddN of one operand outputs the operand's buffer
+      return addend.parts.size() == 1 && MayBeShared(addend.parts[0]);
+    case Addend::kBranches:
+      return absl::c_any_of(addend.parts, MayBeShared);
+    case Addend::kOther:
+      break;
   }
+  return true;
+}
 
-  // Matches all inputs of the node; true if all match and one has a slice. `in_order` says that the
-  // node is an AddN: since a + (b + c) is rounded differently from (a + b) + c, only its first
-  // input may have several terms.
-  bool MatchParts(bool in_order) {
-    Node* const node = at_.node;
-    if (!LeadsToTheSumAlone()) return false;
-    found_.nodes.push_back(node);
-    for (int i = 0; i < node->num_inputs(); ++i) {
-      Matcher branch(InputOf(*node, i), add_, depth_ + 1);
-      auto part = branch.Match();
-      if (!part) why_ = branch.why();
-      if (!part || !Require(!in_order || i == 0 || part->terms == 1, kSumOfSums)) return false;
-      found_.has_slice = found_.has_slice || part->has_slice;
-      found_.nodes.insert(found_.nodes.end(), part->nodes.begin(), part->nodes.end());
-      found_.parts.push_back(*std::move(part));
-    }
-    return found_.has_slice;
+// How many terms the sum has that makes `addend`; of branches, the most of a branch.
+int TermsOf(const Addend& addend) {
+  int sum = 0, most = 1;
+  for (const Addend& part : addend.parts) {
+    const int terms = TermsOf(part);
+    sum += terms;
+    most = std::max(most, terms);
   }
-
-  std::optional<SliceAddend> MatchSlice() {
-    const Node* const reshape = Skip("Reshape");
-    const Node* const transpose = Skip("Transpose");
-    Node* const made = at_.node;
-    const std::string& op = made->type_string();
-    const bool moved = transpose != nullptr || reshape != nullptr;
-    if (!Require(IsGradientOfSlice(*made), in_branch_ ? kOtherTerm : kChanged) ||
-        !Require(!moved || op == "UnsortedSegmentSum", "the result of $0 is reshaped") ||
-        !LeadsToTheSumAlone() ||
-        !Require(!IgnoresBadIndices(*made), "$0 ignores indices that are out of range")) {
-      return std::nullopt;
-    }
-    found_.nodes.push_back(made);
-    found_.def.set_op(op);
-    *found_.def.mutable_attr() = made->def().attr();
-    for (int i = 0; i < made->num_inputs(); ++i) found_.inputs.push_back(InputOf(*made, i));
-    AddMove("_transposed", transpose);
-    AddMove("_reshaped", reshape);
-    if (!HasKnownDtypes()) return std::nullopt;
-    found_.has_slice = true;
-    found_.may_be_shared = MayOutputItsInput(*made);
-    return std::move(found_);
-  }
-
-  // Whether AddSlices reads inputs of these dtypes: values that it sums, and int32 or int64
-  // numbers; row numbers may be int16. A ref tensor of a variable is none of these: its value may
-  // change before the slices are added, and a variant cannot hold it.
-  bool HasKnownDtypes() {
-    constexpr size_t kIds = 1;
-    for (size_t i = 0; i < found_.inputs.size(); ++i) {
-      const DataType dtype = found_.inputs[i].node->output_type(found_.inputs[i].slot);
-      const bool ids = found_.def.op() == "UnsortedSegmentSum" && i == kIds;
-      const bool known = IsSummed(dtype) || dtype == DT_INT32 || dtype == DT_INT64 ||
-                         (ids && dtype == tensorflow::DT_INT16);
-      if (!why_.Require(known,
-                        "$0 is a variable of TF1, or has another dtype than numbers that can "
-                        "be summed, int32 and int64",
-                        *found_.inputs[i].node)) {
-        return false;
-      }
-    }
-    return true;
-  }
-
-  // Whether the kernel may output the buffer of its input: Pad without paddings, and
-  // StridedSliceGrad of a scalar, which only new axes and ellipses can index.
-  static bool MayOutputItsInput(const Node& node) {
-    if (node.type_string() == "Pad") return true;
-    if (node.type_string() != "StridedSliceGrad") return false;
-    const auto mask = [&node](const char* name) {
-      int64_t bits = 0;
-      return TryGetNodeAttr(node.attrs(), name, &bits) ? bits : 0;
-    };
-    Tensor begin;
-    const bool no_index = ConstantOf(*InputOf(node, 1).node, &begin) && begin.NumElements() == 0;
-    return mask("shrink_axis_mask") == 0 &&
-           (mask("new_axis_mask") != 0 || mask("ellipsis_mask") != 0 || no_index);
-  }
-
-  // Whether a ScatterNd skips indices that are out of range.
-  static bool IgnoresBadIndices(const Node& node) {
-    std::string policy;
-    return TryGetNodeAttr(node.attrs(), "bad_indices_policy", &policy) && policy == "IGNORE";
-  }
-
-  // If the operand comes from a node of that type, continues with its input and returns the node.
-  const Node* Skip(const char* op) {
-    Node* const node = at_.node;
-    if (node->type_string() != op || !LeadsToTheSumAlone()) return nullptr;
-    found_.nodes.push_back(node);
-    at_ = InputOf(*node, 0);
-    return node;
-  }
-
-  bool LeadsToTheSumAlone() {
-    return Require(HasOneConsumer(*at_.node), kSeveralReaders) &&
-           Require(OnSameDevice(*at_.node, add_), kOtherDevice);
-  }
-
-  void AddMove(const char* attribute, const Node* move) {
-    (*found_.def.mutable_attr())[attribute].set_b(move != nullptr);
-    if (move != nullptr) found_.inputs.push_back(InputOf(*move, 1));
-  }
-
-  Source at_;
-  const Node& add_;
-  const int depth_;
-  const bool in_branch_;  // whether the operand is computed in a branch before a Merge
-  SliceAddend found_;
-  Reason why_;
-};
+  return addend.kind == Addend::kSum ? sum : most;
+}
 
 }  // namespace
 
+const SumPattern kSlices{IsGradientOfSlice, kWholeTensor, MatchEnd, Accepts};
+
 bool IsSummed(DataType dtype) {
-  static const auto* const dtypes = new std::set<DataType>{
-      tensorflow::DT_HALF, tensorflow::DT_BFLOAT16,  DT_FLOAT,
-      DT_DOUBLE,           tensorflow::DT_COMPLEX64, tensorflow::DT_COMPLEX128};
-  return dtypes->count(dtype) != 0;
+  return dtype == tensorflow::DT_HALF || dtype == tensorflow::DT_BFLOAT16 || dtype == DT_FLOAT ||
+         dtype == DT_DOUBLE || dtype == tensorflow::DT_COMPLEX64 ||
+         dtype == tensorflow::DT_COMPLEX128;
 }
 
-bool IsGradientOfSlice(const Node& node) {
-  const std::string& op = node.type_string();
-  return op == "StridedSliceGrad" || op == "Pad" || op == "UnsortedSegmentSum" || op == "ScatterNd";
+// Which operands share their buffers, and so the order (sum_order.h), may depend on timing. For
+// [a, g, b], where g never shares its buffer, AddN computes (a + g) + b or (g + a) + b, which are
+// equal. If g may share its buffer, AddN may also compute (b + g) + a. So the order is known if the
+// first or the second operand is an addend that never shares its buffer, or if there are only two
+// operands.
+//
+// Addends before `first` are summed term by term, and `first` is added to the result. Since a + (b
+// + c) is rounded differently from (a + b) + c, only the very first of them may have several terms.
+bool CanFollow(const Addend& sum, int first, Reason* why) {
+  const Node& node = *sum.at.node;
+  const int operands = static_cast<int>(sum.parts.size());
+  bool known = operands <= 2, in_order = true;
+  for (int i = 0; i < operands; ++i) {
+    known |= i < 2 && i != first && !MayBeShared(sum.parts[i]);
+    in_order &= i == 0 || i >= first || TermsOf(sum.parts[i]) == 1;
+  }
+  return why->Require(node.num_inputs() <= kMostInOrder, kTooManyOperands, node) &&
+         why->Require(in_order, kSumOfSums, node) && why->Require(known, kUnknownOrder, node);
 }
 
-std::optional<SliceAddend> MatchSliceAddend(Source operand, const Node& add, Reason* why) {
-  Matcher matcher(operand, add);
-  auto addend = matcher.Match();
-  *why = matcher.why();
-  return addend;
+SliceGradientOp OpOf(const Addend& addend) {
+  if (addend.kind == Addend::kBranches) return SliceGradientOp(SliceGradientOp::kSum);
+  const Node& node = *addend.at.node;
+  auto op = SliceGradientOp::Of(node.type_string(), node.attrs());
+  if (!op) return SliceGradientOp(SliceGradientOp::kZeros);  // a constant
+  for (const Node* passed : addend.nodes) {
+    op->transposed |= passed->type_string() == "Transpose";
+    op->reshaped |= passed->type_string() == "Reshape";
+  }
+  return *op;
 }
 
 }  // namespace tensor_array_grad

@@ -12,6 +12,7 @@
 namespace tensor_array_grad {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 
 constexpr char kAddSlices[] = "TensorArrayGrad>AddSlices";
@@ -330,6 +331,16 @@ TEST_F(SliceSumRuleTest, ControlInputsOfTheSliceAreKept) {
   EXPECT_THAT(InputsOf("sum"), ElementsAre("a", "ids", "dy", "shape", "^first"));
 }
 
+TEST_F(SliceSumRuleTest, ControlInputsOfAnIdentityAreKept) {
+  AddBranches();
+  AddOf("first", "Identity", {"b"});
+  AddMerge("chosen", "g", "zeros");
+  AddOf("copy", "Identity", {"chosen", "^first"});
+  EXPECT_EQ(Apply({"copy", "b"}), 1);
+  EXPECT_THAT(InputsOf(InputsOf("sum")[1]), Contains("^first"));
+  EXPECT_EQ(Find("copy"), nullptr);
+}
+
 TEST_F(SliceSumRuleTest, SumsOfMoreThanEightAreLeftAlone) {
   EXPECT_EQ(Apply({"a", "b", "b", "b", "b", "b", "b", "b", "g"}), 0);
   ExpectRemark("g", "the sum `sum` has more than eight terms");
@@ -401,6 +412,16 @@ TEST_F(SliceSumRuleTest, BranchesMayBeNestedAndSumThemselves) {
   EXPECT_EQ(Apply({"outer", "a"}), 1);
   EXPECT_THAT(InputsOf("outer/slices/_5"), ElementsAre("both/slices/_3", "k/slices/_4"));
   EXPECT_THAT(InputsOf("both/slices/_3"), ElementsAre("inner/slices/_2", "ids", "dy", "shape"));
+}
+
+TEST_F(SliceSumRuleTest, ABranchMayOutputZerosInBothOfItsOwn) {
+  AddBranches();
+  AddOf("others", "ZerosLike", {"a_in:1"});
+  AddMerge("inner", "others", "zeros");
+  AddMerge("outer", "g", "inner");
+  EXPECT_EQ(Apply({"outer", "a"}), 1);
+  EXPECT_EQ(CountOf("TensorArrayGrad>SliceGradients"), 3);
+  EXPECT_EQ(CountOf("ZerosLike"), 0);
 }
 
 TEST_F(SliceSumRuleTest, ASumAsSecondOperandOfABranchesSumIsLeftAlone) {

@@ -100,16 +100,6 @@ bool ReadIndices(const TensorShape& shape, const Tensor& begins, const Tensor& e
 
 }  // namespace
 
-SliceMasks SliceMasks::Of(const tensorflow::AttrSlice& attributes) {
-  SliceMasks masks;
-  tensorflow::TryGetNodeAttr(attributes, "begin_mask", &masks.begin);
-  tensorflow::TryGetNodeAttr(attributes, "end_mask", &masks.end);
-  tensorflow::TryGetNodeAttr(attributes, "ellipsis_mask", &masks.ellipsis);
-  tensorflow::TryGetNodeAttr(attributes, "new_axis_mask", &masks.new_axis);
-  tensorflow::TryGetNodeAttr(attributes, "shrink_axis_mask", &masks.shrink_axis);
-  return masks;
-}
-
 bool BasicSlice::Read(const TensorShape& shape, const Tensor& begins, const Tensor& ends,
                       const Tensor& strides, const SliceMasks& masks) {
   constexpr int kMostEntries = 2 * kMostDims;

@@ -3,18 +3,10 @@
 
 #include <cstdint>
 
+#include "cc/base/slice_gradient_op.h"
 #include "cc/base/tensorflow_names.h"
-#include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
-
-// The masks of StridedSlice: bit i applies to entry i of `begin`, `end` and `strides`.
-struct SliceMasks {
-  int32_t begin = 0, end = 0, ellipsis = 0, new_axis = 0, shrink_axis = 0;
-
-  // Reads the masks of a node with these attributes; a missing attribute counts as 0.
-  static SliceMasks Of(const tensorflow::AttrSlice& attributes);
-};
 
 // A slice such as x[2:5, i, ..., newaxis, -1]: indices, ranges with stride one, dimensions that
 // `...` stands for, and new dimensions of size one.

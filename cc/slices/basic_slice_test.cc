@@ -10,7 +10,6 @@
 #include "absl/container/inlined_vector.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/testing/matchers.h"
-#include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/util/strided_slice_op.h"
 
 namespace tensor_array_grad {
@@ -112,22 +111,6 @@ TEST(BasicSliceTest, OtherFormsAreNotRead) {
   EXPECT_FALSE(slice.Read({4}, Vec({1}), Vec({2}), Vec({1}), {})) << "of floats";
   EXPECT_FALSE(slice.Read({4}, Tensor(1), Tensor(2), Tensor(1), {})) << "of scalars";
   EXPECT_FALSE(Read({1, 1, 1, 1, 1, 1, 1, 1, 1}, {0}, {1}, {}, &slice)) << "nine dimensions";
-}
-
-TEST(BasicSliceTest, MasksAreReadFromTheAttributesOfANode) {
-  tensorflow::NodeDef node;
-  (*node.mutable_attr())["begin_mask"].set_i(1);
-  (*node.mutable_attr())["end_mask"].set_i(2);
-  (*node.mutable_attr())["ellipsis_mask"].set_i(4);
-  (*node.mutable_attr())["new_axis_mask"].set_i(8);
-  (*node.mutable_attr())["shrink_axis_mask"].set_i(16);
-  const SliceMasks masks = SliceMasks::Of(tensorflow::AttrSlice(node));
-  EXPECT_EQ(masks.begin, 1);
-  EXPECT_EQ(masks.end, 2);
-  EXPECT_EQ(masks.ellipsis, 4);
-  EXPECT_EQ(masks.new_axis, 8);
-  EXPECT_EQ(masks.shrink_axis, 16);
-  EXPECT_EQ(SliceMasks::Of(tensorflow::AttrSlice(tensorflow::NodeDef())).shrink_axis, 0);
 }
 
 // The slice that TensorFlow's ValidateStridedSliceOp reads, or its error.

@@ -1,11 +1,8 @@
 #include "cc/slices/slice_adder.h"
 
-#include <string>
-
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
 #include "cc/slices/broadcast_add.h"
-#include "tensorflow/core/framework/node_def.pb.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -36,18 +33,9 @@ void AddGroup(absl::Span<const SliceGradient> terms, absl::Span<Tensor> taken, c
 
 absl::Status SliceAddends::Of(const tensorflow::AttrSlice& attributes, int inputs,
                               SliceAddends* addends) {
-  std::vector<std::string> nodes;
-  TF_RETURN_IF_ERROR(GetNodeAttr(attributes, "addends", &nodes));
+  TF_RETURN_IF_ERROR(SliceGradientOp::ReadAll(attributes, &addends->ops_));
   int needed = 0;
-  for (const std::string& node : nodes) {
-    tensorflow::NodeDef def;
-    if (!def.ParseFromString(node)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Addend ", addends->ops_.size(), " is no NodeDef, but ", node.size(), " other bytes"));
-    }
-    TF_RETURN_IF_ERROR(SliceGradientOp::Of(def, &addends->ops_.emplace_back()));
-    needed += addends->ops_.back().num_inputs();
-  }
+  for (const SliceGradientOp& op : addends->ops_) needed += op.num_inputs();
   if (needed == inputs) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("The addends need ", needed, " inputs, not ", inputs));

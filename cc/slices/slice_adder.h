@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "cc/base/slice_gradient_op.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "cc/slices/slice_gradient.h"
@@ -15,8 +16,8 @@
 
 namespace tensor_array_grad {
 
-// The gradients of slices that AddSlices or SliceGradients takes: the attribute `addends`, a
-// serialised NodeDef for each, and the inputs of these NodeDefs, one after the other.
+// The gradients of slices that AddSlices or SliceGradients takes: the ops in the attribute
+// `addends` (slice_gradient_op.h), and the inputs of these ops, one after the other.
 class SliceAddends {
  public:
   // Reads the addends of a node with `attributes`, of whose inputs `inputs` belong to addends.

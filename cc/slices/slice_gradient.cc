@@ -1,15 +1,11 @@
 #include "cc/slices/slice_gradient.h"
 
 #include <limits>
-#include <map>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/pooled_tensor.h"
+#include "cc/slices/basic_slice.h"
 #include "cc/slices/slice_inputs.h"
-#include "tensorflow/core/framework/attr_value.pb.h"
-#include "tensorflow/core/framework/attr_value_util.h"
-#include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor_util.h"
 #include "tensorflow/core/util/strided_slice_op.h"
 
@@ -170,26 +166,6 @@ const Tensor* ReadRunOfSlice(const SliceMasks& masks, Inputs inputs, const Tenso
   return &dy;
 }
 
-// Returns an error if an attribute that is read has a value of another type. Stock would not accept
-// such a node; to read it would leave the attribute out.
-absl::Status CheckAttributes(const tensorflow::NodeDef& def) {
-  using tensorflow::AttrValue;
-  const auto check = [&](const char* name, AttrValue::ValueCase needed, const char* type) {
-    const auto found = def.attr().find(name);
-    if (found == def.attr().end() || found->second.value_case() == needed) return absl::OkStatus();
-    return Invalid("The attribute ", name, " of ", def.op(), " must be ", type, ", but is ",
-                   tensorflow::SummarizeAttrValue(found->second));
-  };
-  for (const char* mask :
-       {"begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"}) {
-    TF_RETURN_IF_ERROR(check(mask, AttrValue::kI, "an int"));
-  }
-  for (const char* move : {SliceGradientOp::kTransposed, SliceGradientOp::kReshaped}) {
-    TF_RETURN_IF_ERROR(check(move, AttrValue::kB, "a bool"));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status AllocateValues(DataType dtype, const TensorShape& shape, Tensor* values) {
@@ -198,27 +174,6 @@ absl::Status AllocateValues(DataType dtype, const TensorShape& shape, Tensor* va
   if (values->IsInitialized() || shape.num_elements() == 0) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       absl::StrCat("out of memory for gradients of slices of shape ", shape.DebugString()));
-}
-
-absl::Status SliceGradientOp::Of(const tensorflow::NodeDef& def, SliceGradientOp* op) {
-  static const auto* const ops =
-      new std::map<std::string, SliceGradientOp>{{"StridedSliceGrad", {kStridedSlice, 5, 4}},
-                                                 {"Pad", {kPad, 2, 0}},
-                                                 {"UnsortedSegmentSum", {kSegmentSum, 3, 0}},
-                                                 {"ScatterNd", {kScatter, 3, 1}},
-                                                 {"ZerosLike", {kZeros, 1, 0}},
-                                                 {"Fill", {kFill, 2, 1}},
-                                                 {kSumOp, {kSum, 1, 0}}};
-  const auto found = ops->find(def.op());
-  if (found == ops->end()) return Invalid("no gradient of a slice: ", def.op());
-  *op = found->second;
-  const tensorflow::AttrSlice attributes(def);
-  TF_RETURN_IF_ERROR(CheckAttributes(def));
-  op->masks = SliceMasks::Of(attributes);
-  if (op->kind != kSegmentSum) return absl::OkStatus();
-  tensorflow::TryGetNodeAttr(attributes, kTransposed, &op->transposed);
-  tensorflow::TryGetNodeAttr(attributes, kReshaped, &op->reshaped);
-  return absl::OkStatus();
 }
 
 absl::Status ReadSliceGradient(const SliceGradientOp& op, Inputs inputs, SliceGradient* gradient) {

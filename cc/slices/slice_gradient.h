@@ -6,10 +6,9 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "cc/base/slice_gradient_op.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
-#include "cc/slices/basic_slice.h"
-#include "tensorflow/core/framework/node_def.pb.h"
 
 namespace tensor_array_grad {
 
@@ -26,29 +25,6 @@ struct SliceGradient {
   absl::InlinedVector<int64_t, 2> starts;
   cpu::Box box;
   bool from_zero = false;  // whether stock adds the values to zeros: the values are 0 + `values`
-};
-
-// Describes a node whose output can be represented by a SliceGradient.
-struct SliceGradientOp {
-  enum Kind { kStridedSlice, kPad, kSegmentSum, kScatter, kZeros, kFill, kSum };
-
-  // Reads `def`: StridedSliceGrad, Pad, UnsortedSegmentSum or ScatterNd, with its attributes;
-  // ZerosLike or Fill, which have no row; or kSumOp, whose input is already a SliceGradientSum. The
-  // attributes kTransposed and kReshaped say that the output of an UnsortedSegmentSum passes
-  // through Transpose and then through Reshape. Returns InvalidArgument for any other op.
-  static absl::Status Of(const tensorflow::NodeDef& def, SliceGradientOp* op);
-  static constexpr char kTransposed[] = "_transposed", kReshaped[] = "_reshaped";
-  static constexpr char kSumOp[] = "TensorArrayGrad>SliceGradients";
-
-  // How many inputs there are: those of the op itself, and after them the second inputs of
-  // Transpose and Reshape.
-  int num_inputs() const { return inputs + transposed + reshaped; }
-
-  Kind kind = kPad;
-  int inputs = 0;         // how many the op itself has
-  int values = 0;         // the one that has the values; the others have indices, sizes or shapes
-  SliceMasks masks = {};  // of StridedSliceGrad
-  bool transposed = false, reshaped = false;
 };
 
 // Sets `gradient` to the output of the op for `inputs`. A row that several indices name is the sum

@@ -10,7 +10,6 @@
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::NodeDef;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -25,18 +24,14 @@ Tensor Floats(const TensorShape& shape, const std::vector<float>& values) {
 
 class SliceGradientTest : public ::testing::Test {
  protected:
-  NodeDef& Node(const std::string& op) {
-    def_.set_op(op);
-    return def_;
-  }
+  using Op = SliceGradientOp;
+
   absl::Status Read(const std::vector<Tensor>& inputs) {
-    SliceGradientOp op;
-    TF_RETURN_IF_ERROR(SliceGradientOp::Of(def_, &op));
-    EXPECT_EQ(op.num_inputs(), static_cast<int>(inputs.size()));
+    EXPECT_EQ(op_.num_inputs(), static_cast<int>(inputs.size()));
     std::vector<const Tensor*> pointers;
     for (const Tensor& input : inputs) pointers.push_back(&input);
     gradient_ = SliceGradient();
-    return ReadSliceGradient(op, pointers, &gradient_);
+    return ReadSliceGradient(op_, pointers, &gradient_);
   }
   // The gradient as the tensor that stock makes.
   std::vector<float> Dense() const {
@@ -50,23 +45,22 @@ class SliceGradientTest : public ::testing::Test {
     EXPECT_THAT(std::string(status.message()), HasSubstr(text));
   }
 
-  NodeDef def_;
+  Op op_{Op::kPad};
   SliceGradient gradient_;
 };
 
 TEST_F(SliceGradientTest, AStridedSliceIsOneRow) {
   // x[-1, ::-2] of x[2, 3]
-  NodeDef& node = Node("StridedSliceGrad");
-  (*node.mutable_attr())["shrink_axis_mask"].set_i(1);
-  (*node.mutable_attr())["begin_mask"].set_i(2);
-  (*node.mutable_attr())["end_mask"].set_i(2);
+  op_ = Op(Op::kStridedSlice);
+  op_.masks.shrink_axis = 1;
+  op_.masks.begin = op_.masks.end = 2;
   ASSERT_OK(Read({Ints({2, 3}), Ints({-1, 0}), Ints({0, 0}), Ints({1, -2}), Floats({2}, {5, 6})}));
   EXPECT_THAT(Dense(), ElementsAre(0, 0, 0, 6, 0, 5));
 }
 
 TEST_F(SliceGradientTest, AStridedSliceThatDoesNotFitIsAnError) {
-  NodeDef& node = Node("StridedSliceGrad");
-  (*node.mutable_attr())["shrink_axis_mask"].set_i(1);
+  op_ = Op(Op::kStridedSlice);
+  op_.masks.shrink_axis = 1;
   Fails({Ints({2, 3}), Ints({2}), Ints({3}), Ints({1}), Floats({3}, {1, 2, 3})}, "out of bounds");
   Fails({Ints({2, 3}), Ints({0}), Ints({1}), Ints({1}), Floats({2}, {1, 2})},
         "shape of dy was [2]");
@@ -74,7 +68,7 @@ TEST_F(SliceGradientTest, AStridedSliceThatDoesNotFitIsAnError) {
 }
 
 TEST_F(SliceGradientTest, PaddingSurroundsARow) {
-  Node("Pad");
+  op_ = Op(Op::kPad);
   ASSERT_OK(Read({Floats({1, 2}, {5, 6}), TensorOf<int32_t>({2, 2}, {1, 0, 0, 1})}));
   EXPECT_EQ(gradient_.whole, TensorShape({2, 3}));
   EXPECT_THAT(Dense(), ElementsAre(0, 0, 0, 5, 6, 0));
@@ -85,7 +79,7 @@ TEST_F(SliceGradientTest, PaddingSurroundsARow) {
 }
 
 TEST_F(SliceGradientTest, SegmentsAreSummedAndNegativeOnesLeftOut) {
-  Node("UnsortedSegmentSum");
+  op_ = Op(Op::kSegmentSum);
   const Tensor data = Floats({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
   ASSERT_OK(Read({data, Ints({2, 0, 2, -1}), Tensor(3)}));
   EXPECT_EQ(gradient_.starts.size(), 2u);
@@ -96,9 +90,8 @@ TEST_F(SliceGradientTest, SegmentsAreSummedAndNegativeOnesLeftOut) {
 }
 
 TEST_F(SliceGradientTest, SegmentsMayBeTransposedAndReshaped) {
-  NodeDef& node = Node("UnsortedSegmentSum");
-  (*node.mutable_attr())["_transposed"].set_b(true);
-  (*node.mutable_attr())["_reshaped"].set_b(true);
+  op_ = Op(Op::kSegmentSum);
+  op_.transposed = op_.reshaped = true;
   const Tensor data = Floats({1, 2}, {5, 6});
   // A tensor [3, 2] with the row at 1, transposed to [2, 3] and reshaped to [2, 3, 1].
   ASSERT_OK(Read({data, Ints({1}), Tensor(3), Ints({1, 0}), Ints({2, -1, 1})}));
@@ -116,7 +109,7 @@ TEST_F(SliceGradientTest, SegmentsMayBeTransposedAndReshaped) {
 }
 
 TEST_F(SliceGradientTest, IndicesMayNameRowsAndNumbers) {
-  Node("ScatterNd");
+  op_ = Op(Op::kScatter);
   ASSERT_OK(Read({TensorOf<int32_t>({2, 1}, {1, 1}), Floats({2, 2}, {1, 2, 3, 4}), Ints({2, 2})}));
   EXPECT_THAT(Dense(), ElementsAre(0, 0, 4, 6));
   ASSERT_OK(Read({TensorOf<int32_t>({1, 2}, {1, 0}), Floats({1}, {7}), Ints({2, 2})}));
@@ -131,7 +124,7 @@ TEST_F(SliceGradientTest, IndicesMayNameRowsAndNumbers) {
 }
 
 TEST_F(SliceGradientTest, GradientsWithoutElementsAreRead) {
-  Node("UnsortedSegmentSum");
+  op_ = Op(Op::kSegmentSum);
   ASSERT_OK(Read({Floats({0, 2}, {}), Ints({}), Tensor(3)}));
   EXPECT_EQ(Dense(), std::vector<float>(6));
   ASSERT_OK(Read({Floats({2, 0}, {}), Ints({0, 7}), Tensor(3)}));
@@ -139,7 +132,7 @@ TEST_F(SliceGradientTest, GradientsWithoutElementsAreRead) {
 }
 
 TEST_F(SliceGradientTest, RowNumbersOfASegmentSumMayBeInt16) {
-  Node("UnsortedSegmentSum");
+  op_ = Op(Op::kSegmentSum);
   const Tensor rows = Floats({3, 1}, {1, 2, 3}), ids = TensorOf<int16_t>({3}, {1, -1, 1});
   ASSERT_OK(Read({rows, ids, Tensor(2)}));
   EXPECT_THAT(Dense(), ElementsAre(0, 4));
@@ -149,16 +142,16 @@ TEST_F(SliceGradientTest, RowNumbersOfASegmentSumMayBeInt16) {
 
 TEST_F(SliceGradientTest, OnlyGradientsOfGathersAreAddedToZeros) {
   const Tensor row = Floats({1}, {-0.0F});
-  Node("UnsortedSegmentSum");
+  op_ = Op(Op::kSegmentSum);
   ASSERT_OK(Read({row, Ints({1}), Tensor(3)}));
   EXPECT_TRUE(gradient_.from_zero);
-  Node("ScatterNd");
+  op_ = Op(Op::kScatter);
   ASSERT_OK(Read({Ints({1}), row, Ints({3})}));
   EXPECT_TRUE(gradient_.from_zero);
-  Node("StridedSliceGrad");
+  op_ = Op(Op::kStridedSlice);
   ASSERT_OK(Read({Ints({3}), Ints({1}), Ints({2}), Ints({1}), row}));
   EXPECT_FALSE(gradient_.from_zero) << "stock copies -0";
-  Node("Pad");
+  op_ = Op(Op::kPad);
   ASSERT_OK(Read({row, TensorOf<int32_t>({1, 2}, {1, 1})}));
   EXPECT_FALSE(gradient_.from_zero);
 }
@@ -166,28 +159,28 @@ TEST_F(SliceGradientTest, OnlyGradientsOfGathersAreAddedToZeros) {
 TEST_F(SliceGradientTest, OtherDtypesAreRefused) {
   const Tensor number(1), real(1.0F), text(tensorflow::DT_STRING, {1});
   const Tensor rows = Floats({1}, {1}), ints = Ints({0}), longs = TensorOf<int64_t>({1}, {0});
-  Node("UnsortedSegmentSum");
+  op_ = Op(Op::kSegmentSum);
   Fails({rows, rows, number}, "Input 1 of the gradient of a slice cannot be of float");
   Fails({rows, ints, real}, "Input 2");
   Fails({text, ints, number}, "cannot be of string");
-  Node("Pad");
+  op_ = Op(Op::kPad);
   Fails({rows, text}, "Input 1 of the gradient of a slice cannot be of string");
-  Node("ScatterNd");
+  op_ = Op(Op::kScatter);
   Fails({rows, rows, ints}, "Input 0");
-  Node("StridedSliceGrad");
+  op_ = Op(Op::kStridedSlice);
   Fails({ints, ints, ints, longs, rows}, "Input 3 of the gradient of a slice cannot be of int64");
   Fails({ints, text, ints, ints, rows}, "Input 1");
 }
 
 TEST_F(SliceGradientTest, ZerosHaveNoRow) {
-  Node("ZerosLike");
+  op_ = Op(Op::kZeros);
   ASSERT_OK(Read({Floats({2, 1}, {1, 2})}));
   EXPECT_THAT(Dense(), ElementsAre(0, 0));
   EXPECT_EQ(gradient_.values.NumElements(), 0);
 }
 
 TEST_F(SliceGradientTest, AFillOfZerosHasNoRow) {
-  Node("Fill");
+  op_ = Op(Op::kFill);
   ASSERT_OK(Read({Ints({2, 1}), Floats({}, {0})}));
   EXPECT_THAT(Dense(), ElementsAre(0, 0));
   EXPECT_EQ(gradient_.whole, TensorShape({2, 1}));
@@ -196,9 +189,6 @@ TEST_F(SliceGradientTest, AFillOfZerosHasNoRow) {
 }
 
 TEST_F(SliceGradientTest, ASumHasItsTerms) {
-  Node(SliceGradientOp::kSumOp);
-  SliceGradientOp op;
-  ASSERT_OK(SliceGradientOp::Of(def_, &op));
   SliceGradientSum sum;
   for (float value : {1.0F, 2.0F}) {
     SliceGradient& term = sum.terms.emplace_back();
@@ -207,11 +197,11 @@ TEST_F(SliceGradientTest, ASumHasItsTerms) {
   Tensor held(tensorflow::DT_VARIANT, {});
   held.scalar<tensorflow::Variant>()() = std::move(sum);
   SliceGradients terms(1);
-  ASSERT_OK(ReadTerms(op, {&held}, &terms));
+  ASSERT_OK(ReadTerms(Op(Op::kSum), {&held}, &terms));
   ASSERT_EQ(terms.size(), 3u);
   EXPECT_EQ(terms[2].values.flat<float>()(0), 2);
   for (const Tensor& other : {Tensor(tensorflow::DT_VARIANT, TensorShape({})), Tensor(1)}) {
-    const absl::Status status = ReadTerms(op, {&other}, &terms);
+    const absl::Status status = ReadTerms(Op(Op::kSum), {&other}, &terms);
     EXPECT_THAT(std::string(status.message()), HasSubstr("A sum of gradients of slices is needed"));
   }
 }
@@ -294,12 +284,6 @@ TEST(SliceGradientSumTest, InvalidDataAreRejected) {
   }
   *data.add_tensors() = Tensor(1);
   EXPECT_FALSE(read.Decode(data));
-}
-
-TEST_F(SliceGradientTest, OtherOpsAreRefused) {
-  Node("AddN");
-  SliceGradientOp op;
-  EXPECT_FALSE(SliceGradientOp::Of(def_, &op).ok());
 }
 
 }  // namespace

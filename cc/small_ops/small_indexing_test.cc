@@ -198,10 +198,9 @@ class SmallSumTest : public SmallIndexingTest {
   SmallSumTest() {
     NodeDef& node = Node("TensorArrayGrad>AddSlices",
                          {DT_FLOAT, DT_INT32, DT_INT32, DT_INT32, DT_INT32, DT_FLOAT});
-    NodeDef gradient;
-    gradient.set_op("StridedSliceGrad");
-    Set(gradient, "shrink_axis_mask", 1);
-    Set(node, "addends", std::vector<std::string>{gradient.SerializeAsString()});
+    SliceGradientOp gradient(SliceGradientOp::kStridedSlice);
+    gradient.masks.shrink_axis = 1;
+    gradient.AppendTo(&(*node.mutable_attr())["addends"]);
     Set(node, "Targs",
         std::vector<tensorflow::DataType>{DT_INT32, DT_INT32, DT_INT32, DT_INT32, DT_FLOAT});
     Set(node, "T", DT_FLOAT);

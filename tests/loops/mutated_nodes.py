@@ -68,7 +68,7 @@ class Cases:
         if op == RUN_LOOP:
             self._change_loop(case, mutator, rng)
         else:
-            self._change(case, mutator, rng)
+            self._change(case, rng)
         return case
 
     def _change_loop(self, case: Case, mutator: mutations.GraphMutator, rng: random.Random) -> None:
@@ -89,16 +89,15 @@ class Cases:
         if 0.85 < kind < 0.87 and types:
             types[rng.randrange(len(types))] = rng.choice(mutations.DTYPES)
 
-    def _change(self, case: Case, mutator: mutations.GraphMutator, rng: random.Random) -> None:
+    def _change(self, case: Case, rng: random.Random) -> None:
         attributes = case.node.attr
         kind = rng.random()
         if "addends" in attributes and kind < 0.5:
-            addends = attributes["addends"].list.s
-            at = rng.randrange(len(addends))
+            numbers = attributes["addends"].list.i
             if rng.random() < 0.2:
                 mutations.change_attribute(rng, attributes["addends"])
             else:
-                addends[at] = mutations.changed_addend(mutator, rng, addends[at])
+                mutations.change_addend(rng, numbers, rng.randrange(0, len(numbers), 8))
         elif kind < 0.7 and attributes:
             mutations.change_attribute(rng, attributes[rng.choice(sorted(attributes))])
         if kind > 0.6:

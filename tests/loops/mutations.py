@@ -6,7 +6,7 @@ All draw from a `random.Random`, so that the number of a case determines the cas
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableSequence, Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
@@ -309,25 +309,17 @@ def changed_frame(mutator: GraphMutator, rng: random.Random, frame: bytes) -> by
     return graph.SerializeToString(deterministic=True)
 
 
-def changed_addend(mutator: GraphMutator, rng: random.Random, addend: bytes) -> bytes:
-    """A NodeDef, serialised, with bytes, the op or attributes changed."""
-    if rng.random() < 0.3:
-        return changed_bytes(rng, addend)
-    graph = Graph(node=[NodeDef.FromString(addend)])
-    node = graph.node[0]
+def change_addend(rng: random.Random, numbers: MutableSequence[int], at: int) -> None:
+    """Changes the addend of AddSlices whose eight numbers begin at `at`, or how many there are."""
     kind = rng.randrange(4)
     if kind == 0:
-        node.op = rng.choice(
-            ("StridedSliceGrad", "Pad", "UnsortedSegmentSum", "ScatterNd", "ZerosLike", "Add", "")
-        )
+        numbers[at] = rng.randrange(-1, 8)
     elif kind == 1:
-        node.attr[rng.choice(("_transposed", "_reshaped"))].b = True
+        numbers[at + rng.choice((1, 2))] = rng.choice((1, 1, 1, 2))
     elif kind == 2:
-        name = rng.choice(("begin", "end", "ellipsis", "new_axis", "shrink_axis")) + "_mask"
-        node.attr[name].i = rng.choice((0, 1, 2, 3, 7, -1, 2**31 - 1, 2**40))
-    elif node.attr:
-        change_attribute(rng, node.attr[rng.choice(sorted(node.attr))])
-    return node.SerializeToString(deterministic=True)
+        numbers[at + rng.randrange(3, 8)] = rng.choice((0, 1, 2, 3, 7, -1, 2**31 - 1, 2**40))
+    else:
+        del numbers[at + rng.randrange(8) : at + 8]
 
 
 def odd_tensor(rng: random.Random, like: Any, others: Sequence[Any]) -> Any:
