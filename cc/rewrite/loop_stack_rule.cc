@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/function_search.h"
 #include "cc/flow/graph_names.h"
@@ -165,8 +164,8 @@ absl::Status InsertPop(const PackedLists& packed, const NodeDef& pop_def, Graph*
 absl::Status Fuse(const PackedLists& packed, Graph* graph, Outcome* outcome) {
   const PushedList& first = packed.all.front();
   // All checks come first; after them the graph changes.
-  std::vector<absl::StatusOr<NodeDef>> defs{
-      PackDef(packed, graph->NewName(absl::StrCat(first.push->name(), "/pack"))), PushDef(packed)};
+  std::vector<absl::StatusOr<NodeDef>> defs{PackDef(packed, NewName(*first.push, "pack", graph)),
+                                            PushDef(packed)};
   if (!first.never_read()) defs.push_back(PopDef(packed));
   for (const auto& def : defs) {
     Reason why;

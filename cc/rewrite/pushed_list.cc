@@ -113,13 +113,6 @@ bool MatchPop(PushedList* found, Reason* why) {
          why->Require(WaitsForNothing(*pop), kWaits, *pop);
 }
 
-void RemoveVariable(const LoopVariable& variable, Graph* graph) {
-  for (Node* node :
-       {variable.enter, variable.merge, variable.switch_node, variable.next, variable.exit}) {
-    if (node != nullptr) graph->RemoveNode(node);
-  }
-}
-
 }  // namespace
 
 PushedLists PushedListsOf(const Node& loop_cond) {
@@ -148,13 +141,14 @@ void MoveControlEdges(const LoopVariable& from, const LoopVariable& to, Graph* g
 void RemovePushedList(const PushedList& list, Graph* graph) {
   std::vector<Node*> inputs{list.pushed.initial().node};
   if (!list.never_read()) inputs.push_back(InputOf(*list.pop, 1).node);
-  RemoveVariable(list.pushed, graph);
-  graph->RemoveNode(list.push);
-  if (!list.never_read()) {
-    RemoveVariable(list.popped, graph);
-    graph->RemoveNode(list.pop);
+  std::vector<Node*> nodes = list.links;
+  nodes.insert(nodes.end(), {list.push, list.pop});
+  for (const LoopVariable& of : {list.pushed, list.popped}) {
+    nodes.insert(nodes.end(), {of.enter, of.merge, of.switch_node, of.next, of.exit});
   }
-  for (Node* link : list.links) graph->RemoveNode(link);
+  for (Node* node : nodes) {
+    if (node != nullptr) graph->RemoveNode(node);
+  }
   RemoveUnused(inputs, graph);
 }
 

@@ -211,8 +211,9 @@ absl::StatusOr<Source> ValueRecomputer::Recompute(Source value) {
 // The Identity waits for the update of the backward loop's count, which runs only in iterations
 // whose condition is true.
 absl::StatusOr<Source> ValueRecomputer::LiveInTakenIterations(Source constant) {
-  auto builder = StartNode(NewName(*constant.node, "taken"), "Identity", {constant});
-  TF_ASSIGN_OR_RETURN(const Source identity, Add(std::move(builder), {constant}, *constant.node));
+  auto builder = StartNode(NewName(*constant.node, "taken", graph_), "Identity", {constant});
+  TF_ASSIGN_OR_RETURN(const Source identity,
+                      AddReplacement(std::move(builder), {constant}, *constant.node, {}, graph_));
   graph_->AddControlEdge(loops_.back.sum, identity.node);
   return identity;
 }
@@ -247,19 +248,20 @@ absl::StatusOr<Source> ValueRecomputer::CountBack(const LoopCount& count) {
   Source end{variable.exit, 0};
   if (end.node == nullptr) {
     const Source switch_node{variable.switch_node, 0};
-    auto builder = StartNode(NewName(*switch_node.node, "exit"), "Exit", {switch_node});
-    TF_ASSIGN_OR_RETURN(end, Add(std::move(builder), {switch_node}, *switch_node.node));
+    auto builder = StartNode(NewName(*switch_node.node, "exit", graph_), "Exit", {switch_node});
+    TF_ASSIGN_OR_RETURN(
+        end, AddReplacement(std::move(builder), {switch_node}, *switch_node.node, {}, graph_));
   }
   TF_ASSIGN_OR_RETURN(const Source in_loop, BringIn(end));
   const std::vector<Source> inputs{in_loop, {loops_.back.sum, 0}};
   const char* const op = count.GrowsBy(1) ? "Sub" : "AddV2";
-  return Add(StartNode(NewName(*variable.switch_node, "recomputed"), op, inputs), inputs,
-             *count.sum);
+  return AddReplacement(StartNode(NewName(*variable.switch_node, "recomputed", graph_), op, inputs),
+                        inputs, *count.sum, {}, graph_);
 }
 
 absl::StatusOr<Source> ValueRecomputer::Copy(const Node& node, const std::vector<Source>& inputs) {
   NodeDef def = node.def();
-  def.set_name(NewName(node, "recomputed"));
+  def.set_name(NewName(node, "recomputed", graph_));
   def.mutable_attr()->erase("_class");  // a constraint for the placer, which has run
   return AddReplacement(std::move(def), inputs, node, {}, graph_);
 }
@@ -279,21 +281,12 @@ absl::StatusOr<Source> ValueRecomputer::BringIn(Source outside) {
       return Source{edge->dst(), 0};
     }
   }
-  auto builder = StartNode(NewName(*outside.node, "enter"), "Enter", {outside});
+  auto builder = StartNode(NewName(*outside.node, "enter", graph_), "Enter", {outside});
   builder.Attr("frame_name", frame).Attr("is_constant", true).Attr("parallel_iterations", parallel);
-  TF_ASSIGN_OR_RETURN(const Source enter, Add(std::move(builder), {outside}, *back.enter));
+  TF_ASSIGN_OR_RETURN(const Source enter,
+                      AddReplacement(std::move(builder), {outside}, *back.enter, {}, graph_));
   AnchorConstant(enter.node, back.next, graph_);
   return enter;
-}
-
-absl::StatusOr<Source> ValueRecomputer::Add(tensorflow::NodeDefBuilder builder,
-                                            const std::vector<Source>& inputs, const Node& place) {
-  TF_ASSIGN_OR_RETURN(NodeDef def, Finalized(builder));
-  return AddReplacement(std::move(def), inputs, place, {}, graph_);
-}
-
-std::string ValueRecomputer::NewName(const Node& of, const char* what) const {
-  return graph_->NewName(absl::StrCat(of.name(), "/", what));
 }
 
 void RemoveUnusedValues(const std::vector<Node*>& values, Node* next, Graph* graph) {

@@ -13,7 +13,6 @@
 #include "cc/flow/loop_count.h"
 #include "cc/flow/loop_variable.h"
 #include "cc/flow/node_util.h"
-#include "tensorflow/core/framework/node_def_builder.h"
 
 namespace tensor_array_grad {
 
@@ -97,9 +96,6 @@ class ValueRecomputer {
   absl::StatusOr<Source> CountBack(const LoopCount& count);
   absl::StatusOr<Source> Copy(const Node& node, const std::vector<Source>& inputs);
   absl::StatusOr<Source> BringIn(Source outside);
-  absl::StatusOr<Source> Add(tensorflow::NodeDefBuilder builder, const std::vector<Source>& inputs,
-                             const Node& place);
-  std::string NewName(const Node& of, const char* what) const;
 
   const LoopPair& loops_;
   Graph* const graph_;

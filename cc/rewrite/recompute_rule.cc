@@ -138,18 +138,12 @@ absl::Status ReplaceLists(const std::vector<PushedList>& lists, const LoopPair& 
   return absl::OkStatus();
 }
 
-// Replaces those of `all`, the lists that one backward loop pops, that Choose selects.
-absl::Status ReplaceSome(const std::vector<PushedList>& all, const Node& forward, Graph* graph,
-                         Outcome* outcome) {
-  const Node& backward = *InputOf(*all.front().popped.switch_node, 1).node;
-  const auto loops = LoopPair::Of(forward, backward);
-  if (!loops || !HasKernels(*loops)) return absl::OkStatus();
-  return ReplaceLists(Choose(all, *loops, outcome), *loops, graph, outcome);
-}
-
 absl::Status ApplyRecompute(Node* node, Graph* graph, Outcome* outcome) {
   for (const auto& [reader, all] : PushedListsOf(*node).by_reader) {
-    TF_RETURN_IF_ERROR(ReplaceSome(all, *node, graph, outcome));
+    const Node& backward = *InputOf(*all.front().popped.switch_node, 1).node;
+    const auto loops = LoopPair::Of(*node, backward);
+    if (!loops || !HasKernels(*loops)) continue;
+    TF_RETURN_IF_ERROR(ReplaceLists(Choose(all, *loops, outcome), *loops, graph, outcome));
   }
   return absl::OkStatus();
 }

@@ -49,23 +49,19 @@ std::vector<Rule> AllRules() {
 
 Counter& RewritesOf(absl::string_view rule) { return CounterNamed(absl::StrCat("graph.", rule)); }
 
-// Logs `outcome`, and marks loops with it, as far as that is asked for. `before`: SetLoops.
+// Logs `outcome`, and marks loops with it, as far as that is asked for. `before`: SetLoops. The
+// graph has been rewritten, so that a lack of memory for the report is no failure.
 void Report(Frames before, Outcome outcome, Graph* graph) {
   if (!IsLogged(LogLevel::kLoops) && !AreRemarksWanted()) return;
-  SetLoops(*graph, std::move(before), &outcome);
-  if (IsLogged(LogLevel::kRewrites)) {
-    for (const std::string& line : LinePerRewrite(outcome)) LogLine(line);
-  }
-  if (IsLogged(LogLevel::kLoops)) {
-    for (const std::string& line : SummaryPerLoop(outcome)) LogLine(line);
-  }
-  if (AreLoopsWatched()) MarkLoops(outcome, graph);
-}
-
-// The graph has been rewritten, so that a lack of memory for the report is no failure.
-void ReportIfPossible(Frames before, Outcome outcome, Graph* graph) {
   try {
-    Report(std::move(before), std::move(outcome), graph);
+    SetLoops(*graph, std::move(before), &outcome);
+    if (IsLogged(LogLevel::kRewrites)) {
+      for (const std::string& line : LinePerRewrite(outcome)) LogLine(line);
+    }
+    if (IsLogged(LogLevel::kLoops)) {
+      for (const std::string& line : SummaryPerLoop(outcome)) LogLine(line);
+    }
+    if (AreLoopsWatched()) MarkLoops(outcome, graph);
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory to say more
   }
 }
@@ -152,7 +148,7 @@ absl::Status RewritePass::ApplyAll(const GraphOptimizationPassOptions& options) 
   };
   TF_RETURN_IF_ERROR(ChangeOrRestore(apply, options.graph));
   for (const Rewrite& rewrite : outcome.done) RewritesOf(rewrite.rule).Add();
-  ReportIfPossible(std::move(before), std::move(outcome), options.graph->get());
+  Report(std::move(before), std::move(outcome), options.graph->get());
   return absl::OkStatus();
 }
 

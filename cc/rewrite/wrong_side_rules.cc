@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/rewrite/rules.h"
@@ -33,7 +32,7 @@ absl::Status ReadLiveCopy(Node* reader, int index, Node* switch_node, Graph* gra
   std::vector<Node*> unused = {constant};
   for (const Edge* edge : constant->in_edges()) unused.push_back(edge->src());
   NodeDef def = constant->def();
-  def.set_name(graph->NewName(absl::StrCat(constant->name(), "/live")));
+  def.set_name(NewName(*constant, "live", graph));
   TF_ASSIGN_OR_RETURN(const Source copy, AddReplacement(def, {}, *constant, {}, graph));
   graph->AddControlEdge(switch_node, copy.node);
   TF_RETURN_IF_ERROR(graph->UpdateEdge(copy.node, copy.slot, reader, index));
