@@ -43,7 +43,7 @@
 // A body copies an item before Forward: if it is the list itself, the list has a second reference.
 namespace tensor_array_grad {
 
-// TensorListGetItem. An element that is set, the usual case, has a shape of its own.
+// TensorListGetItem.
 template <typename Call>
 absl::Status GetItem(Call& call) {
   enum Inputs { kList, kIndex, kElementShape };
@@ -52,10 +52,6 @@ absl::Status GetItem(Call& call) {
   TF_RETURN_IF_ERROR(CheckDtypes(call.dtype(), list->dtype()));
   int64_t index = 0;
   TF_RETURN_IF_ERROR(call.GetInt(kIndex, "index", &index));
-  if (index >= 0 && index < list->size()) {
-    const ListElement element = list->Get(index);
-    if (element.kind == ListElement::kSet) return call.Output(0, *element.tensor);
-  }
   ElementValue value;
   TF_RETURN_IF_ERROR(ReadElement(*list, index, call.Input(kElementShape), &value));
   return call.OutputElement(0, value);
@@ -95,8 +91,7 @@ absl::Status Accumulate(Call& call, const ListVariant* list, const absl::Status&
   TF_RETURN_IF_ERROR(has_list);
   std::optional<PartialTensorShape> merged;  // unless the sum has the shape and bound of `list`
   if (!list->IsLikeSum(call.dtype(), shape, size)) {
-    merged.emplace();
-    TF_RETURN_IF_ERROR(list->CheckAddable({call.dtype(), shape, -1}, size, &*merged));
+    TF_RETURN_IF_ERROR(list->CheckAddable({call.dtype(), shape, -1}, size, &merged.emplace()));
   }
   const ListElement before = list->Get(index);
   if (before.kind == ListElement::kSet) TF_RETURN_IF_ERROR(call.AddTo(*before.tensor, &item));
@@ -115,15 +110,13 @@ absl::Status ListAccumulate(Call& call) {
   const ListVariant* list = nullptr;
   const absl::Status has_list = call.Get(kSum, &list);
   const Tensor& sizes = call.Input(kElementShape);
-  int64_t size = 0;
-  if (has_list.ok() && IsShape(sizes, list->shape())) {
-    TF_RETURN_IF_ERROR(ReservedSize(call.Input(kNumElements), &size));
-    return Accumulate(call, list, has_list, list->shape(), size);
+  std::optional<PartialTensorShape> other;
+  if (!has_list.ok() || !IsShape(sizes, list->shape())) {
+    TF_RETURN_IF_ERROR(ShapeFromTensor(sizes, &other.emplace()));
   }
-  PartialTensorShape shape;
-  TF_RETURN_IF_ERROR(ShapeFromTensor(sizes, &shape));
+  int64_t size = 0;
   TF_RETURN_IF_ERROR(ReservedSize(call.Input(kNumElements), &size));
-  return Accumulate(call, list, has_list, shape, size);
+  return Accumulate(call, list, has_list, other ? *other : list->shape(), size);
 }
 
 // ListAccumulateLike. The added list has the element shape and the length of the list in kLike.

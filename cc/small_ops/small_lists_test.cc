@@ -50,9 +50,7 @@ class SmallListsTest : public testing::Test {
   }
 
   bool Get(int32_t index, Value* result, DataType dtype = DT_FLOAT) {
-    Value at, shape;
-    at.SetScalar(index);
-    shape.Set(Ints({2}));
+    Value at = Number(index), shape = Of(Ints({2}));
     return OpFor("TensorListGetItem", {DT_VARIANT, DT_INT32, DT_INT32}, dtype)(
         {{&list_, false}, {&at, false}, {&shape, false}}, result);
   }
@@ -299,9 +297,7 @@ class SmallLoopStacksTest : public testing::Test, protected GraphUnderTest {
 
   // Returns whether the small op ran. rows_ is then its result.
   bool Push(const Tensor& x, int32_t n, bool last = true) {
-    Value vector, number, result;
-    vector.Set(x);
-    number.SetScalar(n);
+    Value vector = Of(x), number = Number(n), result;
     const SmallOp op = SmallOpFor(*Find("push"), tensorflow::cpu_allocator());
     const bool done = op({{&rows_, last}, {&vector, true}, {&number, false}}, &result);
     if (done) rows_.Assign(&result, true);
