@@ -40,7 +40,7 @@ struct Shared {
   }
   absl::StatusOr<int> RegisterOf(Source source) const {
     const auto found = registers.find({source.node, source.slot});
-    if (found == registers.end()) return Rejected("unsupported frame", *source.node);
+    if (found == registers.end()) return Rejected("failure", *source.node);
     return found->second;
   }
 
@@ -358,7 +358,7 @@ class FrameCompiler {
   absl::StatusOr<Flags> FlagsOf(const Requirements& when, const Node& node) const {
     Flags flags;
     for (int id : liveness_->Minimal(Inside(when))) {
-      if (flags_[id] < 0) return Rejected("unsupported frame", node);
+      if (flags_[id] < 0) return Rejected("failure", node);
       flags.push_back(flags_[id]);
     }
     return flags;

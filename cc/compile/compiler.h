@@ -24,8 +24,9 @@ namespace tensor_array_grad {
 // only after the last iteration. In the outermost loop it is left to the stock loop. In an inner
 // loop only an Exit may have this requirement.
 //
-// Invariant: a register or flag exists before the code of an instruction that reads it is made. A
-// frame that violates this is left to the executor.
+// Invariant: a register or flag exists before the code of an instruction that reads it is made. No
+// frame is known that violates this. Such a loop would be left to the executor as a "failure",
+// which is a fault of the compiler.
 //
 // O(n log n) for n nodes, plus O(k^2) for k readers of one value, up to 64 readers (readers.cc).
 //

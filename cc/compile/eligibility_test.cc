@@ -408,11 +408,6 @@ TEST_F(LeftToExecutorTest, LoopCondThatNoSwitchReads) {
   ExpectLeft("unsupported frame: i_cond (LoopCond)");
 }
 
-TEST_F(LeftToExecutorTest, ValueThatDidNotEnterTheLoopIsRead) {
-  AddBinary("mixed", "AddV2", DT_INT32, {"i_switch:1", "zero"});
-  ExpectLeft("unsupported frame: zero (Placeholder)");
-}
-
 TEST_F(LeftToExecutorTest, InnerLoopWhoseConstantComesFromItsOwnExit) {
   AddCounter("j", "i_switch:1", "i_limit", "late");
   AddUnary("late", "Neg", DT_INT32, {"j_exit"});
