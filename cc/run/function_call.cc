@@ -36,6 +36,7 @@ class WorkQueue : public std::enable_shared_from_this<WorkQueue> {
       if (!is_closed_) {
         work_.push_back(std::exchange(work, nullptr));
         changed_.SignalAll();
+        // What the pool is to do instead.
         if (with_help_) work = [self = shared_from_this()] { self->Help(); };
       }
     }

@@ -19,8 +19,8 @@ namespace tensor_array_grad {
 //     the lock's thread     the kernel ends -> go on: RunLoop asks the pool for a thread
 //     a thread of the pool  SetOutputs of the instruction, the next instruction ...
 //
-// The methods are to be called in the order Start, CallAfterEnd or nothing, and then, after the
-// end, `ctx`. CallAfterEnd is safe beside the end of the kernel.
+// The methods are to be called in the order Start, CallAfterEnd and, after the end, `ctx`.
+// CallAfterEnd is safe beside the end of the kernel.
 class LockWait {
  public:
   // `params` are those of the call. They, and the kernel, must outlive this object.
