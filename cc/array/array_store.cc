@@ -1,11 +1,10 @@
 #include "cc/array/array_store.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "cc/array/bulk_read.h"
 #include "cc/array/bulk_write.h"
-#include "cc/array/element_access.h"
 #include "cc/array/errors.h"
 #include "tensorflow/core/platform/errors.h"
 
@@ -22,67 +21,81 @@ ArrayOptions WithShapes(ArrayOptions options) {
 ArrayStore::ArrayStore(ArrayOptions options)
     : options_(WithShapes(std::move(options))), table_(options_) {}
 
-// ---- one call -----------------------------------------------------------------------------------
+// ---- reads and writes ---------------------------------------------------------------------------
 
-absl::Status ArrayStore::Run(SlotAccess& access, ElementOps& ops) {
-  const absl::Cleanup after_failure = [this, &access] {
-    if (!access.has_lease()) return;
-    MutexLock lock(&mu_);
-    EndLease(access);
-  };
-  for (;;) {
-    {
-      MutexLock lock(&mu_);
-      EndLease(access);
-      SlotAccess::Next next;
-      for (;;) {
-        TF_RETURN_IF_ERROR(access.Look(&table_, &next));
-        if (next != SlotAccess::Next::kWait) break;
-        idle_.Wait(&mu_);
-      }
-      if (next == SlotAccess::Next::kCommit) {
-        access.Commit(&table_);
-        return absl::OkStatus();
-      }
-    }
-    TF_RETURN_IF_ERROR(access.Compute(ops));
-  }
-}
-
-void ArrayStore::EndLease(SlotAccess& access) {
-  if (!access.has_lease()) return;
-  access.EndLease(&table_);
-  idle_.SignalAll();
-}
+// In each of these functions, what is declared before `lock` is destroyed after it, and so is what
+// a slot held.
 
 absl::Status ArrayStore::Read(int64_t index, ElementOps& ops, Tensor* value) {
-  ElementRead read(index);
-  TF_RETURN_IF_ERROR(Run(read, ops));
-  *value = read.TakeValue();
+  Piece piece;
+  Tensor made;
+  MutexLock lock(&mu_);
+  Element element;
+  TF_RETURN_IF_ERROR(table_.Inspect(index, table_.element_shape(), &element));
+  piece = element.piece();
+  TF_RETURN_IF_ERROR(Materialize(piece, dtype(), element.shape, ops, &made));
+  table_.CommitRead(index);
+  std::swap(*value, made);
+  return absl::OkStatus();
+}
+
+absl::Status ArrayStore::Write(int64_t index, Tensor value, bool exclusive, ElementOps& ops) {
+  Tensor data, fresh;
+  MutexLock lock(&mu_);
+  bool sums;
+  TF_RETURN_IF_ERROR(table_.CheckOpen());
+  TF_RETURN_IF_ERROR(table_.CheckWriteIndex(index));
+  TF_RETURN_IF_ERROR(table_.CheckElementShape(index, value.shape(), table_.element_shape()));
+  TF_RETURN_IF_ERROR(table_.CheckSlot(index, value.shape(), &sums));
+  table_.Make(index, std::max(table_.size(), index + 1));
+  bool owned;
+  data = table_.DataOf(index, &owned);
+  if (!sums) {
+    table_.RecordShape(index, value.shape());
+    table_.Put(index, &value, exclusive);
+    return absl::OkStatus();
+  }
+  if (owned) return ops.Add(data, value, &data);
+  if (exclusive) {
+    TF_RETURN_IF_ERROR(ops.Add(value, data, &value));
+  } else {
+    TF_RETURN_IF_ERROR(ops.Allocate(dtype(), value.shape(), &fresh));
+    TF_RETURN_IF_ERROR(ops.Add(data, value, &fresh));
+  }
+  table_.Put(index, exclusive ? &value : &fresh, true);
   return absl::OkStatus();
 }
 
 absl::Status ArrayStore::Gather(absl::Span<const int32_t> indices,
                                 const PartialTensorShape& element_shape, ElementOps& ops,
                                 Tensor* value) {
-  GatherRead read(indices, element_shape);
-  TF_RETURN_IF_ERROR(Run(read, ops));
-  *value = read.TakeValue();
+  BulkRead read;
+  MutexLock lock(&mu_);
+  TF_RETURN_IF_ERROR(read.CheckGather(table_, indices, element_shape));
+  TF_RETURN_IF_ERROR(read.Compute(dtype(), ops));
+  read.Commit(&table_);
+  std::swap(*value, read.value());
   return absl::OkStatus();
 }
 
 absl::Status ArrayStore::Concat(const PartialTensorShape& element_shape_except0, ElementOps& ops,
                                 Tensor* value, std::vector<int64_t>* lengths) {
-  ConcatRead read(element_shape_except0);
-  TF_RETURN_IF_ERROR(Run(read, ops));
-  *value = read.TakeValue();
+  BulkRead read;
+  MutexLock lock(&mu_);
+  TF_RETURN_IF_ERROR(read.CheckConcat(table_, element_shape_except0));
+  TF_RETURN_IF_ERROR(read.Compute(dtype(), ops));
+  read.Commit(&table_);
+  std::swap(*value, read.value());
   *lengths = read.TakeLengths();
   return absl::OkStatus();
 }
 
-absl::Status ArrayStore::Write(int64_t index, Tensor value, bool exclusive, ElementOps& ops) {
-  ElementWrite write(index, std::move(value), exclusive);
-  return Run(write, ops);
+absl::Status ArrayStore::Run(BulkWrite& write, ElementOps& ops) {
+  MutexLock lock(&mu_);
+  TF_RETURN_IF_ERROR(write.Check(&table_));
+  TF_RETURN_IF_ERROR(write.Compute(ops));
+  write.Commit(&table_);
+  return absl::OkStatus();
 }
 
 absl::Status ArrayStore::Scatter(absl::Span<const int32_t> indices, const Tensor& value,
@@ -104,7 +117,7 @@ absl::Status ArrayStore::Scatter(absl::Span<const int32_t> indices, const Tensor
   if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name(), "A row");
   Tensor kept;
   TF_RETURN_IF_ERROR(KeepValues(value, ops, &kept));
-  ScatterWrite write(std::move(kept), indices, options_.shapes.get());
+  BulkWrite write(std::move(kept), indices);
   return Run(write, ops);
 }
 
@@ -139,7 +152,7 @@ absl::Status ArrayStore::Split(const Tensor& value, absl::Span<const int64_t> le
   if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name(), "A piece");
   Tensor kept;
   TF_RETURN_IF_ERROR(KeepValues(value, ops, &kept));
-  SplitWrite write(std::move(kept), std::move(starts), options_.shapes.get());
+  BulkWrite write(std::move(kept), std::move(starts));
   return Run(write, ops);
 }
 
@@ -179,11 +192,10 @@ int64_t ArrayStore::TotalBytes() const {
 }
 
 void ArrayStore::Close() {
-  SlotContents contents(dtype());  // freed after the lock is released: elements may own resources
+  SlotContents contents(dtype());  // freed after the lock is released
   MutexLock lock(&mu_);
   closed_.store(true, std::memory_order_release);
   table_.Close(&contents);
-  idle_.SignalAll();
 }
 
 absl::Status ArrayStore::Freeze(const TensorShape& prefix, ArrayOptions* gradient) {

@@ -9,7 +9,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "cc/array/slot_access.h"
 #include "cc/array/slot_table.h"
 #include "cc/base/element_ops.h"
 #include "cc/base/mutex.h"
@@ -17,26 +16,36 @@
 
 namespace tensor_array_grad {
 
+class BulkWrite;
+
 // Stores the elements of one tensor array, for calls from several threads. SlotTable has the rules
-// for filling and emptying slots; this class adds the lock, the waiting and the device work.
+// for filling and emptying slots; this class adds the lock and the work on values.
 //
-// Thread-safe. A method that fails has changed nothing, and no slot stays busy. If an ElementOps
-// has no memory for values, the method returns ResourceExhausted; if there is no memory for the
-// store's own records, it throws std::bad_alloc. Two failures do not keep this rule. If
-// ElementOps::Add fails, sums that the same call has made in place remain. And a recorded
-// TensorShape of more than six dimensions, or of large ones, needs memory: if its assignment finds
-// none, TensorFlow leaves the shape unusable.
+// Thread-safe. A method that fails has changed nothing. If an ElementOps has no memory for values,
+// the method returns ResourceExhausted; if there is no memory for the store's own records, it
+// throws std::bad_alloc. So a call checks, takes all memory, makes its sums and then changes the
+// slots. Two failures do not keep this rule. If ElementOps::Add fails, sums that the same call has
+// made in place remain. And a recorded TensorShape of more than six dimensions, or of large ones,
+// needs memory: if its assignment finds none, TensorFlow leaves the shape unusable.
 //
-// `mu_` guards the table. It is held while the table allocates its own records, but never over an
-// allocation of values, device work, or the freeing of a buffer: these may take long, and a
-// destructor may take other locks. SlotAccess describes the steps of a call, and when calls wait:
-// until no slot that they need is busy, or the array is closed.
+// A call holds `mu_` from its first check to its last change, also while it allocates and computes
+// values; stock holds its lock during sums, too. This cannot deadlock, because no call waits under
+// `mu_` for a thread that waits for it:
+//
+// - What a slot held is freed after `mu_` is released. An element may own a resource, for example
+//   another array, whose destructor takes other locks. To copy such an element only counts
+//   references, and only numbers are summed.
+// - Under `mu_` only the locks of SlotShapes and of allocators are taken, and under these no lock
+//   of an array. An allocator may wait for memory that other threads free, but for a limited time.
+// - An ElementOps does not call back. It may share its work with the intra-op threads of the
+//   device. These run no kernels, so that none of them waits for `mu_`. TensorFlow's kernels that
+//   work under the lock of a variable rely on that, too.
 //
 // Requires of all writes: the value has dtype(). Callers use CheckWriteDtype first.
 //
-// Device work is done by an ElementOps, which must not call back. The class knows no kernel,
-// resource manager or stream. Sizes and indices are 64-bit here; an array has at most 2^31 - 1
-// slots. Memory grows with the slots that were touched, not with the size.
+// The class knows no kernel, resource manager or stream. Sizes and indices are 64-bit here; an
+// array has at most 2^31 - 1 slots. Memory grows with the slots that were touched, not with the
+// size.
 class ArrayStore {
  public:
   // Requires: 0 <= options.size < 2^31.
@@ -91,9 +100,8 @@ class ArrayStore {
   // The number of slots. Error: closed.
   absl::Status Size(int64_t* size) const ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Drops all elements now. Later reads, writes and calls of Size and Freeze are errors, except a
-  // Gather of no indices whose element shape is known. Calls that wait or compute return the error
-  // too. size() and TotalBytes() are 0 from then on.
+  // Drops all elements. Later reads, writes and calls of Size and Freeze are errors, except a
+  // Gather of no indices whose element shape is known. size() and TotalBytes() are 0 from then on.
   void Close() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Makes the size final: later writes do not grow the array. Sets `gradient` to the options of the
@@ -118,15 +126,12 @@ class ArrayStore {
   int64_t TotalBytes() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  // Runs the steps of one call (slot_access.h).
-  absl::Status Run(SlotAccess& access, ElementOps& ops) ABSL_LOCKS_EXCLUDED(mu_);
-  void EndLease(SlotAccess& access) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status Run(BulkWrite& write, ElementOps& ops) ABSL_LOCKS_EXCLUDED(mu_);
 
   const ArrayOptions options_;       // `shapes` is set
   std::atomic<bool> closed_{false};  // written under mu_, read anywhere
 
   mutable Mutex mu_;
-  CondVar idle_;  // signalled when a slot is no longer busy, or the array is closed
   SlotTable table_ ABSL_GUARDED_BY(mu_);
 };
 

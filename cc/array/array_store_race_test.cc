@@ -1,9 +1,12 @@
 // ArrayStore called by several threads: no sum is lost, every race has one winner. Built with
 // -DTAG_SANITIZE=thread it runs under ThreadSanitizer.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -12,6 +15,8 @@
 #include "cc/base/tensorflow_names.h"
 #include "cc/testing/fake_element_ops.h"
 #include "cc/testing/matchers.h"
+#include "tensorflow/core/framework/variant.h"
+#include "tensorflow/core/framework/variant_tensor_data.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -53,88 +58,36 @@ TEST(ArrayStoreRaceTest, ConcurrentSumsAreExactWhicheverOpMakesThem) {
   EXPECT_THAT(ValuesOf(sums), ::testing::Each(kThreads * kRounds));
 }
 
-TEST(ArrayStoreRaceTest, AWriteAmongTheSumsOfAScatterIsNotLost) {
-  ArrayStore store(Options(3, true));
-  FakeElementOps plain, ops;
-  ASSERT_OK(store.Write(0, Vec({1, 1}), false, plain));
-  // While slot 0 is summed, two other threads write: one to slot 1, which the scatter fills and
-  // which the write therefore waits for, and one to slot 2, which the scatter does not name.
-  std::future<absl::Status> waits;
-  ops.before_add = [&] {
-    waits =
-        std::async(std::launch::async, [&] { return store.Write(1, Vec({1, 1}), false, plain); });
-    std::thread([&] { ASSERT_OK(store.Write(2, Vec({1, 1}), false, plain)); }).join();
-    EXPECT_EQ(waits.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
-  };
-  ASSERT_OK(store.Scatter({0, 1}, TensorOf<float>({2, 2}, {1, 1, 1, 1}), ops));
-  EXPECT_OK(waits.get());
-  Tensor sums;
-  ASSERT_OK(store.Gather({0, 1, 2}, PartialTensorShape(), plain, &sums));
-  EXPECT_THAT(ValuesOf(sums), ::testing::ElementsAre(2, 2, 2, 2, 1, 1));
-}
-
-// Calls `after_first_pack` when the first Pack has copied its pieces.
-class PacksThenCalls : public FakeElementOps {
- public:
-  absl::Status Pack(absl::Span<const Piece> pieces, Tensor* out) override {
-    TF_RETURN_IF_ERROR(FakeElementOps::Pack(pieces, out));
-    if (packs == 1) after_first_pack();
-    return absl::OkStatus();
+TEST(ArrayStoreRaceTest, AScatterIntoEmptySlotsAndWritesToThemAreSummed) {
+  FakeElementOps ops;
+  for (int round = 0; round < 200; ++round) {
+    ArrayStore store(Options(kThreads, true));
+    InThreads([&](int t) {
+      const absl::Status status =
+          t == 0 ? store.Scatter({0, 1}, TensorOf<float>({2, 2}, {1, 1, 1, 1}), ops)
+                 : store.Write(t, Vec({1, 1}), false, ops);
+      EXPECT_OK(status);
+    });
+    Tensor sums;
+    ASSERT_OK(store.Gather({0, 1, 2, 3}, PartialTensorShape(), ops, &sums));
+    ASSERT_THAT(ValuesOf(sums), ::testing::ElementsAre(1, 1, 2, 2, 1, 1, 1, 1));
   }
-  std::function<void()> after_first_pack;
-};
-
-TEST(ArrayStoreRaceTest, AGatherSeesASumThatBeganWhileItCopied) {
-  ArrayStore store(Options(2, true));
-  FakeElementOps plain, slow;
-  PacksThenCalls ops;
-  for (int slot = 0; slot < 2; ++slot) ASSERT_OK(store.Write(slot, Vec({1, 1}), false, plain));
-  // The sum begins before the gather copies, and ends only after it has copied.
-  std::promise<void> began, copied;
-  slow.before_add = [&] {
-    began.set_value();
-    copied.get_future().wait();
-  };
-  std::thread writer;
-  ops.before_pack = [&] {
-    if (writer.joinable()) return;
-    writer = std::thread([&] { ASSERT_OK(store.Write(0, Vec({1, 1}), false, slow)); });
-    began.get_future().wait();
-  };
-  ops.after_first_pack = [&] { copied.set_value(); };
-  Tensor seen;
-  ASSERT_OK(store.Gather({0, 1}, PartialTensorShape(), ops, &seen));
-  writer.join();
-  EXPECT_THAT(ValuesOf(seen), ::testing::ElementsAre(2, 2, 1, 1));
 }
 
-TEST(ArrayStoreRaceTest, AReadOfAnUnalignedElementSeesASumMadeAfterItCopied) {
-  ArrayStore store(Options(1, true));
-  FakeElementOps plain;
-  PacksThenCalls ops;
-  Tensor unaligned = Vec({0, 5, 6}).Slice(1, 3);  // the only reference to the buffer
-  ASSERT_FALSE(unaligned.IsAligned());
-  ASSERT_OK(store.Write(0, std::move(unaligned), /*exclusive=*/true, plain));
-  ops.after_first_pack = [&] { ASSERT_OK(store.Write(0, Vec({10, 10}), false, plain)); };
-  Tensor seen;
-  ASSERT_OK(store.Read(0, ops, &seen));
-  EXPECT_THAT(ValuesOf(seen), ::testing::ElementsAre(15, 16));
-}
-
-TEST(ArrayStoreRaceTest, AScatterChangesNothingIfAnotherWriteFixesAnotherShape) {
-  ArrayOptions options = Options(3, true);
-  options.identical_element_shapes = true;
-  ArrayStore store(options);
-  FakeElementOps plain, ops;
-  ops.before_add = [&] {
-    std::thread([&] { ASSERT_OK(store.Write(2, Vec({7}), false, plain)); }).join();
-  };
-  const absl::Status status = store.Scatter({0, 0}, TensorOf<float>({2, 2}, {1, 1, 1, 1}), ops);
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
-  ASSERT_OK(store.Write(0, Vec({5}), false, plain));
-  Tensor sums;
-  ASSERT_OK(store.Gather({0, 2}, PartialTensorShape(), plain, &sums));
-  EXPECT_THAT(ValuesOf(sums), ::testing::ElementsAre(5, 7));
+TEST(ArrayStoreRaceTest, OneOfTwoShapesIsTheArraysShape) {
+  FakeElementOps ops;
+  for (int round = 0; round < 200; ++round) {
+    ArrayOptions options = Options(kThreads, true);
+    options.identical_element_shapes = true;
+    ArrayStore store(options);
+    std::atomic<int> vectors{0}, scalars{0};
+    InThreads([&](int t) {
+      if (t % 2 == 0 && store.Write(t, Vec({1, 1}), false, ops).ok()) ++vectors;
+      if (t % 2 == 1 && store.Scatter({t, t}, Vec({1, 1}), ops).ok()) ++scalars;
+    });
+    ASSERT_EQ(std::max<int>(vectors, scalars), kThreads / 2);
+    ASSERT_EQ(std::min<int>(vectors, scalars), 0);
+  }
 }
 
 TEST(ArrayStoreRaceTest, OneOfManyWritersAndOneOfManyReadersWins) {
@@ -156,26 +109,46 @@ TEST(ArrayStoreRaceTest, OneOfManyWritersAndOneOfManyReadersWins) {
   }
 }
 
-TEST(ArrayStoreRaceTest, AGatherDuringSumsHasNoHalfAddedElement) {
+TEST(ArrayStoreRaceTest, AReadDuringSumsHasNoHalfAddedElement) {
   FakeElementOps ops;
   for (int round = 0; round < 100; ++round) {
     ArrayOptions options = Options(2, true);
     options.clear_after_read = false;
     ArrayStore store(options);
-    for (int slot = 0; slot < 2; ++slot) ASSERT_OK(store.Write(slot, Vec({1, 1}), false, ops));
+    for (int slot = 0; slot < 2; ++slot) {  // not aligned, so that a read copies it
+      ASSERT_OK(store.Write(slot, Vec({0, 1, 1}).Slice(1, 3), /*exclusive=*/true, ops));
+    }
     InThreads([&](int t) {
       if (t == 0) {
         Tensor value;
-        ASSERT_OK(store.Gather({0, 1}, PartialTensorShape(), ops, &value));
+        if (round % 2 == 0) {
+          ASSERT_OK(store.Gather({0, 1}, PartialTensorShape(), ops, &value));
+        } else {
+          ASSERT_OK(store.Read(0, ops, &value));
+        }
         const std::vector<float> got = ValuesOf(value);
-        EXPECT_EQ(got[0], got[1]);  // no half-added element
-        EXPECT_EQ(got[2], got[3]);
+        for (size_t i = 0; i < got.size(); i += 2) EXPECT_EQ(got[i], got[i + 1]);
       } else {
-        // Writes before the gather are added to the sums, and writes after it are errors.
+        // Writes before the read are added to the sums, and writes after it are errors.
         for (int i = 0; i < 10; ++i) store.Write(i % 2, Vec({1, 1}), true, ops).IgnoreError();
       }
     });
   }
+}
+
+TEST(ArrayStoreRaceTest, CloseWaitsForASumAndThenDropsIt) {
+  ArrayStore store(Options(1, true));
+  FakeElementOps ops;
+  ASSERT_OK(store.Write(0, Vec({1, 1}), false, ops));
+  std::future<void> closed;
+  ops.before_add = [&] {
+    closed = std::async(std::launch::async, [&] { store.Close(); });
+    EXPECT_EQ(closed.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  };
+  EXPECT_OK(store.Write(0, Vec({1, 1}), false, ops));
+  closed.get();
+  EXPECT_TRUE(store.closed());
+  EXPECT_EQ(store.TotalBytes(), 0);
 }
 
 TEST(ArrayStoreRaceTest, ClosingAmongAllOpsGivesOnlyTheClosedError) {
@@ -200,6 +173,66 @@ TEST(ArrayStoreRaceTest, ClosingAmongAllOpsGivesOnlyTheClosedError) {
     });
     EXPECT_EQ(store.TotalBytes(), 0);
   }
+}
+
+// A resource whose destructor needs the lock of an array.
+class Resource {
+ public:
+  explicit Resource(const ArrayStore& store) : store_(store) {}
+  ~Resource() {
+    // On another thread, so that the test fails and does not hang if this one holds the lock.
+    std::future<void> locks = std::async(std::launch::async, [&store = store_] { store.size(); });
+    EXPECT_EQ(locks.wait_for(std::chrono::seconds(5)), std::future_status::ready);
+    destroyed.push_back(std::move(locks));
+  }
+
+  static std::vector<std::future<void>> destroyed;
+
+ private:
+  const ArrayStore& store_;
+};
+std::vector<std::future<void>> Resource::destroyed;
+
+// An element that owns a resource.
+struct Owner {
+  std::shared_ptr<const Resource> resource;
+
+  std::string TypeName() const { return "Owner"; }
+  void Encode(tensorflow::VariantTensorData*) const {}
+  bool Decode(const tensorflow::VariantTensorData&) { return true; }
+};
+
+TEST(ArrayStoreRaceTest, WhatASlotHeldIsFreedWithoutTheLock) {
+  FakeElementOps ops;
+  Tensor value;
+  const std::vector<std::function<absl::Status(ArrayStore&)>> calls = {
+      [&](ArrayStore& store) { return store.Read(0, ops, &value); },
+      [&](ArrayStore& store) { return store.Gather({0}, PartialTensorShape(), ops, &value); },
+      [&](ArrayStore& store) {
+        return store.Write(0, Tensor(tensorflow::DT_VARIANT, TensorShape({0})), false, ops);
+      },
+      [&](ArrayStore& store) {
+        store.Close();
+        return absl::OkStatus();
+      }};
+  for (const auto& call : calls) {
+    Resource::destroyed.clear();
+    ArrayOptions options = Options(2, true);
+    options.dtype = tensorflow::DT_VARIANT;
+    ArrayStore store(options);
+    Tensor owner(tensorflow::DT_VARIANT, TensorShape({1}));
+    owner.flat<tensorflow::Variant>()(0) = Owner{std::make_shared<const Resource>(store)};
+    // Slot 0 has no values. After the read of slot 1, it alone keeps the value of the split.
+    ASSERT_OK(store.Split(owner, {0, 1}, ops));
+    owner = Tensor();
+    ASSERT_OK(store.Read(1, ops, &value));
+    value = Tensor();
+    ASSERT_EQ(Resource::destroyed.size(), 0);
+    EXPECT_OK(call(store));
+    value = Tensor();
+    EXPECT_EQ(Resource::destroyed.size(), 1);
+  }
+  Resource::destroyed.clear();
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "cc/array/array_store.h"
 
-#include <thread>
-
 #include "cc/base/tensorflow_names.h"
 #include "cc/testing/fake_element_ops.h"
 #include "cc/testing/matchers.h"
@@ -233,29 +231,6 @@ TEST_F(ArrayStoreTest, IntegersWrap) {
   ArrayStore store(options);
   for (int i = 0; i < 3; ++i) ASSERT_OK(Write(store, 0, TensorOf<int8_t>({1}, {100})));
   EXPECT_THAT(ValuesOf<int8_t>(Read(store, 0)), ElementsAre(44));
-}
-
-// While one slot's sum is computed, another slot is written and read: shown by doing so from
-// inside the sum, which would not return if the array's lock were held.
-TEST_F(ArrayStoreTest, ASumDoesNotKeepOtherIndicesWaiting) {
-  ArrayStore store(Accumulating(2));
-  ASSERT_OK(Write(store, 0, Vec({1})));
-  FakeElementOps other;
-  ops_.before_add = [&] {
-    ASSERT_OK(store.Write(1, Vec({5}), false, other));
-    Tensor value;
-    ASSERT_OK(store.Read(1, other, &value));
-    EXPECT_THAT(value, TensorEq(Vec({5})));
-  };
-  ASSERT_OK(Write(store, 0, Vec({2})));
-  EXPECT_THAT(Read(store, 0), TensorEq(Vec({3})));
-}
-
-TEST_F(ArrayStoreTest, ASumIntoAnArrayClosedMeanwhileIsAnError) {
-  ArrayStore store(Accumulating(1));
-  ASSERT_OK(Write(store, 0, Vec({1})));
-  ops_.before_add = [&] { store.Close(); };
-  EXPECT_THAT(Write(store, 0, Vec({2})), Fails(kInvalid, "closed"));
 }
 
 // -- gather and scatter -----------------------------------------------------------------------

@@ -20,10 +20,10 @@ absl::Status Stacked(const std::string& name, absl::string_view what, int64_t ro
   return errors::ResultTooLarge(name, what);
 }
 
-// Plans a read of no slots. `attribute` and `doing` are for the message.
-absl::Status PlanEmpty(const std::string& name, absl::string_view attribute,
-                       absl::string_view doing, const PartialTensorShape& known,
-                       TensorShape* shape) {
+// Sets `shape` to that of a read of no slots. `attribute` and `doing` are for the message.
+absl::Status ShapeOfNone(const std::string& name, absl::string_view attribute,
+                         absl::string_view doing, const PartialTensorShape& known,
+                         TensorShape* shape) {
   TensorShape element;
   if (!known.AsTensorShape(&element)) {
     return absl::UnimplementedError(
@@ -37,107 +37,77 @@ absl::Status PlanEmpty(const std::string& name, absl::string_view attribute,
 
 }  // namespace
 
-// ---- the steps of each bulk read --------------------------------------------------------------
+// ---- the steps after the check ------------------------------------------------------------------
 
-absl::Status BulkRead::Look(SlotTable* table, Next* next) {
-  *next = Next::kCommit;
-  if (computed_ && table->version() == version_) return absl::OkStatus();
-  Plan plan;
-  TF_RETURN_IF_ERROR(MakePlan(*table, &plan));
-  if (plan.busy) {
-    *next = Next::kWait;
-    return absl::OkStatus();  // the slots keep the buffers of `plan`
+absl::Status BulkRead::Compute(DataType dtype, ElementOps& ops) {
+  if (pieces_.size() > 1) {
+    TF_RETURN_IF_ERROR(ops.Allocate(dtype, shape_, &made_));
+    return ops.Pack(pieces_, &made_);
   }
-  previous_ = std::exchange(plan_, std::move(plan));
-  version_ = table->version();
-  // The plan shares the slots' buffers from here on, so no sum may be made in them any more.
-  for (int64_t i = 0; table->options().accumulate && i < plan_.count; ++i) table->Share(index(i));
-  if (computed_ && plan_.SameAs(previous_)) return absl::OkStatus();
-  *next = Next::kCompute;
-  dtype_ = table->options().dtype;
-  return absl::OkStatus();
-}
-
-absl::Status BulkRead::Compute(ElementOps& ops) {
-  previous_ = Plan();
-  computed_ = true;
-  made_ = Tensor();
-  if (plan_.pieces.size() <= 1) {
-    const Piece all = plan_.pieces.empty() ? Piece() : plan_.pieces[0];
-    Tensor whole;
-    TF_RETURN_IF_ERROR(Materialize(all, dtype_, plan_.shape, ops, &whole));
-    return KeepValues(whole, ops, &made_);
-  }
-  TF_RETURN_IF_ERROR(ops.Allocate(dtype_, plan_.shape, &made_));
-  return ops.Pack(plan_.pieces, &made_);
+  const Piece all = pieces_.empty() ? Piece() : pieces_[0];
+  Tensor whole;
+  TF_RETURN_IF_ERROR(Materialize(all, dtype, shape_, ops, &whole));
+  return KeepValues(whole, ops, &made_);
 }
 
 void BulkRead::Commit(SlotTable* table) {
   // First makes the slots that are missing, which read as zeros: only this step needs memory.
   int64_t size = table->size();
-  for (int64_t i = 0; i < plan_.count; ++i) {
+  for (int64_t i = 0; i < count_; ++i) {
     size = std::max(size, index(i) + 1);
     table->Make(index(i), size);
   }
-  for (int64_t i = 0; i < plan_.count; ++i) table->CommitRead(index(i));
+  for (int64_t i = 0; i < count_; ++i) table->CommitRead(index(i));
+  table->SetElementShape(std::move(element_shape_));
 }
 
-void BulkRead::Plan::Append(const Element& element, const Tensor** last_source) {
-  busy |= element.busy;
-  if (element.count == 0) return;
+void BulkRead::Append(const Element& element, const Tensor** last_source) {
+  if (element.count == 0) {
+    if (element.source != nullptr) without_values_.push_back(*element.source);
+    return;
+  }
   const bool goes_on =
-      !pieces.empty() && *last_source == element.source &&
-      (element.source == nullptr || pieces.back().begin + pieces.back().count == element.begin);
+      !pieces_.empty() && *last_source == element.source &&
+      (element.source == nullptr || pieces_.back().begin + pieces_.back().count == element.begin);
   if (goes_on) {
-    pieces.back().count += element.count;
+    pieces_.back().count += element.count;
   } else {
-    pieces.push_back(element.piece());
+    pieces_.push_back(element.piece());
   }
   *last_source = element.source;
 }
 
-bool BulkRead::Plan::SameAs(const Plan& other) const {
-  if (count != other.count || shape != other.shape || lengths != other.lengths ||
-      pieces.size() != other.pieces.size()) {
-    return false;
-  }
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    const Piece &a = pieces[i], &b = other.pieces[i];
-    const bool same_source =
-        a.zeros() ? b.zeros() : !b.zeros() && a.source.SharesBufferWith(b.source);
-    if (a.begin != b.begin || a.count != b.count || !same_source) return false;
-  }
-  return true;
-}
 // ---- gather -----------------------------------------------------------------------------------
 
-absl::Status GatherRead::MakePlan(const SlotTable& table, Plan* plan) const {
+absl::Status BulkRead::CheckGather(const SlotTable& table, absl::Span<const int32_t> indices,
+                                   const PartialTensorShape& attribute) {
   const std::string& name = table.options().name;
-  TF_RETURN_IF_ERROR(table.element_shape().MergeWith(attribute_, &plan->element_shape));
-  plan->count = static_cast<int64_t>(indices_.size());
-  if (plan->count == 0) {
-    PartialTensorShape known = plan->element_shape;
+  TF_RETURN_IF_ERROR(table.element_shape().MergeWith(attribute, &element_shape_));
+  indices_ = indices;
+  count_ = static_cast<int64_t>(indices.size());
+  if (count_ == 0) {
+    PartialTensorShape known = element_shape_;
     const std::optional<TensorShape> common = table.options().shapes->Common(SlotShapes::kNow);
     if (!known.IsFullyDefined() && common.has_value() && !table.closed()) {
-      TF_RETURN_IF_ERROR(plan->element_shape.MergeWith(*common, &known));
+      TF_RETURN_IF_ERROR(element_shape_.MergeWith(*common, &known));
     }
-    return PlanEmpty(name, "element shape", "packing", known, &plan->shape);
+    return ShapeOfNone(name, "element shape", "packing", known, &shape_);
   }
   IndexSet seen;
   Element element;
   TensorShape first;
   const Tensor* last_source = nullptr;
-  for (int64_t i = 0; i < plan->count; ++i) {
+  for (int64_t i = 0; i < count_; ++i) {
     const int64_t index = indices_[i];
-    TF_RETURN_IF_ERROR(table.Inspect(index, plan->element_shape, &element));
+    TF_RETURN_IF_ERROR(table.Inspect(index, element_shape_, &element));
     if (table.options().clear_after_read && !seen.Insert(index)) {
       return errors::ReadTwice(name, index);
     }
     if (i == 0) {
       first = element.shape;
-      if (!attribute_.IsCompatibleWith(first)) {
+      if (!attribute.IsCompatibleWith(first)) {
         return errors::Invalid(
-            name, "TensorArray was passed element_shape ", attribute_.DebugString(),
+            name, "TensorArray was passed element_shape ", attribute.DebugString(),
             " which does not match the Tensor at index ", index, ": ", first.DebugString());
       }
     } else if (element.shape != first) {
@@ -145,44 +115,40 @@ absl::Status GatherRead::MakePlan(const SlotTable& table, Plan* plan) const {
           name, "TensorArray has inconsistent shapes.  Index 0 has shape: ", first.DebugString(),
           " but index ", i, " has shape: ", element.shape.DebugString());
     }
-    plan->Append(element, &last_source);
+    Append(element, &last_source);
   }
-  return Stacked(name, "The gathered value", plan->count, first, &plan->shape);
-}
-
-void GatherRead::Commit(SlotTable* table) {
-  BulkRead::Commit(table);
-  table->SetElementShape(std::move(plan_.element_shape));
+  return Stacked(name, "The gathered value", count_, first, &shape_);
 }
 
 // ---- concat -----------------------------------------------------------------------------------
 
-absl::Status ConcatRead::MakePlan(const SlotTable& table, Plan* plan) const {
+absl::Status BulkRead::CheckConcat(const SlotTable& table, const PartialTensorShape& attribute) {
   const std::string& name = table.options().name;
   TF_RETURN_IF_ERROR(table.CheckOpen());
-  plan->count = table.joined_size();
+  element_shape_ = table.element_shape();
+  count_ = table.joined_size();
   // Memory grows with the slots that were touched, and Concat touches all of them.
-  const int64_t bytes = plan->count * static_cast<int64_t>(sizeof(Slot) + sizeof(int64_t));
+  const int64_t bytes = count_ * static_cast<int64_t>(sizeof(Slot) + sizeof(int64_t));
   if (bytes > tensorflow::port::AvailableRam()) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("TensorArray ", name, ": no memory to concatenate ", plan->count,
+        absl::StrCat("TensorArray ", name, ": no memory to concatenate ", count_,
                      " elements: their slots and lengths alone take ", bytes, " bytes."));
   }
-  if (plan->count == 0) {
-    PartialTensorShape known = attribute_, rest;
+  if (count_ == 0) {
+    PartialTensorShape known = attribute, rest;
     if (!known.IsFullyDefined() && table.element_shape().dims() > 0) {
       rest = table.element_shape();
       if (!rest.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name, "A row");
-      TF_RETURN_IF_ERROR(attribute_.MergeWith(rest, &known));
+      TF_RETURN_IF_ERROR(attribute.MergeWith(rest, &known));
     }
-    return PlanEmpty(name, "element_shape_except0", "concatenating", known, &plan->shape);
+    return ShapeOfNone(name, "element_shape_except0", "concatenating", known, &shape_);
   }
   Element element;
   TensorShape first, rest;
   int64_t total = 0;
   const Tensor* last_source = nullptr;
-  for (int64_t i = 0; i < plan->count; ++i) {
-    TF_RETURN_IF_ERROR(table.Inspect(i, table.element_shape(), &element));
+  for (int64_t i = 0; i < count_; ++i) {
+    TF_RETURN_IF_ERROR(table.Inspect(i, element_shape_, &element));
     if (element.shape.dims() == 0) {
       return errors::Invalid(name, "Concat saw a scalar shape at index ", i,
                              " but requires at least vectors.  Did you mean to call pack?");
@@ -191,9 +157,9 @@ absl::Status ConcatRead::MakePlan(const SlotTable& table, Plan* plan) const {
     if (!rest.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name, "A row");
     if (i == 0) {
       first = rest;
-      if (!attribute_.IsCompatibleWith(first)) {
+      if (!attribute.IsCompatibleWith(first)) {
         return errors::Invalid(
-            name, "TensorArray was passed element_shape_except0 ", attribute_.DebugString(),
+            name, "TensorArray was passed element_shape_except0 ", attribute.DebugString(),
             " but index 0 has (excepting dimension 0) shape: ", first.DebugString(),
             " which does not match.");
       }
@@ -203,13 +169,13 @@ absl::Status ConcatRead::MakePlan(const SlotTable& table, Plan* plan) const {
           first.DebugString(), " but index ", i,
           " has (excepting dimension 0) shape: ", rest.DebugString());
     }
-    plan->lengths.push_back(element.shape.dim_size(0));
-    if (__builtin_add_overflow(total, plan->lengths.back(), &total)) {
+    lengths_.push_back(element.shape.dim_size(0));
+    if (__builtin_add_overflow(total, lengths_.back(), &total)) {
       return errors::ResultTooLarge(name, "The concatenated value");
     }
-    plan->Append(element, &last_source);
+    Append(element, &last_source);
   }
-  return Stacked(name, "The concatenated value", total, first, &plan->shape);
+  return Stacked(name, "The concatenated value", total, first, &shape_);
 }
 
 }  // namespace tensor_array_grad

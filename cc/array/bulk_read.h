@@ -5,83 +5,49 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/string_view.h"
+#include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "cc/array/slot_access.h"
+#include "cc/array/slot_table.h"
+#include "cc/base/element_ops.h"
 #include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 
-// A read of many slots into one tensor. A plan is what Look finds: the shape of the result and the
-// pieces of buffers that it consists of; pieces that follow each other in one buffer are joined.
-class BulkRead : public SlotAccess {
+// One gather or concat: a read of many slots into one tensor. It is made by one call of a Check,
+// then Compute, then Commit, with the table locked all the time. Destroy it after the lock has been
+// released, because it may have the last references to what the slots held.
+class BulkRead {
  public:
-  absl::Status Look(SlotTable* table, Next* next) final;
-  absl::Status Compute(ElementOps& ops) final;
-  void Commit(SlotTable* table) override;
+  // ArrayStore::Gather. Returns the error that the user sees. `indices` must outlive this object.
+  absl::Status CheckGather(const SlotTable& table, absl::Span<const int32_t> indices,
+                           const PartialTensorShape& attribute);
+  // ArrayStore::Concat.
+  absl::Status CheckConcat(const SlotTable& table, const PartialTensorShape& attribute);
 
-  // The result. Requires: Commit was called.
-  Tensor TakeValue() { return std::move(made_); }
+  // Makes the result.
+  absl::Status Compute(DataType dtype, ElementOps& ops);
 
- protected:
-  struct Plan {
-    int64_t count = 0;  // of slots
-    TensorShape shape;  // of the result
-    std::vector<Piece> pieces;
-    std::vector<int64_t> lengths;      // concat: dimension 0 of each element
-    PartialTensorShape element_shape;  // gather: the array's, merged with the attribute
-    bool busy = false;                 // some slot is busy
+  // Marks the slots as read. Throws std::bad_alloc, having changed nothing.
+  void Commit(SlotTable* table);
 
-    // Appends an element's values; extends the last piece if they follow it in the same tensor.
-    void Append(const Element& element, const Tensor** last_source);
-    // Whether both plans have the same result, from the same buffers.
-    bool SameAs(const Plan& other) const;
-  };
-
-  // The index of the slot that the read takes at position `i`.
-  virtual int64_t index(int64_t i) const = 0;
-  // Plans the read, or returns the error that the user sees. `plan` is empty.
-  virtual absl::Status MakePlan(const SlotTable& table, Plan* plan) const = 0;
-
-  Plan plan_;
+  // The result, and for concat each element's size in dimension 0. Requires: Commit was called.
+  Tensor& value() { return made_; }
+  std::vector<int64_t> TakeLengths() { return std::move(lengths_); }
 
  private:
-  Plan previous_;
-  DataType dtype_ = DT_INVALID;
-  uint64_t version_ = 0;  // of the table that plan_ is from
+  // The slot that the read takes at position `i`.
+  int64_t index(int64_t i) const { return indices_.empty() ? i : indices_[i]; }
+  // Appends an element's values; extends the last piece if they follow it in the same tensor.
+  void Append(const Element& element, const Tensor** last_source);
+
+  int64_t count_ = 0;                   // of slots
+  absl::Span<const int32_t> indices_;   // gather: of the slots
+  PartialTensorShape element_shape_;    // of the array, afterwards
+  TensorShape shape_;                   // of the result
+  std::vector<Piece> pieces_;           // that the result consists of
+  std::vector<Tensor> without_values_;  // elements that add no piece
+  std::vector<int64_t> lengths_;
   Tensor made_;
-};
-
-// ArrayStore::Gather.
-class GatherRead final : public BulkRead {
- public:
-  GatherRead(absl::Span<const int32_t> indices, const PartialTensorShape& element_shape)
-      : indices_(indices), attribute_(element_shape) {}
-
-  void Commit(SlotTable* table) override;
-
- private:
-  int64_t index(int64_t i) const override { return indices_[i]; }
-  absl::Status MakePlan(const SlotTable& table, Plan* plan) const override;
-
-  const absl::Span<const int32_t> indices_;
-  const PartialTensorShape& attribute_;
-};
-
-// ArrayStore::Concat.
-class ConcatRead final : public BulkRead {
- public:
-  explicit ConcatRead(const PartialTensorShape& element_shape_except0)
-      : attribute_(element_shape_except0) {}
-
-  // Each element's size in dimension 0. Requires: Commit was called.
-  std::vector<int64_t> TakeLengths() { return std::move(plan_.lengths); }
-
- private:
-  int64_t index(int64_t i) const override { return i; }
-  absl::Status MakePlan(const SlotTable& table, Plan* plan) const override;
-
-  const PartialTensorShape& attribute_;
 };
 
 }  // namespace tensor_array_grad

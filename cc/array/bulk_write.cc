@@ -1,7 +1,6 @@
 #include "cc/array/bulk_write.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "cc/array/errors.h"
 #include "cc/array/index_set.h"
@@ -9,77 +8,47 @@
 
 namespace tensor_array_grad {
 
-// ---- the steps --------------------------------------------------------------------------------
+// ---- check ------------------------------------------------------------------------------------
 
-absl::Status BulkWrite::Look(SlotTable* table, Next* next) {
-  *next = Next::kCommit;
-  if (computed_) {
-    TF_RETURN_IF_ERROR(table->CheckOpen());
-    // If this write fixes the element shape, another call may have fixed a different one meanwhile.
-    // In that case no slot had data, so that all sums are in new buffers and nothing has changed.
-    return element_shape_.IsFullyDefined()
-               ? table->CheckElementShape(index(0), block().shape(0), table->element_shape())
-               : absl::OkStatus();
-  }
+absl::Status BulkWrite::Check(SlotTable* table) {
+  TF_RETURN_IF_ERROR(table->CheckOpen());
+  TF_RETURN_IF_ERROR(block().stacked() ? CheckScatter(*table) : CheckSplit(*table));
   TF_RETURN_IF_ERROR(CheckParts(*table));
-  if (AnyBusy(*table)) {
-    *next = Next::kWait;
-    return absl::OkStatus();
+  for (int64_t i = 0; i < block().parts(); ++i) table->Make(index(i), size_);
+  if (!element_shape_.IsFullyDefined()) {
+    size_t shapes = 0;
+    ForEachRun([&](int64_t begin, int64_t count, const TensorShape&) {
+      shapes = block().stacked() ? 1 : shapes + 1;
+      table->options().shapes->MakeRoom(begin, count, shapes);
+    });
   }
-  PrepareSlots(table);
-  if (sums_.empty()) return absl::OkStatus();
   for (Sum& sum : sums_) sum.data = table->DataOf(sum.index, &sum.owned);
-  // Leases all slots, also those without a sum: Commit would overwrite what another call put there
-  // meanwhile.
-  TakeLease(table);
-  *next = Next::kCompute;
-  dtype_ = table->options().dtype;
   return absl::OkStatus();
 }
 
-absl::Status BulkWrite::Compute(ElementOps& ops) {
-  computed_ = true;
-  // Allocates everything first: no sum may have changed when an allocation fails.
-  std::vector<Tensor> parts;  // of all sums
-  for (Sum& sum : sums_) {
-    for (int64_t i : sum.parts) {
-      parts.push_back(
-          ViewOf({block().value(), block().begin(i), block().count(i)}, block().shape(i)));
-    }
-    if (sum.owned) continue;
-    TF_RETURN_IF_ERROR(ops.Allocate(dtype_, block().shape(sum.parts.front()), &sum.fresh));
+absl::Status BulkWrite::CheckScatter(const SlotTable& table) const {
+  if (indices_.empty()) return absl::OkStatus();
+  const std::string& name = table.options().name;
+  const int64_t largest = *std::max_element(indices_.begin(), indices_.end());
+  if (!table.dynamic_size() && largest >= table.size()) {
+    return errors::Invalid(name, "Max scatter index must be < array size (", largest, " vs. ",
+                           table.size(), ")");
   }
-  auto part = parts.cbegin();
-  for (Sum& sum : sums_) {
-    const auto end = part + static_cast<std::ptrdiff_t>(sum.parts.size());
-    if (!sum.owned) {
-      const Tensor first = sum.data.NumElements() > 0 ? sum.data : *part++;
-      TF_RETURN_IF_ERROR(ops.Add(first, *part++, &sum.fresh));
-      sum.data = std::move(sum.fresh);
-    }
-    for (; part != end; ++part) TF_RETURN_IF_ERROR(ops.Add(sum.data, *part, &sum.data));
-  }
-  return absl::OkStatus();
+  return largest < kMaxSize ? absl::OkStatus() : errors::CannotGrow(name, largest);
 }
 
-void BulkWrite::Commit(SlotTable* table) {
-  shapes_.Commit();
-  table->SetElementShape(std::move(element_shape_));
-  // This call's reference keeps the block: a slot named twice drops the part that it got first.
-  Block* block = table->AddBlock(&blocks_);
-  for (int64_t i = 0; i < block->parts(); ++i) {
-    if (FindSum(index(i)) == nullptr) table->PutPart(index(i), block, i);
-  }
-  for (Sum& sum : sums_) table->Put(sum.index, &sum.data, true);
-  table->DropReference(block);
+absl::Status BulkWrite::CheckSplit(const SlotTable& table) const {
+  const int64_t parts = block().parts();
+  const bool fits = table.dynamic_size() ? table.size() <= parts : table.size() == parts;
+  if (fits) return absl::OkStatus();
+  return errors::Invalid(table.options().name,
+                         "TensorArray's size is not equal to the size of lengths (", table.size(),
+                         " vs. ", parts,
+                         "), and the TensorArray is not marked as dynamically resizeable");
 }
-
-// ---- what Look finds --------------------------------------------------------------------------
 
 absl::Status BulkWrite::CheckParts(const SlotTable& table) {
   const ArrayOptions& array = table.options();
-  TF_RETURN_IF_ERROR(table.CheckOpen());
-  TF_RETURN_IF_ERROR(CheckRequest(table));
   element_shape_ = table.element_shape();
   size_ = table.size();
   std::vector<int64_t> summed;
@@ -107,36 +76,16 @@ absl::Status BulkWrite::CheckParts(const SlotTable& table) {
   return absl::OkStatus();
 }
 
-bool BulkWrite::AnyBusy(const SlotTable& table) const {
-  for (int64_t i = 0; table.AnyBusy() && i < block().parts(); ++i) {
-    if (table.IsBusy(index(i))) return true;
-  }
-  return false;
-}
-
-void BulkWrite::PrepareSlots(SlotTable* table) {
-  const bool record = !element_shape_.IsFullyDefined();
-  int64_t run = 0;  // how many parts of one shape, in consecutive slots, are not recorded yet
-  for (int64_t i = 0; i < block().parts(); ++i) {
-    const int64_t slot = index(i);
-    table->Make(slot, size_);
-    if (!record) continue;
-    ++run;
-    const bool ends = i + 1 == block().parts() || index(i + 1) != slot + 1 ||
-                      (!block().stacked() && block().shape(i + 1) != block().shape(i));
-    if (!ends) continue;
-    shapes_.Add(slot - run + 1, run, block().shape(i));
-    run = 0;
-  }
-}
-
 void BulkWrite::MakeSums(std::vector<int64_t> slots) {
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
   sums_ = std::vector<Sum>(slots.size());
   for (size_t i = 0; i < slots.size(); ++i) sums_[i].index = slots[i];
   for (int64_t i = 0; !sums_.empty() && i < block().parts(); ++i) {
-    if (Sum* sum = FindSum(index(i))) sum->parts.push_back(i);
+    Sum* sum = FindSum(index(i));
+    if (sum == nullptr) continue;
+    const Piece part = {block().value(), block().begin(i), block().count(i)};
+    sum->addends.push_back(ViewOf(part, block().shape(i)));
   }
 }
 
@@ -146,37 +95,55 @@ BulkWrite::Sum* BulkWrite::FindSum(int64_t index) {
   return found != sums_.end() && found->index == index ? &*found : nullptr;
 }
 
-void BulkWrite::SetBusy(SlotTable* table, bool busy) {
-  for (int64_t i = 0; i < block().parts(); ++i) table->SetBusy(index(i), busy);
-}
-
-// ---- scatter and split ------------------------------------------------------------------------
-
-absl::Status ScatterWrite::CheckRequest(const SlotTable& table) const {
-  if (indices_.empty()) return absl::OkStatus();
-  const std::string& name = table.options().name;
-  const int64_t largest = *std::max_element(indices_.begin(), indices_.end());
-  if (!table.dynamic_size() && largest >= table.size()) {
-    return errors::Invalid(name, "Max scatter index must be < array size (", largest, " vs. ",
-                           table.size(), ")");
+template <typename Visit>
+void BulkWrite::ForEachRun(Visit visit) const {
+  int64_t begin = 0;
+  for (int64_t i = 0; i < block().parts(); ++i) {
+    const bool goes_on = i + 1 < block().parts() && index(i + 1) == index(i) + 1 &&
+                         (block().stacked() || block().shape(i + 1) == block().shape(i));
+    if (goes_on) continue;
+    visit(index(begin), i + 1 - begin, block().shape(i));
+    begin = i + 1;
   }
-  return largest < kMaxSize ? absl::OkStatus() : errors::CannotGrow(name, largest);
 }
 
-absl::Status SplitWrite::CheckRequest(const SlotTable& table) const {
-  const int64_t parts = block().parts();
-  const bool fits = table.dynamic_size() ? table.size() <= parts : table.size() == parts;
-  if (fits) return absl::OkStatus();
-  return errors::Invalid(table.options().name,
-                         "TensorArray's size is not equal to the size of lengths (", table.size(),
-                         " vs. ", parts,
-                         "), and the TensorArray is not marked as dynamically resizeable");
+// ---- compute and commit -----------------------------------------------------------------------
+
+absl::Status BulkWrite::Compute(ElementOps& ops) {
+  // Allocates everything first: no sum may have changed when an allocation fails.
+  for (Sum& sum : sums_) {
+    if (sum.owned) continue;
+    const Tensor& addend = sum.addends.front();
+    TF_RETURN_IF_ERROR(ops.Allocate(addend.dtype(), addend.shape(), &sum.fresh));
+  }
+  for (Sum& sum : sums_) {
+    auto addend = sum.addends.cbegin();
+    if (!sum.owned) {
+      const Tensor& first = sum.data.NumElements() > 0 ? sum.data : *addend++;
+      TF_RETURN_IF_ERROR(ops.Add(first, *addend++, &sum.fresh));
+      std::swap(sum.data, sum.fresh);
+    }
+    for (; addend != sum.addends.cend(); ++addend) {
+      TF_RETURN_IF_ERROR(ops.Add(sum.data, *addend, &sum.data));
+    }
+  }
+  return absl::OkStatus();
 }
 
-void SplitWrite::Commit(SlotTable* table) {
-  const int64_t parts = block().parts();
-  BulkWrite::Commit(table);
-  if (!table->options().accumulate) table->set_marked_size(parts);
+void BulkWrite::Commit(SlotTable* table) {
+  const ArrayOptions& array = table->options();
+  if (!element_shape_.IsFullyDefined()) {
+    ForEachRun([&](int64_t begin, int64_t count, const TensorShape& shape) {
+      array.shapes->Record(begin, count, shape);
+    });
+  }
+  table->SetElementShape(std::move(element_shape_));
+  if (!block().stacked() && !array.accumulate) table->set_marked_size(block().parts());
+  for (int64_t i = 0; i < block().parts(); ++i) {
+    if (FindSum(index(i)) == nullptr) table->PutPart(index(i), &block_.front(), i);
+  }
+  for (Sum& sum : sums_) table->Put(sum.index, &sum.data, true);
+  table->TakeOver(&block_);
 }
 
 }  // namespace tensor_array_grad

@@ -3,87 +3,74 @@
 
 #include <cstdint>
 #include <list>
+#include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "cc/array/slot_access.h"
+#include "cc/array/slot_table.h"
+#include "cc/base/element_ops.h"
 #include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
 
-// A write of the parts of one block to as many slots. All parts are written or none.
-class BulkWrite : public SlotAccess {
+// One scatter or split: a write of the parts of one block to as many slots, all of them or none. It
+// is made by Check, Compute and Commit, with the table locked all the time. Destroy it after the
+// lock has been released, because it may have the last references to what the slots held.
+class BulkWrite {
  public:
-  absl::Status Look(SlotTable* table, Next* next) final;
-  absl::Status Compute(ElementOps& ops) final;
-  void Commit(SlotTable* table) override;
-
- protected:
-  explicit BulkWrite(Block block, SlotShapes* shapes) : shapes_(*shapes) {
-    blocks_.push_back(std::move(block));
+  // ArrayStore::Scatter: row i of `value` is written to slot indices[i].
+  // Requires: as many indices as rows; `indices` outlives this object.
+  BulkWrite(Tensor value, absl::Span<const int32_t> indices) : indices_(indices) {
+    block_.emplace_back(std::move(value));
+  }
+  // ArrayStore::Split: part i is written to slot i. `starts`: see Block.
+  BulkWrite(Tensor value, std::vector<int64_t> starts) {
+    block_.emplace_back(std::move(value), std::move(starts));
   }
 
-  const Block& block() const { return blocks_.front(); }
-  // The index of the slot to which part `i` of the block is written.
-  virtual int64_t index(int64_t i) const = 0;
-  // Checks the arguments of the call, before the indices of the parts are checked.
-  virtual absl::Status CheckRequest(const SlotTable& table) const = 0;
+  // Returns the error that the user sees. If there is none, takes all memory that Commit needs.
+  absl::Status Check(SlotTable* table);
+
+  // Makes the sums. If ElementOps::Add fails, those that were made in place remain.
+  absl::Status Compute(ElementOps& ops);
+
+  // Changes the slots. Needs no memory.
+  void Commit(SlotTable* table);
 
  private:
-  // The sum that the write makes for one slot: the slot's data, if it has any, and the parts of the
-  // block that are written to the slot.
+  // The sum that the write makes for one slot.
   struct Sum {
-    int64_t index = 0;  // of the slot
-    Tensor data;
-    Tensor fresh;        // the buffer for the first sum, unless `owned`
-    bool owned = false;  // `data` may be changed in place
-    std::vector<int64_t> parts;
+    int64_t index = 0;            // of the slot
+    Tensor data;                  // of the slot, if it has any; Compute: the sum
+    bool owned = false;           // `data` may be changed in place
+    std::vector<Tensor> addends;  // the parts of the block that are written to the slot
+    Tensor fresh;                 // the buffer for the first sum, unless `owned`; Compute: old data
   };
 
+  const Block& block() const { return block_.front(); }
+  // The index of the slot to which part `i` of the block is written.
+  int64_t index(int64_t i) const { return block().stacked() ? indices_[i] : i; }
+
+  // Checks the arguments of the call, before the indices of the parts are checked.
+  absl::Status CheckScatter(const SlotTable& table) const;
+  absl::Status CheckSplit(const SlotTable& table) const;
   absl::Status CheckParts(const SlotTable& table);
-  bool AnyBusy(const SlotTable& table) const;
-  // Takes all memory that Commit needs, so that it cannot fail.
-  void PrepareSlots(SlotTable* table);
-  // Sets sums_ to one Sum without data per distinct slot in `slots`, with its parts.
+  // Sets sums_ to one Sum without data per distinct slot in `slots`, with its addends.
   void MakeSums(std::vector<int64_t> slots);
   Sum* FindSum(int64_t index);
-  void SetBusy(SlotTable* table, bool busy) override;
+  // Calls visit(first slot, number of slots, shape) for each run of parts of one shape that are
+  // written to consecutive slots.
+  template <typename Visit>
+  void ForEachRun(Visit visit) const;
 
-  std::list<Block> blocks_;  // exactly one; Commit moves it to the table
+  std::list<Block> block_;                   // exactly one, until Commit moves it to the table
+  const absl::Span<const int32_t> indices_;  // scatter
 
-  // What Look found.
-  DataType dtype_ = DT_INVALID;
+  // What Check found.
   PartialTensorShape element_shape_;  // of the array, afterwards
   int64_t size_ = 0;                  // of the array, afterwards
   std::vector<Sum> sums_;             // rising by index
-  SlotShapes::Recording shapes_;
-};
-
-// ArrayStore::Scatter: row i of the block is written to slot indices[i].
-class ScatterWrite final : public BulkWrite {
- public:
-  // Requires: as many indices as rows.
-  ScatterWrite(Tensor value, absl::Span<const int32_t> indices, SlotShapes* shapes)
-      : BulkWrite(Block(std::move(value)), shapes), indices_(indices) {}
-
- private:
-  int64_t index(int64_t i) const override { return indices_[i]; }
-  absl::Status CheckRequest(const SlotTable& table) const override;
-
-  const absl::Span<const int32_t> indices_;
-};
-
-// ArrayStore::Split: part i of the block is written to slot i.
-class SplitWrite final : public BulkWrite {
- public:
-  SplitWrite(Tensor value, std::vector<int64_t> starts, SlotShapes* shapes)
-      : BulkWrite(Block(std::move(value), std::move(starts)), shapes) {}
-
-  void Commit(SlotTable* table) override;
-
- private:
-  int64_t index(int64_t i) const override { return i; }
-  absl::Status CheckRequest(const SlotTable& table) const override;
 };
 
 }  // namespace tensor_array_grad

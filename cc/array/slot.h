@@ -45,8 +45,8 @@ class Block {
     return shape;
   }
 
-  // Maintained by the store that owns the block: how many slots refer to it, and its position in
-  // the store's list.
+  // Maintained by the SlotTable: how many slots refer to the block, and its position in the table's
+  // list.
   int64_t live = 0;
   std::list<Block>::iterator self;
 
@@ -79,7 +79,6 @@ struct Slot {
   int32_t part = 0;
   State state = State::kEmpty;
   bool owned = false;  // no other tensor shares `value`'s buffer: a sum may be made in place
-  bool busy = false;   // a sum is in progress with no lock held; wait for its end
   bool zeros = false;  // read, but never written
 };
 
@@ -89,7 +88,6 @@ struct Element {
   int64_t begin = 0;
   int64_t count = 0;
   TensorShape shape;
-  bool busy = false;
 
   Piece piece() const { return {source == nullptr ? Tensor() : *source, begin, count}; }
 };

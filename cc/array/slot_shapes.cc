@@ -5,67 +5,28 @@
 
 namespace tensor_array_grad {
 
-void SlotShapes::Record(int64_t begin, int64_t count, const TensorShape& shape) {
-  MutexLock lock(&mu_);
-  MakeRoom(begin, count, 1);
-  Note({{begin, count}}, shape);
-}
-
 void SlotShapes::MakeRoom(int64_t begin, int64_t count, size_t shapes) {
-  const size_t needed = shapes_.size() + promised_ + shapes;
+  MutexLock lock(&mu_);
+  const size_t needed = shapes_.size() + shapes;
   if (needed > shapes_.capacity()) shapes_.reserve(std::max(needed, 2 * shapes_.capacity()));
   for (int64_t i = begin; i < begin + count; ++i) {
     entries_.FindOrMake(i, /*length=*/begin + count);
   }
 }
 
-void SlotShapes::Note(absl::Span<const Run> runs, const TensorShape& shape) {
-  bool listed = false;  // whether `shape` is the last of shapes_
-  for (const Run& run : runs) {
-    for (int64_t i = run.begin; i < run.begin + run.count; ++i) {
-      Entry* slot = entries_.Find(i);
-      if (slot->epoch != 0) continue;
-      if (!listed && (shapes_.empty() || shapes_.back().shape != shape)) {
-        shapes_.push_back({shape, now_});
-      }
-      listed = true;
-      *slot = {now_, static_cast<uint32_t>(shapes_.size() - 1)};
-    }
-  }
-}
-
-void SlotShapes::GiveBackRoom(size_t shapes) {
-  if (shapes == 0) return;
+void SlotShapes::Record(int64_t begin, int64_t count, const TensorShape& shape) {
+  MakeRoom(begin, count, 1);
   MutexLock lock(&mu_);
-  promised_ -= shapes;
-}
-
-void SlotShapes::Recording::Add(int64_t begin, int64_t count, TensorShape shape) {
-  const bool known = !groups_.empty() && groups_.back().shape == shape;
-  MutexLock lock(&shapes_.mu_);
-  shapes_.MakeRoom(begin, count, known ? 0 : 1);
-  if (groups_.size() == groups_.capacity()) groups_.reserve(2 * groups_.size() + 1);
-  runs_.push_back({begin, count});  // the last statement that may throw
-  if (known) {
-    ++groups_.back().runs;
-    return;
-  }
-  groups_.push_back({std::move(shape), 1});
-  ++shapes_.promised_;
-}
-
-void SlotShapes::Recording::Commit() {
-  {
-    MutexLock lock(&shapes_.mu_);
-    const Run* run = runs_.data();
-    for (Group& group : groups_) {
-      shapes_.Note({run, group.runs}, group.shape);
-      run += group.runs;
+  bool listed = false;  // whether `shape` is the last of shapes_
+  for (int64_t i = begin; i < begin + count; ++i) {
+    Entry* slot = entries_.Find(i);
+    if (slot->epoch != 0) continue;
+    if (!listed && (shapes_.empty() || shapes_.back().shape != shape)) {
+      shapes_.push_back({shape, now_});
     }
+    listed = true;
+    *slot = {now_, static_cast<uint32_t>(shapes_.size() - 1)};
   }
-  shapes_.GiveBackRoom(groups_.size());
-  groups_.clear();
-  runs_.clear();
 }
 
 SlotShapes::Epoch SlotShapes::Freeze() {

@@ -8,7 +8,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/types/span.h"
 #include "cc/array/sparse_vector.h"
 #include "cc/base/mutex.h"
 #include "cc/base/tensorflow_names.h"
@@ -38,36 +37,10 @@ class SlotShapes {
   // Throws std::bad_alloc, having recorded nothing.
   void Record(int64_t begin, int64_t count, const TensorShape& shape) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Slots [begin, begin + count).
-  struct Run {
-    int64_t begin, count;
-  };
-
-  // Several calls of Record that are made later, all of them or none.
-  class Recording {
-   public:
-    explicit Recording(SlotShapes& shapes) : shapes_(shapes) {}
-    Recording(const Recording&) = delete;
-    Recording& operator=(const Recording&) = delete;
-    ~Recording() { shapes_.GiveBackRoom(groups_.size()); }
-
-    // Adds a call, and takes the memory for it. Throws std::bad_alloc, having added nothing.
-    // Consecutive calls with one shape store the shape once.
-    void Add(int64_t begin, int64_t count, TensorShape shape);
-    // Makes the calls. Needs no memory.
-    void Commit();
-
-   private:
-    // The shape of the next `runs` entries of runs_.
-    struct Group {
-      TensorShape shape;
-      size_t runs;
-    };
-
-    SlotShapes& shapes_;
-    std::vector<Run> runs_;
-    std::vector<Group> groups_;
-  };
+  // Takes the memory for the Records of these slots that follow, with `shapes` different shapes in
+  // all. O(count). Throws std::bad_alloc. A call that makes several Records calls this before, so
+  // that it makes all or none; it must be the only thread that calls Record meanwhile.
+  void MakeRoom(int64_t begin, int64_t count, size_t shapes) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Ends the present epoch and returns it. A lookup in it sees all that is recorded by now.
   Epoch Freeze() ABSL_LOCKS_EXCLUDED(mu_);
@@ -96,13 +69,6 @@ class SlotShapes {
     Epoch since;  // the epoch in which it was added
   };
 
-  // Makes the entries of these slots, and room for `shapes` shapes in addition to `promised_`.
-  void MakeRoom(int64_t begin, int64_t count, size_t shapes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void GiveBackRoom(size_t shapes) ABSL_LOCKS_EXCLUDED(mu_);
-  // Records `shape` for all of `runs`. Requires: MakeRoom for each run and for one shape.
-  void Note(absl::Span<const Run> runs, const TensorShape& shape)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-
   const std::shared_ptr<const SlotShapes> base_;
   const Epoch base_epoch_ = 0;
   const TensorShape prefix_{};
@@ -111,7 +77,6 @@ class SlotShapes {
   Epoch now_ ABSL_GUARDED_BY(mu_) = 1;
   SparseVector<Entry> entries_ ABSL_GUARDED_BY(mu_);
   std::vector<Shape> shapes_ ABSL_GUARDED_BY(mu_);  // by Entry::shape; neighbours differ
-  size_t promised_ ABSL_GUARDED_BY(mu_) = 0;        // spare capacity reserved by Recordings
 };
 
 }  // namespace tensor_array_grad

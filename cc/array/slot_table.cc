@@ -42,12 +42,6 @@ SlotTable::SlotTable(const ArrayOptions& options)
       marked_size_(options.marked_size),
       contents_(options.dtype) {}
 
-bool SlotTable::IsBusy(int64_t index) const {
-  if (busy_ == 0 || index < 0) return false;
-  const Slot* slot = contents_.slots.Find(index);
-  return slot != nullptr && slot->busy;
-}
-
 int64_t SlotTable::TotalBytes() const {
   size_t bytes = 0;
   contents_.slots.ForEach([&bytes](const Slot& slot) { bytes += slot.value.TotalBytes(); });
@@ -120,7 +114,6 @@ absl::Status SlotTable::Inspect(int64_t index, const PartialTensorShape& element
                            " but array size is: ", size_);
   }
   const Slot* slot = contents_.slots.Find(index);
-  element->busy = slot != nullptr && slot->busy;
   if (slot != nullptr && slot->state == State::kCleared) {
     return errors::ReadTwice(options_.name, index);
   }
@@ -168,26 +161,13 @@ absl::Status SlotTable::InspectZeros(int64_t index, const PartialTensorShape& el
 
 void SlotTable::CommitRead(int64_t index) {
   Slot* slot = contents_.slots.FindOrMake(index, std::max(size_, index + 1));
-  ++version_;
   size_ = std::max(size_, index + 1);
   if (slot->state == State::kEmpty) slot->zeros = true;
   slot->state = options_.clear_after_read ? State::kCleared : State::kRead;
   if (options_.clear_after_read) DropData(slot);
 }
 
-void SlotTable::Share(int64_t index) {
-  if (Slot* slot = contents_.slots.Find(index)) slot->owned = false;
-}
-
 // ---- sums and writes --------------------------------------------------------------------------
-
-void SlotTable::SetBusy(int64_t index, bool busy) {
-  Slot* slot = contents_.slots.Find(index);
-  if (slot == nullptr || slot->busy == busy) return;
-  slot->busy = busy;
-  busy_ += busy ? 1 : -1;
-  if (busy) ++version_;  // a read in progress has to look again
-}
 
 Tensor SlotTable::DataOf(int64_t index, bool* owned) const {
   const Slot& slot = *contents_.slots.Find(index);
@@ -205,7 +185,6 @@ void SlotTable::RecordShape(int64_t index, const TensorShape& shape) {
 
 void SlotTable::Put(int64_t index, Tensor* data, bool owned) {
   Slot* slot = contents_.slots.Find(index);
-  ++version_;
   size_ = std::max(size_, index + 1);
   if (slot->block != nullptr) DropData(slot);
   std::swap(slot->value, *data);
@@ -213,32 +192,26 @@ void SlotTable::Put(int64_t index, Tensor* data, bool owned) {
   slot->state = State::kWritten;
 }
 
-Block* SlotTable::AddBlock(std::list<Block>* block) {
-  contents_.blocks.splice(contents_.blocks.end(), *block);
-  Block* added = &contents_.blocks.back();
-  added->self = std::prev(contents_.blocks.end());
-  added->live = 1;
-  return added;
-}
-
 void SlotTable::PutPart(int64_t index, Block* block, int64_t part) {
   Slot* slot = contents_.slots.Find(index);
-  ++version_;
+  if (slot->state == State::kWritten) return;  // an element without values, and so is the part
   size_ = std::max(size_, index + 1);
-  if (slot->state == State::kWritten) DropData(slot);  // an element without values
   slot->block = block;
   slot->part = static_cast<int32_t>(part);
   slot->state = State::kWritten;
   ++block->live;
 }
 
-void SlotTable::DropReference(Block* block) {
-  if (--block->live == 0) contents_.blocks.erase(block->self);
+void SlotTable::TakeOver(std::list<Block>* block) {
+  if (block->front().live == 0) return;
+  contents_.blocks.splice(contents_.blocks.end(), *block);
+  contents_.blocks.back().self = std::prev(contents_.blocks.end());
 }
 
 void SlotTable::DropData(Slot* slot) {
-  if (slot->block != nullptr) DropReference(slot->block);
-  slot->block = nullptr;
+  if (Block* block = std::exchange(slot->block, nullptr)) {
+    if (--block->live == 0) contents_.blocks.erase(block->self);
+  }
   slot->value = Tensor();
   slot->owned = false;
 }
@@ -253,9 +226,7 @@ void SlotTable::SetElementShape(PartialTensorShape shape) {
 
 void SlotTable::Close(SlotContents* contents) {
   closed_ = true;
-  ++version_;
   size_ = 0;
-  busy_ = 0;
   std::swap(contents->slots, contents_.slots);
   std::swap(contents->blocks, contents_.blocks);
 }

@@ -51,14 +51,16 @@ struct SlotContents {
 };
 
 // The slots of one tensor array as a state machine: which reads and writes the present state
-// allows, and what each of them changes. It takes no lock, waits for nothing and makes no values.
-// ArrayStore guards it; SlotAccess has the calls that are composed of these steps.
+// allows, and what each of them changes. It takes no lock and makes no values. ArrayStore guards it
+// and has the calls that are composed of these steps.
 //
 // Most methods either check (const, return the error that the user sees) or change (void). What a
-// change requires has been checked before, under the same lock or, for a sum, before the call got
-// its lease, which keeps it true. If there is no memory for its records, a method throws
-// std::bad_alloc and has changed nothing. Put, PutPart, AddBlock, DropReference, Share, SetBusy and
-// Close need no memory.
+// change requires has been checked before, under the same lock. If there is no memory for its
+// records, a method throws std::bad_alloc and has changed nothing. Put, PutPart, TakeOver and Close
+// need no memory.
+//
+// No method frees what a slot holds, because the lock is held: a caller of CommitRead or Put has
+// another reference to the slot's data, of which it lets go after it has released the lock.
 class SlotTable {
  public:
   // Requires: 0 <= options.size < 2^31, options.shapes is set; `options` outlives the table.
@@ -73,11 +75,6 @@ class SlotTable {
   int64_t joined_size() const {
     return options_.accumulate && marked_size_ >= 0 ? marked_size_ : size_;
   }
-  // Rises with every change that a read in progress must notice.
-  uint64_t version() const { return version_; }
-  // Whether a sum is in progress for slot `index`; any int64 is allowed.
-  bool IsBusy(int64_t index) const;
-  bool AnyBusy() const { return busy_ > 0; }
   int64_t TotalBytes() const;
 
   // -- checks of a write, in this order --
@@ -104,31 +101,24 @@ class SlotTable {
   // Requires: index < size.
   void Make(int64_t index, int64_t size) { contents_.slots.FindOrMake(index, size); }
   // Marks slot `index` as read, and makes it if it is missing.
+  // Requires: the caller shares the slot's data, if there is any.
   void CommitRead(int64_t index);
-  // Records that another tensor shares the slot's buffer from now on. The next sum must therefore
-  // be made in another buffer.
-  void Share(int64_t index);
-  // Makes the slot busy, or idle again. A call that sums may name a slot twice and then also calls
-  // this twice. A slot may become idle after Close too.
-  void SetBusy(int64_t index, bool busy);
   // What a sum for slot `index` starts from: the data, perhaps unaligned, and whether the sum may
-  // be made in its buffer. Uninitialised if the slot is empty. Requires: the slot was made.
+  // be made in its buffer. No values if the slot is empty. Requires: the slot was made.
   Tensor DataOf(int64_t index, bool* owned) const;
   // Records the shape of the value that is about to be put into a slot without data.
   void RecordShape(int64_t index, const TensorShape& shape);
   // Swaps `data` with the slot's data. `owned`: no other tensor shares data's buffer.
-  // Requires: the slot was made.
+  // Requires: the slot was made; the caller shares its data, if there is any (DataOf).
   void Put(int64_t index, Tensor* data, bool owned);
-  // Moves the only block of `block` here; returns it with one reference, the caller's.
-  Block* AddBlock(std::list<Block>* block);
-  // Makes part `part` of `block` the slot's data. Requires: the slot was made and its data, if any,
-  // has no values.
+  // Makes part `part` of `block` the slot's data, unless the slot has data. TakeOver must follow.
+  // Requires: the slot was made; it and the part have no values if it has data.
   void PutPart(int64_t index, Block* block, int64_t part);
-  // Gives back a reference to `block`. Frees no buffer: the block's value has other references.
-  void DropReference(Block* block);
+  // Moves the only block of `block` here if slots refer to it.
+  void TakeOver(std::list<Block>* block);
   void SetElementShape(PartialTensorShape shape);
   void set_marked_size(int64_t size) { marked_size_ = size; }
-  // Moves all elements to `contents`, to be freed unlocked. No slot is busy afterwards.
+  // Moves all elements to `contents`, to be freed unlocked.
   // Requires: `contents` is empty.
   void Close(SlotContents* contents);
 
@@ -138,8 +128,7 @@ class SlotTable {
  private:
   absl::Status InspectZeros(int64_t index, const PartialTensorShape& element_shape,
                             Element* element) const;
-  // Drops the slot's data. Requires: the data has no values, or another tensor shares its buffer,
-  // so that no buffer is freed under the lock.
+  // Drops the slot's data. Requires: another tensor shares its buffer.
   void DropData(Slot* slot);
 
   const ArrayOptions& options_;
@@ -149,8 +138,6 @@ class SlotTable {
   bool dynamic_size_;
   int64_t marked_size_;
   bool closed_ = false;
-  int64_t busy_ = 0;  // number of busy slots
-  uint64_t version_ = 0;
   SlotContents contents_;
 };
 

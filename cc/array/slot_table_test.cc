@@ -114,33 +114,17 @@ TEST_F(SlotTableTest, TheFirstShapeIsTheArraysIfAllAreIdentical) {
   EXPECT_FALSE(table.CheckElementShape(1, {3}, table.element_shape()).ok());
 }
 
-TEST_F(SlotTableTest, ABusySlotRaisesTheVersionAndIsIdleAfterClose) {
+TEST_F(SlotTableTest, ABlockLeavesTheTableWithItsLastSlot) {
   SlotTable table(options_);
-  Fill(table, 1, Vec({1}));
-  const uint64_t before = table.version();
-  table.SetBusy(1, true);
-  table.SetBusy(1, true);  // one call may name a slot twice
-  EXPECT_GT(table.version(), before);
-  EXPECT_TRUE(table.IsBusy(1));
-  EXPECT_FALSE(table.IsBusy(0));
-  EXPECT_FALSE(table.IsBusy(-1));
-  SlotContents contents(options_.dtype);
-  table.Close(&contents);
-  EXPECT_FALSE(table.AnyBusy());
-  table.SetBusy(1, false);  // the lease of a call that began before Close
-  EXPECT_FALSE(table.CheckOpen().ok());
-}
-
-TEST_F(SlotTableTest, ABlockIsFreedWithItsLastReference) {
-  SlotTable table(options_);
+  const Tensor value(tensorflow::DT_FLOAT, {2, 8});  // what CommitRead requires of its caller
   std::list<Block> blocks;
-  blocks.emplace_back(Tensor(tensorflow::DT_FLOAT, {2, 8}));
-  Block* block = table.AddBlock(&blocks);
+  blocks.emplace_back(value);
   for (int64_t i = 0; i < 2; ++i) {
     table.Make(i, 3);
-    table.PutPart(i, block, i);
+    table.PutPart(i, &blocks.front(), i);
   }
-  table.DropReference(block);
+  table.TakeOver(&blocks);
+  EXPECT_TRUE(blocks.empty());
   EXPECT_EQ(table.TotalBytes(), 64);
   Element element;
   ASSERT_OK(table.Inspect(1, PartialTensorShape(), &element));
@@ -152,16 +136,35 @@ TEST_F(SlotTableTest, ABlockIsFreedWithItsLastReference) {
   EXPECT_EQ(table.TotalBytes(), 0);
 }
 
-TEST_F(SlotTableTest, ASharedSlotNoLongerOwnsItsBuffer) {
+TEST_F(SlotTableTest, ABlockThatNoSlotRefersToStaysWithTheCaller) {
+  SlotTable table(options_);
+  std::list<Block> blocks;
+  blocks.emplace_back(Tensor(tensorflow::DT_FLOAT, {0, 8}));
+  table.TakeOver(&blocks);
+  EXPECT_EQ(blocks.size(), 1);
+}
+
+TEST_F(SlotTableTest, ASlotKeepsAnElementWithoutValuesWhenAnotherOneIsAdded) {
+  options_.accumulate = true;
+  SlotTable table(options_);
+  Fill(table, 0, Vec({}));
+  std::list<Block> blocks;
+  blocks.emplace_back(Tensor(tensorflow::DT_FLOAT, {1, 0}));
+  table.PutPart(0, &blocks.front(), 0);
+  EXPECT_EQ(blocks.front().live, 0);
+}
+
+TEST_F(SlotTableTest, ASumMayBeMadeInABufferThatTheSlotOwns) {
   options_.accumulate = true;
   SlotTable table(options_);
   Fill(table, 0, Vec({1}));
   bool owned = false;
   EXPECT_EQ(table.DataOf(0, &owned).NumElements(), 1);
   EXPECT_TRUE(owned);
-  table.Share(0);
-  table.Share(2);  // a slot that was never made
-  table.DataOf(0, &owned);
+  Tensor shared = Vec({2});
+  table.Put(0, &shared, /*owned=*/false);
+  EXPECT_THAT(shared, TensorEq(Vec({1})));
+  EXPECT_THAT(table.DataOf(0, &owned), TensorEq(Vec({2})));
   EXPECT_FALSE(owned);
 }
 

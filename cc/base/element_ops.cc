@@ -37,11 +37,8 @@ absl::Status Materialize(const Piece& piece, DataType dtype, const TensorShape& 
     *value = ViewOf(piece, shape);
     if (value->IsAligned()) return absl::OkStatus();
   }
-  Tensor made;
-  TF_RETURN_IF_ERROR(ops.Allocate(dtype, shape, &made));
-  TF_RETURN_IF_ERROR(piece.zeros() ? ops.Zero(&made) : ops.Pack({piece}, &made));
-  *value = std::move(made);
-  return absl::OkStatus();
+  TF_RETURN_IF_ERROR(ops.Allocate(dtype, shape, value));
+  return piece.zeros() ? ops.Zero(value) : ops.Pack({piece}, value);
 }
 
 absl::Status KeepValues(const Tensor& value, ElementOps& ops, Tensor* kept) {

@@ -22,8 +22,9 @@ struct Piece {
 // The work on element values that arrays leave to a device. They use devices in no other way.
 //
 // An implementation exists for one kernel call and works on that call's stream or thread pool. Its
-// methods may block and may fail; arrays call them with no lock held, and they must not call
-// back. Sources may be unaligned views; destinations come from Allocate. Each method is O(values).
+// methods may fail. V3 arrays call them with the lock of the array held: a method must not call
+// back, nor wait for a thread that may wait for an array. Sources may be unaligned views;
+// destinations come from Allocate. Each method is O(values).
 class ElementOps {
  public:
   virtual ~ElementOps() = default;
@@ -55,11 +56,11 @@ bool CanZero(DataType dtype);
 
 // The tensor of `shape` that shares the piece's buffer; no value is copied. It may be unaligned
 // (Tensor::IsAligned); most TensorFlow kernels must not get an unaligned tensor.
-// Requires: !piece.zeros(), shape.num_elements() == piece.count.
+// Requires: piece.source has these values, which may be none; shape.num_elements() == piece.count.
 Tensor ViewOf(const Piece& piece, const TensorShape& shape);
 
 // Sets `value` to `piece` in `shape`: an aligned view of it, or a new tensor of `dtype`. O(1), or
-// O(values) for the new tensor.
+// O(values) for the new tensor. After an error, `value` is undefined.
 absl::Status Materialize(const Piece& piece, DataType dtype, const TensorShape& shape,
                          ElementOps& ops, Tensor* value);
 

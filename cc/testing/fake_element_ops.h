@@ -10,7 +10,7 @@
 namespace tensor_array_grad {
 
 // An ElementOps without a kernel: computes on the calling thread, counts calls, and can fail
-// (`allocations_left`) or block (`before_add`, `before_pack`). Test-only.
+// (`allocations_left`) or block (`before_add`). Test-only.
 class FakeElementOps : public ElementOps {
  public:
   absl::Status Allocate(tensorflow::DataType dtype, const tensorflow::TensorShape& shape,
@@ -32,7 +32,6 @@ class FakeElementOps : public ElementOps {
     return absl::OkStatus();
   }
   absl::Status Pack(absl::Span<const Piece> pieces, tensorflow::Tensor* out) override {
-    if (before_pack) before_pack();
     ++packs;
     pieces_packed += static_cast<int64_t>(pieces.size());
     cpu::Pack(pieces, cpu::OnThisThread, out);
@@ -44,7 +43,7 @@ class FakeElementOps : public ElementOps {
   bool gpu = false;
   std::atomic<int64_t> allocations{0}, adds{0}, packs{0}, pieces_packed{0};
   std::atomic<int64_t> allocations_left{int64_t{1} << 40};
-  std::function<void()> before_add, before_pack;
+  std::function<void()> before_add;
 };
 
 }  // namespace tensor_array_grad

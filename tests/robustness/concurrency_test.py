@@ -5,7 +5,6 @@ All errors that the threads see must be expected ones.
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
@@ -187,34 +186,6 @@ def scattered_at_once() -> Any:
     return "done"
 
 
-def sums_of_other_slots_go_on_while_one_is_slow() -> Any:
-    """A large sum into one slot does not block writers of another slot."""
-    handle, flow = new_array(size=2)
-    grad, _ = raw.TensorArrayGradV3(handle=handle, flow_in=flow, source="g")
-    large = tf.ones([20_000_000])
-    small = tf.ones([4])
-    for value in (large, small):
-        index = 0 if value is large else 1
-        raw.TensorArrayWriteV3(handle=grad, index=index, value=value, flow_in=flow)
-    stop = threading.Event()
-    counts = [0, 0]
-
-    def work(number: int) -> None:
-        if number == 0:
-            for _ in range(20):
-                raw.TensorArrayWriteV3(handle=grad, index=0, value=large, flow_in=flow)
-                counts[0] += 1
-            stop.set()
-        else:
-            while not stop.is_set():
-                raw.TensorArrayWriteV3(handle=grad, index=1, value=small, flow_in=flow)
-                counts[1] += 1
-
-    assert in_parallel(work, 2) == [None, None]
-    # If small sums waited for large ones, only one small sum would run between two large ones.
-    return counts[1] > 5 * counts[0]
-
-
 def made_while_caches_are_cleared() -> Any:
     """Functions with arrays and gradient arrays run while a thread calls Keras' clear_session."""
 
@@ -251,7 +222,6 @@ def made_while_caches_are_cleared() -> Any:
         (written_once_by_many, True),
         (read_once_by_many, "done"),
         (scattered_at_once, "done"),
-        (sums_of_other_slots_go_on_while_one_is_slow, True),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
