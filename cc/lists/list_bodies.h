@@ -36,8 +36,8 @@
 // *Sharing parity* (flow/sum_order.h) holds because there is one body, and its two Calls agree:
 //
 //   - Forward changes input i in place if nothing else refers to its buffer. The interpreter gives
-//     a kernel a second reference unless the instruction is the register's last reader
-//     (RegisterMachine::CallKernel). A RegisterCall asks for both, and leaves the copy to the kernel.
+//     a kernel a second reference unless the instruction is the register's last reader (the class
+//     RegisterMachine). A RegisterCall asks for both, and leaves the copy to the kernel.
 //   - AddTo makes a new buffer. Output and OutputElement share that of a tensor that is set.
 //
 // A body copies an item before Forward: if it is the list itself, the list has a second reference.

@@ -129,7 +129,7 @@ void NoteKnownInputs(const Frame& loop, const std::vector<int>& indices, Executa
 }
 
 // Whether `def`, an op RunLoop, is made for a loop that takes locks.
-bool MayWait(const NodeDef& def) {
+bool MayTakeLocks(const NodeDef& def) {
   bool takes = false;
   return TryGetNodeAttr(def, "takes_locks", &takes) && takes;
 }
@@ -145,7 +145,7 @@ Host::Host(OpKernelConstruction* ctx)
       library(ctx->function_library()),
       resources(ctx->resource_manager()),
       graph_def_version(ctx->graph_def_version()),
-      may_wait(MayWait(ctx->def())) {}
+      may_wait(MayTakeLocks(ctx->def())) {}
 
 absl::StatusOr<std::unique_ptr<Executable>> Prepare(const std::string& frame,
                                                     const LoopInputs& inputs, const Host& host,
