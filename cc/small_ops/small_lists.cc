@@ -21,7 +21,7 @@ class RegisterCall {
       : operands_(operands), op_(op), results_(results) {}
 
   DataType dtype() const { return op_.dtype; }
-  bool may_grow() const { return false; }
+  bool may_grow() const { return op_.may_grow; }
   int num_inputs() const { return static_cast<int>(operands_.size()); }
   int num_outputs() const { return static_cast<int>(results_.size()); }
   DataType output_type(int output) const { return op_.output_types[output]; }
@@ -134,11 +134,12 @@ bool ElementShape(Operands operands, const SmallOp& op, Value* result) {
   return true;
 }
 
-// The small op with this body, with the dtype of the list's elements.
+// The small op with this body.
 template <absl::Status (*body)(RegisterCall&)>
 SmallOp WithBody(const Node& node) {
   SmallOp op = Running(RegisterCall::Run<body>);
   (void)TryGetNodeAttr(node.attrs(), "element_dtype", &op.dtype);
+  (void)TryGetNodeAttr(node.attrs(), "resize_if_index_out_of_bounds", &op.may_grow);
   return op;
 }
 

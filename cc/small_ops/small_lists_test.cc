@@ -39,10 +39,11 @@ class SmallListsTest : public testing::Test {
   const ListVariant& list() { return *list_.tensor()->scalar<Variant>()().get<ListVariant>(); }
 
   static SmallOp OpFor(const std::string& op, const std::vector<DataType>& inputs,
-                       DataType element_dtype = DT_FLOAT) {
+                       DataType element_dtype = DT_FLOAT, bool may_grow = false) {
     GraphUnderTest graph;
     tensorflow::NodeDef& node = AddNode(op, inputs, &graph);
     GraphUnderTest::Set(node, "element_dtype", element_dtype);
+    GraphUnderTest::Set(node, "resize_if_index_out_of_bounds", may_grow);
     GraphUnderTest::Set(node, "T", inputs[0]);  // of ZerosLike and AddN
     GraphUnderTest::Set(node, "N", static_cast<int>(inputs.size()));
     GraphUnderTest::Set(node, "shape_type", inputs.size() > 3 ? inputs[3] : DT_INT32);
@@ -183,8 +184,19 @@ TEST_F(SmallListsTest, AListWithoutElementsIsAddedInPlace) {
   EXPECT_FALSE(AddList(Holding(ListVariant(spec, 3)))) << "the sum has no max_num_elements";
 }
 
+TEST_F(SmallListsTest, AListGrowsIfTheOpAllowsIt) {
+  const SmallOp op =
+      OpFor("TensorListSetItem", {DT_VARIANT, DT_INT32, DT_FLOAT}, DT_FLOAT, /*may_grow=*/true);
+  ASSERT_TRUE(Change(op, {Number(5), Of(Vec({3, 4}))}));
+  EXPECT_EQ(list().size(), 6);
+  EXPECT_THAT(*list().Get(5).tensor, TensorEq(Vec({3, 4})));
+  EXPECT_EQ(list().Get(4).kind, ListElement::kUnset);
+  EXPECT_FALSE(Change(op, {Number(-1), Of(Vec({3, 4}))}));
+  EXPECT_FALSE(Change(op, {Number(6), Of(Vec({3}))})) << "of another shape";
+}
+
 TEST_F(SmallListsTest, OtherItemsAreLeftToTheKernel) {
-  EXPECT_FALSE(SetItem(3, Vec({3, 4}))) << "out of range, or the list grows";
+  EXPECT_FALSE(SetItem(3, Vec({3, 4}))) << "out of range";
   EXPECT_FALSE(SetItem(-1, Vec({3, 4})));
   EXPECT_FALSE(SetItem(0, Vec({3}))) << "of another shape";
   EXPECT_FALSE(SetItem(0, Ints({3, 4}), true, DT_INT32)) << "of another type";

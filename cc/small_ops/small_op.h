@@ -51,6 +51,7 @@ struct SmallOp {
   RunMany run_many = nullptr;
   tensorflow::Allocator* allocator = nullptr;  // for tensors too large for the block pool
   DataType dtype = DT_INVALID;                 // of list elements
+  bool may_grow = false;                       // of TensorListSetItem
   std::vector<int32_t> axes;                   // of Squeeze and Pack
   SliceMasks masks;                            // of StridedSlice
   std::shared_ptr<const SliceAdder> adder;     // of AddSlices
