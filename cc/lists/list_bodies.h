@@ -52,6 +52,10 @@ absl::Status GetItem(Call& call) {
   TF_RETURN_IF_ERROR(CheckDtypes(call.dtype(), list->dtype()));
   int64_t index = 0;
   TF_RETURN_IF_ERROR(call.GetInt(kIndex, "index", &index));
+  if (index >= 0 && index < list->size()) {  // usually set, which needs no shape
+    const ListElement element = list->Get(index);
+    if (element.kind == ListElement::kSet) return call.Output(0, *element.tensor);
+  }
   ElementValue value;
   TF_RETURN_IF_ERROR(ReadElement(*list, index, call.Input(kElementShape), &value));
   return call.OutputElement(0, value);
