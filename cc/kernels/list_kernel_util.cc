@@ -148,6 +148,12 @@ absl::Status KernelCall::Get(int input, const LoopStack** stack) {
   return InvalidList("Input handle is not a loop stack. Saw: '", variant.DebugString(), "'");
 }
 
+absl::Status KernelCall::OutputOther(const ListVariant& list, int64_t index) const {
+  ElementValue value;
+  TF_RETURN_IF_ERROR(ReadElement(list, index, Input(2), &value));
+  return OutputElement(0, value);
+}
+
 absl::Status KernelCall::OutputElement(int output, const ElementValue& value) const {
   const ListElement& element = value.element;
   if (element.kind == ListElement::kSet) return Output(output, *element.tensor);

@@ -84,6 +84,8 @@ class KernelCall {
     ctx_->set_output(output, std::move(tensor));
     return absl::OkStatus();
   }
+  // The element has the shape in input 2 if it does not say so itself.
+  absl::Status OutputOther(const ListVariant& list, int64_t index) const;
   absl::Status OutputElement(int output, const ElementValue& value) const;
 
  private:

@@ -27,7 +27,7 @@
 //     AddTo(a, &b)              b = a + b, in a new buffer
 //     Forward(i, list, &out)    makes output 0 equal to `list`, of input i, for the body to change
 //     Output(i, tensor)         makes output i `tensor`
-//     OutputElement(i, value)   the same for an element, which may be zeros
+//     OutputOther(list, index)  makes output 0 the element at an index that is not set
 //
 // An error is what the kernel reports. A RegisterCall also returns one for what it leaves to the
 // kernel. The kernel is called next in both cases, so a body first makes all checks, calls Forward
@@ -38,7 +38,7 @@
 //   - Forward changes input i in place if nothing else refers to its buffer. The interpreter gives
 //     a kernel a second reference unless the instruction is the register's last reader (the class
 //     RegisterMachine). A RegisterCall asks for both, and leaves the copy to the kernel.
-//   - AddTo makes a new buffer. Output and OutputElement share that of a tensor that is set.
+//   - AddTo makes a new buffer. Output shares that of the tensor.
 //
 // A body copies an item before Forward: if it is the list itself, the list has a second reference.
 namespace tensor_array_grad {
@@ -46,7 +46,7 @@ namespace tensor_array_grad {
 // TensorListGetItem.
 template <typename Call>
 absl::Status GetItem(Call& call) {
-  enum Inputs { kList, kIndex, kElementShape };
+  enum Inputs { kList, kIndex };
   const ListVariant* list = nullptr;
   TF_RETURN_IF_ERROR(call.Get(kList, &list));
   TF_RETURN_IF_ERROR(CheckDtypes(call.dtype(), list->dtype()));
@@ -56,9 +56,7 @@ absl::Status GetItem(Call& call) {
     const ListElement element = list->Get(index);
     if (element.kind == ListElement::kSet) return call.Output(0, *element.tensor);
   }
-  ElementValue value;
-  TF_RETURN_IF_ERROR(ReadElement(*list, index, call.Input(kElementShape), &value));
-  return call.OutputElement(0, value);
+  return call.OutputOther(*list, index);
 }
 
 // TensorListSetItem.

@@ -90,8 +90,9 @@ class Packer {
 // Shrinks zeros that come with rows of an operand (zero_rows.h).
 absl::Status ShrinkAllZeroRows(const Addend& sum, Graph* graph) {
   static const bool is_left_out = IsLeftOut("zero_rows");
-  for (const Addend& operand : sum.parts) {
-    if (!is_left_out && operand.kind == Addend::kPart &&
+  for (int i = 0; i < static_cast<int>(sum.parts.size()); ++i) {
+    const Addend& operand = sum.parts[i];
+    if (!is_left_out && operand.kind == Addend::kPart && i != FirstOf(sum) &&
         operand.at.node->type_string() == "UnsortedSegmentSum") {
       TF_RETURN_IF_ERROR(ShrinkZeroRows(*operand.at.node, graph));
     }

@@ -164,7 +164,7 @@ class ChoiceMemory {
       return {choice_, false};
     }
     beside_left_ = kMostBeside;
-    return {std::nullopt, from_first_, is_clear_};
+    return {std::nullopt, from_first_, is_clear_ && !from_first_};
   }
 
   // Records what was chosen in a run that was measured, and whether the gain was clear.
@@ -172,7 +172,7 @@ class ChoiceMemory {
     MutexLock lock(&mu_);
     const bool again = choice == choice_;
     beside_left_ = 0;
-    if (again && runs_left_ > 0 && !(is_clear && held_ == 1)) return;
+    if (again && runs_left_ > 0 && !(is_clear && is_clear_ && held_ == 1)) return;
     held_ = !again ? 1 : is_clear ? std::min(32 * held_, 1024) : std::min(2 * held_, 64);
     choice_ = choice;
     is_clear_ = is_clear;

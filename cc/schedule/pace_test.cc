@@ -52,6 +52,10 @@ TEST(ChoiceMemoryTest, ChoicesOfRunsAtTheSameTimeCountOnceOrTwice) {
     for (int i = 0; i < 7; ++i) memory.Record(Choice::kExecutor, is_clear);
     EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), is_clear ? 32 : 1);
   }
+  ChoiceMemory memory;
+  memory.Record(Choice::kExecutor, /*is_clear=*/false);
+  memory.Record(Choice::kExecutor, /*is_clear=*/true);
+  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
 }
 
 TEST(ChoiceMemoryTest, RunsBesideAMeasuredOneFollowTheLastChoice) {

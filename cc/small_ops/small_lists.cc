@@ -60,10 +60,7 @@ class RegisterCall {
     if (results_[output] != nullptr) results_[output]->Set(std::forward<T>(tensor));
     return absl::OkStatus();
   }
-  absl::Status OutputElement(int output, const ElementValue& value) const {
-    return value.element.kind == ListElement::kSet ? Output(output, *value.element.tensor)
-                                                   : LeftToKernel();
-  }
+  absl::Status OutputOther(const ListVariant&, int64_t) const { return LeftToKernel(); }
 
   // Computes the small op with this body.
   template <absl::Status (*body)(RegisterCall&)>
