@@ -208,8 +208,9 @@ def fail() -> tuple[list[Any], dict[str, int], int]:
 
 
 def in_a_session() -> tuple[list[Any], dict[str, int], int]:
-    """The loop of a Session."""
-    with tf.Graph().as_default(), v1.Session() as session:
+    """The loop of a Session. With one thread for its nodes, no run is measured and handed back."""
+    config = v1.ConfigProto(inter_op_parallelism_threads=1)
+    with tf.Graph().as_default(), v1.Session(config=config) as session:
         section = tf.CriticalSection(name="section")
         count = v1.get_variable("count", initializer=0.0, use_resource=True)
 
