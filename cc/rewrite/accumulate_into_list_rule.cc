@@ -154,7 +154,7 @@ class ListAdder {
 absl::Status AccumulateInstead(Node* add, Graph* graph, Outcome* outcome) {
   ListAdder adder(*add, graph);
   return ReplaceSum(
-      MatchSum(add, kElements, outcome), /*in_order=*/false,
+      MatchSum(add, element_pattern, outcome), /*in_order=*/false,
       [&](const Addend& run, int /*before*/, Source list, const std::string& name) {
         return adder.Add(run, list, {}, name);
       },

@@ -146,7 +146,7 @@ bool AcceptsBranches(const Addend& found, const Node& sum, Reason* why) {
 
 }  // namespace
 
-const SumPattern kElements{MakesElement, kWholeList, MatchElement, AcceptsBranches};
+const SumPattern element_pattern{MakesElement, kWholeList, MatchElement, AcceptsBranches};
 
 NodeDef AccumulateOp(const Addend& element) {
   const auto& inputs = element.inputs;

@@ -15,7 +15,7 @@ namespace tensor_array_grad {
 // does not match. SidesOf all branches are known, and the device has the kernels that add all this.
 //
 // The inputs of a part are i, x, and then shape and n or, if these are read from a list, that list.
-extern const SumPattern kElements;
+extern const SumPattern element_pattern;
 
 // The op of this library that adds `element`, a kPart, to a list, without name and inputs. Its
 // inputs are the list and those of the element.

@@ -153,7 +153,7 @@ int TermsOf(const Addend& addend) {
 
 }  // namespace
 
-const SumPattern kSlices{IsGradientOfSlice, kWholeTensor, MatchEnd, Accepts};
+const SumPattern slice_pattern{IsGradientOfSlice, kWholeTensor, MatchEnd, Accepts};
 
 bool IsSummed(DataType dtype) {
   return dtype == tensorflow::DT_HALF || dtype == tensorflow::DT_BFLOAT16 || dtype == DT_FLOAT ||

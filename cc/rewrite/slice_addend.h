@@ -11,7 +11,7 @@ namespace tensor_array_grad {
 // The operands that AddSlices takes without making the full tensor. A part is the gradient of an
 // index; that of a gather may be transposed and reshaped. AddSlices can follow the order of the
 // sums inside.
-extern const SumPattern kSlices;
+extern const SumPattern slice_pattern;
 
 // Whether AddSlices sums values of `dtype`.
 bool IsSummed(DataType dtype);

@@ -122,7 +122,7 @@ bool FeedsASum(const Node& node) {
 absl::Status ApplySliceSum(Node* node, Graph* graph, Outcome* outcome) {
   if (!IsSummed(node->output_type(0)) || node->num_inputs() < 2) return absl::OkStatus();
   const bool is_add = !IsAddN(*node);
-  const Addend sum = MatchSum(node, kSlices, outcome);
+  const Addend sum = MatchSum(node, slice_pattern, outcome);
   const int first = FirstOf(sum);
   NodeDef def;
   def.set_op("TensorArrayGrad>AddSlices");
@@ -132,7 +132,7 @@ absl::Status ApplySliceSum(Node* node, Graph* graph, Outcome* outcome) {
   const bool all_match = sum.parts[first].kind != Addend::kOther;
   if (has_kernel && all_match && !is_add && FeedsASum(*node)) return absl::OkStatus();
   if (!has_kernel || !CanFollow(sum, first, &why)) {
-    LeaveSum(sum, kSlices, why, outcome);
+    LeaveSum(sum, slice_pattern, why, outcome);
     return absl::OkStatus();
   }
   TF_RETURN_IF_ERROR(ShrinkAllZeroRows(sum, graph));

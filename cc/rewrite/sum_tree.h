@@ -30,10 +30,12 @@ struct Addend {
   };
 
   Kind kind;
-  Source at;                   // the value, before any Identities
+  Source at;  // the value, before any Identities
+  // NOLINTBEGIN(readability-redundant-member-init): g++ warns without {}
   std::vector<Node*> nodes{};  // what may be removed, consumers first: the Identities, then others
   std::vector<Source> inputs{};  // kPart, kZeros: what a node reads that adds it
   std::vector<Addend> parts{};   // kSum: the operands. kBranches: the inputs of the Merge
+  // NOLINTEND(readability-redundant-member-init)
 };
 
 // What a rule adds without making it. The functions note in a Reason why something is left,
