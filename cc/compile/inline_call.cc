@@ -245,7 +245,7 @@ int64_t InstanceOf(const Node& call) {
 
 std::unique_ptr<const Graph> CaptureGraph(const FunctionLibraryDefinition* library,
                                           absl::FunctionRef<void()> call) {
-  Capture capture{library};
+  Capture capture{library, /*is_done=*/false, nullptr};
   capture_of_thread = &capture;
   const absl::Cleanup end = [] { capture_of_thread = nullptr; };
   call();
