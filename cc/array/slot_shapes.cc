@@ -7,10 +7,6 @@ namespace tensor_array_grad {
 
 void SlotShapes::MakeRoom(int64_t begin, int64_t count, size_t shapes) {
   MutexLock lock(&mu_);
-  MakeRoomLocked(begin, count, shapes);
-}
-
-void SlotShapes::MakeRoomLocked(int64_t begin, int64_t count, size_t shapes) {
   const size_t needed = shapes_.size() + shapes;
   if (needed > shapes_.capacity()) shapes_.reserve(std::max(needed, 2 * shapes_.capacity()));
   for (int64_t i = begin; i < begin + count; ++i) {
@@ -19,13 +15,13 @@ void SlotShapes::MakeRoomLocked(int64_t begin, int64_t count, size_t shapes) {
 }
 
 void SlotShapes::Record(int64_t begin, int64_t count, const TensorShape& shape) {
+  MakeRoom(begin, count, 0);
   MutexLock lock(&mu_);
   bool listed = !shapes_.empty() && shapes_.back().shape == shape;
-  MakeRoomLocked(begin, count, listed ? 0 : 1);
   for (int64_t i = begin; i < begin + count; ++i) {
     Entry* slot = entries_.Find(i);
     if (slot->epoch != 0) continue;
-    if (!listed) shapes_.push_back({shape, now_});
+    if (!listed) shapes_.push_back({shape, now_});  // the last statement that may throw
     listed = true;
     *slot = {now_, static_cast<uint32_t>(shapes_.size() - 1)};
   }

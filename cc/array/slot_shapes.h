@@ -56,9 +56,6 @@ class SlotShapes {
   std::optional<TensorShape> Common(Epoch epoch) const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  void MakeRoomLocked(int64_t begin, int64_t count, size_t shapes)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-
   // True unless two slots differ in shape. Sets `common`, which must be empty, to the shape that
   // the slots have; leaves it empty if no slot has one.
   bool HaveCommon(Epoch epoch, std::optional<TensorShape>* common) const ABSL_LOCKS_EXCLUDED(mu_);

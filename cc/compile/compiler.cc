@@ -411,9 +411,9 @@ class FrameCompiler {
   std::vector<std::pair<Source, int>> next_;     // new value and register of each variable
   std::vector<Instruction>* current_ = nullptr;  // the part to which instructions are added
   std::unordered_map<const Node*, std::vector<int>> instructions_behind_;  // as Instruction::after
-  std::vector<Requirements> condition_when_, body_when_;                   // by instruction
-  std::map<int, std::vector<Requirements>>
-      alternatives_when_;  // as InstructionRequirements::alternatives
+  // As InstructionRequirements: by instruction, and of the alternatives of each kMerge.
+  std::vector<Requirements> condition_when_, body_when_;
+  std::map<int, std::vector<Requirements>> alternatives_when_;
 };
 
 absl::Status CompileFrame(const Frame& frame, int* loop, Shared* shared) {

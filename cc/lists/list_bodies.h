@@ -10,7 +10,6 @@
 #include "cc/base/tensorflow_names.h"
 #include "cc/lists/element_shape.h"
 #include "cc/lists/list_checks.h"
-#include "cc/lists/list_read.h"
 #include "cc/lists/list_variant.h"
 #include "cc/lists/loop_stack.h"
 

@@ -7,6 +7,7 @@
 
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
+#include "cc/rewrite/rules.h"
 #include "cc/testing/graph_under_test.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -98,6 +99,19 @@ TEST_F(ZeroRowsTest, RowsAreReplacedByTheLastRow) {
   EXPECT_THAT(InputsOf("shape"), ElementsAre("x_in", "^pivot"));
   EXPECT_EQ(Find("zeros"), nullptr);
   EXPECT_EQ(Find("range"), nullptr);
+}
+
+TEST_F(ZeroRowsTest, TheOperandThatStaysInASumKeepsItsRows) {
+  Reset();
+  NodeDef& other = Of(DT_FLOAT, "other", "UnsortedSegmentSum", {"rows", "ids", "n"});
+  for (const char* type : {"Tindices", "Tnumsegments"}) Set(other, type, DT_INT32);
+  Set(Of(DT_FLOAT, "total", "AddN", {"sum", "other"}), "N", 2);
+  Of(DT_FLOAT, "use", "Identity", {"total"});
+  Outcome outcome{{}, "slice_sum", /*wants_remarks=*/false};
+  ASSERT_TRUE(SliceSumRule().apply(Find("total"), graph().get(), &outcome).ok());
+  EXPECT_EQ(outcome.done.size(), 1u);
+  EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros"));
+  EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "range"));
 }
 
 TEST_F(ZeroRowsTest, LengthMayComeFromTheTensorOfTheSameShape) {

@@ -20,7 +20,7 @@ namespace tensor_array_grad {
 struct RunStart {
   std::optional<Choice> choice;  // known from earlier runs; none: the run is measured
   bool from_first = false;       // and that from its first iteration on
-  bool confirms = false;         // or to confirm an earlier choice that was clear
+  bool confirms = false;         // or to confirm a choice that was clear; not with from_first
 };
 
 // Measures a run and chooses what runs its next iterations. Not thread-safe: each run has its own

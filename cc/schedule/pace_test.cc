@@ -253,6 +253,15 @@ TEST(PaceTest, OneHeavyIterationConfirmsAClearChoice) {
   EXPECT_FALSE(NextMeasured(&memory).confirms);
 }
 
+TEST(PaceTest, TheFirstIterationAloneConfirmsNothing) {
+  ChoiceMemory memory;
+  memory.Record(Choice::kExecutor, /*is_clear=*/true);
+  memory.RecordNone(/*is_heavy=*/true);
+  const RunStart start = NextMeasured(&memory);
+  EXPECT_TRUE(start.from_first);
+  EXPECT_FALSE(start.confirms);
+}
+
 TEST(PaceTest, AnUnclearGainOfKernelsThatKeepAllThreadsBusyIsNone) {
   const LoopCode code = WithOneBeside();
   busy_threads = 2;

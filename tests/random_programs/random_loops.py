@@ -415,6 +415,7 @@ class Tally:
 
 
 _RUN = "tests.random_programs.random_loop_runs:run_seed"
+_RUN_TEXT = "tests.random_programs.random_loop_runs:run_text"
 _TIMEOUT_S = 120.0
 _PROGRAMS_PER_PROCESS = 150  # TensorFlow keeps some memory of every function
 
@@ -448,10 +449,16 @@ class Pair:
 
     def run(self, seed: int, settings: Mapping[str, int] | None = None) -> tuple[Any, Any]:
         """Runs program `seed` with the library and on stock at the same time; returns both runs."""
-        calls = ((self.ours, (seed, settings)), (self.stock, (seed,)))
-        for runner, arguments in calls:
-            runner.start_call(_RUN, *arguments)
-        return tuple(runner.finish_call(_TIMEOUT_S) for runner, _ in calls)
+        return self._both(_RUN, (seed, settings), (seed,))
+
+    def run_text(self, seed: int, text: str) -> tuple[Any, Any]:
+        """The same for program `seed` with another text."""
+        return self._both(_RUN_TEXT, (seed, text), (seed, text))
+
+    def _both(self, function: str, ours: Sequence[Any], stock: Sequence[Any]) -> tuple[Any, Any]:
+        for runner, arguments in ((self.ours, ours), (self.stock, stock)):
+            runner.start_call(function, *arguments)
+        return self.ours.finish_call(_TIMEOUT_S), self.stock.finish_call(_TIMEOUT_S)
 
     def run_stock(self, seed: int) -> Iterator[Any]:
         """Yields runs of program `seed` on stock, in which nodes run in different orders.

@@ -14,9 +14,6 @@ from collections.abc import Callable, Iterator
 
 from tests.random_programs.random_loops import Pair, differences, random_loop
 
-_RUN = "tests.random_programs.random_loop_runs:run_text"
-_TIMEOUT_S = 120.0
-
 
 def reduced(text: str, differs: Callable[[str], bool]) -> str:
     """The text without each part that is not needed for `differs(text)` to be true.
@@ -64,10 +61,7 @@ def _indent(line: str) -> int:
 
 def _kinds(pair: Pair, seed: int, text: str) -> set[str]:
     """The kinds of result in which the runs of a text differ."""
-    for runner in (pair.ours, pair.stock):
-        runner.start_call(_RUN, seed, text)
-    got, want = (runner.finish_call(_TIMEOUT_S) for runner in (pair.ours, pair.stock))
-    return {found.split(":")[0].split("[")[0] for found in differences(got, want)}
+    return {found.split(":")[0].split("[")[0] for found in differences(*pair.run_text(seed, text))}
 
 
 def main() -> None:
