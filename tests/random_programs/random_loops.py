@@ -2,7 +2,7 @@
 
     python -m tests.random_programs.random_loops --programs 2000 --seed 0
 
-All bits of the results must be equal, except for the sign of zeros in gradients. Two kinds of
+All bits of the results must be equal, except for the sign of zeros in gradients. Three kinds of
 difference are accepted and counted separately:
 
 - Gradients differ in their last bits only, and have the same bits when all loops are left to the
@@ -11,6 +11,8 @@ difference are accepted and counted separately:
 - Each element of each result has the bits that stock gives it in one of a hundred runs. Stock's
   AddN of three or more inputs begins with the first input whose buffer no other tensor shares, so
   its sums depend on the order in which the executor runs nodes.
+- Gradients differ in their last bits only, and the library gives each element stock's bits in one
+  of a hundred runs. Nodes after a loop run in another order if the loop is one node.
 
 A program is a pure function of its number. `--show 7` prints the text of program 7, and `--only 7`
 runs it alone. With `--hand-back` every loop that runs in one kernel is handed back to the stock
@@ -230,25 +232,25 @@ _TERMS = 64
 # How stock ends if its arithmetic optimizer has lost a value; the library's rules repair the graph.
 UNOPTIMISED = "TESTS_WITHOUT_ARITHMETIC_OPTIMIZER"  # an environment variable
 _LOST = re.compile(r"Retval\[\d+\] does not have value")
-_STOCK_RUNS = 100
+_RUNS = 100
 # The order in which AddN adds depends on which of its inputs have a buffer that no other tensor
-# shares at that time, and so on the order in which stock's executor runs nodes. Two threads nearly
+# shares at that time, and so on the order in which the executor runs nodes. Two threads nearly
 # always give the same order; with many threads it varies.
-_STOCK_THREADS = {"TF_NUM_INTEROP_THREADS": "32"}
+_MANY_THREADS = {"TF_NUM_INTEROP_THREADS": "32"}
 
 
-def given_by_stock(got: Ran, stock_runs: Iterable[Ran]) -> bool:
-    """Whether each element of each result of `got` has the same bits in one of `stock_runs`.
+def given_by(ran: Ran, runs: Iterable[Ran]) -> bool:
+    """Whether each element of each result of `ran` has the same bits in one of `runs`.
 
-    False if a run ends in another way than `got`: with another error, dtype or shape. Runs are
-    taken from `stock_runs` only until all elements are found.
+    False if one of them ends in another way than `ran`: with another error, dtype or shape. Runs
+    are taken only until all elements are found.
     """
-    given = [np.zeros(np.shape(result), bool) for result in _results(got)]
-    for run in stock_runs:
-        if not (isinstance(run, Ran) and _outcome(got) == _outcome(run)):
+    given = [np.zeros(np.shape(result), bool) for result in _results(ran)]
+    for run in runs:
+        if not (isinstance(run, Ran) and _outcome(ran) == _outcome(run)):
             return False
-        for mask, ours, stocks in zip(given, _results(got), _results(run), strict=True):
-            mask |= _same_elements(ours, stocks)
+        for mask, one, other in zip(given, _results(ran), _results(run), strict=True):
+            mask |= _same_elements(one, other)
         if all(mask.all() for mask in given):
             return True
     return False
@@ -340,6 +342,7 @@ class Tally:
     differences: int = 0
     rounded: int = 0
     unsteady: int = 0
+    reordered: int = 0
     repaired: int = 0
     unexpected: list[int] = dataclasses.field(default_factory=list)
     features: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
@@ -352,6 +355,7 @@ class Tally:
         want: Any,
         without_loops: Callable[[], Any] = Ran,
         stock_again: Callable[[], Iterable[Any]] = tuple,
+        ours_again: Callable[[], Iterable[Any]] = tuple,
         unoptimised: Callable[[], Any] = Ran,
     ) -> list[str]:
         """Counts two runs of `program`.
@@ -362,6 +366,7 @@ class Tally:
           want: Its run on stock.
           without_loops: Runs it with the library, with all loops left to the executor.
           stock_again: Yields further runs on stock.
+          ours_again: Yields further runs with the library.
           unoptimised: Runs it on stock without the optimizer that loses values (stock_bugs.md).
 
         Returns:
@@ -373,8 +378,11 @@ class Tally:
         if rounded and next(differences(without_loops(), got), None) is None:
             self.rounded += 1
             found = []
-        if found and ran and given_by_stock(got, stock_again()):
+        if found and ran and given_by(got, stock_again()):
             self.unsteady += 1
+            found = []
+        if found and rounded and given_by(want, ours_again()):
+            self.reordered += 1
             found = []
         lost = ran and want.error is not None and _LOST.match(want.error[1])
         if found and lost and repaired(program, got, unoptimised()):
@@ -406,9 +414,10 @@ class Tally:
         return (
             f"{self.programs} programs, {self.values} values compared, {self.errors} errors "
             f"compared, {self.differences} differences. Accepted: {self.rounded} programs whose "
-            f"gradients differ in their last bits, but not because of a loop in one kernel, and "
-            f"{self.unsteady} whose results vary between runs of stock, and {self.repaired} of "
-            f"which stock's optimizer loses a value. "
+            f"gradients differ in their last bits, but not because of a loop in one kernel, "
+            f"{self.unsteady} whose results vary between runs of stock, {self.reordered} whose last "
+            f"bits vary between runs of the library, and {self.repaired} of which stock's optimizer "
+            f"loses a value. "
             f"Not built by TensorFlow: {self.unbuilt}. "
             f"Counted: {loops or 'no loop ran in one kernel'}"
         )
@@ -436,14 +445,15 @@ class Pair:
         self._library = library
         self._without_loops: kernel_runner.Runner | None = None
         self._unsteady_stock: kernel_runner.Runner | None = None
+        self._unsteady_ours: kernel_runner.Runner | None = None
         self._unoptimised_stock: kernel_runner.Runner | None = None
 
     def __enter__(self) -> Pair:
         return self
 
     def __exit__(self, *unused: object) -> None:
-        others = (self._without_loops, self._unsteady_stock, self._unoptimised_stock)
-        for runner in (self.stock, self.ours, *others):
+        others = (self._without_loops, self._unoptimised_stock)
+        for runner in (self.stock, self.ours, self._unsteady_stock, self._unsteady_ours, *others):
             if runner is not None:
                 runner.close()
 
@@ -469,10 +479,18 @@ class Pair:
         tensor shares, so this may change the order of its sum.
         """
         if self._unsteady_stock is None:
-            self._unsteady_stock = kernel_runner.Runner(env=_STOCK_THREADS)
-        for _ in range(_STOCK_RUNS // 2):
+            self._unsteady_stock = kernel_runner.Runner(env=_MANY_THREADS)
+        for _ in range(_RUNS // 2):
             yield self.stock.call(_RUN, seed, None, True, timeout=_TIMEOUT_S)
             yield self._unsteady_stock.call(_RUN, seed, timeout=_TIMEOUT_S)
+
+    def run_ours(self, seed: int) -> Iterator[Any]:
+        """Yields runs of program `seed` with the library, in which nodes run in different orders."""
+        if self._unsteady_ours is None:
+            env = {"TENSOR_ARRAY_GRAD": None, **_MANY_THREADS}
+            self._unsteady_ours = kernel_runner.Runner(self._library, env=env)
+        for _ in range(_RUNS):
+            yield self._unsteady_ours.call(_RUN, seed, timeout=_TIMEOUT_S)
 
     def run_without_loops(self, seed: int) -> Any:
         """Runs program `seed` with the library, with every loop left to the executor."""
@@ -502,7 +520,7 @@ def compare(
     for count, seed in enumerate(seeds, 1):
         program = random_loop(seed)
         got, want = pair.run(seed, dict(campaign.SETTINGS[option](seed) for option in options))
-        runs = (pair.run_without_loops, pair.run_stock, pair.run_unoptimised)
+        runs = (pair.run_without_loops, pair.run_stock, pair.run_ours, pair.run_unoptimised)
         again = (functools.partial(run, seed) for run in runs)
         for difference in tally.add(program, got, want, *again):
             print(f"seed {seed}: {difference}; program: {program}", flush=True)
