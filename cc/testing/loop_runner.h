@@ -3,14 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/notification.h"
 #include "cc/compile/insert_run_loop.h"
 #include "cc/run/executable.h"
 #include "cc/run/interpreter.h"
@@ -104,9 +105,7 @@ class LoopRunner {
     for (int i = 0; i < count; ++i) interpreter.TakeArgument(i);
     absl::Status status = interpreter.Run();
     while (interpreter.is_waiting()) {
-      absl::Notification over;
-      interpreter.CallAfterWait([&over] { over.Notify(); });
-      over.WaitForNotification();
+      WaitFor(&interpreter);
       ++waits_;
       status = interpreter.Run();
     }
@@ -127,6 +126,21 @@ class LoopRunner {
   int waits() const { return waits_; }  // of all runs, for locks
 
  private:
+  // Returns when the lock has been taken for which the run waits. Unlike absl's, these locks are
+  // seen by ThreadSanitizer.
+  static void WaitFor(Interpreter* interpreter) {
+    std::mutex mutex;
+    std::condition_variable ended;
+    bool has_ended = false;
+    interpreter->CallAfterWait([&] {
+      const std::lock_guard<std::mutex> lock(mutex);
+      has_ended = true;
+      ended.notify_one();
+    });
+    std::unique_lock<std::mutex> lock(mutex);
+    ended.wait(lock, [&] { return has_ended; });
+  }
+
   CpuUnderTest cpu_;
   tensorflow::ResourceMgr resources_;
   tensorflow::CancellationManager cancellation_;
