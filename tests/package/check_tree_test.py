@@ -324,8 +324,8 @@ FAULTS = [
     fault(
         build_lists.check_bazel_sources,
         "BUILD",
-        'exclude = ["cc/base/*_test.cc"]',
-        f'exclude = ["cc/base/*_test.cc", "{LOG}"]',
+        'exclude = ["cc/{}/*_test.cc".format(layer)]',
+        'exclude = ["cc/{}/*_test.cc".format(layer), ' + f'"{LOG}"]',
         f"BUILD: libtensor_array_grad.so: {LOG} is missing; {LISTS}",
     ),
     fault(
