@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -60,18 +59,24 @@ class LeftToExecutorTest : public testing::Test, protected FramesUnderTest {
   }
 
   // Adds the Const `shape` to the body of i.
-  void AddShape(std::vector<int> sizes) {
-    tensorflow::Tensor value(DT_INT32, {static_cast<int64_t>(sizes.size())});
-    std::copy(sizes.begin(), sizes.end(), value.flat<int>().data());
+  void AddShape(const std::vector<int32_t>& sizes) {
     Set(Add("pivot", "Identity", {"i_switch:1"}), "T", DT_INT32);
     tensorflow::NodeDef& shape = Add("shape", "Const", {"^pivot"});
     Set(shape, "dtype", DT_INT32);
-    Set(shape, "value", value);
+    Set(shape, "value", Ints(sizes));
   }
 
   // Adds a loop `name` inside i; `start` is the first value of its variable.
   void AddInner(const std::string& name, const std::string& start) {
     AddCounter(name, start, "i_limit", "i_one");
+  }
+
+  // Adds the loop j inside i, and a node that adds `value` to the variable in each iteration of j.
+  void AddInnerThatAssigns(const std::string& start, const std::string& value) {
+    AddResource();
+    AddInner("j", start);
+    AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
+    AddAssignment("count", "j_resource", value);
   }
 };
 
@@ -306,10 +311,7 @@ TEST_F(LeftToExecutorTest, ConditionMayReadAVariable) {
 }
 
 TEST_F(LeftToExecutorTest, SideEffectsOfALoopInTheCondition) {
-  AddResource();
-  AddInner("j", "i_merge");
-  AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
-  AddAssignment("count", "j_resource", "j_switch:1");
+  AddInnerThatAssigns("i_merge", "j_switch:1");
   Named("i_less").set_input(0, "j_exit");
   ExpectLeft("condition with side effects: count (AssignAddVariableOp)");
 }
@@ -327,19 +329,13 @@ TEST_F(LeftToExecutorTest, SideEffectsOfALoopInsideOfALoopInTheCondition) {
 }
 
 TEST_F(LeftToExecutorTest, ConditionOfAnInnerLoopMayHaveSideEffects) {
-  AddResource();
-  AddInner("j", "i_switch:1");
-  AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
-  AddAssignment("count", "j_resource", "j_merge");
+  AddInnerThatAssigns("i_switch:1", "j_merge");
   Named("j_cond").add_input("^count");
   ExpectCompiles();
 }
 
 TEST_F(LeftToExecutorTest, SideEffectsOutsideOfAnInnerBody) {
-  AddResource();
-  AddInner("j", "i_switch:1");
-  AddConstantOf("j", "j_resource", DT_RESOURCE, "resource");
-  AddAssignment("count", "j_resource", "j_merge");
+  AddInnerThatAssigns("i_switch:1", "j_merge");
   ExpectLeft("side effects outside of the body: count (AssignAddVariableOp)");
 }
 

@@ -7,6 +7,7 @@
 
 #include "cc/base/tensorflow_names.h"
 #include "cc/testing/list_decoder.h"
+#include "cc/testing/matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensorflow/core/framework/tensor.pb.h"
@@ -18,12 +19,6 @@ namespace tensor_array_grad {
 namespace {
 
 using ::tensorflow::VariantTensorData;
-
-Tensor Vec(std::initializer_list<float> values) {
-  Tensor tensor(DT_FLOAT, {static_cast<int64_t>(values.size())});
-  std::copy(values.begin(), values.end(), tensor.flat<float>().data());
-  return tensor;
-}
 
 Tensor Boxed(Variant variant) {
   Tensor tensor(DT_VARIANT, {});

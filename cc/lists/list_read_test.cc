@@ -19,9 +19,7 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 const Tensor kUnknown = TensorOf<int32_t>({}, {-1});
 
 // The element_shape of an op.
-Tensor Sizes(const std::vector<int32_t>& sizes) {
-  return TensorOf<int32_t>({static_cast<int64_t>(sizes.size())}, sizes);
-}
+Tensor Sizes(const std::vector<int32_t>& sizes) { return Ints(sizes); }
 
 // A list of `size` elements of `shape`. Element i is set to set[i] if that has a value.
 ListVariant ListOf(const PartialTensorShape& shape, int64_t size,

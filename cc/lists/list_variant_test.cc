@@ -5,6 +5,7 @@
 
 #include "cc/base/counters.h"
 #include "cc/base/tensorflow_names.h"
+#include "cc/testing/matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tensorflow/core/framework/variant.h"
@@ -14,12 +15,6 @@ namespace tensor_array_grad {
 namespace {
 
 using ::testing::HasSubstr;
-
-Tensor Vec(std::initializer_list<float> values) {
-  Tensor tensor(DT_FLOAT, {static_cast<int64_t>(values.size())});
-  std::copy(values.begin(), values.end(), tensor.flat<float>().data());
-  return tensor;
-}
 
 float FirstOf(const ListElement& element) { return element.tensor->flat<float>()(0); }
 

@@ -17,12 +17,7 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 const Tensor kUnknown = TensorOf<int32_t>({}, {-1});
 
-Tensor Ints(const std::vector<int32_t>& values) {
-  return TensorOf<int32_t>({static_cast<int64_t>(values.size())}, values);
-}
-Tensor Lengths(const std::vector<int64_t>& values) {
-  return TensorOf<int64_t>({static_cast<int64_t>(values.size())}, values);
-}
+Tensor Lengths(const std::vector<int64_t>& values) { return VecOf(values); }
 Tensor Rows(int64_t count, const std::vector<float>& values) {
   return TensorOf<float>({count, static_cast<int64_t>(values.size()) / std::max<int64_t>(count, 1)},
                          values);

@@ -21,12 +21,6 @@ using testing::UnorderedElementsAre;
 REGISTER_KERNEL_BUILDER(Name("Sub").Device(tensorflow::DEVICE_CPU), NeverRun);
 REGISTER_KERNEL_BUILDER(Name("AddV2").Device(tensorflow::DEVICE_CPU), NeverRun);
 
-Tensor Vector(std::vector<int32_t> values) {
-  Tensor tensor(DT_INT32, {static_cast<int64_t>(values.size())});
-  std::copy(values.begin(), values.end(), tensor.flat<int32_t>().data());
-  return tensor;
-}
-
 // A forward loop that counts i up while it is below a limit, and a backward loop that counts k up
 // for as many iterations. Lists have scalar elements and no bound, unless a test changes that.
 class RecomputeRuleTest : public testing::Test, protected LoopStackUnderTest {
@@ -37,7 +31,7 @@ class RecomputeRuleTest : public testing::Test, protected LoopStackUnderTest {
     Clear();
     AddScalar("any", -1);
     AddScalar("bound", -1);
-    Set(AddScalar("shape", 0), "value", Vector({}));
+    Set(AddScalar("shape", 0), "value", Ints({}));
     AddCount("f", "i");
     Placeholder("limit", DT_INT32);
     AddConstantEnter("f", "f_limit", "limit");
@@ -73,7 +67,7 @@ class RecomputeRuleTest : public testing::Test, protected LoopStackUnderTest {
 
   // A list of elements of rank 1 that enters the forward loop as the constant `name`_in.
   void AddConstantList(const std::string& name) {
-    Set(AddScalar(name + "_shape", 0), "value", Vector({5}));
+    Set(AddScalar(name + "_shape", 0), "value", Ints({5}));
     Placeholder(name + "_rows", DT_FLOAT);
     Set(AddOfList(name, "TensorListFromTensor", {name + "_rows", name + "_shape"}), "shape_type",
         DT_INT32);
@@ -185,7 +179,7 @@ TEST_F(RecomputeRuleTest, IndexThatFollowsFromTheCountIsRecomputed) {
     AddScalar("zero", 0, {"^i_plus"});
     AddTyped("index", op, {"i_switch:1", "zero"}, DT_INT32);
     if (*op == 'P') Set(Named("index"), "N", 2);
-    Set(Named("shape"), "value", Vector({*op == 'P' ? 2 : 1}));
+    Set(Named("shape"), "value", Ints({*op == 'P' ? 2 : 1}));
     AddPushedList("a", "index", DT_INT32);
     EXPECT_EQ(Apply(), 1);
     EXPECT_EQ(Lists(), 0);
@@ -198,10 +192,10 @@ TEST_F(RecomputeRuleTest, IndexThatFollowsFromTheCountIsRecomputed) {
 }
 
 TEST_F(RecomputeRuleTest, IndexThatMayBeRejectedOrMayFailOrIsAnOperandStays) {
-  const auto add = [&](const char* op, const char* second, std::vector<int32_t> shape) {
+  const auto add = [&](const char* op, const char* second, const std::vector<int32_t>& shape) {
     AddTyped("index", op, {"i_switch:1", second}, DT_INT32);
     if (*op == 'P') Set(Named("index"), "N", 2);
-    Set(Named("shape"), "value", Vector(std::move(shape)));
+    Set(Named("shape"), "value", Ints(shape));
   };
   ExpectKept([&] { add("Pack", "i_plus", {}); }, "index");
   ExpectKept([&] { add("Pack", "i_plus", {3}); }, "index");
@@ -307,7 +301,7 @@ TEST_F(RecomputeRuleTest, UnreadConstantWithAControlInputIsAnchoredAtTheNextIter
 }
 
 TEST_F(RecomputeRuleTest, ElementShapeOfAConstantListIsReadBeforeTheLoop) {
-  Set(Named("shape"), "value", Vector({1}));
+  Set(Named("shape"), "value", Ints({1}));
   AddConstantList("list");
   Set(Add("sizes", "TensorListElementShape", {"list_in"}), "shape_type", DT_INT32);
   AddPushedList("a", "sizes", DT_INT32);
@@ -591,18 +585,18 @@ TEST_F(RecomputeRuleTest, ListThatMayRejectAnElementForItsBoundStays) {
 }
 
 TEST_F(RecomputeRuleTest, ListThatMayRejectAnElementForItsShapeStays) {
-  ExpectRemark("the list `a` may reject", [&] { Set(Named("shape"), "value", Vector({1})); });
+  ExpectRemark("the list `a` may reject", [&] { Set(Named("shape"), "value", Ints({1})); });
   ExpectRemark("the list `a` may reject", [&] { Named("a").set_input(0, "limit"); });
   const auto add_sizes = [&] {
     AddConstantList("list");
     Set(Add("sizes", "TensorListElementShape", {"list_in"}), "shape_type", DT_INT32);
   };
   ExpectKept(add_sizes, "sizes");
-  ExpectKept([&] { add_sizes(), Set(Named("shape"), "value", Vector({2})); }, "sizes");
+  ExpectKept([&] { add_sizes(), Set(Named("shape"), "value", Ints({2})); }, "sizes");
   ExpectKept(
       [&] {
         add_sizes();
-        Set(Named("shape"), "value", Vector({1}));
+        Set(Named("shape"), "value", Ints({1}));
         Named("list").set_input(1, "any");
       },
       "sizes");

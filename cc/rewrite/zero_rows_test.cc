@@ -9,6 +9,7 @@
 #include "cc/flow/graph_names.h"
 #include "cc/rewrite/rules.h"
 #include "cc/testing/graph_under_test.h"
+#include "cc/testing/matchers.h"
 #include "tensorflow/core/framework/op_kernel.h"
 
 namespace tensor_array_grad {
@@ -78,11 +79,6 @@ class ZeroRowsTest : public testing::Test, protected GraphUnderTest {
   }
 };
 
-Tensor Numbers(std::vector<int32_t> values) {
-  Tensor tensor(DT_INT32, {static_cast<int64_t>(values.size())});
-  std::copy(values.begin(), values.end(), tensor.flat<int32_t>().data());
-  return tensor;
-}
 Tensor Zeros(int64_t rows) {
   Tensor tensor(DT_FLOAT, {rows, 2});
   tensor.flat<float>().setZero();
@@ -154,7 +150,7 @@ TEST_F(ZeroRowsTest, OtherDevicesAreLeftAlone) {
 }
 
 TEST_F(ZeroRowsTest, ConstantsShrinkToConstants) {
-  ResetToConstants(Zeros(3), Numbers({0, 1, 2}));
+  ResetToConstants(Zeros(3), Ints({0, 1, 2}));
   Shrink();
   EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros_0/last/_0"));
   EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "numbers_0/last/_1"));
@@ -173,12 +169,12 @@ TEST_F(ZeroRowsTest, OtherConstantsAreLeftAlone) {
     EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros_0"));
     EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "numbers_0"));
   };
-  kept(Zeros(3), Numbers({0, 2, 1}));
-  kept(Zeros(3), Numbers({0, 1}));
-  kept(Zeros(1), Numbers({0}));
+  kept(Zeros(3), Ints({0, 2, 1}));
+  kept(Zeros(3), Ints({0, 1}));
+  kept(Zeros(1), Ints({0}));
   Tensor ones(DT_FLOAT, {2});
   ones.flat<float>().setConstant(1);
-  kept(ones, Numbers({0, 1}));
+  kept(ones, Ints({0, 1}));
 }
 
 }  // namespace

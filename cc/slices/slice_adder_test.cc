@@ -21,10 +21,6 @@ namespace {
 using tensorflow::NodeDef;
 using testing::HasSubstr;
 
-Tensor Ints(const std::vector<int32_t>& values) {
-  return TensorOf<int32_t>({static_cast<int64_t>(values.size())}, values);
-}
-
 // Adds gradients of x[i] to a sum. Some of them come before the sum in the order of AddN.
 class SliceAdderTest : public testing::Test {
  protected:

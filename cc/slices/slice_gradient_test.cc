@@ -13,13 +13,8 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Tensor Ints(const std::vector<int32_t>& values) {
-  return TensorOf<int32_t>({static_cast<int64_t>(values.size())}, values);
-}
 Tensor Floats(const TensorShape& shape, const std::vector<float>& values) {
-  Tensor tensor(tensorflow::DT_FLOAT, shape);
-  std::copy(values.begin(), values.end(), tensor.flat<float>().data());
-  return tensor;
+  return TensorOf(shape, values);
 }
 
 class SliceGradientTest : public ::testing::Test {

@@ -32,9 +32,12 @@ tensorflow::Tensor TensorOf(const tensorflow::TensorShape& shape, const std::vec
   std::copy(values.begin(), values.end(), static_cast<T*>(tensor.data()));
   return tensor;
 }
-inline tensorflow::Tensor Vec(const std::vector<float>& values) {
-  return TensorOf<float>({static_cast<int64_t>(values.size())}, values);
+template <typename T>
+tensorflow::Tensor VecOf(const std::vector<T>& values) {
+  return TensorOf<T>({static_cast<int64_t>(values.size())}, values);
 }
+inline tensorflow::Tensor Vec(const std::vector<float>& values) { return VecOf(values); }
+inline tensorflow::Tensor Ints(const std::vector<int32_t>& values) { return VecOf(values); }
 
 template <typename T = float>
 std::vector<T> ValuesOf(const tensorflow::Tensor& tensor) {

@@ -55,15 +55,6 @@ inline Value Of(tensorflow::Tensor tensor) {
   value.Set(std::move(tensor));
   return value;
 }
-template <typename T>
-tensorflow::Tensor VecOf(const std::vector<T>& values) {
-  tensorflow::Tensor tensor(tensorflow::DataTypeToEnum<T>::value,
-                            {static_cast<int64_t>(values.size())});
-  for (size_t i = 0; i < values.size(); ++i) tensor.flat<T>()(i) = values[i];
-  return tensor;
-}
-
-inline tensorflow::Tensor Ints(const std::vector<int32_t>& values) { return VecOf(values); }
 
 // 0, 1, 2 ...
 inline tensorflow::Tensor Counted(const tensorflow::TensorShape& shape) {
