@@ -23,8 +23,8 @@ from tensor_array_grad._version import __version__
 _USAGE = (
     "usage: python -m tensor_array_grad [option of python] ... "
     "{script.py | -m module | -c code | -} [argument] ...\n"
-    f"       {_command.COMPARE_USAGE}\n"
-    f"       {_command.EXPLAIN_USAGE}\n"
+    f"       {_command.USAGES['compare']}\n"
+    f"       {_command.USAGES['explain']}\n"
     "       python -m tensor_array_grad [--help | --version]"
 )
 _HELP = f"""{_USAGE}

@@ -11,14 +11,12 @@ import re
 import sys
 from collections.abc import Sequence
 
-COMPARE_USAGE = (
-    "python -m tensor_array_grad compare [--runs N] [--jit] [--json] "
-    "{script.py | -m module | -c code} [argument] ..."
-)
-EXPLAIN_USAGE = (
-    "python -m tensor_array_grad explain [--json] [--html FILE] [--all] "
-    "{script.py | -m module | -c code | -} [argument] ..."
-)
+USAGES = {
+    "compare": "python -m tensor_array_grad compare [--runs N] [--jit] [--json] "
+    "{script.py | -m module | -c code} [argument] ...",
+    "explain": "python -m tensor_array_grad explain [--json] [--html FILE] [--all] "
+    "{script.py | -m module | -c code | -} [argument] ...",
+}
 # Matches `-m tensor_array_grad` without the space. -m may end a group of flags, as in `-um`.
 _RUN = re.compile(r"(-\w*)mtensor_array_grad(\.__main__|\.demo)?")
 
@@ -42,6 +40,11 @@ def interpreter_arguments() -> list[str] | None:
 def runner(command: Sequence[str]) -> list[str]:
     """The command that runs `python command...` by the runner, with this interpreter's flags."""
     return [sys.executable, *(interpreter_arguments() or []), "-m", "tensor_array_grad", *command]
+
+
+def parser(command: str, description: str) -> argparse.ArgumentParser:
+    """A parser of the options of `command`, a key of USAGES."""
+    return argparse.ArgumentParser(command, USAGES[command], description, allow_abbrev=False)
 
 
 def parse(

@@ -92,12 +92,7 @@ def compare(command: Sequence[str], runs: int, jit: bool = False) -> Comparison:
 
 def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     """The options in front of the command, and the command."""
-    parser = argparse.ArgumentParser(
-        "compare",
-        _command.COMPARE_USAGE,
-        "Compares a program on stock and on this library.",
-        allow_abbrev=False,
-    )
+    parser = _command.parser("compare", "Compares a program on stock and on this library.")
     parser.add_argument("--runs", type=int, default=3, help="runs on each library (default: 3)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument(

@@ -103,12 +103,7 @@ def _run(command: list[str], folder: str, output: TextIO | None) -> int:
 
 def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     """The options in front of the command, and the command."""
-    parser = argparse.ArgumentParser(
-        "explain",
-        _command.EXPLAIN_USAGE,
-        "Runs a program with the library and explains its loops.",
-        allow_abbrev=False,
-    )
+    parser = _command.parser("explain", "Runs a program with the library and explains its loops.")
     parser.add_argument("--json", action="store_true", help="print the loops as JSON")
     parser.add_argument("--html", metavar="FILE", help="write a page with the lines of the program")
     parser.add_argument("--all", action="store_true", help="show loops that take little time, too")
