@@ -231,10 +231,7 @@ def main() -> None:
     """Parses the command line and runs."""
     parser = campaign.parser(__doc__, programs=1000)
     parser.add_argument("--jit", action="store_true", help="compile the programs with XLA")
-    args = parser.parse_args()
-    if args.show is not None:
-        print(random_program(args.show))
-        return
+    args = campaign.parse(parser, random_program)
     with kernel_runner.Runner("enable") as ours, kernel_runner.Runner() as stocks:
         counts = compare(ours, stocks, campaign.seeds(args), args.jit)
     print(dict(counts))

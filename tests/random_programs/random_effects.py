@@ -65,6 +65,9 @@ class Program:
     text: str
     features: frozenset[str]
 
+    def __str__(self) -> str:
+        return ", ".join(sorted(self.features))
+
 
 class _Writer:
     """Writes the text of one program."""
@@ -91,6 +94,9 @@ class _Writer:
 
     def _pick(self, choices: Sequence[Any]) -> Any:
         return choices[int(self._rng.integers(len(choices)))]
+
+    def _one_of(self, *lines: str) -> list[str]:
+        return [self._pick(lines)]
 
     def _chance(self, probability: float) -> bool:
         return bool(self._rng.random() < probability)
@@ -163,45 +169,33 @@ class _Writer:
     def _assign(self, counters: list[str], *unused: Any) -> list[str]:
         self.features.add("assign_in_loop" if counters else "assign")
         name, value = f"v[{self._pick((0, 1))}]", self._value(counters)
-        return [
-            self._pick(
-                (
-                    f"{name}.assign({name} * 3 + {value})",
-                    f"{name}.assign_add({value})",
-                    f"{name}.assign_sub({value})",
-                )
-            )
-        ]
+        return self._one_of(
+            f"{name}.assign({name} * 3 + {value})",
+            f"{name}.assign_add({value})",
+            f"{name}.assign_sub({value})",
+        )
 
     def _scatter(self, counters: list[str], *unused: Any) -> list[str]:
         self.features.add("scatter")
         index, value = f"{self._value(counters)} % 3", self._value(counters)
-        return [
-            self._pick(
-                (
-                    f"v[2].scatter_nd_update([[{index}]], [{value}])",
-                    f"v[2].scatter_nd_add([[{index}]], [{value}])",
-                    f"v[2].scatter_update(tf.IndexedSlices({value}, {index}))",
-                    f"v[2][{self._pick(range(3))}].assign({value})",
-                    f"v[2].assign(v[2] * 3 + {value})",
-                )
-            )
-        ]
+        return self._one_of(
+            f"v[2].scatter_nd_update([[{index}]], [{value}])",
+            f"v[2].scatter_nd_add([[{index}]], [{value}])",
+            f"v[2].scatter_update(tf.IndexedSlices({value}, {index}))",
+            f"v[2][{self._pick(range(3))}].assign({value})",
+            f"v[2].assign(v[2] * 3 + {value})",
+        )
 
     def _table(self, counters: list[str], *unused: Any) -> list[str]:
         self.features.add("table_in_loop" if counters else "table")
         key, name = f"{self._value(counters)} % 4", self._pick(_LOCALS)
-        return [
-            self._pick(
-                (
-                    f"table.insert({key}, {self._value(counters)})",
-                    f"table.insert({key}, {self._value(counters)})",
-                    f"table.remove(tf.reshape({key}, [1]))",
-                    f"{name} += tf.ensure_shape(table.lookup({key}), [])",
-                    f"{name} += table.size()",
-                )
-            )
-        ]
+        return self._one_of(
+            f"table.insert({key}, {self._value(counters)})",
+            f"table.insert({key}, {self._value(counters)})",
+            f"table.remove(tf.reshape({key}, [1]))",
+            f"{name} += tf.ensure_shape(table.lookup({key}), [])",
+            f"{name} += table.size()",
+        )
 
     def _local(self, counters: list[str], *unused: Any) -> list[str]:
         return [f"{self._pick(_LOCALS)} = {self._value(counters)} + {self._value(counters)}"]
@@ -521,11 +515,9 @@ def main() -> None:
     parser.add_argument(
         "--verbose", action="store_true", help="print also what is in another order, or not built"
     )
-    args = parser.parse_args()
-    if args.show is not None:
-        program = random_program(args.show)
-        print(f"# {', '.join(sorted(program.features))}\n{program.text}")
-        return
+    args = campaign.parse(
+        parser, lambda seed: f"# {random_program(seed)}\n{random_program(seed).text}"
+    )
     seeds = campaign.seeds(args)
     with kernel_runner.Runner("enable") as ours, kernel_runner.Runner() as stocks:
         counts = compare((ours, stocks), seeds, campaign.options(args), args.verbose)

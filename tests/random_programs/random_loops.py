@@ -549,11 +549,7 @@ def main() -> None:
     parser.add_argument(
         "--library", default="enable", help="'enable', or 'none' to compare stock with itself"
     )
-    args = parser.parse_args()
-    if args.show is not None:
-        program = random_loop(args.show)
-        print(f"# {program}\n{program.text}")
-        return
+    args = campaign.parse(parser, lambda seed: f"# {random_loop(seed)}\n{random_loop(seed).text}")
     seeds = campaign.seeds(args)
     library = None if args.library == "none" else args.library
     parts = [seeds[k :: args.jobs] for k in range(args.jobs)]

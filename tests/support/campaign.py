@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 
 # What an option does in program `seed`: the setting, and the number of iterations after which it
@@ -32,6 +33,15 @@ def parser(doc: str, programs: int) -> argparse.ArgumentParser:
     made.add_argument("--only", type=int, help="number of the one program to run")
     made.add_argument("--show", type=int, help="number of a program to print instead")
     return made
+
+
+def parse(made: argparse.ArgumentParser, text: Callable[[int], str]) -> argparse.Namespace:
+    """The options of this process; with `--show`, prints `text(number)` and ends the process."""
+    args = made.parse_args()
+    if args.show is not None:
+        print(text(args.show))
+        sys.exit()
+    return args
 
 
 def seeds(args: argparse.Namespace) -> range:
