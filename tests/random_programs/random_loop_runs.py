@@ -203,33 +203,30 @@ def _symbolic(traced: Traced, v: list[Any]) -> Compute:
     return _in_one(compute)
 
 
-def _second_order(traced: Traced, v: list[Any]) -> Compute:
-    """The gradient of the sum of the squares of the gradient."""
-    first_order = _tape(traced, v)
+def _differentiated_again(first_order: Compute, sum_of: Callable[[Any], Any]) -> Compute:
+    """The gradient, and the gradient of `sum_of(gradient)`."""
 
     def compute(x: Any) -> tuple[list[Any], list[Any]]:
         with tf.GradientTape() as outer:
             outer.watch(x)
             outputs, (first, _) = first_order(x)
-            squares = tf.reduce_sum(first * first)
-        return outputs, [first, outer.gradient(squares, x, unconnected_gradients="zero")]
+            total = sum_of(first)
+        return outputs, [first, outer.gradient(total, x, unconnected_gradients="zero")]
 
-    return _in_one(compute)
+    return compute
+
+
+def _second_order(traced: Traced, v: list[Any]) -> Compute:
+    """The gradient of the sum of the squares of the gradient."""
+    squares = lambda first: tf.reduce_sum(first * first)  # noqa: E731
+    return _in_one(_differentiated_again(_tape(traced, v), squares))
 
 
 def _hessian_vector(traced: Traced, v: list[Any]) -> Compute:
     """The Hessian times a vector, with the outer tape outside of the function."""
-    first_order = _tape_inside(traced, v)
     direction = tf.cos(tf.range(6.0, dtype=tf.float64))
-
-    def compute(x: Any) -> tuple[list[Any], list[Any]]:
-        with tf.GradientTape() as outer:
-            outer.watch(x)
-            outputs, (first, _) = first_order(x)
-            along = tf.reduce_sum(tf.reshape(first, [-1]) * direction)
-        return outputs, [first, outer.gradient(along, x, unconnected_gradients="zero")]
-
-    return compute
+    along = lambda first: tf.reduce_sum(tf.reshape(first, [-1]) * direction)  # noqa: E731
+    return _differentiated_again(_tape_inside(traced, v), along)
 
 
 def _jacobian(traced: Traced, v: list[Any]) -> Compute:
