@@ -9,14 +9,10 @@ from tests.loops import slice_programs
 
 RUN = "tests.loops.slice_programs:gradients_of_each"
 COUNT = "tests.loops.slice_programs:counted"
+SLICES = ["index", "index_from_the_end", "range", "new_axis_and_ellipsis", "number", "slice"]
 # The programs that read a number of rows that does not depend on the size of x.
 LINEAR = [
-    "index",
-    "index_from_the_end",
-    "range",
-    "new_axis_and_ellipsis",
-    "number",
-    "slice",
+    *SLICES,
     "gather",
     "gather_repeated",
     "gather_matrix",
@@ -36,17 +32,7 @@ LINEAR = [
 ]
 
 # Those of them whose gradient TF1 sums in the loop. It keeps the rows of gathers.
-LINEAR_IN_TF1 = [
-    "index",
-    "index_from_the_end",
-    "range",
-    "new_axis_and_ellipsis",
-    "number",
-    "slice",
-    "gather_nd_numbers",
-    "two",
-    "in_a_branch_alone",
-]
+LINEAR_IN_TF1 = [*SLICES, "gather_nd_numbers", "two", "in_a_branch_alone"]
 
 MOST_ROWS = 3  # the most rows that one iteration of these programs adds to a gradient
 

@@ -21,6 +21,20 @@ from tests.support import kernel_runner
 
 PACKAGE = pathlib.Path(tensor_array_grad.__file__).resolve().parent
 LIBRARY = pathlib.Path(tensor_array_grad.library_path())
+# Defines `gradient()`, which is [11, 0, 100] with corrected gradient functions; stock's is
+# [10, 0, 100].
+GATHER = """
+import tensorflow as tf
+
+def gradient():
+    @tf.function
+    def gathered(x):
+        return tf.TensorArray(tf.float32, 3).unstack(x).gather([0, 0, 2])
+    x = tf.Variable([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        y = tf.reduce_sum(gathered(x) * [1.0, 10.0, 100.0])
+    return tape.gradient(y, x).numpy().tolist()
+"""
 _TIMEOUT_S = 180.0
 _LOG_LEVEL = "1"  # of TensorFlow
 
