@@ -218,15 +218,16 @@ def _differentiated_again(first_order: Compute, sum_of: Callable[[Any], Any]) ->
 
 def _second_order(traced: Traced, v: list[Any]) -> Compute:
     """The gradient of the sum of the squares of the gradient."""
-    squares = lambda first: tf.reduce_sum(first * first)  # noqa: E731
-    return _in_one(_differentiated_again(_tape(traced, v), squares))
+    first_order = _tape(traced, v)
+    return _in_one(_differentiated_again(first_order, lambda first: tf.reduce_sum(first * first)))
 
 
 def _hessian_vector(traced: Traced, v: list[Any]) -> Compute:
     """The Hessian times a vector, with the outer tape outside of the function."""
     direction = tf.cos(tf.range(6.0, dtype=tf.float64))
-    along = lambda first: tf.reduce_sum(tf.reshape(first, [-1]) * direction)  # noqa: E731
-    return _differentiated_again(_tape_inside(traced, v), along)
+    return _differentiated_again(
+        _tape_inside(traced, v), lambda first: tf.reduce_sum(tf.reshape(first, [-1]) * direction)
+    )
 
 
 def _jacobian(traced: Traced, v: list[Any]) -> Compute:
