@@ -415,9 +415,9 @@ class Tally:
             f"{self.programs} programs, {self.values} values compared, {self.errors} errors "
             f"compared, {self.differences} differences. Accepted: {self.rounded} programs whose "
             f"gradients differ in their last bits, but not because of a loop in one kernel, "
-            f"{self.unsteady} whose results vary between runs of stock, {self.reordered} whose last "
-            f"bits vary between runs of the library, and {self.repaired} of which stock's optimizer "
-            f"loses a value. "
+            f"{self.unsteady} whose results vary between runs of stock, {self.reordered} whose "
+            f"last bits vary between runs of the library, and {self.repaired} of which stock's "
+            f"optimizer loses a value. "
             f"Not built by TensorFlow: {self.unbuilt}. "
             f"Counted: {loops or 'no loop ran in one kernel'}"
         )
@@ -485,7 +485,7 @@ class Pair:
             yield self._unsteady_stock.call(_RUN, seed, timeout=_TIMEOUT_S)
 
     def run_ours(self, seed: int) -> Iterator[Any]:
-        """Yields runs of program `seed` with the library, in which nodes run in different orders."""
+        """Yields runs of program `seed` with the library; nodes run in different orders."""
         if self._unsteady_ours is None:
             env = {"TENSOR_ARRAY_GRAD": None, **_MANY_THREADS}
             self._unsteady_ours = kernel_runner.Runner(self._library, env=env)
