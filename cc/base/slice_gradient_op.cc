@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "cc/base/op_names.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -14,9 +15,10 @@ struct Signature {
 };
 
 // By kind.
-constexpr Signature kSignatures[] = {
-    {"StridedSliceGrad", 5, 4}, {"Pad", 2, 0},  {"UnsortedSegmentSum", 3, 0},   {"ScatterNd", 3, 1},
-    {"ZerosLike", 1, 0},        {"Fill", 2, 1}, {SliceGradientOp::kSumOp, 1, 0}};
+constexpr Signature kSignatures[] = {{ops::kStridedSliceGrad, 5, 4},   {ops::kPad, 2, 0},
+                                     {ops::kUnsortedSegmentSum, 3, 0}, {"ScatterNd", 3, 1},
+                                     {ops::kZerosLike, 1, 0},          {ops::kFill, 2, 1},
+                                     {ops::kSliceGradients, 1, 0}};
 
 }  // namespace
 

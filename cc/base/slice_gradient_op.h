@@ -31,7 +31,6 @@ struct SliceGradientOp {
   enum Kind { kStridedSlice, kPad, kSegmentSum, kScatter, kZeros, kFill, kSum };
 
   static constexpr char kAttribute[] = "addends";
-  static constexpr char kSumOp[] = "TensorArrayGrad>SliceGradients";
   static constexpr int kNumbers = 8;
 
   explicit SliceGradientOp(Kind which);

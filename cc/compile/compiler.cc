@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cc/base/op_names.h"
 #include "cc/compile/eligibility.h"
 #include "cc/compile/locks.h"
 #include "cc/compile/readers.h"
@@ -186,8 +187,8 @@ class FrameCompiler {
 
   absl::Status Emit(Node& node) {
     const std::string& op = node.type_string();
-    if (op == "NoOp" || op == "ControlTrigger") return absl::OkStatus();
-    if (op == "Identity" || node.IsLoopCond()) return PassOn(node, 0, InputOf(node, 0));
+    if (op == ops::kNoOp || op == ops::kControlTrigger) return absl::OkStatus();
+    if (op == ops::kIdentity || node.IsLoopCond()) return PassOn(node, 0, InputOf(node, 0));
     if (node.IsSwitch()) return AddSwitch(node);
     if (node.IsMerge()) return AddMerge(node);
     if (op == "Const") return AddConstant(node);

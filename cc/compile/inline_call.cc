@@ -10,6 +10,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "cc/base/op_names.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/function_search.h"
 #include "cc/flow/liveness.h"
@@ -88,7 +89,7 @@ bool HasState(const Node& node, const FunctionLibraryDefinition* library) {
 // Whether `node` is a call of a function without state, so that the nodes of the function may take
 // its place.
 bool MayBeInlined(const Node& node, const FunctionLibraryDefinition* library) {
-  return node.type_string() == "PartitionedCall" && !HasState(node, library);
+  return node.type_string() == ops::kPartitionedCall && !HasState(node, library);
 }
 
 bool IsUsable(const Graph& body, const FunctionLibraryDefinition* functions,
@@ -183,7 +184,7 @@ class Inliner {
   absl::StatusOr<Node*> AddNoOp(const char* what) {
     NodeDef def;
     def.set_name(absl::StrCat(call_->name(), "/", what));
-    def.set_op("NoOp");
+    def.set_op(ops::kNoOp);
     return AddNode(std::move(def));
   }
 
@@ -197,7 +198,7 @@ class Inliner {
       if (number < 0 || number >= (node.IsArg() ? call_->num_inputs() : call_->num_outputs())) {
         return absl::InternalError("the call does not fit the function");
       }
-      def.set_op("Identity");
+      def.set_op(ops::kIdentity);
       if (node.IsArg()) def.add_input(call_->name());  // kernels want as many as they have inputs
       def.mutable_attr()->erase("index");
     }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "cc/base/op_names.h"
 #include "cc/compile/compiler.h"
 #include "cc/compile/eligibility.h"
 #include "cc/flow/liveness.h"
@@ -18,9 +19,6 @@ namespace tensor_array_grad {
 namespace {
 
 using tensorflow::FunctionLibraryDefinition;
-
-constexpr char kRunLoop[] = "TensorArrayGrad>RunLoop";
-constexpr char kRunLoopInSession[] = "TensorArrayGrad>RunLoopInSession";
 
 // Marks the Merge that AddMerge adds, of which TensorFlow may make one for several loops.
 constexpr char kAdded[] = "_tensor_array_grad_added";
@@ -101,7 +99,7 @@ absl::StatusOr<Source> AddMerge(const std::string& name, Source value, const Nod
                                 Graph* graph) {
   NodeDef def;
   def.set_name(graph->NewName(name));
-  def.set_op("Merge");
+  def.set_op(ops::kMerge);
   def.set_device(place.assigned_device_name());
   AddNodeAttr("T", tensorflow::BaseType(value.node->output_type(value.slot)), &def);
   AddNodeAttr("N", 1, &def);
@@ -150,7 +148,7 @@ absl::Status InsertRunLoop(const Frame& loop, int64_t record, bool in_session, G
   const std::string name = absl::StrCat(loop.name, "_in_one_kernel");
   NodeDef def;
   def.set_name(graph->NewName(name));
-  def.set_op(in_session ? kRunLoopInSession : kRunLoop);
+  def.set_op(in_session ? ops::kRunLoopInSession : ops::kRunLoop);
   def.set_device(enters.front()->assigned_device_name());
   AddNodeAttr("T", variables, &def);
   AddNodeAttr("U", constants, &def);
@@ -175,7 +173,7 @@ absl::Status RemoveRunLoops(Graph* graph) {
   std::vector<Node*> runs;
   for (Node* node : graph->op_nodes()) {
     const std::string& op = node->type_string();
-    if (op == kRunLoop || op == kRunLoopInSession) runs.push_back(node);
+    if (op == ops::kRunLoop || op == ops::kRunLoopInSession) runs.push_back(node);
   }
   for (Node* run : runs) {
     Node* const first = InputOf(*run, 0).node;

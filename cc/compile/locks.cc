@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cc/base/op_names.h"
 #include "cc/compile/eligibility.h"
 #include "cc/flow/op_facts.h"
 
@@ -19,8 +20,8 @@ class HeldLock {
 
   // Whether `instruction` only gives the lock up, or has nothing to do with it.
   bool AllowsReader(const Instruction& instruction, const Node& node) const {
-    return !Reads(instruction, /*last=*/false) ||
-           (instruction.action == Instruction::kKernel && node.type_string() == "ConsumeMutexLock");
+    return !Reads(instruction, /*last=*/false) || (instruction.action == Instruction::kKernel &&
+                                                   node.type_string() == ops::kConsumeMutexLock);
   }
 
   // Whether the register is empty after `instruction` in each iteration in which it was set.

@@ -15,6 +15,7 @@
 #include "cc/base/counters.h"
 #include "cc/base/log.h"
 #include "cc/base/loop_record.h"
+#include "cc/base/op_names.h"
 #include "cc/base/switches.h"
 #include "cc/compile/eligibility.h"
 #include "cc/compile/inline_call.h"
@@ -80,8 +81,7 @@ bool RunsHere(const std::string& device, const GraphOptimizationPassOptions& opt
 
 // Whether RunLoop has a kernel. It has none if the library did not register its kernels.
 bool HasKernel() {
-  static const bool has =
-      !tensorflow::GetRegisteredKernelsForOp("TensorArrayGrad>RunLoop").kernel().empty();
+  static const bool has = !tensorflow::GetRegisteredKernelsForOp(ops::kRunLoop).kernel().empty();
   return has;
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "cc/base/op_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/op_facts.h"
 #include "tensorflow/core/platform/statusor.h"
@@ -114,9 +115,8 @@ absl::Status WatchInExecutor(const Frame& loop, int64_t id, Graph* graph) {
   }
   if (exits.empty()) return absl::OkStatus();
   TF_RETURN_IF_ERROR(
-      AddNote("TensorArrayGrad>NoteCondition", id, {{loop_cond, 0}}, *loop_cond, {}, graph)
-          .status());
-  return AddNote("TensorArrayGrad>NoteExit", id, {}, *exits.front(), exits, graph).status();
+      AddNote(ops::kNoteCondition, id, {{loop_cond, 0}}, *loop_cond, {}, graph).status());
+  return AddNote(ops::kNoteExit, id, {}, *exits.front(), exits, graph).status();
 }
 
 }  // namespace tensor_array_grad

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/loop_variable.h"
 #include "cc/flow/node_util.h"
@@ -67,7 +68,7 @@ bool ConditionIsDeadWithItsVariables(const Frame& loop) {
   bool reads_variable = false;
   for (const auto& [node, inner, in_condition] : *order) {
     if (!in_condition) continue;
-    if (inner != nullptr || node->type_string() == "ControlTrigger") return false;
+    if (inner != nullptr || node->type_string() == ops::kControlTrigger) return false;
     if (!node->IsMerge()) continue;
     if (!LoopMergeOf(*node)) return false;
     reads_variable = true;
@@ -105,7 +106,7 @@ Liveness::Liveness(const Frame& frame, const std::vector<Item>& order) {
       AddMerge(*item.node);
     } else {
       of_node_[item.node] =
-          item.node->type_string() == "ControlTrigger" ? Requirements{} : Inputs(*item.node);
+          item.node->type_string() == ops::kControlTrigger ? Requirements{} : Inputs(*item.node);
     }
   }
 }

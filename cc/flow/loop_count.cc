@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
@@ -39,7 +40,7 @@ std::vector<const Node*> ConditionsOf(const Node& loop_cond) {
   std::vector<const Node*> found{SkipIdentities(InputOf(loop_cond, 0)).node};
   for (size_t i = 0; i < found.size(); ++i) {
     const Node& node = *found[i];
-    if (node.type_string() != "LogicalAnd") continue;
+    if (node.type_string() != ops::kLogicalAnd) continue;
     for (int input = 0; input < 2; ++input) {
       const Node* const part = SkipIdentities(InputOf(node, input)).node;
       if (std::find(found.begin(), found.end(), part) == found.end()) found.push_back(part);
@@ -57,8 +58,8 @@ std::optional<LoopCount> LoopCountOf(const LoopVariable& variable, const Node& l
   if (type != DT_INT32 && type != DT_INT64) return std::nullopt;
   Node* const sum = variable.update().node;
   if (sum == nullptr) return std::nullopt;
-  const bool down = sum->type_string() == "Sub";
-  if (!down && sum->type_string() != "AddV2") return std::nullopt;
+  const bool down = sum->type_string() == ops::kSub;
+  if (!down && sum->type_string() != ops::kAddV2) return std::nullopt;
   if (!WaitsForBodyAlone(*sum, loop_cond)) return std::nullopt;
   const Source now{variable.switch_node, 1};
   for (int i = 0; i < (down ? 1 : 2); ++i) {
@@ -115,7 +116,7 @@ bool StopsAt(const Node& loop_cond, absl::FunctionRef<bool(Source)> is_limit) {
   for (const LoopCount& count : LoopCountsOf(loop_cond)) {
     if (!CountsIterations(count)) continue;
     for (const Node* condition : conditions) {
-      if (condition->type_string() == "Less" &&
+      if (condition->type_string() == ops::kLess &&
           SkipIdentities(InputOf(*condition, 0)) == Source{count.variable.merge, 0} &&
           is_limit(Origin(InputOf(*condition, 1)))) {
         return true;

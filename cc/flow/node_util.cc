@@ -7,6 +7,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "cc/base/op_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
@@ -33,7 +34,7 @@ std::vector<Source> InputsOf(const Node& node) {
 }
 
 Source SkipIdentities(Source source) {
-  while (source.node->type_string() == "Identity") {
+  while (source.node->type_string() == ops::kIdentity) {
     const Source from = InputOf(*source.node, 0);
     if (tensorflow::IsRefType(from.node->output_type(from.slot))) break;
     source = from;
@@ -41,7 +42,7 @@ Source SkipIdentities(Source source) {
   return source;
 }
 
-bool IsAddN(const Node& node) { return node.type_string() == "AddN"; }
+bool IsAddN(const Node& node) { return node.type_string() == ops::kAddN; }
 
 bool IsLoopCond(const Node& node) { return node.IsLoopCond(); }
 

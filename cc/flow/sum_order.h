@@ -1,6 +1,7 @@
 #ifndef CC_FLOW_SUM_ORDER_H_
 #define CC_FLOW_SUM_ORDER_H_
 
+#include "cc/base/op_names.h"
 #include "cc/flow/graph_names.h"
 
 // In which order AddN adds its operands, and why that matters to code that adds nothing.
@@ -23,7 +24,7 @@ constexpr int kMostInOrder = 8;
 // Whether the rounding of the sum that `node` computes depends on which of its operands share their
 // buffers.
 inline bool DependsOnSharing(const Node& node) {
-  return node.type_string() == "AddN" && node.num_inputs() > 2;
+  return node.type_string() == ops::kAddN && node.num_inputs() > 2;
 }
 
 }  // namespace tensor_array_grad

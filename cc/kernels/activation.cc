@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "cc/base/op_names.h"
 #include "cc/base/switches.h"
 #include "cc/device/cuda_kernels.h"
 #include "tensorflow/core/framework/device_factory.h"
@@ -139,20 +140,21 @@ bool IsStockOp(const std::string& op) { return op.find('>') == std::string::npos
 const std::vector<OpFamily>& OpFamilies() {
   static const auto* families = new std::vector<OpFamily>{
       {"TensorArrayV3",
-       {"TensorArrayV3", "TensorArrayGradV3", "TensorArrayGradWithShape", "TensorArrayWriteV3",
-        "TensorArrayReadV3", "TensorArrayGatherV3", "TensorArrayScatterV3", "TensorArrayConcatV3",
-        "TensorArraySplitV3", "TensorArraySizeV3", "TensorArrayCloseV3"}},
-      {"StackV2", {"StackV2", "StackPushV2", "StackPopV2", "StackCloseV2"}},
-      {"TensorList", {"EmptyTensorList",         "TensorListReserve",
-                      "TensorListLength",        "TensorListElementShape",
-                      "TensorListGetItem",       "TensorListSetItem",
-                      "TensorListResize",        "TensorListPushBack",
-                      "TensorListPushBackBatch", "TensorListPopBack",
-                      "TensorListStack",         "TensorListFromTensor",
-                      "TensorListGather",        "TensorListScatter",
-                      "TensorListScatterV2",     "TensorListScatterIntoExistingList",
-                      "TensorListConcat",        "TensorListConcatV2",
-                      "TensorListSplit",         "TensorListConcatLists"}}};
+       {ops::kTensorArrayV3, ops::kTensorArrayGradV3, ops::kTensorArrayGradWithShape,
+        ops::kTensorArrayWriteV3, ops::kTensorArrayReadV3, ops::kTensorArrayGatherV3,
+        ops::kTensorArrayScatterV3, ops::kTensorArrayConcatV3, ops::kTensorArraySplitV3,
+        ops::kTensorArraySizeV3, ops::kTensorArrayCloseV3}},
+      {"StackV2", {ops::kStackV2, ops::kStackPushV2, ops::kStackPopV2, ops::kStackCloseV2}},
+      {"TensorList", {ops::kEmptyTensorList,         ops::kTensorListReserve,
+                      ops::kTensorListLength,        ops::kTensorListElementShape,
+                      ops::kTensorListGetItem,       ops::kTensorListSetItem,
+                      ops::kTensorListResize,        ops::kTensorListPushBack,
+                      ops::kTensorListPushBackBatch, ops::kTensorListPopBack,
+                      ops::kTensorListStack,         ops::kTensorListFromTensor,
+                      ops::kTensorListGather,        ops::kTensorListScatter,
+                      ops::kTensorListScatterV2,     ops::kTensorListScatterIntoExistingList,
+                      ops::kTensorListConcat,        ops::kTensorListConcatV2,
+                      ops::kTensorListSplit,         ops::kTensorListConcatLists}}};
   return *families;
 }
 
@@ -165,7 +167,7 @@ Surroundings LookAround() {
   around.gpu_switch = Environment("TENSOR_ARRAY_GRAD_GPU");
   if (around.gpu_visible) around.gpu_obstacle = cuda::WhyUnusable();
   around.kernels = KernelsOfFamilies();
-  AppendKernels("TensorArrayGrad>RunLoop", &around.kernels);  // a copy that keeps stock's has it
+  AppendKernels(ops::kRunLoop, &around.kernels);  // a copy that keeps stock's has it
   return around;
 }
 

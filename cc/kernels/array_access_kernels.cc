@@ -1,5 +1,6 @@
 // TensorArrayWriteV3 and TensorArrayReadV3.
 
+#include "cc/base/op_names.h"
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
@@ -59,12 +60,14 @@ absl::Status ReadOne(OpKernelContext* ctx) {
 
 KernelTable AccessKernels() {
   const GpuTypes written = GpuNumbers("T"), read = GpuNumbers("dtype", {DT_INT64});
-  return {
-      {"TensorArrayWriteV3",
-       MakeKernel<Cheap<FunctionKernel<WriteOne>>>,
-       {"handle", "index"},
-       written},
-      {"TensorArrayReadV3", MakeKernel<Cheap<FunctionKernel<ReadOne>>>, {"handle", "index"}, read}};
+  return {{ops::kTensorArrayWriteV3,
+           MakeKernel<Cheap<FunctionKernel<WriteOne>>>,
+           {"handle", "index"},
+           written},
+          {ops::kTensorArrayReadV3,
+           MakeKernel<Cheap<FunctionKernel<ReadOne>>>,
+           {"handle", "index"},
+           read}};
 }
 
 }  // namespace tensor_array_grad

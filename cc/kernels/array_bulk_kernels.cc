@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cc/array/errors.h"
+#include "cc/base/op_names.h"
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
@@ -118,10 +119,10 @@ KernelTable BulkKernels() {
   const GpuTypes read = GpuNumbers("dtype", {DT_INT32});
   const GpuTypes cut = GpuNumbers("T", {DT_INT64}), split = GpuNumbers("T");
   return {
-      {"TensorArrayGatherV3", MakeKernel<GatherOp>, {"handle", "indices"}, read},
-      {"TensorArrayScatterV3", MakeKernel<FunctionKernel<Scatter>>, {"handle", "indices"}, cut},
-      {"TensorArrayConcatV3", MakeKernel<ConcatOp>, {"handle", "lengths"}, read},
-      {"TensorArraySplitV3", MakeKernel<FunctionKernel<Split>>, {"handle", "lengths"}, split},
+      {ops::kTensorArrayGatherV3, MakeKernel<GatherOp>, {"handle", "indices"}, read},
+      {ops::kTensorArrayScatterV3, MakeKernel<FunctionKernel<Scatter>>, {"handle", "indices"}, cut},
+      {ops::kTensorArrayConcatV3, MakeKernel<ConcatOp>, {"handle", "lengths"}, read},
+      {ops::kTensorArraySplitV3, MakeKernel<FunctionKernel<Split>>, {"handle", "lengths"}, split},
   };
 }
 

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "cc/array/errors.h"
+#include "cc/base/op_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "tensorflow/core/framework/tensor_util.h"
@@ -65,8 +66,8 @@ class GradOp : public Cheap<OpKernel> {
 }  // namespace
 
 KernelTable GradKernels() {
-  return {{"TensorArrayGradV3", MakeKernel<GradOp>, {"handle", "grad_handle"}},
-          {"TensorArrayGradWithShape",
+  return {{ops::kTensorArrayGradV3, MakeKernel<GradOp>, {"handle", "grad_handle"}},
+          {ops::kTensorArrayGradWithShape,
            MakeKernel<GradOp>,
            {"handle", "shape_to_prepend", "grad_handle"}}};
 }

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/array/array_name.h"
+#include "cc/base/op_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 
@@ -68,10 +69,12 @@ absl::Status Close(OpKernelContext* ctx) {
 }  // namespace
 
 KernelTable LifecycleKernels() {
-  return {
-      {"TensorArrayV3", MakeKernel<CreateOp>, {"size", "handle"}, GpuNumbers("dtype", {DT_INT64})},
-      {"TensorArraySizeV3", MakeKernel<Cheap<FunctionKernel<Size>>>, {"handle", "size"}},
-      {"TensorArrayCloseV3", MakeKernel<FunctionKernel<Close>>, {"handle"}}};
+  return {{ops::kTensorArrayV3,
+           MakeKernel<CreateOp>,
+           {"size", "handle"},
+           GpuNumbers("dtype", {DT_INT64})},
+          {ops::kTensorArraySizeV3, MakeKernel<Cheap<FunctionKernel<Size>>>, {"handle", "size"}},
+          {ops::kTensorArrayCloseV3, MakeKernel<FunctionKernel<Close>>, {"handle"}}};
 }
 
 }  // namespace tensor_array_grad

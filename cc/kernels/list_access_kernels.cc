@@ -4,6 +4,7 @@
 // A kernel that changes a list makes all checks before it calls Forward. Forward may hand over the
 // input's list to be changed in place, and an error must leave the input unchanged.
 
+#include "cc/base/op_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/element_shape.h"
@@ -102,32 +103,31 @@ KernelTable ListAccessKernels() {
                       /*needs_our_lists=*/true};
   };
   return {
-      {"EmptyTensorList",
+      {ops::kEmptyTensorList,
        MakeKernel<Cheap<ListFunction<EmptyList>>>,
        {"element_shape", "max_num_elements"}},
-      {"TensorListReserve",
+      {ops::kTensorListReserve,
        MakeKernel<Cheap<ListFunction<Reserve>>>,
        {"element_shape", "num_elements"}},
-      {"TensorListLength", MakeKernel<Cheap<OneListFunction<Length>>>, {"length"}},
-      {"TensorListElementShape",
+      {ops::kTensorListLength, MakeKernel<Cheap<OneListFunction<Length>>>, {"length"}},
+      {ops::kTensorListElementShape,
        MakeKernel<Cheap<OneListFunction<ElementShape>>>,
        {"element_shape"}},
-      {"TensorListGetItem",
+      {ops::kTensorListGetItem,
        MakeKernel<Cheap<ListFunction<GetItem>>>,
        {"index", "element_shape"},
        GpuElements()},
-      {"TensorListSetItem", MakeKernel<Cheap<ListFunction<SetItem>>>, {"index"}, GpuElements()},
-      {"TensorListResize", MakeKernel<Cheap<OneListFunction<Resize>>>, {"size"}},
-      {"TensorListPushBack", MakeKernel<Cheap<OneListFunction<PushBack>>>, {}},
-      {"TensorListPopBack",
+      {ops::kTensorListSetItem, MakeKernel<Cheap<ListFunction<SetItem>>>, {"index"}, GpuElements()},
+      {ops::kTensorListResize, MakeKernel<Cheap<OneListFunction<Resize>>>, {"size"}},
+      {ops::kTensorListPushBack, MakeKernel<Cheap<OneListFunction<PushBack>>>, {}},
+      {ops::kTensorListPopBack,
        MakeKernel<Cheap<OneListFunction<PopBack>>>,
        {"element_shape"},
        GpuElements({DT_VARIANT})},
-      accumulating("TensorArrayGrad>ListAccumulate",
-                   MakeKernel<Cheap<ListFunction<ListAccumulate>>>,
+      accumulating(ops::kListAccumulate, MakeKernel<Cheap<ListFunction<ListAccumulate>>>,
                    {"index", "element_shape", "num_elements"}),
-      accumulating("TensorArrayGrad>ListAccumulateLike",
-                   MakeKernel<Cheap<ListFunction<ListAccumulateLike>>>, {"index"}),
+      accumulating(ops::kListAccumulateLike, MakeKernel<Cheap<ListFunction<ListAccumulateLike>>>,
+                   {"index"}),
   };
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/base/op_names.h"
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
@@ -101,8 +102,8 @@ absl::Status ConcatLists(KernelCall& call) {
 
 KernelTable ListBulkKernels() {
   return {
-      {"TensorListPushBackBatch", MakeKernel<ListFunction<PushBackBatch>>, {}, GpuElements()},
-      {"TensorListConcatLists", MakeKernel<ListFunction<ConcatLists>>, {}},
+      {ops::kTensorListPushBackBatch, MakeKernel<ListFunction<PushBackBatch>>, {}, GpuElements()},
+      {ops::kTensorListConcatLists, MakeKernel<ListFunction<ConcatLists>>, {}},
   };
 }
 

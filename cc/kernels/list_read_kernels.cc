@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "cc/base/op_names.h"
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
@@ -133,13 +134,13 @@ class ListConcatOp : public ListKernel {
 
 KernelTable ListReadKernels() {
   return {
-      {"TensorListStack", MakeKernel<ListStackOp>, {"element_shape"}, GpuElements()},
-      {"TensorListGather",
+      {ops::kTensorListStack, MakeKernel<ListStackOp>, {"element_shape"}, GpuElements()},
+      {ops::kTensorListGather,
        MakeKernel<OneListFunction<GatherList>>,
        {"indices", "element_shape"},
        GpuElements()},
-      {"TensorListConcat", MakeKernel<ListConcatOp>, {"lengths"}, GpuElements()},
-      {"TensorListConcatV2",
+      {ops::kTensorListConcat, MakeKernel<ListConcatOp>, {"lengths"}, GpuElements()},
+      {ops::kTensorListConcatV2,
        MakeKernel<ListConcatOp>,
        {"element_shape", "leading_dims", "lengths"},
        GpuElements()},

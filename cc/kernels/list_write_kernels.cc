@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "cc/base/op_names.h"
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
@@ -59,23 +60,23 @@ absl::Status ScatterIntoExistingList(KernelCall& call, const ListVariant& list) 
 
 KernelTable ListWriteKernels() {
   return {
-      {"TensorListFromTensor",
+      {ops::kTensorListFromTensor,
        MakeKernel<ListFunction<ListFromTensor>>,
        {"element_shape"},
        GpuElements()},
-      {"TensorListScatter",
+      {ops::kTensorListScatter,
        MakeKernel<ListFunction<ScatterIntoList>>,
        {"indices", "element_shape"},
        GpuElements()},
-      {"TensorListScatterV2",
+      {ops::kTensorListScatterV2,
        MakeKernel<ListFunction<ScatterIntoList>>,
        {"indices", "element_shape", "num_elements"},
        GpuElements()},
-      {"TensorListScatterIntoExistingList",
+      {ops::kTensorListScatterIntoExistingList,
        MakeKernel<OneListFunction<ScatterIntoExistingList>>,
        {"indices"},
        GpuElements()},
-      {"TensorListSplit",
+      {ops::kTensorListSplit,
        MakeKernel<ListFunction<SplitIntoList>>,
        {"element_shape", "lengths"},
        GpuElements()},

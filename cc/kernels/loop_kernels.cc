@@ -10,6 +10,7 @@
 
 #include "cc/base/counters.h"
 #include "cc/base/loop_record.h"
+#include "cc/base/op_names.h"
 #include "cc/base/steady_clock.h"
 #include "cc/compile/watch_loop.h"
 #include "cc/kernels/registration.h"
@@ -233,8 +234,8 @@ OpKernel* MakeRunLoop(OpKernelConstruction* ctx) {
 }  // namespace
 
 KernelTable LoopKernels() {
-  return {{"TensorArrayGrad>RunLoop", MakeRunLoop, {}, {}, KernelSpec::kCpu},
-          {"TensorArrayGrad>RunLoopInSession", MakeRunLoop, {}, {}, KernelSpec::kCpu}};
+  return {{ops::kRunLoop, MakeRunLoop, {}, {}, KernelSpec::kCpu},
+          {ops::kRunLoopInSession, MakeRunLoop, {}, {}, KernelSpec::kCpu}};
 }
 
 }  // namespace tensor_array_grad

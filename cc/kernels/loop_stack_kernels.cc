@@ -2,6 +2,7 @@
 // TensorListPopBack. They pack the lists that a forward loop fills for its backward loop into one
 // loop stack.
 
+#include "cc/base/op_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/list_bodies.h"
@@ -43,9 +44,9 @@ class NewLoopStackOp : public Cheap<ListKernel> {
 
 KernelTable LoopStackKernels() {
   return {
-      {"TensorArrayGrad>NewLoopStack", MakeKernel<NewLoopStackOp>, {}},
-      {"TensorArrayGrad>PushLoopStack", MakeKernel<Cheap<ListFunction<PushRow>>>, {}},
-      {"TensorArrayGrad>PopLoopStack", MakeKernel<Cheap<ListFunction<PopRow>>>, {}},
+      {ops::kNewLoopStack, MakeKernel<NewLoopStackOp>, {}},
+      {ops::kPushLoopStack, MakeKernel<Cheap<ListFunction<PushRow>>>, {}},
+      {ops::kPopLoopStack, MakeKernel<Cheap<ListFunction<PopRow>>>, {}},
   };
 }
 

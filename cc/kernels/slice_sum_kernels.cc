@@ -11,6 +11,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
+#include "cc/base/op_names.h"
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/registration.h"
 #include "cc/slices/slice_adder.h"
@@ -133,10 +134,9 @@ class LastRowOfZerosOp : public Cheap<OpKernel> {
 }  // namespace
 
 KernelTable SliceSumKernels() {
-  return {
-      {"TensorArrayGrad>AddSlices", MakeKernel<AddSlicesOp>, {}, {}, KernelSpec::kCpu},
-      {SliceGradientOp::kSumOp, MakeKernel<SliceGradientsOp>, {}, {}, KernelSpec::kCpu},
-      {"TensorArrayGrad>LastRowOfZeros", MakeKernel<LastRowOfZerosOp>, {}, {}, KernelSpec::kCpu}};
+  return {{ops::kAddSlices, MakeKernel<AddSlicesOp>, {}, {}, KernelSpec::kCpu},
+          {ops::kSliceGradients, MakeKernel<SliceGradientsOp>, {}, {}, KernelSpec::kCpu},
+          {ops::kLastRowOfZeros, MakeKernel<LastRowOfZerosOp>, {}, {}, KernelSpec::kCpu}};
 }
 
 }  // namespace tensor_array_grad

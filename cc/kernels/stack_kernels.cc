@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
+#include "cc/base/op_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/resource/stack_resource.h"
@@ -207,14 +208,15 @@ KernelTable StackKernels() {
   constexpr auto kCpu = KernelSpec::kCpu, kGpu = KernelSpec::kGpu;
   const auto push = MakeKernel<Cheap<FunctionKernel<PushElement>>>;
   const auto pop = MakeKernel<Cheap<FunctionKernel<PopElement>>>;
-  return {{"StackV2", MakeKernel<NewStackOp>, {"max_size", "handle"}},
-          {"StackCloseV2", MakeKernel<FunctionKernel<CloseStack>>, {"handle"}},
-          {"StackPushV2", push, {}, {}, kCpu},
-          {"StackPushV2", MakeAsyncKernel<SwappingPushOp>, {"handle"}, numbers("T"), kGpu},
-          {"StackPushV2", push, {"handle", "elem", "output"}, in_host_memory("T"), kGpu},
-          {"StackPopV2", pop, {}, {}, kCpu},
-          {"StackPopV2", MakeAsyncKernel<SwappingPopOp>, {"handle"}, numbers("elem_type"), kGpu},
-          {"StackPopV2", pop, {"handle", "elem"}, in_host_memory("elem_type"), kGpu}};
+  return {
+      {ops::kStackV2, MakeKernel<NewStackOp>, {"max_size", "handle"}},
+      {ops::kStackCloseV2, MakeKernel<FunctionKernel<CloseStack>>, {"handle"}},
+      {ops::kStackPushV2, push, {}, {}, kCpu},
+      {ops::kStackPushV2, MakeAsyncKernel<SwappingPushOp>, {"handle"}, numbers("T"), kGpu},
+      {ops::kStackPushV2, push, {"handle", "elem", "output"}, in_host_memory("T"), kGpu},
+      {ops::kStackPopV2, pop, {}, {}, kCpu},
+      {ops::kStackPopV2, MakeAsyncKernel<SwappingPopOp>, {"handle"}, numbers("elem_type"), kGpu},
+      {ops::kStackPopV2, pop, {"handle", "elem"}, in_host_memory("elem_type"), kGpu}};
 }
 
 }  // namespace tensor_array_grad

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cc/base/loop_record.h"
+#include "cc/base/op_names.h"
 #include "cc/compile/watch_loop.h"
 #include "cc/kernels/registration.h"
 
@@ -33,12 +34,8 @@ class NoteExitOp : public OpKernel {
 }  // namespace
 
 KernelTable WatchKernels() {
-  return {{"TensorArrayGrad>NoteCondition",
-           MakeKernel<Cheap<NoteConditionOp>>,
-           {},
-           {},
-           KernelSpec::kCpu},
-          {"TensorArrayGrad>NoteExit", MakeKernel<Cheap<NoteExitOp>>, {}, {}, KernelSpec::kCpu}};
+  return {{ops::kNoteCondition, MakeKernel<Cheap<NoteConditionOp>>, {}, {}, KernelSpec::kCpu},
+          {ops::kNoteExit, MakeKernel<Cheap<NoteExitOp>>, {}, {}, KernelSpec::kCpu}};
 }
 
 }  // namespace tensor_array_grad

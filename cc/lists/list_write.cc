@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cc/base/op_names.h"
 #include "cc/lists/element_shape.h"
 #include "cc/lists/list_checks.h"
 #include "cc/lists/row_cutter.h"
@@ -98,7 +99,7 @@ absl::Status FromTensor(const Tensor& tensor, const Tensor& element_shape, Eleme
                         ListVariant* list) {
   ListSpec spec;
   TensorShape row;
-  TF_RETURN_IF_ERROR(SpecOfRows("TensorListFromTensor", tensor, element_shape, &spec, &row));
+  TF_RETURN_IF_ERROR(SpecOfRows(ops::kTensorListFromTensor, tensor, element_shape, &spec, &row));
   TF_RETURN_IF_ERROR(CheckSize(tensor.dim_size(0)));
   RowCutter rows(ops);
   TF_RETURN_IF_ERROR(rows.Start(tensor));
@@ -141,7 +142,7 @@ absl::Status Scatter(const Tensor& tensor, const Tensor& indices, const Tensor& 
   }
   ListSpec spec;
   TensorShape row;
-  TF_RETURN_IF_ERROR(SpecOfRows("TensorListScatter", tensor, element_shape, &spec, &row));
+  TF_RETURN_IF_ERROR(SpecOfRows(ops::kTensorListScatter, tensor, element_shape, &spec, &row));
   if (indices.NumElements() != tensor.dim_size(0)) {
     return InvalidList("Invalid number of rows in input tensor. Expected: ", indices.NumElements(),
                        " Actual: ", tensor.dim_size(0));

@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
@@ -45,7 +46,7 @@ class ListAdder {
   // Whether this library's list kernels are in use on the device, which have elements of float.
   bool HasOwnKernels() const {
     NodeDef op;
-    op.set_op("TensorArrayGrad>ListAccumulateLike");
+    op.set_op(ops::kListAccumulateLike);
     (*op.mutable_attr())["element_dtype"].set_type(DT_FLOAT);
     return HasKernelOnDeviceOf(add_, op);
   }
@@ -80,18 +81,18 @@ class ListAdder {
                       const std::string& name) {
     const Source index = element.inputs[0], value = element.inputs[1];
     TF_ASSIGN_OR_RETURN(Source node,
-                        Insert(StartNode(New("Shape"), "Shape", {value}), {value}, replaced));
+                        Insert(StartNode(New("Shape"), ops::kShape, {value}), {value}, replaced));
     TF_RETURN_IF_ERROR(WaitForReserve(element, node.node));
     const std::vector<Source> read = {list, index, node};
-    auto get = StartNode(New("GetItem"), "TensorListGetItem", read);
+    auto get = StartNode(New("GetItem"), ops::kTensorListGetItem, read);
     get.Attr("element_dtype", value.node->output_type(value.slot));
     TF_ASSIGN_OR_RETURN(node, Insert(std::move(get), read, replaced));
     const std::vector<Source> terms = {node, value};
-    tensorflow::NodeDefBuilder sum(New("AddN"), "AddN");
+    tensorflow::NodeDefBuilder sum(New("AddN"), ops::kAddN);
     sum.Input(NodeOuts(terms));
     TF_ASSIGN_OR_RETURN(node, Insert(std::move(sum), terms, replaced));
     const std::vector<Source> write = {list, index, node};
-    return Insert(StartNode(name, "TensorListSetItem", write), write, replaced);
+    return Insert(StartNode(name, ops::kTensorListSetItem, write), write, replaced);
   }
 
   // Makes `node` wait for the inputs of the Reserve, which no node of the stock form reads. So the
@@ -103,7 +104,7 @@ class ListAdder {
       Source input = InputOf(reserve, i);
       if (input.node->IsSwitch()) {  // a control edge from a Switch does not tell the side
         TF_ASSIGN_OR_RETURN(input,
-                            Insert(StartNode(New("like"), "Identity", {input}), {input}, {}));
+                            Insert(StartNode(New("like"), ops::kIdentity, {input}), {input}, {}));
       }
       graph_->AddControlEdge(input.node, node);
     }
@@ -117,8 +118,9 @@ class ListAdder {
     replaced.push_back(zeros.at.node);
     const Source read = zeros.inputs[0];
     TF_ASSIGN_OR_RETURN(const Source like,
-                        Insert(StartNode(New("like"), "Identity", {read}), {read}, replaced));
-    TF_ASSIGN_OR_RETURN(const Source same, Insert(StartNode(name, "Identity", {list}), {list}, {}));
+                        Insert(StartNode(New("like"), ops::kIdentity, {read}), {read}, replaced));
+    TF_ASSIGN_OR_RETURN(const Source same,
+                        Insert(StartNode(name, ops::kIdentity, {list}), {list}, {}));
     graph_->AddControlEdge(like.node, same.node);
     return same;
   }

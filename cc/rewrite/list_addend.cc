@@ -4,6 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
+#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/types.h"
@@ -22,8 +23,8 @@ constexpr char kNoPredicate[] =
 using Sides = std::vector<Source>;  // outputs of Switches
 
 bool MakesElement(const Node& node) {
-  return node.type_string() == "TensorListSetItem" &&
-         InputOf(node, 0).node->type_string() == "TensorListReserve";
+  return node.type_string() == ops::kTensorListSetItem &&
+         InputOf(node, 0).node->type_string() == ops::kTensorListReserve;
 }
 
 // Whether a SetItem with an index out of range is an error. It could otherwise make the list
@@ -38,8 +39,8 @@ bool CannotResize(const Node& set_item) {
 Source ListMeasuredBy(const Node& reserve) {
   const Node* const shape = InputOf(reserve, 0).node;
   const Node* const length = InputOf(reserve, 1).node;
-  const bool of_one_list = shape->type_string() == "TensorListElementShape" &&
-                           length->type_string() == "TensorListLength" &&
+  const bool of_one_list = shape->type_string() == ops::kTensorListElementShape &&
+                           length->type_string() == ops::kTensorListLength &&
                            InputOf(*shape, 0) == InputOf(*length, 0) &&
                            OnSameDevice(*shape, reserve) && OnSameDevice(*length, reserve);
   return of_one_list ? InputOf(*shape, 0) : Source{nullptr, 0};
@@ -53,7 +54,7 @@ bool HasStockKernels(const NodeDef& accumulate, const Node& sum) {
   if (!on_cpu && !tensorflow::DataTypeIsFloating(type) && !tensorflow::DataTypeIsComplex(type)) {
     return false;
   }
-  const auto ops = {"Shape", "TensorListGetItem", "AddN", "TensorListSetItem"};
+  const auto ops = {ops::kShape, ops::kTensorListGetItem, ops::kAddN, ops::kTensorListSetItem};
   return absl::c_all_of(ops, [&](const char* op) {
     NodeDef def;
     def.set_op(op);
@@ -107,7 +108,7 @@ Sides LiveWith(const Addend& addend) {
 
 bool MatchElement(Addend* found, const Node& sum, bool in_branch, Reason* why) {
   Node* const node = found->at.node;
-  if (in_branch && node->type_string() == "ZerosLike") {
+  if (in_branch && node->type_string() == ops::kZerosLike) {
     found->kind = Addend::kZeros;
     found->inputs = InputsOf(*node);
     return why->Require(OnSameDevice(*node, sum), kOtherDevice, *node);
@@ -153,9 +154,9 @@ NodeDef AccumulateOp(const Addend& element) {
   NodeDef op;
   auto& attributes = *op.mutable_attr();
   attributes["element_dtype"].set_type(inputs[1].node->output_type(inputs[1].slot));
-  op.set_op("TensorArrayGrad>ListAccumulateLike");
+  op.set_op(ops::kListAccumulateLike);
   if (inputs.size() > 3) {
-    op.set_op("TensorArrayGrad>ListAccumulate");
+    op.set_op(ops::kListAccumulate);
     attributes["shape_type"].set_type(inputs[2].node->output_type(inputs[2].slot));
   }
   return op;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/function_search.h"
 #include "cc/flow/graph_names.h"
@@ -19,9 +20,6 @@
 namespace tensor_array_grad {
 namespace {
 
-constexpr char kPack[] = "TensorArrayGrad>NewLoopStack";
-constexpr char kPush[] = "TensorArrayGrad>PushLoopStack";
-constexpr char kPop[] = "TensorArrayGrad>PopLoopStack";
 constexpr char kListOfItsOwn[] =
     "the values that each iteration keeps for the gradient stay in a list of their own";
 constexpr char kNoStackKernels[] = "the device of $0 has no kernels of this library for stacks";
@@ -112,20 +110,21 @@ struct PackedLists {
 };
 
 absl::StatusOr<NodeDef> PackDef(const PackedLists& packed, const std::string& name) {
-  tensorflow::NodeDefBuilder builder(name, kPack);
+  tensorflow::NodeDefBuilder builder(name, ops::kNewLoopStack);
   builder.Input(NodeOuts(packed.lists)).Attr("kept", static_cast<int64_t>(packed.kept.size()));
   return Finalized(builder);
 }
 
 absl::StatusOr<NodeDef> PushDef(const PackedLists& packed) {
   const Node& first = *packed.all.front().push;
-  auto builder = StartNode(first.name(), kPush, {InputOf(first, 0)});
+  auto builder = StartNode(first.name(), ops::kPushLoopStack, {InputOf(first, 0)});
   return Finalized(builder.Input(NodeOuts(packed.values)));
 }
 
 absl::StatusOr<NodeDef> PopDef(const PackedLists& packed) {
   const Node& first = *packed.all.front().pop;
-  return Finalized(StartNode(first.name(), kPop, {InputOf(first, 0)}).Attr("T", packed.kept));
+  return Finalized(
+      StartNode(first.name(), ops::kPopLoopStack, {InputOf(first, 0)}).Attr("T", packed.kept));
 }
 
 // Adds NewLoopStack and PushLoopStack. The first list's variable in the forward loop then holds the

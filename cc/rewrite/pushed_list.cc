@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "cc/base/op_names.h"
 #include "cc/flow/loop_count.h"
 #include "tensorflow/core/util/device_name_utils.h"
 
@@ -68,7 +69,8 @@ bool AsksForNoShape(const Node& pop) { return IntegerOf(InputOf(pop, 1)) == -1; 
 bool MatchPush(const LoopVariable& variable, PushedList* found, Reason* why) {
   const Node* const list = variable.initial().node;
   found->push = SkipIdentities(variable.update()).node;
-  if (!HasOp(list, "EmptyTensorList") || !HasOp(found->push, "TensorListPushBack")) return false;
+  if (!HasOp(list, ops::kEmptyTensorList) || !HasOp(found->push, ops::kTensorListPushBack))
+    return false;
   found->pushed = variable;
   const Node& push = *found->push;
   return why->Require(OnlyConsumer({variable.switch_node, 1}, &found->links) == &push, kRead,
@@ -99,7 +101,7 @@ bool MatchPop(PushedList* found, Reason* why) {
   const auto variable = LoopVariableOf(OnlyConsumer({merge, 0}, &found->links));
   if (!variable || variable->enter != enter) return why->Require(false, kRead, *merge);
   Node* const pop = OnlyConsumer({variable->switch_node, 1}, &found->links);
-  if (!why->Require(HasOp(pop, "TensorListPopBack"), kNotPopped, *variable->switch_node) ||
+  if (!why->Require(HasOp(pop, ops::kTensorListPopBack), kNotPopped, *variable->switch_node) ||
       !why->Require(variable->exit == nullptr || !IsRead(*variable->exit, 0), kRead,
                     *variable->switch_node) ||
       !IsPassedOnUnread(*variable, pop, &found->links, why)) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "cc/base/op_names.h"
 #include "cc/flow/op_facts.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -22,13 +23,13 @@ constexpr int kDeepestExpression = 8;
 
 bool IsOf(const Node& node, const char* op) { return node.type_string() == op; }
 
-bool Divides(const Node& node) { return IsOf(node, "FloorDiv") || IsOf(node, "FloorMod"); }
+bool Divides(const Node& node) { return IsOf(node, ops::kFloorDiv) || IsOf(node, ops::kFloorMod); }
 
 // Whether `node`, applied to scalars, never fails and has a result that depends only on its inputs.
 // Integer division fails only if the divisor is zero, so the divisor must be a constant that is not
 // zero.
 bool IsCheap(const Node& node) {
-  if (IsOf(node, "ExpandDims")) {
+  if (IsOf(node, ops::kExpandDims)) {
     const auto axis = IntegerOf(InputOf(node, 1));
     return axis == 0 || axis == -1;
   }
@@ -38,8 +39,8 @@ bool IsCheap(const Node& node) {
 
 // The shape of the result of a cheap function of scalars: a vector (an index) or a scalar.
 Shape ShapeOfResult(const Node& node) {
-  if (IsOf(node, "Pack")) return {node.num_inputs()};
-  if (IsOf(node, "ExpandDims")) return {1};
+  if (IsOf(node, ops::kPack)) return {node.num_inputs()};
+  if (IsOf(node, ops::kExpandDims)) return {1};
   return {};
 }
 
@@ -50,8 +51,8 @@ bool IsComputed(const Node& node) {
 
 // Which input of `list` is the shape of its elements; nothing if `list` does not make a list.
 std::optional<int> ElementShapeInput(const Node& list) {
-  if (IsOf(list, "TensorListFromTensor")) return 1;
-  if (IsOf(list, "TensorListReserve") || IsOf(list, "EmptyTensorList")) return 0;
+  if (IsOf(list, ops::kTensorListFromTensor)) return 1;
+  if (IsOf(list, ops::kTensorListReserve) || IsOf(list, ops::kEmptyTensorList)) return 0;
   return std::nullopt;
 }
 
@@ -69,7 +70,7 @@ std::optional<Shape> ShapeOfAnswer(const Node& asking) {
   const Node& list = *Origin(*outside).node;
   const auto input = ElementShapeInput(list);
   if (!input) return std::nullopt;
-  if (IsOf(asking, "TensorListLength")) return Shape{};
+  if (IsOf(asking, ops::kTensorListLength)) return Shape{};
   const auto element_shape = IntegersOf(InputOf(list, *input));
   if (!element_shape) return std::nullopt;
   return Shape{static_cast<int64_t>(element_shape->size())};
@@ -105,7 +106,7 @@ std::pair<int, int> KeyOf(Source source) { return {source.node->id(), source.slo
 }  // namespace
 
 bool ReadsListMetadata(const Node& node) {
-  return IsOf(node, "TensorListLength") || IsOf(node, "TensorListElementShape");
+  return IsOf(node, ops::kTensorListLength) || IsOf(node, ops::kTensorListElementShape);
 }
 
 // The backward loop must have a count of its iterations, `behind`. The forward loop must have one
@@ -211,7 +212,7 @@ absl::StatusOr<Source> ValueRecomputer::Recompute(Source value) {
 // The Identity waits for the update of the backward loop's count, which runs only in iterations
 // whose condition is true.
 absl::StatusOr<Source> ValueRecomputer::LiveInTakenIterations(Source constant) {
-  auto builder = StartNode(NewName(*constant.node, "taken", graph_), "Identity", {constant});
+  auto builder = StartNode(NewName(*constant.node, "taken", graph_), ops::kIdentity, {constant});
   TF_ASSIGN_OR_RETURN(const Source identity,
                       AddReplacement(std::move(builder), {constant}, *constant.node, {}, graph_));
   graph_->AddControlEdge(loops_.back.sum, identity.node);
@@ -254,7 +255,7 @@ absl::StatusOr<Source> ValueRecomputer::CountBack(const LoopCount& count) {
   }
   TF_ASSIGN_OR_RETURN(const Source in_loop, BringIn(end));
   const std::vector<Source> inputs{in_loop, {loops_.back.sum, 0}};
-  const char* const op = count.GrowsBy(1) ? "Sub" : "AddV2";
+  const char* const op = count.GrowsBy(1) ? ops::kSub : ops::kAddV2;
   return AddReplacement(StartNode(NewName(*variable.switch_node, "recomputed", graph_), op, inputs),
                         inputs, *count.sum, {}, graph_);
 }
@@ -281,7 +282,7 @@ absl::StatusOr<Source> ValueRecomputer::BringIn(Source outside) {
       return Source{edge->dst(), 0};
     }
   }
-  auto builder = StartNode(NewName(*outside.node, "enter", graph_), "Enter", {outside});
+  auto builder = StartNode(NewName(*outside.node, "enter", graph_), ops::kEnter, {outside});
   builder.Attr("frame_name", frame).Attr("is_constant", true).Attr("parallel_iterations", parallel);
   TF_ASSIGN_OR_RETURN(const Source enter,
                       AddReplacement(std::move(builder), {outside}, *back.enter, {}, graph_));

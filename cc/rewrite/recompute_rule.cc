@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cc/base/op_names.h"
 #include "cc/base/switches.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/loop_count.h"
@@ -65,7 +66,7 @@ bool CanReplace(const PushedList& list, const RecomputableValues::Shape& shape,
 
 bool HasKernels(const LoopPair& loops) {
   const Source sum{loops.back.sum, 0};
-  for (const char* op : {"Sub", "AddV2"}) {
+  for (const char* op : {ops::kSub, ops::kAddV2}) {
     auto builder = StartNode("probe", op, {sum, sum});
     const auto def = Finalized(builder);
     if (!def.ok() || !HasKernelOnDeviceOf(*sum.node, *def)) return false;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
+#include "cc/base/op_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/sum_order.h"
@@ -43,8 +44,8 @@ bool IsConstantZero(Source source) {
 
 // Whether `node` makes zeros. A TF1 conditional makes them by a Fill.
 bool MakesZeros(const Node& node) {
-  return node.type_string() == "ZerosLike" ||
-         (node.type_string() == "Fill" && IsConstantZero(InputOf(node, 1)));
+  return node.type_string() == ops::kZerosLike ||
+         (node.type_string() == ops::kFill && IsConstantZero(InputOf(node, 1)));
 }
 
 // Whether AddSlices reads inputs of these dtypes: values that it sums, and int32 or int64 numbers;
@@ -71,8 +72,8 @@ bool HasKnownDtypes(const Addend& addend, Reason* why) {
 // Whether the kernel may output the buffer of its input: Pad without paddings, and StridedSliceGrad
 // of a scalar, which only new axes and ellipses can index.
 bool MayOutputItsInput(const Node& node) {
-  if (node.type_string() == "Pad") return true;
-  if (node.type_string() != "StridedSliceGrad") return false;
+  if (node.type_string() == ops::kPad) return true;
+  if (node.type_string() != ops::kStridedSliceGrad) return false;
   const SliceMasks masks = SliceMasks::Of(node.attrs());
   Tensor begin;
   const bool no_index = ConstantOf(*InputOf(node, 1).node, &begin) && begin.NumElements() == 0;
@@ -100,12 +101,12 @@ bool MatchEnd(Addend* found, const Node& sum, bool in_branch, Reason* why) {
   if (in_branch && (IsConstantZero(found->at) || MakesZeros(*found->at.node))) {
     return MatchZeros(found, sum, why);
   }
-  const Node* const reshape = Skip("Reshape", found, sum, why);
-  const Node* const transpose = Skip("Transpose", found, sum, why);
+  const Node* const reshape = Skip(ops::kReshape, found, sum, why);
+  const Node* const transpose = Skip(ops::kTranspose, found, sum, why);
   const Node& made = *found->at.node;
   const bool moved = transpose != nullptr || reshape != nullptr;
   if (!why->Require(IsGradientOfSlice(made), in_branch ? kOtherTerm : kChanged, made) ||
-      !why->Require(!moved || made.type_string() == "UnsortedSegmentSum",
+      !why->Require(!moved || made.type_string() == ops::kUnsortedSegmentSum,
                     "the result of $0 is reshaped", made) ||
       !Take(found, sum, why) ||
       !why->Require(!IgnoresBadIndices(made), "$0 ignores indices that are out of range", made)) {
@@ -187,8 +188,8 @@ SliceGradientOp OpOf(const Addend& addend) {
   auto op = SliceGradientOp::Of(node.type_string(), node.attrs());
   if (!op) return SliceGradientOp(SliceGradientOp::kZeros);  // a constant
   for (const Node* passed : addend.nodes) {
-    op->transposed |= passed->type_string() == "Transpose";
-    op->reshaped |= passed->type_string() == "Reshape";
+    op->transposed |= passed->type_string() == ops::kTranspose;
+    op->reshaped |= passed->type_string() == ops::kReshape;
   }
   return *op;
 }

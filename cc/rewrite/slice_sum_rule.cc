@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/base/op_names.h"
 #include "cc/base/switches.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
@@ -77,7 +78,7 @@ class Packer {
     if (part.kind == Addend::kBranches) return Merge(part);
     const Node& place = part.nodes.empty() ? place_ : *part.nodes.front();
     NodeDef start;
-    start.set_op(SliceGradientOp::kSumOp);
+    start.set_op(ops::kSliceGradients);
     Packer packer(std::move(start), place, graph_);
     TF_RETURN_IF_ERROR(packer.Add(part));
     return packer.Finish(NewName(place, "slices", graph_));
@@ -93,7 +94,7 @@ absl::Status ShrinkAllZeroRows(const Addend& sum, Graph* graph) {
   for (int i = 0; i < static_cast<int>(sum.parts.size()); ++i) {
     const Addend& operand = sum.parts[i];
     if (!is_left_out && operand.kind == Addend::kPart && i != FirstOf(sum) &&
-        operand.at.node->type_string() == "UnsortedSegmentSum") {
+        operand.at.node->type_string() == ops::kUnsortedSegmentSum) {
       TF_RETURN_IF_ERROR(ShrinkZeroRows(*operand.at.node, graph));
     }
   }
@@ -104,7 +105,7 @@ absl::Status ShrinkAllZeroRows(const Addend& sum, Graph* graph) {
 // sum. Others are left: a program adds padded tensors outside of loops too.
 bool AddsInLoop(const Node& node) {
   const std::string& op = node.type_string();
-  return (op == "Add" || op == "AddV2") && HasOneConsumer(node) &&
+  return (op == ops::kAdd || op == ops::kAddV2) && HasOneConsumer(node) &&
          (*node.out_edges().begin())->dst()->IsNextIteration();
 }
 
@@ -125,7 +126,7 @@ absl::Status ApplySliceSum(Node* node, Graph* graph, Outcome* outcome) {
   const Addend sum = MatchSum(node, slice_pattern, outcome);
   const int first = FirstOf(sum);
   NodeDef def;
-  def.set_op("TensorArrayGrad>AddSlices");
+  def.set_op(ops::kAddSlices);
   (*def.mutable_attr())["T"].set_type(node->output_type(0));
   Reason why;
   const bool has_kernel = why.Require(HasKernelOnDeviceOf(*node, def), kNoKernel, *node);

@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "cc/base/op_names.h"
 #include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {
@@ -20,7 +21,8 @@ const Node* FindPart(const Node& node, const SumPattern& pattern, int depth = 0)
   if (pattern.makes_part(node)) return &node;
   const std::string& op = node.type_string();
   const bool has_branches = node.IsMerge() || IsAddN(node);
-  const bool passes_on = node.IsIdentity() || op == "Reshape" || op == "Transpose" || op == "Cast";
+  const bool passes_on =
+      node.IsIdentity() || op == ops::kReshape || op == ops::kTranspose || op == ops::kCast;
   if (depth > kDeepestFound || !(has_branches || passes_on)) return nullptr;
   const Node* first = nullptr;
   for (int i = 0; i < (has_branches ? node.num_inputs() : 1); ++i) {
@@ -55,7 +57,7 @@ bool HasPart(const Addend& addend) {
 bool MatchOperand(Source operand, const Node& sum, const SumPattern& pattern, int depth,
                   Addend* found, Reason* why) {
   *found = {Addend::kPart, operand};
-  Skip("Identity", found, sum, why);
+  Skip(ops::kIdentity, found, sum, why);
   const Node& node = *found->at.node;
   const bool in_branch = depth > 0;
   const bool is_sum = IsAddN(node) && (in_branch || !IsAddN(sum));

@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/rewrite/rules.h"
@@ -81,7 +82,7 @@ absl::Status ApplyToTile(Node* tile, Graph* graph, Outcome* outcome) {
   TF_RETURN_IF_ERROR(ReadLiveCopy(tile, 1, x.node, graph, outcome));
   for (const Edge* edge : tile->out_edges()) {
     Node* const reader = edge->dst();
-    if (reader->type_string() == "Reshape" && edge->dst_input() == 0 &&
+    if (reader->type_string() == ops::kReshape && edge->dst_input() == 0 &&
         waits(*reader, "/ReplacePackWithTileReshape_Shape_")) {
       TF_RETURN_IF_ERROR(ReadLiveCopy(reader, 1, x.node, graph, outcome));
     }
@@ -94,7 +95,7 @@ absl::Status ApplyToTile(Node* tile, Graph* graph, Outcome* outcome) {
 Rule SumOfEqualsRule() {
   return {"sum_of_equals",
           [](const Node& node) {
-            return node.type_string() == "Mul" && absl::StrContains(node.name(), kMadeOfSum);
+            return node.type_string() == ops::kMul && absl::StrContains(node.name(), kMadeOfSum);
           },
           ApplyToMul};
 }
@@ -102,7 +103,7 @@ Rule SumOfEqualsRule() {
 Rule StackOfEqualsRule() {
   return {"stack_of_equals",
           [](const Node& node) {
-            return node.type_string() == "Tile" && absl::StrContains(node.name(), kMadeOfStack);
+            return node.type_string() == ops::kTile && absl::StrContains(node.name(), kMadeOfStack);
           },
           ApplyToTile};
 }

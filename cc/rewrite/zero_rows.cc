@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/loop_count.h"
 #include "cc/flow/node_util.h"
@@ -16,8 +17,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-constexpr char kLastRow[] = "TensorArrayGrad>LastRowOfZeros";
 
 using Waits = std::set<const Node*>;
 
@@ -67,7 +66,7 @@ class ZeroRows {
   // ---- ZerosLike(x), Range(0, n, 1)
 
   bool AreComputed() const {
-    if (values_.type_string() != "ZerosLike" || IsRefType(values_.input_type(0)) ||
+    if (values_.type_string() != ops::kZerosLike || IsRefType(values_.input_type(0)) ||
         ids_.type_string() != "Range" || !HasOneConsumer(ids_) || !AreReadByShapesAlone() ||
         !HasKernelOnDeviceOf(values_, LastRow())) {
       return false;
@@ -82,7 +81,7 @@ class ZeroRows {
     return std::all_of(
         values_.out_edges().begin(), values_.out_edges().end(), [&](const Edge* edge) {
           return !edge->IsControlEdge() &&
-                 (edge->dst() == &rows_merge_ || edge->dst()->type_string() == "Shape");
+                 (edge->dst() == &rows_merge_ || edge->dst()->type_string() == ops::kShape);
         });
   }
 
@@ -92,7 +91,8 @@ class ZeroRows {
   // inputs.
   bool AreAliveTogether(const Node& limit) const {
     const Node* const shape = InputOf(limit, 0).node;
-    if (limit.type_string() != "StridedSlice" || shape->type_string() != "Shape") return false;
+    if (limit.type_string() != ops::kStridedSlice || shape->type_string() != ops::kShape)
+      return false;
     Waits waits;
     if (!AddWaitsWithConstants(ids_, 1, &waits) || !AddWaitsWithConstants(limit, 0, &waits) ||
         !AddWaitsWithConstants(*shape, 0, &waits)) {
@@ -108,7 +108,7 @@ class ZeroRows {
 
   NodeDef LastRow() const {
     NodeDef def;
-    def.set_op(kLastRow);
+    def.set_op(ops::kLastRowOfZeros);
     (*def.mutable_attr())["T"].set_type(values_.output_type(0));
     (*def.mutable_attr())["Tindex"].set_type(ids_.output_type(0));
     return def;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "cc/base/op_names.h"
 #include "cc/compile/eligibility.h"
 #include "cc/flow/node_util.h"
 #include "tensorflow/core/common_runtime/graph_constructor.h"
@@ -34,7 +35,7 @@ absl::Status CheckMerges(const tensorflow::GraphDef& def) {
     }
   }
   for (const NodeDef& node : def.node()) {
-    if (node.op() != "Merge" && node.op() != "RefMerge") continue;
+    if (node.op() != ops::kMerge && node.op() != "RefMerge") continue;
     int next = 0, others = 0;
     for (const std::string& input : node.input()) {
       const tensorflow::TensorId source = tensorflow::ParseTensorName(input);

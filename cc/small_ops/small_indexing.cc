@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/small_ops/small_operands.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -246,15 +247,15 @@ int BatchDims(const Node& node) {
 }  // namespace
 
 void AddSmallIndexing(SmallOpTable* table) {
-  (*table)["StridedSlice"] = Slicing<StridedSlice>;
-  (*table)["StridedSliceGrad"] = Slicing<StridedSliceGradient>;
+  (*table)[ops::kStridedSlice] = Slicing<StridedSlice>;
+  (*table)[ops::kStridedSliceGrad] = Slicing<StridedSliceGradient>;
   (*table)["GatherV2"] = [](const Node& node) {
     return BatchDims(node) == 0 ? Running(Gather) : SmallOp();
   };
-  (*table)["ResourceGather"] = [](const Node& node) {
+  (*table)[ops::kResourceGather] = [](const Node& node) {
     return BatchDims(node) == 0 ? Running(GatherFromVariable) : SmallOp();
   };
-  (*table)["TensorArrayGrad>AddSlices"] = [](const Node& node) {
+  (*table)[ops::kAddSlices] = [](const Node& node) {
     SmallOp op;
     auto adder = std::make_shared<SliceAdder>();
     if (SliceAdder::Of(node.attrs(), node.num_inputs(), adder.get()).ok()) op.run = AddSlices;

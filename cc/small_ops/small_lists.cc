@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cc/base/element_ops.h"
+#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "cc/lists/element_shape.h"
@@ -147,20 +148,20 @@ SmallOp SumOfLists(const Node& node) {
 }
 
 void AddSmallLists(SmallOpTable* table) {
-  (*table)["TensorListGetItem"] = WithBody<GetItem>;
-  (*table)["TensorListSetItem"] = WithBody<SetItem>;
-  (*table)["TensorArrayGrad>ListAccumulate"] = WithBody<ListAccumulate>;
-  (*table)["TensorArrayGrad>ListAccumulateLike"] = WithBody<ListAccumulateLike>;
-  (*table)["ZerosLike"] = [](const Node& node) {
+  (*table)[ops::kTensorListGetItem] = WithBody<GetItem>;
+  (*table)[ops::kTensorListSetItem] = WithBody<SetItem>;
+  (*table)[ops::kListAccumulate] = WithBody<ListAccumulate>;
+  (*table)[ops::kListAccumulateLike] = WithBody<ListAccumulateLike>;
+  (*table)[ops::kZerosLike] = [](const Node& node) {
     return node.output_type(0) == DT_VARIANT ? Running(ZerosLikeList) : SmallOp();
   };
-  (*table)["TensorListLength"] = [](const Node&) { return Running(Length); };
-  (*table)["TensorListElementShape"] = [](const Node&) { return Running(ElementShape); };
+  (*table)[ops::kTensorListLength] = [](const Node&) { return Running(Length); };
+  (*table)[ops::kTensorListElementShape] = [](const Node&) { return Running(ElementShape); };
 }
 
 void AddSmallLoopStacks(SmallOpTable* table) {
-  (*table)["TensorArrayGrad>PushLoopStack"] = WithBody<PushRow>;
-  (*table)["TensorArrayGrad>PopLoopStack"] = WithBody<PopRow>;
+  (*table)[ops::kPushLoopStack] = WithBody<PushRow>;
+  (*table)[ops::kPopLoopStack] = WithBody<PopRow>;
 }
 
 }  // namespace tensor_array_grad

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/sum_order.h"
 #include "cc/small_ops/broadcast.h"
@@ -228,19 +229,19 @@ template <typename T>
 void AddNumeric(Table* table) {
   constexpr DataType kDtype = DataTypeToEnum<T>::value;
   const std::pair<const char*, SmallOp::Run> rows[] = {
-      {"Add", Binary<T, Add>},
-      {"AddV2", Binary<T, Add>},
-      {"AddN", AddTwo<T>},
-      {"Sub", Binary<T, Sub>},
-      {"Mul", Binary<T, Mul>},
-      {"Neg", Unary<T, Neg>},
+      {ops::kAdd, Binary<T, Add>},
+      {ops::kAddV2, Binary<T, Add>},
+      {ops::kAddN, AddTwo<T>},
+      {ops::kSub, Binary<T, Sub>},
+      {ops::kMul, Binary<T, Mul>},
+      {ops::kNeg, Unary<T, Neg>},
       {"Square", SquareOf<T>},
-      {"Less", Binary<T, std::less<T>>},
-      {"LessEqual", Binary<T, std::less_equal<T>>},
-      {"Greater", Binary<T, std::greater<T>>},
-      {"GreaterEqual", Binary<T, std::greater_equal<T>>},
-      {"Equal", Binary<T, std::equal_to<T>>},
-      {"NotEqual", Binary<T, std::not_equal_to<T>>},
+      {ops::kLess, Binary<T, std::less<T>>},
+      {ops::kLessEqual, Binary<T, std::less_equal<T>>},
+      {ops::kGreater, Binary<T, std::greater<T>>},
+      {ops::kGreaterEqual, Binary<T, std::greater_equal<T>>},
+      {ops::kEqual, Binary<T, std::equal_to<T>>},
+      {ops::kNotEqual, Binary<T, std::not_equal_to<T>>},
       {"BiasAdd", AddBias<T>},
       {kSeveral, AddSeveral<T>},
   };
@@ -250,10 +251,10 @@ void AddNumeric(Table* table) {
 template <typename T>
 void AddIntegral(Table* table) {
   constexpr DataType kDtype = DataTypeToEnum<T>::value;
-  (*table)[{"Maximum", kDtype}] = BinaryOfScalars<T, Max>;
-  (*table)[{"Minimum", kDtype}] = BinaryOfScalars<T, Min>;
-  (*table)[{"FloorDiv", kDtype}] = FloorDivide<T, false>;
-  (*table)[{"FloorMod", kDtype}] = FloorDivide<T, true>;
+  (*table)[{ops::kMaximum, kDtype}] = BinaryOfScalars<T, Max>;
+  (*table)[{ops::kMinimum, kDtype}] = BinaryOfScalars<T, Min>;
+  (*table)[{ops::kFloorDiv, kDtype}] = FloorDivide<T, false>;
+  (*table)[{ops::kFloorMod, kDtype}] = FloorDivide<T, true>;
 }
 
 // The small ops of this file except Cast, by op and dtype.
@@ -266,9 +267,9 @@ const Table& Computations() {
     AddNumeric<int64_t>(all);
     AddIntegral<int32_t>(all);
     AddIntegral<int64_t>(all);
-    (*all)[{"LogicalAnd", DT_BOOL}] = BinaryOfScalars<bool, std::logical_and<bool>>;
-    (*all)[{"LogicalOr", DT_BOOL}] = BinaryOfScalars<bool, std::logical_or<bool>>;
-    (*all)[{"LogicalNot", DT_BOOL}] = UnaryOfScalar<bool, std::logical_not<bool>>;
+    (*all)[{ops::kLogicalAnd, DT_BOOL}] = BinaryOfScalars<bool, std::logical_and<bool>>;
+    (*all)[{ops::kLogicalOr, DT_BOOL}] = BinaryOfScalars<bool, std::logical_or<bool>>;
+    (*all)[{ops::kLogicalNot, DT_BOOL}] = UnaryOfScalar<bool, std::logical_not<bool>>;
     (*all)[{"IsFinite", DT_FLOAT}] = Unary<float, Finite>;
     (*all)[{"IsFinite", DT_DOUBLE}] = Unary<double, Finite>;
     return all;
@@ -313,7 +314,7 @@ SmallOp Computing(const std::string& op, const Node& node) {
 SmallOp Summing(const Node& node) {
   if (node.output_type(0) == DT_VARIANT) return SumOfLists(node);
   if (node.num_inputs() < 2 || node.num_inputs() > kMostInOrder) return {};
-  return Computing(node.num_inputs() == 2 ? "AddN" : kSeveral, node);
+  return Computing(node.num_inputs() == 2 ? ops::kAddN : kSeveral, node);
 }
 
 }  // namespace
@@ -322,11 +323,11 @@ void AddSmallMath(SmallOpTable* table) {
   for (const auto& [key, unused] : Computations()) {
     (*table)[key.first] = [](const Node& node) { return Computing(node.type_string(), node); };
   }
-  (*table)["AddN"] = Summing;
+  (*table)[ops::kAddN] = Summing;
   (*table)["BiasAdd"] = [](const Node& node) {
     return IsChannelsLast(node) ? Computing("BiasAdd", node) : SmallOp();
   };
-  (*table)["Cast"] = Casting;
+  (*table)[ops::kCast] = Casting;
 }
 
 }  // namespace tensor_array_grad

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/slices/slice_inputs.h"
 #include "cc/small_ops/broadcast.h"
@@ -314,17 +315,17 @@ bool Tile(Operands operands, const SmallOp& op, Value* result) {
 }  // namespace
 
 void AddSmallReshaping(SmallOpTable* table) {
-  (*table)["Reshape"] = [](const Node&) { return Running(Reshape); };
-  (*table)["ExpandDims"] = [](const Node&) { return Running(ExpandDims); };
+  (*table)[ops::kReshape] = [](const Node&) { return Running(Reshape); };
+  (*table)[ops::kExpandDims] = [](const Node&) { return Running(ExpandDims); };
   (*table)["ConcatV2"] = [](const Node&) { return Running(Concat); };
   (*table)["BroadcastTo"] = [](const Node&) { return Running(BroadcastTo); };
-  (*table)["Tile"] = [](const Node&) { return Running(Tile); };
+  (*table)[ops::kTile] = [](const Node&) { return Running(Tile); };
   (*table)["Squeeze"] = [](const Node& node) {
     SmallOp op = Running(Squeeze);
     (void)TryGetNodeAttr(node.attrs(), "squeeze_dims", &op.axes);
     return op;
   };
-  (*table)["Pack"] = [](const Node& node) {
+  (*table)[ops::kPack] = [](const Node& node) {
     SmallOp op = Running(Pack);
     op.axes = {0};
     (void)TryGetNodeAttr(node.attrs(), "axis", &op.axes[0]);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/small_ops/broadcast.h"
 #include "cc/small_ops/small_operands.h"
@@ -128,7 +129,7 @@ SmallOp Choosing(const Node& node) {
 
 void AddSmallSelect(SmallOpTable* table) {
   (*table)["Select"] = Choosing<false>;
-  (*table)["SelectV2"] = Choosing<true>;
+  (*table)[ops::kSelectV2] = Choosing<true>;
 }
 
 }  // namespace tensor_array_grad
