@@ -35,7 +35,9 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     "small_ops": ("cc/flow/", "cc/lists/", "cc/slices/", "cc/device/", "cc/base/"),
     "compile": ("cc/flow/", "cc/base/"),
     "schedule": ("cc/compile/", "cc/base/"),
-    "run": ("cc/schedule/", "cc/compile/", "cc/small_ops/", "cc/flow/", "cc/base/"),
+    "run": (
+        *("cc/schedule/", "cc/compile/", "cc/small_ops/", "cc/flow/", "cc/device/", "cc/base/"),
+    ),
     "kernels": (
         *("cc/run/", "cc/compile/", "cc/resource/", "cc/array/", "cc/lists/", "cc/slices/"),
         *("cc/device/", "cc/base/"),

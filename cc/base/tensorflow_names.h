@@ -6,7 +6,7 @@
 #include "tensorflow/core/framework/types.h"
 
 // TensorFlow's names for values, which most layers use. cc/flow/graph_names.h has those for
-// graphs and cc/run/kernel_names.h those for kernels. A file that uses another of TensorFlow's
+// graphs and cc/device/kernel_names.h those for kernels. A file that uses another of TensorFlow's
 // names declares it itself.
 namespace tensor_array_grad {
 

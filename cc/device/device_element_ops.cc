@@ -11,13 +11,13 @@ namespace tensor_array_grad {
 namespace {
 
 // Objects (strings, variants) are in host memory wherever their kernel runs.
-bool InDeviceMemory(tensorflow::OpKernelContext* ctx, const Tensor& tensor) {
+bool InDeviceMemory(OpKernelContext* ctx, const Tensor& tensor) {
   return OnGpu(ctx) && tensorflow::DataTypeCanUseMemcpy(tensor.dtype());
 }
 
 // Calls work(queue) with the queue of the kernel's GPU.
 template <typename Work>
-absl::Status OnQueue(tensorflow::OpKernelContext* ctx, Work work) {
+absl::Status OnQueue(OpKernelContext* ctx, Work work) {
   tensorflow::DeviceContext* const device = ctx->op_device_context();
   if (device == nullptr || device->stream() == nullptr) {
     return absl::InternalError("the GPU that a tensor_array_grad kernel runs on has no stream");
@@ -37,7 +37,7 @@ void IntraOpPool::operator()(int64_t total, int64_t cost, cpu::Work work) const 
   tensorflow::Shard(workers.num_threads, workers.workers, total, cost, work);
 }
 
-bool OnGpu(tensorflow::OpKernelContext* ctx) {
+bool OnGpu(OpKernelContext* ctx) {
   return ctx->device()->attributes().device_type() == tensorflow::DEVICE_GPU;
 }
 

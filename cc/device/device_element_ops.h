@@ -4,23 +4,23 @@
 #include "cc/base/element_ops.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
-#include "tensorflow/core/framework/op_kernel.h"
+#include "cc/device/kernel_names.h"
 
 namespace tensor_array_grad {
 
 // Whether the kernel that `ctx` belongs to runs on a GPU. If so, the values of elements are in
 // device memory, and only DeviceElementOps may read or write them.
-bool OnGpu(tensorflow::OpKernelContext* ctx);
+bool OnGpu(OpKernelContext* ctx);
 
 // A cpu::ParallelFor over the intra-op pool of the kernel's device. Work that takes less time than
 // waking a thread is done on the calling thread. Must not outlive the context.
 class IntraOpPool {
  public:
-  explicit IntraOpPool(tensorflow::OpKernelContext* ctx) : ctx_(ctx) {}
+  explicit IntraOpPool(OpKernelContext* ctx) : ctx_(ctx) {}
   void operator()(int64_t total, int64_t cost, cpu::Work work) const;
 
  private:
-  tensorflow::OpKernelContext* const ctx_;
+  OpKernelContext* const ctx_;
 };
 
 // The ElementOps of a kernel: allocates through the kernel's context and computes on the kernel's
@@ -29,7 +29,7 @@ class IntraOpPool {
 // outlive the context.
 class DeviceElementOps : public ElementOps {
  public:
-  explicit DeviceElementOps(tensorflow::OpKernelContext* ctx) : ctx_(ctx) {}
+  explicit DeviceElementOps(OpKernelContext* ctx) : ctx_(ctx) {}
 
   absl::Status Allocate(DataType dtype, const TensorShape& shape, Tensor* out) override;
   absl::Status Zero(Tensor* out) override;
@@ -38,7 +38,7 @@ class DeviceElementOps : public ElementOps {
   bool on_gpu() const override { return OnGpu(ctx_); }
 
  private:
-  tensorflow::OpKernelContext* const ctx_;
+  OpKernelContext* const ctx_;
 };
 
 }  // namespace tensor_array_grad

@@ -7,8 +7,8 @@
 #include "absl/types/span.h"
 #include "cc/base/mutex.h"
 #include "cc/base/tensorflow_names.h"
+#include "cc/device/kernel_names.h"
 #include "cc/resource/array_resource.h"
-#include "cc/run/kernel_names.h"
 #include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/lib/core/refcount.h"
 

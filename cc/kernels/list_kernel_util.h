@@ -8,11 +8,11 @@
 
 #include "absl/status/status.h"
 #include "cc/base/tensorflow_names.h"
+#include "cc/device/kernel_names.h"
 #include "cc/lists/list_checks.h"
 #include "cc/lists/list_read.h"
 #include "cc/lists/list_variant.h"
 #include "cc/lists/loop_stack.h"
-#include "cc/run/kernel_names.h"
 
 namespace tensor_array_grad {
 

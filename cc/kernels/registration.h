@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
 #include "cc/base/tensorflow_names.h"
-#include "cc/run/kernel_names.h"
+#include "cc/device/kernel_names.h"
 
 namespace tensor_array_grad {
 

@@ -3,8 +3,8 @@
 
 #include <atomic>
 
+#include "cc/device/kernel_names.h"
 #include "cc/run/called_functions.h"
-#include "cc/run/kernel_names.h"
 
 namespace tensor_array_grad {
 

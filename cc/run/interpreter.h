@@ -8,8 +8,8 @@
 
 #include "absl/status/status.h"
 #include "cc/base/tensorflow_names.h"
+#include "cc/device/kernel_names.h"
 #include "cc/run/executable.h"
-#include "cc/run/kernel_names.h"
 #include "cc/run/register_machine.h"
 #include "cc/run/trailing_thread.h"
 #include "cc/schedule/pace.h"

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "cc/compile/program.h"
-#include "cc/run/kernel_names.h"
+#include "cc/device/kernel_names.h"
 
 namespace tensor_array_grad {
 

@@ -7,9 +7,9 @@
 #include "absl/base/thread_annotations.h"
 #include "cc/base/loop_record.h"
 #include "cc/base/mutex.h"
+#include "cc/device/kernel_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/run/executable.h"
-#include "cc/run/kernel_names.h"
 
 namespace tensor_array_grad {
 

@@ -9,9 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "cc/device/kernel_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/run/executable.h"
-#include "cc/run/kernel_names.h"
 #include "cc/run/lock_wait.h"
 #include "cc/small_ops/value.h"
 

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "cc/device/kernel_names.h"
 #include "cc/run/executable.h"
-#include "cc/run/kernel_names.h"
 #include "cc/run/register_machine.h"
 
 namespace tensor_array_grad {

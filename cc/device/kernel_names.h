@@ -1,5 +1,5 @@
-#ifndef CC_RUN_KERNEL_NAMES_H_
-#define CC_RUN_KERNEL_NAMES_H_
+#ifndef CC_DEVICE_KERNEL_NAMES_H_
+#define CC_DEVICE_KERNEL_NAMES_H_
 
 #include "tensorflow/core/framework/op_kernel.h"
 
@@ -12,4 +12,4 @@ using tensorflow::OpKernelContext;
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_RUN_KERNEL_NAMES_H_
+#endif  // CC_DEVICE_KERNEL_NAMES_H_
