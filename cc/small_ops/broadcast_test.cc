@@ -14,11 +14,12 @@ namespace {
 
 using testing::ElementsAre;
 
-// The elements of operand `operand` that ForEachRun gives for the elements of the result, in order.
+// The elements of operand `operand` that ForEachLine gives for the elements of the result, in
+// order.
 std::vector<int64_t> ElementsOf(const Broadcast& broadcast, int operand) {
   std::vector<int64_t> elements;
-  broadcast.ForEachRun([&](const int64_t* at) {
-    for (int64_t i = 0; i < broadcast.run(); ++i) {
+  broadcast.ForEachLine([&](const int64_t* at) {
+    for (int64_t i = 0; i < broadcast.line(); ++i) {
       elements.push_back(at[operand] + (broadcast.repeats(operand) ? 0 : i));
     }
   });
@@ -35,11 +36,11 @@ TEST(BroadcastTest, ARowAndAColumnMakeAMatrix) {
   EXPECT_THAT(ElementsOf(broadcast, 1), ElementsAre(0, 0, 0, 1, 1, 1));
 }
 
-TEST(BroadcastTest, DimensionsThatAreStretchedAlikeAreOneRun) {
+TEST(BroadcastTest, DimensionsThatAreStretchedAlikeAreOneLine) {
   const TensorShape whole({5, 4, 8}), rows({5, 1, 1});
   Broadcast broadcast;
   ASSERT_TRUE(broadcast.Read({&whole, &rows}));
-  EXPECT_EQ(broadcast.run(), 32);
+  EXPECT_EQ(broadcast.line(), 32);
   EXPECT_FALSE(broadcast.repeats(0));
   EXPECT_TRUE(broadcast.repeats(1));
 }

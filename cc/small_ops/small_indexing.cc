@@ -7,6 +7,7 @@
 
 #include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
+#include "cc/small_ops/broadcast.h"
 #include "cc/small_ops/small_operands.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/resource_var.h"
@@ -27,41 +28,26 @@ bool WouldShare(const Tensor& whole, const BasicSlice& slice) {
   return slice.begin[0] * row % kAlignment == 0 && slice.size[0] * row % kAlignment == 0;
 }
 
-// Where in a tensor the values of a slice are, in bytes.
+// Where in a tensor the values of a slice are, in bytes. The values of a *line* follow each other:
+// it is a range of dimension `dims`, with all later dimensions whole.
 struct Layout {
   Layout(const Tensor& whole, const BasicSlice& slice) {
     int64_t bytes = tensorflow::DataTypeSize(whole.dtype());
     for (int d = slice.dims - 1; d >= 0; --d) {
-      step[d] = bytes;
+      steps[0][d] = bytes;
       first += slice.begin[d] * bytes;
       bytes *= whole.dim_size(d);
     }
-    run_dim = std::max(slice.dims - 1, 0);
-    while (run_dim > 0 && slice.IsWhole(run_dim, whole.shape())) --run_dim;
-    run_bytes = slice.size[run_dim] * step[run_dim];
+    dims = std::max(slice.dims - 1, 0);
+    while (dims > 0 && slice.IsWhole(dims, whole.shape())) --dims;
+    line = slice.size[dims] * steps[0][dims];
   }
 
-  int64_t step[BasicSlice::kMostDims];  // from one value to the next in each dimension
+  int64_t steps[1][BasicSlice::kMostDims];  // from one value to the next in each dimension
   int64_t first = 0;
-  int run_dim;        // a contiguous run is a range of this dimension, with all later ones whole
-  int64_t run_bytes;  // the size of a run
+  int dims;      // how many dimensions there are before that of a line
+  int64_t line;  // the size of a line
 };
-
-// Calls use(offset) for each run of the slice, in order. `offset` is the run's distance from the
-// first run, in bytes.
-template <typename Use>
-void ForEachRun(const BasicSlice& slice, const Layout& layout, Use use) {
-  int64_t index[BasicSlice::kMostDims] = {}, at = 0;
-  for (int d = 0; d >= 0;) {
-    use(at);
-    for (d = layout.run_dim - 1; d >= 0; --d) {
-      at += layout.step[d];
-      if (++index[d] < slice.size[d]) break;
-      at -= slice.size[d] * layout.step[d];
-      index[d] = 0;
-    }
-  }
-}
 
 // Sets `result` to the number of `dtype` at address `at`. Returns false for other dtypes than
 // float, double, int32 and int64.
@@ -86,8 +72,8 @@ bool SetNumber(DataType dtype, const void* at, Value* result) {
 }
 
 // A slice of all elements, and an aligned range of dimension 0, share the buffer of the input, as
-// the kernel's result does. A single number is copied into the value itself, other slices run by
-// run.
+// the kernel's result does. A single number is copied into the value itself, other slices line
+// by line.
 bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
   enum { kInput, kBegin, kEnd, kStrides };
   if (operands[kInput].value->is_scalar()) return false;
@@ -109,7 +95,7 @@ bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
   const Layout layout(input, slice);
   const char* const from = static_cast<const char*>(input.data()) + layout.first;
   if (slice.rank == 0 && SetNumber(input.dtype(), from, result)) return true;
-  if (layout.run_dim == 0 && WouldShare(input, slice)) {
+  if (layout.dims == 0 && WouldShare(input, slice)) {
     if (slice.IsRow()) {
       target = input.SubSlice(slice.begin[0]);
     } else {
@@ -121,9 +107,9 @@ bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
     target = MakeSmallTensor(op, input.dtype(), slice.ShapeOfResult());
     if (!target.IsInitialized()) return false;
     auto* to = static_cast<char*>(target.data());
-    ForEachRun(slice, layout, [&](int64_t at) {
-      std::memcpy(to, from + at, layout.run_bytes);
-      to += layout.run_bytes;
+    ForEachPlace(slice.size, layout.steps, 1, layout.dims, [&](const int64_t* at) {
+      std::memcpy(to, from + *at, layout.line);
+      to += layout.line;
     });
   }
   result->Set(std::move(target));
@@ -150,9 +136,9 @@ bool StridedSliceGradient(Operands operands, const SmallOp& op, Value* result) {
   std::memset(target.data(), 0, target.TotalBytes());
   char* const to = static_cast<char*>(target.data()) + layout.first;
   const auto* from = static_cast<const char*>(dy.data());
-  ForEachRun(slice, layout, [&](int64_t at) {
-    std::memcpy(to + at, from, layout.run_bytes);
-    from += layout.run_bytes;
+  ForEachPlace(slice.size, layout.steps, 1, layout.dims, [&](const int64_t* at) {
+    std::memcpy(to + *at, from, layout.line);
+    from += layout.line;
   });
   result->Set(std::move(target));
   return true;

@@ -48,7 +48,7 @@ struct Min { template <typename T> T operator()(T a, T b) const { return b < a ?
 // Sets z[i] = F(x[i], y[i]) for n elements. An operand that repeats has one element for all i. `z`
 // may be the buffer of an operand that does not repeat.
 template <typename T, typename F, typename R>
-void ComputeRun(const T* x, bool x_repeats, const T* y, bool y_repeats, int64_t n, R* z) {
+void ComputeLine(const T* x, bool x_repeats, const T* y, bool y_repeats, int64_t n, R* z) {
   const F f;
   if (x_repeats) {
     const T first = *x;
@@ -79,7 +79,7 @@ bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
                     a_repeats ? b->shape() : a->shape(), op);
     if (!target.IsInitialized()) return false;
     R* const z = static_cast<R*>(target.data());
-    ComputeRun<T, F>(x, a_repeats, y, b_repeats, target.NumElements(), z);
+    ComputeLine<T, F>(x, a_repeats, y, b_repeats, target.NumElements(), z);
   } else {
     Broadcast pairs;
     if (!pairs.Read({&a->shape(), &b->shape()}) || pairs.elements() > kMostSmallElements ||
@@ -89,9 +89,9 @@ bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
     target = Target({operands[0], operands[1]}, kResultDtype, pairs.shape(), op);
     if (!target.IsInitialized()) return false;
     R* z = static_cast<R*>(target.data());
-    pairs.ForEachRun([&](const int64_t* at) {
-      ComputeRun<T, F>(x + at[0], pairs.repeats(0), y + at[1], pairs.repeats(1), pairs.run(), z);
-      z += pairs.run();
+    pairs.ForEachLine([&](const int64_t* at) {
+      ComputeLine<T, F>(x + at[0], pairs.repeats(0), y + at[1], pairs.repeats(1), pairs.line(), z);
+      z += pairs.line();
     });
   }
   result->Set(std::move(target));

@@ -248,10 +248,10 @@ bool Split(Operands operands, const SmallOp& op, Results results) {
 template <typename Number>
 void Repeat(const Broadcast& repeated, const Tensor& input, Tensor* target) {
   auto* to = static_cast<Number*>(target->data());
-  repeated.ForEachRun([&](const int64_t* at) {
+  repeated.ForEachLine([&](const int64_t* at) {
     const auto* from = static_cast<const Number*>(input.data()) + at[0];
-    to = repeated.repeats(0) ? std::fill_n(to, repeated.run(), *from)
-                             : std::copy_n(from, repeated.run(), to);
+    to = repeated.repeats(0) ? std::fill_n(to, repeated.line(), *from)
+                             : std::copy_n(from, repeated.line(), to);
   });
 }
 

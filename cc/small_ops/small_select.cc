@@ -73,10 +73,10 @@ bool ChooseEach(Operands operands, const SmallOp& op, Value* result) {
   if (!target.IsInitialized()) return false;
   T* z = static_cast<T*>(target.data());
   const int64_t steps[] = {!all.repeats(0), !all.repeats(1), !all.repeats(2)};
-  all.ForEachRun([&](const int64_t* at) {
+  all.ForEachLine([&](const int64_t* at) {
     const bool* c = DataOf<bool>(condition) + at[0];
     const T *x = DataOf<T>(yes) + at[1], *y = DataOf<T>(no) + at[2];
-    for (int64_t i = 0; i < all.run(); ++i) {
+    for (int64_t i = 0; i < all.line(); ++i) {
       *z++ = *c ? *x : *y;
       c += steps[0];
       x += steps[1];
