@@ -104,9 +104,9 @@ class Benchmark {
     const double share = Add("sum of 64 Mi floats", (int64_t{64} << 20) / scale_, 1);
     // With 64 different sums, the data does not fit into any cache.
     Add("sum of 1,000,000 floats", 1'000'000 / scale_, 64);
-    Pack("pack of 100,000 x 16 in order, one run", 16, Rows::kInOrder);
-    Pack("pack of 100,000 x 16, one run per row", 16, Rows::kReversed);
-    Pack("pack of 100,000 x 7, one run per row", 7, Rows::kReversed);
+    Pack("pack of 100,000 x 16 in order, one segment", 16, Rows::kInOrder);
+    Pack("pack of 100,000 x 16, one segment per row", 16, Rows::kReversed);
+    Pack("pack of 100,000 x 7, one segment per row", 7, Rows::kReversed);
     return share >= 0.8;
   }
 
@@ -173,26 +173,27 @@ class Benchmark {
 
   enum class Rows { kInOrder, kReversed };
 
-  // Packs 100,000 rows of `width` floats. Rows in order are one run of bytes. If they are reversed,
-  // each row is a run of its own, and the table of runs is copied from the host in each call; its
-  // bytes do not count.
+  // Packs 100,000 rows of `width` floats. Rows in order are one segment. If they are reversed,
+  // each row is a segment of its own, and the table of segments is copied from the host in each
+  // call; its bytes do not count.
   void Pack(const char* name, int64_t width, Rows order) {
     const int64_t rows = 100'000 / scale_, count = rows * width;
     const std::vector<float> values = Counting(count);
     std::vector<float> want = values;
     float *const from = Floats(values), *const to = Floats(std::vector<float>(count));
-    std::vector<cuda::Run> runs;
-    if (order == Rows::kInOrder) runs.push_back({from, 0});
+    std::vector<cuda::Segment> segments;
+    if (order == Rows::kInOrder) segments.push_back({from, 0});
     for (int64_t i = 0; order == Rows::kReversed && i < rows; ++i) {
       const int64_t row = rows - 1 - i;
       std::copy_n(&values[row * width], width, &want[i * width]);
-      runs.push_back({from + row * width, i * width * static_cast<int64_t>(sizeof(float))});
+      segments.push_back({from + row * width, i * width * static_cast<int64_t>(sizeof(float))});
     }
-    const int64_t table_bytes = runs.size() * sizeof(cuda::Run), bytes = count * sizeof(float);
+    const int64_t table_bytes = segments.size() * sizeof(cuda::Segment),
+                  bytes = count * sizeof(float);
     void* table = nullptr;
     Check(cudaMalloc(&table, table_bytes));
     const auto pack = [&](int) {
-      Check(cuda::Pack(runs.data(), runs.size(), table, to, bytes, stream_));
+      Check(cuda::Pack(segments.data(), segments.size(), table, to, bytes, stream_));
     };
     Measure(name, 2.0 * bytes, pack, to, want);
     Check(cudaFree(table));

@@ -17,7 +17,7 @@ absl::Status BulkWrite::Check(SlotTable* table) {
   for (int64_t i = 0; i < block().parts(); ++i) table->Make(index(i), size_);
   if (!element_shape_.IsFullyDefined()) {
     size_t shapes = 0;
-    ForEachRun([&](int64_t begin, int64_t count, const TensorShape&) {
+    ForEachRange([&](int64_t begin, int64_t count, const TensorShape&) {
       shapes = block().stacked() ? 1 : shapes + 1;
       table->options().shapes->MakeRoom(begin, count, shapes);
     });
@@ -96,7 +96,7 @@ BulkWrite::Sum* BulkWrite::FindSum(int64_t index) {
 }
 
 template <typename Visit>
-void BulkWrite::ForEachRun(Visit visit) const {
+void BulkWrite::ForEachRange(Visit visit) const {
   int64_t begin = 0;
   for (int64_t i = 0; i < block().parts(); ++i) {
     const bool goes_on = i + 1 < block().parts() && index(i + 1) == index(i) + 1 &&
@@ -133,7 +133,7 @@ absl::Status BulkWrite::Compute(ElementOps& ops) {
 void BulkWrite::Commit(SlotTable* table) {
   const ArrayOptions& array = table->options();
   if (!element_shape_.IsFullyDefined()) {
-    ForEachRun([&](int64_t begin, int64_t count, const TensorShape& shape) {
+    ForEachRange([&](int64_t begin, int64_t count, const TensorShape& shape) {
       array.shapes->Record(begin, count, shape);
     });
   }

@@ -59,10 +59,10 @@ class BulkWrite {
   // Sets sums_ to one Sum without data per distinct slot in `slots`, with its addends.
   void MakeSums(std::vector<int64_t> slots);
   Sum* FindSum(int64_t index);
-  // Calls visit(first slot, number of slots, shape) for each run of parts of one shape that are
+  // Calls visit(first slot, number of slots, shape) for each range of parts of one shape that are
   // written to consecutive slots.
   template <typename Visit>
-  void ForEachRun(Visit visit) const;
+  void ForEachRange(Visit visit) const;
 
   std::list<Block> block_;                   // exactly one, until Commit moves it to the table
   const absl::Span<const int32_t> indices_;  // scatter

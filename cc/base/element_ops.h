@@ -9,8 +9,8 @@
 
 namespace tensor_array_grad {
 
-// A run of values in row-major order: `count` values of `source` from value `begin` on, or `count`
-// zeros when `source` has no buffer. Holds a reference to the source's buffer.
+// Values that follow each other in row-major order: `count` of `source` from value `begin` on, or
+// `count` zeros when `source` has no buffer. Holds a reference to the source's buffer.
 struct Piece {
   Tensor source;
   int64_t begin = 0;

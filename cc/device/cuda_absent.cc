@@ -20,6 +20,6 @@ Error Add(Number, const void*, const void*, void*, int64_t, Stream) { return kAb
 
 Error Zero(void*, int64_t, Stream) { return kAbsent; }
 
-Error Pack(const Run*, int64_t, void*, void*, int64_t, Stream) { return kAbsent; }
+Error Pack(const Segment*, int64_t, void*, void*, int64_t, Stream) { return kAbsent; }
 
 }  // namespace tensor_array_grad::cuda

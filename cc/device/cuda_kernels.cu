@@ -128,24 +128,24 @@ Error AddAll(const void* left, const void* right, void* out, int64_t count, Stre
 
 // ---- packing
 
-// Up to `kMost` runs, passed by value. Larger arguments make a launch slower, so that there are two
-// sizes of table.
+// Up to `kMost` segments, passed by value. Larger arguments make a launch slower, so that there are
+// two sizes of table.
 template <int64_t kMost>
 struct InlineTable {
-  __device__ const Run& operator[](int64_t i) const { return runs[i]; }
-  Run runs[kMost];
+  __device__ const Segment& operator[](int64_t i) const { return segments[i]; }
+  Segment segments[kMost];
 };
-constexpr int64_t kFewRuns = 8;
-static_assert(sizeof(InlineTable<kInlineRuns>) + 3 * sizeof(int64_t) <= 4096, "CUDA's limit");
-// Any number of runs, in device memory.
-using FarTable = const Run*;
+constexpr int64_t kFewSegments = 8;
+static_assert(sizeof(InlineTable<kInlineSegments>) + 3 * sizeof(int64_t) <= 4096, "CUDA's limit");
+// Any number of segments, in device memory.
+using FarTable = const Segment*;
 
-// A block fills stretches of this many units, and looks up which runs lie in each stretch.
+// A block fills stretches of this many units, and looks up which segments lie in each stretch.
 constexpr int64_t kStretch = 4 * kThreads;
 
-// The run in [low, high) that contains byte `at`. Requires: one of them contains it.
+// The segment in [low, high) that contains byte `at`. Requires: one of them contains it.
 template <typename Table>
-__device__ int64_t FindRun(const Table& table, int64_t at, int64_t low, int64_t high) {
+__device__ int64_t FindSegment(const Table& table, int64_t at, int64_t low, int64_t high) {
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;
     if (table[middle].begin <= at) {
@@ -165,14 +165,15 @@ __global__ void PackKernel(const TAG_GRID_CONSTANT Table table, int64_t count, U
   const int64_t stride = gridDim.x * kStretch;
   for (int64_t begin = blockIdx.x * kStretch; begin < units; begin += stride) {
     const int64_t end = begin + kStretch < units ? begin + kStretch : units;
-    // The runs of this stretch, at most one per unit. The search for each unit is limited to them.
-    const int64_t first = FindRun(table, begin * kWidth, int64_t{0}, count);
+    // The segments of this stretch, at most one per unit. The search for each unit is limited to
+    // them.
+    const int64_t first = FindSegment(table, begin * kWidth, int64_t{0}, count);
     const int64_t most = first + (end - begin);
-    const int64_t last = FindRun(table, (end - 1) * kWidth, first, most < count ? most : count);
+    const int64_t last = FindSegment(table, (end - 1) * kWidth, first, most < count ? most : count);
     for (int64_t i = begin + threadIdx.x; i < end; i += blockDim.x) {
-      const Run run = table[FindRun(table, i * kWidth, first, last + 1)];
-      const Unit* const source = static_cast<const Unit*>(run.source);
-      out[i] = source == nullptr ? Unit{} : source[i - run.begin / kWidth];
+      const Segment segment = table[FindSegment(table, i * kWidth, first, last + 1)];
+      const Unit* const source = static_cast<const Unit*>(segment.source);
+      out[i] = source == nullptr ? Unit{} : source[i - segment.begin / kWidth];
     }
   }
 }
@@ -194,29 +195,31 @@ Error CopyToDevice(const void* from, void* to, int64_t bytes, Stream stream) {
 }
 
 // The largest power of two, up to a vector, that divides all addresses, begins and `bytes`.
-int64_t UnitBytes(const Run* runs, int64_t count, const void* out, int64_t bytes) {
+int64_t UnitBytes(const Segment* segments, int64_t count, const void* out, int64_t bytes) {
   uintptr_t bits = kVectorBytes | Address(out) | static_cast<uintptr_t>(bytes);
   for (int64_t i = 0; i < count; ++i) {
-    bits |= Address(runs[i].source) | static_cast<uintptr_t>(runs[i].begin);
+    bits |= Address(segments[i].source) | static_cast<uintptr_t>(segments[i].begin);
   }
   return static_cast<int64_t>(bits & (~bits + 1));
 }
 
 template <typename Unit, int64_t kMost>
-Error PackInline(const Run* runs, int64_t count, Unit* out, int64_t units, Stream stream) {
+Error PackInline(const Segment* segments, int64_t count, Unit* out, int64_t units, Stream stream) {
   InlineTable<kMost> table;
-  std::copy(runs, runs + count, table.runs);
+  std::copy(segments, segments + count, table.segments);
   return Launch<PackKernel<Unit, InlineTable<kMost>>>(units, kStretch, stream, table, count, out,
                                                       units);
 }
 
 template <typename Unit>
-Error PackUnits(const Run* runs, int64_t count, void* table, void* out, int64_t bytes,
+Error PackUnits(const Segment* segments, int64_t count, void* table, void* out, int64_t bytes,
                 Stream stream) {
   const int64_t units = bytes / static_cast<int64_t>(sizeof(Unit));
   Unit* const to = static_cast<Unit*>(out);
-  if (count <= kFewRuns) return PackInline<Unit, kFewRuns>(runs, count, to, units, stream);
-  if (count <= kInlineRuns) return PackInline<Unit, kInlineRuns>(runs, count, to, units, stream);
+  if (count <= kFewSegments)
+    return PackInline<Unit, kFewSegments>(segments, count, to, units, stream);
+  if (count <= kInlineSegments)
+    return PackInline<Unit, kInlineSegments>(segments, count, to, units, stream);
   const FarTable far_table = static_cast<FarTable>(table);
   return Launch<PackKernel<Unit, FarTable>>(units, kStretch, stream, far_table, count, to, units);
 }
@@ -287,23 +290,24 @@ Error Zero(void* out, int64_t bytes, Stream stream) {
   return ToError(cudaMemsetAsync(out, 0, bytes, static_cast<cudaStream_t>(stream)));
 }
 
-Error Pack(const Run* runs, int64_t count, void* table, void* out, int64_t bytes, Stream stream) {
+Error Pack(const Segment* segments, int64_t count, void* table, void* out, int64_t bytes,
+           Stream stream) {
   if (bytes == 0) return nullptr;
-  if (count > kInlineRuns) {
-    const Error error = CopyToDevice(runs, table, count * sizeof(Run), stream);
+  if (count > kInlineSegments) {
+    const Error error = CopyToDevice(segments, table, count * sizeof(Segment), stream);
     if (error != nullptr) return error;
   }
-  switch (UnitBytes(runs, count, out, bytes)) {
+  switch (UnitBytes(segments, count, out, bytes)) {
     case 16:
-      return PackUnits<Vector<uint32_t>>(runs, count, table, out, bytes, stream);
+      return PackUnits<Vector<uint32_t>>(segments, count, table, out, bytes, stream);
     case 8:
-      return PackUnits<uint64_t>(runs, count, table, out, bytes, stream);
+      return PackUnits<uint64_t>(segments, count, table, out, bytes, stream);
     case 4:
-      return PackUnits<uint32_t>(runs, count, table, out, bytes, stream);
+      return PackUnits<uint32_t>(segments, count, table, out, bytes, stream);
     case 2:
-      return PackUnits<uint16_t>(runs, count, table, out, bytes, stream);
+      return PackUnits<uint16_t>(segments, count, table, out, bytes, stream);
     default:
-      return PackUnits<uint8_t>(runs, count, table, out, bytes, stream);
+      return PackUnits<uint8_t>(segments, count, table, out, bytes, stream);
   }
 }
 

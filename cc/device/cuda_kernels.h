@@ -50,20 +50,22 @@ Error Add(Number number, const void* left, const void* right, void* out, int64_t
 // Sets `bytes` bytes to zero.
 Error Zero(void* out, int64_t bytes, Stream stream);
 
-// Consecutive bytes of an output, from `begin` to the `begin` of the next run: copied from
+// Consecutive bytes of an output, from `begin` to the `begin` of the next segment: copied from
 // `source`, or zeros if that is null.
-struct Run {
+struct Segment {
   const void* source;
   int64_t begin;
 };
 
-// Up to this many runs are passed as arguments of the launch; more need a table in device memory.
-inline constexpr int64_t kInlineRuns = 240;
+// Up to this many segments are passed as arguments of the launch; more need a table in device
+// memory.
+inline constexpr int64_t kInlineSegments = 240;
 
-// Fills out[0 .. bytes) with `count` runs. One launch. `runs` is not needed after the call; `table`
-// has room for them in device memory, and is null when count <= kInlineRuns.
+// Fills out[0 .. bytes) with `count` segments. One launch. `segments` is not needed after the call;
+// `table` has room for them in device memory, and is null when count <= kInlineSegments.
 // Requires: begins rise from 0 and stay below `bytes`; `out` overlaps no source.
-Error Pack(const Run* runs, int64_t count, void* table, void* out, int64_t bytes, Stream stream);
+Error Pack(const Segment* segments, int64_t count, void* table, void* out, int64_t bytes,
+           Stream stream);
 
 }  // namespace tensor_array_grad::cuda
 

@@ -112,34 +112,34 @@ Box Simplified(const Box& box) {
   return simple;
 }
 
-// The offset from the box's first value to that of run number `run`. The values of a run
+// The offset from the box's first value to that of line number `line`. The values of a line
 // differ only in their position in the last dimension.
-int64_t StartOfRun(const Box& box, int64_t run) {
+int64_t StartOfLine(const Box& box, int64_t line) {
   int64_t start = 0;
   for (size_t d = box.sizes.size() - 1; d-- > 0;) {
-    start += run % box.sizes[d] * box.steps[d];
-    run /= box.sizes[d];
+    start += line % box.sizes[d] * box.steps[d];
+    line /= box.sizes[d];
   }
   return start;
 }
 
-// Calls work(values, at, n, step) for each run of the values [begin, end) of a row. `values` points
-// to the first value of the run in the sum, and `at` is its number in the row; the run has `n`
-// values, `step` apart. `first` points to the first value of the row in the sum.
-template <typename T, typename RunWork>
-void ForEachRun(const Box& box, int64_t begin, int64_t end, T* first, RunWork work) {
+// Calls work(values, at, n, step) for each line of the values [begin, end) of a row. `values`
+// points to the first value of the line in the sum, and `at` is its number in the row; the line has
+// `n` values, `step` apart. `first` points to the first value of the row in the sum.
+template <typename T, typename LineWork>
+void ForEachLine(const Box& box, int64_t begin, int64_t end, T* first, LineWork work) {
   const int64_t width = box.sizes.back(), step = box.steps.back();
   for (int64_t at = begin; at < end;) {
     const int64_t column = at % width, n = std::min(width - column, end - at);
-    work(first + StartOfRun(box, at / width) + column * step, at, n, step);
+    work(first + StartOfLine(box, at / width) + column * step, at, n, step);
     at += n;
   }
 }
 
 // The same for all rows; `at` counts the values of all rows.
-template <typename T, typename RunWork>
-void ForEachRunOfRows(const Box& given, absl::Span<const int64_t> starts, ParallelFor run, T* sum,
-                      RunWork work) {
+template <typename T, typename LineWork>
+void ForEachLineOfRows(const Box& given, absl::Span<const int64_t> starts, ParallelFor run, T* sum,
+                       LineWork work) {
   const Box box = Simplified(given);
   const int64_t width = box.values();
   if (width == 0) return;
@@ -148,16 +148,16 @@ void ForEachRunOfRows(const Box& given, absl::Span<const int64_t> starts, Parall
     for (int64_t row = begin / width; row * width < end; ++row) {
       if (starts[row] < 0) continue;
       const int64_t before = row * width;
-      ForEachRun(box, std::max(begin - before, int64_t{0}), std::min(end - before, width),
-                 sum + starts[row], [&](T* values, int64_t at, int64_t n, int64_t step) {
-                   work(values, before + at, n, step);
-                 });
+      ForEachLine(box, std::max(begin - before, int64_t{0}), std::min(end - before, width),
+                  sum + starts[row], [&](T* values, int64_t at, int64_t n, int64_t step) {
+                    work(values, before + at, n, step);
+                  });
     }
   });
 }
 
 template <typename T>
-void AddRun(const T* addend, int64_t n, int64_t step, bool from_zero, T* to) {
+void AddLine(const T* addend, int64_t n, int64_t step, bool from_zero, T* to) {
   if (step == 1) return AddRange<T>(to, addend, from_zero, to, n);
   for (int64_t i = 0; i < n; ++i) {
     to[i * step] = Sum(to[i * step], from_zero ? FromZero(addend[i]) : addend[i]);
@@ -165,15 +165,15 @@ void AddRun(const T* addend, int64_t n, int64_t step, bool from_zero, T* to) {
 }
 
 template <typename T>
-void TakeRun(T* from, int64_t n, int64_t step, T* to) {
+void TakeLine(T* from, int64_t n, int64_t step, T* to) {
   for (int64_t i = 0; i < n; ++i) to[i] = std::exchange(from[i * step], static_cast<T>(-T(0)));
 }
 
 // Copies the part of `pieces` that falls into values [begin, end) of the output. Piece i
 // begins at value `starts[i]` of the output.
-template <typename CopyRun, typename ZeroRun>
+template <typename CopyPart, typename ZeroPart>
 void PackRange(absl::Span<const Piece> pieces, absl::Span<const int64_t> starts, int64_t begin,
-               int64_t end, CopyRun copy, ZeroRun zero) {
+               int64_t end, CopyPart copy, ZeroPart zero) {
   size_t i = std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin() - 1;
   for (int64_t at = begin; at < end; ++i) {
     const int64_t skipped = at - starts[i];
@@ -241,10 +241,10 @@ void AddRows(const Tensor& addend, const Box& box, absl::Span<const int64_t> sta
   WithNumber(sum->dtype(), [&](auto number) {
     using T = decltype(number);
     const T* const values = Values<T>(addend);
-    ForEachRunOfRows(box, starts, run, Values<T>(sum),
-                     [=](T* to, int64_t at, int64_t n, int64_t step) {
-                       AddRun(values + at, n, step, from_zero, to);
-                     });
+    ForEachLineOfRows(box, starts, run, Values<T>(sum),
+                      [=](T* to, int64_t at, int64_t n, int64_t step) {
+                        AddLine(values + at, n, step, from_zero, to);
+                      });
   });
 }
 
@@ -253,9 +253,10 @@ void TakeRows(const Box& box, absl::Span<const int64_t> starts, ParallelFor run,
   WithNumber(sum->dtype(), [&](auto number) {
     using T = decltype(number);
     T* const values = Values<T>(taken);
-    ForEachRunOfRows(
-        box, starts, run, Values<T>(sum),
-        [=](T* from, int64_t at, int64_t n, int64_t step) { TakeRun(from, n, step, values + at); });
+    ForEachLineOfRows(box, starts, run, Values<T>(sum),
+                      [=](T* from, int64_t at, int64_t n, int64_t step) {
+                        TakeLine(from, n, step, values + at);
+                      });
   });
 }
 

@@ -60,21 +60,21 @@ std::optional<Numbers> NumbersOf(DataType dtype) {
   }
 }
 
-// The pieces, of values of `width` bytes, as runs of bytes. Pieces without values have no run.
-std::vector<cuda::Run> RunsOf(absl::Span<const Piece> pieces, int64_t width) {
-  std::vector<cuda::Run> runs;
-  const char* expected = nullptr;  // the address at which the last run would continue
+// The pieces, of values of `width` bytes, as segments. Pieces without values have none.
+std::vector<cuda::Segment> SegmentsOf(absl::Span<const Piece> pieces, int64_t width) {
+  std::vector<cuda::Segment> segments;
+  const char* expected = nullptr;  // the address at which the last segment would continue
   int64_t at = 0;
   for (const Piece& piece : pieces) {
     if (piece.count == 0) continue;
     const char* const source =
         piece.zeros() ? nullptr
                       : static_cast<const char*>(piece.source.data()) + piece.begin * width;
-    if (runs.empty() || source != expected) runs.push_back({source, at});
+    if (segments.empty() || source != expected) segments.push_back({source, at});
     at += piece.count * width;
     expected = source == nullptr ? nullptr : source + piece.count * width;
   }
-  return runs;
+  return segments;
 }
 
 }  // namespace
@@ -97,16 +97,17 @@ absl::Status Zero(const Queue& queue, Tensor* out) {
 }
 
 absl::Status Pack(absl::Span<const Piece> pieces, const Queue& queue, Tensor* out) {
-  const std::vector<cuda::Run> runs = RunsOf(pieces, tensorflow::DataTypeSize(out->dtype()));
-  const auto count = static_cast<int64_t>(runs.size());
+  const std::vector<cuda::Segment> segments =
+      SegmentsOf(pieces, tensorflow::DataTypeSize(out->dtype()));
+  const auto count = static_cast<int64_t>(segments.size());
   Tensor table;
-  if (count > cuda::kInlineRuns) {
-    TF_RETURN_IF_ERROR(queue.allocate(count * static_cast<int64_t>(sizeof(cuda::Run)), &table));
+  if (count > cuda::kInlineSegments) {
+    TF_RETURN_IF_ERROR(queue.allocate(count * static_cast<int64_t>(sizeof(cuda::Segment)), &table));
   }
-  void* const room = count > cuda::kInlineRuns ? table.data() : nullptr;
+  void* const room = count > cuda::kInlineSegments ? table.data() : nullptr;
   const auto bytes = static_cast<int64_t>(out->TotalBytes());
   return Counted("a copy", [&] {
-    return cuda::Pack(runs.data(), count, room, out->data(), bytes, queue.stream);
+    return cuda::Pack(segments.data(), count, room, out->data(), bytes, queue.stream);
   });
 }
 

@@ -157,8 +157,8 @@ absl::Status AccumulateInstead(Node* add, Graph* graph, Outcome* outcome) {
   ListAdder adder(*add, graph);
   return ReplaceSum(
       MatchSum(add, element_pattern, outcome), /*in_order=*/false,
-      [&](const Addend& run, int /*before*/, Source list, const std::string& name) {
-        return adder.Add(run, list, {}, name);
+      [&](const Addend& group, int /*before*/, Source list, const std::string& name) {
+        return adder.Add(group, list, {}, name);
       },
       graph, outcome);
 }

@@ -137,11 +137,11 @@ absl::Status ApplySliceSum(Node* node, Graph* graph, Outcome* outcome) {
     return absl::OkStatus();
   }
   TF_RETURN_IF_ERROR(ShrinkAllZeroRows(sum, graph));
-  const auto add = [&](const Addend& run, int before, Source total,
+  const auto add = [&](const Addend& group, int before, Source total,
                        const std::string& name) -> absl::StatusOr<Source> {
     Packer packer(def, *node, graph);
     packer.inputs = {total};
-    TF_RETURN_IF_ERROR(packer.Add(run));
+    TF_RETURN_IF_ERROR(packer.Add(group));
     auto& attributes = *packer.def.mutable_attr();
     // The operand of an Add is summed as a whole, on whichever side of the Add it is.
     attributes["before"].set_i(is_add ? packer.addends : before);

@@ -139,7 +139,7 @@ absl::StatusOr<Source> AddSum(const std::vector<Source>& terms, const Node& add,
   return AddReplacement(std::move(def), terms, add, replaced, graph);
 }
 
-absl::Status ReplaceSum(const Addend& sum, bool in_order, AddRun add, Graph* graph,
+absl::Status ReplaceSum(const Addend& sum, bool in_order, AddGroup add, Graph* graph,
                         Outcome* outcome) {
   Node* const node = sum.at.node;
   const int first = FirstOf(sum);
@@ -154,15 +154,15 @@ absl::Status ReplaceSum(const Addend& sum, bool in_order, AddRun add, Graph* gra
     const bool others = is_other(*at);
     end = std::find_if(at, order.end(), [&](int i) { return is_other(i) != others; });
     const auto before = std::count_if(at, end, [&](int i) { return i < first; });
-    Addend run{Addend::kSum, sum.at, sum.nodes};
+    Addend group{Addend::kSum, sum.at, sum.nodes};
     std::vector<Source> terms = {total};
     for (; at != end; ++at) {
-      run.parts.push_back(sum.parts[*at]);
+      group.parts.push_back(sum.parts[*at]);
       terms.push_back(sum.parts[*at].at);
     }
     const std::string name = end == order.end() ? node->name() : NewName(*node, "sum", graph);
     TF_ASSIGN_OR_RETURN(total, others ? AddSum(terms, *node, sum.nodes, name, graph)
-                                      : add(run, static_cast<int>(before), total, name));
+                                      : add(group, static_cast<int>(before), total, name));
   }
   std::vector<Node*> nodes, switches;
   for (int i = 0; i < node->num_inputs(); ++i) {

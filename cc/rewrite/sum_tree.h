@@ -71,16 +71,16 @@ absl::StatusOr<Source> AddSum(const std::vector<Source>& terms, const Node& add,
                               const std::vector<Node*>& replaced, const std::string& name,
                               Graph* graph);
 
-// Adds a node `name`, or several, that add addends to `sum`: `run` is a kSum of them, `before` of
+// Adds a node `name`, or several, that add addends to `sum`: `group` is a kSum of them, `before` of
 // which come before the operand with which `sum` begins.
-using AddRun = absl::FunctionRef<absl::StatusOr<Source>(const Addend& run, int before, Source sum,
-                                                        const std::string& name)>;
+using AddGroup = absl::FunctionRef<absl::StatusOr<Source>(const Addend& group, int before,
+                                                          Source sum, const std::string& name)>;
 
 // Replaces `sum`, of MatchSum, if it has addends. Begins with operand FirstOf and adds the others
-// in their order or, if not `in_order`, addends last. Addends that follow each other are a run; an
-// AddN adds operands of kOther that follow each other. The last node gets the name of the sum, so
-// that errors name the node of the user's program.
-absl::Status ReplaceSum(const Addend& sum, bool in_order, AddRun add, Graph* graph,
+// in their order or, if not `in_order`, addends last. Addends that follow each other are a group;
+// an AddN adds operands of kOther that follow each other. The last node gets the name of the sum,
+// so that errors name the node of the user's program.
+absl::Status ReplaceSum(const Addend& sum, bool in_order, AddGroup add, Graph* graph,
                         Outcome* outcome);
 
 }  // namespace tensor_array_grad

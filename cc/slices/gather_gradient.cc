@@ -163,7 +163,7 @@ absl::Status ReadSegmentSum(const SliceGradientOp& op, Inputs inputs, SliceGradi
   return SumRowsOfOneStart(gradient);
 }
 
-const Tensor* ReadRunOfSegment(Inputs inputs, const TensorShape& whole, int64_t* first) {
+const Tensor* ReadLineOfSegment(Inputs inputs, const TensorShape& whole, int64_t* first) {
   const Tensor &data = *inputs[kData], &ids = *inputs[kIds], &count = *inputs[kNumSegments];
   if (ids.NumElements() != 1 || count.dims() != 0 || whole.dims() == 0 ||
       IntAt(count, 0) != whole.dim_size(0) || data.dims() != ids.dims() + whole.dims() - 1) {

@@ -104,10 +104,10 @@ absl::Status SliceAdder::Read(absl::string_view node, Inputs inputs, Terms* term
   return absl::OkStatus();
 }
 
-bool SliceAdder::AddOneRun(Inputs inputs, int64_t most, Tensor* sum) const {
+bool SliceAdder::AddOneLine(Inputs inputs, int64_t most, Tensor* sum) const {
   if (addends_.size() != 1) return false;
   int64_t first;
-  const Tensor* const values = ReadOneRun(addends_.op(0), inputs.subspan(1), sum->shape(), &first);
+  const Tensor* const values = ReadOneLine(addends_.op(0), inputs.subspan(1), sum->shape(), &first);
   if (values == nullptr || values->dtype() != sum->dtype() || values->NumElements() > most) {
     return false;
   }

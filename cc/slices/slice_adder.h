@@ -91,7 +91,7 @@ class SliceAdder {
 
   // Adds the only addend in place, if it has at most `most` values and these follow each other in
   // the sum. Otherwise, and if there are several addends, returns false and changes nothing.
-  bool AddOneRun(absl::Span<const Tensor* const> inputs, int64_t most, Tensor* sum) const;
+  bool AddOneLine(absl::Span<const Tensor* const> inputs, int64_t most, Tensor* sum) const;
 
   // Counts one sum that was changed in place, not copied.
   static void CountInPlace();

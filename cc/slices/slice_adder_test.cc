@@ -182,10 +182,10 @@ TEST_F(SliceAdderTest, AttributesThatDoNotFitAreErrors) {
   EXPECT_THAT(Add(), Fails(absl::StatusCode::kInvalidArgument, "8 numbers for each addend"));
 }
 
-// Compares AddOneRun with Read and Add.
+// Compares AddOneLine with Read and Add.
 class OneRunTest : public testing::Test {
  protected:
-  // Returns whether AddOneRun added the addend. Expects that its sum is then that of Add, and
+  // Returns whether AddOneLine added the addend. Expects that its sum is then that of Add, and
   // otherwise unchanged.
   bool Add(const SliceGradientOp& addend, std::vector<Tensor> inputs, const Tensor& sum,
            int64_t most = 1000) {
@@ -199,7 +199,7 @@ class OneRunTest : public testing::Test {
     for (const Tensor& input : inputs) all.push_back(&input);
     Tensor one = tensorflow::tensor::DeepCopy(sum), other = tensorflow::tensor::DeepCopy(sum);
     const int64_t rows = ReadCounters()["slice_sums.rows"];
-    const bool found = adder.AddOneRun(all, most, &one);
+    const bool found = adder.AddOneLine(all, most, &one);
     EXPECT_EQ(ReadCounters()["slice_sums.rows"], rows + (found ? 1 : 0));
     SliceAdder::Terms terms;
     const absl::Status read = adder.Read("", all, &terms);
@@ -250,7 +250,7 @@ TEST_F(OneRunTest, RandomSlicesGiveTheSumOfTheirTerms) {
         Add(addend, {Ints(sizes), Ints(begin), Ints(end), Ints(ones), Random(part)}, Random(whole));
   }
   EXPECT_GT(found, 2'000);
-  EXPECT_LT(found, 3'900) << "some have several runs";
+  EXPECT_LT(found, 3'900) << "some have several lines";
 }
 
 TEST_F(OneRunTest, RandomRowsGiveTheSumOfTheirTerms) {

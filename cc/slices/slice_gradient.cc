@@ -139,13 +139,13 @@ absl::Status RequireDtypes(const SliceGradientOp& op, Inputs inputs) {
   return absl::OkStatus();
 }
 
-// ---- one run
+// ---- one line
 
 // Reads the gradient of a slice whose positions follow each other: the slice has size one in each
 // of the first dimensions, is a range of the next one, and contains the later ones completely. Null
 // for any other slice.
-const Tensor* ReadRunOfSlice(const SliceMasks& masks, Inputs inputs, const TensorShape& whole,
-                             int64_t* first) {
+const Tensor* ReadLineOfSlice(const SliceMasks& masks, Inputs inputs, const TensorShape& whole,
+                              int64_t* first) {
   enum { kShape, kBegin, kEnd, kStrides, kDy };
   const Tensor& dy = *inputs[kDy];
   BasicSlice slice;
@@ -196,14 +196,14 @@ absl::Status ReadSliceGradient(const SliceGradientOp& op, Inputs inputs, SliceGr
   }
 }
 
-const Tensor* ReadOneRun(const SliceGradientOp& op, Inputs inputs, const TensorShape& whole,
-                         int64_t* first) {
+const Tensor* ReadOneLine(const SliceGradientOp& op, Inputs inputs, const TensorShape& whole,
+                          int64_t* first) {
   if (!RequireDtypes(op, inputs).ok()) return nullptr;
   if (op.kind == SliceGradientOp::kStridedSlice) {
-    return ReadRunOfSlice(op.masks, inputs, whole, first);
+    return ReadLineOfSlice(op.masks, inputs, whole, first);
   }
   const bool moved = op.transposed || op.reshaped;
-  return op.kind == SliceGradientOp::kSegmentSum && !moved ? ReadRunOfSegment(inputs, whole, first)
+  return op.kind == SliceGradientOp::kSegmentSum && !moved ? ReadLineOfSegment(inputs, whole, first)
                                                            : nullptr;
 }
 

@@ -40,8 +40,8 @@ absl::Status ReadSliceGradient(const SliceGradientOp& op, absl::Span<const Tenso
 // Like ReadSliceGradient, at a tenth of its cost, for an output of shape `whole` with one row whose
 // positions follow each other. Sets *first to the first position and returns the input that has the
 // values. Returns null for any other output.
-const Tensor* ReadOneRun(const SliceGradientOp& op, absl::Span<const Tensor* const> inputs,
-                         const TensorShape& whole, int64_t* first);
+const Tensor* ReadOneLine(const SliceGradientOp& op, absl::Span<const Tensor* const> inputs,
+                          const TensorShape& whole, int64_t* first);
 
 // Makes `values` an uninitialised tensor in host memory. Returns ResourceExhausted if memory runs
 // out.

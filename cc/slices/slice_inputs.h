@@ -32,7 +32,7 @@ inline cpu::Box::Sizes StepsOf(const TensorShape& shape) {
 
 // The functions of gather_gradient.cc, for the gradients of gathers, whose rows are selected by
 // indices: UnsortedSegmentSum, which is the gradient of Gather, and ScatterNd, which is that of
-// GatherNd. ReadSliceGradient and ReadOneRun call them after the check of the dtypes.
+// GatherNd. ReadSliceGradient and ReadOneLine call them after the check of the dtypes.
 
 // ReadSliceGradient for an UnsortedSegmentSum, with the Transpose and the Reshape behind it.
 absl::Status ReadSegmentSum(const SliceGradientOp& op, absl::Span<const Tensor* const> inputs,
@@ -41,10 +41,10 @@ absl::Status ReadSegmentSum(const SliceGradientOp& op, absl::Span<const Tensor* 
 // ReadSliceGradient for a ScatterNd.
 absl::Status ReadScatter(absl::Span<const Tensor* const> inputs, SliceGradient* gradient);
 
-// ReadOneRun for an UnsortedSegmentSum without Transpose and Reshape. Only the gradient of a gather
-// of one index has one row.
-const Tensor* ReadRunOfSegment(absl::Span<const Tensor* const> inputs, const TensorShape& whole,
-                               int64_t* first);
+// ReadOneLine for an UnsortedSegmentSum without Transpose and Reshape. Only the gradient of a
+// gather of one index has one row.
+const Tensor* ReadLineOfSegment(absl::Span<const Tensor* const> inputs, const TensorShape& whole,
+                                int64_t* first);
 
 }  // namespace tensor_array_grad
 

@@ -198,13 +198,13 @@ bool GatherFromVariable(Operands operands, const SmallOp& op, Value* result) {
 // ---- AddSlices
 
 // Changes the sum in place, so it returns false if another tensor shares the sum. A single addend
-// whose values follow each other is added directly (AddOneRun).
+// whose values follow each other is added directly (AddOneLine).
 bool AddSlices(Operands operands, const SmallOp& op, Value* result) {
   if (operands[0].value->is_number() || !IsOnlyReference(operands[0])) return false;
   Tensor* const sum = operands[0].value->tensor();
   const Tensor* inputs[kMostSmallOperands];
   for (size_t i = 0; i < operands.size(); ++i) inputs[i] = operands[i].value->tensor();
-  if (!op.adder->AddOneRun({inputs, operands.size()}, kMostSmallElements, sum)) {
+  if (!op.adder->AddOneLine({inputs, operands.size()}, kMostSmallElements, sum)) {
     SliceAdder::Terms terms;
     if (!op.adder->Read("", {inputs, operands.size()}, &terms).ok()) return false;
     if (terms.broadcast || terms.values() > kMostSmallElements) return false;
