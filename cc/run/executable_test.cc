@@ -38,7 +38,7 @@ TEST_F(ExecutableTest, EveryInstructionHasItsKernel) {
       for (const Instruction& instruction : *part) {
         const NodeKernel& node = executable.kernels[instruction.node];
         EXPECT_EQ(node.kernel != nullptr, instruction.action == Instruction::kKernel);
-        EXPECT_EQ(node.small.run != nullptr, instruction.action == Instruction::kKernel);
+        EXPECT_EQ(node.small.compute != nullptr, instruction.action == Instruction::kKernel);
       }
     }
   }

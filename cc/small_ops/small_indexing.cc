@@ -217,9 +217,9 @@ bool AddSlices(Operands operands, const SmallOp& op, Value* result) {
 
 // ---- the table
 
-template <SmallOp::Run run>
+template <SmallOp::Function function>
 SmallOp Slicing(const Node& node) {
-  SmallOp op = Running(run);
+  SmallOp op(function);
   op.masks = SliceMasks::Of(node.attrs());
   return op;
 }
@@ -236,15 +236,15 @@ void AddSmallIndexing(SmallOpTable* table) {
   (*table)[ops::kStridedSlice] = Slicing<StridedSlice>;
   (*table)[ops::kStridedSliceGrad] = Slicing<StridedSliceGradient>;
   (*table)["GatherV2"] = [](const Node& node) {
-    return BatchDims(node) == 0 ? Running(Gather) : SmallOp();
+    return BatchDims(node) == 0 ? SmallOp(Gather) : SmallOp();
   };
   (*table)[ops::kResourceGather] = [](const Node& node) {
-    return BatchDims(node) == 0 ? Running(GatherFromVariable) : SmallOp();
+    return BatchDims(node) == 0 ? SmallOp(GatherFromVariable) : SmallOp();
   };
   (*table)[ops::kAddSlices] = [](const Node& node) {
     SmallOp op;
     auto adder = std::make_shared<SliceAdder>();
-    if (SliceAdder::Of(node.attrs(), node.num_inputs(), adder.get()).ok()) op.run = AddSlices;
+    if (SliceAdder::Of(node.attrs(), node.num_inputs(), adder.get()).ok()) op.compute = AddSlices;
     op.adder = std::move(adder);
     return op;
   };

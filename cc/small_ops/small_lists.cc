@@ -65,7 +65,7 @@ class RegisterCall {
 
   // Computes the small op with this body.
   template <absl::Status (*body)(RegisterCall&)>
-  static bool Run(Operands operands, const SmallOp& op, Results results) {
+  static bool Compute(Operands operands, const SmallOp& op, Results results) {
     RegisterCall call(operands, op, results);
     if (!body(call).ok()) return false;
     if (call.forwarded_ != nullptr && results[0] != nullptr) {
@@ -135,7 +135,7 @@ bool ElementShape(Operands operands, const SmallOp& op, Value* result) {
 // The small op with this body.
 template <absl::Status (*body)(RegisterCall&)>
 SmallOp WithBody(const Node& node) {
-  SmallOp op = Running(RegisterCall::Run<body>);
+  SmallOp op(RegisterCall::Compute<body>);
   (void)TryGetNodeAttr(node.attrs(), "element_dtype", &op.dtype);
   (void)TryGetNodeAttr(node.attrs(), "resize_if_index_out_of_bounds", &op.may_grow);
   return op;
@@ -144,7 +144,7 @@ SmallOp WithBody(const Node& node) {
 }  // namespace
 
 SmallOp SumOfLists(const Node& node) {
-  return node.num_inputs() == 2 ? Running(AddNothing) : SmallOp();
+  return node.num_inputs() == 2 ? SmallOp(AddNothing) : SmallOp();
 }
 
 void AddSmallLists(SmallOpTable* table) {
@@ -153,10 +153,10 @@ void AddSmallLists(SmallOpTable* table) {
   (*table)[ops::kListAccumulate] = WithBody<ListAccumulate>;
   (*table)[ops::kListAccumulateLike] = WithBody<ListAccumulateLike>;
   (*table)[ops::kZerosLike] = [](const Node& node) {
-    return node.output_type(0) == DT_VARIANT ? Running(ZerosLikeList) : SmallOp();
+    return node.output_type(0) == DT_VARIANT ? SmallOp(ZerosLikeList) : SmallOp();
   };
-  (*table)[ops::kTensorListLength] = [](const Node&) { return Running(Length); };
-  (*table)[ops::kTensorListElementShape] = [](const Node&) { return Running(ElementShape); };
+  (*table)[ops::kTensorListLength] = [](const Node&) { return SmallOp(Length); };
+  (*table)[ops::kTensorListElementShape] = [](const Node&) { return SmallOp(ElementShape); };
 }
 
 void AddSmallLoopStacks(SmallOpTable* table) {

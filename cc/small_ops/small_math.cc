@@ -221,14 +221,14 @@ bool SquareOf(Operands operands, const SmallOp& op, Value* result) {
 }
 
 using Key = std::pair<std::string, DataType>;
-using Table = std::map<Key, SmallOp::Run>;
+using Table = std::map<Key, SmallOp::Function>;
 
 constexpr char kSeveral[] = "AddN of several";  // in the table: AddN of more than two operands
 
 template <typename T>
 void AddNumeric(Table* table) {
   constexpr DataType kDtype = DataTypeToEnum<T>::value;
-  const std::pair<const char*, SmallOp::Run> rows[] = {
+  const std::pair<const char*, SmallOp::Function> rows[] = {
       {ops::kAdd, Binary<T, Add>},
       {ops::kAddV2, Binary<T, Add>},
       {ops::kAddN, AddTwo<T>},
@@ -280,7 +280,7 @@ const Table& Computations() {
 // Conversions of scalars that give the same result on every processor. From int64 to int32 the
 // number wraps around.
 SmallOp Casting(const Node& node) {
-  static const auto* const table = new std::map<std::pair<DataType, DataType>, SmallOp::Run>{
+  static const auto* const table = new std::map<std::pair<DataType, DataType>, SmallOp::Function>{
       {{DT_INT32, DT_INT64}, UnaryOfScalar<int32_t, CastTo<int64_t>>},
       {{DT_INT32, DT_FLOAT}, UnaryOfScalar<int32_t, CastTo<float>>},
       {{DT_INT32, DT_DOUBLE}, UnaryOfScalar<int32_t, CastTo<double>>},
@@ -294,7 +294,7 @@ SmallOp Casting(const Node& node) {
       {{DT_BOOL, DT_DOUBLE}, UnaryOfScalar<bool, CastTo<double>>},
   };
   const auto found = table->find({node.input_type(0), node.output_type(0)});
-  return found == table->end() ? SmallOp() : Running(found->second);
+  return found == table->end() ? SmallOp() : SmallOp(found->second);
 }
 
 bool IsChannelsLast(const Node& node) {
@@ -308,7 +308,7 @@ SmallOp Computing(const std::string& op, const Node& node) {
   DataType dtype = DT_BOOL;  // the logical ops have no attribute T
   (void)TryGetNodeAttr(node.attrs(), "T", &dtype);
   const auto found = Computations().find({op, dtype});
-  return found == Computations().end() ? SmallOp() : Running(found->second);
+  return found == Computations().end() ? SmallOp() : SmallOp(found->second);
 }
 
 SmallOp Summing(const Node& node) {

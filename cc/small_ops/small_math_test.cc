@@ -66,7 +66,7 @@ template <typename T, typename F>
 void ExpectBinary(const std::string& op, F want) {
   using R = decltype(want(T(), T()));
   const SmallOp small = Find(op, DataTypeToEnum<T>::value);
-  ASSERT_NE(small.run, nullptr) << op;
+  ASSERT_NE(small.compute, nullptr) << op;
   const std::vector<T> all = Interesting<T>();
   for (T a : all) {
     std::vector<T> as(all.size(), a);
@@ -389,7 +389,7 @@ void ExpectCast(std::vector<From> numbers) {
   GraphUnderTest::Set(node, "SrcT", DataTypeToEnum<From>::value);
   GraphUnderTest::Set(node, "DstT", DataTypeToEnum<To>::value);
   const SmallOp cast = SmallOpFor(*graph.Find("cast"), tensorflow::cpu_allocator());
-  ASSERT_NE(cast.run, nullptr);
+  ASSERT_NE(cast.compute, nullptr);
   for (From number : numbers) {
     Value x = Number(number), result;
     To got{};
@@ -416,14 +416,14 @@ TEST(SmallCastTest, ConvertedNumbersHaveTheBitsOfCpp) {
 
 TEST(SmallOpForTest, OpsThatAreNotExactPerElementAreLeftToTheKernel) {
   for (const char* op : {"Maximum", "Minimum", "FloorDiv", "FloorMod"}) {
-    EXPECT_EQ(Find(op, DT_FLOAT).run, nullptr) << op;
-    EXPECT_EQ(Find(op, DT_DOUBLE).run, nullptr) << op;
+    EXPECT_EQ(Find(op, DT_FLOAT).compute, nullptr) << op;
+    EXPECT_EQ(Find(op, DT_DOUBLE).compute, nullptr) << op;
   }
   for (const char* op : {"AddV2", "Mul", "Less", "Equal", "Neg"}) {
-    EXPECT_EQ(Find(op, tensorflow::DT_HALF).run, nullptr) << op;
-    EXPECT_EQ(Find(op, DT_BOOL).run, nullptr) << op;
+    EXPECT_EQ(Find(op, tensorflow::DT_HALF).compute, nullptr) << op;
+    EXPECT_EQ(Find(op, DT_BOOL).compute, nullptr) << op;
   }
-  EXPECT_EQ(Find("ZerosLike", DT_FLOAT).run, nullptr);
+  EXPECT_EQ(Find("ZerosLike", DT_FLOAT).compute, nullptr);
 }
 
 TEST(SmallOpForTest, ConversionsThatMayOverflowAreLeftToTheKernel) {
@@ -432,7 +432,7 @@ TEST(SmallOpForTest, ConversionsThatMayOverflowAreLeftToTheKernel) {
   tensorflow::NodeDef& cast = graph.Add("cast", "Cast", {"x"});
   GraphUnderTest::Set(cast, "SrcT", DT_FLOAT);
   GraphUnderTest::Set(cast, "DstT", DT_INT32);
-  EXPECT_EQ(SmallOpFor(*graph.Find("cast"), tensorflow::cpu_allocator()).run, nullptr);
+  EXPECT_EQ(SmallOpFor(*graph.Find("cast"), tensorflow::cpu_allocator()).compute, nullptr);
 }
 
 // ---- buffers

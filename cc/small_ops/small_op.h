@@ -32,23 +32,27 @@ using Results = absl::Span<Value* const>;
 // kernel reports an error. The caller then runs the kernel. Thread-safe for different values: a
 // call does not change the SmallOp.
 struct SmallOp {
-  using Run = bool (*)(Operands operands, const SmallOp& op, Value* result);
+  using Function = bool (*)(Operands operands, const SmallOp& op, Value* result);
   // For an op of several results. The pointer to a result that no instruction reads is null.
-  using RunMany = bool (*)(Operands operands, const SmallOp& op, Results results);
+  using FunctionOfMany = bool (*)(Operands operands, const SmallOp& op, Results results);
 
-  bool exists() const { return run != nullptr || run_many != nullptr; }
+  SmallOp() = default;
+  explicit SmallOp(Function function) : compute(function) {}
+  explicit SmallOp(FunctionOfMany function) : compute_many(function) {}
+
+  bool exists() const { return compute != nullptr || compute_many != nullptr; }
 
   // Requires: exists(); `results` has an entry for each output.
   bool operator()(Operands operands, Results results) const {
-    if (run_many != nullptr) return run_many(operands, *this, results);
-    return results[0] != nullptr && run(operands, *this, results[0]);
+    if (compute_many != nullptr) return compute_many(operands, *this, results);
+    return results[0] != nullptr && compute(operands, *this, results[0]);
   }
   bool operator()(Operands operands, Value* result) const {
     return (*this)(operands, {&result, 1});
   }
 
-  Run run = nullptr;  // at most one of these two is set
-  RunMany run_many = nullptr;
+  Function compute = nullptr;  // at most one of these two is set
+  FunctionOfMany compute_many = nullptr;
   tensorflow::Allocator* allocator = nullptr;  // for tensors too large for the block pool
   DataType dtype = DT_INVALID;                 // of list elements
   bool may_grow = false;                       // of TensorListSetItem
@@ -57,18 +61,6 @@ struct SmallOp {
   std::shared_ptr<const SliceAdder> adder;     // of AddSlices
   tensorflow::DataTypeVector output_types;
 };
-
-// A small op that `run` computes and that needs no other field.
-inline SmallOp Running(SmallOp::Run run) {
-  SmallOp op;
-  op.run = run;
-  return op;
-}
-inline SmallOp Running(SmallOp::RunMany run) {
-  SmallOp op;
-  op.run_many = run;
-  return op;
-}
 
 // Makes the small op of a node. If the node has a form that the small op does not support, exists()
 // of the result is false.

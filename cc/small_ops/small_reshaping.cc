@@ -315,23 +315,23 @@ bool Tile(Operands operands, const SmallOp& op, Value* result) {
 }  // namespace
 
 void AddSmallReshaping(SmallOpTable* table) {
-  (*table)[ops::kReshape] = [](const Node&) { return Running(Reshape); };
-  (*table)[ops::kExpandDims] = [](const Node&) { return Running(ExpandDims); };
-  (*table)["ConcatV2"] = [](const Node&) { return Running(Concat); };
-  (*table)["BroadcastTo"] = [](const Node&) { return Running(BroadcastTo); };
-  (*table)[ops::kTile] = [](const Node&) { return Running(Tile); };
+  (*table)[ops::kReshape] = [](const Node&) { return SmallOp(Reshape); };
+  (*table)[ops::kExpandDims] = [](const Node&) { return SmallOp(ExpandDims); };
+  (*table)["ConcatV2"] = [](const Node&) { return SmallOp(Concat); };
+  (*table)["BroadcastTo"] = [](const Node&) { return SmallOp(BroadcastTo); };
+  (*table)[ops::kTile] = [](const Node&) { return SmallOp(Tile); };
   (*table)["Squeeze"] = [](const Node& node) {
-    SmallOp op = Running(Squeeze);
+    SmallOp op(Squeeze);
     (void)TryGetNodeAttr(node.attrs(), "squeeze_dims", &op.axes);
     return op;
   };
   (*table)[ops::kPack] = [](const Node& node) {
-    SmallOp op = Running(Pack);
+    SmallOp op(Pack);
     op.axes = {0};
     (void)TryGetNodeAttr(node.attrs(), "axis", &op.axes[0]);
     return op;
   };
-  (*table)["Split"] = [](const Node&) { return Running(Split); };
+  (*table)["Split"] = [](const Node&) { return SmallOp(Split); };
 }
 
 }  // namespace tensor_array_grad

@@ -107,7 +107,7 @@ template <bool v2>
 SmallOp Choosing(const Node& node) {
   const auto of = [](auto number) {
     using T = decltype(number);
-    return Running(v2 ? SelectV2<T> : Select<T>);
+    return SmallOp(v2 ? SelectV2<T> : Select<T>);
   };
   switch (node.output_type(0)) {
     case DT_BOOL:
