@@ -6,6 +6,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/function_search.h"
 #include "cc/flow/node_util.h"
@@ -49,9 +50,7 @@ int64_t NumbersDrawn(const Node& node) {
   if (!ConstantOf(*shape.node, &value)) return 0;
   int64_t numbers = 1;
   for (int64_t i = 0; i < value.NumElements(); ++i) {
-    const int64_t size =
-        value.dtype() == DT_INT32 ? value.flat<int32_t>()(i) : value.flat<int64_t>()(i);
-    numbers = tensorflow::MultiplyWithoutOverflow(numbers, size);
+    numbers = tensorflow::MultiplyWithoutOverflow(numbers, IntAt(value, i));
   }
   return numbers;
 }

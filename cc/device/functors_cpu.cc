@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "tensorflow/core/framework/register_types.h"
@@ -13,16 +14,6 @@
 
 namespace tensor_array_grad::cpu {
 namespace {
-
-// The address of a tensor's values, whatever its alignment.
-template <typename T>
-const T* Values(const Tensor& tensor) {
-  return reinterpret_cast<const T*>(tensor.data());
-}
-template <typename T>
-T* Values(Tensor* tensor) {
-  return reinterpret_cast<T*>(tensor->data());
-}
 
 // Integers wrap around, as they do in TensorFlow's kernels.
 template <typename T>
@@ -84,8 +75,8 @@ void AddRange(const T* left, const T* right, bool from_zero, T* out, int64_t n) 
 
 template <typename T>
 void AddAll(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* out) {
-  const T *a = Values<T>(left), *b = Values<T>(right);
-  T* sum = Values<T>(out);
+  const T *a = DataOf<T>(left), *b = DataOf<T>(right);
+  T* sum = DataOf<T>(out);
   run(out->NumElements(), /*cost=*/1, [=](int64_t begin, int64_t end) {
     AddRange<T>(a + begin, b + begin, /*from_zero=*/false, sum + begin, end - begin);
   });
@@ -189,11 +180,11 @@ void PackRange(absl::Span<const Piece> pieces, absl::Span<const int64_t> starts,
 
 void PackBytes(absl::Span<const Piece> pieces, absl::Span<const int64_t> starts, int64_t begin,
                int64_t end, int64_t width, Tensor* out) {
-  char* const to = static_cast<char*>(out->data());
+  char* const to = DataOf<char>(out);
   PackRange(
       pieces, starts, begin, end,
       [=](const Tensor& source, int64_t from, int64_t at, int64_t n) {
-        std::memcpy(to + at * width, Values<char>(source) + from * width, n * width);
+        std::memcpy(to + at * width, DataOf<char>(source) + from * width, n * width);
       },
       [=](int64_t at, int64_t n) { std::memset(to + at * width, 0, n * width); });
 }
@@ -201,11 +192,11 @@ void PackBytes(absl::Span<const Piece> pieces, absl::Span<const int64_t> starts,
 template <typename T>
 void PackObjects(absl::Span<const Piece> pieces, absl::Span<const int64_t> starts, int64_t begin,
                  int64_t end, Tensor* out) {
-  T* const to = Values<T>(out);
+  T* const to = DataOf<T>(out);
   PackRange(
       pieces, starts, begin, end,
       [=](const Tensor& source, int64_t from, int64_t at, int64_t n) {
-        std::copy_n(Values<T>(source) + from, n, to + at);
+        std::copy_n(DataOf<T>(source) + from, n, to + at);
       },
       [](int64_t, int64_t) {});
 }
@@ -240,8 +231,8 @@ void AddRows(const Tensor& addend, const Box& box, absl::Span<const int64_t> sta
              ParallelFor run, Tensor* sum, bool from_zero) {
   WithNumber(sum->dtype(), [&](auto number) {
     using T = decltype(number);
-    const T* const values = Values<T>(addend);
-    ForEachLineOfRows(box, starts, run, Values<T>(sum),
+    const T* const values = DataOf<T>(addend);
+    ForEachLineOfRows(box, starts, run, DataOf<T>(sum),
                       [=](T* to, int64_t at, int64_t n, int64_t step) {
                         AddLine(values + at, n, step, from_zero, to);
                       });
@@ -252,8 +243,8 @@ void TakeRows(const Box& box, absl::Span<const int64_t> starts, ParallelFor run,
               Tensor* taken) {
   WithNumber(sum->dtype(), [&](auto number) {
     using T = decltype(number);
-    T* const values = Values<T>(taken);
-    ForEachLineOfRows(box, starts, run, Values<T>(sum),
+    T* const values = DataOf<T>(taken);
+    ForEachLineOfRows(box, starts, run, DataOf<T>(sum),
                       [=](T* from, int64_t at, int64_t n, int64_t step) {
                         TakeLine(from, n, step, values + at);
                       });
@@ -262,7 +253,7 @@ void TakeRows(const Box& box, absl::Span<const int64_t> starts, ParallelFor run,
 
 void Zero(ParallelFor run, Tensor* out) {
   const auto bytes = static_cast<int64_t>(out->TotalBytes());
-  char* const to = Values<char>(out);
+  char* const to = DataOf<char>(out);
   run(bytes, /*cost=*/1,
       [to](int64_t begin, int64_t end) { std::memset(to + begin, 0, end - begin); });
 }

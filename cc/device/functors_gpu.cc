@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
+#include "cc/base/tensor_data.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensor_array_grad::gpu {
@@ -68,8 +69,7 @@ std::vector<cuda::Segment> SegmentsOf(absl::Span<const Piece> pieces, int64_t wi
   for (const Piece& piece : pieces) {
     if (piece.count == 0) continue;
     const char* const source =
-        piece.zeros() ? nullptr
-                      : static_cast<const char*>(piece.source.data()) + piece.begin * width;
+        piece.zeros() ? nullptr : DataOf<char>(piece.source) + piece.begin * width;
     if (segments.empty() || source != expected) segments.push_back({source, at});
     at += piece.count * width;
     expected = source == nullptr ? nullptr : source + piece.count * width;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cc/base/op_names.h"
+#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
@@ -28,10 +29,9 @@ std::optional<Tensor> IntegerTensorOf(Source source) {
 }
 
 std::vector<int64_t> IntegersIn(const Tensor& value) {
-  const auto list = [](const auto flat) {
-    return std::vector<int64_t>(flat.data(), flat.data() + flat.size());
-  };
-  return value.dtype() == DT_INT32 ? list(value.flat<int32_t>()) : list(value.flat<int64_t>());
+  std::vector<int64_t> integers;
+  for (int64_t i = 0; i < value.NumElements(); ++i) integers.push_back(IntAt(value, i));
+  return integers;
 }
 
 // The nodes that are all true while the loop continues: the input of `loop_cond`, and the operands

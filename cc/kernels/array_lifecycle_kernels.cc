@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "cc/array/array_name.h"
 #include "cc/base/op_names.h"
+#include "cc/base/tensor_data.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 
@@ -29,7 +30,7 @@ class CreateOp : public Cheap<OpKernel> {
         absl::InvalidArgumentError(absl::StrCat("TensorArray size must be scalar, but had shape: ",
                                                 size.shape().DebugString())));
     ArrayOptions options = options_;
-    options.size = *static_cast<const int32_t*>(size.data());
+    options.size = *DataOf<int32_t>(size);
     OP_REQUIRES(
         ctx, options.size >= 0,
         absl::InvalidArgumentError(absl::StrCat("Size should be >= 0. Got: ", options.size)));

@@ -1,6 +1,7 @@
 #include "cc/kernels/kernel_util.h"
 
 #include "absl/strings/str_cat.h"
+#include "cc/base/tensor_data.h"
 #include "cc/device/device_element_ops.h"
 #include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/platform/errors.h"
@@ -21,7 +22,7 @@ absl::Status GetHandle(OpKernelContext* ctx, int input, const char* kind, uint64
         absl::StrCat(ctx->op_kernel().type_string(), ": the handle tensor is empty: it has shape ",
                      tensor.shape().DebugString(), " and one resource handle is needed."));
   }
-  *handle = static_cast<const ResourceHandle*>(tensor.data());
+  *handle = DataOf<ResourceHandle>(tensor);
   const ResourceHandle& given = **handle;
   const std::string& device = ctx->device()->attributes().name();
   if (given.device() != device) {
@@ -43,7 +44,7 @@ absl::Status GetIndex(OpKernelContext* ctx, int input, int64_t* index) {
     return absl::InvalidArgumentError(absl::StrCat(
         "TensorArray index must be scalar, but had shape: ", tensor.shape().DebugString()));
   }
-  *index = *static_cast<const int32_t*>(tensor.data());
+  *index = *DataOf<int32_t>(tensor);
   return absl::OkStatus();
 }
 

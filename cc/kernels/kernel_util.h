@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "cc/base/mutex.h"
+#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/device/kernel_names.h"
 #include "cc/resource/array_resource.h"
@@ -86,7 +87,7 @@ absl::Status GetIndex(OpKernelContext* ctx, int input, int64_t* index);
 template <typename T>
 absl::Span<const T> Values(OpKernelContext* ctx, int input) {
   const Tensor& tensor = ctx->input(input);
-  return {static_cast<const T*>(tensor.data()), static_cast<size_t>(tensor.NumElements())};
+  return {DataOf<T>(tensor), static_cast<size_t>(tensor.NumElements())};
 }
 
 // The first flow of an array: the scalar 0.0, in the memory of the op's device. It is made once per

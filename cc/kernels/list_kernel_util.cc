@@ -6,6 +6,7 @@
 
 #include "cc/base/element_ops.h"
 #include "cc/base/pooled_tensor.h"
+#include "cc/base/tensor_data.h"
 #include "cc/device/cuda_kernels.h"
 #include "cc/device/device_element_ops.h"
 #include "tensorflow/core/framework/variant.h"
@@ -118,7 +119,7 @@ absl::Status KernelCall::GetInt(int input, absl::string_view name, int64_t* numb
   if (tensor.NumElements() != 1) {
     return InvalidList(name, " must be a scalar, but has shape ", tensor.shape().DebugString());
   }
-  *number = *static_cast<const int32_t*>(tensor.data());
+  *number = *DataOf<int32_t>(tensor);
   return absl::OkStatus();
 }
 

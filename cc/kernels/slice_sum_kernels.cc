@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
 #include "cc/base/op_names.h"
+#include "cc/base/tensor_data.h"
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/registration.h"
 #include "cc/slices/slice_adder.h"
@@ -109,8 +110,7 @@ class LastRowOfZerosOp : public Cheap<OpKernel> {
                 absl::InvalidArgumentError(absl::StrCat(
                     "like must have a dimension and limit none, not shapes ",
                     like.shape().DebugString(), " and ", limit.shape().DebugString())));
-    const bool is_int = limit.dtype() == DT_INT32;
-    const int64_t rows = is_int ? limit.scalar<int32_t>()() : limit.scalar<int64_t>()();
+    const int64_t rows = IntAt(limit, 0);
     OP_REQUIRES(ctx, rows == like.dim_size(0),
                 absl::InvalidArgumentError(
                     absl::StrCat("data.shape = ", like.shape().DebugString(),
@@ -123,11 +123,7 @@ class LastRowOfZerosOp : public Cheap<OpKernel> {
     OP_REQUIRES_OK(ctx, ctx->allocate_output(1, TensorShape({made}), &indices));
     if (made == 0) return;
     std::memset(values->data(), 0, values->TotalBytes());
-    if (is_int) {
-      indices->flat<int32_t>()(0) = static_cast<int32_t>(rows - 1);
-    } else {
-      indices->flat<int64_t>()(0) = rows - 1;
-    }
+    SetIntAt(0, rows - 1, indices);
   }
 };
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
 #include "cc/base/op_names.h"
+#include "cc/base/tensor_data.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/resource/stack_resource.h"
@@ -34,7 +35,7 @@ class NewStackOp : public Cheap<OpKernel> {
     OP_REQUIRES(ctx, most.dims() == 0,
                 absl::InvalidArgumentError(absl::StrCat(
                     "Stack size must be a scalar, but had shape: ", most.shape().DebugString())));
-    const int32_t given = *static_cast<const int32_t*>(most.data());
+    const int32_t given = *DataOf<int32_t>(most);
     Tensor handle;
     StackResource::Create(PlaceOf(ctx), base_name_, dtype_,
                           given < 0 ? std::numeric_limits<int32_t>::max() : given, &handle);

@@ -1,5 +1,6 @@
 #include "cc/lists/element_shape.h"
 
+#include "cc/base/tensor_data.h"
 #include "cc/lists/list_checks.h"
 
 namespace tensor_array_grad {
@@ -26,18 +27,12 @@ absl::Status ShapeFromTensor(const Tensor& tensor, PartialTensorShape* shape) {
     return PartialTensorShape::MakePartialShape(sizes, static_cast<int>(tensor.NumElements()),
                                                 shape);
   };
-  return narrow ? make(static_cast<const int32_t*>(tensor.data()))
-                : make(static_cast<const int64_t*>(tensor.data()));
+  return narrow ? make(DataOf<int32_t>(tensor)) : make(DataOf<int64_t>(tensor));
 }
 
 void ShapeToTensor(const PartialTensorShape& shape, Tensor* tensor) {
   for (int d = 0; d < tensor->NumElements(); ++d) {
-    const int64_t size = shape.unknown_rank() ? -1 : shape.dim_size(d);
-    if (tensor->dtype() == DT_INT32) {
-      tensor->flat<int32_t>()(d) = static_cast<int32_t>(size);
-    } else {
-      tensor->flat<int64_t>()(d) = size;
-    }
+    SetIntAt(d, shape.unknown_rank() ? -1 : shape.dim_size(d), tensor);
   }
 }
 
@@ -46,7 +41,7 @@ absl::Status ReservedSize(const Tensor& num_elements, int64_t* size) {
     return InvalidList("The num_elements to reserve must be a tensor size 1, but got ",
                        num_elements.shape().DebugString());
   }
-  *size = *static_cast<const int32_t*>(num_elements.data());
+  *size = *DataOf<int32_t>(num_elements);
   if (*size >= 0) return absl::OkStatus();
   return InvalidList("The num_elements to reserve must be a non negative number, but got ", *size);
 }

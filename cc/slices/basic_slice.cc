@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cc/base/tensor_data.h"
+
 namespace tensor_array_grad {
 namespace {
 
@@ -15,9 +17,9 @@ class Reader {
   Reader(const TensorShape& shape, const Tensor& begins, const Tensor& ends, const Tensor& strides,
          const SliceMasks& masks, BasicSlice* slice)
       : shape_(shape),
-        begin_(static_cast<const T*>(begins.data())),
-        end_(static_cast<const T*>(ends.data())),
-        stride_(static_cast<const T*>(strides.data())),
+        begin_(DataOf<T>(begins)),
+        end_(DataOf<T>(ends)),
+        stride_(DataOf<T>(strides)),
         entries_(static_cast<int>(begins.dim_size(0))),
         masks_(masks),
         slice_(slice) {}

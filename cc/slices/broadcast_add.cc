@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "cc/base/tensor_data.h"
 #include "cc/slices/slice_inputs.h"
 #include "tensorflow/core/util/bcast.h"
 
@@ -50,8 +51,8 @@ absl::Status Repeat(const Tensor& from, const TensorShape& shape, Tensor* repeat
   for (int d = 0; d < from.dims(); ++d) {
     if (from.dim_size(d) != 1) steps[added + d] = own[d] * bytes;
   }
-  auto* to = static_cast<char*>(repeated->data());
-  Copy(static_cast<const char*>(from.data()), shape.dim_sizes(), steps, bytes, &to);
+  auto* to = DataOf<char>(repeated);
+  Copy(DataOf<char>(from), shape.dim_sizes(), steps, bytes, &to);
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cc/base/op_names.h"
+#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/small_ops/broadcast.h"
 #include "cc/small_ops/small_operands.h"
@@ -93,7 +94,7 @@ bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
     return true;
   }
   const Layout layout(input, slice);
-  const char* const from = static_cast<const char*>(input.data()) + layout.first;
+  const char* const from = DataOf<char>(input) + layout.first;
   if (slice.rank == 0 && SetNumber(input.dtype(), from, result)) return true;
   if (layout.dims == 0 && WouldShare(input, slice)) {
     if (slice.IsRow()) {
@@ -106,7 +107,7 @@ bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
     if (slice.elements > kMostSmallElements) return false;
     target = MakeSmallTensor(op, input.dtype(), slice.ShapeOfResult());
     if (!target.IsInitialized()) return false;
-    auto* to = static_cast<char*>(target.data());
+    auto* to = DataOf<char>(&target);
     ForEachPlace(slice.size, layout.steps, 1, layout.dims, [&](const int64_t* at) {
       std::memcpy(to, from + *at, layout.line);
       to += layout.line;
@@ -134,8 +135,8 @@ bool StridedSliceGradient(Operands operands, const SmallOp& op, Value* result) {
   if (!target.IsInitialized()) return false;
   const Layout layout(target, slice);
   std::memset(target.data(), 0, target.TotalBytes());
-  char* const to = static_cast<char*>(target.data()) + layout.first;
-  const auto* from = static_cast<const char*>(dy.data());
+  char* const to = DataOf<char>(&target) + layout.first;
+  const auto* from = DataOf<char>(dy);
   ForEachPlace(slice.size, layout.steps, 1, layout.dims, [&](const int64_t* at) {
     std::memcpy(to + *at, from, layout.line);
     from += layout.line;
@@ -156,7 +157,7 @@ bool CopyRow(const Tensor& whole, const Value& index, const SmallOp& op, Value* 
   TensorShape shape = whole.shape();
   shape.RemoveDim(0);
   const int64_t bytes = static_cast<int64_t>(whole.TotalBytes()) / whole.dim_size(0);
-  const char* const from = static_cast<const char*>(whole.data()) + row * bytes;
+  const char* const from = DataOf<char>(whole) + row * bytes;
   if (shape.dims() == 0 && SetNumber(whole.dtype(), from, result)) return true;
   if (bytes == 0 || shape.num_elements() > kMostSmallElements) return false;
   Tensor target = MakeSmallTensor(op, whole.dtype(), shape);
@@ -179,7 +180,7 @@ bool Gather(Operands operands, const SmallOp& op, Value* result) {
 tensorflow::Var* VariableOf(const Tensor& handle) {
   static const uint64_t hash = tensorflow::TypeIndex::Make<tensorflow::Var>().hash_code();
   if (handle.dtype() != DT_RESOURCE || handle.dims() != 0) return nullptr;
-  const auto& resource = *static_cast<const tensorflow::ResourceHandle*>(handle.data());
+  const auto& resource = *DataOf<tensorflow::ResourceHandle>(handle);
   if (!resource.IsRefCounting() || resource.hash_code() != hash) return nullptr;
   return static_cast<tensorflow::Var*>(resource.resource().get());
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cc/base/op_names.h"
+#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/sum_order.h"
 #include "cc/small_ops/broadcast.h"
@@ -78,7 +79,7 @@ bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
     target = Target({operands[a_repeats ? 1 : 0], operands[b_repeats ? 0 : 1]}, kResultDtype,
                     a_repeats ? b->shape() : a->shape(), op);
     if (!target.IsInitialized()) return false;
-    R* const z = static_cast<R*>(target.data());
+    R* const z = DataOf<R>(&target);
     ComputeLine<T, F>(x, a_repeats, y, b_repeats, target.NumElements(), z);
   } else {
     Broadcast pairs;
@@ -88,7 +89,7 @@ bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
     }
     target = Target({operands[0], operands[1]}, kResultDtype, pairs.shape(), op);
     if (!target.IsInitialized()) return false;
-    R* z = static_cast<R*>(target.data());
+    R* z = DataOf<R>(&target);
     pairs.ForEachLine([&](const int64_t* at) {
       ComputeLine<T, F>(x + at[0], pairs.repeats(0), y + at[1], pairs.repeats(1), pairs.line(), z);
       z += pairs.line();
@@ -150,7 +151,7 @@ bool AddSeveral(Operands operands, const SmallOp& op, Value* result) {
   const Tensor& first = *operands[0].value->tensor();
   Tensor target = reused != nullptr ? *reused : MakeSmallTensor(op, first.dtype(), first.shape());
   if (!target.IsInitialized()) return false;
-  T* const z = static_cast<T*>(target.data());
+  T* const z = DataOf<T>(&target);
   for (int64_t i = 0; i < target.NumElements(); ++i) {
     T sum = terms[0][i];  // NOLINT(clang-analyzer-core.NullDereference): count > 1
     for (size_t term = 1; term < count; ++term) sum = Add()(sum, terms[term][i]);
@@ -207,7 +208,7 @@ bool Unary(Operands operands, const SmallOp& op, Value* result) {
   const int64_t n = x.NumElements();
   Tensor target = Target({operands[0]}, DataTypeToEnum<R>::value, x.shape(), op);
   if (!target.IsInitialized()) return false;
-  R* const z = static_cast<R*>(target.data());
+  R* const z = DataOf<R>(&target);
   for (int64_t i = 0; i < n; ++i) z[i] = F()(from[i]);
   result->Set(std::move(target));
   return true;

@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/small_ops/small_op.h"
 #include "tensorflow/core/framework/variant.h"
@@ -15,12 +16,6 @@ namespace tensor_array_grad {
 // Kernels that broadcast support this many dimensions. They support more if some dimensions can
 // be merged into one, and report an error otherwise.
 inline constexpr int kMostDimsOfKernels = 5;
-
-// The elements of `tensor`. Requires: its dtype is that of T.
-template <typename T>
-const T* DataOf(const Tensor& tensor) {
-  return static_cast<const T*>(tensor.data());
-}
 
 // Whether `tensor` has the dtype and few enough elements for a small op.
 inline bool IsSmall(const Tensor& tensor, DataType dtype) {
@@ -57,7 +52,7 @@ const T* HeldBy(const Operand& operand) {
   if (operand.value->is_number()) return nullptr;
   const Tensor& tensor = *operand.value->tensor();
   if (tensor.dtype() != DT_VARIANT || tensor.dims() != 0) return nullptr;
-  return static_cast<const Variant*>(tensor.data())->get<T>();
+  return DataOf<Variant>(tensor)->get<T>();
 }
 
 }  // namespace tensor_array_grad

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cc/base/op_names.h"
+#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/slices/slice_inputs.h"
 #include "cc/small_ops/broadcast.h"
@@ -86,12 +87,12 @@ bool VectorOf(Operands numbers, const SmallOp& op, Value* result) {
   const auto count = static_cast<int64_t>(numbers.size());
   constexpr DataType kType = tensorflow::DataTypeToEnum<T>::value;
   if (Tensor* const before = result->IndexToReuse(kType, count)) {
-    std::copy_n(values, count, static_cast<T*>(before->data()));
+    std::copy_n(values, count, DataOf<T>(before));
     return true;
   }
   Tensor target = MakeSmallTensor(op, kType, TensorShape({count}));
   if (!target.IsInitialized()) return false;
-  std::copy_n(values, count, static_cast<T*>(target.data()));
+  std::copy_n(values, count, DataOf<T>(&target));
   result->Set(std::move(target));
   return true;
 }
@@ -166,7 +167,7 @@ bool SetJoined(Operands operands, const TensorShape& shape, int64_t rows, const 
     parts[i] = {static_cast<char*>(tensor.data()),
                 static_cast<int64_t>(tensor.TotalBytes()) / rows};
   }
-  char* to = static_cast<char*>(target.data());
+  char* to = DataOf<char>(&target);
   for (int64_t row = 0; row < rows; ++row) {
     for (size_t i = 0; i < operands.size(); ++i) {
       std::memcpy(to, parts[i].data + row * parts[i].bytes, parts[i].bytes);
@@ -229,8 +230,8 @@ bool Split(Operands operands, const SmallOp& op, Results results) {
   for (int64_t i = 0; i < count; ++i) {
     targets[i] = MakeSmallTensor(op, input.dtype(), shape);
     if (!targets[i].IsInitialized()) return false;
-    auto* to = static_cast<char*>(targets[i].data());
-    const auto* from = static_cast<const char*>(input.data()) + i * bytes;
+    auto* to = DataOf<char>(&targets[i]);
+    const auto* from = DataOf<char>(input) + i * bytes;
     for (int64_t row = 0; row < rows; ++row) {
       std::memcpy(to + row * bytes, from + row * count * bytes, bytes);
     }
@@ -247,9 +248,9 @@ bool Split(Operands operands, const SmallOp& op, Results results) {
 // size of an element.
 template <typename Number>
 void Repeat(const Broadcast& repeated, const Tensor& input, Tensor* target) {
-  auto* to = static_cast<Number*>(target->data());
+  auto* to = DataOf<Number>(target);
   repeated.ForEachLine([&](const int64_t* at) {
-    const auto* from = static_cast<const Number*>(input.data()) + at[0];
+    const auto* from = DataOf<Number>(input) + at[0];
     to = repeated.repeats(0) ? std::fill_n(to, repeated.line(), *from)
                              : std::copy_n(from, repeated.line(), to);
   });

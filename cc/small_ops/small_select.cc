@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cc/base/op_names.h"
+#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/small_ops/broadcast.h"
 #include "cc/small_ops/small_operands.h"
@@ -71,7 +72,7 @@ bool ChooseEach(Operands operands, const SmallOp& op, Value* result) {
   }
   Tensor target = MakeSmallTensor(op, kDtype, all.shape());
   if (!target.IsInitialized()) return false;
-  T* z = static_cast<T*>(target.data());
+  T* z = DataOf<T>(&target);
   const int64_t steps[] = {!all.repeats(0), !all.repeats(1), !all.repeats(2)};
   all.ForEachLine([&](const int64_t* at) {
     const bool* c = DataOf<bool>(condition) + at[0];

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cc/base/pooled_tensor.h"
+#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 
 namespace tensor_array_grad {
@@ -52,7 +53,7 @@ class Value {
     if (tensor_.dtype() != tensorflow::DataTypeToEnum<T>::value || tensor_.dims() != 0) {
       return false;
     }
-    *number = *static_cast<const T*>(tensor_.data());
+    *number = *DataOf<T>(tensor_);
     return true;
   }
 
