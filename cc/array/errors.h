@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "cc/base/invalid.h"
 #include "cc/base/tensorflow_names.h"
 
 // The errors that an array returns to a user of the V3 ops. The text of an error is at the check
@@ -20,12 +20,11 @@ using Name = absl::string_view;
 
 template <typename... Parts>
 absl::Status Invalid(Name array, const Parts&... parts) {
-  return absl::InvalidArgumentError(absl::StrCat("TensorArray ", array, ": ", parts...));
+  return tensor_array_grad::Invalid("TensorArray ", array, ": ", parts...);
 }
 
 inline absl::Status Closed(Name array) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("TensorArray ", array, " has already been closed."));
+  return tensor_array_grad::Invalid("TensorArray ", array, " has already been closed.");
 }
 inline absl::Status CannotGrow(Name array, int64_t index) {
   return Invalid(array, "Tried to write to index ", index,

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "absl/strings/str_cat.h"
+#include "cc/base/invalid.h"
 #include "cc/base/op_names.h"
 
 namespace tensor_array_grad {
@@ -57,19 +57,17 @@ absl::Status SliceGradientOp::ReadAll(const tensorflow::AttrSlice& attributes,
   std::vector<int32_t> all;
   TF_RETURN_IF_ERROR(GetNodeAttr(attributes, kAttribute, &all));
   if (all.empty() || all.size() % kNumbers != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("The attribute ", kAttribute, " must have ", kNumbers,
-                     " numbers for each addend and at least one addend, but has ", all.size()));
+    return Invalid("The attribute ", kAttribute, " must have ", kNumbers,
+                   " numbers for each addend and at least one addend, but has ", all.size());
   }
   for (auto at = all.begin(); at != all.end(); at += kNumbers) {
     const auto is_flag = [&](int32_t flag) {
       return flag == 0 || (flag == 1 && *at == kSegmentSum);
     };
     if (*at < 0 || *at > kSum || !is_flag(at[1]) || !is_flag(at[2])) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Addend ", ops->size(), " has the kind, transposed and reshaped ", at[0],
-                       ", ", at[1], ", ", at[2], ", but the kinds are 0 to ", int{kSum},
-                       ", and only ", int{kSegmentSum}, " may have a 1 behind it"));
+      return Invalid("Addend ", ops->size(), " has the kind, transposed and reshaped ", at[0], ", ",
+                     at[1], ", ", at[2], ", but the kinds are 0 to ", int{kSum}, ", and only ",
+                     int{kSegmentSum}, " may have a 1 behind it");
     }
     SliceGradientOp& op = ops->emplace_back(static_cast<Kind>(*at));
     op.transposed = at[1] != 0;

@@ -1,7 +1,7 @@
 // TensorArrayV3, TensorArraySizeV3 and TensorArrayCloseV3.
 
-#include "absl/strings/str_cat.h"
 #include "cc/array/array_name.h"
+#include "cc/base/invalid.h"
 #include "cc/base/op_names.h"
 #include "cc/base/tensor_data.h"
 #include "cc/kernels/kernel_util.h"
@@ -27,13 +27,10 @@ class CreateOp : public Cheap<OpKernel> {
     const Tensor& size = ctx->input(kSize);
     OP_REQUIRES(
         ctx, size.dims() == 0,
-        absl::InvalidArgumentError(absl::StrCat("TensorArray size must be scalar, but had shape: ",
-                                                size.shape().DebugString())));
+        Invalid("TensorArray size must be scalar, but had shape: ", size.shape().DebugString()));
     ArrayOptions options = options_;
     options.size = *DataOf<int32_t>(size);
-    OP_REQUIRES(
-        ctx, options.size >= 0,
-        absl::InvalidArgumentError(absl::StrCat("Size should be >= 0. Got: ", options.size)));
+    OP_REQUIRES(ctx, options.size >= 0, Invalid("Size should be >= 0. Got: ", options.size));
     Tensor handle;
     ArrayResource::Create(PlaceOf(ctx), NewForwardName(base_name_), std::move(options), &handle);
     ctx->set_output(kHandle, std::move(handle));

@@ -1,6 +1,6 @@
 #include "cc/kernels/kernel_util.h"
 
-#include "absl/strings/str_cat.h"
+#include "cc/base/invalid.h"
 #include "cc/base/tensor_data.h"
 #include "cc/device/device_element_ops.h"
 #include "tensorflow/core/framework/resource_handle.h"
@@ -18,31 +18,28 @@ absl::Status GetHandle(OpKernelContext* ctx, int input, const char* kind, uint64
                        const ResourceHandle** handle) {
   const Tensor& tensor = ctx->input(input);
   if (tensor.NumElements() == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(ctx->op_kernel().type_string(), ": the handle tensor is empty: it has shape ",
-                     tensor.shape().DebugString(), " and one resource handle is needed."));
+    return Invalid(ctx->op_kernel().type_string(), ": the handle tensor is empty: it has shape ",
+                   tensor.shape().DebugString(), " and one resource handle is needed.");
   }
   *handle = DataOf<ResourceHandle>(tensor);
   const ResourceHandle& given = **handle;
   const std::string& device = ctx->device()->attributes().name();
   if (given.device() != device) {
-    return absl::InvalidArgumentError(absl::StrCat("Trying to access resource ", given.name(),
-                                                   " located in device ", given.device(),
-                                                   " from device ", device));
+    return Invalid("Trying to access resource ", given.name(), " located in device ",
+                   given.device(), " from device ", device);
   }
   if (given.hash_code() == type_hash) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("Trying to access a handle's resource using the wrong type. The handle ",
-                   given.name(), " points to a resource of type '", given.maybe_type_name(),
-                   "', and a ", kind, " made by tensor_array_grad is needed. A ", kind,
-                   " made before the library was enabled cannot be used after: enable it first."));
+  return Invalid("Trying to access a handle's resource using the wrong type. The handle ",
+                 given.name(), " points to a resource of type '", given.maybe_type_name(),
+                 "', and a ", kind, " made by tensor_array_grad is needed. A ", kind,
+                 " made before the library was enabled cannot be used after: enable it first.");
 }
 
 absl::Status GetIndex(OpKernelContext* ctx, int input, int64_t* index) {
   const Tensor& tensor = ctx->input(input);
   if (tensor.dims() != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "TensorArray index must be scalar, but had shape: ", tensor.shape().DebugString()));
+    return Invalid("TensorArray index must be scalar, but had shape: ",
+                   tensor.shape().DebugString());
   }
   *index = *DataOf<int32_t>(tensor);
   return absl::OkStatus();

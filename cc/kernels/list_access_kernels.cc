@@ -17,8 +17,8 @@ absl::Status EmptyList(KernelCall& call) {
   enum Inputs { kElementShape, kMaxNumElements };
   const Tensor& bound = call.Input(kMaxNumElements);
   if (bound.dims() != 0) {
-    return InvalidList("max_num_elements expected to be a scalar but got shape: ",
-                       bound.shape().DebugString());
+    return Invalid("max_num_elements expected to be a scalar but got shape: ",
+                   bound.shape().DebugString());
   }
   ListSpec spec;
   spec.dtype = call.dtype();
@@ -58,7 +58,7 @@ absl::Status Resize(KernelCall& call, const ListVariant& list) {
   int64_t size;
   TF_RETURN_IF_ERROR(call.GetInt(kSize, "size", &size));
   if (size < 0) {
-    return InvalidList("TensorListSlice expects size to be non-negative. Got: ", size);
+    return Invalid("TensorListSlice expects size to be non-negative. Got: ", size);
   }
   ListVariant* out;
   TF_RETURN_IF_ERROR(call.Forward(kList, list, &out));

@@ -24,8 +24,8 @@ absl::Status ReadLists(tensorflow::TTypes<Variant>::ConstVec handles, DataType d
   for (int64_t i = 0; i < handles.size(); ++i) {
     InputList list;
     if (!list.Assign(handles(i))) {
-      return InvalidList("Input handle at index ", i, " is not a list. Saw: '",
-                         handles(i).DebugString(), "'");
+      return Invalid("Input handle at index ", i, " is not a list. Saw: '",
+                     handles(i).DebugString(), "'");
     }
     TF_RETURN_IF_ERROR(CheckRow(i, *list, dtype, row));
     lists->push_back(*list);
@@ -37,16 +37,16 @@ absl::Status PushBackBatch(KernelCall& call) {
   enum Inputs { kLists, kTensor };
   const Tensor &handles = call.Input(kLists), &tensor = call.Input(kTensor);
   if (tensor.dims() == 0) {
-    return InvalidList("Expected tensor to be at least a vector, but saw shape: ",
-                       tensor.shape().DebugString());
+    return Invalid("Expected tensor to be at least a vector, but saw shape: ",
+                   tensor.shape().DebugString());
   }
   if (handles.dims() != 1) {
-    return InvalidList("Expected input_handles to be a vector, but saw shape: ",
-                       handles.shape().DebugString());
+    return Invalid("Expected input_handles to be a vector, but saw shape: ",
+                   handles.shape().DebugString());
   }
   if (tensor.dim_size(0) != handles.NumElements()) {
-    return InvalidList("Expected tensor.shape[0] == input_handles.size, but saw ",
-                       tensor.dim_size(0), " vs. ", handles.NumElements());
+    return Invalid("Expected tensor.shape[0] == input_handles.size, but saw ", tensor.dim_size(0),
+                   " vs. ", handles.NumElements());
   }
   std::vector<ListVariant> lists;
   TF_RETURN_IF_ERROR(ReadLists(handles.vec<Variant>(), call.dtype(), tensor, &lists));
@@ -63,20 +63,19 @@ absl::Status PushBackBatch(KernelCall& call) {
 absl::Status ReadList(absl::string_view name, int64_t i, const Variant& variant, DataType dtype,
                       InputList* list) {
   if (!list->Assign(variant)) {
-    return InvalidList(name, " is not a TensorList at index ", i, ".  Saw: '",
-                       variant.DebugString(), "'");
+    return Invalid(name, " is not a TensorList at index ", i, ".  Saw: '", variant.DebugString(),
+                   "'");
   }
   if ((*list)->dtype() == dtype) return absl::OkStatus();
-  return InvalidList(name, "[", i,
-                     "].dtype != element_dtype.  Saw: ", DataTypeString((*list)->dtype()), " vs. ",
-                     DataTypeString(dtype));
+  return Invalid(name, "[", i, "].dtype != element_dtype.  Saw: ", DataTypeString((*list)->dtype()),
+                 " vs. ", DataTypeString(dtype));
 }
 
 absl::Status ConcatLists(KernelCall& call) {
   const Tensor &a = call.Input(0), &b = call.Input(1);
   if (a.shape() != b.shape()) {
-    return InvalidList("Incompatible input TensorList tensor shapes: ", a.shape().DebugString(),
-                       " vs. ", b.shape().DebugString());
+    return Invalid("Incompatible input TensorList tensor shapes: ", a.shape().DebugString(),
+                   " vs. ", b.shape().DebugString());
   }
   Tensor* out;
   TF_RETURN_IF_ERROR(AllocateOutput(call.ctx(), 0, a.shape(), &out));
@@ -85,7 +84,7 @@ absl::Status ConcatLists(KernelCall& call) {
     TF_RETURN_IF_ERROR(ReadList("input_a", i, a.flat<Variant>()(i), call.dtype(), &first));
     TF_RETURN_IF_ERROR(ReadList("input_b", i, b.flat<Variant>()(i), call.dtype(), &second));
     if (!first->shape().IsIdenticalTo(second->shape())) {
-      return InvalidList(
+      return Invalid(
           "input_a and input_b TensorList element shapes are not identical at "
           "index ",
           i, ".  Saw ", first->shape().DebugString(), " vs. ", second->shape().DebugString());

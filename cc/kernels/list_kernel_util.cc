@@ -27,7 +27,7 @@ constexpr int kMostNestedSums = 1000;
 absl::Status AddLists(OpKernelContext* ctx, const ListVariant& a, const ListVariant& b,
                       ListVariant* out) {
   if (adding >= kMostNestedSums) {
-    return InvalidList("Trying to add lists that are nested more than ", kMostNestedSums, " deep");
+    return Invalid("Trying to add lists that are nested more than ", kMostNestedSums, " deep");
   }
   const struct Nested {
     Nested() { ++adding; }
@@ -117,7 +117,7 @@ absl::Status AllocateOutput(OpKernelContext* ctx, int output, const TensorShape&
 absl::Status KernelCall::GetInt(int input, absl::string_view name, int64_t* number) const {
   const Tensor& tensor = Input(input);
   if (tensor.NumElements() != 1) {
-    return InvalidList(name, " must be a scalar, but has shape ", tensor.shape().DebugString());
+    return Invalid(name, " must be a scalar, but has shape ", tensor.shape().DebugString());
   }
   *number = *DataOf<int32_t>(tensor);
   return absl::OkStatus();
@@ -126,12 +126,12 @@ absl::Status KernelCall::GetInt(int input, absl::string_view name, int64_t* numb
 absl::Status KernelCall::Get(int input, const ListVariant** list) {
   const Tensor& tensor = Input(input);
   if (tensor.dims() != 0) {
-    return InvalidList("Input list must be a scalar saw: ", tensor.shape().DebugString());
+    return Invalid("Input list must be a scalar saw: ", tensor.shape().DebugString());
   }
   const Variant& variant = tensor.scalar<Variant>()();
   InputList held;
   if (!held.Assign(variant)) {
-    return InvalidList("Input handle is not a list. Saw: '", variant.DebugString(), "'");
+    return Invalid("Input handle is not a list. Saw: '", variant.DebugString(), "'");
   }
   *list = &*held;
   if (held.converted()) conversions_.push_back(std::move(held));
@@ -141,12 +141,12 @@ absl::Status KernelCall::Get(int input, const ListVariant** list) {
 absl::Status KernelCall::Get(int input, const LoopStack** stack) {
   const Tensor& tensor = Input(input);
   if (tensor.dims() != 0) {
-    return InvalidList("loop_stack must be a scalar but has shape ", tensor.shape().DebugString());
+    return Invalid("loop_stack must be a scalar but has shape ", tensor.shape().DebugString());
   }
   const Variant& variant = tensor.scalar<Variant>()();
   *stack = variant.get<LoopStack>();
   if (*stack != nullptr) return absl::OkStatus();
-  return InvalidList("Input handle is not a loop stack. Saw: '", variant.DebugString(), "'");
+  return Invalid("Input handle is not a loop stack. Saw: '", variant.DebugString(), "'");
 }
 
 absl::Status KernelCall::OutputOther(const ListVariant& list, int64_t index) const {
@@ -190,13 +190,12 @@ absl::Status ZerosLikeTensor(OpKernelContext* ctx, const Tensor& tensor, Tensor*
 absl::Status AddTensors(OpKernelContext* ctx, const Tensor& left, const Tensor& right,
                         Tensor* out) {
   if (left.shape() != right.shape()) {
-    return InvalidList("Trying to add two tensors with incompatible element shapes. One is ",
-                       left.shape().DebugString(), " and the other is ",
-                       right.shape().DebugString());
+    return Invalid("Trying to add two tensors with incompatible element shapes. One is ",
+                   left.shape().DebugString(), " and the other is ", right.shape().DebugString());
   }
   const DataType dtype = left.dtype();
   if (!CanAdd(dtype) && dtype != DT_VARIANT) {
-    return InvalidList("Trying to add unsupported dtype ", static_cast<int>(dtype));
+    return Invalid("Trying to add unsupported dtype ", static_cast<int>(dtype));
   }
   DeviceElementOps ops(ctx);
   TF_RETURN_IF_ERROR(ops.Allocate(dtype, left.shape(), out));

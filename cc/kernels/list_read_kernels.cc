@@ -86,7 +86,7 @@ class ListConcatOp : public ListKernel {
   absl::Status Run(KernelCall& call) override {
     PartialTensorShape wanted = element_shape_;
     if (!wanted.unknown_rank() && wanted.dims() == 0) {
-      return InvalidList("element_shape must not be empty");
+      return Invalid("element_shape must not be empty");
     }
     const ListVariant* list = nullptr;
     TF_RETURN_IF_ERROR(call.Get(kList, &list));

@@ -40,7 +40,7 @@ absl::Status ScatterIntoList(KernelCall& call) {
   enum Inputs { kTensor, kIndices, kElementShape, kNumElements };
   int64_t size = -1;
   if (call.num_inputs() > kNumElements) {
-    if (call.Input(kNumElements).dims() != 0) return InvalidList("num_elements must be a scalar");
+    if (call.Input(kNumElements).dims() != 0) return Invalid("num_elements must be a scalar");
     TF_RETURN_IF_ERROR(call.GetInt(kNumElements, "num_elements", &size));
   }
   return OutputNewList(call, [&call, size](ElementOps& ops, ListVariant* list) {

@@ -16,9 +16,9 @@ class NewLoopStackOp : public Cheap<ListKernel> {
  public:
   explicit NewLoopStackOp(OpKernelConstruction* ctx) : Cheap(ctx) {
     OP_REQUIRES_OK(ctx, ctx->GetAttr("kept", &kept_));
-    OP_REQUIRES(ctx, kept_ <= ctx->num_inputs(),
-                InvalidList("Only ", ctx->num_inputs(), " lists are packed, but ", kept_,
-                            " are to be kept"));
+    OP_REQUIRES(
+        ctx, kept_ <= ctx->num_inputs(),
+        Invalid("Only ", ctx->num_inputs(), " lists are packed, but ", kept_, " are to be kept"));
   }
 
  protected:
@@ -28,8 +28,8 @@ class NewLoopStackOp : public Cheap<ListKernel> {
       const ListVariant* list = nullptr;
       TF_RETURN_IF_ERROR(call.Get(i, &list));
       if (list->size() != 0) {
-        return InvalidList("Only empty lists can be packed, but list ", i, " has ", list->size(),
-                           " elements");
+        return Invalid("Only empty lists can be packed, but list ", i, " has ", list->size(),
+                       " elements");
       }
       specs.push_back(list->spec());
     }

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
+#include "cc/base/invalid.h"
 #include "cc/base/op_names.h"
 #include "cc/base/tensor_data.h"
 #include "cc/device/device_element_ops.h"
@@ -107,14 +107,12 @@ class LastRowOfZerosOp : public Cheap<OpKernel> {
   void Compute(OpKernelContext* ctx) override {
     const Tensor &like = ctx->input(0), &limit = ctx->input(1);
     OP_REQUIRES(ctx, like.dims() > 0 && limit.dims() == 0,
-                absl::InvalidArgumentError(absl::StrCat(
-                    "like must have a dimension and limit none, not shapes ",
-                    like.shape().DebugString(), " and ", limit.shape().DebugString())));
+                Invalid("like must have a dimension and limit none, not shapes ",
+                        like.shape().DebugString(), " and ", limit.shape().DebugString()));
     const int64_t rows = IntAt(limit, 0);
     OP_REQUIRES(ctx, rows == like.dim_size(0),
-                absl::InvalidArgumentError(
-                    absl::StrCat("data.shape = ", like.shape().DebugString(),
-                                 " does not start with segment_ids.shape = [", rows, "]")));
+                Invalid("data.shape = ", like.shape().DebugString(),
+                        " does not start with segment_ids.shape = [", rows, "]"));
     TensorShape shape = like.shape();
     const int64_t made = std::min<int64_t>(rows, 1);
     shape.set_dim(0, made);

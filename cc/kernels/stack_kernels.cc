@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
+#include "cc/base/invalid.h"
 #include "cc/base/op_names.h"
 #include "cc/base/tensor_data.h"
 #include "cc/kernels/kernel_util.h"
@@ -32,9 +33,9 @@ class NewStackOp : public Cheap<OpKernel> {
 
   void Compute(OpKernelContext* ctx) override {
     const Tensor& most = ctx->input(0);
-    OP_REQUIRES(ctx, most.dims() == 0,
-                absl::InvalidArgumentError(absl::StrCat(
-                    "Stack size must be a scalar, but had shape: ", most.shape().DebugString())));
+    OP_REQUIRES(
+        ctx, most.dims() == 0,
+        Invalid("Stack size must be a scalar, but had shape: ", most.shape().DebugString()));
     const int32_t given = *DataOf<int32_t>(most);
     Tensor handle;
     StackResource::Create(PlaceOf(ctx), base_name_, dtype_,

@@ -8,20 +8,20 @@ namespace tensor_array_grad {
 absl::Status ShapeFromTensor(const Tensor& tensor, PartialTensorShape* shape) {
   const bool narrow = tensor.dtype() == DT_INT32;
   if (!narrow && tensor.dtype() != DT_INT64) {
-    return InvalidList("Expected an int32 or int64 shape tensor; found ",
-                       DataTypeString(tensor.dtype()));
+    return Invalid("Expected an int32 or int64 shape tensor; found ",
+                   DataTypeString(tensor.dtype()));
   }
   if (tensor.dims() == 0) {
     const int64_t rank = narrow ? tensor.scalar<int32_t>()() : tensor.scalar<int64_t>()();
     if (rank != -1) {
-      return InvalidList(
+      return Invalid(
           "The only valid scalar shape tensor is the fully unknown shape specified as -1.");
     }
     *shape = PartialTensorShape();
     return absl::OkStatus();
   }
   if (tensor.dims() != 1) {
-    return InvalidList("Shape must be at most rank 1 but is rank ", tensor.dims());
+    return Invalid("Shape must be at most rank 1 but is rank ", tensor.dims());
   }
   const auto make = [&](const auto* sizes) {
     return PartialTensorShape::MakePartialShape(sizes, static_cast<int>(tensor.NumElements()),
@@ -38,12 +38,12 @@ void ShapeToTensor(const PartialTensorShape& shape, Tensor* tensor) {
 
 absl::Status ReservedSize(const Tensor& num_elements, int64_t* size) {
   if (num_elements.dims() != 0) {
-    return InvalidList("The num_elements to reserve must be a tensor size 1, but got ",
-                       num_elements.shape().DebugString());
+    return Invalid("The num_elements to reserve must be a tensor size 1, but got ",
+                   num_elements.shape().DebugString());
   }
   *size = *DataOf<int32_t>(num_elements);
   if (*size >= 0) return absl::OkStatus();
-  return InvalidList("The num_elements to reserve must be a non negative number, but got ", *size);
+  return Invalid("The num_elements to reserve must be a non negative number, but got ", *size);
 }
 
 absl::Status MergedElementShape(const ListVariant& list, const Tensor& element_shape,
@@ -55,8 +55,8 @@ absl::Status MergedElementShape(const ListVariant& list, const Tensor& element_s
 
 absl::Status RowShape(const Tensor& tensor, TensorShape* row) {
   if (tensor.dims() == 0) {
-    return InvalidList("Tensor must be at least a vector, but saw shape: ",
-                       tensor.shape().DebugString());
+    return Invalid("Tensor must be at least a vector, but saw shape: ",
+                   tensor.shape().DebugString());
   }
   *row = tensor.shape();
   return row->RemoveDimWithStatus(0);
@@ -65,8 +65,8 @@ absl::Status RowShape(const Tensor& tensor, TensorShape* row) {
 absl::Status StackedShape(const TensorShape& element, int64_t count, TensorShape* out) {
   *out = element;
   if (out->InsertDimWithStatus(0, count).ok()) return absl::OkStatus();
-  return InvalidList("The result would have too many dimensions, or more than 2**63 - 1 values: ",
-                     count, " elements of shape ", element.DebugString());
+  return Invalid("The result would have too many dimensions, or more than 2**63 - 1 values: ",
+                 count, " elements of shape ", element.DebugString());
 }
 
 absl::Status ShapeMerger::Add(const TensorShape& element) {

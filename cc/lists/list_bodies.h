@@ -160,7 +160,7 @@ absl::Status PopRow(Call& call) {
   for (int i = 0; i < count; ++i) {
     TF_RETURN_IF_ERROR(CheckDtypes(call.output_type(1 + i), before->specs()[i].dtype));
   }
-  if (before->size() == 0) return InvalidList("Trying to pop from an empty list.");
+  if (before->size() == 0) return Invalid("Trying to pop from an empty list.");
   LoopStack* out = nullptr;
   TF_RETURN_IF_ERROR(call.Forward(0, *before, &out));
   LoopStackRow::Values row = out->Pop();

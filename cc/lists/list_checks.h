@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "cc/base/invalid.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/lists/list_variant.h"
 
@@ -16,11 +16,6 @@ namespace tensor_array_grad {
 
 // The largest length of a list: every op that outputs a length does so as an int32.
 inline constexpr int64_t kMaxListSize = std::numeric_limits<int32_t>::max();
-
-template <typename... Args>
-absl::Status InvalidList(const Args&... args) {
-  return absl::InvalidArgumentError(absl::StrCat(args...));
-}
 
 // Checks that a list can have `size` elements.
 absl::Status CheckSize(int64_t size);

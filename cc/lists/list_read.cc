@@ -51,8 +51,8 @@ class UniformPieces {
 
   absl::Status Add(const ListElement& element) {
     if (element.kind != ListElement::kUnset && element.tensor->shape() != shape_) {
-      return InvalidList("Incompatible shapes: an element is ",
-                         element.tensor->shape().DebugString(), ", not ", shape_.DebugString());
+      return Invalid("Incompatible shapes: an element is ", element.tensor->shape().DebugString(),
+                     ", not ", shape_.DebugString());
     }
     return pieces_.Add(element, values_);
   }
@@ -82,15 +82,15 @@ class RowMerger {
 
   absl::Status Add(int64_t index, const Tensor& element) {
     if (element.dims() == 0) {
-      return InvalidList("Concat saw a scalar shape at index ", index,
-                         " but requires at least vectors.");
+      return Invalid("Concat saw a scalar shape at index ", index,
+                     " but requires at least vectors.");
     }
     TensorShape row;
     TF_RETURN_IF_ERROR(RowShape(element, &row));
     TF_RETURN_IF_ERROR(row_.Add(row));
     const int64_t length = element.dim_size(0);
     if (expected_ != -1 && length != expected_) {
-      return InvalidList(
+      return Invalid(
           "First entry of element_shape input does not match the first dim of list "
           "element at index: ",
           index, " Expected: ", expected_, " Actual: ", length);
@@ -121,8 +121,8 @@ absl::Status LengthOf(int64_t i, const ListElement& element, const ConcatRows& r
     const TensorShape& shape = element.tensor->shape();
     TensorShape row;
     if (!RowShape(*element.tensor, &row).ok() || row != rows.row) {
-      return InvalidList("Concat saw shape ", shape.DebugString(), " at index ", i,
-                         " but requires rows of shape ", rows.row.DebugString());
+      return Invalid("Concat saw shape ", shape.DebugString(), " at index ", i,
+                     " but requires rows of shape ", rows.row.DebugString());
     }
     *length = shape.dim_size(0);
     return absl::OkStatus();
@@ -133,17 +133,17 @@ absl::Status LengthOf(int64_t i, const ListElement& element, const ConcatRows& r
     return absl::OkStatus();
   }
   if (!leading_dims) {
-    return InvalidList(
+    return Invalid(
         "Concating lists with uninitialized tensors is not supported in this version of "
         "TensorListConcat. Consider updating your GraphDef to run the newer version.");
   }
   if (i >= known) {
-    return InvalidList("List contains uninitialized tensor at index ", i,
-                       " but leading_dims has only ", known, " elements.");
+    return Invalid("List contains uninitialized tensor at index ", i, " but leading_dims has only ",
+                   known, " elements.");
   }
   *length = (*leading_dims)[i];
   if (*length >= 0) return absl::OkStatus();
-  return InvalidList("leading_dims must not be negative, but is ", *length, " at index ", i);
+  return Invalid("leading_dims must not be negative, but is ", *length, " at index ", i);
 }
 
 }  // namespace
@@ -151,8 +151,8 @@ absl::Status LengthOf(int64_t i, const ListElement& element, const ConcatRows& r
 absl::Status ReadElement(const ListVariant& list, int64_t index, const Tensor& element_shape,
                          ElementValue* value) {
   if (index < 0 || index >= list.size()) {
-    return InvalidList("Trying to access element ", index, " in a list with ", list.size(),
-                       " elements.");
+    return Invalid("Trying to access element ", index, " in a list with ", list.size(),
+                   " elements.");
   }
   value->element = list.Get(index);
   if (value->element.kind != ListElement::kUnset) return absl::OkStatus();
@@ -161,40 +161,38 @@ absl::Status ReadElement(const ListVariant& list, int64_t index, const Tensor& e
   ShapeMerger merger(partial);
   if (!partial.IsFullyDefined()) TF_RETURN_IF_ERROR(merger.AddAll(list));
   if (merger.shape().AsTensorShape(&value->shape)) return absl::OkStatus();
-  return InvalidList(
-      "Trying to read an uninitialized tensor but element_shape is not fully defined: ",
-      merger.shape().DebugString(), " and no list element is set.");
+  return Invalid("Trying to read an uninitialized tensor but element_shape is not fully defined: ",
+                 merger.shape().DebugString(), " and no list element is set.");
 }
 
 absl::Status ReadLast(const ListVariant& list, const Tensor& element_shape, ElementValue* value) {
-  if (list.size() == 0) return InvalidList("Trying to pop from an empty list.");
+  if (list.size() == 0) return Invalid("Trying to pop from an empty list.");
   value->element = list.Get(list.size() - 1);
   if (value->element.kind != ListElement::kUnset) return absl::OkStatus();
   PartialTensorShape partial;
   TF_RETURN_IF_ERROR(MergedElementShape(list, element_shape, &partial));
   if (partial.AsTensorShape(&value->shape)) return absl::OkStatus();
-  return InvalidList(
-      "Trying to read an uninitialized tensor but element_shape is not fully defined.",
-      partial.DebugString());
+  return Invalid("Trying to read an uninitialized tensor but element_shape is not fully defined.",
+                 partial.DebugString());
 }
 
 absl::Status ShapeToStack(const ListVariant& list, const Tensor& element_shape,
                           int64_t num_elements, TensorShape* element) {
   if (num_elements != -1 && list.size() != num_elements) {
-    return InvalidList("Operation expected a list with ", num_elements,
-                       " elements but got a list with ", list.size(), " elements.");
+    return Invalid("Operation expected a list with ", num_elements,
+                   " elements but got a list with ", list.size(), " elements.");
   }
   PartialTensorShape partial;
   TF_RETURN_IF_ERROR(MergedElementShape(list, element_shape, &partial));
   if (!partial.IsFullyDefined() && list.size() == 0) {
-    return InvalidList(
+    return Invalid(
         "Tried to stack elements of an empty list with non-fully-defined element_shape: ",
         partial.DebugString());
   }
   ShapeMerger merger(partial);
   if (!list.shape().IsFullyDefined()) TF_RETURN_IF_ERROR(merger.AddAll(list));
   if (merger.shape().AsTensorShape(element)) return absl::OkStatus();
-  return InvalidList(
+  return Invalid(
       "Tried to stack list which only contains uninitialized tensors and has a "
       "non-fully-defined element_shape: ",
       merger.shape().DebugString());
@@ -217,22 +215,22 @@ absl::Status ShapeToGather(const ListVariant& list, const Tensor& element_shape,
   PartialTensorShape partial;
   TF_RETURN_IF_ERROR(MergedElementShape(list, element_shape, &partial));
   if (!partial.IsFullyDefined() && indices.empty()) {
-    return InvalidList("Tried to gather 0-elements from a list with non-fully-defined shape: ",
-                       partial.DebugString());
+    return Invalid("Tried to gather 0-elements from a list with non-fully-defined shape: ",
+                   partial.DebugString());
   }
   ShapeMerger merger(partial);
   if (!list.shape().IsFullyDefined()) {
     for (const int32_t index : indices) {
       if (index < 0 || index >= list.size()) {
-        return InvalidList("Trying to gather element ", index, " in a list with ", list.size(),
-                           " elements.");
+        return Invalid("Trying to gather element ", index, " in a list with ", list.size(),
+                       " elements.");
       }
       const ListElement found = list.Get(index);
       if (found.tensor != nullptr) TF_RETURN_IF_ERROR(merger.Add(found.tensor->shape()));
     }
   }
   if (merger.shape().AsTensorShape(element)) return absl::OkStatus();
-  return InvalidList(
+  return Invalid(
       "Tried to gather uninitialized tensors from a list with non-fully-defined "
       "element_shape: ",
       merger.shape().DebugString());
@@ -244,8 +242,7 @@ absl::Status PiecesToGather(const ListVariant& list, const TensorShape& element,
   UniformPieces uniform(element, zeros_like, pieces);
   for (const int32_t index : indices) {
     if (index < 0 || index >= list.size()) {
-      return InvalidList("Index ", index, " out o range; list only has ", list.size(),
-                         " elements.");
+      return Invalid("Index ", index, " out o range; list only has ", list.size(), " elements.");
     }
     TF_RETURN_IF_ERROR(uniform.Add(list.Get(index)));
   }
@@ -257,13 +254,13 @@ absl::Status ShapeToConcat(const ListVariant& list, const PartialTensorShape& sh
   PartialTensorShape row = shape;
   if (!shape.unknown_rank()) {
     if (shape.dims() == 0) {
-      return InvalidList("Concat requires elements to be at least vectors, found scalars instead.");
+      return Invalid("Concat requires elements to be at least vectors, found scalars instead.");
     }
     TF_RETURN_IF_ERROR(row.RemoveDimWithStatus(0));
     if (first_dim_is_length) rows->length = shape.dim_size(0);
   }
   if (list.size() == 0 && !row.IsFullyDefined()) {
-    return InvalidList(
+    return Invalid(
         "All except the first dimension must be fully defined when concating an "
         "empty tensor list. element_shape: ",
         row.DebugString());
@@ -275,7 +272,7 @@ absl::Status ShapeToConcat(const ListVariant& list, const PartialTensorShape& sh
   }
   rows->length = merger.length();
   if (merger.row().AsTensorShape(&rows->row)) return absl::OkStatus();
-  return InvalidList(
+  return Invalid(
       "Trying to concat list with only uninitialized tensors but "
       "element_shape_except_first_dim is not fully defined: ",
       merger.row().DebugString());
@@ -291,7 +288,7 @@ absl::Status PiecesToConcat(const ListVariant& list, const ConcatRows& rows,
     const ListElement element = list.Get(i);
     TF_RETURN_IF_ERROR(LengthOf(i, element, rows, leading_dims, &lengths[i]));
     if (__builtin_add_overflow(total, lengths[i], &total)) {
-      return InvalidList("The lengths of the elements of the list are too large to be summed.");
+      return Invalid("The lengths of the elements of the list are too large to be summed.");
     }
     TensorShape zeros = rows.row;
     if (element.kind != ListElement::kSet) {

@@ -1,7 +1,7 @@
 #include "cc/lists/list_variant.h"
 
-#include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
+#include "cc/base/invalid.h"
 #include "cc/lists/list_codec.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
@@ -68,20 +68,17 @@ absl::Status ListVariant::ForEach(PersistentList::Visitor visit) const {
 absl::Status ListVariant::CheckAddable(const ListSpec& other, int64_t other_size,
                                        PartialTensorShape* shape) const {
   if (dtype() != other.dtype) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Trying to add two lists of tensors of different dtypes. One is ",
-                     DataTypeString(dtype()), " and the other is ", DataTypeString(other.dtype)));
+    return Invalid("Trying to add two lists of tensors of different dtypes. One is ",
+                   DataTypeString(dtype()), " and the other is ", DataTypeString(other.dtype));
   }
   const PartialTensorShape mine = spec_->shape, theirs = other.shape;
   if (!mine.IsCompatibleWith(theirs) || !mine.MergeWith(theirs, shape).ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Trying to add two lists of tensors with incompatible element shapes. One is ",
-                     mine.DebugString(), " and the other is ", theirs.DebugString()));
+    return Invalid("Trying to add two lists of tensors with incompatible element shapes. One is ",
+                   mine.DebugString(), " and the other is ", theirs.DebugString());
   }
   if (size() == other_size) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("Trying to add two lists of tensors with different lengths. One is ", size(),
-                   " and the other is ", other_size));
+  return Invalid("Trying to add two lists of tensors with different lengths. One is ", size(),
+                 " and the other is ", other_size);
 }
 
 absl::Status ListVariant::AddZeros(const ListVariant& zeros) {
@@ -104,8 +101,7 @@ absl::Status ListVariant::ZerosLike(const ListVariant& list, ListVariant* out) {
   const DataType dtype = list.dtype();
   const bool has_zero = DataTypeCanUseMemcpy(dtype) && !DataTypeIsQuantized(dtype);
   if (!list.items_.all_unset() && !has_zero && dtype != DT_VARIANT) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Trying to compute zeros_like for unsupported dtype ", DataTypeString(dtype)));
+    return Invalid("Trying to compute zeros_like for unsupported dtype ", DataTypeString(dtype));
   }
   ListVariant zeros = list;
   zeros.BecomeSum(list.shape());

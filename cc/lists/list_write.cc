@@ -15,15 +15,15 @@ namespace {
 absl::Status SpecOfRows(absl::string_view op, const Tensor& tensor, const Tensor& element_shape,
                         ListSpec* spec, TensorShape* row) {
   if (element_shape.dims() > 1) {
-    return InvalidList(op, ": element_shape must be at most rank 1 but has the shape of ",
-                       element_shape.shape().DebugString());
+    return Invalid(op, ": element_shape must be at most rank 1 but has the shape of ",
+                   element_shape.shape().DebugString());
   }
   TF_RETURN_IF_ERROR(ShapeFromTensor(element_shape, &spec->shape));
   spec->dtype = tensor.dtype();
   TF_RETURN_IF_ERROR(RowShape(tensor, row));
   if (spec->shape.IsCompatibleWith(*row)) return absl::OkStatus();
-  return InvalidList("Specified a list with shape ", spec->shape.DebugString(),
-                     " from a tensor with shape ", row->DebugString());
+  return Invalid("Specified a list with shape ", spec->shape.DebugString(),
+                 " from a tensor with shape ", row->DebugString());
 }
 
 // Sets `spec` to that of a list of parts of `tensor`.
@@ -31,8 +31,8 @@ absl::Status SpecOfParts(const Tensor& tensor, const Tensor& element_shape, List
   TF_RETURN_IF_ERROR(ShapeFromTensor(element_shape, &spec->shape));
   const bool known = !spec->shape.unknown_rank();
   if (known && spec->shape.dims() == 0) {
-    return InvalidList("TensorListSplit requires element_shape to be at least of rank 1, but saw: ",
-                       spec->shape.DebugString());
+    return Invalid("TensorListSplit requires element_shape to be at least of rank 1, but saw: ",
+                   spec->shape.DebugString());
   }
   spec->dtype = tensor.dtype();
   TensorShape row;
@@ -40,24 +40,24 @@ absl::Status SpecOfParts(const Tensor& tensor, const Tensor& element_shape, List
   PartialTensorShape rest = spec->shape;
   if (known) TF_RETURN_IF_ERROR(rest.RemoveDimWithStatus(0));
   if (rest.IsCompatibleWith(row)) return absl::OkStatus();
-  return InvalidList("tensor shape ", tensor.shape().DebugString(),
-                     " is not compatible with element_shape ", spec->shape.DebugString());
+  return Invalid("tensor shape ", tensor.shape().DebugString(),
+                 " is not compatible with element_shape ", spec->shape.DebugString());
 }
 
 // Checks that `lengths` cut `total` rows into parts without a remainder.
 absl::Status CheckLengths(absl::Span<const int64_t> lengths, int64_t total) {
   int64_t start = 0;
   for (const int64_t length : lengths) {
-    if (length < 0) return InvalidList("Invalid value in lengths: ", length);
+    if (length < 0) return Invalid("Invalid value in lengths: ", length);
     if (length > total - start) {
-      return InvalidList("Attempting to slice [", start, ", ",
-                         static_cast<uint64_t>(start) + static_cast<uint64_t>(length),
-                         "] from tensor with length ", total);
+      return Invalid("Attempting to slice [", start, ", ",
+                     static_cast<uint64_t>(start) + static_cast<uint64_t>(length),
+                     "] from tensor with length ", total);
     }
     start += length;
   }
   if (start == total) return absl::OkStatus();
-  return InvalidList("Unused values in tensor. Length of tensor: ", total, " Values used: ", start);
+  return Invalid("Unused values in tensor. Length of tensor: ", total, " Values used: ", start);
 }
 
 // Checks the indices of a scatter to a list of `size` elements (-1: as many as the indices need),
@@ -68,11 +68,11 @@ absl::Status CheckIndices(const Tensor& indices, int64_t size, int64_t* needed) 
   for (int64_t i = 0; i < flat.size(); ++i) {
     const int64_t index = flat(i);
     if (index < 0) {
-      return InvalidList("Indices in TensorListScatter must all be non-negative.");
+      return Invalid("Indices in TensorListScatter must all be non-negative.");
     }
     if (size != -1 && index >= size) {
-      return InvalidList("TensorListScatter: Trying to scatter at index ", index,
-                         " in list with size ", size);
+      return Invalid("TensorListScatter: Trying to scatter at index ", index, " in list with size ",
+                     size);
     }
     *needed = std::max(*needed, index + 1);
   }
@@ -115,8 +115,8 @@ absl::Status Split(const Tensor& tensor, const Tensor& element_shape, const Tens
   ListSpec spec;
   TF_RETURN_IF_ERROR(SpecOfParts(tensor, element_shape, &spec));
   if (lengths.dims() != 1) {
-    return InvalidList("Expected lengths to be a vector, received shape: ",
-                       lengths.shape().DebugString());
+    return Invalid("Expected lengths to be a vector, received shape: ",
+                   lengths.shape().DebugString());
   }
   const auto counts = lengths.vec<int64_t>();
   const absl::Span<const int64_t> all(counts.data(), counts.size());
@@ -138,14 +138,14 @@ absl::Status Split(const Tensor& tensor, const Tensor& element_shape, const Tens
 absl::Status Scatter(const Tensor& tensor, const Tensor& indices, const Tensor& element_shape,
                      int64_t size, ElementOps& ops, ListVariant* list) {
   if (size < -1) {
-    return InvalidList("TensorListScatter expects num_elements >= -1, found: ", size);
+    return Invalid("TensorListScatter expects num_elements >= -1, found: ", size);
   }
   ListSpec spec;
   TensorShape row;
   TF_RETURN_IF_ERROR(SpecOfRows(ops::kTensorListScatter, tensor, element_shape, &spec, &row));
   if (indices.NumElements() != tensor.dim_size(0)) {
-    return InvalidList("Invalid number of rows in input tensor. Expected: ", indices.NumElements(),
-                       " Actual: ", tensor.dim_size(0));
+    return Invalid("Invalid number of rows in input tensor. Expected: ", indices.NumElements(),
+                   " Actual: ", tensor.dim_size(0));
   }
   int64_t needed;
   TF_RETURN_IF_ERROR(CheckIndices(indices, size, &needed));
@@ -157,18 +157,18 @@ absl::Status ScatterInto(const ListVariant& list, const Tensor& tensor, const Te
                          ElementOps& ops,
                          absl::FunctionRef<absl::Status(ListVariant** out)> change) {
   if (tensor.dtype() != list.dtype()) {
-    return InvalidList("Invalid data types; input tensor type: ", DataTypeString(tensor.dtype()),
-                       " list element_type: ", DataTypeString(list.dtype()));
+    return Invalid("Invalid data types; input tensor type: ", DataTypeString(tensor.dtype()),
+                   " list element_type: ", DataTypeString(list.dtype()));
   }
   TensorShape row;
   TF_RETURN_IF_ERROR(RowShape(tensor, &row));
   if (indices.dims() != 1) {
-    return InvalidList("Expected indices to be a vector, but received shape: ",
-                       indices.shape().DebugString());
+    return Invalid("Expected indices to be a vector, but received shape: ",
+                   indices.shape().DebugString());
   }
   if (indices.NumElements() != tensor.dim_size(0)) {
-    return InvalidList("Expected len(indices) == tensor.shape[0], but saw: ", indices.NumElements(),
-                       " vs. ", tensor.dim_size(0));
+    return Invalid("Expected len(indices) == tensor.shape[0], but saw: ", indices.NumElements(),
+                   " vs. ", tensor.dim_size(0));
   }
   int64_t needed;
   TF_RETURN_IF_ERROR(CheckIndices(indices, /*size=*/-1, &needed));
@@ -180,13 +180,13 @@ absl::Status ScatterInto(const ListVariant& list, const Tensor& tensor, const Te
 
 absl::Status CheckRow(int64_t i, const ListVariant& list, DataType dtype, const TensorShape& row) {
   if (!list.shape().IsCompatibleWith(row)) {
-    return InvalidList("Tried to append a tensor with incompatible shape to a list at index ", i,
-                       ". Op element shape: ", row.DebugString(),
-                       " list shape: ", list.shape().DebugString());
+    return Invalid("Tried to append a tensor with incompatible shape to a list at index ", i,
+                   ". Op element shape: ", row.DebugString(),
+                   " list shape: ", list.shape().DebugString());
   }
   if (list.dtype() != dtype) {
-    return InvalidList("Invalid data type at index ", i, "; op elements ", DataTypeString(dtype),
-                       " but list elements ", DataTypeString(list.dtype()));
+    return Invalid("Invalid data type at index ", i, "; op elements ", DataTypeString(dtype),
+                   " but list elements ", DataTypeString(list.dtype()));
   }
   return CheckSize(list.size() + 1);
 }

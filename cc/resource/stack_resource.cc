@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
+#include "cc/base/invalid.h"
 #include "cc/base/release.h"
 
 namespace tensor_array_grad {
@@ -47,23 +48,20 @@ void StackResource::Create(Place place, const std::string& base, DataType dtype,
 
 absl::Status StackResource::CheckDtype(DataType dtype) const {
   if (dtype == dtype_) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("Stack[", short_name_, "]: Must have type ",
-                                                 DataTypeString(dtype_), " but got ",
-                                                 DataTypeString(dtype)));
+  return Invalid("Stack[", short_name_, "]: Must have type ", DataTypeString(dtype_), " but got ",
+                 DataTypeString(dtype));
 }
 
 absl::Status StackResource::CheckOpen() const {
   if (!closed_) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("Stack[", short_name_, "] has already been closed."));
+  return Invalid("Stack[", short_name_, "] has already been closed.");
 }
 
 absl::Status StackResource::Push(Element element) {
   MutexLock lock(&mu_);
   TF_RETURN_IF_ERROR(CheckOpen());
   if (static_cast<int64_t>(elements_.size()) >= most_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Stack[", short_name_, "] overflowed its max_size (", most_, ")"));
+    return Invalid("Stack[", short_name_, "] overflowed its max_size (", most_, ")");
   }
   try {
     elements_.push_back(std::move(element));
@@ -77,8 +75,7 @@ absl::Status StackResource::Pop(Element* element) {
   MutexLock lock(&mu_);
   TF_RETURN_IF_ERROR(CheckOpen());
   if (elements_.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Stack[", short_name_, "] is empty when calling Pop()."));
+    return Invalid("Stack[", short_name_, "] is empty when calling Pop().");
   }
   *element = std::move(elements_.back());
   elements_.pop_back();

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "cc/base/invalid.h"
 #include "cc/base/op_names.h"
 #include "cc/compile/eligibility.h"
 #include "cc/flow/node_util.h"
@@ -22,7 +23,7 @@ namespace {
 // The error of a frame that does not fit the op.
 template <typename... Args>
 absl::Status Contradiction(const Args&... args) {
-  return absl::InvalidArgumentError(absl::StrCat("The attribute frame of RunLoop ", args...));
+  return Invalid("The attribute frame of RunLoop ", args...);
 }
 
 // Returns an error for a GraphDef on which ConvertGraphDefToGraph would end the process: it expects

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "cc/base/invalid.h"
 #include "cc/base/steady_clock.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/run/trace.h"
@@ -321,9 +322,8 @@ absl::Status RegisterMachine::Predicate(const LoopCode& code, bool* taken) {
 }
 
 absl::Status RegisterMachine::NoScalar(Value& predicate, int node) {
-  return AtNode(absl::InvalidArgumentError(
-                    absl::StrCat("The second input must be a scalar, but it has shape ",
-                                 predicate.tensor()->shape().DebugString())),
+  return AtNode(Invalid("The second input must be a scalar, but it has shape ",
+                        predicate.tensor()->shape().DebugString()),
                 node);
 }
 

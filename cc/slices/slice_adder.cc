@@ -1,7 +1,7 @@
 #include "cc/slices/slice_adder.h"
 
-#include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
+#include "cc/base/invalid.h"
 #include "cc/slices/broadcast_add.h"
 
 namespace tensor_array_grad {
@@ -37,8 +37,7 @@ absl::Status SliceAddends::Of(const tensorflow::AttrSlice& attributes, int input
   int needed = 0;
   for (const SliceGradientOp& op : addends->ops_) needed += op.num_inputs();
   if (needed == inputs) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("The addends need ", needed, " inputs, not ", inputs));
+  return Invalid("The addends need ", needed, " inputs, not ", inputs);
 }
 
 absl::Status SliceAddends::Read(int addend, Inputs inputs, int* input,
@@ -53,9 +52,9 @@ absl::Status RequireShape(absl::string_view node, const TensorShape& shape,
                           absl::Span<const SliceGradient> terms) {
   for (size_t i = 0; i < terms.size(); ++i) {
     if (terms[i].whole == shape) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Inputs to operation ", node, " of type AddN must have the same size and shape.  Input 0: ",
-        shape.DebugString(), " != input ", i + 1, ": ", terms[i].whole.DebugString()));
+    return Invalid("Inputs to operation ", node,
+                   " of type AddN must have the same size and shape.  Input 0: ",
+                   shape.DebugString(), " != input ", i + 1, ": ", terms[i].whole.DebugString());
   }
   return absl::OkStatus();
 }
@@ -73,12 +72,11 @@ absl::Status SliceAdder::Of(const tensorflow::AttrSlice& attributes, int inputs,
   tensorflow::TryGetNodeAttr(attributes, "operand", &adder->operand_);
   const int addends = adder->addends_.size();
   if (adder->before_ > addends) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("There are fewer addends than ", adder->before_));
+    return Invalid("There are fewer addends than ", adder->before_);
   }
   if (adder->operand_ < 0 || adder->before_ == addends) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("An Add sums all ", addends, " addends before it ",
-                                                 "adds `sum`, not ", adder->before_));
+  return Invalid("An Add sums all ", addends, " addends before it adds `sum`, not ",
+                 adder->before_);
 }
 
 // The first group consists of the addends before the sum or, if there are none, of the first addend
@@ -97,9 +95,8 @@ absl::Status SliceAdder::Read(absl::string_view node, Inputs inputs, Terms* term
   terms->broadcast = is_add && shape != sum.shape();
   for (const SliceGradient& term : terms->terms) {
     if (term.values.dtype() == sum.dtype()) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat(node, ": gradients of ", DataTypeString(term.values.dtype()),
-                     " cannot be added to ", DataTypeString(sum.dtype())));
+    return Invalid(node, ": gradients of ", DataTypeString(term.values.dtype()),
+                   " cannot be added to ", DataTypeString(sum.dtype()));
   }
   return absl::OkStatus();
 }

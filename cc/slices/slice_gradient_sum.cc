@@ -5,6 +5,7 @@
 
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
+#include "cc/base/invalid.h"
 #include "tensorflow/core/framework/variant.h"
 #include "tensorflow/core/framework/variant_op_registry.h"
 #include "tensorflow/core/util/overflow.h"
@@ -128,8 +129,7 @@ absl::Status ReadTerms(const SliceGradientOp& op, absl::Span<const Tensor* const
   const bool one = sum.dtype() == DT_VARIANT && sum.NumElements() == 1;
   const auto* const held = one ? sum.flat<Variant>()(0).get<SliceGradientSum>() : nullptr;
   if (held == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("A sum of gradients of slices is needed, not ", sum.DebugString(3)));
+    return Invalid("A sum of gradients of slices is needed, not ", sum.DebugString(3));
   }
   terms->insert(terms->end(), held->terms.begin(), held->terms.end());
   return absl::OkStatus();

@@ -4,20 +4,14 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "cc/base/invalid.h"
 #include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/slices/slice_gradient.h"
 
 // What the files that read the inputs of slices and of their gradients have in common.
 namespace tensor_array_grad {
-
-// The error of an op whose inputs do not fit.
-template <typename... Args>
-absl::Status Invalid(const Args&... args) {
-  return absl::InvalidArgumentError(absl::StrCat(args...));
-}
 
 // The distance between neighbours in each dimension, in values.
 inline cpu::Box::Sizes StepsOf(const TensorShape& shape) {
