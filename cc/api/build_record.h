@@ -8,7 +8,9 @@
 #include "absl/strings/string_view.h"
 
 // Checks of an op library that are made before it is opened. Opening a library that was built for
-// another TensorFlow may end the process. The messages are those of the Python loader.
+// another TensorFlow may end the process. The messages are those of the Python loader, _loader.py,
+// which makes these checks itself: all C++ of this project needs the TensorFlow that is checked,
+// and a C++ program has no Python.
 namespace tensor_array_grad {
 
 // What a library was built for, as the build recorded it in `build_info.json` beside the library.

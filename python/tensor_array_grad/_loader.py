@@ -1,7 +1,8 @@
 """Finds, checks and loads the op library, once per process.
 
 All checks that do not need an open library come first, because a library that was built for
-another TensorFlow may end the process while it is being loaded.
+another TensorFlow may end the process while it is being loaded. `cc/api` makes the same checks for
+C++ programs, with code of its own, because they have no Python.
 """
 
 from __future__ import annotations
