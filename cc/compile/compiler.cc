@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cc/base/op_names.h"
 #include "cc/compile/eligibility.h"
 #include "cc/compile/locks.h"
 #include "cc/compile/readers.h"

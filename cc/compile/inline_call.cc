@@ -10,7 +10,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "cc/base/op_names.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/function_search.h"
 #include "cc/flow/liveness.h"

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "cc/base/op_names.h"
 #include "cc/compile/compiler.h"
 #include "cc/compile/eligibility.h"
 #include "cc/flow/liveness.h"

@@ -15,7 +15,6 @@
 #include "cc/base/counters.h"
 #include "cc/base/log.h"
 #include "cc/base/loop_record.h"
-#include "cc/base/op_names.h"
 #include "cc/base/switches.h"
 #include "cc/compile/eligibility.h"
 #include "cc/compile/inline_call.h"

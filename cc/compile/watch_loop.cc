@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "cc/base/op_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/op_facts.h"
 #include "tensorflow/core/platform/statusor.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/loop_variable.h"
 #include "cc/flow/node_util.h"

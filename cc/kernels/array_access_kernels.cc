@@ -1,6 +1,5 @@
 // TensorArrayWriteV3 and TensorArrayReadV3.
 
-#include "cc/base/op_names.h"
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cc/array/errors.h"
-#include "cc/base/op_names.h"
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"

@@ -5,7 +5,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "cc/array/errors.h"
-#include "cc/base/op_names.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "tensorflow/core/framework/tensor_util.h"

@@ -1,9 +1,6 @@
 // TensorArrayV3, TensorArraySizeV3 and TensorArrayCloseV3.
 
 #include "cc/array/array_name.h"
-#include "cc/base/invalid.h"
-#include "cc/base/op_names.h"
-#include "cc/base/tensor_data.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 

@@ -1,7 +1,5 @@
 #include "cc/kernels/kernel_util.h"
 
-#include "cc/base/invalid.h"
-#include "cc/base/tensor_data.h"
 #include "cc/device/device_element_ops.h"
 #include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/platform/errors.h"

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "cc/base/invalid.h"
 #include "cc/base/mutex.h"
 #include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"

@@ -4,7 +4,6 @@
 // A kernel that changes a list makes all checks before it calls Forward. Forward may hand over the
 // input's list to be changed in place, and an error must leave the input unchanged.
 
-#include "cc/base/op_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/element_shape.h"

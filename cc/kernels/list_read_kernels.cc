@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "cc/base/op_names.h"
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"

@@ -10,7 +10,6 @@
 
 #include "cc/base/counters.h"
 #include "cc/base/loop_record.h"
-#include "cc/base/op_names.h"
 #include "cc/base/steady_clock.h"
 #include "cc/compile/watch_loop.h"
 #include "cc/kernels/registration.h"

@@ -2,7 +2,6 @@
 // TensorListPopBack. They pack the lists that a forward loop fills for its backward loop into one
 // loop stack.
 
-#include "cc/base/op_names.h"
 #include "cc/kernels/list_kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/lists/list_bodies.h"

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
+#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/device/kernel_names.h"
 

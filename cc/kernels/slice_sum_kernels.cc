@@ -11,7 +11,6 @@
 #include "absl/container/inlined_vector.h"
 #include "cc/base/counters.h"
 #include "cc/base/invalid.h"
-#include "cc/base/op_names.h"
 #include "cc/base/tensor_data.h"
 #include "cc/device/device_element_ops.h"
 #include "cc/kernels/registration.h"

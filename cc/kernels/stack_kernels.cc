@@ -7,9 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
-#include "cc/base/invalid.h"
-#include "cc/base/op_names.h"
-#include "cc/base/tensor_data.h"
 #include "cc/kernels/kernel_util.h"
 #include "cc/kernels/registration.h"
 #include "cc/resource/stack_resource.h"

@@ -2,7 +2,6 @@
 #include <utility>
 #include <vector>
 
-#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"

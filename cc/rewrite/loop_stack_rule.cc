@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/function_search.h"
 #include "cc/flow/graph_names.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cc/base/op_names.h"
 #include "cc/base/switches.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/loop_count.h"

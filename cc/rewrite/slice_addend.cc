@@ -4,7 +4,6 @@
 #include <string>
 
 #include "absl/algorithm/container.h"
-#include "cc/base/op_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/sum_order.h"

@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/rewrite/rules.h"

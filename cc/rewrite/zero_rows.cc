@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/loop_count.h"
 #include "cc/flow/node_util.h"

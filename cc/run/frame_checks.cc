@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "cc/base/invalid.h"
-#include "cc/base/op_names.h"
 #include "cc/compile/eligibility.h"
 #include "cc/flow/node_util.h"
 #include "tensorflow/core/common_runtime/graph_constructor.h"

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "cc/base/tensor_data.h"
 #include "cc/slices/slice_inputs.h"
 #include "tensorflow/core/util/bcast.h"
 

@@ -5,8 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "cc/base/op_names.h"
-#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/small_ops/broadcast.h"
 #include "cc/small_ops/small_operands.h"

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "cc/base/element_ops.h"
-#include "cc/base/op_names.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "cc/lists/element_shape.h"

@@ -8,8 +8,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "cc/base/op_names.h"
-#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/sum_order.h"
 #include "cc/small_ops/broadcast.h"

@@ -4,8 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "cc/base/op_names.h"
-#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/slices/slice_inputs.h"
 #include "cc/small_ops/broadcast.h"

@@ -1,6 +1,7 @@
 #ifndef CC_SMALL_OPS_SMALL_TABLES_H_
 #define CC_SMALL_OPS_SMALL_TABLES_H_
 
+#include "cc/base/op_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/small_ops/small_op.h"
 
