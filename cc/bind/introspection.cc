@@ -71,6 +71,7 @@ std::vector<Loop> Loops() {
     loop.two_threads = counts.two_threads;
     loop.handed_back = counts.handed_back;
     loop.passed_on = counts.passed_on;
+    loop.passed_by = counts.passed_by;
     loop.gain = counts.gain;
     loop.executor_runs = counts.executor_runs;
     loop.executor_iterations = counts.conditions - loop.executor_runs;

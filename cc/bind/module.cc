@@ -74,6 +74,7 @@ PYBIND11_MODULE(_bind, m) {
       .def_readonly("two_threads", &tag::Loop::two_threads)
       .def_readonly("handed_back", &tag::Loop::handed_back)
       .def_readonly("passed_on", &tag::Loop::passed_on)
+      .def_readonly("passed_by", &tag::Loop::passed_by)
       .def_readonly("gain", &tag::Loop::gain)
       .def_readonly("executor_runs", &tag::Loop::executor_runs)
       .def_readonly("executor_iterations", &tag::Loop::executor_iterations)

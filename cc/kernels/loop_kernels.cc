@@ -2,6 +2,7 @@
 // loop variables on to the stock loop.
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <new>
@@ -64,15 +65,16 @@ class LoopRun {
   // CallAfterWait has called back, GoOn is to be called instead. The same then holds for GoOn.
   absl::Status Start() {
     loop_ = newest_.Get();
-    if (loop_ == nullptr || !HasKnownInputs()) return PassOn();
+    LoopCounts& counts = record_.counts;
+    if (loop_ == nullptr || !HasKnownInputs()) return PassOn(&counts.passed_by);
     if (!loop_->is_seeded && HasStatistics(ctx_)) {
       passed.Add();
-      return PassOn();
+      return PassOn(&counts.passed_by);
     }
     run_start_ = loop_->choices.Next();
     if (run_start_.choice == Choice::kExecutor) {
       GiveBackFreeBuffers(loop_->pooled_device.get());
-      return PassOn();
+      return PassOn(&counts.passed_on);
     }
     runs.Add();
     interpreter_ = std::make_unique<Interpreter>(*loop_, ctx_, Threads(ctx_), run_start_);
@@ -153,8 +155,8 @@ class LoopRun {
     record_.SetHeaviest(OriginOf(heaviest), heaviest.type_string(), share);
   }
 
-  absl::Status PassOn() {
-    record_.counts.passed_on.fetch_add(1, std::memory_order_relaxed);
+  absl::Status PassOn(std::atomic<int64_t>* count) {
+    count->fetch_add(1, std::memory_order_relaxed);
     for (int i = 0; i < ctx_->num_outputs(); ++i) ctx_->set_output(i, ctx_->input(i));
     return absl::OkStatus();
   }

@@ -17,7 +17,7 @@ namespace tensor_array_grad {
 //
 //     RunLoop's thread      Start; the kernel has not ended: CallAfterEnd(go on), return
 //     the lock's thread     the kernel ends -> go on: RunLoop asks the pool for a thread
-//     a thread of the pool  SetOutputs of the instruction, the next instruction ...
+//     a thread of the pool  TakeOutputs of the instruction, the next instruction ...
 //
 // The methods are to be called in the order Start, CallAfterEnd and, after the end, `ctx`.
 // CallAfterEnd is safe beside the end of the kernel.

@@ -44,7 +44,7 @@ void AddSmallReshaping(SmallOpTable* table);
 // shape of its elements:
 //
 //     TensorListGetItem       of an element that is set
-//     TensorListSetItem       within the list, if it can be changed in place
+//     TensorListSetItem       if the list can be changed in place; makes it grow if the op may
 //     ListAccumulate(Like)    the same, of a small item
 //     TensorListLength, TensorListElementShape
 //     ZerosLike               of a list of numbers, if all elements have one shape

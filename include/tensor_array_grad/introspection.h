@@ -67,7 +67,8 @@ struct Loop {
   double seconds = 0;
   int64_t two_threads = 0;  // of `runs`, those in which a second thread helped
   int64_t handed_back = 0;  // of `runs`, those that the executor continued
-  int64_t passed_on = 0;    // runs that were left to the executor before they began
+  int64_t passed_on = 0;    // runs that were left to the executor as the faster one
+  int64_t passed_by = 0;    // other runs that were left to it, for statistics of nodes
   double gain = 1;          // by how much the executor was then estimated to be faster
   int64_t executor_runs = 0, executor_iterations = 0;
   double executor_seconds = 0;

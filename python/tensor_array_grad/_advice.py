@@ -132,6 +132,11 @@ def why_handed_back(count: int, runs: int, gain: float) -> str:
     )
 
 
+def why_passed_by(count: int, runs: int) -> str:
+    """Why the executor did `count` of `runs` runs, although it is not faster."""
+    return f"in {count} of {runs} runs: TensorFlow collected statistics of each node"
+
+
 def remedies(where: Where, heaviest: str, ms: float, matters: bool) -> tuple[str, ...]:
     """What to do about a loop, beside the remedy for the reason why it is left.
 

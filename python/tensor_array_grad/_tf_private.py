@@ -1,6 +1,6 @@
 """All private names of TensorFlow that this package uses.
 
-tests/package/drop_in_test.py has a test for each name, which fails if a release of TensorFlow
+For each name a test, most of them in tests/package/drop_in_test.py, fails if a release of TensorFlow
 moves it.
 """
 

@@ -23,8 +23,8 @@ def enable() -> None:
     enabled, and a warning says so.
 
     With `TENSOR_ARRAY_GRAD_KERNELS=off`, and if there is a GPU for which the build has no kernels
-    that fit it and its driver, stock's kernels are kept and a warning gives the reason; gradient
-    functions, the graph pass and loops in one kernel work with them.
+    that fit it and its driver, stock's kernels are kept and a warning gives the reason; the graph
+    pass, loops in one kernel and the gradient functions of lists work with them.
 
     Raises:
       LoadError: The op library or its bindings are missing, do not fit this TensorFlow or Python,
@@ -139,9 +139,9 @@ class _Switch:
 class graph_pass(_Switch):
     """Switches the graph pass on or off, from the call on or for the duration of a `with`.
 
-    The pass only saves work: results are the same without it, except that a sum of three or more
-    lists may be rounded differently. It runs when a graph is first run, so the switch has no effect
-    on a `tf.function` that has already run.
+    Without it results are the same, but for last bits of sums and the signs of zeros, and for the
+    sums that it repairs (docs/stock_bugs.md). It runs when a graph is first run, so the switch has
+    no effect on a `tf.function` that has already run.
 
     Before `enable()`, only the setting is recorded; nothing is loaded or replaced.
 

@@ -115,8 +115,9 @@ class _Since:
         self.loop = loop
         self.measured = not loop.left or watched or loop.executor_runs > 0
         self.two_threads, self.handed_back = since("two_threads"), since("handed_back")
-        self.passed_on = since("passed_on")
-        self.runs = since("executor_runs") if loop.left else since("runs") + self.passed_on
+        self.passed_on, self.passed_by = since("passed_on"), since("passed_by")
+        passed = self.passed_on + self.passed_by
+        self.runs = since("executor_runs") if loop.left else since("runs") + passed
         self.iterations = since("iterations") + since("executor_iterations")
         self.seconds = since("seconds") + since("executor_seconds")
 
@@ -145,6 +146,8 @@ def _row(where: _where.Where, inside: str, parts: list[_Since], seconds: float) 
         line = _where.line_of(slowest.heaviest)
         heaviest = f"{slowest.heaviest_share:.0%} of an iteration is {slowest.heaviest_type}"
         heaviest += f" ({line})" if line else ""
+    elif total("passed_by"):
+        runs_in, reason = "executor", _advice.why_passed_by(total("passed_by"), runs)
     matters = share > _MATTERS and time > _LONG
     advice += _advice.remedies(where, heaviest, 0 if loop.left else ms, matters)
     return Loop(

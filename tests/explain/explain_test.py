@@ -184,6 +184,23 @@ with tf.Session(graph=first) as a, tf.Session(graph=second) as b:
     )
 
 
+def test_a_run_whose_statistics_are_collected_is_not_called_slow():
+    child.code(
+        """
+import tensorflow.compat.v1 as tf
+import tensor_array_grad
+
+tf.disable_v2_behavior()
+loop = tf.while_loop(lambda i: i < 10, lambda i: i + 1, [0])
+with tf.Session() as session, tensor_array_grad.explain() as loops:
+    session.run(loop, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE))
+(row,) = loops.rows
+assert (row.runs, row.iterations, row.runs_in) == (1, 10, "executor"), row
+assert row.reason == "in 1 of 1 runs: TensorFlow collected statistics of each node", row
+"""
+    )
+
+
 def test_the_working_directory_may_be_removed():
     child.code(
         PROGRAM
