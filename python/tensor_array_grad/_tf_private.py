@@ -1,7 +1,7 @@
 """All private names of TensorFlow that this package uses.
 
-For each name a test, most of them in tests/package/drop_in_test.py, fails if a release of TensorFlow
-moves it.
+For each name there is a test, mostly in tests/package/drop_in_test.py, that fails if a release of
+TensorFlow moves it.
 """
 
 from __future__ import annotations
