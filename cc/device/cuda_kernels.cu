@@ -216,10 +216,12 @@ Error PackUnits(const Segment* segments, int64_t count, void* table, void* out, 
                 Stream stream) {
   const int64_t units = bytes / static_cast<int64_t>(sizeof(Unit));
   Unit* const to = static_cast<Unit*>(out);
-  if (count <= kFewSegments)
+  if (count <= kFewSegments) {
     return PackInline<Unit, kFewSegments>(segments, count, to, units, stream);
-  if (count <= kInlineSegments)
+  }
+  if (count <= kInlineSegments) {
     return PackInline<Unit, kInlineSegments>(segments, count, to, units, stream);
+  }
   const FarTable far_table = static_cast<FarTable>(table);
   return Launch<PackKernel<Unit, FarTable>>(units, kStretch, stream, far_table, count, to, units);
 }

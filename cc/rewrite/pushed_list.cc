@@ -69,8 +69,9 @@ bool AsksForNoShape(const Node& pop) { return IntegerOf(InputOf(pop, 1)) == -1; 
 bool MatchPush(const LoopVariable& variable, PushedList* found, Reason* why) {
   const Node* const list = variable.initial().node;
   found->push = SkipIdentities(variable.update()).node;
-  if (!HasOp(list, ops::kEmptyTensorList) || !HasOp(found->push, ops::kTensorListPushBack))
+  if (!HasOp(list, ops::kEmptyTensorList) || !HasOp(found->push, ops::kTensorListPushBack)) {
     return false;
+  }
   found->pushed = variable;
   const Node& push = *found->push;
   return why->Require(OnlyConsumer({variable.switch_node, 1}, &found->links) == &push, kRead,

@@ -90,8 +90,9 @@ class ZeroRows {
   // inputs.
   bool AreAliveTogether(const Node& limit) const {
     const Node* const shape = InputOf(limit, 0).node;
-    if (limit.type_string() != ops::kStridedSlice || shape->type_string() != ops::kShape)
+    if (limit.type_string() != ops::kStridedSlice || shape->type_string() != ops::kShape) {
       return false;
+    }
     Waits waits;
     if (!AddWaitsWithConstants(ids_, 1, &waits) || !AddWaitsWithConstants(limit, 0, &waits) ||
         !AddWaitsWithConstants(*shape, 0, &waits)) {
