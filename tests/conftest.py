@@ -17,6 +17,7 @@ import tensorflow as tf
 from tensor_array_grad import _loader
 from tests.support import child, kernel_runner, memory, modes, skips, sweeps
 from tests.support.gpus import GPUS, why_not
+from tests.support.hand_back import NEVER, hand_back
 
 if "PYTHONPATH" in os.environ:  # some tests change the folder, and start processes there
     paths = os.environ["PYTHONPATH"].split(os.pathsep)
@@ -103,11 +104,6 @@ def mode(request: pytest.FixtureRequest, device: str) -> modes.Mode:
     return modes.Mode(request.param, device)
 
 
-# Arguments of set_hand_back_after: a number of iterations that no loop reaches, and the value that
-# lets measured times decide again.
-_FOR_EVER, _AS_MEASURED = 2**62, -1
-
-
 class Counted:
     """Events counted by the library since the fixture was made, by name."""
 
@@ -132,9 +128,8 @@ def counted() -> Iterator[Counted]:
     Until the test ends, measured times do not cause a loop to be handed back, because the counts
     must not depend on how busy the machine is.
     """
-    _loader.bind().set_hand_back_after(_FOR_EVER)
-    yield Counted()
-    _loader.bind().set_hand_back_after(_AS_MEASURED)
+    with hand_back(NEVER):
+        yield Counted()
 
 
 @pytest.fixture(scope="session", params=["CPU", "GPU"] if GPUS else None)

@@ -287,13 +287,10 @@ def compute(name: str, hand_back_after: int = -1) -> tuple[list[np.ndarray], dic
     x = tf.constant([0.3, 0.4])
     if "tensor_array_grad" not in sys.modules:
         return [value.numpy() for _ in range(3) for value in both(x)], {}
-    from tensor_array_grad import _loader
+    from tests.support.hand_back import hand_back
 
-    _loader.bind().set_hand_back_after(hand_back_after)
-    try:
+    with hand_back(hand_back_after):
         values = [value.numpy() for _ in range(3) for value in both(x)]
-    finally:
-        _loader.bind().set_hand_back_after(-1)
     counters = sys.modules["tensor_array_grad"].status().counters
     counted = {
         name: counters.get(f"loops.{name}", 0)

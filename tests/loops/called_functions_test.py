@@ -10,15 +10,13 @@ import pytest
 
 from tests.loops.called_functions import INLINED, NOT_INLINED, PROGRAMS, N
 from tests.support import child
+from tests.support.hand_back import NEVER
 from tests.support.kernel_runner import Runner
 
 _HERE = "tests.loops.called_functions:"
 
 
-_NEVER = 2**62  # iterations that no loop reaches
-
-
-@pytest.mark.parametrize("hand_back_after", [_NEVER, 2])
+@pytest.mark.parametrize("hand_back_after", [NEVER, 2])
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.sweep(3)
 def test_the_loops_run_in_one_kernel_with_stocks_values(
@@ -29,7 +27,7 @@ def test_the_loops_run_in_one_kernel_with_stocks_values(
     assert counted.pop("rewritten") >= 1
     assert (counted.pop("handed_back") > 0) == (hand_back_after < N)
     inlined = counted.pop("inlined_calls")
-    if hand_back_after == _NEVER:  # or else some functions are never called
+    if hand_back_after == NEVER:  # or else some functions are never called
         assert (inlined > 0) == (name not in NOT_INLINED)
         assert inlined == INLINED.get(name, inlined)
     assert counted == {}

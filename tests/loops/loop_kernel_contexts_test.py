@@ -12,10 +12,8 @@ import tensor_array_grad
 from tests.loops import loop_programs as loops
 from tests.loops import plain_loop_programs as plain
 from tests.loops.loop_kernel_test import (
-    NEVER,
     a_point,
     assert_same,
-    hand_back,
     left,
     results_of,
     results_without_the_kernel,
@@ -23,8 +21,9 @@ from tests.loops.loop_kernel_test import (
 )
 from tests.loops.loop_programs import N
 from tests.support import child
+from tests.support.hand_back import AS_MEASURED, hand_back
 
-EVERY = [NEVER, *range(N + 2)]
+EVERY = [AS_MEASURED, *range(N + 2)]
 
 
 def same_for_every_hand_back(program, *arguments):
@@ -47,7 +46,7 @@ def same_for_every_hand_back(program, *arguments):
 def test_a_loop_of_zero_iterations_returns_its_initial_values(counted, program):
     want = results_without_the_kernel(with_gradient(program))
     function = with_gradient(program)
-    for after in (NEVER, 0, 1):
+    for after in (AS_MEASURED, 0, 1):
         with hand_back(after):
             assert_same(results_of(function), want)
     assert counted["loops.iterations"] == 0
@@ -244,7 +243,7 @@ def test_a_loop_compiled_by_xla_does_not_run_in_one_kernel(counted):
     assert counted["loops.runs"] == 0
 
 
-@pytest.mark.parametrize("after", [NEVER, 0, 2, N + 1])
+@pytest.mark.parametrize("after", [AS_MEASURED, 0, 2, N + 1])
 def test_a_loop_that_calls_python_has_the_gradient_of_stock(after):
     def program(x):
         def body(i, h):

@@ -7,7 +7,6 @@ loop.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import re
@@ -20,19 +19,18 @@ import tensorflow as tf
 from tensorflow.python.eager import cancellation
 
 import tensor_array_grad
-from tensor_array_grad import _command, _loader
+from tensor_array_grad import _command
 from tests.loops import loop_programs as loops
 from tests.loops import plain_loop_programs as plain
 from tests.loops.loop_programs import N
 from tests.support import child, kernel_runner, modes
+from tests.support.hand_back import AS_MEASURED, hand_back
 from tests.support.threads import in_parallel
 
 v1 = tf.compat.v1
 
 if not _command.switched_off():
     tensor_array_grad.enable()
-
-NEVER = -1  # for hand_back: the library decides whether and when a loop is handed back
 
 
 def a_point():
@@ -68,16 +66,6 @@ def results_without_the_kernel(function, *arguments):
 def assert_same(got, want, where=""):
     for one, other in zip(got, want, strict=True):
         np.testing.assert_array_equal(one, other, err_msg=where)
-
-
-@contextlib.contextmanager
-def hand_back(after):
-    """Hands every loop that runs in the `with` block back after that many iterations."""
-    _loader.bind().set_hand_back_after(after)
-    try:
-        yield
-    finally:
-        _loader.bind().set_hand_back_after(NEVER)
 
 
 def left(counted):
@@ -233,7 +221,7 @@ two_cores = pytest.mark.skipif(
 def test_a_measured_hand_back_holds_for_the_next_run(counted):
     want = results_without_the_kernel(*eight_chains())
     function, x = eight_chains()
-    with hand_back(NEVER):
+    with hand_back(AS_MEASURED):
         for runs in (1, 1, 2, 2, 2):  # the choice of a run holds for the next one, then for more
             assert_same(results_of(function, x), want)
             assert counted["loops.runs"] == counted["loops.handed_back"] == runs
@@ -245,7 +233,7 @@ def test_a_measured_hand_back_holds_for_the_next_run(counted):
 def test_the_executor_gets_a_short_loop_of_heavy_kernels_side_by_side(counted, iterations):
     want = results_without_the_kernel(*eight_chains(iterations))
     function, x = eight_chains(iterations)
-    with hand_back(NEVER):
+    with hand_back(AS_MEASURED):
         for _ in range(12):
             assert_same(results_of(function, x), want)
     assert counted["loops.runs"] < 12  # it had the others from the beginning
@@ -300,7 +288,7 @@ def test_a_loop_that_is_handed_back_gives_its_free_buffers_back(counted):
 def test_a_loop_that_is_left_to_the_executor_gives_free_buffers_back(counted):
     other = with_gradient(lambda x: loops.recurrence(tf.tile(x, [1, 5_000])))
     function, x = eight_chains()
-    with hand_back(NEVER):
+    with hand_back(AS_MEASURED):
         results_of(function, x)
         assert counted["loops.handed_back"] == 1
         results_of(other)
@@ -367,7 +355,7 @@ def test_a_variable_is_assigned_once_in_each_iteration(options):
     for i in range(count):
         want = want * 2.0 + i + 1.0
     function = loop_that_calls(call, **options)
-    for after in [NEVER, *range(N + 2)]:
+    for after in [AS_MEASURED, *range(N + 2)]:
         variable.assign(0.0)
         with hand_back(after):
             results_of(function, tf.ones([2]))
@@ -382,14 +370,14 @@ def test_a_function_of_python_is_called_once_in_each_iteration():
         return np.int32(0)
 
     function = loop_that_calls(lambda i: tf.numpy_function(called, [i], tf.int32))
-    for after in [NEVER, *range(N + 2)]:
+    for after in [AS_MEASURED, *range(N + 2)]:
         calls.clear()
         with hand_back(after):
             results_of(function, tf.ones([2]))
         assert calls == list(range(N)), after
 
 
-@pytest.mark.parametrize("after", [NEVER, 0, 1, 3, N + 1])
+@pytest.mark.parametrize("after", [AS_MEASURED, 0, 1, 3, N + 1])
 def test_seeded_random_numbers_are_those_of_stock(after):
     def calls(enabled):
         tf.random.set_seed(5)
@@ -459,7 +447,7 @@ def test_an_error_in_an_iteration_is_the_error_of_stock(program, at):
         want = error_of(tf.function(fails, autograph=False))
     assert want[2], "stock's message names no node"
     function = tf.function(fails, autograph=False)
-    for after in [NEVER, *range(N + 2)]:
+    for after in [AS_MEASURED, *range(N + 2)]:
         with hand_back(after):
             assert error_of(function) == want, after
 
@@ -546,7 +534,7 @@ def _run_endless():
 # ---- threads
 
 
-@pytest.mark.parametrize("after", [NEVER, 2])
+@pytest.mark.parametrize("after", [AS_MEASURED, 2])
 @pytest.mark.parametrize("program", [plain.power_iteration, loops.recurrence, loops.nested])
 def test_many_threads_may_call_one_function(program, after):
     inputs = [tf.constant(a_point() * (k + 1.0)) for k in range(8)]
