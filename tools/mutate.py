@@ -43,6 +43,7 @@ from collections.abc import Iterator, Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FLAGS = "-DTAG_CUDA=OFF -DCMAKE_BUILD_TYPE=None '-DCMAKE_CXX_FLAGS=-O0 -DNDEBUG'"
+TESTED_BY = {"cc/sums": "cc/rewrite"}  # layers that the tests of another layer test
 MOST_MEMORY = 16 << 30  # bytes for a test program: some mutants never stop allocating
 
 HIDDEN = r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'|^\s*#(?:[^\n]*\\\n)*[^\n]*"
@@ -177,7 +178,10 @@ class Workshop:
         """The test programs of the layer of `file`, those named after it first."""
         listed = re.findall(r"tag_test\((\w+)([^)]*)\)", (ROOT / "CMakeLists.txt").read_text())
         folder, stem = str(pathlib.PurePath(file).parent), pathlib.PurePath(file).stem
+        folder = TESTED_BY.get(folder, folder)
         tests = [name for name, sources in listed if f"{folder}/" in sources]
+        if not tests:
+            raise RuntimeError(f"no test program has a file of {folder}")
         return sorted(tests, key=lambda test: stem not in test)
 
     def outcome(self, mutant: Mutant) -> tuple[str, str]:

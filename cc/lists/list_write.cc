@@ -67,9 +67,7 @@ absl::Status CheckIndices(const Tensor& indices, int64_t size, int64_t* needed) 
   const auto flat = indices.flat<int32_t>();
   for (int64_t i = 0; i < flat.size(); ++i) {
     const int64_t index = flat(i);
-    if (index < 0) {
-      return Invalid("Indices in TensorListScatter must all be non-negative.");
-    }
+    if (index < 0) return Invalid("Indices in TensorListScatter must all be non-negative.");
     if (size != -1 && index >= size) {
       return Invalid("TensorListScatter: Trying to scatter at index ", index, " in list with size ",
                      size);
@@ -137,9 +135,7 @@ absl::Status Split(const Tensor& tensor, const Tensor& element_shape, const Tens
 
 absl::Status Scatter(const Tensor& tensor, const Tensor& indices, const Tensor& element_shape,
                      int64_t size, ElementOps& ops, ListVariant* list) {
-  if (size < -1) {
-    return Invalid("TensorListScatter expects num_elements >= -1, found: ", size);
-  }
+  if (size < -1) return Invalid("TensorListScatter expects num_elements >= -1, found: ", size);
   ListSpec spec;
   TensorShape row;
   TF_RETURN_IF_ERROR(SpecOfRows(ops::kTensorListScatter, tensor, element_shape, &spec, &row));

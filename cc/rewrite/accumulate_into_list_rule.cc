@@ -5,9 +5,9 @@
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
-#include "cc/rewrite/list_addend.h"
 #include "cc/rewrite/rules.h"
-#include "cc/rewrite/sum_tree.h"
+#include "cc/sums/list_addend.h"
+#include "cc/sums/sum_tree.h"
 #include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {

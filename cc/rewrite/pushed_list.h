@@ -8,7 +8,7 @@
 #include "cc/flow/graph_names.h"
 #include "cc/flow/loop_variable.h"
 #include "cc/flow/node_util.h"
-#include "cc/rewrite/remarks.h"
+#include "cc/flow/remarks.h"
 
 namespace tensor_array_grad {
 

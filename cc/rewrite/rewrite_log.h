@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cc/flow/graph_names.h"
-#include "cc/rewrite/remarks.h"
+#include "cc/flow/remarks.h"
 
 namespace tensor_array_grad {
 

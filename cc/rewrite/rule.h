@@ -3,7 +3,7 @@
 
 #include "absl/status/status.h"
 #include "cc/flow/graph_names.h"
-#include "cc/rewrite/remarks.h"
+#include "cc/flow/remarks.h"
 
 namespace tensor_array_grad {
 

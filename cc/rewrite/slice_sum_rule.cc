@@ -7,9 +7,9 @@
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/rewrite/rules.h"
-#include "cc/rewrite/slice_addend.h"
-#include "cc/rewrite/sum_tree.h"
 #include "cc/rewrite/zero_rows.h"
+#include "cc/sums/slice_addend.h"
+#include "cc/sums/sum_tree.h"
 #include "tensorflow/core/platform/statusor.h"
 
 namespace tensor_array_grad {

@@ -1,4 +1,4 @@
-#include "cc/rewrite/slice_addend.h"
+#include "cc/sums/slice_addend.h"
 
 #include <algorithm>
 #include <string>

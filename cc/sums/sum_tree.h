@@ -1,5 +1,5 @@
-#ifndef CC_REWRITE_SUM_TREE_H_
-#define CC_REWRITE_SUM_TREE_H_
+#ifndef CC_SUMS_SUM_TREE_H_
+#define CC_SUMS_SUM_TREE_H_
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
-#include "cc/rewrite/remarks.h"
+#include "cc/flow/remarks.h"
 
 // Sums of gradients, for the rules that add a part of a tensor or list to a sum without making the
 // whole: slice_sum (slice_addend.h) and accumulate_into_list (list_addend.h).
@@ -85,4 +85,4 @@ absl::Status ReplaceSum(const Addend& sum, bool in_order, AddGroup add, Graph* g
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_REWRITE_SUM_TREE_H_
+#endif  // CC_SUMS_SUM_TREE_H_

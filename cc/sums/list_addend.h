@@ -1,11 +1,11 @@
-#ifndef CC_REWRITE_LIST_ADDEND_H_
-#define CC_REWRITE_LIST_ADDEND_H_
+#ifndef CC_SUMS_LIST_ADDEND_H_
+#define CC_SUMS_LIST_ADDEND_H_
 
 #include <vector>
 
 #include "cc/flow/graph_names.h"
 #include "cc/flow/node_util.h"
-#include "cc/rewrite/sum_tree.h"
+#include "cc/sums/sum_tree.h"
 
 namespace tensor_array_grad {
 
@@ -31,4 +31,4 @@ NodeDef SwitchOfLists(Source side);
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_REWRITE_LIST_ADDEND_H_
+#endif  // CC_SUMS_LIST_ADDEND_H_

@@ -1,10 +1,10 @@
-#ifndef CC_REWRITE_SLICE_ADDEND_H_
-#define CC_REWRITE_SLICE_ADDEND_H_
+#ifndef CC_SUMS_SLICE_ADDEND_H_
+#define CC_SUMS_SLICE_ADDEND_H_
 
 #include "cc/base/slice_gradient_op.h"
 #include "cc/base/tensorflow_names.h"
-#include "cc/rewrite/remarks.h"
-#include "cc/rewrite/sum_tree.h"
+#include "cc/flow/remarks.h"
+#include "cc/sums/sum_tree.h"
 
 namespace tensor_array_grad {
 
@@ -27,4 +27,4 @@ SliceGradientOp OpOf(const Addend& addend);
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_REWRITE_SLICE_ADDEND_H_
+#endif  // CC_SUMS_SLICE_ADDEND_H_

@@ -1,5 +1,5 @@
-#ifndef CC_REWRITE_REMARKS_H_
-#define CC_REWRITE_REMARKS_H_
+#ifndef CC_FLOW_REMARKS_H_
+#define CC_FLOW_REMARKS_H_
 
 #include <string>
 #include <vector>
@@ -65,4 +65,4 @@ struct Outcome : GraphRemarks {
 
 }  // namespace tensor_array_grad
 
-#endif  // CC_REWRITE_REMARKS_H_
+#endif  // CC_FLOW_REMARKS_H_

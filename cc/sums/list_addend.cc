@@ -1,4 +1,4 @@
-#include "cc/rewrite/list_addend.h"
+#include "cc/sums/list_addend.h"
 
 #include <algorithm>
 

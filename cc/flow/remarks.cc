@@ -1,4 +1,4 @@
-#include "cc/rewrite/remarks.h"
+#include "cc/flow/remarks.h"
 
 #include <set>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "cc/rewrite/sum_tree.h"
+#include "cc/sums/sum_tree.h"
 
 #include <algorithm>
 #include <numeric>
