@@ -229,7 +229,7 @@ def compare(
 
 def main() -> None:
     """Parses the command line and runs."""
-    parser = campaign.parser(__doc__, programs=1000)
+    parser = campaign.parser(__doc__, programs=1000, settings=False)
     parser.add_argument("--jit", action="store_true", help="compile the programs with XLA")
     args = campaign.parse(parser, random_program)
     with kernel_runner.Runner("enable") as ours, kernel_runner.Runner() as stocks:

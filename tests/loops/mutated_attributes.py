@@ -32,6 +32,7 @@ import collections
 import contextlib
 import pathlib
 import pickle
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
@@ -280,6 +281,7 @@ def main() -> None:
         campaign_run.run(seeds)
     for what, count in sorted(campaign_run.counts.items()):
         print(f"{count:7,} {what}")
+    sys.exit(1 if campaign_run.counts["faults"] else 0)
 
 
 if __name__ == "__main__":

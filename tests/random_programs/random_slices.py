@@ -12,9 +12,9 @@ sign of zeros.
 
 from __future__ import annotations
 
-import argparse
 import collections
 import dataclasses
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -23,7 +23,7 @@ import tensorflow as tf
 
 from tests.loops import slice_programs
 from tests.random_programs.random_loops import same_gradient
-from tests.support import kernel_runner
+from tests.support import campaign, kernel_runner
 
 _STEPS = 5
 _SIZES = (1, 2, 3, 5)  # of a dimension; some indices are out of range
@@ -242,13 +242,12 @@ def compare(
 
 def main() -> None:
     """Parses the command line and runs."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--programs", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0, help="number of the first program")
-    args = parser.parse_args()
+    parser = campaign.parser(__doc__, programs=500, settings=False)
+    args = campaign.parse(parser, lambda seed: str(random_program(seed)))
     with kernel_runner.Runner("enable") as ours, kernel_runner.Runner() as stocks:
-        counts = compare((ours, stocks), range(args.seed, args.seed + args.programs))
+        counts = compare((ours, stocks), campaign.seeds(args))
     print(dict(counts))
+    sys.exit(1 if counts["different"] else 0)
 
 
 if __name__ == "__main__":

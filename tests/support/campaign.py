@@ -1,4 +1,4 @@
-"""What the campaigns of random programs with loops share: settings and the command line."""
+"""What the campaigns of random programs share: settings and the command line."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ SETTINGS: dict[str, Callable[[int], tuple[str, int]]] = {
 }
 
 
-def parser(doc: str, programs: int) -> argparse.ArgumentParser:
-    """A parser of the options that all campaigns have.
+def parser(doc: str, programs: int, settings: bool = True) -> argparse.ArgumentParser:
+    """A parser of the options that campaigns have.
 
     Args:
       doc: The docstring of the campaign's module.
       programs: How many programs to run by default.
+      settings: Whether the campaign knows `SETTINGS`.
     """
     made = argparse.ArgumentParser(description=doc.split("\n", 1)[0])
     made.add_argument("--programs", type=int, default=programs)
     made.add_argument("--seed", type=int, default=0, help="number of the first program")
-    made.add_argument(
-        "--hand-back", action="store_true", help="hand every loop back after 0 to 6 iterations"
-    )
-    made.add_argument(
-        "--two-threads", action="store_true", help="run trailing parts on a second thread"
-    )
+    if settings:
+        made.add_argument(
+            "--hand-back", action="store_true", help="hand every loop back after 0 to 6 iterations"
+        )
+        made.add_argument(
+            "--two-threads", action="store_true", help="run trailing parts on a second thread"
+        )
     made.add_argument("--only", type=int, help="number of the one program to run")
     made.add_argument("--show", type=int, help="number of a program to print instead")
     return made
