@@ -19,6 +19,7 @@ from tensor_array_grad.demo.curves import OURS_COLOUR, STOCK_COLOUR, Curve
 _NOISE = 0.05  # relative error of a ratio, caused by the timer and the scheduler
 _HEADING = "## Last results\n"
 _UNKNOWN = "not recorded"
+_MODES = {True: "With oneDNN:\n\n", False: "Without oneDNN:\n\n", None: ""}
 _PAGE = 1 << 20  # bytes; peaks that differ by less than this, or a twentieth, count as equal
 
 _COLUMNS = (
@@ -206,23 +207,22 @@ def keep(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> list
     """Writes `stem`.jsonl, one line per row. Other rows that the file has are kept.
 
     Args:
-      rows: The new rows. They replace rows of the same case and size.
+      rows: The new rows. They replace rows of the same case and size, with or without oneDNN.
       facts: The machine; written with every row.
       stem: Path without its suffix.
 
     Returns:
-      All rows that the file has now.
+      All rows that the file has now, with or without oneDNN as `facts` say.
     """
     path = stem.with_suffix(".jsonl")
-    held = {(record["case"], record["n"]): record for record in _read(path)}
-    for row in rows:
-        held[row.case, row.n] = dataclasses.asdict(row) | {"machine": facts}
+    new = [dataclasses.asdict(row) | {"machine": facts} for row in rows]
+    held = {(r["case"], r["n"], _onednn(r)): r for r in [*_read(path), *new]}
     path.write_text("".join(f"{json.dumps(record)}\n" for record in held.values()))
-    return [_row(record) for record in held.values()]
+    return _rows([r for r in held.values() if _onednn(r) == facts.get("onednn")])
 
 
 def write(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> None:
-    """Writes `rows` by `keep`, and draws all rows of the file.
+    """Writes `rows` by `keep`, and draws the rows that it returns.
 
     Args:
       rows: The new rows.
@@ -269,18 +269,21 @@ def rewrite_readme(readme: pathlib.Path, results: Sequence[pathlib.Path]) -> Non
     """
     page = readme.read_text().split(_HEADING)[0] + _HEADING
     for path in results:
-        records = _read(path)
-        machines = dict.fromkeys(_facts(record) for record in records)
-        rows = [_row(record) for record in records]
         page += f"\n### {path.stem}\n\n"
-        for what, picture in draw(rows, path.with_suffix("")).items():
+        for what, picture in draw(first_rows(path), path.with_suffix("")).items():
             page += f"![{what}]({picture.relative_to(readme.parent).as_posix()})\n\n"
-        head = header(any(row.series for row in rows))
-        page += f"{head}\n" + "".join(f"{line(row)}\n" for row in rows)
-        page += table_of_others(rows)
-        page += "\nMachine, with its load when each part was measured:\n\n"
-        page += "".join(f"    {machine}\n" for machine in machines)
+        page += "\n".join(map(_table, _by_onednn(path)))
     readme.write_text(page)
+
+
+def _table(records: Sequence[dict[str, Any]]) -> str:
+    """The tables of records that were all measured with, or all without oneDNN."""
+    rows = _rows(records)
+    text = f"{_MODES[_onednn(records[0])]}{header(any(row.series for row in rows))}\n"
+    text += "".join(f"{line(row)}\n" for row in rows) + table_of_others(rows)
+    machines = dict.fromkeys(map(_facts, records))
+    text += "\nMachine, with its load when each part was measured:\n\n"
+    return text + "".join(f"    {machine}\n" for machine in machines)
 
 
 def gains(results: pathlib.Path) -> list[Curve]:
@@ -293,7 +296,7 @@ def gains(results: pathlib.Path) -> list[Curve]:
       One curve for each case.
     """
     return [
-        _curve(title, [_row(r) for r in _read(results / f"{table}.jsonl") if r["case"] == case])
+        _curve(title, [row for row in first_rows(results / f"{table}.jsonl") if row.case == case])
         for title, (table, case) in GAINS.items()
     ]
 
@@ -316,9 +319,29 @@ def _read(path: pathlib.Path) -> list[dict[str, Any]]:
     return [json.loads(text) for text in path.read_text().splitlines()]
 
 
+def _onednn(record: dict[str, Any]) -> bool | None:
+    """Whether oneDNN was on. Old records do not tell."""
+    onednn: bool | None = record["machine"].get("onednn")
+    return onednn
+
+
+def _by_onednn(path: pathlib.Path) -> list[list[dict[str, Any]]]:
+    """The records of a file in one list with oneDNN, the first, and one without it."""
+    found: dict[bool | None, list[dict[str, Any]]] = {True: [], False: [], None: []}
+    for record in _read(path):
+        found[_onednn(record)].append(record)
+    return [records for records in found.values() if records]
+
+
+def first_rows(path: pathlib.Path) -> list[Row]:
+    """The rows of a file from which the pictures are drawn: those with oneDNN, if it has any."""
+    return _rows(_by_onednn(path)[0])
+
+
 def _facts(record: dict[str, Any]) -> str:
-    """The machine of a record. Old records do not tell whether oneDNN was on."""
-    return json.dumps(record["machine"] | {"onednn": record["machine"].get("onednn", _UNKNOWN)})
+    """The machine of a record."""
+    onednn = _onednn(record)
+    return json.dumps(record["machine"] | {"onednn": _UNKNOWN if onednn is None else onednn})
 
 
 def _row(record: dict[str, Any]) -> Row:
@@ -327,6 +350,10 @@ def _row(record: dict[str, Any]) -> Row:
     if fields.get("series"):
         fields["series"] = Series(**fields["series"])
     return Row(**fields)
+
+
+def _rows(records: Sequence[dict[str, Any]]) -> list[Row]:
+    return list(map(_row, records))
 
 
 def _by_case(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+import re
 import time
 
 import numpy as np
@@ -404,6 +405,21 @@ def test_the_tables_of_the_page_are_replaced_and_the_rest_is_kept(tmp_path):
     assert '{"cores": 2, "onednn": "not recorded"}' in text
 
 
+def test_the_page_has_a_table_with_onednn_and_one_without(tmp_path):
+    row, _ = _compare()
+    for onednn, ratio in ((False, 1.25), (True, 9.5), (False, 1.5)):
+        rows = [dataclasses.replace(row, ratio=ratio)]
+        report.write(rows, {"onednn": onednn}, tmp_path / "fake")
+    page = tmp_path / "README.md"
+    page.write_text("## Last results\n")
+    report.rewrite_readme(page, [tmp_path / "fake.jsonl"])
+    _, with_it, without = re.split("With(?:out)? oneDNN:", page.read_text())
+    assert "9.50" in with_it
+    assert "1.50" in without
+    assert "1.25" not in page.read_text()
+    assert [row.ratio for row in report.first_rows(tmp_path / "fake.jsonl")] == [9.5]
+
+
 @pytest.mark.parametrize("is_on", [False, True])
 def test_the_facts_of_a_row_tell_whether_onednn_is_on(is_on, monkeypatch):
     monkeypatch.setattr(_tf_private, "is_onednn_enabled", lambda: is_on)
@@ -469,8 +485,7 @@ def test_the_pictures_of_the_last_results_have_no_overlap(tmp_path):
     files = report.files_of_results()
     assert len(files) >= 6
     for path in files:
-        rows = [report._row(record) for record in report._read(path)]
-        problems, texts = _drawn(rows, tmp_path)
+        problems, texts = _drawn(report.first_rows(path), tmp_path)
         assert (path.stem, problems) == (path.stem, [])
         assert len(texts) > 10
 
