@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "cc/compile/eligibility.h"
 #include "cc/compile/locks.h"
@@ -144,8 +145,8 @@ class FrameCompiler {
     const bool in_condition = current_ == &code_->condition;
     if (node.IsExit()) return AddExit(node);
     if (node.IsNextIteration()) {
-      if (Inside(when).empty()) return absl::OkStatus();
-      return Rejected("a variable may be dead", node);
+      if (!Inside(when).empty()) return Rejected("a variable may be dead", node);
+      return LeadsToMerges(node) ? absl::OkStatus() : Rejected("unsupported frame", node);
     }
     if (node.IsMerge() && merges_.count(&node) != 0) return absl::OkStatus();
     if (Has(when, not_taken_)) {
@@ -284,6 +285,14 @@ class FrameCompiler {
     TF_ASSIGN_OR_RETURN(const int reg, shared_.RegisterOf(source));
     reads->push_back({reg});
     return absl::OkStatus();
+  }
+
+  // Whether only Merges get the value of a NextIteration. Another node would wait for the iteration
+  // before its own, so that no node runs in iteration 0.
+  static bool LeadsToMerges(const Node& next_iteration) {
+    return absl::c_all_of(next_iteration.out_edges(), [](const Edge* edge) {
+      return edge->dst()->IsSink() || edge->dst()->IsMerge();
+    });
   }
 
   // A register for an output, or -1 if nothing reads it.

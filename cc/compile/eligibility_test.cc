@@ -398,6 +398,11 @@ TEST_F(LeftToExecutorTest, ValueIndexOfALoopsMergeIsRead) {
   ExpectLeft("unsupported frame: i_merge (Merge)");
 }
 
+TEST_F(LeftToExecutorTest, NodeThatWaitsForTheIterationBefore) {
+  AddConst("waiter", {"^i_next"});
+  ExpectLeft("unsupported frame: i_next (NextIteration)");
+}
+
 TEST_F(LeftToExecutorTest, LoopCondThatNoSwitchReads) {
   AddUnary("other", "Neg", DT_BOOL, {"i_cond"});
   Named("i_switch").set_input(1, "other");

@@ -169,6 +169,13 @@ TEST_F(ContradictionTest, EachInputNeedsAnEnter) {
   ExpectError(share, "two Enters of input 1, 'i_limit' and 'i_one'");
 }
 
+TEST_F(ContradictionTest, AnEnterMustNotWait) {
+  const auto wait = [](tensorflow::NodeDef* node) {
+    if (node->name() == "i_one") node->add_input("^i_exit");
+  };
+  ExpectError(wait, "an Enter 'i_one' that waits for 'i_exit', but ");
+}
+
 // TensorFlow's ConvertGraphDefToGraph would end the process.
 TEST_F(ContradictionTest, MergeOfThreeInputsInAFrameIsRejected) {
   tensorflow::GraphDef def = Frame();

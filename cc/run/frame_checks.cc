@@ -136,6 +136,11 @@ absl::Status NumberEnters(const Frame& loop, const LoopInputs& inputs, std::vect
       return Contradiction("has two Enters of input ", index, ", '", enter_of[index]->name(),
                            "' and '", enter->name(), "'");
     }
+    for (const Edge* edge : enter->in_edges()) {
+      if (!edge->IsControlEdge() || edge->src()->IsSource()) continue;
+      return Contradiction("has an Enter '", enter->name(), "' that waits for '",
+                           edge->src()->name(), "', but only the op may wait");
+    }
     enter_of[index] = enter;
     indices->push_back(index);
     if (IsConstantEnter(*enter) == (index >= inputs.variables)) continue;

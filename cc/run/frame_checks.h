@@ -35,7 +35,8 @@ absl::Status CheckArguments(const Graph& graph, const LoopInputs& inputs);
 
 // Sets indices[i] to the number of the input that loop.enters[i] brings into the loop. Returns
 // InvalidArgument unless each input has one Enter, which is constant if and only if the input is no
-// variable. Requires: `*indices` is empty; CheckArguments returned OK for the graph of `loop`.
+// variable, and which waits for nothing else. Requires: `*indices` is empty; CheckArguments
+// returned OK for the graph of `loop`.
 absl::Status NumberEnters(const Frame& loop, const LoopInputs& inputs, std::vector<int>* indices);
 
 }  // namespace tensor_array_grad

@@ -165,6 +165,10 @@ def _stock_sum(case: Case) -> Any:
             value, count = _addend(numbers[at : at + 8], rest)
             terms.append(value)
             rest = rest[count:]
+        operand = attributes["operand"].i if "operand" in attributes else -1
+        if operand >= 0:  # the op takes the place of an Add, not of an AddN
+            both = [raw.AddN(inputs=terms), inputs[0]]
+            return raw.AddV2(x=both[operand != 0], y=both[operand == 0])
         terms.insert(attributes["before"].i, inputs[0])
         return raw.AddN(inputs=terms)
     if not op.startswith("ListAccumulate"):
