@@ -120,11 +120,11 @@ class LoopRun {
     if (interpreter_->handed_back()) {
       handed_back.Add();
       record_.counts.handed_back.fetch_add(1, std::memory_order_relaxed);
-      NoteChoice();
       GiveBackFreeBuffers(loop_->pooled_device.get());
     }
     const Pace& pace = interpreter_->pace();
     const std::optional<Choice> choice = pace.measured_choice();
+    if (choice == Choice::kExecutor) NoteExecutor();
     const bool counts = !loop_->is_seeded && !loop_->called.IsAnyKnown() && !IsTraced();
     if (choice && counts) {
       loop_->choices.Record(*choice, pace.is_clear());
@@ -145,10 +145,9 @@ class LoopRun {
     });
   }
 
-  // Records why the loop was handed back, if times were measured.
-  void NoteChoice() {
+  // Records why the executor was chosen, for the rest of the run or for later ones.
+  void NoteExecutor() {
     const Pace& pace = interpreter_->pace();
-    if (pace.measured_choice() != Choice::kExecutor) return;
     record_.counts.gain.store(pace.gain(), std::memory_order_relaxed);
     const auto [share, node] = pace.Heaviest();
     const Node& heaviest = *loop_->program.nodes[node];

@@ -98,7 +98,9 @@ bool MayBeFaster(double ns, double nodes, int threads, bool has_trailing_part) {
 }
 
 double ExecutorNs(const IterationCost& cost) {
-  return SimulatedNs(cost.tasks, cost.threads, cost.parallel_iterations) + cost.nodes * kNodeNs;
+  const double kernels =
+      SimulatedNs(cost.tasks, cost.threads, cost.parallel_iterations, cost.iterations);
+  return kernels + cost.nodes * kNodeNs;
 }
 
 double TwoThreadsNs(const IterationCost& cost) {
@@ -106,7 +108,7 @@ double TwoThreadsNs(const IterationCost& cost) {
   for (size_t i = 0; i < cost.tasks.size(); ++i) {
     (cost.is_trailing[i] ? trailing : main) += cost.tasks[i].ns;
   }
-  return std::max(main, trailing) + kSecondThreadNs;
+  return std::max(main, trailing) + std::min(main, trailing) / cost.iterations + kSecondThreadNs;
 }
 
 Choice Fastest(const IterationCost& cost) {

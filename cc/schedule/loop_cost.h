@@ -1,6 +1,7 @@
 #ifndef CC_SCHEDULE_LOOP_COST_H_
 #define CC_SCHEDULE_LOOP_COST_H_
 
+#include <limits>
 #include <vector>
 
 #include "cc/compile/program.h"
@@ -30,7 +31,8 @@ namespace tensor_array_grad {
 // So handing back pays only for a loop with heavy kernels that do not depend on each other.
 //
 // A loop with a trailing part (trailing_code.h) has a third choice: a second thread runs that part.
-// An iteration then takes about as long as the longer part, plus kSecondThreadNs.
+// An iteration then takes about as long as the longer part, plus kSecondThreadNs. The shorter part
+// of the first or of the last iteration runs alone, which counts in a run of few iterations.
 //
 // A loop that is handed back runs as without this library, except for the iterations before the
 // hand-back.
@@ -70,7 +72,8 @@ struct IterationCost {
   double busy_ns = 0;             // processor time of the process per iteration
   int threads = 1;
   int parallel_iterations = 10;
-  bool stays = false;  // whether the loop may not be handed back
+  int iterations = std::numeric_limits<int>::max();  // of a run; at least one
+  bool stays = false;                                // whether the loop may not be handed back
 };
 
 // The tasks of one iteration, all with the time 0: the instructions of the condition, then those of

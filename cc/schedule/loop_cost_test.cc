@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -139,8 +140,27 @@ IterationCost WithTrailing(double main, double trailing, int threads) {
 }
 
 TEST(LoopCostTest, TwoThreadsTakeAsLongAsTheLongerPartAndTheHandOver) {
-  EXPECT_DOUBLE_EQ(TwoThreadsNs(WithTrailing(60 * kUs, 40 * kUs, 2)), 60 * kUs + kSecondThreadNs);
-  EXPECT_DOUBLE_EQ(TwoThreadsNs(WithTrailing(40 * kUs, 70 * kUs, 8)), 70 * kUs + kSecondThreadNs);
+  EXPECT_NEAR(TwoThreadsNs(WithTrailing(60 * kUs, 40 * kUs, 2)), 60 * kUs + kSecondThreadNs, 1);
+  EXPECT_NEAR(TwoThreadsNs(WithTrailing(40 * kUs, 70 * kUs, 8)), 70 * kUs + kSecondThreadNs, 1);
+}
+
+TEST(LoopCostTest, ARunOfFewIterationsTakesTwoThreadsLonger) {
+  IterationCost cost = WithTrailing(60 * kUs, 40 * kUs, 2);
+  for (const auto& [iterations, ns, choice] :
+       {std::tuple(1, 100 * kUs, Choice::kOneThread), {2, 80 * kUs, Choice::kTwoThreads}}) {
+    cost.iterations = iterations;
+    EXPECT_DOUBLE_EQ(TwoThreadsNs(cost), ns + kSecondThreadNs);
+    EXPECT_EQ(Fastest(cost), choice);
+  }
+}
+
+TEST(LoopCostTest, OneIterationDoesNotRunBesideTheNext) {
+  IterationCost cost = Independent(2, 1000 * kUs, 4);  // a counter, and what reads it
+  cost.tasks[0].ns = 1 * kUs;
+  cost.tasks[1].reads = {0};
+  EXPECT_TRUE(ExecutorWins(cost));
+  cost.iterations = 1;
+  EXPECT_FALSE(ExecutorWins(cost));
 }
 
 TEST(LoopCostTest, SecondThreadIsUsedIfItSavesATenth) {

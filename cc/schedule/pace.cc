@@ -37,6 +37,7 @@ Choice Pace::LookNow(int64_t iteration, double nodes_so_far) {
       break;
     case kTasks:
       if (timed_ >= kTimed || static_cast<double>(start_ns_ - tasks_start_ns_) >= kTrustedNs) {
+        AddUpTasks();
         return Decide(ChooseByTasks(), iteration);
       }
       if (is_heavy) {
@@ -62,10 +63,15 @@ void Pace::EndStage(int64_t iteration, double nodes_so_far) {
 }
 
 void Pace::End(int64_t iteration, double nodes_so_far) {
-  if (stage_ != kTasks || measured_choice_) return;
-  was_too_short_ = timed_ == 0 && iteration == next_ - iterations_;
-  if (was_too_short_) return;
-  EndStage(iteration, nodes_so_far);
+  if (stage_ == kTasks && !measured_choice_) {
+    was_too_short_ = timed_ == 0 && iteration == next_ - iterations_;
+    if (was_too_short_) return;
+    EndStage(iteration, nodes_so_far);
+    AddUpTasks();
+  } else if (cost_.tasks.empty() || iteration >= kMostSimulated) {
+    return;
+  }
+  cost_.iterations = static_cast<int>(std::clamp<int64_t>(iteration, 1, kMostSimulated));
   measured_choice_ = ChooseByTasks();
 }
 
@@ -90,25 +96,28 @@ Choice Pace::Decide(Choice choice, int64_t iteration) {
   return choice;
 }
 
-Choice Pace::ChooseByTasks() {
+void Pace::AddUpTasks() {
   const auto timed = static_cast<double>(timed_);
-  IterationCost cost;
-  cost.busy_ns = static_cast<double>(clocks_.processor() - processor_start_ns_) / timed;
-  cost.tasks = TasksOf(code_);
-  for (size_t i = 0; i < cost.tasks.size(); ++i) cost.tasks[i].ns = task_ns_[i] / timed;
+  cost_ = {};
+  cost_.busy_ns = static_cast<double>(clocks_.processor() - processor_start_ns_) / timed;
+  cost_.tasks = TasksOf(code_);
+  for (size_t i = 0; i < cost_.tasks.size(); ++i) cost_.tasks[i].ns = task_ns_[i] / timed;
   if (trailing_ != nullptr) {
-    cost.is_trailing.assign(code_.condition.size(), false);
-    cost.is_trailing.insert(cost.is_trailing.end(), trailing_->is_trailing.begin(),
-                            trailing_->is_trailing.end());
+    cost_.is_trailing.assign(code_.condition.size(), false);
+    cost_.is_trailing.insert(cost_.is_trailing.end(), trailing_->is_trailing.begin(),
+                             trailing_->is_trailing.end());
   }
-  cost.nodes = timed_nodes_ / timed;
-  cost.threads = threads_;
-  cost.parallel_iterations = parallel_iterations_;
-  cost.stays = stays_;
-  const Choice choice = Fastest(cost);
-  const double one_ns = absl::c_accumulate(task_ns_, 0.0) / timed;
-  gain_ = choice == Choice::kExecutor     ? one_ns / ExecutorNs(cost)
-          : choice == Choice::kTwoThreads ? one_ns / TwoThreadsNs(cost)
+  cost_.nodes = timed_nodes_ / timed;
+  cost_.threads = threads_;
+  cost_.parallel_iterations = parallel_iterations_;
+  cost_.stays = stays_;
+}
+
+Choice Pace::ChooseByTasks() {
+  const Choice choice = Fastest(cost_);
+  const double one_ns = absl::c_accumulate(task_ns_, 0.0) / static_cast<double>(timed_);
+  gain_ = choice == Choice::kExecutor     ? one_ns / ExecutorNs(cost_)
+          : choice == Choice::kTwoThreads ? one_ns / TwoThreadsNs(cost_)
                                           : 1;
   return choice;
 }

@@ -39,7 +39,9 @@ struct RunStart {
 //     heavy       idle   tasks . ...
 //
 // A run that ends while instructions are timed is decided by those, for the next runs. If it has
-// ended before, although its iterations are heavy, the next run is timed from iteration 0 on.
+// ended before, although its iterations are heavy, the next run is timed from iteration 0 on. The
+// decision for the next runs supposes that they have as many iterations, which makes a difference
+// if there are few.
 //
 // A run that begins with a choice, because earlier runs were measured, is measured for the first
 // time after 1,000 iterations.
@@ -115,6 +117,7 @@ class Pace {
   void Begin(Stage stage, int64_t iteration, int64_t iterations);
   void BeginTasks(int64_t iteration, int64_t iterations);
   Choice Decide(Choice choice, int64_t iteration);
+  void AddUpTasks();
   Choice ChooseByTasks();
 
   const int threads_;
@@ -140,6 +143,7 @@ class Pace {
   int64_t timed_ = 0;
   double timed_nodes_ = 0;
   int64_t processor_start_ns_ = 0, tasks_start_ns_ = 0;
+  IterationCost cost_;  // of those that were added up last; no tasks: none
 };
 
 // Remembers what was chosen for a loop, so that not every run of it has to be measured. The choice

@@ -281,14 +281,16 @@ TEST(PaceTest, IterationsThatBecomeHeavyAreTimedSoon) {
   }
 }
 
-// A run of `iterations` iterations of 2 ms.
+// A run of `iterations` iterations of 2 ms, of which the first of four instructions takes
+// `first_us`.
 template <typename Made>
-std::optional<Choice> ChoiceOfShortRun(int64_t iterations, Made* pace) {
+std::optional<Choice> ChoiceOfShortRun(int64_t iterations, Made* pace, double first_us = 500) {
   for (int64_t i = 0; i <= iterations; ++i) {
     pace->Look(i, 4.0 * static_cast<double>(i));
     if (i == iterations) break;
     if (double* const ns = pace->task_ns()) {
-      for (int task = 0; task < 4; ++task) ns[task] += 500 * kUs;
+      ns[0] += first_us * kUs;
+      for (int task = 1; task < 4; ++task) ns[task] += (2000 - first_us) / 3 * kUs;
     }
     now += static_cast<int64_t>(2000 * kUs);
   }
@@ -317,6 +319,21 @@ TEST(PaceTest, ARunMayBeMeasuredFromItsFirstIteration) {
   EXPECT_EQ(ChoiceOfShortRun(0, &of_none), std::nullopt);
   Pace longer = MadePace(code, nullptr, {std::nullopt, true});
   EXPECT_EQ(Decision(code, 4, &longer).at, 2);
+}
+
+TEST(PaceTest, TheChoiceForLaterRunsSupposesThatTheyAreAsShort) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  TrailingCode trailing;
+  trailing.is_trailing = {false, true, true, true};
+  for (const int64_t iterations : {1, 2, 5, 6, 100}) {
+    Pace pace = MadePace(code, &trailing, {std::nullopt, /*from_first=*/true}, /*stays=*/true);
+    // Two threads take at least 0.875 of one, and a second one is used from 0.9 on.
+    const bool pays = iterations >= 6;
+    EXPECT_EQ(ChoiceOfShortRun(iterations, &pace, /*first_us=*/250),
+              pays ? Choice::kTwoThreads : Choice::kOneThread)
+        << iterations;
+    EXPECT_EQ(pace.gain() > 1, pays) << iterations;
+  }
 }
 
 TEST(PaceTest, ALoopThatStaysIsMeasuredOnlyForASecondThread) {

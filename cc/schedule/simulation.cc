@@ -7,8 +7,7 @@
 namespace tensor_array_grad {
 namespace {
 
-constexpr int kMostIterations = 24, kLeastIterations = 4;
-constexpr int kMostTasks = 20'000;  // of all iterations, unless kLeastIterations have more
+constexpr int kMostTasks = 20'000;  // of all iterations, unless four have more
 
 constexpr int kNone = -1;
 
@@ -22,10 +21,11 @@ struct TaskQueue {
 // `tasks_`.
 class Simulation {
  public:
-  Simulation(const std::vector<Task>& tasks, int threads, int parallel_iterations)
+  Simulation(const std::vector<Task>& tasks, int threads, int parallel_iterations, int iterations)
       : tasks_(tasks),
         size_(static_cast<int>(tasks.size())),
-        iterations_(std::clamp(kMostTasks / std::max(1, size_), kLeastIterations, kMostIterations)),
+        iterations_(
+            std::min(iterations, std::clamp(kMostTasks / std::max(1, size_), 4, kMostSimulated))),
         window_(std::clamp(parallel_iterations, 1, iterations_)),
         numbers_(size_ * iterations_),
         idle_(threads),
@@ -171,8 +171,9 @@ class Simulation {
 
 }  // namespace
 
-double SimulatedNs(const std::vector<Task>& tasks, int threads, int parallel_iterations) {
-  return Simulation(tasks, threads, parallel_iterations).IterationNs();
+double SimulatedNs(const std::vector<Task>& tasks, int threads, int parallel_iterations,
+                   int iterations) {
+  return Simulation(tasks, threads, parallel_iterations, iterations).IterationNs();
 }
 
 }  // namespace tensor_array_grad

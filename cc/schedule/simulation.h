@@ -1,6 +1,7 @@
 #ifndef CC_SCHEDULE_SIMULATION_H_
 #define CC_SCHEDULE_SIMULATION_H_
 
+#include <limits>
 #include <vector>
 
 namespace tensor_array_grad {
@@ -12,8 +13,11 @@ struct Task {
   std::vector<int> reads_previous;  // tasks of the previous iteration
 };
 
+// At most as many iterations are simulated.
+inline constexpr int kMostSimulated = 24;
+
 // The time that TensorFlow's executor would take per iteration, in nanoseconds, if only kernels
-// took time: the average of the first iterations, at most 24, on imaginary threads.
+// took time: the average of all `iterations` of a run, or of the first ones, on imaginary threads.
 //
 // A task is ready when all that it reads are done, and the iteration `parallel_iterations` before
 // its own, and all before that, have ended. Roughly as in the executor, a thread that has ended a
@@ -30,9 +34,10 @@ struct Task {
 // Not simulated: that threads look for work for a while before they sleep, that the executor takes
 // a new kernel for a heavy one at first, and that kernels may use several threads themselves.
 //
-// Requires: threads >= 1, and the tasks do not wait for each other in a circle.
+// Requires: threads >= 1, iterations >= 1, and the tasks do not wait for each other in a circle.
 // O(n + d) for n tasks and d dependences, but for the logarithm of the number of threads.
-double SimulatedNs(const std::vector<Task>& tasks, int threads, int parallel_iterations);
+double SimulatedNs(const std::vector<Task>& tasks, int threads, int parallel_iterations,
+                   int iterations = std::numeric_limits<int>::max());
 
 // The time from putting a task into the pool until a thread that sleeps begins it.
 inline constexpr double kWakeNs = 5000;

@@ -70,6 +70,11 @@ TEST(SimulationTest, IterationsOverlap) {
   EXPECT_NEAR(SimulatedNs(Map(), 4, 10), 26 * kUs, 3 * kUs);
 }
 
+TEST(SimulationTest, OneIterationOverlapsWithNone) {
+  EXPECT_DOUBLE_EQ(SimulatedNs(Map(), 8, 10, 1), 101 * kUs);
+  EXPECT_NEAR(SimulatedNs(Map(), 8, 10, 2), 53 * kUs, 5 * kUs);
+}
+
 TEST(SimulationTest, ParallelIterationsLimitTheOverlap) {
   EXPECT_DOUBLE_EQ(SimulatedNs(Map(), 8, 1), 101 * kUs);
   EXPECT_NEAR(SimulatedNs(Map(), 8, 2), 53 * kUs, 5 * kUs);

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -71,6 +72,33 @@ with tensor_array_grad.explain() as loops:
     (row,) = loops.rows
     assert (row.runs, row.iterations, row.runs_in) == (2, 200, "one kernel")
     assert (row.file, row.line, row.function) == ("<string>", 7, "<lambda>")
+
+
+@pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="with one thread no loop is handed back"
+)
+def test_a_loop_of_one_iteration_that_is_left_to_the_executor_says_by_how_much():
+    # Such a run is never handed back: what is measured decides about the runs after it.
+    (row,) = loops_of(
+        """
+tensor_array_grad.enable()
+
+def step(i, *xs):
+    return i + 1, *(tf.tanh(x @ x) for x in xs)
+
+@tf.function
+def heavy(x):
+    return tf.while_loop(lambda i, *_: i < 1, step, (0, x, 0.9 * x, 0.8 * x, 0.7 * x))[1:]
+
+with tensor_array_grad.explain() as loops:
+    for _ in range(20):
+        heavy(tf.fill([200, 200], 0.01))
+"""
+    ).rows
+    assert (row.runs, row.runs_in) == (20, "executor, estimated faster")
+    estimate = re.search(r"estimated (\S+) times faster", row.reason)
+    assert estimate is not None, row.reason
+    assert 1.0 < float(estimate[1]) < 4.0
 
 
 def test_status_has_the_loops_so_far():
