@@ -34,6 +34,7 @@ TEST(ListChecksTest, SetNeedsTheShapeAndAnIndexInTheList) {
 
 TEST(ListChecksTest, AGrowingListTakesAnyIndexUpToTheLargest) {
   const PartialTensorShape shape({1});
+  EXPECT_OK(CheckSet(shape, 0, 0, Vec({1}), /*grows=*/true));
   EXPECT_OK(CheckSet(shape, 2, kMaxListSize - 1, Vec({1}), /*grows=*/true));
   EXPECT_THAT(CheckSet(shape, 2, kMaxListSize, Vec({1}), /*grows=*/true),
               Fails(kInvalid, "cannot have 2147483648 elements"));

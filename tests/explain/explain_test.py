@@ -101,6 +101,32 @@ with tensor_array_grad.explain() as loops:
     assert 1.0 < float(estimate[1]) < 4.0
 
 
+def test_each_of_three_nested_loops_has_a_row():
+    rows = loops_of(
+        """
+tensor_array_grad.enable()
+
+def inner(x):
+    return tf.while_loop(lambda i, x: i < 4, lambda i, x: (i + 1, 0.5 * x + 1.0), (0, x))[1]
+
+def middle(x):
+    return tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, inner(x)), (0, x))[1]
+
+@tf.function
+def outer(x):
+    return tf.while_loop(lambda i, x: i < 2, lambda i, x: (i + 1, middle(x)), (0, x))[1]
+
+with tensor_array_grad.explain() as loops:
+    outer(tf.constant(1.0))
+"""
+    ).rows
+    assert sorted((row.iterations, row.runs, row.inside) for row in rows) == [
+        (2, 1, ""),
+        (6, 2, "<string>:20"),
+        (24, 6, "<string>:16"),
+    ]
+
+
 def test_status_has_the_loops_so_far():
     done = child.code(
         PROGRAM
