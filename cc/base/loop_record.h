@@ -40,8 +40,8 @@ struct LoopFacts {
   std::string left;  // why the executor runs it, "reason: detail"; empty: runs in one kernel
   ProgramOp cause;   // the op that is the reason
   ProgramOp python;  // an op that calls Python in each iteration
-  // The op that takes most of an iteration, its type and its share; known if the loop was handed
-  // back.
+  // The op that takes most of an iteration, its type and its share; known if the executor was
+  // estimated to be faster.
   ProgramOp heaviest;
   std::string heaviest_type;
   double heaviest_share = 0;
@@ -57,7 +57,7 @@ struct LoopCounts {
   std::atomic<int64_t> two_threads{0}, handed_back{0};  // of `runs`
   std::atomic<int64_t> passed_on{0};  // runs that were left to the executor as the faster one
   std::atomic<int64_t> passed_by{0};  // other runs that were left to it, for statistics of nodes
-  std::atomic<double> gain{0};  // by how much the executor was estimated faster when handed back
+  std::atomic<double> gain{0};        // by how much the executor was estimated faster
   // A thread that reads executor_runs first, then `conditions`, finds one or more per run.
   std::atomic<int64_t> executor_runs{0}, conditions{0}, executor_ns{0};
 };

@@ -415,6 +415,12 @@ TEST_F(LeftToExecutorTest, InnerLoopWhoseConstantComesFromItsOwnExit) {
   ExpectLeft("unsupported frame: nodes of frame 'i' wait for each other");
 }
 
+TEST_F(LeftToExecutorTest, InnerLoopWhoseConstantWaitsForItsOwnExit) {
+  AddInner("j", "i_switch:1");
+  Named("j_one").add_input("^j_exit");
+  ExpectLeft("unsupported frame: nodes of frame 'i' wait for each other");
+}
+
 TEST_F(LeftToExecutorTest, ValueOfTheIterationThatIsNotTakenIsMergedIntoTheBody) {
   AddUnary("last", "Neg", DT_INT32, {"i_switch"});
   AddMerge("merged", DT_INT32, {"last", "i_plus"});

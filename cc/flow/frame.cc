@@ -145,7 +145,7 @@ class Sorter {
     }
     for (const Edge* edge : node.in_edges()) {
       const int source = IsBackEdge(*edge->src(), node) ? -1 : ItemBehind(*edge->src());
-      if (source < 0 || source == reader) continue;
+      if (source < 0) continue;
       readers_[source].push_back(reader);
       ++waits_for_[reader];
     }

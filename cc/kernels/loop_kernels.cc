@@ -124,8 +124,8 @@ class LoopRun {
     }
     const Pace& pace = interpreter_->pace();
     const std::optional<Choice> choice = pace.measured_choice();
-    if (choice == Choice::kExecutor) NoteExecutor();
     const bool counts = !loop_->is_seeded && !loop_->called.IsAnyKnown() && !IsTraced();
+    if (choice == Choice::kExecutor && (counts || interpreter_->handed_back())) NoteExecutor();
     if (choice && counts) {
       loop_->choices.Record(*choice, pace.is_clear());
     } else if (!run_start_.choice) {
