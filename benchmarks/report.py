@@ -217,6 +217,8 @@ def keep(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> list
     path = stem.with_suffix(".jsonl")
     new = [dataclasses.asdict(row) | {"machine": facts} for row in rows]
     held = {(r["case"], r["n"], _onednn(r)): r for r in [*_read(path), *new]}
+    for record in new if "onednn" in facts else ():
+        held.pop((record["case"], record["n"], None), None)  # measured before that was recorded
     path.write_text("".join(f"{json.dumps(record)}\n" for record in held.values()))
     return _rows([r for r in held.values() if _onednn(r) == facts.get("onednn")])
 
@@ -334,8 +336,9 @@ def _by_onednn(path: pathlib.Path) -> list[list[dict[str, Any]]]:
 
 
 def first_rows(path: pathlib.Path) -> list[Row]:
-    """The rows of a file from which the pictures are drawn: those with oneDNN, if it has any."""
-    return _rows(_by_onednn(path)[0])
+    """The rows of which the pictures are drawn: those with oneDNN, and others where it has none."""
+    rows = [row for records in reversed(_by_onednn(path)) for row in _rows(records)]
+    return list({(row.case, row.n): row for row in rows}.values())
 
 
 def _facts(record: dict[str, Any]) -> str:

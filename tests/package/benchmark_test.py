@@ -420,6 +420,21 @@ def test_the_page_has_a_table_with_onednn_and_one_without(tmp_path):
     assert [row.ratio for row in report.first_rows(tmp_path / "fake.jsonl")] == [9.5]
 
 
+def test_the_pictures_show_cases_that_were_not_measured_with_onednn(tmp_path):
+    row, _ = _compare()
+    other = dataclasses.replace(row, case="other", ratio=2.0)
+    path = tmp_path / "fake.jsonl"
+    report.write([row, other], {}, tmp_path / "fake")  # in which mode was not recorded
+    report.write([dataclasses.replace(row, ratio=3.0)], {"onednn": True}, tmp_path / "fake")
+    assert {(row.case, row.ratio) for row in report.first_rows(path)} == {
+        ("fake", 3.0),
+        ("other", 2.0),
+    }
+    assert len(path.read_text().splitlines()) == 2
+    path.write_text("")
+    assert report.first_rows(path) == []
+
+
 @pytest.mark.parametrize("is_on", [False, True])
 def test_the_facts_of_a_row_tell_whether_onednn_is_on(is_on, monkeypatch):
     monkeypatch.setattr(_tf_private, "is_onednn_enabled", lambda: is_on)
