@@ -233,8 +233,9 @@ TEST(PaceTest, AsManyHeavyIterationsAreTimedAsTakeLongEnough) {
 // How the next run starts that is measured.
 RunStart NextMeasured(ChoiceMemory* memory) {
   RunStart start;
-  do start = memory->Next();
-  while (start.choice);
+  do {
+    start = memory->Next();
+  } while (start.choice);
   return start;
 }
 
