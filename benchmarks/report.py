@@ -203,16 +203,13 @@ def judge(rows: Sequence[Row]) -> int:
     return 1 if found else 0
 
 
-def keep(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> list[Row]:
+def keep(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> None:
     """Writes `stem`.jsonl, one line per row. Other rows that the file has are kept.
 
     Args:
       rows: The new rows. They replace rows of the same case and size, with or without oneDNN.
       facts: The machine; written with every row.
       stem: Path without its suffix.
-
-    Returns:
-      All rows that the file has now, with or without oneDNN as `facts` say.
     """
     path = stem.with_suffix(".jsonl")
     new = [dataclasses.asdict(row) | {"machine": facts} for row in rows]
@@ -220,19 +217,19 @@ def keep(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> list
     for record in new if "onednn" in facts else ():
         held.pop((record["case"], record["n"], None), None)  # measured before that was recorded
     path.write_text("".join(f"{json.dumps(record)}\n" for record in held.values()))
-    return _rows([r for r in held.values() if _onednn(r) == facts.get("onednn")])
 
 
 def write(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> None:
-    """Writes `rows` by `keep`, and draws the rows that it returns.
+    """Writes `rows` by `keep`, and draws the `first_rows` of the file.
 
     Args:
       rows: The new rows.
       facts: The machine.
       stem: Path without its suffix.
     """
-    pictures = draw(keep(rows, facts, stem), stem)
-    print("Written:", stem.with_suffix(".jsonl"), *pictures.values())
+    keep(rows, facts, stem)
+    path = stem.with_suffix(".jsonl")
+    print("Written:", path, *draw(first_rows(path), stem).values())
 
 
 def draw(rows: Sequence[Row], stem: pathlib.Path) -> dict[str, pathlib.Path]:

@@ -18,8 +18,7 @@ constexpr char kTooManyOperands[] =
     "the sum $0 has more than eight terms, which TensorFlow adds in groups";
 constexpr char kUnknownOrder[] =
     "the sum $0 has three or more terms, and TensorFlow adds them in an order that depends on "
-    "which "
-    "of them share memory with other tensors";
+    "which of them share memory with other tensors";
 constexpr char kSumOfSums[] =
     "$0 adds a sum to other terms, and a sum in another order would be rounded differently";
 constexpr char kChanged[] = "$0 changes it before it is added";
