@@ -344,14 +344,17 @@ class FrameCompiler {
   }
 
   // An Exit of an inner loop passes on its variable. The Exits of the outermost loop belong to the
-  // stock loop.
+  // stock loop, which runs the last iteration only: so they must be dead in all others.
   absl::Status AddExit(const Node& exit) {
-    if (outermost_) return absl::OkStatus();
+    const Requirements& when = liveness_->OfNode(exit);
+    if (outermost_) {
+      const bool is_dead = liveness_->AreNeverLive(when) || Has(when, not_taken_);
+      return is_dead ? absl::OkStatus() : Rejected("unsupported frame", exit);
+    }
     const Source from = SkipIdentities(InputOf(exit, 0));
     const bool of_variable = from.node->IsSwitch() && from.slot == 0 &&
                              SkipIdentities(InputOf(*from.node, 1)).node == loop_cond_ &&
                              merges_.count(SkipIdentities(InputOf(*from.node, 0)).node) != 0;
-    const Requirements& when = liveness_->OfNode(exit);
     if (!of_variable || !Without(when, not_taken_).empty()) {
       return Rejected("unsupported frame", exit);
     }

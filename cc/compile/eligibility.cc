@@ -68,16 +68,6 @@ bool HasUnknownEffects(const tensorflow::OpDef& op) {
          !HasFact(op.name(), kAnyKernelMayRun | kDrawsNumbers | kCallsFunctions | kTakesLock);
 }
 
-// Whether `node`, a call or a node of a called function, may wait for an op outside of the
-// function, as Python functions may, or may block the thread that runs the function's other nodes.
-bool MayWait(const NodeDef& node) {
-  if (HasFact(node.op(), kEndsLater | kCallsPython | kTakesLock) || NamesExecutor(node)) {
-    return true;
-  }
-  const auto* const op = tensorflow::OpRegistry::Global()->LookUp(node.op());
-  return op != nullptr && HasUnknownEffects(op->op_def);
-}
-
 // Returns the first node of `loop`, or of a loop inside of it, for which `has` is true; null if
 // there is none.
 const Node* FindNode(const Frame& loop, const std::function<bool(const Node&)>& has) {
@@ -121,6 +111,14 @@ absl::Status CheckNode(const Node& node) {
     return Rejected("draws many numbers", node);
   }
   return absl::OkStatus();
+}
+
+bool MayWait(const NodeDef& node) {
+  if (HasFact(node.op(), kEndsLater | kCallsPython | kTakesLock) || NamesExecutor(node)) {
+    return true;
+  }
+  const auto* const op = tensorflow::OpRegistry::Global()->LookUp(node.op());
+  return op != nullptr && HasUnknownEffects(op->op_def);
 }
 
 bool TakesLocks(const Frame& loop) {

@@ -31,6 +31,11 @@ std::string CauseOf(const absl::Status& rejected);
 // faster.
 absl::Status CheckNode(const Node& node);
 
+// Whether `node`, which may be a node of a called function, may wait for an op to which no edge
+// leads, as Python functions may, or may block the thread that runs the function's other nodes. Not
+// for the ops _Arg and _Retval.
+bool MayWait(const NodeDef& node);
+
 // Whether `loop` itself, without the loops inside of it, takes locks (kTakesLock).
 bool TakesLocks(const Frame& loop);
 

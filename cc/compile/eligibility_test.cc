@@ -440,6 +440,16 @@ TEST_F(LeftToExecutorTest, NodeBeforeTheExitOfTheOutermostLoopIsLeftToTheStockLo
   ExpectCompiles();
 }
 
+TEST_F(LeftToExecutorTest, ExitOfTheOutermostLoopFromItsBody) {
+  Named("i_exit").set_input(0, "i_switch:1");
+  ExpectLeft("unsupported frame: i_exit (Exit)");
+}
+
+TEST_F(LeftToExecutorTest, ExitOfTheOutermostLoopFromItsCondition) {
+  Named("i_exit").set_input(0, "i_merge");
+  ExpectLeft("unsupported frame: i_exit (Exit)");
+}
+
 TEST_F(LeftToExecutorTest, ExitOfAnInnerLoopFromItsBody) {
   AddInner("j", "i_switch:1");
   Named("j_exit").set_input(0, "j_switch:1");

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "cc/compile/compiler.h"
 #include "cc/compile/eligibility.h"
+#include "cc/compile/waiting_nodes.h"
 #include "cc/flow/liveness.h"
 #include "cc/flow/node_util.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -28,7 +29,7 @@ constexpr size_t kMostBytes = 256 << 20;
 
 // Whether `loop` can run in one kernel. `around` is that of the frame around it. If it can, the
 // marks of NoteKnownValues stay in the loop.
-absl::Status Check(const Frame& loop, const Liveness& around,
+absl::Status Check(const Frame& loop, const Liveness& around, const WaitingNodes& waiting,
                    const FunctionLibraryDefinition* library, bool in_session) {
   ForgetKnownValues(loop);  // a graph from a file may have some
   if (!around.EntersAsOne(loop)) {
@@ -37,15 +38,10 @@ absl::Status Check(const Frame& loop, const Liveness& around,
   if (in_session) TF_RETURN_IF_ERROR(CheckInSession(loop, library));
   TF_RETURN_IF_ERROR(CheckCalls(loop, library));
   around.NoteKnownValues(loop);
-  const absl::Status compiled = Compile(loop).status();
-  if (!compiled.ok()) ForgetKnownValues(loop);
-  return compiled;
-}
-
-// Appends the nodes of `frame` and of all frames inside it.
-void CollectNodes(const Frame& frame, std::vector<Node*>* nodes) {
-  nodes->insert(nodes->end(), frame.nodes.begin(), frame.nodes.end());
-  for (const Frame* child : frame.children) CollectNodes(*child, nodes);
+  absl::Status status = Compile(loop).status();
+  if (status.ok()) status = waiting.Check(loop);
+  if (!status.ok()) ForgetKnownValues(loop);
+  return status;
 }
 
 // The Enter nodes of variables, then those of constants: the order of RunLoop's inputs.
@@ -106,11 +102,10 @@ absl::StatusOr<Source> AddMerge(const std::string& name, Source value, const Nod
   return AddReplacement(std::move(def), {value}, place, {}, graph);
 }
 
-}  // namespace
-
-std::vector<const Frame*> FindLoops(
-    const Frame& frame, const FunctionLibraryDefinition* library, bool in_session,
-    const std::function<void(const Frame&, const absl::Status&)>& left) {
+// FindLoops for the loops inside of `frame`.
+std::vector<const Frame*> FindLoopsIn(
+    const Frame& frame, const WaitingNodes& waiting, const FunctionLibraryDefinition* library,
+    bool in_session, const std::function<void(const Frame&, const absl::Status&)>& left) {
   std::vector<const Frame*> found;
   if (frame.children.empty()) return found;
   const absl::StatusOr<std::vector<Item>> order = OrderOf(frame);
@@ -121,15 +116,25 @@ std::vector<const Frame*> FindLoops(
   }
   const Liveness liveness(frame, *order);
   for (const Frame* loop : frame.children) {
-    const absl::Status status = Check(*loop, liveness, library, in_session);
+    const absl::Status status = Check(*loop, liveness, waiting, library, in_session);
     if (status.ok()) {
       found.push_back(loop);
     } else {
       left(*loop, status);
-      for (const Frame* inner : FindLoops(*loop, library, in_session, left)) found.push_back(inner);
+      for (const Frame* inner : FindLoopsIn(*loop, waiting, library, in_session, left)) {
+        found.push_back(inner);
+      }
     }
   }
   return found;
+}
+
+}  // namespace
+
+std::vector<const Frame*> FindLoops(
+    const Frame& root, const FunctionLibraryDefinition* library, bool in_session,
+    const std::function<void(const Frame&, const absl::Status&)>& left) {
+  return FindLoopsIn(root, WaitingNodes(root, library), library, in_session, left);
 }
 
 absl::Status InsertRunLoop(const Frame& loop, int64_t record, bool in_session, Graph* graph) {

@@ -217,6 +217,11 @@ absl::StatusOr<FrameTree> FrameTree::Of(const Graph& graph) {
   return tree;
 }
 
+void CollectNodes(const Frame& frame, std::vector<Node*>* nodes) {
+  nodes->insert(nodes->end(), frame.nodes.begin(), frame.nodes.end());
+  for (const Frame* child : frame.children) CollectNodes(*child, nodes);
+}
+
 absl::StatusOr<std::vector<Item>> OrderOf(const Frame& frame) { return Sorter(frame).Sort(); }
 
 }  // namespace tensor_array_grad

@@ -199,6 +199,22 @@ REGISTER_OP("InplaceUpdate")
     .Attr("T: type");
 REGISTER_OP("_Send").Input("tensor: T").Attr("T: type").SetIsStateful();
 REGISTER_OP("_Recv").Output("tensor: tensor_type").Attr("tensor_type: type").SetIsStateful();
+REGISTER_OP("QueueDequeueV2")
+    .Input("handle: resource")
+    .Output("components: component_types")
+    .Attr("component_types: list(type)")
+    .SetIsStateful();
+REGISTER_OP("QueueEnqueueV2")
+    .Input("handle: resource")
+    .Input("components: Tcomponents")
+    .Attr("Tcomponents: list(type)")
+    .SetIsStateful();
+REGISTER_OP("PyFunc")
+    .Input("input: Tin")
+    .Output("output: Tout")
+    .Attr("Tin: list(type)")
+    .Attr("Tout: list(type)")
+    .SetIsStateful();
 REGISTER_OP("GetSessionHandle")
     .Input("value: T")
     .Output("handle: string")

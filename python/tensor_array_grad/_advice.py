@@ -33,6 +33,12 @@ _LEFT = {
         "it calls a function with {op}, which may wait for something outside of the loop",
         "move {op} out of the loop, or replace it by TensorFlow's ops",
     ),
+    "ops may wait for each other": (
+        "in one kernel, another op would have to wait for {op}, with which no edge connects it, and "
+        "each may wait for the other by other ways than edges",
+        "put them in order: with tf.control_dependencies, or by a value that one takes from the "
+        "other",
+    ),
     "private state": (
         "in a Session, a random op with a seed (also that of set_random_seed) keeps its place in "
         "the executor",

@@ -173,7 +173,7 @@ def traceback(function: str, op: str) -> tuple[Line, ...]:
     found = {
         tuple(
             Line(frame.filename, frame.lineno, frame.name)
-            for frame in graph._nodes_by_name[op].traceback
+            for frame in graph._nodes_by_name[op].traceback or ()  # none if it was imported
         )
         for graph in _graphs()
         if op in graph._nodes_by_name

@@ -470,3 +470,25 @@ with tensor_array_grad.explain() as loops:
     )
     (row,) = loops.rows
     assert (row.file, row.line) == ("<string>", 7)
+
+
+def test_a_loop_of_an_imported_graph_has_a_name_and_no_line():
+    (row,) = loops_of(
+        """
+v1 = tf.compat.v1
+v1.disable_control_flow_v2()
+tensor_array_grad.enable()
+with tf.Graph().as_default() as graph:
+    v1.while_loop(lambda i: i < 3, lambda i: i + 1, [0])
+with tf.Graph().as_default(), v1.Session() as session:
+    i = tf.import_graph_def(graph.as_graph_def(), return_elements=["while/Exit:0"])
+    with tensor_array_grad.explain() as loops:
+        assert session.run(i) == [3]
+"""
+    ).rows
+    assert (row.name, row.iterations, row.runs_in) == (
+        "while/while_context",
+        3,
+        "one kernel",
+    )
+    assert (row.file, row.line, row.function) == ("", 0, "")
