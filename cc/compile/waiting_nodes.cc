@@ -1,6 +1,7 @@
 #include "cc/compile/waiting_nodes.h"
 
-#include <unordered_set>
+#include <algorithm>
+#include <iterator>
 
 #include "absl/algorithm/container.h"
 #include "cc/compile/eligibility.h"
@@ -11,7 +12,10 @@
 namespace tensor_array_grad {
 namespace {
 
-using NodeSet = std::unordered_set<const Node*>;
+using Nodes = std::vector<const Node*>;
+
+// A set of nodes, by their ids.
+using NodeSet = std::vector<bool>;
 
 // Whether `node` makes a resource, for which nothing has to wait.
 bool MakesResource(const Node& node) {
@@ -33,24 +37,23 @@ bool MayWaitForOthers(const Node& node, const tensorflow::FunctionLibraryDefinit
 
 // The nodes to which a path of one edge or more leads from one of `from`, or from which one leads
 // there if `backwards`. No path leads into a node of `barred`.
-NodeSet Reach(const std::vector<const Node*>& from, const NodeSet& barred, bool backwards = false) {
-  NodeSet reached;
-  std::vector<const Node*> open = from;
-  while (!open.empty()) {
-    const Node* const node = open.back();
-    open.pop_back();
+NodeSet Reach(Nodes from, const NodeSet& barred, bool backwards = false) {
+  NodeSet reached(barred.size());
+  while (!from.empty()) {
+    const Node* const node = from.back();
+    from.pop_back();
     for (const Edge* edge : backwards ? node->in_edges() : node->out_edges()) {
       const Node* const next = backwards ? edge->src() : edge->dst();
-      if (next->IsOp() && barred.count(next) == 0 && reached.insert(next).second) {
-        open.push_back(next);
-      }
+      if (!next->IsOp() || barred[next->id()] || reached[next->id()]) continue;
+      reached[next->id()] = true;
+      from.push_back(next);
     }
   }
   return reached;
 }
 
-bool HasAll(const NodeSet& set, const std::vector<const Node*>& nodes) {
-  return absl::c_all_of(nodes, [&](const Node* node) { return set.count(node) != 0; });
+bool HasAll(const NodeSet& set, const Nodes& nodes) {
+  return absl::c_all_of(nodes, [&](const Node* node) { return set[node->id()]; });
 }
 
 }  // namespace
@@ -59,49 +62,53 @@ WaitingNodes::WaitingNodes(const Frame& root,
                            const tensorflow::FunctionLibraryDefinition* library) {
   std::vector<Node*> all;
   CollectNodes(root, &all);
-  absl::c_copy_if(all, std::back_inserter(nodes_),
-                  [&](const Node* node) { return MayWaitForOthers(*node, library); });
+  for (const Node* node : all) {
+    ids_ = std::max(ids_, node->id() + 1);
+    if (MayWaitForOthers(*node, library)) nodes_.push_back(node);
+  }
+}
+
+WaitingNodes::Sides WaitingNodes::SidesOf(const Frame& loop) const {
+  std::vector<Node*> all;
+  CollectNodes(loop, &all);
+  NodeSet of_loop(ids_);
+  for (const Node* node : all) of_loop[node->id()] = true;
+  Sides sides;
+  absl::c_copy_if(nodes_, std::back_inserter(sides.inside),
+                  [&](const Node* node) { return of_loop[node->id()]; });
+  if (nodes_.size() < 2 && sides.inside.empty()) return sides;  // the common case
+  Nodes exits;
+  absl::c_copy_if(loop.nodes, std::back_inserter(exits), [](const Node* n) { return n->IsExit(); });
+  const NodeSet upstream = Reach({loop.enters.begin(), loop.enters.end()}, NodeSet(ids_), true);
+  const NodeSet downstream = Reach(exits, NodeSet(ids_));
+  for (const Node* node : nodes_) {
+    if (of_loop[node->id()]) continue;
+    if (upstream[node->id()]) sides.before.push_back(node);
+    if (downstream[node->id()]) sides.after.push_back(node);
+  }
+  return sides;
 }
 
 absl::Status WaitingNodes::Check(const Frame& loop) const {
-  if (nodes_.empty()) return absl::OkStatus();
-  std::vector<Node*> all;
-  CollectNodes(loop, &all);
-  const NodeSet of_loop(all.begin(), all.end());
-  std::vector<const Node*> exits;
-  NodeSet nexts;
-  for (const Node* node : loop.nodes) {
-    if (node->IsExit()) exits.push_back(node);
-    if (node->IsNextIteration()) nexts.insert(node);
-  }
-  const NodeSet upstream = Reach({loop.enters.begin(), loop.enters.end()}, {}, true);
-  const NodeSet downstream = Reach(exits, {});
-  std::vector<const Node*> before, inside, after;
-  for (const Node* node : nodes_) {
-    if (of_loop.count(node) != 0) {
-      inside.push_back(node);
-    } else {
-      if (upstream.count(node) != 0) before.push_back(node);
-      if (downstream.count(node) != 0) after.push_back(node);
-    }
-  }
   constexpr char kReason[] = "ops may wait for each other";
-  for (const Node* node : before) {
-    const NodeSet reached = Reach({node}, {});
-    if (!HasAll(reached, inside) || !HasAll(reached, after)) return Rejected(kReason, *node);
+  const Sides sides = SidesOf(loop);
+  Nodes first = sides.before, later = sides.inside;
+  first.insert(first.end(), sides.inside.begin(), sides.inside.end());
+  later.insert(later.end(), sides.after.begin(), sides.after.end());
+  if (later.empty()) return absl::OkStatus();
+  // That each node of the loop leads to each puts those of one iteration before those of the next.
+  for (const Node* node : first) {
+    if (!HasAll(Reach({node}, NodeSet(ids_)), later)) return Rejected(kReason, *node);
   }
-  // In the next iteration each node comes after each node of this one. In the same iteration one of
-  // two nodes comes first.
-  for (const Node* node : inside) {
-    const NodeSet reached = Reach({node}, {});
-    if (!HasAll(reached, inside) || !HasAll(reached, after)) return Rejected(kReason, *node);
-    const NodeSet in_iteration = Reach({node}, nexts);
-    const NodeSet before_it = Reach({node}, nexts, true);
-    for (const Node* other : inside) {
-      if (other != node && in_iteration.count(other) + before_it.count(other) == 0) {
-        return Rejected(kReason, *node);
-      }
-    }
+  // In the same iteration, one of two nodes leads to the other.
+  NodeSet nexts(ids_);
+  for (const Node* node : loop.nodes) nexts[node->id()] = node->IsNextIteration();
+  for (const Node* node : sides.inside) {
+    NodeSet comparable = Reach({node}, nexts);
+    const NodeSet before = Reach({node}, nexts, true);
+    for (int id = 0; id < ids_; ++id) comparable[id] = comparable[id] || before[id];
+    comparable[node->id()] = true;
+    if (!HasAll(comparable, sides.inside)) return Rejected(kReason, *node);
   }
   return absl::OkStatus();
 }

@@ -38,7 +38,19 @@ class WaitingNodes {
   absl::Status Check(const Frame& loop) const;
 
  private:
-  std::vector<const Node*> nodes_;
+  using Nodes = std::vector<const Node*>;
+
+  // Where such nodes are: a value that enters the loop needs them, they are in the loop, or need a
+  // value that leaves it.
+  struct Sides {
+    Nodes before, inside, after;
+  };
+
+  // Leaves `before` and `after` empty if nodes_ has no two nodes.
+  Sides SidesOf(const Frame& loop) const;
+
+  Nodes nodes_;
+  int ids_ = 0;  // more than any node's id
 };
 
 }  // namespace tensor_array_grad
