@@ -54,18 +54,21 @@ void LoopRecord::AddRun(int64_t iterations, int64_t ns) {
 
 void LoopRecord::EvaluatesCondition(int64_t step, int64_t iteration) {
   counts.conditions.fetch_add(1, std::memory_order_relaxed);
-  if (iteration != 0) return;
-  counts.executor_runs.fetch_add(1, std::memory_order_release);
+  if (iteration == 0) counts.executor_runs.fetch_add(1, std::memory_order_release);
   MutexLock lock(&mu_);
-  started_.try_emplace(step, SteadyNanos());
+  const int64_t now = SteadyNanos();
+  const auto [last, is_first] = last_noted_.try_emplace(step, now);
+  if (is_first) return;
+  counts.executor_ns.fetch_add(now - last->second, std::memory_order_relaxed);
+  last->second = now;
 }
 
 void LoopRecord::EndsInExecutor(int64_t step) {
   MutexLock lock(&mu_);
-  const auto started = started_.find(step);
-  if (started == started_.end()) return;
-  counts.executor_ns.fetch_add(SteadyNanos() - started->second, std::memory_order_relaxed);
-  started_.erase(started);
+  const auto last = last_noted_.find(step);
+  if (last == last_noted_.end()) return;
+  counts.executor_ns.fetch_add(SteadyNanos() - last->second, std::memory_order_relaxed);
+  last_noted_.erase(last);
 }
 
 int64_t NewLoopId() {

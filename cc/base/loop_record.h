@@ -37,6 +37,7 @@ struct LoopFacts {
   int64_t outer = 0;          // the id of the loop around it; 0: none
   std::string name;           // of the loop's frame
   ProgramOp body, condition;  // an op of each
+  bool is_watched = false;    // whether what the executor does is counted
   std::string left;  // why the executor runs it, "reason: detail"; empty: runs in one kernel
   ProgramOp cause;   // the op that is the reason
   ProgramOp python;  // an op that calls Python in each iteration
@@ -75,7 +76,8 @@ class LoopRecord {
 
   // The loop has run `iterations` in one kernel, in `ns` nanoseconds.
   void AddRun(int64_t iterations, int64_t ns);
-  // The executor evaluates the condition of iteration `iteration` in step `step`.
+  // The executor evaluates the condition of iteration `iteration` in step `step`. The time until
+  // then counts, so that a run that fails, or does not end, has a time.
   void EvaluatesCondition(int64_t step, int64_t iteration);
   // The loop ended in the executor. What several runs of one step do at the same time counts once.
   void EndsInExecutor(int64_t step);
@@ -85,7 +87,8 @@ class LoopRecord {
  private:
   mutable Mutex mu_;
   LoopFacts facts_ ABSL_GUARDED_BY(mu_);
-  std::map<int64_t, int64_t> started_ ABSL_GUARDED_BY(mu_);  // by step, in the executor
+  // In the executor, by step: when the loop last evaluated its condition.
+  std::map<int64_t, int64_t> last_noted_ ABSL_GUARDED_BY(mu_);
 };
 
 // An id for the next LoopFacts.

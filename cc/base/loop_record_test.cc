@@ -57,9 +57,12 @@ TEST(LoopRecord, CountsWhatTheExecutorDoes) {
   EXPECT_EQ(record.counts.executor_ns, ns);
 }
 
-TEST(LoopRecord, ARunThatFailsDoesNotDisturbTheNextStep) {
+TEST(LoopRecord, ARunThatFailsHasATimeAndDoesNotDisturbTheNextStep) {
   LoopRecord record(Named("a"));
-  record.EvaluatesCondition(7, 0);  // and no end
+  record.EvaluatesCondition(7, 0);
+  EXPECT_EQ(record.counts.executor_ns, 0);
+  record.EvaluatesCondition(7, 1);  // and no end
+  EXPECT_GT(record.counts.executor_ns, 0);
   record.EvaluatesCondition(8, 0);
   record.EndsInExecutor(8);
   EXPECT_EQ(record.counts.executor_runs, 2);

@@ -50,6 +50,7 @@ Loop Described(const LoopFacts& facts) {
   loop.heaviest = names(facts.heaviest);
   loop.heaviest_type = facts.heaviest_type;
   loop.heaviest_share = facts.heaviest_share;
+  loop.is_watched = facts.is_watched;
   loop.left = facts.left;
   loop.trace = facts.trace;
   for (const LoopFacts::Note& note : facts.notes) {

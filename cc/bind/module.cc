@@ -65,6 +65,7 @@ PYBIND11_MODULE(_bind, m) {
       .def_readonly("heaviest", &tag::Loop::heaviest)
       .def_readonly("heaviest_type", &tag::Loop::heaviest_type)
       .def_readonly("heaviest_share", &tag::Loop::heaviest_share)
+      .def_readonly("is_watched", &tag::Loop::is_watched)
       .def_readonly("left", &tag::Loop::left)
       .def_readonly("trace", &tag::Loop::trace)
       .def_readonly("notes", &tag::Loop::notes)

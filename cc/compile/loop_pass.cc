@@ -94,10 +94,13 @@ bool HasLoop(const Graph& graph) {
 // The loops of a graph with what is known of them.
 class Loops {
  public:
-  // `why` is empty for a loop that runs in one kernel.
+  // `why` is empty for a loop that runs in one kernel. Of a loop on several devices, the part with
+  // its condition counts.
   void Add(const Frame& loop, int64_t id, const absl::Status& why) {
+    if (loop.loop_conds.empty()) return;
     LoopFacts facts = FactsOf(loop);
     facts.id = id;
+    facts.is_watched = AreLoopsWatched() && loop.loop_conds.size() == 1;
     facts.left = std::string(why.message());
     facts.cause = OriginOf(CauseOf(why), loop);
     if (const auto outer = ids_.find(loop.parent); outer != ids_.end()) facts.outer = outer->second;

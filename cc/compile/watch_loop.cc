@@ -112,9 +112,9 @@ absl::Status WatchInExecutor(const Frame& loop, int64_t id, Graph* graph) {
   for (Node* node : loop.nodes) {
     if (node->IsExit()) exits.push_back(node);
   }
-  if (exits.empty()) return absl::OkStatus();
   TF_RETURN_IF_ERROR(
       AddNote(ops::kNoteCondition, id, {{loop_cond, 0}}, *loop_cond, {}, graph).status());
+  if (exits.empty()) return absl::OkStatus();  // they are on another device
   return AddNote(ops::kNoteExit, id, {}, *exits.front(), exits, graph).status();
 }
 

@@ -28,8 +28,8 @@ LoopFacts FactsOf(const Frame& loop);
 std::shared_ptr<LoopRecord> RecordOf(const NodeDef& def);
 
 // Adds to `loop` two nodes that note in the record `id` what the executor does: NoteCondition reads
-// the LoopCond in each iteration, NoteExit waits for all Exits. On error a part of the change
-// remains: call it within ChangeOrRestore.
+// the LoopCond in each iteration, NoteExit waits for all Exits, if there are any. On error a part
+// of the change remains: call it within ChangeOrRestore.
 absl::Status WatchInExecutor(const Frame& loop, int64_t id, Graph* graph);
 
 }  // namespace tensor_array_grad

@@ -59,6 +59,7 @@ struct Loop {
   std::pair<std::string, std::string> python, heaviest;
   std::string heaviest_type;
   double heaviest_share = 0;
+  bool is_watched = false;      // whether what the executor does is counted
   std::string left;             // the reason, "reason: detail"; "": the loop runs in one kernel
   std::string trace;            // what the locator returned
   std::vector<LoopNote> notes;  // what the rules of the graph pass did, and what they did not

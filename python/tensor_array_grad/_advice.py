@@ -19,7 +19,7 @@ _LEFT = {
     "private state or unknown side effects": (
         "{op} has a state or side effects outside of the loop, such as those of a queue",
         "take {op} out of the loop: read all elements before it, for example with "
-        "queue.dequeue_many(n), and index them in it",
+        "queue.dequeue_many(n) or dataset.batch(n), and index them in it",
     ),
     "several locks at once": (
         "an iteration may hold two locks at the same time",
@@ -34,10 +34,9 @@ _LEFT = {
         "move {op} out of the loop, or replace it by TensorFlow's ops",
     ),
     "ops may wait for each other": (
-        "in one kernel, another op would have to wait for {op}, with which no edge connects it, and "
-        "each may wait for the other by other ways than edges",
-        "put them in order: with tf.control_dependencies, or by a value that one takes from the "
-        "other",
+        "in one kernel, another op would have to wait for {op}, to which it has no edge; and each "
+        "may wait for what the other does outside of the graph",
+        "put both in order, with tf.control_dependencies or by a value",
     ),
     "private state": (
         "in a Session, a random op with a seed (also that of set_random_seed) keeps its place in "

@@ -131,7 +131,8 @@ def last_of_user(frames: Sequence[Line]) -> Line | None:
 def _is_user(file: str) -> bool:
     standard = sysconfig.get_paths()["stdlib"] + os.sep
     in_standard = file.startswith(standard) and "-packages" not in file
-    return not file.startswith(("<frozen", *_folders())) and not in_standard
+    is_temporary = "/__autograph_generated_file" in file
+    return not (file.startswith(("<frozen", *_folders())) or in_standard or is_temporary)
 
 
 @functools.cache

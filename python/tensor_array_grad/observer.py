@@ -96,8 +96,8 @@ def _rows(loops: Iterable[Any], before: Mapping[int, Any], seconds: float) -> tu
     for loop in loops:
         earlier, where[loop.id] = before.get(loop.id) or (None, _where.of(loop))
         outer = where.get(loop.outer)
-        since = _Since(loop, earlier, loop.id not in before)
-        if since.runs or (loop.left and not since.measured):
+        since = _Since(loop, earlier)
+        if since.runs or since.iterations or not since.measured:
             name = "" if where[loop.id].file else loop.name
             why = _advice.reason_and_remedy(loop.left)[0] if loop.left else ""
             found.setdefault((where[loop.id], str(outer or ""), why, name), []).append(since)
@@ -108,12 +108,12 @@ def _rows(loops: Iterable[Any], before: Mapping[int, Any], seconds: float) -> tu
 class _Since:
     """What a loop did since an earlier time."""
 
-    def __init__(self, loop: Any, earlier: Any, watched: bool) -> None:
+    def __init__(self, loop: Any, earlier: Any) -> None:
         def since(name: str) -> Any:
             return getattr(loop, name) - getattr(earlier, name, 0)
 
         self.loop = loop
-        self.measured = not loop.left or watched or loop.executor_runs > 0
+        self.measured = not loop.left or loop.is_watched
         self.two_threads, self.handed_back = since("two_threads"), since("handed_back")
         self.passed_on, self.passed_by = since("passed_on"), since("passed_by")
         passed = self.passed_on + self.passed_by
@@ -147,7 +147,9 @@ def _row(where: _where.Where, inside: str, parts: list[_Since], seconds: float) 
         heaviest = f"{slowest.heaviest_share:.0%} of an iteration is {slowest.heaviest_type}"
         heaviest += f" ({line})" if line else ""
     elif total("passed_by"):
-        runs_in, reason = "executor", _advice.why_passed_by(total("passed_by"), runs)
+        reason = _advice.why_passed_by(total("passed_by"), runs)
+        if total("passed_by") > runs / 2:
+            runs_in = "executor"
     matters = share > _MATTERS and time > _LONG
     advice += _advice.remedies(where, heaviest, 0 if loop.left else ms, matters)
     return Loop(

@@ -248,9 +248,13 @@ tf.disable_v2_behavior()
 loop = tf.while_loop(lambda i: i < 10, lambda i: i + 1, [0])
 with tf.Session() as session, tensor_array_grad.explain() as loops:
     session.run(loop, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE))
+    (row,) = tensor_array_grad.status().loops
+    for _ in range(3):
+        session.run(loop)
+assert row.runs_in == "executor", row
 (row,) = loops.rows
-assert (row.runs, row.iterations, row.runs_in) == (1, 10, "executor"), row
-assert row.reason == "in 1 of 1 runs: TensorFlow collected statistics of each node", row
+assert (row.runs, row.iterations, row.runs_in) == (4, 40, "one kernel"), row
+assert row.reason == "in 1 of 4 runs: TensorFlow collected statistics of each node", row
 """
     )
 
@@ -443,6 +447,7 @@ print(observer.threads())
         ((), "no program"),
         (("--x", "a.py"), "--x"),
         (("--html", "/missing/a.html", "a.py"), "no directory /missing"),
+        (("--html", "/", "a.py"), "/ is a directory"),
     ],
 )
 def test_wrong_arguments(arguments, problem):
@@ -470,6 +475,82 @@ with tensor_array_grad.explain() as loops:
     )
     (row,) = loops.rows
     assert (row.file, row.line) == ("<string>", 7)
+
+
+def test_a_loop_that_ends_with_an_error_has_its_time():
+    loops = loops_of(
+        """
+import time
+data = tf.data.Dataset.range(2000)
+
+@tf.function
+def total(elements):
+    return tf.while_loop(lambda _: True, lambda s: s + next(elements), [tf.constant(0, tf.int64)])
+
+with tensor_array_grad.explain() as loops:
+    try:
+        total(iter(data))
+    except tf.errors.OutOfRangeError:
+        pass
+with tensor_array_grad.explain() as again:
+    time.sleep(0.01)
+assert again.rows == (), again  # it is known that the loop did not run
+"""
+    )
+    (row,) = loops.rows
+    assert (row.runs, row.iterations, row.runs_in) == (1, 2000, "executor")
+    assert row.seconds > 0.001
+    assert row.cause.startswith("<string>:")
+
+
+def test_a_loop_on_two_devices_is_one_row():
+    (row,) = loops_of(
+        """
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+
+def step(i, x):
+    with tf.device("CPU:0"):
+        return i + 1, tf.sin(x)
+
+@tf.function
+def on_two(x):
+    with tf.device("CPU:1"):
+        return tf.while_loop(lambda i, _: i < 20, step, (0, x))[1]
+
+with tensor_array_grad.explain() as loops:
+    on_two(tf.ones(3))
+    on_two(tf.ones(3))
+"""
+    ).rows
+    assert (row.runs, row.iterations, row.runs_in) == (2, 40, "executor")
+    assert row.reason == _advice.reason_and_remedy("another device takes part: a (b)")[0]
+
+
+def test_a_loop_of_a_replica_has_no_line_of_a_temporary_file(tmp_path):
+    path = tmp_path / "replica.py"
+    path.write_text(
+        """
+import tensorflow as tf
+import tensor_array_grad
+
+strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+
+@tf.function
+def step(x):
+    def replica(x):
+        for _ in tf.range(20):
+            x = tf.cos(x)
+        return x
+    return strategy.run(replica, args=(x,))
+
+with tensor_array_grad.explain() as loops:
+    step(tf.ones(3))
+print(loops.to_json())
+"""
+    )
+    (row,) = Loops.from_json(child.interpreter(str(path)).stdout).rows
+    assert (row.file, row.iterations) == ("", 20)  # TensorFlow knows the generated file only
 
 
 def test_a_loop_of_an_imported_graph_has_a_name_and_no_line():
