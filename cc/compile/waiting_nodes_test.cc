@@ -107,6 +107,13 @@ TEST_F(WaitingNodesTest, NodeThatMakesAVariableWaitsForNothing) {
   ExpectNone();
 }
 
+TEST_F(WaitingNodesTest, ArgumentsOfAFunctionAreThereWhenItStarts) {
+  AddEnqueue("i_exit");
+  Set(AddUnary("argument", "_Arg", DT_INT32, {}), "index", 0);
+  Named("x_enter").set_input(0, "argument");
+  ExpectNone();
+}
+
 TEST_F(WaitingNodesTest, FunctionThatTakesAnElementFromAQueue) {
   AddEnqueue("i_exit");
   tensorflow::FunctionDef& taker = *functions_.add_function();

@@ -74,10 +74,7 @@ def main(arguments: list[str]) -> int:
     elif not options.json:
         print(loops.to_text(options.all), file=sys.stderr)
     if options.html:
-        try:
-            pathlib.Path(options.html).write_text(_page.page(loops, command), "utf-8")
-        except (OSError, UnicodeError) as error:
-            print(f"--html: {error}", file=sys.stderr)
+        pathlib.Path(options.html).write_text(_page.page(loops, command), "utf-8", "replace")
     return status
 
 
@@ -113,6 +110,9 @@ def _parse(arguments: list[str]) -> tuple[argparse.Namespace, list[str]]:
     options, command = _command.parse(parser, arguments, ("--html",))
     if options.html and not (folder := pathlib.Path(options.html).absolute().parent).is_dir():
         parser.error(f"--html: there is no directory {folder}")
-    if options.html and pathlib.Path(options.html).is_dir():
-        parser.error(f"--html: {options.html} is a directory")
+    try:
+        if options.html:
+            pathlib.Path(options.html).open("a").close()
+    except OSError as error:  # now, not after a long run
+        parser.error(f"--html: {error}")
     return options, command

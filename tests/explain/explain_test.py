@@ -248,10 +248,25 @@ tf.disable_v2_behavior()
 loop = tf.while_loop(lambda i: i < 10, lambda i: i + 1, [0])
 with tf.Session() as session, tensor_array_grad.explain() as loops:
     session.run(loop, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE))
-    (row,) = tensor_array_grad.status().loops
+(row,) = loops.rows
+assert (row.runs, row.iterations, row.runs_in) == (1, 10, "executor"), row
+assert row.reason == "in 1 of 1 runs: TensorFlow collected statistics of each node", row
+"""
+    )
+
+
+def test_one_run_whose_statistics_are_collected_does_not_speak_for_the_others():
+    child.code(
+        """
+import tensorflow.compat.v1 as tf
+import tensor_array_grad
+
+tf.disable_v2_behavior()
+loop = tf.while_loop(lambda i: i < 10, lambda i: i + 1, [0])
+with tf.Session() as session, tensor_array_grad.explain() as loops:
+    session.run(loop, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE))
     for _ in range(3):
         session.run(loop)
-assert row.runs_in == "executor", row
 (row,) = loops.rows
 assert (row.runs, row.iterations, row.runs_in) == (4, 40, "one kernel"), row
 assert row.reason == "in 1 of 4 runs: TensorFlow collected statistics of each node", row
@@ -447,7 +462,8 @@ print(observer.threads())
         ((), "no program"),
         (("--x", "a.py"), "--x"),
         (("--html", "/missing/a.html", "a.py"), "no directory /missing"),
-        (("--html", "/", "a.py"), "/ is a directory"),
+        (("--html", "/", "a.py"), "Is a directory: '/'"),
+        (("--html", 300 * "a", "a.py"), "File name too long"),
     ],
 )
 def test_wrong_arguments(arguments, problem):
