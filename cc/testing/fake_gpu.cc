@@ -9,6 +9,7 @@
 
 #include <cuda_runtime.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <map>
@@ -71,8 +72,10 @@ class DeviceMemory : public tensorflow::Allocator {
 
   void DeallocateRaw(void* pointer) override {
     absl::MutexLock lock(&mu_);
-    in_use_ -= static_cast<int64_t>(sizes_[pointer]);
-    free_[sizes_[pointer]].push_back(static_cast<char*>(pointer));
+    const size_t size = sizes_[pointer];
+    in_use_ -= static_cast<int64_t>(size);
+    free_[size].push_back(static_cast<char*>(pointer));
+    ReturnPages(static_cast<char*>(pointer), size);
   }
 
   std::optional<tensorflow::AllocatorStats> GetStats() override {
@@ -105,6 +108,15 @@ class DeviceMemory : public tensorflow::Allocator {
     CHECK_NE(memory, MAP_FAILED);
     begin_ = next_ = static_cast<char*>(memory);
     fake_cuda_touches = [](bool begins) { Get().Touch(begins); };
+  }
+
+  // Gives the whole pages of a block back to the system. The time of Touch() grows with the pages
+  // in use: with 800 MB it is 25 ms.
+  static void ReturnPages(char* block, size_t size) {
+    const auto page = static_cast<size_t>(getpagesize());
+    const size_t before = (page - reinterpret_cast<uintptr_t>(block) % page) % page;
+    const size_t pages = size < before ? 0 : (size - before) / page;
+    if (pages > 0) CHECK_EQ(madvise(block + before, pages * page, MADV_DONTNEED), 0);
   }
 
   absl::Mutex mu_;

@@ -101,21 +101,6 @@ def two_of_python() -> Result:
         return _reasons(session.run(v1.while_loop(lambda i, _: i < 2, step, (0, 1.0))[1]))
 
 
-def exits_that_leave_at_once() -> Result:
-    """A changed graph, whose variables leave the loop before its first iteration."""
-    v1.disable_control_flow_v2()
-    with tf.Graph().as_default() as graph:
-        _doubled(5, tf.constant(3.0))
-    definition = graph.as_graph_def()
-    merges = [node.name for node in definition.node if node.op == "Merge"]
-    exits = [node for node in definition.node if node.op == "Exit"]
-    for merge, leaves in zip(merges, exits, strict=True):
-        leaves.input[0] = merge
-    with tf.Graph().as_default(), v1.Session() as session:
-        tensors = tf.import_graph_def(definition, return_elements=[f"{e.name}:0" for e in exits])
-        return _reasons(session.run(tensors))
-
-
 def environment() -> Result:
     """A function of Python whose state is passed on by a loop variable, as in reinforcement
     learning; and one of which no edge says when it runs, because TensorFlow puts it in order."""

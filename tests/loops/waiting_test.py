@@ -15,7 +15,6 @@ _REASONS = {
     "run_in_parts": _WAIT,
     "python_of_two_iterations": _WAIT,
     "two_of_python": _WAIT,
-    "exits_that_leave_at_once": "unsupported frame",
     "environment": "",
     "element_of_a_dataset": "",
 }
