@@ -354,6 +354,8 @@ class Patterns(Statements):
         if self.v1_loops and how.startswith(("called", "not_inlined", "drawn")):
             how = "custom"
         types = FLOATS[:3] if how != "called" else (*FLOATS[:2], *COMPLEX)
+        if how in self.features and how == "drawn_in_a_function":
+            how = "drawn"  # calls share a generator, and no edge says which of them draws first
         if how.startswith("drawn"):
             types = FLOATS[:2]
         name = self.pick(self.names_of(scope, types))

@@ -45,11 +45,7 @@ def run_seed(
 
         getattr(_loader.bind(), name)(value)
     before = _counters()
-    program = random_loop(seed)
-    # Stock draws in an order that is defined only if iterations do not overlap.
-    in_sequence = in_sequence or any(feature.startswith("drawn") for feature in program.features)
-    with loops_in_sequence() if in_sequence else contextlib.nullcontext():
-        ran = run_program(program)
+    ran = _run(random_loop(seed), in_sequence)
     now = _counters()
     ran.counters = {name: count - before.get(name, 0) for name, count in now.items()}
     return ran
@@ -57,7 +53,14 @@ def run_seed(
 
 def run_text(seed: int, text: str) -> Ran:
     """Runs the program of that number, with this text instead of its own."""
-    return run_program(dataclasses.replace(random_loop(seed), text=text))
+    return _run(dataclasses.replace(random_loop(seed), text=text))
+
+
+def _run(program: LoopProgram, in_sequence: bool = False) -> Ran:
+    # Stock draws in an order that is defined only if iterations do not overlap.
+    in_sequence = in_sequence or any(feature.startswith("drawn") for feature in program.features)
+    with loops_in_sequence() if in_sequence else contextlib.nullcontext():
+        return run_program(program)
 
 
 @contextlib.contextmanager

@@ -8,9 +8,10 @@ difference are accepted and counted separately:
 - Gradients differ in their last bits only, and have the same bits when all loops are left to the
   executor (TENSOR_ARRAY_GRAD_LOOPS=off). The reason is that TensorFlow's optimizer changes the
   order of the sums that the graph pass has rewritten.
-- Each element of each result has the bits that stock gives it in one of a hundred runs. Stock's
+- Each element of each result, or the error, is what stock gives in one of a hundred runs. Stock's
   AddN of three or more inputs begins with the first input whose buffer no other tensor shares, so
-  its sums depend on the order in which the executor runs nodes.
+  its sums depend on the order in which the executor runs nodes. Which of two failing nodes is named
+  depends on it, too.
 - Gradients differ in their last bits only, and the library gives each element stock's bits in one
   of a hundred runs. Nodes after a loop run in another order if the loop is one node.
 
@@ -237,18 +238,19 @@ _RUNS = 100
 # shares at that time, and so on the order in which the executor runs nodes. Two threads nearly
 # always give the same order; with many threads it varies.
 _MANY_THREADS = {"TF_NUM_INTEROP_THREADS": "32"}
+_OURS: dict[str, str | None] = {"TENSOR_ARRAY_GRAD": None}
 
 
 def given_by(ran: Ran, runs: Iterable[Ran]) -> bool:
     """Whether each element of each result of `ran` has the same bits in one of `runs`.
 
-    False if one of them ends in another way than `ran`: with another error, dtype or shape. Runs
-    are taken only until all elements are found.
+    Runs that end in another way than `ran`, with another error, dtype or shape, do not count. Runs
+    are taken only until all elements are found; if `ran` ends with an error, until one has it.
     """
     given = [np.zeros(np.shape(result), bool) for result in _results(ran)]
     for run in runs:
         if not (isinstance(run, Ran) and _outcome(ran) == _outcome(run)):
-            return False
+            continue
         for mask, one, other in zip(given, _results(ran), _results(run), strict=True):
             mask |= _same_elements(one, other)
         if all(mask.all() for mask in given):
@@ -441,21 +443,23 @@ class Pair:
         self, library: str | None = "enable", stock: kernel_runner.Runner | None = None
     ) -> None:
         self.stock = stock or kernel_runner.Runner()
-        self.ours = kernel_runner.Runner(library, env={"TENSOR_ARRAY_GRAD": None})
+        self.ours = kernel_runner.Runner(library, env=_OURS)
         self._library = library
-        self._without_loops: kernel_runner.Runner | None = None
-        self._unsteady_stock: kernel_runner.Runner | None = None
-        self._unsteady_ours: kernel_runner.Runner | None = None
-        self._unoptimised_stock: kernel_runner.Runner | None = None
+        self._others: dict[str, kernel_runner.Runner] = {}  # by their environments
 
     def __enter__(self) -> Pair:
         return self
 
     def __exit__(self, *unused: object) -> None:
-        others = (self._without_loops, self._unoptimised_stock)
-        for runner in (self.stock, self.ours, self._unsteady_stock, self._unsteady_ours, *others):
-            if runner is not None:
-                runner.close()
+        for runner in (self.stock, self.ours, *self._others.values()):
+            runner.close()
+
+    def _other(self, library: str | None, env: Mapping[str, str | None]) -> kernel_runner.Runner:
+        """A runner with another environment, which is made when it is first needed."""
+        key = f"{library} {env}"
+        if key not in self._others:
+            self._others[key] = kernel_runner.Runner(library, env=dict(env))
+        return self._others[key]
 
     def run(self, seed: int, settings: Mapping[str, int] | None = None) -> tuple[Any, Any]:
         """Runs program `seed` with the library and on stock at the same time; returns both runs."""
@@ -478,32 +482,25 @@ class Pair:
         longer hold a tensor that it adds. AddN begins with the first input whose buffer no other
         tensor shares, so this may change the order of its sum.
         """
-        if self._unsteady_stock is None:
-            self._unsteady_stock = kernel_runner.Runner(env=_MANY_THREADS)
         for _ in range(_RUNS // 2):
             yield self.stock.call(_RUN, seed, None, True, timeout=_TIMEOUT_S)
-            yield self._unsteady_stock.call(_RUN, seed, timeout=_TIMEOUT_S)
+            yield self._other(None, _MANY_THREADS).call(_RUN, seed, timeout=_TIMEOUT_S)
 
     def run_ours(self, seed: int) -> Iterator[Any]:
         """Yields runs of program `seed` with the library; nodes run in different orders."""
-        if self._unsteady_ours is None:
-            env = {"TENSOR_ARRAY_GRAD": None, **_MANY_THREADS}
-            self._unsteady_ours = kernel_runner.Runner(self._library, env=env)
         for _ in range(_RUNS):
-            yield self._unsteady_ours.call(_RUN, seed, timeout=_TIMEOUT_S)
+            yield self._other(self._library, _OURS | _MANY_THREADS).call(
+                _RUN, seed, timeout=_TIMEOUT_S
+            )
 
     def run_without_loops(self, seed: int) -> Any:
         """Runs program `seed` with the library, with every loop left to the executor."""
-        if self._without_loops is None:
-            off = {"TENSOR_ARRAY_GRAD": None, "TENSOR_ARRAY_GRAD_LOOPS": "off"}
-            self._without_loops = kernel_runner.Runner(self._library, env=off)
-        return self._without_loops.call(_RUN, seed, timeout=_TIMEOUT_S)
+        off = _OURS | {"TENSOR_ARRAY_GRAD_LOOPS": "off"}
+        return self._other(self._library, off).call(_RUN, seed, timeout=_TIMEOUT_S)
 
     def run_unoptimised(self, seed: int) -> Any:
         """Runs program `seed` on stock without its arithmetic optimizer."""
-        if self._unoptimised_stock is None:
-            self._unoptimised_stock = kernel_runner.Runner(env={UNOPTIMISED: "1"})
-        return self._unoptimised_stock.call(_RUN, seed, timeout=_TIMEOUT_S)
+        return self._other(None, {UNOPTIMISED: "1"}).call(_RUN, seed, timeout=_TIMEOUT_S)
 
     def refresh(self) -> None:
         """Replaces both processes by new ones, which frees their memory."""

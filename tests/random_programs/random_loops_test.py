@@ -169,6 +169,12 @@ def test_a_stock_run_that_ends_in_another_way_gives_no_result(run):
     assert not random_loops.given_by(Ran(values=[np.array([1.0])]), [run])
 
 
+def test_an_error_is_stocks_if_one_of_its_runs_ends_with_it():
+    one, other = (Ran(error=("InvalidArgumentError", f"Stack {name} is empty")) for name in "ab")
+    assert random_loops.given_by(other, [one, _of([1.0]), other])
+    assert not random_loops.given_by(other, [one, _of([1.0]), kernel_runner.Hung(1.0)])
+
+
 def test_zeros_and_strings_are_compared_with_runs_of_stock():
     zero, text = np.array([0.0]), np.array([b"a"], object)
     assert not random_loops.given_by(Ran(values=[-zero]), [Ran(values=[zero])])
