@@ -57,18 +57,21 @@ void LoopRecord::EvaluatesCondition(int64_t step, int64_t iteration) {
   if (iteration == 0) counts.executor_runs.fetch_add(1, std::memory_order_release);
   MutexLock lock(&mu_);
   const int64_t now = SteadyNanos();
-  const auto [last, is_first] = last_noted_.try_emplace(step, now);
-  if (is_first) return;
-  counts.executor_ns.fetch_add(now - last->second, std::memory_order_relaxed);
-  last->second = now;
+  InExecutor& runs = in_executor_.try_emplace(step, InExecutor{now}).first->second;
+  if (iteration == 0) ++runs.runs;
+  counts.executor_ns.fetch_add(now - runs.noted_ns, std::memory_order_relaxed);
+  runs.noted_ns = now;
 }
 
 void LoopRecord::EndsInExecutor(int64_t step) {
   MutexLock lock(&mu_);
-  const auto last = last_noted_.find(step);
-  if (last == last_noted_.end()) return;
-  counts.executor_ns.fetch_add(SteadyNanos() - last->second, std::memory_order_relaxed);
-  last_noted_.erase(last);
+  const auto found = in_executor_.find(step);
+  if (found == in_executor_.end()) return;
+  InExecutor& runs = found->second;
+  const int64_t now = SteadyNanos();
+  counts.executor_ns.fetch_add(now - runs.noted_ns, std::memory_order_relaxed);
+  runs.noted_ns = now;
+  if (--runs.runs <= 0) in_executor_.erase(found);
 }
 
 int64_t NewLoopId() {

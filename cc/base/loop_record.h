@@ -87,8 +87,12 @@ class LoopRecord {
  private:
   mutable Mutex mu_;
   LoopFacts facts_ ABSL_GUARDED_BY(mu_);
-  // In the executor, by step: when the loop last evaluated its condition.
-  std::map<int64_t, int64_t> last_noted_ ABSL_GUARDED_BY(mu_);
+  // What runs in the executor in a step.
+  struct InExecutor {
+    int64_t noted_ns;  // when one of the runs last evaluated its condition, or ended
+    int runs = 0;
+  };
+  std::map<int64_t, InExecutor> in_executor_ ABSL_GUARDED_BY(mu_);  // by step
 };
 
 // An id for the next LoopFacts.

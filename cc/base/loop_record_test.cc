@@ -51,10 +51,20 @@ TEST(LoopRecord, CountsWhatTheExecutorDoes) {
   record.EndsInExecutor(7);
   EXPECT_EQ(record.counts.executor_runs, 1);
   EXPECT_EQ(record.counts.conditions, 4);
-  const int64_t ns = record.counts.executor_ns;
-  EXPECT_GT(ns, 0);
-  record.EndsInExecutor(7);  // another run of the step, which began at the same time
-  EXPECT_EQ(record.counts.executor_ns, ns);
+  EXPECT_GT(record.counts.executor_ns, 0);
+}
+
+TEST(LoopRecord, CountsTimeUntilTheLastOfSeveralRunsOfAStepHasEnded) {
+  LoopRecord record(Named("a"));
+  for (int run = 0; run < 2; ++run) record.EvaluatesCondition(7, 0);
+  record.EndsInExecutor(7);
+  const int64_t of_first = record.counts.executor_ns;
+  record.EvaluatesCondition(7, 1);
+  const int64_t of_second = record.counts.executor_ns;
+  EXPECT_GT(of_second, of_first);
+  for (int run = 0; run < 2; ++run) record.EndsInExecutor(7);  // the second has no condition
+  EXPECT_GT(record.counts.executor_ns, of_second);
+  EXPECT_EQ(record.counts.executor_runs, 2);
 }
 
 TEST(LoopRecord, ARunThatFailsHasATimeAndDoesNotDisturbTheNextStep) {

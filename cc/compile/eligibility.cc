@@ -30,6 +30,10 @@ absl::Status RejectedFor(const Node& node, absl::string_view reason, absl::strin
   return rejected;
 }
 
+std::string NameAndOp(const Node& node) {
+  return absl::StrCat(node.name(), " (", node.type_string(), ")");
+}
+
 // Whether an input or output of `node` is the ref tensor of a variable.
 bool HasRefs(const Node& node) {
   return std::any_of(node.input_types().begin(), node.input_types().end(), tensorflow::IsRefType) ||
@@ -86,8 +90,10 @@ absl::Status Rejected(absl::string_view reason, absl::string_view detail) {
   return absl::FailedPreconditionError(absl::StrCat(reason, ": ", detail));
 }
 
-absl::Status Rejected(absl::string_view reason, const Node& node) {
-  return RejectedFor(node, reason, absl::StrCat(node.name(), " (", node.type_string(), ")"));
+absl::Status Rejected(absl::string_view reason, const Node& node, const Node* other) {
+  const std::string detail = NameAndOp(node);
+  return RejectedFor(node, reason,
+                     other == nullptr ? detail : absl::StrCat(detail, " and ", NameAndOp(*other)));
 }
 
 absl::string_view ReasonOf(absl::string_view message) {

@@ -12,9 +12,10 @@
 namespace tensor_array_grad {
 
 // Returns a FailedPrecondition error "reason: detail", for a loop that is left to TensorFlow's
-// executor. The second form names `node` as the detail; CauseOf returns its name.
+// executor. The second form names `node` as the detail, and `other` if it is given; CauseOf returns
+// the name of `node`.
 absl::Status Rejected(absl::string_view reason, absl::string_view detail);
-absl::Status Rejected(absl::string_view reason, const Node& node);
+absl::Status Rejected(absl::string_view reason, const Node& node, const Node* other = nullptr);
 
 // Returns the reason in the message of such an error: the text before the colon.
 absl::string_view ReasonOf(absl::string_view message);

@@ -523,6 +523,9 @@ TEST_F(LeftToExecutorTest, ReasonIsTheTextBeforeTheColon) {
   const absl::Status rejected = Rejected("ref type", *Find("i_plus"));
   EXPECT_EQ(ReasonOf(rejected.message()), "ref type");
   EXPECT_EQ(CauseOf(rejected), "i_plus");
+  const absl::Status of_two = Rejected("ref type", *Find("i_plus"), Find("i_less"));
+  EXPECT_EQ(of_two.message(), "ref type: i_plus (AddV2) and i_less (Less)");
+  EXPECT_EQ(CauseOf(of_two), "i_plus");
   EXPECT_EQ(ReasonOf("no colon"), "no colon");
   EXPECT_EQ(CauseOf(Rejected("ref type", "something")), "");
 }

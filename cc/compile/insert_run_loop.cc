@@ -29,7 +29,7 @@ constexpr size_t kMostBytes = 256 << 20;
 
 // Whether `loop` can run in one kernel. `around` is that of the frame around it. If it can, the
 // marks of NoteKnownValues stay in the loop.
-absl::Status Check(const Frame& loop, const Liveness& around, const WaitingNodes& waiting,
+absl::Status Check(const Frame& loop, const Liveness& around, WaitingNodes* waiting,
                    const FunctionLibraryDefinition* library, bool in_session) {
   ForgetKnownValues(loop);  // a graph from a file may have some
   if (!around.EntersAsOne(loop)) {
@@ -39,7 +39,7 @@ absl::Status Check(const Frame& loop, const Liveness& around, const WaitingNodes
   TF_RETURN_IF_ERROR(CheckCalls(loop, library));
   around.NoteKnownValues(loop);
   absl::Status status = Compile(loop).status();
-  if (status.ok()) status = waiting.Check(loop);
+  if (status.ok()) status = waiting->Check(loop);
   if (!status.ok()) ForgetKnownValues(loop);
   return status;
 }
@@ -104,7 +104,7 @@ absl::StatusOr<Source> AddMerge(const std::string& name, Source value, const Nod
 
 // FindLoops for the loops inside of `frame`.
 std::vector<const Frame*> FindLoopsIn(
-    const Frame& frame, const WaitingNodes& waiting, const FunctionLibraryDefinition* library,
+    const Frame& frame, WaitingNodes* waiting, const FunctionLibraryDefinition* library,
     bool in_session, const std::function<void(const Frame&, const absl::Status&)>& left) {
   std::vector<const Frame*> found;
   if (frame.children.empty()) return found;
@@ -134,7 +134,8 @@ std::vector<const Frame*> FindLoopsIn(
 std::vector<const Frame*> FindLoops(
     const Frame& root, const FunctionLibraryDefinition* library, bool in_session,
     const std::function<void(const Frame&, const absl::Status&)>& left) {
-  return FindLoopsIn(root, WaitingNodes(root, library), library, in_session, left);
+  WaitingNodes waiting(root, library);
+  return FindLoopsIn(root, &waiting, library, in_session, left);
 }
 
 absl::Status InsertRunLoop(const Frame& loop, int64_t record, bool in_session, Graph* graph) {

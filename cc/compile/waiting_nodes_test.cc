@@ -52,19 +52,34 @@ class WaitingNodesTest : public testing::Test, protected FramesUnderTest {
         DataTypeVector{DT_INT32});
   }
 
-  void ExpectLeftTo(const std::string& node, const std::string& loop = "i") {
-    EXPECT_THAT(Check(loop), Fails(absl::StatusCode::kFailedPrecondition,
-                                   "ops may wait for each other: " + node + " ("));
+  // Adds the loop j inside i. It adds Python's results for `operand` to y, which becomes the next
+  // x.
+  void AddInnerThatSumsPython(const std::string& operand) {
+    Named("x_enter").set_input(0, "zero");
+    AddCounter("j", "i_switch:1", "i_limit", "i_one");
+    AddVariableOf("j", "y", DT_INT32, "x_switch:1", "sum");
+    AddPython("python", {operand});
+    AddBinary("sum", "AddV2", DT_INT32, {"y_switch:1", "python"});
+    Named("x_plus").set_input(0, "y_exit");
+  }
+
+  // Loops that run in one kernel besides are `others`.
+  void ExpectLeftTo(const std::string& node, const std::string& loop = "i",
+                    const std::vector<std::string>& others = {}) {
+    EXPECT_THAT(Check(loop, others), Fails(absl::StatusCode::kFailedPrecondition,
+                                           "ops may wait for each other: " + node + " ("));
   }
   void ExpectNone(const std::string& loop = "i") { EXPECT_OK(Check(loop)); }
 
   tensorflow::FunctionDefLibrary functions_;
 
  private:
-  absl::Status Check(const std::string& loop) {
+  absl::Status Check(const std::string& loop, const std::vector<std::string>& others = {}) {
     const tensorflow::FunctionLibraryDefinition library(tensorflow::OpRegistry::Global(),
                                                         functions_);
-    return WaitingNodes(root(), &library).Check(FrameNamed(loop));
+    WaitingNodes waiting(root(), &library);
+    for (const std::string& other : others) EXPECT_OK(waiting.Check(FrameNamed(other)));
+    return waiting.Check(FrameNamed(loop));
   }
 };
 
@@ -172,6 +187,35 @@ TEST_F(WaitingNodesTest, NodeAfterTheLoopThatDoesNotNeedPythonInIt) {
   ExpectLeftTo("python");
 }
 
+TEST_F(WaitingNodesTest, PythonThatNeedsItsResultOfTwoIterationsBefore) {
+  Named("x_enter").set_input(0, "zero");
+  AddVariableOf("i", "older", DT_INT32, "zero", "x_switch:1");
+  AddPython("python", {"older_switch:1"});
+  Named("x_plus").set_input(0, "python");
+  ExpectLeftTo("python");
+}
+
+TEST_F(WaitingNodesTest, PythonOfTwoIterationsOfAnInnerLoop) {
+  AddInnerThatSumsPython("j_switch:1");
+  ExpectLeftTo("python");
+}
+
+TEST_F(WaitingNodesTest, PythonOfAnInnerLoopThatNeedsTheSum) {
+  AddInnerThatSumsPython("y_switch:1");
+  ExpectNone();
+}
+
+// The loop k starts when i ends, but its counter needs nothing of i.
+TEST_F(WaitingNodesTest, TwoLoopsThatPutNodesInAnOrderTogether) {
+  AddCounter("k", "zero", "ten", "step");
+  AddVariableOf("k", "y", DT_INT32, "i_exit", "y_switch:1");
+  AddEnqueue("k_exit");
+  ExpectNone("i");
+  ExpectNone("k");
+  ExpectLeftTo("first", "k", {"i"});
+  ExpectLeftTo("first", "i", {"k"});
+}
+
 TEST_F(WaitingNodesTest, NodeInTheOuterLoopThatAnInnerOneWaitsFor) {
   AddInnerThatTakes();
   ExpectNone("j");
@@ -180,6 +224,13 @@ TEST_F(WaitingNodesTest, NodeInTheOuterLoopThatAnInnerOneWaitsFor) {
 TEST_F(WaitingNodesTest, NodesInTheOuterLoopAroundAnInnerOne) {
   AddInnerThatTakes();
   AddPython("python", {"j_exit"});
+  ExpectLeftTo("taken", "j");
+}
+
+TEST_F(WaitingNodesTest, PathToTheNextIterationOfTheOuterLoop) {
+  AddInnerThatTakes();
+  Named("x_plus").set_input(0, "y_exit");
+  AddPython("python", {"j_exit", "^x_switch"});
   ExpectLeftTo("taken", "j");
 }
 

@@ -34,8 +34,8 @@ _LEFT = {
         "move {op} out of the loop, or replace it by TensorFlow's ops",
     ),
     "ops may wait for each other": (
-        "in one kernel, another op would have to wait for {op}, to which it has no edge; and each "
-        "may wait for what the other does outside of the graph",
+        "in one kernel, {other} would have to wait for {op}, from which no edge leads to it; and "
+        "each may wait for what the other does outside of the graph",
         "put both in order, with tf.control_dependencies or by a value",
     ),
     "private state": (
@@ -73,6 +73,7 @@ _LEFT = {
     "no kernel": ("TensorFlow has no CPU kernel for one of its ops", ""),
 }
 # A node of a graph: the last part of its name says what it is.
+_OP = re.compile(r"\((\w+)\)")  # in the detail of a reason: "node (op) and node (op)"
 _NODE = re.compile(r"`[^`]*?([^`/]*)`")
 _UNUSUAL = "it does not have the form that TensorFlow gives a loop"
 _PYTHON = (
@@ -124,9 +125,10 @@ def reason_and_remedy(left: str) -> tuple[str, str]:
       left: The reason as the library has it, "reason: detail".
     """
     key, _, detail = left.partition(": ")
-    op = detail.rpartition("(")[2].rstrip(")") if detail.endswith(")") else detail
+    found = _OP.findall(detail) or [detail]
+    ops = {"op": found[0], "other": found[-1]}
     why, remedy = _LEFT.get(key, (f"{_UNUSUAL} ({key})", ""))
-    return why.format(op=op), remedy.format(op=op)
+    return why.format(**ops), remedy.format(**ops)
 
 
 def why_handed_back(count: int, runs: int, gain: float) -> str:

@@ -75,7 +75,8 @@ def find(loop: Any) -> Where:
         **(user._asdict() if user else {"function": body}),
         layer=_layer(frames, loop.name),
         order=order,
-        cause=line_of(loop.cause),
+        # An op outside of the functions of the loop is known by its name only.
+        cause=line_of(loop.cause) if loop.cause[0] or not body else "",
         python=line_of(loop.python),
         notes=notes,
     )
@@ -146,5 +147,6 @@ def _layer(frames: Sequence[Line], name: str) -> str:
     """The layer of a loop `name` that Keras made: its ops are in a scope of the layer's name."""
     if not any(_LAYERS.search(frame.file) for frame in frames):
         return ""
-    scope = re.split(r"/while|_while", name.removeprefix("gradient_tape/"))[0]
+    own = re.sub(r".*/_\d+/", "", name)  # without the loops and branches around it
+    scope = re.split(r"/while|_while", own.removeprefix("gradient_tape/"))[0]
     return scope.rsplit("/", 1)[-1]

@@ -48,6 +48,26 @@ def enqueue_the_counter() -> Result:
     return _reasons(result)
 
 
+def enqueue_what_the_second_loop_counts() -> Result:
+    """As `enqueue_the_counter`. The second loop needs the counter of the first, but does not count
+    with it."""
+    counters = tf.queue.FIFOQueue(10, [tf.int32], [[]])
+    answers = tf.queue.FIFOQueue(10, [tf.float32], [[]])
+
+    @tf.function
+    def run(n: tf.Tensor) -> tf.Tensor:
+        i, x = _doubled(n, answers.dequeue())
+        j, y = _doubled(n, tf.cast(i, tf.float32))
+        counters.enqueue(j)
+        return x + y
+
+    answer = threading.Thread(target=lambda: answers.enqueue(float(counters.dequeue())))
+    answer.start()
+    result = run(tf.constant(3)).numpy()
+    answer.join()
+    return _reasons(result)
+
+
 def enqueue_the_counter_in_a_session() -> Result:
     with tf.Graph().as_default(), v1.Session() as session:
         counters = tf.queue.FIFOQueue(10, [tf.int32], [[]])
@@ -80,6 +100,24 @@ def python_of_two_iterations() -> Result:
     with tf.Graph().as_default(), v1.Session() as session:
         mapped = tf.map_fn(lambda i: v1.py_func(wait, [i], tf.int32), tf.range(3))
         return _reasons(session.run(mapped))
+
+
+def python_of_two_iterations_of_an_inner_loop() -> Result:
+    """The same in a loop, of which each iteration needs the one before."""
+    later = threading.Event()
+
+    def wait(i: Any, total: Any) -> np.int32:
+        if i == 0:
+            return np.int32(later.wait(_PATIENCE_S))
+        later.set()
+        return total
+
+    def step(k: Any, total: Any) -> Any:
+        mapped = tf.map_fn(lambda i: v1.py_func(wait, [i, total], tf.int32), tf.range(3))
+        return k + 1, total + tf.reduce_sum(tf.ensure_shape(mapped, [3]))
+
+    with tf.Graph().as_default(), v1.Session() as session:
+        return _reasons(session.run(v1.while_loop(lambda k, _: k < 2, step, (0, 1))[1]))
 
 
 def two_of_python() -> Result:
