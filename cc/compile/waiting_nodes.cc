@@ -1,5 +1,6 @@
 #include "cc/compile/waiting_nodes.h"
 
+#include <iterator>
 #include <set>
 
 #include "absl/algorithm/container.h"
