@@ -44,9 +44,24 @@ bool IsWithin(const Frame* inner, const Frame& outer) {
 }
 
 // The innermost frame around both.
-const Frame& Common(const Frame* one, const Frame& other) {
-  while (!IsWithin(&other, *one)) one = one->parent;
-  return *one;
+const Frame& Common(const Frame& one, const Frame& other) {
+  const Frame* frame = &one;
+  while (!IsWithin(&other, *frame)) frame = frame->parent;
+  return *frame;
+}
+
+// Calls `add` for the Exits of a variable, given its NextIteration, Merge or Switch, or of all
+// variables, given LoopCond.
+template <typename Add>
+void ForEachExit(const Node& node, const Add& add) {
+  for (const Edge* edge : node.out_edges()) {
+    const Node* const next = edge->dst();
+    if (node.IsSwitch()) {
+      if (next->IsExit()) add(next);
+    } else if (node.IsNextIteration() ? next->IsMerge() : next->IsSwitch()) {
+      ForEachExit(*next, add);
+    }
+  }
 }
 
 }  // namespace
@@ -59,12 +74,18 @@ WaitingNodes::WaitingNodes(const Frame& root,
 void WaitingNodes::Add(const Frame& frame, const tensorflow::FunctionLibraryDefinition* library) {
   for (const Node* node : frame.nodes) {
     const size_t id = node->id();
-    if (id >= nexts_.size()) nexts_.resize(id + 1);
-    nexts_[id] = node->IsNextIteration();
+    if (id >= run_loops_.size()) run_loops_.resize(id + 1);
     if (MayWaitForOthers(*node, library)) nodes_.push_back({node, &frame, nodes_.size()});
   }
   for (const Frame* loop : frame.children) Add(*loop, library);
-  run_loops_.resize(nexts_.size());
+}
+
+WaitingNodes::NodeSet WaitingNodes::NextsOf(const Frame& frame) const {
+  NodeSet nexts(run_loops_.size());
+  for (const Frame* around = &frame; around != nullptr; around = around->parent) {
+    for (const Node* node : around->nodes) nexts[node->id()] = node->IsNextIteration();
+  }
+  return nexts;
 }
 
 WaitingNodes::NodeSet WaitingNodes::Reach(Nodes from, const NodeSet& ends, Along along) const {
@@ -78,38 +99,35 @@ WaitingNodes::NodeSet WaitingNodes::Reach(Nodes from, const NodeSet& ends, Along
   while (!from.empty()) {
     const Node* const node = from.back();
     from.pop_back();
+    const bool leaves = along == Along::kEdges && node->IsSwitch();
     for (const Edge* edge : along == Along::kBackwards ? node->in_edges() : node->out_edges()) {
-      add(along == Along::kBackwards ? edge->src() : edge->dst());
+      const Node* const next = along == Along::kBackwards ? edge->src() : edge->dst();
+      if (!leaves || !next->IsExit()) add(next);
     }
-    const Frame* const loop = along == Along::kEdges ? nullptr : run_loops_[node->id()];
-    if (loop == nullptr || !run_loops.insert(loop).second) continue;
-    for (const Node* other : NodesOf(*loop)) add(other);
+    if (along == Along::kEdges) {
+      if (node->IsNextIteration() || node->IsLoopCond()) ForEachExit(*node, add);
+    } else if (const Frame* loop = run_loops_[node->id()];
+               loop != nullptr && run_loops.insert(loop).second) {
+      for (const Node* other : NodesOf(*loop)) add(other);
+    }
   }
   return reached;
-}
-
-WaitingNodes::NodeSet WaitingNodes::Only(const NodeSet& reached) const {
-  NodeSet waiting;
-  for (const Waiting& each : nodes_) waiting.push_back(reached[each.node->id()]);
-  return waiting;
 }
 
 const WaitingNodes::Later& WaitingNodes::After(const Waiting& first, const Frame& frame) {
   const auto [found, is_new] = after_.try_emplace({first.index, &frame});
   if (!is_new) return found->second;
-  NodeSet reached = Reach({first.node}, nexts_, Along::kEdges);
-  for (const Frame* inner = first.frame;; inner = inner->parent) {
-    Nodes from;
-    for (const Node* node : inner->nodes) {
-      if (nexts_[node->id()] && reached[node->id()]) from.push_back(node);
-    }
-    const NodeSet next = Reach(from, nexts_, Along::kEdges);
-    if (inner == &frame) {
-      found->second = {Only(reached), Only(next)};
-      return found->second;
-    }
-    for (size_t id = 0; id < next.size(); ++id) reached[id] = reached[id] || next[id];
+  const NodeSet nexts = NextsOf(frame);
+  const NodeSet same = Reach({first.node}, nexts, Along::kEdges);
+  Nodes reached;
+  absl::c_copy_if(frame.nodes, std::back_inserter(reached),
+                  [&](const Node* node) { return nexts[node->id()] && same[node->id()]; });
+  const NodeSet next = Reach(reached, nexts, Along::kEdges);
+  for (const Waiting& each : nodes_) {
+    found->second.same.push_back(same[each.node->id()]);
+    found->second.next.push_back(next[each.node->id()]);
   }
+  return found->second;
 }
 
 WaitingNodes::Sides WaitingNodes::SidesOf(const Frame& loop) const {
@@ -118,33 +136,34 @@ WaitingNodes::Sides WaitingNodes::SidesOf(const Frame& loop) const {
     if (IsWithin(each.frame, loop)) sides.inside.push_back(&each);
   }
   if (nodes_.size() < 2 && sides.inside.empty()) return sides;  // the common case
-  NodeSet ends(nexts_.size());
-  for (const Frame* outer = loop.parent; outer != nullptr; outer = outer->parent) {
-    for (const Node* node : outer->nodes) ends[node->id()] = nexts_[node->id()];
-  }
+  const Nodes enters(loop.enters.begin(), loop.enters.end());
   Nodes exits;
   absl::c_copy_if(loop.nodes, std::back_inserter(exits), [](const Node* n) { return n->IsExit(); });
-  const NodeSet before = Reach({loop.enters.begin(), loop.enters.end()}, ends, Along::kBackwards);
-  const NodeSet after = Reach(exits, ends, Along::kForwards);
-  for (const Waiting& each : nodes_) {
-    if (IsWithin(each.frame, loop)) continue;
-    if (before[each.node->id()]) sides.before.push_back(&each);
-    if (after[each.node->id()]) sides.after.push_back(&each);
+  for (const Frame* around = loop.parent; around != nullptr; around = around->parent) {
+    const NodeSet ends = NextsOf(*around);
+    const NodeSet before = Reach(enters, ends, Along::kBackwards);
+    const NodeSet after = Reach(exits, ends, Along::kForwards);
+    for (const Waiting& each : nodes_) {
+      if (&Common(loop, *each.frame) != around) continue;
+      if (before[each.node->id()]) sides.before.push_back(&each);
+      if (after[each.node->id()]) sides.after.push_back(&each);
+    }
   }
   return sides;
 }
 
 bool WaitingNodes::LeadsTo(const Waiting& first, const Waiting& later, const Frame& frame) {
-  return After(first, Common(first.frame, frame)).same[later.index];
+  return After(first, frame).same[later.index];
 }
 
 bool WaitingNodes::AreInOrder(const Waiting& first, const Waiting& other, const Frame& loop) {
-  const Frame& common = Common(first.frame, *other.frame);
+  const Frame* frame = &Common(*first.frame, *other.frame);
   const bool apart =
-      &first != &other && !LeadsTo(first, other, common) && !LeadsTo(other, first, common);
-  for (const Frame* frame = &common; !apart; frame = frame->parent) {
-    if (!After(first, *frame).next[other.index]) return false;
+      &first != &other && !LeadsTo(first, other, *frame) && !LeadsTo(other, first, *frame);
+  if (apart) return false;
+  while (After(first, *frame).next[other.index]) {
     if (frame == &loop) return true;
+    frame = frame->parent;
   }
   return false;
 }
@@ -154,19 +173,20 @@ absl::Status WaitingNodes::Check(const Frame& loop) {
     return Rejected("ops may wait for each other", *first->node, later->node);
   };
   const Sides sides = SidesOf(loop);
-  Several behind = sides.inside;
-  behind.insert(behind.end(), sides.after.begin(), sides.after.end());
-  for (const Waiting* first : sides.before) {
-    for (const Waiting* later : behind) {
-      if (!LeadsTo(*first, *later, *loop.parent)) return rejected(first, later);
+  Several earlier = sides.before;
+  earlier.insert(earlier.end(), sides.inside.begin(), sides.inside.end());
+  for (const Waiting* first : earlier) {
+    for (const Waiting* later : sides.after) {
+      const Frame& common = Common(*first->frame, *later->frame);
+      if (!LeadsTo(*first, *later, common)) return rejected(first, later);
     }
   }
-  for (const Waiting* first : sides.inside) {
-    for (const Waiting* later : sides.after) {
-      if (!LeadsTo(*first, *later, *loop.parent)) return rejected(first, later);
-    }
-    for (const Waiting* other : sides.inside) {
-      if (!AreInOrder(*first, *other, loop)) return rejected(first, other);
+  for (const Waiting* first : earlier) {
+    const bool is_before = !IsWithin(first->frame, loop);
+    for (const Waiting* later : sides.inside) {
+      const bool ordered =
+          is_before ? LeadsTo(*first, *later, loop) : AreInOrder(*first, *later, loop);
+      if (!ordered) return rejected(first, later);
     }
   }
   for (const Node* node : NodesOf(loop)) run_loops_[node->id()] = &loop;

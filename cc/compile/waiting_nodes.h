@@ -26,12 +26,14 @@ namespace tensor_array_grad {
 // loop is left to the executor if it puts one of these nodes behind another to which no path leads
 // from that one. Several loops, one after the other, put nodes in an order together.
 //
-// A path through a NextIteration leads to the next iteration. So it does not count between nodes of
-// one iteration, and two in a row do not count between those of two iterations.
+// A path is one in the same iteration of all loops around both nodes: what a NextIteration leads to
+// is in the next one. From each iteration to the next, a path leads through one NextIteration. A
+// path through another loop goes through its body, as one iteration does.
 //
-// Two things are not shown. A path may lead through a branch that is not taken. And what a loop in
-// the executor computes in one iteration may wait for a later one: TensorFlow asks of programs that
-// they do not depend on this (parallel_iterations).
+// What is not shown: a path may lead through a branch that is not taken, through more iterations of
+// a loop than it has, or to some iterations of a loop only. And what a loop in the executor computes
+// in one iteration may wait for a later one: TensorFlow asks of programs that they do not depend on
+// this (parallel_iterations).
 //
 // A lock is none of these nodes: what waits for it waits for another step, or for an iteration
 // (locks.h).
@@ -43,7 +45,8 @@ class WaitingNodes {
 
   // Returns OK if a RunLoop may be put in front of `loop`, besides those in front of all loops for
   // which this was returned before; otherwise an error (Rejected) that names the node that would
-  // have to come first, and the other. O(e) for e edges, and once for each of these nodes.
+  // have to come first, and the other. O(e + k^2) for e edges and k of these nodes, and once O(e)
+  // for each of them.
   absl::Status Check(const Frame& loop);
 
  private:
@@ -69,26 +72,26 @@ class WaitingNodes {
     NodeSet same, next;  // in the same iteration of a frame; in the next one
   };
 
-  // Where a walk through the graph goes: along edges, or also from each node of a loop with a
+  // Where a walk through the graph goes: along edges; or also from each node of a loop with a
   // RunLoop to all others.
   enum class Along { kEdges, kForwards, kBackwards };
 
   void Add(const Frame& frame, const tensorflow::FunctionLibraryDefinition* library);
+  // The NextIterations of `frame` and of all frames around it, by id.
+  NodeSet NextsOf(const Frame& frame) const;
   // The nodes that a walk from `from` reaches, by id. It does not go on at one of `ends`.
   NodeSet Reach(Nodes from, const NodeSet& ends, Along along) const;
-  NodeSet Only(const NodeSet& reached) const;
-  // What comes after `first` in an iteration of `frame`, which is around it, and in the next one.
+  // What comes after `first` in the same iteration of `frame`, and in the next one.
   const Later& After(const Waiting& first, const Frame& frame);
   // Leaves `before` and `after` empty if there are no two of these nodes.
   Sides SidesOf(const Frame& loop) const;
   // Whether a path leads from `first` to `later` in the same iteration of `frame`.
   bool LeadsTo(const Waiting& first, const Waiting& later, const Frame& frame);
-  // Whether RunLoop only puts `first` in front of `other`, both in `loop`, where a path leads from
-  // that to this: in an iteration one to the other, and from each iteration to the next.
+  // Whether, of two nodes in `loop`, one leads to the other in each iteration, and `first` leads to
+  // `other` in the next iteration of each loop around both, up to `loop`.
   bool AreInOrder(const Waiting& first, const Waiting& other, const Frame& loop);
 
   std::vector<Waiting> nodes_;
-  NodeSet nexts_;                        // all NextIterations, by id
   std::vector<const Frame*> run_loops_;  // by id: the loop with a RunLoop to which a node belongs
   std::map<std::pair<size_t, const Frame*>, Later> after_;  // what After has returned
 };

@@ -69,7 +69,9 @@ class WaitingNodesTest : public testing::Test, protected FramesUnderTest {
     EXPECT_THAT(Check(loop, others), Fails(absl::StatusCode::kFailedPrecondition,
                                            "ops may wait for each other: " + node + " ("));
   }
-  void ExpectNone(const std::string& loop = "i") { EXPECT_OK(Check(loop)); }
+  void ExpectNone(const std::string& loop = "i", const std::vector<std::string>& others = {}) {
+    EXPECT_OK(Check(loop, others));
+  }
 
   tensorflow::FunctionDefLibrary functions_;
 
@@ -225,6 +227,47 @@ TEST_F(WaitingNodesTest, NodesInTheOuterLoopAroundAnInnerOne) {
   AddInnerThatTakes();
   AddPython("python", {"j_exit"});
   ExpectLeftTo("taken", "j");
+}
+
+// The node `value` waits behind the outer loop, in which `taken` and j are.
+TEST_F(WaitingNodesTest, NodeAfterTheOuterLoopThatNeedsTheInnerOne) {
+  AddInnerThatTakes();
+  AddVariableOf("i", "count", DT_INT32, "zero", "j_exit");
+  AddEnqueue("count_exit");
+  ExpectLeftTo("taken", "j");
+}
+
+TEST_F(WaitingNodesTest, NodeBeforeTheOuterLoopThatReachesTheInnerOneInItsSecondIteration) {
+  AddCounter("j", "i_switch:1", "i_limit", "i_one");
+  AddVariableOf("j", "y", DT_INT32, "x_switch:1", "y_switch:1");
+  Named("x_enter").set_input(0, "zero");
+  AddVariableOf("i", "later", DT_INT32, "first", "later_switch:1");
+  Named("x_plus").set_input(0, "later_switch:1");
+  AddPython("python", {"j_exit"});
+  ExpectLeftTo("first", "j");
+}
+
+// As in a recurrent layer: each iteration reads a constant of the loop.
+TEST_F(WaitingNodesTest, NodeThatNeedsTheOtherAsAConstantOfTheLoop) {
+  Named("x_enter").set_input(0, "zero");
+  AddConstantOf("i", "input", DT_INT32, "first");
+  Named("x_plus").set_input(0, "input");
+  AddEnqueue("x_exit");
+  ExpectNone();
+}
+
+TEST_F(WaitingNodesTest, NodeThatReadsAVariableThatReplacesTheOther) {
+  Named("x_plus").set_input(0, "i_one");
+  AddEnqueue("x_exit");
+  ExpectLeftTo("first");
+}
+
+TEST_F(WaitingNodesTest, NodeBehindAnotherLoopThatNeedsTheOther) {
+  AddEnqueue("k_exit");
+  AddCounter("k", "zero", "x_exit", "step");
+  ExpectNone("i");
+  ExpectNone("k");
+  ExpectNone("k", {"i"});
 }
 
 TEST_F(WaitingNodesTest, PathToTheNextIterationOfTheOuterLoop) {

@@ -154,6 +154,22 @@ def environment() -> Result:
     return _reasons((run(tf.constant(1.0)).numpy(), *seen))
 
 
+def log_of_a_recurrence() -> Result:
+    """The loop starts with zeros, and needs the element in each iteration."""
+    elements = iter(tf.data.Dataset.from_tensors(np.arange(6, dtype=np.float32).reshape(3, 2)))
+    logged: list[Any] = []
+
+    @tf.function
+    def run() -> None:
+        x, h = next(elements), tf.zeros(2)
+        for i in tf.range(3):
+            h = h * 0.5 + x[i]
+        tf.py_function(lambda h: logged.append(h.numpy()), [h], [])
+
+    run()
+    return _reasons(logged)
+
+
 def element_of_a_dataset() -> Result:
     """A value for which the loop waits, although it could begin without it."""
     elements = iter(tf.data.Dataset.range(3))

@@ -18,6 +18,7 @@ _REASONS = {
     "python_of_two_iterations_of_an_inner_loop": {_WAIT: 2},
     "two_of_python": {_WAIT: 1},
     "environment": {},
+    "log_of_a_recurrence": {},
     "element_of_a_dataset": {},
 }
 
