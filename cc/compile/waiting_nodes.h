@@ -31,9 +31,9 @@ namespace tensor_array_grad {
 // path through another loop goes through its body, as one iteration does.
 //
 // What is not shown: a path may lead through a branch that is not taken, through more iterations of
-// a loop than it has, or to some iterations of a loop only. And what a loop in the executor computes
-// in one iteration may wait for a later one: TensorFlow asks of programs that they do not depend on
-// this (parallel_iterations).
+// a loop than it has, or to some iterations of a loop only. And what a loop in the executor
+// computes in one iteration may wait for a later one: TensorFlow asks of programs that they do not
+// depend on this (parallel_iterations).
 //
 // A lock is none of these nodes: what waits for it waits for another step, or for an iteration
 // (locks.h).
