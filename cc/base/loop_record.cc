@@ -56,22 +56,23 @@ void LoopRecord::EvaluatesCondition(int64_t step, int64_t iteration) {
   counts.conditions.fetch_add(1, std::memory_order_relaxed);
   if (iteration == 0) counts.executor_runs.fetch_add(1, std::memory_order_release);
   MutexLock lock(&mu_);
-  const int64_t now = SteadyNanos();
-  InExecutor& runs = in_executor_.try_emplace(step, InExecutor{now}).first->second;
-  if (iteration == 0) ++runs.runs;
-  counts.executor_ns.fetch_add(now - runs.noted_ns, std::memory_order_relaxed);
-  runs.noted_ns = now;
+  const auto [runs, is_first] = in_executor_.try_emplace(step, InExecutor{SteadyNanos()});
+  if (!is_first) AddTime(&runs->second);
+  if (iteration == 0) ++runs->second.open;
 }
 
 void LoopRecord::EndsInExecutor(int64_t step) {
   MutexLock lock(&mu_);
-  const auto found = in_executor_.find(step);
-  if (found == in_executor_.end()) return;
-  InExecutor& runs = found->second;
+  const auto runs = in_executor_.find(step);
+  if (runs == in_executor_.end()) return;
+  AddTime(&runs->second);
+  if (--runs->second.open <= 0) in_executor_.erase(runs);
+}
+
+void LoopRecord::AddTime(InExecutor* runs) {
   const int64_t now = SteadyNanos();
-  counts.executor_ns.fetch_add(now - runs.noted_ns, std::memory_order_relaxed);
-  runs.noted_ns = now;
-  if (--runs.runs <= 0) in_executor_.erase(found);
+  counts.executor_ns.fetch_add(now - runs->noted_ns, std::memory_order_relaxed);
+  runs->noted_ns = now;
 }
 
 int64_t NewLoopId() {

@@ -85,13 +85,17 @@ class LoopRecord {
   LoopCounts counts;
 
  private:
+  // The runs of the loop in the executor in a step.
+  struct InExecutor {
+    int64_t noted_ns;  // when one of them last evaluated its condition, or ended
+    int open = 0;      // how many have not ended
+  };
+
+  // Adds the time since the runs were noted.
+  void AddTime(InExecutor* runs);
+
   mutable Mutex mu_;
   LoopFacts facts_ ABSL_GUARDED_BY(mu_);
-  // What runs in the executor in a step.
-  struct InExecutor {
-    int64_t noted_ns;  // when one of the runs last evaluated its condition, or ended
-    int runs = 0;
-  };
   std::map<int64_t, InExecutor> in_executor_ ABSL_GUARDED_BY(mu_);  // by step
 };
 

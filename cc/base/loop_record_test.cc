@@ -51,7 +51,10 @@ TEST(LoopRecord, CountsWhatTheExecutorDoes) {
   record.EndsInExecutor(7);
   EXPECT_EQ(record.counts.executor_runs, 1);
   EXPECT_EQ(record.counts.conditions, 4);
-  EXPECT_GT(record.counts.executor_ns, 0);
+  const int64_t ns = record.counts.executor_ns;
+  EXPECT_GT(ns, 0);
+  record.EndsInExecutor(7);  // no run of the step is left
+  EXPECT_EQ(record.counts.executor_ns, ns);
 }
 
 TEST(LoopRecord, CountsTimeUntilTheLastOfSeveralRunsOfAStepHasEnded) {
@@ -62,8 +65,11 @@ TEST(LoopRecord, CountsTimeUntilTheLastOfSeveralRunsOfAStepHasEnded) {
   record.EvaluatesCondition(7, 1);
   const int64_t of_second = record.counts.executor_ns;
   EXPECT_GT(of_second, of_first);
-  for (int run = 0; run < 2; ++run) record.EndsInExecutor(7);  // the second has no condition
-  EXPECT_GT(record.counts.executor_ns, of_second);
+  record.EndsInExecutor(7);
+  const int64_t of_both = record.counts.executor_ns;
+  EXPECT_GT(of_both, of_second);
+  record.EndsInExecutor(7);  // no run of the step is left
+  EXPECT_EQ(record.counts.executor_ns, of_both);
   EXPECT_EQ(record.counts.executor_runs, 2);
 }
 

@@ -30,8 +30,9 @@ absl::Status RejectedFor(const Node& node, absl::string_view reason, absl::strin
   return rejected;
 }
 
-std::string NameAndOp(const Node& node) {
-  return absl::StrCat(node.name(), " (", node.type_string(), ")");
+// The form in which a detail names a node.
+std::string NameAndOp(absl::string_view name, absl::string_view op) {
+  return absl::StrCat(name, " (", op, ")");
 }
 
 // Whether an input or output of `node` is the ref tensor of a variable.
@@ -91,9 +92,11 @@ absl::Status Rejected(absl::string_view reason, absl::string_view detail) {
 }
 
 absl::Status Rejected(absl::string_view reason, const Node& node, const Node* other) {
-  const std::string detail = NameAndOp(node);
-  return RejectedFor(node, reason,
-                     other == nullptr ? detail : absl::StrCat(detail, " and ", NameAndOp(*other)));
+  std::string detail = NameAndOp(node.name(), node.type_string());
+  if (other != nullptr) {
+    absl::StrAppend(&detail, " and ", NameAndOp(other->name(), other->type_string()));
+  }
+  return RejectedFor(node, reason, detail);
 }
 
 absl::string_view ReasonOf(absl::string_view message) {
@@ -143,8 +146,7 @@ absl::Status CheckCalls(const Frame& loop, const FunctionLibraryDefinition* libr
     return waiting != nullptr;
   });
   if (call == nullptr) return absl::OkStatus();
-  return RejectedFor(*call, "a called function may wait",
-                     absl::StrCat(call->name(), " (", waiting->op(), ")"));
+  return RejectedFor(*call, "a called function may wait", NameAndOp(call->name(), waiting->op()));
 }
 
 absl::Status CheckInSession(const Frame& loop, const FunctionLibraryDefinition* library) {

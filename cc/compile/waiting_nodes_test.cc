@@ -43,6 +43,19 @@ class WaitingNodesTest : public testing::Test, protected FramesUnderTest {
     return node;
   }
 
+  // Adds `call`, which calls a function that takes an element from a queue. x starts as its result.
+  tensorflow::NodeDef& AddCallOfTaker(const std::string& op) {
+    tensorflow::FunctionDef& taker = *functions_.add_function();
+    taker.mutable_signature()->set_name("take");
+    taker.add_node_def()->set_op("QueueDequeueV2");
+    tensorflow::NameAttrList take;
+    take.set_name("take");
+    Named("x_enter").set_input(0, "call");
+    tensorflow::NodeDef& call = Add("call", op);
+    Set(call, "f", take);
+    return call;
+  }
+
   // Adds the loop j inside i. Its variable y starts as an element of the queue.
   void AddInnerThatTakes() {
     AddCounter("j", "i_switch:1", "i_limit", "i_one");
@@ -133,19 +146,18 @@ TEST_F(WaitingNodesTest, ArgumentsOfAFunctionAreThereWhenItStarts) {
 
 TEST_F(WaitingNodesTest, FunctionThatTakesAnElementFromAQueue) {
   AddEnqueue("i_exit");
-  tensorflow::FunctionDef& taker = *functions_.add_function();
-  taker.mutable_signature()->set_name("take");
-  taker.add_node_def()->set_op("QueueDequeueV2");
-  tensorflow::NodeDef& call = Add("call", "PartitionedCall");
-  tensorflow::NameAttrList take;
-  take.set_name("take");
+  tensorflow::NodeDef& call = AddCallOfTaker("PartitionedCall");
   Set(call, "Tin", DataTypeVector{});
   Set(call, "Tout", DataTypeVector{DT_INT32});
-  Set(call, "f", take);
-  Named("x_enter").set_input(0, "call");
   ExpectLeftTo("call");
   functions_.mutable_function(0)->mutable_node_def(0)->set_op("Const");
   ExpectNone();
+}
+
+TEST_F(WaitingNodesTest, MapOfAFunctionThatTakesAnElementFromAQueue) {
+  AddEnqueue("i_exit");
+  Set(AddCallOfTaker("MapDefun"), "output_types", DataTypeVector{DT_INT32});
+  ExpectLeftTo("call");
 }
 
 TEST_F(WaitingNodesTest, PythonInTheBodyThatDoesNotNeedTheOther) {

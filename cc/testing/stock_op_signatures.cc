@@ -215,6 +215,10 @@ REGISTER_OP("PyFunc")
     .Attr("Tin: list(type)")
     .Attr("Tout: list(type)")
     .SetIsStateful();
+REGISTER_OP("MapDefun")
+    .Output("output: output_types")
+    .Attr("output_types: list(type)")
+    .Attr("f: func");
 REGISTER_OP("GetSessionHandle")
     .Input("value: T")
     .Output("handle: string")

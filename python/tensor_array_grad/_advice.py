@@ -73,7 +73,7 @@ _LEFT = {
     "no kernel": ("TensorFlow has no CPU kernel for one of its ops", ""),
 }
 # A node of a graph: the last part of its name says what it is.
-_OP = re.compile(r"\((\w+)\)")  # in the detail of a reason: "node (op) and node (op)"
+_OP = re.compile(r"\(([^()]+)\)")  # in the detail of a reason: "node (op) and node (op)"
 _NODE = re.compile(r"`[^`]*?([^`/]*)`")
 _UNUSUAL = "it does not have the form that TensorFlow gives a loop"
 _PYTHON = (

@@ -244,13 +244,16 @@ _OURS: dict[str, str | None] = {"TENSOR_ARRAY_GRAD": None}
 def given_by(ran: Ran, runs: Iterable[Ran]) -> bool:
     """Whether each element of each result of `ran` has the same bits in one of `runs`.
 
-    Runs that end in another way than `ran`, with another error, dtype or shape, do not count. Runs
-    are taken only until all elements are found; if `ran` ends with an error, until one has it.
+    False if one of them ends in another way than `ran`: with another dtype or shape, or without an
+    error. Which error it is may vary between runs. Runs are taken only until all elements are
+    found; if `ran` ends with an error, until one has it.
     """
     given = [np.zeros(np.shape(result), bool) for result in _results(ran)]
     for run in runs:
-        if not (isinstance(run, Ran) and _outcome(ran) == _outcome(run)):
+        if isinstance(run, Ran) and ran.error and run.error and ran.error != run.error:
             continue
+        if not (isinstance(run, Ran) and _outcome(ran) == _outcome(run)):
+            return False
         for mask, one, other in zip(given, _results(ran), _results(run), strict=True):
             mask |= _same_elements(one, other)
         if all(mask.all() for mask in given):

@@ -171,8 +171,11 @@ def test_a_stock_run_that_ends_in_another_way_gives_no_result(run):
 
 def test_an_error_is_stocks_if_one_of_its_runs_ends_with_it():
     one, other = (Ran(error=("InvalidArgumentError", f"Stack {name} is empty")) for name in "ab")
-    assert random_loops.given_by(other, [one, _of([1.0]), other])
-    assert not random_loops.given_by(other, [one, _of([1.0]), kernel_runner.Hung(1.0)])
+    assert random_loops.given_by(other, [one, other])
+    assert not random_loops.given_by(other, [one, one])
+    assert not random_loops.given_by(other, [_of([1.0]), other])
+    assert not random_loops.given_by(other, [kernel_runner.Hung(1.0), other])
+    assert not random_loops.given_by(_of([1.0]), [one, _of([1.0])])
 
 
 def test_zeros_and_strings_are_compared_with_runs_of_stock():
