@@ -327,13 +327,20 @@ def machine() -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """The commit measured, with `-dirty` if files differ from it; empty outside of a checkout."""
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    """The commit measured, with `-dirty` if files differ from it; empty outside of a checkout.
+
+    The results themselves do not count: each benchmark that ran before has changed them.
+    """
     with contextlib.suppress(OSError, subprocess.CalledProcessError):
-        return subprocess.run(
-            command, cwd=_ROOT, check=True, capture_output=True, text=True
-        ).stdout.strip()
+        changed = _git("diff", "--name-only", "HEAD", "--", ".", ":!benchmarks/results")
+        return _git("describe", "--always", "--exclude=*") + "-dirty" * bool(changed)
     return ""
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(
+        ["git", *arguments], cwd=_ROOT, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def main(module: str, all_cases: Sequence[Case], arguments: Sequence[str] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <string>
@@ -143,30 +144,48 @@ class ZeroRows {
   // ---- constants
 
   bool AreConstant() {
-    const auto numbers = IntegersOf({&ids_, 0});
-    if (!numbers || !ConstantOf(ids_, &numbers_) || !ConstantOf(values_, &zeros_) ||
-        WaitsOf(values_) != WaitsOf(ids_) || zeros_.dims() == 0 || !IsZero(zeros_)) {
-      return false;
+    Waits waits;
+    return ConstantOf(values_, &zeros_) && zeros_.dims() > 0 && zeros_.dim_size(0) > 1 &&
+           IsZero(zeros_) && AreNumbersOf(zeros_.dim_size(0), &waits) && waits == WaitsOf(values_);
+  }
+
+  // Whether the numbers are those of `rows` rows. They are a constant, or a Range of constants,
+  // perhaps cast: TensorFlow computes no constants of 100 KiB. Adds to `waits` the control inputs.
+  bool AreNumbersOf(int64_t rows, Waits* waits) const {
+    if (const auto numbers = IntegersOf({&ids_, 0}); ids_.IsConstant() && numbers) {
+      waits->merge(WaitsOf(ids_));
+      std::vector<int64_t> all(rows);
+      std::iota(all.begin(), all.end(), 0);
+      return *numbers == all;
     }
-    const auto rows = static_cast<size_t>(zeros_.dim_size(0));
-    std::vector<int64_t> all(rows);
-    std::iota(all.begin(), all.end(), 0);
-    return rows > 1 && *numbers == all;
+    const bool is_cast = ids_.type_string() == "Cast";
+    const Node& range = is_cast ? *InputOf(ids_, 0).node : ids_;
+    if (is_cast) waits->merge(WaitsOf(ids_));
+    return range.type_string() == "Range" && rows <= std::numeric_limits<int32_t>::max() &&
+           AddWaitsWithConstants(range, -1, waits) && IntegerOf(InputOf(range, 0)) == 0 &&
+           IntegerOf(InputOf(range, 1)) == rows && IntegerOf(InputOf(range, 2)) == 1;
   }
 
   absl::Status ShrinkConstant(Graph* graph) {
-    const int64_t last = numbers_.NumElements() - 1;
-    TF_ASSIGN_OR_RETURN(const Source values,
-                        Constant(zeros_.Slice(last, last + 1), &values_, graph));
-    TF_ASSIGN_OR_RETURN(const Source ids, Constant(numbers_.Slice(last, last + 1), &ids_, graph));
+    const int64_t last = zeros_.dim_size(0) - 1;
+    TF_ASSIGN_OR_RETURN(const Source values, Constant(zeros_.Slice(last, last + 1), graph));
+    Tensor number(ids_.output_type(0), {1});
+    if (number.dtype() == tensorflow::DT_INT32) {
+      number.flat<int32_t>()(0) = static_cast<int32_t>(last);
+    } else {
+      number.flat<int64_t>()(0) = last;
+    }
+    TF_ASSIGN_OR_RETURN(const Source ids, Constant(number, graph));
     return ReplaceInMerges(values, ids, graph);
   }
 
-  static absl::StatusOr<Source> Constant(const Tensor& value, Node* instead, Graph* graph) {
-    NodeDef def = instead->def();
-    def.set_name(graph->NewName(absl::StrCat(instead->name(), "/last")));
+  // A constant that is live where the zeros are.
+  absl::StatusOr<Source> Constant(const Tensor& value, Graph* graph) {
+    NodeDef def = values_.def();
+    def.set_name(graph->NewName(absl::StrCat(values_.name(), "/last")));
+    (*def.mutable_attr())["dtype"].set_type(value.dtype());
     value.AsProtoField((*def.mutable_attr())["value"].mutable_tensor());
-    return AddReplacement(std::move(def), {}, *instead, {instead}, graph);
+    return AddReplacement(std::move(def), {}, values_, {&values_}, graph);
   }
 
   absl::Status ReplaceInMerges(Source values, Source ids, Graph* graph) {
@@ -181,7 +200,7 @@ class ZeroRows {
   Node& rows_merge_;
   Node& ids_merge_;
   const int branch_;
-  Tensor zeros_, numbers_;  // if they are constants
+  Tensor zeros_;  // if they are constant
 };
 
 }  // namespace

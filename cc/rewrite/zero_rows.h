@@ -16,7 +16,8 @@ namespace tensor_array_grad {
 // TensorFlow makes such rows for a gather or an embedding lookup in one branch, because the
 // gradient of the other branch must have the same structure. The sum does not change, and a row
 // number out of range is still an error, since the last row has the largest number. Rows and
-// numbers that are constants become smaller constants.
+// numbers that are constants become smaller constants, also if the numbers are a Range of
+// constants.
 //
 // The rewrite applies only if no other node reads the Merges, and if rows and numbers are live
 // under the same conditions. If they are not constants, no other node may read the numbers, and

@@ -153,13 +153,71 @@ TEST_F(ZeroRowsTest, ConstantsShrinkToConstants) {
   ResetToConstants(Zeros(3), Ints({0, 1, 2}));
   Shrink();
   EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros_0/last/_0"));
-  EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "numbers_0/last/_1"));
+  EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "zeros_0/last/_1"));
   EXPECT_THAT(InputsOf("zeros_0/last/_0"), ElementsAre("^pivot"));
   Tensor value;
   ASSERT_TRUE(GetNodeAttr(Find("zeros_0/last/_0")->attrs(), "value", &value).ok());
   EXPECT_EQ(value.shape(), tensorflow::TensorShape({1, 2}));
-  ASSERT_TRUE(GetNodeAttr(Find("numbers_0/last/_1")->attrs(), "value", &value).ok());
+  ASSERT_TRUE(GetNodeAttr(Find("zeros_0/last/_1")->attrs(), "value", &value).ok());
   EXPECT_EQ(value.flat<int32_t>()(0), 2);
+}
+
+// TensorFlow computes no constant of the numbers if there are many.
+TEST_F(ZeroRowsTest, ConstantZerosMayHaveComputedNumbers) {
+  const auto reset = [this](int32_t start, int32_t limit, int32_t delta) {
+    ResetToConstants(Zeros(3), Ints({0, 1, 2}));
+    Constant("start", Tensor(start));
+    Constant("three", Tensor(limit));
+    Constant("delta", Tensor(delta));
+    Set(Add("numbers", "Range", {"start", "three", "delta"}), "Tidx", DT_INT32);
+    *Named("all_ids").mutable_input(1) = "numbers";
+  };
+  const auto expect_shrunk = [this](bool is_shrunk) {
+    Shrink();
+    EXPECT_EQ(Find("zeros_0") == nullptr, is_shrunk);
+    if (!is_shrunk) return;
+    EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros_0/last/_0"));
+    EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "zeros_0/last/_1"));
+    EXPECT_THAT(InputsOf("zeros_0/last/_1"), ElementsAre("^pivot"));
+    Tensor value;
+    ASSERT_TRUE(GetNodeAttr(Find("zeros_0/last/_1")->attrs(), "value", &value).ok());
+    EXPECT_EQ(value.flat<int32_t>()(0), 2);
+  };
+  reset(0, 3, 1);
+  expect_shrunk(true);
+
+  reset(1, 3, 1);
+  expect_shrunk(false);
+  reset(0, 4, 1);
+  expect_shrunk(false);
+  reset(0, 3, 2);
+  expect_shrunk(false);
+  reset(0, 3, 1);
+  Named("numbers").add_input("^p");  // live only together with p
+  expect_shrunk(false);
+  reset(0, 3, 1);
+  *Named("numbers").mutable_input(1) = "n";  // not known
+  expect_shrunk(false);
+}
+
+TEST_F(ZeroRowsTest, ComputedNumbersMayBeCast) {
+  ResetToConstants(Zeros(3), Ints({0, 1, 2}));
+  Constant("three", Tensor(int32_t{3}));
+  Set(Add("numbers", "Range", {"zero", "three", "one"}), "Tidx", DT_INT32);
+  NodeDef& cast = Add("cast", "Cast", {"numbers"});
+  Set(cast, "SrcT", DT_INT32);
+  Set(cast, "DstT", DT_INT64);
+  Placeholder("long_ids", DT_INT64);
+  Set(Named("all_ids"), "T", DT_INT64);
+  *Named("all_ids").mutable_input(0) = "long_ids";
+  *Named("all_ids").mutable_input(1) = "cast";
+  Set(Named("sum"), "Tindices", DT_INT64);
+  Shrink();
+  EXPECT_THAT(InputsOf("all_ids"), ElementsAre("long_ids", "zeros_0/last/_1"));
+  Tensor value;
+  ASSERT_TRUE(GetNodeAttr(Find("zeros_0/last/_1")->attrs(), "value", &value).ok());
+  EXPECT_EQ(value.dtype(), DT_INT64);
+  EXPECT_EQ(value.flat<int64_t>()(0), 2);
 }
 
 TEST_F(ZeroRowsTest, OtherConstantsAreLeftAlone) {

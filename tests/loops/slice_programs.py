@@ -297,6 +297,31 @@ def counted(name: str, steps: int) -> dict[str, int]:
     return {key: after[key] - before.get(key, 0) for key in after}
 
 
+def lookup_in_a_branch(rows: int) -> tuple[Any, int]:
+    """The gradient of a table with that many rows, of which iterations 0, 2 and 4 read one.
+
+    Returns:
+      The gradient, and how many rows were added.
+    """
+    from tensor_array_grad import _loader
+
+    table = tf.Variable(tf.zeros([rows, 4]))
+
+    @tf.function(autograph=False)
+    def gradient(ids: tf.Tensor) -> tf.Tensor:
+        def step(i: tf.Tensor, h: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            read = lambda: h * 0.5 + tf.nn.embedding_lookup(table, ids[i])  # noqa: E731
+            return i + 1, tf.cond(i % 2 == 0, read, lambda: h)
+
+        with tf.GradientTape() as tape:
+            h = tf.while_loop(lambda i, _: i < 5, step, (0, tf.zeros([4])))[1]
+        return tf.convert_to_tensor(tape.gradient(h, table))
+
+    before = _loader.bind().counters().get("slice_sums.rows", 0)
+    result = gradient(tf.constant([rows - 1, 0, 1, 0, rows - 1])).numpy()
+    return result, _loader.bind().counters().get("slice_sums.rows", 0) - before
+
+
 def from_several_threads(name: str, steps: int, threads: int) -> tuple[list[tuple[Any, Any]], int]:
     """Calls one gradient function from several threads at once, and for each x alone.
 

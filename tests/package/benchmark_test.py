@@ -4,6 +4,8 @@ import dataclasses
 import itertools
 import json
 import re
+import shutil
+import subprocess
 import time
 
 import numpy as np
@@ -439,6 +441,27 @@ def test_the_pictures_show_cases_that_were_not_measured_with_onednn(tmp_path):
 def test_the_facts_of_a_row_tell_whether_onednn_is_on(is_on, monkeypatch):
     monkeypatch.setattr(_tf_private, "is_onednn_enabled", lambda: is_on)
     assert harness.machine()["onednn"] is is_on
+
+
+def test_only_results_may_differ_from_the_commit_that_a_row_names(tmp_path, monkeypatch):
+    def git(*arguments):
+        identity = ("-c", "user.name=name", "-c", "user.email=address")
+        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True)
+
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    monkeypatch.setattr(harness, "_ROOT", tmp_path)
+    (tmp_path / "benchmarks" / "results").mkdir(parents=True)
+    rows, case = tmp_path / "benchmarks/results/v3.jsonl", tmp_path / "benchmarks/v3.py"
+    git("init", "-q")
+    for path in (rows, case):
+        path.write_text("")
+    git("add", ".")
+    git("commit", "-q", "-m", "first")
+    rows.write_text("{}")
+    assert re.fullmatch("[0-9a-f]{7,}", harness.machine()["commit"])
+    case.write_text("pass")
+    assert re.fullmatch("[0-9a-f]{7,}-dirty", harness.machine()["commit"])
 
 
 def test_a_table_tells_whether_onednn_was_on(tmp_path):
