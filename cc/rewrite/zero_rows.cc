@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <set>
 #include <string>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/loop_count.h"
 #include "cc/flow/node_util.h"
@@ -42,20 +42,31 @@ bool AddWaitsWithConstants(const Node& node, int except, Waits* waits) {
   return true;
 }
 
-// The rows of zeros and their numbers, as one branch gives them to the Merges.
+// `node` if it casts numbers of rows to int64 for one reader alone, else null.
+Node* CastOfNumbers(Node* node) {
+  const bool is_cast = node->type_string() == ops::kCast &&
+                       node->output_type(0) == tensorflow::DT_INT64 && HasOneConsumer(*node);
+  return is_cast ? node : nullptr;
+}
+
+// The rows of zeros and their numbers, as one branch gives them to the Merges. A Cast of the
+// numbers stays as it is, and casts the last one.
 class ZeroRows {
  public:
   // Input `branch` of the Merges of the rows and of their numbers.
   ZeroRows(Node* rows_merge, Node* ids_merge, int branch)
       : values_(*InputOf(*rows_merge, branch).node),
-        ids_(*InputOf(*ids_merge, branch).node),
         rows_merge_(*rows_merge),
-        ids_merge_(*ids_merge),
-        branch_(branch) {}
+        branch_(branch),
+        cast_(CastOfNumbers(InputOf(*ids_merge, branch).node)),
+        ids_reader_(cast_ != nullptr ? *cast_ : *ids_merge),
+        ids_input_(cast_ != nullptr ? 0 : branch),
+        ids_(*InputOf(ids_reader_, ids_input_).node) {}
 
   // If the rows and numbers are as ShrinkZeroRows requires, replaces them by the last row.
   absl::Status Shrink(Graph* graph) {
-    if (!OnSameDevice(values_, ids_) || !OnSameDevice(values_, rows_merge_)) {
+    if (!OnSameDevice(values_, ids_) || !OnSameDevice(values_, rows_merge_) ||
+        !OnSameDevice(values_, ids_reader_)) {
       return absl::OkStatus();
     }
     if (AreComputed()) return ShrinkComputed(graph);
@@ -63,17 +74,22 @@ class ZeroRows {
   }
 
  private:
+  enum { kStart, kLimit, kDelta };  // inputs of Range
+
+  bool AreCounted() const {
+    return ids_.type_string() == "Range" && IntegerOf(InputOf(ids_, kStart)) == 0 &&
+           IntegerOf(InputOf(ids_, kDelta)) == 1;
+  }
+
+  // The control inputs of the Cast.
+  Waits WaitsOfCast() const { return cast_ != nullptr ? WaitsOf(*cast_) : Waits(); }
+
   // ---- ZerosLike(x), Range(0, n, 1)
 
   bool AreComputed() const {
-    if (values_.type_string() != ops::kZerosLike || IsRefType(values_.input_type(0)) ||
-        ids_.type_string() != "Range" || !HasOneConsumer(ids_) || !AreReadByShapesAlone() ||
-        !HasKernelOnDeviceOf(values_, LastRow())) {
-      return false;
-    }
-    enum { kStart, kLimit, kDelta };
-    return IntegerOf(InputOf(ids_, kStart)) == 0 && IntegerOf(InputOf(ids_, kDelta)) == 1 &&
-           AreAliveTogether(*InputOf(ids_, kLimit).node);
+    return values_.type_string() == ops::kZerosLike && !IsRefType(values_.input_type(0)) &&
+           AreCounted() && HasOneConsumer(ids_) && AreReadByShapesAlone() &&
+           HasKernelOnDeviceOf(values_, LastRow()) && AreAliveTogether(*InputOf(ids_, kLimit).node);
   }
 
   // Whether only the Merge and Shape nodes read the zeros.
@@ -94,8 +110,8 @@ class ZeroRows {
     if (limit.type_string() != ops::kStridedSlice || shape->type_string() != ops::kShape) {
       return false;
     }
-    Waits waits;
-    if (!AddWaitsWithConstants(ids_, 1, &waits) || !AddWaitsWithConstants(limit, 0, &waits) ||
+    Waits waits = WaitsOfCast();
+    if (!AddWaitsWithConstants(ids_, kLimit, &waits) || !AddWaitsWithConstants(limit, 0, &waits) ||
         !AddWaitsWithConstants(*shape, 0, &waits)) {
       return false;
     }
@@ -116,13 +132,13 @@ class ZeroRows {
   }
 
   absl::Status ShrinkComputed(Graph* graph) {
-    const std::vector<Source> inputs = {InputOf(values_, 0), InputOf(ids_, 1)};
+    const std::vector<Source> inputs = {InputOf(values_, 0), InputOf(ids_, kLimit)};
     NodeDef def = LastRow();
     def.set_name(graph->NewName(absl::StrCat(values_.name(), "/last")));
     TF_ASSIGN_OR_RETURN(const Source last,
                         AddReplacement(std::move(def), inputs, values_, {&values_, &ids_}, graph));
     TF_RETURN_IF_ERROR(ReadShapeOfOriginal(graph));
-    return ReplaceInMerges(last, {last.node, 1}, graph);
+    return Replace(last, {last.node, 1}, graph);
   }
 
   // Makes the Shape nodes that read the zeros read the tensor that the zeros are like. They also
@@ -144,39 +160,29 @@ class ZeroRows {
   // ---- constants
 
   bool AreConstant() {
-    Waits waits;
+    Waits waits = WaitsOfCast();
     return ConstantOf(values_, &zeros_) && zeros_.dims() > 0 && zeros_.dim_size(0) > 1 &&
-           IsZero(zeros_) && AreNumbersOf(zeros_.dim_size(0), &waits) && waits == WaitsOf(values_);
+           IsZero(zeros_) && AreNumbersOf(zeros_.dim_size(0)) &&
+           AddWaitsWithConstants(ids_, /*except=*/-1, &waits) && waits == WaitsOf(values_);
   }
 
-  // Whether the numbers are those of `rows` rows. They are a constant, or a Range of constants,
-  // perhaps cast: TensorFlow computes no constants of 100 KiB. Adds to `waits` the control inputs.
-  bool AreNumbersOf(int64_t rows, Waits* waits) const {
-    if (const auto numbers = IntegersOf({&ids_, 0}); ids_.IsConstant() && numbers) {
-      waits->merge(WaitsOf(ids_));
-      std::vector<int64_t> all(rows);
-      std::iota(all.begin(), all.end(), 0);
-      return *numbers == all;
-    }
-    const bool is_cast = ids_.type_string() == "Cast";
-    const Node& range = is_cast ? *InputOf(ids_, 0).node : ids_;
-    if (is_cast) waits->merge(WaitsOf(ids_));
-    return range.type_string() == "Range" && rows <= std::numeric_limits<int32_t>::max() &&
-           AddWaitsWithConstants(range, -1, waits) && IntegerOf(InputOf(range, 0)) == 0 &&
-           IntegerOf(InputOf(range, 1)) == rows && IntegerOf(InputOf(range, 2)) == 1;
+  // Whether the numbers are those of `rows` rows. They are a constant or, because TensorFlow
+  // computes no constants of 100 KiB, a Range of constants.
+  bool AreNumbersOf(int64_t rows) const {
+    if (AreCounted()) return IntegerOf(InputOf(ids_, kLimit)) == rows;
+    if (!ids_.IsConstant()) return false;
+    std::vector<int64_t> all(rows);
+    std::iota(all.begin(), all.end(), 0);
+    return IntegersOf({&ids_, 0}) == all;
   }
 
   absl::Status ShrinkConstant(Graph* graph) {
     const int64_t last = zeros_.dim_size(0) - 1;
     TF_ASSIGN_OR_RETURN(const Source values, Constant(zeros_.Slice(last, last + 1), graph));
     Tensor number(ids_.output_type(0), {1});
-    if (number.dtype() == tensorflow::DT_INT32) {
-      number.flat<int32_t>()(0) = static_cast<int32_t>(last);
-    } else {
-      number.flat<int64_t>()(0) = last;
-    }
+    SetIntAt(0, last, &number);
     TF_ASSIGN_OR_RETURN(const Source ids, Constant(number, graph));
-    return ReplaceInMerges(values, ids, graph);
+    return Replace(values, ids, graph);
   }
 
   // A constant that is live where the zeros are.
@@ -188,18 +194,20 @@ class ZeroRows {
     return AddReplacement(std::move(def), {}, values_, {&values_}, graph);
   }
 
-  absl::Status ReplaceInMerges(Source values, Source ids, Graph* graph) {
+  absl::Status Replace(Source values, Source ids, Graph* graph) {
     TF_RETURN_IF_ERROR(graph->UpdateEdge(values.node, values.slot, &rows_merge_, branch_));
-    TF_RETURN_IF_ERROR(graph->UpdateEdge(ids.node, ids.slot, &ids_merge_, branch_));
+    TF_RETURN_IF_ERROR(graph->UpdateEdge(ids.node, ids.slot, &ids_reader_, ids_input_));
     RemoveUnused({&ids_, &values_}, graph);
     return absl::OkStatus();
   }
 
   Node& values_;
-  Node& ids_;
   Node& rows_merge_;
-  Node& ids_merge_;
   const int branch_;
+  Node* const cast_;  // null: none
+  Node& ids_reader_;  // the Cast or the Merge
+  const int ids_input_;
+  Node& ids_;
   Tensor zeros_;  // if they are constant
 };
 

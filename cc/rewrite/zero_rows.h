@@ -17,7 +17,7 @@ namespace tensor_array_grad {
 // gradient of the other branch must have the same structure. The sum does not change, and a row
 // number out of range is still an error, since the last row has the largest number. Rows and
 // numbers that are constants become smaller constants, also if the numbers are a Range of
-// constants.
+// constants. The numbers may be cast to int64.
 //
 // The rewrite applies only if no other node reads the Merges, and if rows and numbers are live
 // under the same conditions. If they are not constants, no other node may read the numbers, and

@@ -77,6 +77,28 @@ class ZeroRowsTest : public testing::Test, protected GraphUnderTest {
     *Named("all_rows").mutable_input(1) = "zeros_0";
     *Named("all_ids").mutable_input(1) = "numbers_0";
   }
+
+  // Casts the numbers of the other branch to int64.
+  void CastNumbers() {
+    NodeDef& cast = Add("cast", "Cast", {Named("all_ids").input(1)});
+    Set(cast, "SrcT", DT_INT32);
+    Set(cast, "DstT", DT_INT64);
+    Placeholder("long_ids", DT_INT64);
+    NodeDef& all_ids = Named("all_ids");
+    Set(all_ids, "T", DT_INT64);
+    all_ids.set_input(0, "long_ids");
+    all_ids.set_input(1, "cast");
+    Set(Named("sum"), "Tindices", DT_INT64);
+  }
+
+  // Expects that the last number became a constant.
+  void ExpectNumber(int32_t expected) {
+    ASSERT_NE(Find("zeros_0/last/_1"), nullptr);
+    Tensor value;
+    ASSERT_TRUE(GetNodeAttr(Find("zeros_0/last/_1")->attrs(), "value", &value).ok());
+    ASSERT_EQ(value.NumElements(), 1);
+    EXPECT_EQ(value.flat<int32_t>()(0), expected);
+  }
 };
 
 Tensor Zeros(int64_t rows) {
@@ -158,8 +180,7 @@ TEST_F(ZeroRowsTest, ConstantsShrinkToConstants) {
   Tensor value;
   ASSERT_TRUE(GetNodeAttr(Find("zeros_0/last/_0")->attrs(), "value", &value).ok());
   EXPECT_EQ(value.shape(), tensorflow::TensorShape({1, 2}));
-  ASSERT_TRUE(GetNodeAttr(Find("zeros_0/last/_1")->attrs(), "value", &value).ok());
-  EXPECT_EQ(value.flat<int32_t>()(0), 2);
+  ExpectNumber(2);
 }
 
 // TensorFlow computes no constant of the numbers if there are many.
@@ -172,52 +193,76 @@ TEST_F(ZeroRowsTest, ConstantZerosMayHaveComputedNumbers) {
     Set(Add("numbers", "Range", {"start", "three", "delta"}), "Tidx", DT_INT32);
     *Named("all_ids").mutable_input(1) = "numbers";
   };
-  const auto expect_shrunk = [this](bool is_shrunk) {
-    Shrink();
-    EXPECT_EQ(Find("zeros_0") == nullptr, is_shrunk);
-    if (!is_shrunk) return;
-    EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros_0/last/_0"));
-    EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "zeros_0/last/_1"));
-    EXPECT_THAT(InputsOf("zeros_0/last/_1"), ElementsAre("^pivot"));
-    Tensor value;
-    ASSERT_TRUE(GetNodeAttr(Find("zeros_0/last/_1")->attrs(), "value", &value).ok());
-    EXPECT_EQ(value.flat<int32_t>()(0), 2);
-  };
   reset(0, 3, 1);
-  expect_shrunk(true);
+  Shrink();
+  EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros_0/last/_0"));
+  EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "zeros_0/last/_1"));
+  EXPECT_THAT(InputsOf("zeros_0/last/_1"), ElementsAre("^pivot"));
+  ExpectNumber(2);
 
+  const auto expect_kept = [this] {
+    Shrink();
+    EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros_0"));
+    EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "numbers"));
+  };
   reset(1, 3, 1);
-  expect_shrunk(false);
+  expect_kept();
   reset(0, 4, 1);
-  expect_shrunk(false);
+  expect_kept();
   reset(0, 3, 2);
-  expect_shrunk(false);
+  expect_kept();
   reset(0, 3, 1);
   Named("numbers").add_input("^p");  // live only together with p
-  expect_shrunk(false);
+  expect_kept();
   reset(0, 3, 1);
   *Named("numbers").mutable_input(1) = "n";  // not known
-  expect_shrunk(false);
+  expect_kept();
 }
 
-TEST_F(ZeroRowsTest, ComputedNumbersMayBeCast) {
-  ResetToConstants(Zeros(3), Ints({0, 1, 2}));
-  Constant("three", Tensor(int32_t{3}));
-  Set(Add("numbers", "Range", {"zero", "three", "one"}), "Tidx", DT_INT32);
-  NodeDef& cast = Add("cast", "Cast", {"numbers"});
-  Set(cast, "SrcT", DT_INT32);
-  Set(cast, "DstT", DT_INT64);
-  Placeholder("long_ids", DT_INT64);
-  Set(Named("all_ids"), "T", DT_INT64);
-  *Named("all_ids").mutable_input(0) = "long_ids";
-  *Named("all_ids").mutable_input(1) = "cast";
-  Set(Named("sum"), "Tindices", DT_INT64);
+TEST_F(ZeroRowsTest, NumbersMayBeCast) {
+  Reset();
+  CastNumbers();
   Shrink();
-  EXPECT_THAT(InputsOf("all_ids"), ElementsAre("long_ids", "zeros_0/last/_1"));
-  Tensor value;
-  ASSERT_TRUE(GetNodeAttr(Find("zeros_0/last/_1")->attrs(), "value", &value).ok());
-  EXPECT_EQ(value.dtype(), DT_INT64);
-  EXPECT_EQ(value.flat<int64_t>()(0), 2);
+  EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros/last/_0"));
+  EXPECT_THAT(InputsOf("all_ids"), ElementsAre("long_ids", "cast"));
+  EXPECT_THAT(InputsOf("cast"), ElementsAre("zeros/last/_0"));
+  EXPECT_EQ(Find("range"), nullptr);
+
+  ResetToConstants(Zeros(3), Ints({0, 1, 2}));
+  CastNumbers();
+  Shrink();
+  EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros_0/last/_0"));
+  EXPECT_THAT(InputsOf("all_ids"), ElementsAre("long_ids", "cast"));
+  EXPECT_THAT(InputsOf("cast"), ElementsAre("zeros_0/last/_1"));
+  ExpectNumber(2);
+}
+
+TEST_F(ZeroRowsTest, OtherCastsAreLeftAlone) {
+  const auto kept = [this](const std::function<void()>& change) {
+    Reset();
+    CastNumbers();
+    change();
+    Shrink();
+    EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros"));
+    EXPECT_THAT(InputsOf("all_ids"), ElementsAre("long_ids", "cast"));
+    EXPECT_EQ(InputsOf("cast")[0], "range");
+  };
+  kept([this] { Of(DT_INT64, "other", "Identity", {"cast"}); });
+  kept([this] { Named("cast").add_input("^p"); });
+
+  // From int64 to int32, numbers could become negative.
+  ResetToConstants(Zeros(3), Ints({0, 1, 2}));
+  Constant("start", Tensor(int64_t{0}));
+  Constant("three", Tensor(int64_t{3}));
+  Constant("delta", Tensor(int64_t{1}));
+  Set(Add("numbers", "Range", {"start", "three", "delta"}), "Tidx", DT_INT64);
+  NodeDef& cast = Add("cast", "Cast", {"numbers"});
+  Set(cast, "SrcT", DT_INT64);
+  Set(cast, "DstT", DT_INT32);
+  Named("all_ids").set_input(1, "cast");
+  Shrink();
+  EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros_0"));
+  EXPECT_THAT(InputsOf("cast"), ElementsAre("numbers"));
 }
 
 TEST_F(ZeroRowsTest, OtherConstantsAreLeftAlone) {

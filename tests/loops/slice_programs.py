@@ -272,54 +272,60 @@ def sums_of_other_shapes(dtype: str) -> tuple[dict[str, Any], int]:
     return found, replaced
 
 
-def counted_in_tf1(name: str, steps: int, method: str) -> dict[str, int]:
-    """As `counted`, for a loop of TF1; the method is that of a Session."""
+def _counting(call: Callable[[], Any]) -> tuple[Any, dict[str, int]]:
+    """What `call` returns, and by how much it raises each of the library's counters.
+
+    There are no counters if the library is not loaded.
+    """
     from tensor_array_grad import _loader
 
+    counters = lambda: _loader.bind().counters() if _loader.is_loaded() else {}  # noqa: E731
+    before = counters()
+    result = call()
+    return result, {key: count - before.get(key, 0) for key, count in counters().items()}
+
+
+def counted_in_tf1(name: str, steps: int, method: str) -> dict[str, int]:
+    """As `counted`, for a loop of TF1; the method is that of a Session."""
     x = np.random.default_rng(3).normal(size=(steps + 2, WIDTH)).astype("float32")
-    before = _loader.bind().counters()
-    _in_session(_loop(READS[name], steps), x, method)
-    after = _loader.bind().counters()
-    return {key: after[key] - before.get(key, 0) for key in after}
+    return _counting(lambda: _in_session(_loop(READS[name], steps), x, method))[1]
 
 
 def counted(name: str, steps: int) -> dict[str, int]:
     """The increase of each counter in the second call of a gradient of a loop of that length."""
-    from tensor_array_grad import _loader
-
     loop = _loop(READS[name], steps)
     gradient = tf.function(lambda x: tf.gradients(loop(x), x)[0], autograph=False)
     x = tf.random.stateless_normal([steps + 2, WIDTH], [1, 2])
     gradient(x)
-    before = _loader.bind().counters()
-    gradient(x)
-    after = _loader.bind().counters()
-    return {key: after[key] - before.get(key, 0) for key in after}
+    return _counting(lambda: gradient(x))[1]
 
 
-def lookup_in_a_branch(rows: int) -> tuple[Any, int]:
+def lookup_in_a_branch(rows: int, dtype: str, is_known: bool) -> tuple[np.ndarray, dict[str, int]]:
     """The gradient of a table with that many rows, of which iterations 0, 2 and 4 read one.
 
+    Args:
+      rows: The number of rows.
+      dtype: The dtype of their indices.
+      is_known: Whether the number of rows is known when the function is traced.
+
     Returns:
-      The gradient, and how many rows were added.
+      The gradient, and by how much the call raised each of the library's counters.
     """
-    from tensor_array_grad import _loader
+    shape = [rows if is_known else None, 4]
 
-    table = tf.Variable(tf.zeros([rows, 4]))
-
-    @tf.function(autograph=False)
-    def gradient(ids: tf.Tensor) -> tf.Tensor:
-        def step(i: tf.Tensor, h: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec(shape), tf.TensorSpec([5], dtype)])
+    def gradient(table: Any, ids: Any) -> Any:
+        def step(i: Any, h: Any) -> tuple[Any, Any]:
             read = lambda: h * 0.5 + tf.nn.embedding_lookup(table, ids[i])  # noqa: E731
             return i + 1, tf.cond(i % 2 == 0, read, lambda: h)
 
         with tf.GradientTape() as tape:
+            tape.watch(table)
             h = tf.while_loop(lambda i, _: i < 5, step, (0, tf.zeros([4])))[1]
         return tf.convert_to_tensor(tape.gradient(h, table))
 
-    before = _loader.bind().counters().get("slice_sums.rows", 0)
-    result = gradient(tf.constant([rows - 1, 0, 1, 0, rows - 1])).numpy()
-    return result, _loader.bind().counters().get("slice_sums.rows", 0) - before
+    ids = tf.constant([rows - 1, 0, 1, 0, rows - 1], dtype)
+    return _counting(lambda: gradient(tf.zeros([rows, 4]), ids).numpy())
 
 
 def from_several_threads(name: str, steps: int, threads: int) -> tuple[list[tuple[Any, Any]], int]:
@@ -367,8 +373,6 @@ def looked_up(ids: list[int], steps: int) -> tuple[np.ndarray, dict[str, int]]:
       The gradient, and by how much its second call raised each of the library's counters; no
       counters if the library is not loaded.
     """
-    from tensor_array_grad import _loader
-
     table = tf.Variable(tf.random.stateless_normal([steps + max(ids) + 1, WIDTH], [1, 2]))
 
     @tf.function(autograph=False)
@@ -384,7 +388,4 @@ def looked_up(ids: list[int], steps: int) -> tuple[np.ndarray, dict[str, int]]:
         return tf.convert_to_tensor(tape.gradient(y, table))
 
     gradient()
-    counters = lambda: _loader.bind().counters() if _loader.is_loaded() else {}  # noqa: E731
-    before = counters()
-    result = gradient().numpy()
-    return result, {key: count - before.get(key, 0) for key, count in counters().items()}
+    return _counting(lambda: gradient().numpy())
