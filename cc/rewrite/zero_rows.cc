@@ -70,7 +70,7 @@ class ZeroRows {
       return absl::OkStatus();
     }
     if (AreComputed()) return ShrinkComputed(graph);
-    return AreConstant() ? ShrinkConstant(graph) : absl::OkStatus();
+    return ReadConstants() ? ShrinkConstant(graph) : absl::OkStatus();
   }
 
  private:
@@ -159,18 +159,19 @@ class ZeroRows {
 
   // ---- constants
 
-  bool AreConstant() {
+  // Whether rows and numbers are constants. Puts the rows into `zeros_`.
+  bool ReadConstants() {
     Waits waits = WaitsOfCast();
     return ConstantOf(values_, &zeros_) && zeros_.dims() > 0 && zeros_.dim_size(0) > 1 &&
            IsZero(zeros_) && AreNumbersOf(zeros_.dim_size(0)) &&
            AddWaitsWithConstants(ids_, /*except=*/-1, &waits) && waits == WaitsOf(values_);
   }
 
-  // Whether the numbers are those of `rows` rows. They are a constant or, because TensorFlow
-  // computes no constants of 100 KiB, a Range of constants.
+  // Whether the numbers are those of `rows` rows. They are a constant or, because TensorFlow folds
+  // no constants of 100 KiB or more, a Range of constants.
   bool AreNumbersOf(int64_t rows) const {
     if (AreCounted()) return IntegerOf(InputOf(ids_, kLimit)) == rows;
-    if (!ids_.IsConstant()) return false;
+    if (!ids_.IsConstant()) return false;  // an Enter of constants is live in another frame
     std::vector<int64_t> all(rows);
     std::iota(all.begin(), all.end(), 0);
     return IntegersOf({&ids_, 0}) == all;
@@ -208,22 +209,32 @@ class ZeroRows {
   Node& ids_reader_;  // the Cast or the Merge
   const int ids_input_;
   Node& ids_;
-  Tensor zeros_;  // if they are constant
+  Tensor zeros_;  // see ReadConstants
 };
+
+// Whether this is the result of a conditional or a loop that one node reads.
+bool IsMergeOfOneConsumer(const Source& source) {
+  return source.node->IsMerge() && source.slot == 0 && HasOneConsumer(*source.node);
+}
+
+// Shrinks the outputs of the branches whose results are `rows` and `ids`, and those of the
+// conditionals inside of these branches.
+absl::Status ShrinkBranches(const Source& rows, const Source& ids, Graph* graph) {
+  if (!IsMergeOfOneConsumer(rows) || !IsMergeOfOneConsumer(ids) ||
+      rows.node->num_inputs() != ids.node->num_inputs()) {
+    return absl::OkStatus();
+  }
+  for (int i = 0; i < rows.node->num_inputs(); ++i) {
+    TF_RETURN_IF_ERROR(ShrinkBranches(InputOf(*rows.node, i), InputOf(*ids.node, i), graph));
+    TF_RETURN_IF_ERROR(ZeroRows(rows.node, ids.node, i).Shrink(graph));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
 absl::Status ShrinkZeroRows(const Node& sum, Graph* graph) {
-  Node *const rows = InputOf(sum, 0).node, *const ids = InputOf(sum, 1).node;
-  if (InputOf(sum, 0).slot != 0 || InputOf(sum, 1).slot != 0 || !rows->IsMerge() ||
-      !ids->IsMerge() || !HasOneConsumer(*rows) || !HasOneConsumer(*ids) ||
-      rows->num_inputs() != ids->num_inputs()) {
-    return absl::OkStatus();
-  }
-  for (int i = 0; i < rows->num_inputs(); ++i) {
-    TF_RETURN_IF_ERROR(ZeroRows(rows, ids, i).Shrink(graph));
-  }
-  return absl::OkStatus();
+  return ShrinkBranches(InputOf(sum, 0), InputOf(sum, 1), graph);
 }
 
 }  // namespace tensor_array_grad

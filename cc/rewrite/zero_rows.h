@@ -17,11 +17,15 @@ namespace tensor_array_grad {
 // gradient of the other branch must have the same structure. The sum does not change, and a row
 // number out of range is still an error, since the last row has the largest number. Rows and
 // numbers that are constants become smaller constants, also if the numbers are a Range of
-// constants. The numbers may be cast to int64.
+// constants. The numbers may be cast to int64. If a branch outputs the result of another
+// conditional, as `continue` in an `if` makes it do, the branches of that one shrink, too.
 //
-// The rewrite applies only if no other node reads the Merges, and if rows and numbers are live
-// under the same conditions. If they are not constants, no other node may read the numbers, and
-// only Shape nodes may read the rows. Otherwise the graph is not changed.
+// The rewrite applies only if
+//   - no other node reads the Merges or the Cast,
+//   - rows, numbers, Cast and Merge of the rows are on one device,
+//   - rows and numbers are live under the same conditions,
+//   - they are constants, or no other node reads the numbers and only Shape nodes read the rows.
+// Otherwise the graph is not changed.
 absl::Status ShrinkZeroRows(const Node& sum, Graph* graph);
 
 }  // namespace tensor_array_grad

@@ -21,6 +21,12 @@ constexpr char kLastRow[] = "TensorArrayGrad>LastRowOfZeros";
 
 REGISTER_KERNEL_BUILDER(Name(kLastRow).Device(tensorflow::DEVICE_CPU), NeverRun);
 
+Tensor Zeros(int64_t rows) {
+  Tensor tensor(DT_FLOAT, {rows, 2});
+  tensor.flat<float>().setZero();
+  return tensor;
+}
+
 // The gradient of a gather in one branch, and the zeros of the other branch.
 class ZeroRowsTest : public testing::Test, protected GraphUnderTest {
  protected:
@@ -33,7 +39,8 @@ class ZeroRowsTest : public testing::Test, protected GraphUnderTest {
     Of(DT_FLOAT, "x_in", "Switch", {"x", "p"});
     Of(DT_FLOAT, "zeros", "ZerosLike", {"x_in", "^pivot"});
     Set(Of(DT_FLOAT, "shape", "Shape", {"zeros"}), "out_type", DT_INT32);
-    for (const char* name : {"begin", "end", "strides"}) Constant(name, Tensor(int32_t{1}));
+    Constant("begin", Ints({0}));
+    for (const char* name : {"end", "strides"}) Constant(name, Ints({1}));
     Set(Of(DT_INT32, "limit", "StridedSlice", {"shape", "begin", "end", "strides"}), "Index",
         DT_INT32);
     Constant("zero", Tensor(int32_t{0}));
@@ -78,6 +85,17 @@ class ZeroRowsTest : public testing::Test, protected GraphUnderTest {
     *Named("all_ids").mutable_input(1) = "numbers_0";
   }
 
+  // Puts the conditional into a branch of another one, whose other branch outputs constants.
+  void ResetToNested() {
+    Reset();
+    Constant("zeros_0", Zeros(3));
+    Constant("numbers_0", Ints({0, 1, 2}));
+    Set(Of(DT_FLOAT, "outer_rows", "Merge", {"all_rows", "zeros_0"}), "N", 2);
+    Set(Of(DT_INT32, "outer_ids", "Merge", {"all_ids", "numbers_0"}), "N", 2);
+    Named("sum").set_input(0, "outer_rows");
+    Named("sum").set_input(1, "outer_ids");
+  }
+
   // Casts the numbers of the other branch to int64.
   void CastNumbers() {
     NodeDef& cast = Add("cast", "Cast", {Named("all_ids").input(1)});
@@ -101,12 +119,6 @@ class ZeroRowsTest : public testing::Test, protected GraphUnderTest {
   }
 };
 
-Tensor Zeros(int64_t rows) {
-  Tensor tensor(DT_FLOAT, {rows, 2});
-  tensor.flat<float>().setZero();
-  return tensor;
-}
-
 TEST_F(ZeroRowsTest, RowsAreReplacedByTheLastRow) {
   Reset();
   Shrink();
@@ -117,6 +129,29 @@ TEST_F(ZeroRowsTest, RowsAreReplacedByTheLastRow) {
   EXPECT_THAT(InputsOf("shape"), ElementsAre("x_in", "^pivot"));
   EXPECT_EQ(Find("zeros"), nullptr);
   EXPECT_EQ(Find("range"), nullptr);
+}
+
+TEST_F(ZeroRowsTest, BranchesOfAConditionalInABranchShrink) {
+  ResetToNested();
+  Shrink();
+  EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros/last/_0"));
+  EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "zeros/last/_0"));
+  EXPECT_THAT(InputsOf("outer_rows"), ElementsAre("all_rows", "zeros_0/last/_1"));
+  EXPECT_THAT(InputsOf("outer_ids"), ElementsAre("all_ids", "zeros_0/last/_2"));
+}
+
+TEST_F(ZeroRowsTest, AnInnerConditionalThatOthersReadIsLeftAlone) {
+  const auto inner_is_kept = [this](const std::function<void()>& change) {
+    ResetToNested();
+    change();
+    Shrink();
+    EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros"));
+    EXPECT_THAT(InputsOf("all_ids"), ElementsAre("ids", "range"));
+    EXPECT_EQ(InputsOf("outer_rows")[1], "zeros_0/last/_0");
+  };
+  inner_is_kept([this] { Of(DT_FLOAT, "other", "Identity", {"all_rows"}); });
+  inner_is_kept([this] { Of(DT_INT32, "other", "Identity", {"all_ids"}); });
+  inner_is_kept([this] { Named("outer_ids").set_input(0, "all_ids:1"); });
 }
 
 TEST_F(ZeroRowsTest, TheOperandThatStaysInASumKeepsItsRows) {
@@ -183,7 +218,7 @@ TEST_F(ZeroRowsTest, ConstantsShrinkToConstants) {
   ExpectNumber(2);
 }
 
-// TensorFlow computes no constant of the numbers if there are many.
+// TensorFlow folds no constants of 100 KiB or more.
 TEST_F(ZeroRowsTest, ConstantZerosMayHaveComputedNumbers) {
   const auto reset = [this](int32_t start, int32_t limit, int32_t delta) {
     ResetToConstants(Zeros(3), Ints({0, 1, 2}));
@@ -213,6 +248,9 @@ TEST_F(ZeroRowsTest, ConstantZerosMayHaveComputedNumbers) {
   expect_kept();
   reset(0, 3, 1);
   Named("numbers").add_input("^p");  // live only together with p
+  expect_kept();
+  reset(0, 3, 1);
+  Named("start").add_input("^p");
   expect_kept();
   reset(0, 3, 1);
   *Named("numbers").mutable_input(1) = "n";  // not known
@@ -249,6 +287,14 @@ TEST_F(ZeroRowsTest, OtherCastsAreLeftAlone) {
   };
   kept([this] { Of(DT_INT64, "other", "Identity", {"cast"}); });
   kept([this] { Named("cast").add_input("^p"); });
+  kept([this] { Named("cast").set_device(kCpu1); });
+
+  ResetToConstants(Zeros(3), Ints({0, 1, 2}));
+  CastNumbers();
+  Named("cast").add_input("^p");
+  Shrink();
+  EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros_0"));
+  EXPECT_THAT(InputsOf("cast"), ElementsAre("numbers_0", "^p"));
 
   // From int64 to int32, numbers could become negative.
   ResetToConstants(Zeros(3), Ints({0, 1, 2}));
@@ -278,6 +324,14 @@ TEST_F(ZeroRowsTest, OtherConstantsAreLeftAlone) {
   Tensor ones(DT_FLOAT, {2});
   ones.flat<float>().setConstant(1);
   kept(ones, Ints({0, 1}));
+  kept(Tensor(0.0f), Ints({0}));
+
+  // The numbers come from another frame, where nothing need wait for the pivot.
+  ResetToConstants(Zeros(3), Ints({0, 1, 2}));
+  Set(Of(DT_INT32, "enter", "Enter", {"numbers_0"}), "frame_name", "loop");
+  Named("all_ids").set_input(1, "enter");
+  Shrink();
+  EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros_0"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import itertools
 import re
 import threading
@@ -300,10 +301,13 @@ def counted(name: str, steps: int) -> dict[str, int]:
     return _counting(lambda: gradient(x))[1]
 
 
-def lookup_in_a_branch(rows: int, dtype: str, is_known: bool) -> tuple[np.ndarray, dict[str, int]]:
+def lookup_in_a_branch(
+    conditionals: int, rows: int, dtype: str, is_known: bool
+) -> tuple[np.ndarray, dict[str, int]]:
     """The gradient of a table with that many rows, of which iterations 0, 2 and 4 read one.
 
     Args:
+      conditionals: In how many conditionals, each in a branch of the one before, the lookup is.
       rows: The number of rows.
       dtype: The dtype of their indices.
       is_known: Whether the number of rows is known when the function is traced.
@@ -316,8 +320,10 @@ def lookup_in_a_branch(rows: int, dtype: str, is_known: bool) -> tuple[np.ndarra
     @tf.function(autograph=False, input_signature=[tf.TensorSpec(shape), tf.TensorSpec([5], dtype)])
     def gradient(table: Any, ids: Any) -> Any:
         def step(i: Any, h: Any) -> tuple[Any, Any]:
-            read = lambda: h * 0.5 + tf.nn.embedding_lookup(table, ids[i])  # noqa: E731
-            return i + 1, tf.cond(i % 2 == 0, read, lambda: h)
+            branch = lambda: h * 0.5 + tf.nn.embedding_lookup(table, ids[i])  # noqa: E731
+            for _ in range(conditionals):
+                branch = functools.partial(tf.cond, i % 2 == 0, branch, lambda: h)
+            return i + 1, branch()
 
         with tf.GradientTape() as tape:
             tape.watch(table)

@@ -168,7 +168,7 @@ def test_the_facts_of_a_row_tell_whether_onednn_is_on(is_on, monkeypatch):
 
 def test_only_results_may_differ_from_the_commit_that_a_row_names(tmp_path, monkeypatch):
     def git(*arguments):
-        identity = ("-c", "user.name=name", "-c", "user.email=address")
+        identity = ("-c", "user.name=name", "-c", "user.email=a", "-c", "commit.gpgsign=false")
         subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True)
 
     if shutil.which("git") is None:
