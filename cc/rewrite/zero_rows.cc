@@ -171,7 +171,6 @@ class ZeroRows {
   // no constants of 100 KiB or more, a Range of constants.
   bool AreNumbersOf(int64_t rows) const {
     if (AreCounted()) return IntegerOf(InputOf(ids_, kLimit)) == rows;
-    if (!ids_.IsConstant()) return false;  // an Enter of constants is live in another frame
     std::vector<int64_t> all(rows);
     std::iota(all.begin(), all.end(), 0);
     return IntegersOf({&ids_, 0}) == all;

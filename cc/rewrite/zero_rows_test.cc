@@ -197,6 +197,15 @@ TEST_F(ZeroRowsTest, ZerosAndNumbersThatWaitForDifferentNodesAreLeftAlone) {
   });
 }
 
+TEST_F(ZeroRowsTest, MergesOfDifferentConditionalsAreLeftAlone) {
+  Reset();
+  Placeholder("more_rows", DT_FLOAT);
+  Named("all_rows").add_input("more_rows");
+  Set(Named("all_rows"), "N", 3);
+  Shrink();
+  EXPECT_THAT(InputsOf("all_rows"), ElementsAre("rows", "zeros", "more_rows"));
+}
+
 TEST_F(ZeroRowsTest, TheValueIndexOfAMergeIsNoNumberOfARow) {
   ExpectKept([&] { *Named("sum").mutable_input(1) = "all_ids:1"; });
 }
@@ -326,7 +335,7 @@ TEST_F(ZeroRowsTest, OtherConstantsAreLeftAlone) {
   kept(ones, Ints({0, 1}));
   kept(Tensor(0.0f), Ints({0}));
 
-  // The numbers come from another frame, where nothing need wait for the pivot.
+  // The numbers come from another frame.
   ResetToConstants(Zeros(3), Ints({0, 1, 2}));
   Set(Of(DT_INT32, "enter", "Enter", {"numbers_0"}), "frame_name", "loop");
   Named("all_ids").set_input(1, "enter");
