@@ -51,6 +51,7 @@ debian() {
   debootstrap --arch=arm64 --variant=minbase \
     --include=python3,python3-dev,python3-venv,ca-certificates,g++,libgtest-dev,libgmock-dev \
     bookworm "$debian" http://deb.debian.org/debian &&
+    echo '127.0.0.1 localhost' > "$debian/etc/hosts" &&
     python -m pip install --target "$site" --python-version 3.11 --implementation cp \
       --only-binary=:all: --platform=manylinux{2014,_2_17,_2_27,_2_28}_aarch64 \
       "tensorflow==$release.*" 'pytest>=8.2' 'hypothesis>=6.100' 'pytest-timeout>=2.3' \
