@@ -7,19 +7,19 @@
 # (`PART.log`). A later run uses the Debian again, and compiles what has changed. Without parts, all
 # of them run, in this order:
 #
-#   cpp      all C++ tests                                    10 minutes
-#   status   python -m tensor_array_grad                      1 minute
-#   demo     the demonstration, on two short series           5 minutes
-#   passes   tests/loops: small_ops, rewritten_loops, pass    1 hour
-#   random   200 random loops against stock                   2 hours
-#   lists    tests/lists                                      hours
-#   v3       tests/v3                                         hours
+#   cpp      all C++ tests                                    20 minutes, most of it to compile
+#   status   python -m tensor_array_grad                      20 seconds
+#   demo     the demonstration, on two short series           2 minutes
+#   passes   tests/loops: small_ops, rewritten_loops, pass    10 minutes
+#   random   200 random loops against stock                   30 minutes
+#   lists    tests/lists                                      40 minutes
+#   v3       tests/v3                                         10 minutes
 #
-# Prints a line for each part, and exits with 1 if one has failed. The times are estimates for two
-# idle cores. The compiler runs on this machine, the tests under qemu, which is 10 to 30 times slower
-# than this machine: an import of TensorFlow takes 28 s. Times there say nothing about a real
-# processor, nor does qemu show faults of memory order. The first run takes 20 minutes more, to make
-# FOLDER and to compile.
+# Prints a line for each part, and exits with 1 if one has failed. The times are those of an AMD EPYC
+# of two cores that ran two parts at a time. The compiler runs on this machine, the tests under qemu,
+# which is 10 to 30 times slower: an import of TensorFlow takes 10 to 28 s. Times there say nothing
+# about a real processor, nor does qemu show faults of memory order. The first run takes 10 minutes
+# more, to make FOLDER and to compile the library.
 #
 # Requires root, for chroot and for binfmt_misc, and a Debian 12 with the packages
 #   qemu-user-static binfmt-support debootstrap g++-aarch64-linux-gnu
