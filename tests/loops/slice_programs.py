@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from tests.support.counting import counting
+
 STEPS = 6
 ROWS, WIDTH = 8, 4  # of x
 Read = Callable[[Any, Any], Any]
@@ -273,23 +275,12 @@ def sums_of_other_shapes(dtype: str) -> tuple[dict[str, Any], int]:
     return found, replaced
 
 
-def _counting(call: Callable[[], Any]) -> tuple[Any, dict[str, int]]:
-    """What `call` returns, and by how much it raises each of the library's counters.
-
-    There are no counters if the library is not loaded.
-    """
-    from tensor_array_grad import _loader
-
-    counters = lambda: _loader.bind().counters() if _loader.is_loaded() else {}  # noqa: E731
-    before = counters()
-    result = call()
-    return result, {key: count - before.get(key, 0) for key, count in counters().items()}
-
-
 def counted_in_tf1(name: str, steps: int, method: str) -> dict[str, int]:
     """As `counted`, for a loop of TF1; the method is that of a Session."""
     x = np.random.default_rng(3).normal(size=(steps + 2, WIDTH)).astype("float32")
-    return _counting(lambda: _in_session(_loop(READS[name], steps), x, method))[1]
+    with counting() as counts:
+        _in_session(_loop(READS[name], steps), x, method)
+    return counts
 
 
 def counted(name: str, steps: int) -> dict[str, int]:
@@ -298,7 +289,9 @@ def counted(name: str, steps: int) -> dict[str, int]:
     gradient = tf.function(lambda x: tf.gradients(loop(x), x)[0], autograph=False)
     x = tf.random.stateless_normal([steps + 2, WIDTH], [1, 2])
     gradient(x)
-    return _counting(lambda: gradient(x))[1]
+    with counting() as counts:
+        gradient(x)
+    return counts
 
 
 def lookup_in_a_branch(
@@ -331,7 +324,9 @@ def lookup_in_a_branch(
         return tf.convert_to_tensor(tape.gradient(h, table))
 
     ids = tf.constant([rows - 1, 0, 1, 0, rows - 1], dtype)
-    return _counting(lambda: gradient(tf.zeros([rows, 4]), ids).numpy())
+    with counting() as counts:
+        result = gradient(tf.zeros([rows, 4]), ids).numpy()
+    return result, counts
 
 
 def from_several_threads(name: str, steps: int, threads: int) -> tuple[list[tuple[Any, Any]], int]:
@@ -394,4 +389,6 @@ def looked_up(ids: list[int], steps: int) -> tuple[np.ndarray, dict[str, int]]:
         return tf.convert_to_tensor(tape.gradient(y, table))
 
     gradient()
-    return _counting(lambda: gradient().numpy())
+    with counting() as counts:
+        result = gradient().numpy()
+    return result, counts

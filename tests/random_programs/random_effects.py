@@ -40,6 +40,7 @@ import tensorflow as tf
 
 from tests.random_programs.promised_order import promised_order
 from tests.support import campaign, kernel_runner
+from tests.support.counting import counting
 
 _RUN = "tests.random_programs.random_effects:run_seed"
 _TIMEOUT_S = 120.0
@@ -350,14 +351,13 @@ def run_text(
         from tensor_array_grad import _loader
 
         getattr(_loader.bind(), name)(value)
-    before = _counters()
     ran = Ran()
     path = _file(os.getpid())
-    with warnings.catch_warnings(), contextlib.suppress(FileNotFoundError):
+    with counting() as counts, warnings.catch_warnings(), contextlib.suppress(FileNotFoundError):
         warnings.simplefilter("ignore")
         _run(text, seed, eagerly, f"file://{path}", ran)
         path.unlink()
-    ran.counters = {name: count - before.get(name, 0) for name, count in _counters().items()}
+    ran.counters = {name: count for name, count in counts.items() if name.startswith("loops.")}
     return ran
 
 
@@ -393,14 +393,6 @@ def _compiled(text: str, seed: int) -> dict[str, Any]:
     module: dict[str, Any] = {"__name__": f"random_effects_{seed}"}
     exec(compile(text, file, "exec"), module)
     return module
-
-
-def _counters() -> dict[str, int]:
-    from tensor_array_grad import _loader
-
-    if not _loader.is_loaded():
-        return {}
-    return {k: v for k, v in _loader.bind().counters().items() if k.startswith("loops.")}
 
 
 # ---- comparing

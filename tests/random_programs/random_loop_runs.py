@@ -19,6 +19,7 @@ import tensorflow as tf
 from tensorflow.python.ops import control_flow_ops, while_v2
 
 from tests.random_programs.random_loops import UNOPTIMISED, LoopProgram, Ran, random_loop
+from tests.support.counting import counting
 
 # Prefix of the counters that show whether loops ran in one kernel. No others are returned.
 _COUNTED = "loops."
@@ -44,10 +45,9 @@ def run_seed(
         from tensor_array_grad import _loader
 
         getattr(_loader.bind(), name)(value)
-    before = _counters()
-    ran = _run(random_loop(seed), in_sequence)
-    now = _counters()
-    ran.counters = {name: count - before.get(name, 0) for name, count in now.items()}
+    with counting() as counts:
+        ran = _run(random_loop(seed), in_sequence)
+    ran.counters = {name: count for name, count in counts.items() if name.startswith(_COUNTED)}
     return ran
 
 
@@ -77,14 +77,6 @@ def _with_one_iteration(build: Callable[..., Any], *args: Any, **kwargs: Any) ->
     bound = inspect.signature(build).bind(*args, **kwargs)
     bound.arguments["parallel_iterations"] = 1
     return build(*bound.args, **bound.kwargs)
-
-
-def _counters() -> dict[str, int]:
-    from tensor_array_grad import _loader
-
-    if not _loader.is_loaded():
-        return {}
-    return {k: v for k, v in _loader.bind().counters().items() if k.startswith(_COUNTED)}
 
 
 def has_settings(names: Sequence[str]) -> bool:
