@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "cc/base/steady_clock.h"
+#include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -97,6 +98,12 @@ std::shared_ptr<LoopRecord> LoopOf(int64_t id) {
   MutexLock lock(&All().mu);
   const auto found = All().by_id.find(id);
   return found == All().by_id.end() ? std::make_shared<LoopRecord>(LoopFacts()) : found->second;
+}
+
+std::shared_ptr<LoopRecord> RecordOf(const tensorflow::NodeDef& def) {
+  int64_t id = 0;
+  (void)TryGetNodeAttr(def, "record", &id);
+  return LoopOf(id);
 }
 
 std::vector<std::shared_ptr<LoopRecord>> AllLoops() {

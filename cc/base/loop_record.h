@@ -12,6 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "cc/base/mutex.h"
+#include "tensorflow/core/framework/node_def.pb.h"
 
 namespace tensor_array_grad {
 
@@ -108,6 +109,8 @@ std::shared_ptr<LoopRecord> AddLoop(LoopFacts facts);
 
 // The record of the loop `id`; a new one, which is in no list, if there is none.
 std::shared_ptr<LoopRecord> LoopOf(int64_t id);
+// LoopOf for the id in the attribute `record` of an op RunLoop, NoteCondition or NoteExit.
+std::shared_ptr<LoopRecord> RecordOf(const tensorflow::NodeDef& def);
 
 // All records, the oldest first.
 std::vector<std::shared_ptr<LoopRecord>> AllLoops();

@@ -22,6 +22,7 @@
 #include "cc/compile/watch_loop.h"
 #include "cc/flow/frame.h"
 #include "cc/flow/graph_names.h"
+#include "cc/flow/loop_facts.h"
 #include "cc/flow/node_util.h"
 #include "tensorflow/core/framework/device.h"
 #include "tensorflow/core/framework/op_kernel.h"

@@ -12,7 +12,6 @@
 #include "cc/base/counters.h"
 #include "cc/base/loop_record.h"
 #include "cc/base/steady_clock.h"
-#include "cc/compile/watch_loop.h"
 #include "cc/kernels/registration.h"
 #include "cc/run/executable.h"
 #include "cc/run/interpreter.h"
@@ -125,7 +124,9 @@ class LoopRun {
     const Pace& pace = interpreter_->pace();
     const std::optional<Choice> choice = pace.measured_choice();
     const bool counts = !loop_->is_seeded && !loop_->called.IsAnyKnown() && !IsTraced();
-    if (choice == Choice::kExecutor && (counts || interpreter_->handed_back())) NoteExecutor();
+    if (choice == Choice::kExecutor && (counts || interpreter_->handed_back())) {
+      newest_.NoteExecutor(*loop_, pace);
+    }
     if (choice && counts) {
       loop_->choices.Record(*choice, pace.is_clear());
     } else if (!run_start_.choice) {
@@ -143,15 +144,6 @@ class LoopRun {
       return value.dtype() == DT_BOOL && value.dims() == 0 &&
              static_cast<int>(value.scalar<bool>()()) == input.second;
     });
-  }
-
-  // Records why the executor was chosen, for the rest of the run or for later ones.
-  void NoteExecutor() {
-    const Pace& pace = interpreter_->pace();
-    record_.counts.gain.store(pace.gain(), std::memory_order_relaxed);
-    const auto [share, node] = pace.Heaviest();
-    const Node& heaviest = *loop_->program.nodes[node];
-    record_.SetHeaviest(OriginOf(heaviest), heaviest.type_string(), share);
   }
 
   absl::Status PassOn(std::atomic<int64_t>* count) {

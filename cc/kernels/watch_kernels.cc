@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "cc/base/loop_record.h"
-#include "cc/compile/watch_loop.h"
 #include "cc/kernels/registration.h"
 
 namespace tensor_array_grad {

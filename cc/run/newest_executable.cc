@@ -9,7 +9,7 @@
 #include "cc/base/log.h"
 #include "cc/compile/loop_pass.h"
 #include "cc/compile/program_text.h"
-#include "cc/compile/watch_loop.h"
+#include "cc/flow/loop_facts.h"
 #include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
@@ -62,6 +62,13 @@ std::shared_ptr<const Executable> NewestExecutable::Get() {
     LogProgram(def_, *executable_);
   }
   return executable_;
+}
+
+void NewestExecutable::NoteExecutor(const Executable& loop, const Pace& pace) {
+  record_->counts.gain.store(pace.gain(), std::memory_order_relaxed);
+  const auto [share, node] = pace.Heaviest();
+  const Node& heaviest = *loop.program.nodes[node];
+  record_->SetHeaviest(OriginOf(heaviest), heaviest.type_string(), share);
 }
 
 }  // namespace tensor_array_grad

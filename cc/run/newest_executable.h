@@ -10,6 +10,7 @@
 #include "cc/device/kernel_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/run/executable.h"
+#include "cc/schedule/pace.h"
 
 namespace tensor_array_grad {
 
@@ -29,6 +30,10 @@ class NewestExecutable {
 
   // The executable for the next iterations. Null if the loop could not be prepared.
   std::shared_ptr<const Executable> Get();
+
+  // Records why the executor was chosen for the rest of a run of `loop`, which `pace` measured, or
+  // for later runs.
+  void NoteExecutor(const Executable& loop, const Pace& pace);
 
  private:
   absl::StatusOr<std::unique_ptr<Executable>> PrepareWith(std::vector<InlinedCall> inlined) const;
