@@ -6,7 +6,7 @@ import dataclasses
 import json
 import pathlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -18,8 +18,7 @@ from tensor_array_grad.demo.curves import OURS_COLOUR, STOCK_COLOUR, Curve
 
 _NOISE = 0.05  # relative error of a ratio, caused by the timer and the scheduler
 _HEADING = "## Last results\n"
-_UNKNOWN = "not recorded"
-_MODES = {True: "With oneDNN:\n\n", False: "Without oneDNN:\n\n", None: ""}
+_MODES = {True: "With oneDNN:\n\n", False: "Without oneDNN:\n\n"}
 _PAGE = 1 << 20  # bytes; peaks that differ by less than this, or a twentieth, count as equal
 
 _COLUMNS = (
@@ -35,7 +34,7 @@ _SERIES_COLUMNS = (
     "| in one kernel | handed back | passed on"
 )
 # The files of results that are shown as tables in README.md.
-_TABLES = ("lists", "loops", "ops", "short", "cores", "indexing", "v3", "programs")
+_TABLES = ("lists", "loops", "ops", "short", "first_call", "cores", "indexing", "v3", "programs")
 # The picture near the top of the package's README.md: its panels, each a case of one of the files.
 GAINS = {
     "tf.scan": ("lists", "scan"),
@@ -214,8 +213,6 @@ def keep(rows: Sequence[Row], facts: dict[str, Any], stem: pathlib.Path) -> None
     path = stem.with_suffix(".jsonl")
     new = [dataclasses.asdict(row) | {"machine": facts} for row in rows]
     held = {(r["case"], r["n"], _onednn(r)): r for r in [*_read(path), *new]}
-    for record in new if "onednn" in facts else ():
-        held.pop((record["case"], record["n"], None), None)  # measured before that was recorded
     path.write_text("".join(f"{json.dumps(record)}\n" for record in held.values()))
 
 
@@ -280,7 +277,7 @@ def _table(records: Sequence[dict[str, Any]]) -> str:
     rows = _rows(records)
     text = f"{_MODES[_onednn(records[0])]}{header(any(row.series for row in rows))}\n"
     text += "".join(f"{line(row)}\n" for row in rows) + table_of_others(rows)
-    machines = dict.fromkeys(map(_facts, records))
+    machines = dict.fromkeys(json.dumps(record["machine"]) for record in records)
     text += "\nMachine, with its load when each part was measured:\n\n"
     return text + "".join(f"    {machine}\n" for machine in machines)
 
@@ -318,15 +315,14 @@ def _read(path: pathlib.Path) -> list[dict[str, Any]]:
     return [json.loads(text) for text in path.read_text().splitlines()]
 
 
-def _onednn(record: dict[str, Any]) -> bool | None:
-    """Whether oneDNN was on. Old records do not tell."""
-    onednn: bool | None = record["machine"].get("onednn")
-    return onednn
+def _onednn(record: dict[str, Any]) -> bool:
+    """Whether oneDNN was on when a record was measured."""
+    return cast(bool, record["machine"]["onednn"])
 
 
 def _by_onednn(path: pathlib.Path) -> list[list[dict[str, Any]]]:
     """The records of a file in one list with oneDNN, the first, and one without it."""
-    found: dict[bool | None, list[dict[str, Any]]] = {True: [], False: [], None: []}
+    found: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     for record in _read(path):
         found[_onednn(record)].append(record)
     return [records for records in found.values() if records]
@@ -336,12 +332,6 @@ def first_rows(path: pathlib.Path) -> list[Row]:
     """The rows of which the pictures are drawn: those with oneDNN, and others where it has none."""
     rows = [row for records in reversed(_by_onednn(path)) for row in _rows(records)]
     return list({(row.case, row.n): row for row in rows}.values())
-
-
-def _facts(record: dict[str, Any]) -> str:
-    """The machine of a record."""
-    onednn = _onednn(record)
-    return json.dumps(record["machine"] | {"onednn": _UNKNOWN if onednn is None else onednn})
 
 
 def _row(record: dict[str, Any]) -> Row:

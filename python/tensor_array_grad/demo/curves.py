@@ -35,6 +35,7 @@ _LEAST_DECADES = 2.0  # of the time axis, so that it has two ticks or more
 _MARGIN, _LEAST_MARGIN = 0.22, 0.06
 _LEAST_SPAN = math.log10(8)  # of the lengths, if there are only one or two
 _ROOM = 0.55  # to the right of the lines, for the ratio, as a share of the lines' width
+_NEAR = 0.25  # a share of the axis of lengths that has no room for the halves of two labels
 # The size of each unit in seconds, and the number from which on the next unit is used.
 _UNITS = (
     ("us", 1e-6, 1000.0),
@@ -134,6 +135,9 @@ def _draw_ticks(axes: Axes, curve: Curve, low: float, high: float) -> None:
     lengths = sorted({*curve.stock, *curve.ours})
     ends = list(dict.fromkeys((lengths[0], lengths[-1])))
     axes.set_xticks(ends, [f"{n:,}" for n in ends])
+    left, right = axes.get_xlim()
+    if ends[0] < ends[-1] < ends[0] * (right / left) ** _NEAR:
+        axes.get_xticklabels()[-1].set_horizontalalignment("left")
     axes.minorticks_off()
     axes.grid(axis="y", alpha=0.3)
 
