@@ -18,14 +18,14 @@ Choice Pace::LookNow(int64_t iteration, double nodes_so_far) {
       if (choice_ == Choice::kTwoThreads) {
         Begin(kIdle, iteration, 1);  // the next iteration waits for the second thread
       } else if (iteration == 0 || (is_heavy && may_be_faster)) {
-        BeginHeavyTasks(iteration);
+        BeginTasks(iteration, timed_if_heavy_);
       } else {
         Begin(kWhole, iteration, 1);
       }
       break;
     case kWhole:
       if (is_heavy && may_be_faster) {
-        BeginHeavyTasks(iteration);
+        BeginTasks(iteration, timed_if_heavy_);
       } else if (2 * iterations_ < kTimed) {
         Begin(kWhole, iteration, 2 * iterations_);
       } else if (may_be_faster) {
@@ -38,11 +38,9 @@ Choice Pace::LookNow(int64_t iteration, double nodes_so_far) {
     case kTasks:
       if (timed_ >= kTimed || static_cast<double>(start_ns_ - tasks_start_ns_) >= kTrustedNs) {
         AddUpTasks();
-        const Choice choice = ChooseByTasks();
-        if (!to_confirm_ || (choice == to_confirm_ && is_clear())) return Decide(choice, iteration);
-        to_confirm_.reset();
-        BeginHeavyTasks(iteration);
-      } else if (is_heavy) {
+        return Decide(ChooseByTasks(), iteration);
+      }
+      if (is_heavy) {
         Begin(kTasks, iteration, timed_);
       } else {
         Begin(kWhole, iteration, 1);  // only the iteration before was slow

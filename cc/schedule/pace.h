@@ -18,9 +18,9 @@ namespace tensor_array_grad {
 
 // How a run begins.
 struct RunStart {
-  std::optional<Choice> choice;      // known from earlier runs; none: the run is measured
-  bool from_first = false;           // and that from its first iteration on
-  std::optional<Choice> to_confirm;  // or to confirm this choice, which was clear
+  std::optional<Choice> choice;  // known from earlier runs; none: the run is measured
+  bool from_first = false;       // and that from its first iteration on
+  bool confirms = false;         // or to confirm a choice that was clear; not with from_first
 };
 
 // Measures a run and chooses what runs its next iterations. Not thread-safe: each run has its own
@@ -29,7 +29,8 @@ struct RunStart {
 // The first iteration may be slower than the rest. It only shows whether iterations are heavy, so
 // that they take kHeavyNs or more. While they are light, the next 1, 2, 4 and 8 are timed as a
 // whole. If MayBeFaster is true for what was timed, the instructions of the next iterations are
-// timed: of 16, or of as many heavy ones as take kTrustedNs, at least two. Then Fastest decides.
+// timed: of 16, or of as many heavy ones as take kTrustedNs, at least two, or at least one if that
+// confirms an earlier choice. Then Fastest decides.
 // Otherwise the loop stays on one thread. The measurement is repeated after 1,000 iterations,
 // because a loop may grow heavier. Nothing is measured if there is no choice.
 //
@@ -41,10 +42,6 @@ struct RunStart {
 // ended before, although its iterations are heavy, the next run is timed from iteration 0 on. The
 // decision for the next runs supposes that they have as many iterations, which makes a difference
 // if there are few.
-//
-// A run that is to confirm a choice is timed from iteration 0 on, too. One heavy iteration is
-// enough if it leads to the same choice and the gain is clear again. If not, iteration 0 may differ
-// from the others: they are then timed as in a run that confirms nothing.
 //
 // A run that begins with a choice, because earlier runs were measured, is measured for the first
 // time after 1,000 iterations.
@@ -65,12 +62,12 @@ class Pace {
         trailing_(trailing),
         parallel_iterations_(parallel_iterations),
         stays_(stays),
+        timed_if_heavy_(start.confirms ? 1 : 2),
         clocks_(clocks),
-        to_confirm_(start.to_confirm),
-        next_(threads_ < 2                           ? kNever
-              : start.choice                         ? kPause
-              : start.from_first || start.to_confirm ? 0
-                                                     : kFirst),
+        next_(threads_ < 2       ? kNever
+              : start.choice     ? kPause
+              : start.from_first ? 0
+                                 : kFirst),
         choice_(threads_ < 2 ? Choice::kOneThread : start.choice.value_or(Choice::kOneThread)),
         iterations_(next_),
         start_ns_(threads_ < 2 ? 0 : clocks.wall()) {}
@@ -119,7 +116,6 @@ class Pace {
   void EndStage(int64_t iteration, double nodes_so_far);
   void Begin(Stage stage, int64_t iteration, int64_t iterations);
   void BeginTasks(int64_t iteration, int64_t iterations);
-  void BeginHeavyTasks(int64_t iteration) { BeginTasks(iteration, to_confirm_ ? 1 : 2); }
   Choice Decide(Choice choice, int64_t iteration);
   void AddUpTasks();
   Choice ChooseByTasks();
@@ -129,8 +125,8 @@ class Pace {
   const TrailingCode* const trailing_;
   const int parallel_iterations_;
   const bool stays_;
+  const int64_t timed_if_heavy_;  // iterations
   const Clocks clocks_;
-  std::optional<Choice> to_confirm_;
   int64_t next_;  // the iteration at which the stage ends
   Choice choice_;
   Stage stage_ = kIdle;
@@ -172,8 +168,7 @@ class ChoiceMemory {
       return {choice_, false};
     }
     beside_left_ = kMostBeside;
-    const bool confirms = is_clear_ && !from_first_;
-    return {std::nullopt, from_first_, confirms ? choice_ : std::nullopt};
+    return {std::nullopt, from_first_, is_clear_ && !from_first_};
   }
 
   // Records what was chosen in a run that was measured, and whether the gain was clear.

@@ -247,42 +247,20 @@ TEST(PaceTest, OneHeavyIterationConfirmsAClearChoice) {
     const Decision decision(code, 5, &pace);
     EXPECT_EQ(decision.choice, Choice::kExecutor);
     EXPECT_EQ(decision.timed, timed);
-    EXPECT_EQ(decision.at, timed == 2 ? 3 : 1);
     memory.Record(decision.choice, pace.is_clear());
   }
-  EXPECT_EQ(NextMeasured(&memory).to_confirm, Choice::kExecutor);
+  EXPECT_TRUE(NextMeasured(&memory).confirms);
   memory.Record(Choice::kExecutor, /*is_clear=*/false);
-  EXPECT_EQ(NextMeasured(&memory).to_confirm, std::nullopt);
+  EXPECT_FALSE(NextMeasured(&memory).confirms);
 }
 
-// A first iteration that differs: it leads to another choice, or to the same without a clear gain.
-TEST(PaceTest, AFirstIterationThatDoesNotConfirmDecidesNothing) {
-  const LoopCode code = WithOneBeside();
-  for (const Choice earlier : {Choice::kTwoThreads, Choice::kExecutor}) {
-    Pace pace = MadePace(code, nullptr, {std::nullopt, false, /*to_confirm=*/earlier});
-    const Decision decision(code, 5, &pace);
-    EXPECT_EQ(decision.choice, Choice::kExecutor);
-    EXPECT_FALSE(pace.is_clear());
-    EXPECT_EQ(decision.timed, 1 + 2);
-    EXPECT_EQ(decision.at, 1 + 2);
-  }
-}
-
-TEST(PaceTest, AClearGainForAnotherChoiceConfirmsNothing) {
-  const LoopCode code = CodeOf(4, /*chained=*/false);
-  Pace pace = MadePace(code, nullptr, {std::nullopt, false, /*to_confirm=*/Choice::kTwoThreads});
-  const Decision decision(code, 5, &pace);
-  EXPECT_EQ(decision.choice, Choice::kExecutor);
-  EXPECT_EQ(decision.at, 1 + 2);
-}
-
-TEST(ChoiceMemoryTest, ARunAfterOneThatWasTooShortConfirmsNothing) {
+TEST(PaceTest, TheFirstIterationAloneConfirmsNothing) {
   ChoiceMemory memory;
   memory.Record(Choice::kExecutor, /*is_clear=*/true);
   memory.RecordNone(/*is_heavy=*/true);
   const RunStart start = NextMeasured(&memory);
   EXPECT_TRUE(start.from_first);
-  EXPECT_EQ(start.to_confirm, std::nullopt);
+  EXPECT_FALSE(start.confirms);
 }
 
 TEST(PaceTest, AnUnclearGainOfKernelsThatKeepAllThreadsBusyIsNone) {
