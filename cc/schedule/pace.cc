@@ -64,9 +64,10 @@ void Pace::EndStage(int64_t iteration, double nodes_so_far) {
 
 void Pace::End(int64_t iteration, double nodes_so_far) {
   if (stage_ == kTasks && !measured_choice_) {
-    was_too_short_ = timed_ == 0 && iteration == next_ - iterations_;
-    if (was_too_short_) return;
-    EndStage(iteration, nodes_so_far);
+    const int64_t start = next_ - iterations_;  // of the stage
+    if (iteration > start) EndStage(iteration, nodes_so_far);
+    was_too_short_ = timed_ == 0 && iteration > 0;
+    if (timed_ == 0) return;
     AddUpTasks();
   } else if (cost_.tasks.empty() || iteration >= kMostSimulated) {
     return;

@@ -89,6 +89,18 @@ TEST(ChoiceMemoryTest, AnotherChoiceReplacesTheRememberedOne) {
   EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
 }
 
+TEST(ChoiceMemoryTest, OnlyTheRunAfterOneThatWasTooShortIsMeasuredFromItsFirstIteration) {
+  ChoiceMemory memory;
+  memory.RecordNone(/*is_heavy=*/true);
+  EXPECT_TRUE(memory.Next().from_first);
+  memory.Record(Choice::kExecutor, /*is_clear=*/true);
+  EXPECT_EQ(memory.Next().choice, Choice::kExecutor);
+  const RunStart later = memory.Next();
+  EXPECT_EQ(later.choice, std::nullopt);
+  EXPECT_FALSE(later.from_first);
+  EXPECT_TRUE(later.confirms);
+}
+
 // A body of instructions. If `chained`, each of them reads what the one before it has written.
 LoopCode CodeOf(int instructions, bool chained) {
   LoopCode code;
@@ -312,12 +324,32 @@ TEST(PaceTest, ARunThatEndsEarlyIsDecidedByWhatWasTimed) {
   EXPECT_FALSE(of_none.was_too_short());
 }
 
+// Runs of 100 us per iteration. That of 3 ends where that of 4 begins to time more iterations.
+TEST(PaceTest, OnlyIterationsThatRanAreTimed) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  for (const int64_t iterations : {3, 4}) {
+    Pace pace = MadePace(code);
+    for (int64_t i = 0; i < iterations; ++i) {
+      pace.Look(i, 4.0 * static_cast<double>(i));
+      for (int task = 0; pace.task_ns() != nullptr && task < 4; ++task) {
+        pace.task_ns()[task] += 25 * kUs;
+      }
+      now += static_cast<int64_t>(100 * kUs);
+    }
+    pace.Look(iterations, 4.0 * static_cast<double>(iterations));
+    pace.End(iterations, 4.0 * static_cast<double>(iterations));
+    EXPECT_EQ(pace.measured_choice(), Choice::kExecutor);
+    EXPECT_NEAR(pace.gain(), iterations == 3 ? 1.906 : 1.921, 0.001);
+  }
+}
+
 TEST(PaceTest, ARunMayBeMeasuredFromItsFirstIteration) {
   const LoopCode code = CodeOf(4, /*chained=*/false);
   Pace of_one = MadePace(code, nullptr, {std::nullopt, /*from_first=*/true});
   EXPECT_EQ(ChoiceOfShortRun(1, &of_one), Choice::kExecutor);
   Pace of_none = MadePace(code, nullptr, {std::nullopt, true});
   EXPECT_EQ(ChoiceOfShortRun(0, &of_none), std::nullopt);
+  EXPECT_FALSE(of_none.was_too_short());  // nothing is known
   Pace longer = MadePace(code, nullptr, {std::nullopt, true});
   EXPECT_EQ(Decision(code, 4, &longer).at, 2);
 }
