@@ -39,9 +39,9 @@ struct RunStart {
 //     heavy       idle   tasks . ...
 //
 // A run that ends while instructions are timed is decided by those, for the next runs. If it has
-// ended before, although its iterations are heavy, the next run is timed from iteration 0 on, but
-// not those after it, because iteration 0 may differ from the others. The decision for the next
-// runs supposes that they have as many iterations, which makes a difference if there are few.
+// ended before, although its iterations are heavy, the next run is timed from iteration 0 on. The
+// decision for the next runs supposes that they have as many iterations, which makes a difference
+// if there are few.
 //
 // A run that begins with a choice, because earlier runs were measured, is measured for the first
 // time after 1,000 iterations.
@@ -180,7 +180,6 @@ class ChoiceMemory {
     held_ = !again ? 1 : is_clear ? std::min(32 * held_, 1024) : std::min(2 * held_, 64);
     choice_ = choice;
     is_clear_ = is_clear;
-    from_first_ = false;
     runs_left_ = held_;
   }
 

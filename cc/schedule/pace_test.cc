@@ -89,18 +89,6 @@ TEST(ChoiceMemoryTest, AnotherChoiceReplacesTheRememberedOne) {
   EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
 }
 
-TEST(ChoiceMemoryTest, OnlyTheRunAfterOneThatWasTooShortIsMeasuredFromItsFirstIteration) {
-  ChoiceMemory memory;
-  memory.RecordNone(/*is_heavy=*/true);
-  EXPECT_TRUE(memory.Next().from_first);
-  memory.Record(Choice::kExecutor, /*is_clear=*/true);
-  EXPECT_EQ(memory.Next().choice, Choice::kExecutor);
-  const RunStart later = memory.Next();
-  EXPECT_EQ(later.choice, std::nullopt);
-  EXPECT_FALSE(later.from_first);
-  EXPECT_TRUE(later.confirms);
-}
-
 // A body of instructions. If `chained`, each of them reads what the one before it has written.
 LoopCode CodeOf(int instructions, bool chained) {
   LoopCode code;
