@@ -102,7 +102,7 @@ def test_each_figure_of_a_series_has_its_target():
 
 def test_rows_of_a_series_are_written_and_read(tmp_path):
     row = _row(second=4.0)
-    report.write([row], {"cores": 2}, tmp_path / "fake")
+    report.write([row], {"cores": 2, "onednn": True}, tmp_path / "fake")
     (line,) = (tmp_path / "fake.jsonl").read_text().splitlines()
     assert json.loads(line)["series"]["second"] == 0.75
     page = tmp_path / "README.md"
