@@ -21,6 +21,10 @@
 # about a real processor, nor does qemu show faults of memory order. The first run takes 10 minutes
 # more, to make FOLDER and to compile the library.
 #
+# A process that has just been forked may stop for ever, without processor time, because its thread
+# waits for a lock of qemu itself, which no thread of the new process holds. Kill such a process: its
+# test or program is reported as died, and has to be repeated.
+#
 # Requires root, for chroot and for binfmt_misc, and a Debian 12 with the packages
 #   qemu-user-static binfmt-support debootstrap g++-aarch64-linux-gnu
 # and an environment with Python 3.11, cmake, ninja, pybind11 and pip (CONTRIBUTING.md).
