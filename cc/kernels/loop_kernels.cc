@@ -128,7 +128,7 @@ class LoopRun {
       newest_.NoteExecutor(*loop_, pace);
     }
     if (choice && counts) {
-      loop_->choices.Record(*choice, pace.is_clear());
+      loop_->choices.Record(*choice, pace.is_clear(), pace.iteration_ns());
     } else if (!run_start_.choice) {
       loop_->choices.RecordNone(pace.was_too_short());
     }

@@ -1,15 +1,20 @@
 #include "cc/schedule/pace.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 
 namespace tensor_array_grad {
 
 // Ends the current stage and begins the next one. The first stage ends before iteration 0 if the
-// run is to be measured from there on.
+// run is to be measured from there on, or to confirm kExecutor.
 Choice Pace::LookNow(int64_t iteration, double nodes_so_far) {
   EndStage(iteration, nodes_so_far);
+  if (iteration == 1 && typical_ns_ > 0) {
+    if (IsConfirmed()) return Decide(Choice::kExecutor, iteration);
+    stage_ = kIdle;  // as if iteration 0 had not been timed
+  }
   const bool is_heavy = ns_ >= kHeavyNs;
   const bool may_be_faster =
       MayBeFaster(ns_, nodes_ / static_cast<double>(iterations_), threads_, trailing_ != nullptr);
@@ -91,6 +96,20 @@ void Pace::BeginTasks(int64_t iteration, int64_t iterations) {
   Begin(kTasks, iteration, iterations);
 }
 
+// Whether iteration 0 confirms kExecutor, both as the only one of a run and as one of many. If not,
+// nothing of what was found remains.
+bool Pace::IsConfirmed() {
+  AddUpTasks();
+  const double ns = std::exchange(iteration_ns_, 0);  // so that the next such run looks further
+  bool is_confirmed = ns >= kTrustedNs && ns <= kAlike * typical_ns_ && typical_ns_ <= kAlike * ns;
+  for (const int iterations : {1, kMostSimulated}) {
+    cost_.iterations = iterations;
+    is_confirmed = is_confirmed && ChooseByTasks() == Choice::kExecutor && is_clear();
+  }
+  if (!is_confirmed) cost_ = {};
+  return is_confirmed;
+}
+
 Choice Pace::Decide(Choice choice, int64_t iteration) {
   measured_choice_ = choice;
   Begin(kIdle, iteration, kPause);
@@ -100,6 +119,7 @@ Choice Pace::Decide(Choice choice, int64_t iteration) {
 void Pace::AddUpTasks() {
   const auto timed = static_cast<double>(timed_);
   cost_ = {};
+  iteration_ns_ = TimedNs() / timed;
   cost_.busy_ns = static_cast<double>(clocks_.processor() - processor_start_ns_) / timed;
   cost_.tasks = TasksOf(code_);
   for (size_t i = 0; i < cost_.tasks.size(); ++i) cost_.tasks[i].ns = task_ns_[i] / timed;
@@ -116,12 +136,14 @@ void Pace::AddUpTasks() {
 
 Choice Pace::ChooseByTasks() {
   const Choice choice = Fastest(cost_);
-  const double one_ns = absl::c_accumulate(task_ns_, 0.0) / static_cast<double>(timed_);
+  const double one_ns = TimedNs() / static_cast<double>(timed_);
   gain_ = choice == Choice::kExecutor     ? one_ns / ExecutorNs(cost_)
           : choice == Choice::kTwoThreads ? one_ns / TwoThreadsNs(cost_)
                                           : 1;
   return choice;
 }
+
+double Pace::TimedNs() const { return absl::c_accumulate(task_ns_, 0.0); }
 
 std::pair<double, int> Pace::Heaviest() const {
   const auto heaviest = std::max_element(task_ns_.begin(), task_ns_.end());
@@ -129,7 +151,7 @@ std::pair<double, int> Pace::Heaviest() const {
   const size_t in_condition = code_.condition.size();
   const Instruction& instruction =
       index < in_condition ? code_.condition[index] : code_.body[index - in_condition];
-  return {*heaviest / absl::c_accumulate(task_ns_, 0.0), instruction.node};
+  return {*heaviest / TimedNs(), instruction.node};
 }
 
 }  // namespace tensor_array_grad

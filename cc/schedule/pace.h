@@ -21,6 +21,7 @@ struct RunStart {
   std::optional<Choice> choice;  // known from earlier runs; none: the run is measured
   bool from_first = false;       // and that from its first iteration on
   bool confirms = false;         // or to confirm a choice that was clear; not with from_first
+  double typical_ns = 0;         // then: the time of an iteration if the first may confirm it
 };
 
 // Measures a run and chooses what runs its next iterations. Not thread-safe: each run has its own
@@ -43,6 +44,13 @@ struct RunStart {
 // decision for the next runs supposes that they have as many iterations, which makes a difference
 // if there are few.
 //
+// If a run is to confirm kExecutor for the first time, the instructions of iteration 0 are timed,
+// too, and may confirm it alone: if they take kTrustedNs or more, as much as those timed before,
+// and lead to that choice with a clear gain, even if the run had no other iteration. (If they took
+// longer, because data were not in the caches, the executor's overhead would weigh less than in the
+// next iterations.) Otherwise iteration 0 shows no more than in other runs. So does it in the next
+// run that confirms, because later iterations may have changed where the first has not.
+//
 // A run that begins with a choice, because earlier runs were measured, is measured for the first
 // time after 1,000 iterations.
 class Pace {
@@ -63,11 +71,12 @@ class Pace {
         parallel_iterations_(parallel_iterations),
         stays_(stays),
         timed_if_heavy_(start.confirms ? 1 : 2),
+        typical_ns_(start.typical_ns),
         clocks_(clocks),
-        next_(threads_ < 2       ? kNever
-              : start.choice     ? kPause
-              : start.from_first ? 0
-                                 : kFirst),
+        next_(threads_ < 2                          ? kNever
+              : start.choice                        ? kPause
+              : start.from_first || typical_ns_ > 0 ? 0
+                                                    : kFirst),
         choice_(threads_ < 2 ? Choice::kOneThread : start.choice.value_or(Choice::kOneThread)),
         iterations_(next_),
         start_ns_(threads_ < 2 ? 0 : clocks.wall()) {}
@@ -95,6 +104,10 @@ class Pace {
   // Whether that estimate leaves no doubt.
   bool is_clear() const { return gain_ >= kClearGain; }
 
+  // The time of the instructions of an iteration on one thread, by which the choice was made; 0 if
+  // there was none, or if iteration 0 alone confirmed it.
+  double iteration_ns() const { return iteration_ns_; }
+
   // The share of an iteration that its heaviest instruction takes, and the node of that, an index
   // into Program::nodes. Requires: the choice was kExecutor.
   std::pair<double, int> Heaviest() const;
@@ -111,14 +124,17 @@ class Pace {
   static constexpr int64_t kTimed = 16;          // iterations
   static constexpr double kHeavyNs = 40'000;     // of an iteration
   static constexpr double kTrustedNs = 400'000;  // of all that are timed
+  static constexpr double kAlike = 1.25;  // the factor by which times that are alike may differ
 
   Choice LookNow(int64_t iteration, double nodes_so_far);
   void EndStage(int64_t iteration, double nodes_so_far);
   void Begin(Stage stage, int64_t iteration, int64_t iterations);
   void BeginTasks(int64_t iteration, int64_t iterations);
+  bool IsConfirmed();
   Choice Decide(Choice choice, int64_t iteration);
   void AddUpTasks();
   Choice ChooseByTasks();
+  double TimedNs() const;
 
   const int threads_;
   const LoopCode& code_;
@@ -126,13 +142,14 @@ class Pace {
   const int parallel_iterations_;
   const bool stays_;
   const int64_t timed_if_heavy_;  // iterations
+  const double typical_ns_;       // 0: iteration 0 cannot confirm anything
   const Clocks clocks_;
   int64_t next_;  // the iteration at which the stage ends
   Choice choice_;
   Stage stage_ = kIdle;
   std::optional<Choice> measured_choice_;
   bool was_too_short_ = false;
-  double gain_ = 1;
+  double gain_ = 1, iteration_ns_ = 0;
   // Of the stage: its iterations, their nodes, the time of one of them, and when it began.
   int64_t iterations_;
   double nodes_ = 0, nodes_before_ = 0, ns_ = 0;
@@ -168,11 +185,13 @@ class ChoiceMemory {
       return {choice_, false};
     }
     beside_left_ = kMostBeside;
-    return {std::nullopt, from_first_, is_clear_ && !from_first_};
+    const bool confirms = is_clear_ && !from_first_;
+    return {std::nullopt, from_first_, confirms, confirms ? executor_ns_ : 0};
   }
 
-  // Records what was chosen in a run that was measured, and whether the gain was clear.
-  void Record(Choice choice, bool is_clear) {
+  // Records what was chosen in a run that was measured, whether the gain was clear, and the time of
+  // an iteration, as Pace::iteration_ns().
+  void Record(Choice choice, bool is_clear, double iteration_ns) {
     MutexLock lock(&mu_);
     const bool again = choice == choice_;
     beside_left_ = 0;
@@ -180,6 +199,7 @@ class ChoiceMemory {
     held_ = !again ? 1 : is_clear ? std::min(32 * held_, 1024) : std::min(2 * held_, 64);
     choice_ = choice;
     is_clear_ = is_clear;
+    executor_ns_ = choice == Choice::kExecutor ? iteration_ns : 0;
     runs_left_ = held_;
   }
 
@@ -189,6 +209,7 @@ class ChoiceMemory {
     MutexLock lock(&mu_);
     beside_left_ = 0;
     from_first_ = is_heavy;
+    executor_ns_ = 0;
   }
 
  private:
@@ -198,10 +219,11 @@ class ChoiceMemory {
   Mutex mu_;
   std::optional<Choice> choice_ ABSL_GUARDED_BY(mu_);
   bool from_first_ ABSL_GUARDED_BY(mu_) = false;
-  bool is_clear_ ABSL_GUARDED_BY(mu_) = false;  // of the choice
-  int held_ ABSL_GUARDED_BY(mu_) = 0;           // for how many runs it holds after a measured one
-  int runs_left_ ABSL_GUARDED_BY(mu_) = 0;      // of these
-  int beside_left_ ABSL_GUARDED_BY(mu_) = 0;    // of kMostBeside
+  bool is_clear_ ABSL_GUARDED_BY(mu_) = false;   // of the choice
+  double executor_ns_ ABSL_GUARDED_BY(mu_) = 0;  // RunStart::typical_ns
+  int held_ ABSL_GUARDED_BY(mu_) = 0;            // for how many runs it holds after a measured one
+  int runs_left_ ABSL_GUARDED_BY(mu_) = 0;       // of these
+  int beside_left_ ABSL_GUARDED_BY(mu_) = 0;     // of kMostBeside
 };
 
 }  // namespace tensor_array_grad

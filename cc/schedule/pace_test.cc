@@ -10,6 +10,7 @@ namespace tensor_array_grad {
 namespace {
 
 constexpr double kUs = 1000;
+constexpr double kIterationNs = 2000 * kUs;
 
 int64_t now = 0;
 int64_t Now() { return now; }
@@ -29,7 +30,7 @@ TEST(ChoiceMemoryTest, EachRepeatedChoiceHoldsForMoreRuns) {
   for (const Choice choice : {Choice::kExecutor, Choice::kTwoThreads, Choice::kOneThread}) {
     EXPECT_EQ(memory.Next().choice, std::nullopt);
     for (int runs : {1, 2, 4, 8, 16, 32, 64, 64, 64}) {
-      memory.Record(choice, /*is_clear=*/false);
+      memory.Record(choice, /*is_clear=*/false, kIterationNs);
       EXPECT_EQ(Unmeasured(&memory, choice), runs);
     }
     memory.RecordNone(false);
@@ -39,39 +40,39 @@ TEST(ChoiceMemoryTest, EachRepeatedChoiceHoldsForMoreRuns) {
 TEST(ChoiceMemoryTest, AClearChoiceHoldsForManyMoreRuns) {
   ChoiceMemory memory;
   for (int runs : {1, 32, 1024, 1024}) {
-    memory.Record(Choice::kExecutor, /*is_clear=*/true);
+    memory.Record(Choice::kExecutor, /*is_clear=*/true, kIterationNs);
     EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), runs);
   }
-  memory.Record(Choice::kExecutor, false);
+  memory.Record(Choice::kExecutor, false, kIterationNs);
   EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 64);
 }
 
 TEST(ChoiceMemoryTest, ChoicesOfRunsAtTheSameTimeCountOnceOrTwice) {
   for (const bool is_clear : {false, true}) {
     ChoiceMemory memory;
-    for (int i = 0; i < 7; ++i) memory.Record(Choice::kExecutor, is_clear);
+    for (int i = 0; i < 7; ++i) memory.Record(Choice::kExecutor, is_clear, kIterationNs);
     EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), is_clear ? 32 : 1);
   }
   ChoiceMemory memory;
-  memory.Record(Choice::kExecutor, /*is_clear=*/false);
-  memory.Record(Choice::kExecutor, /*is_clear=*/true);
+  memory.Record(Choice::kExecutor, /*is_clear=*/false, kIterationNs);
+  memory.Record(Choice::kExecutor, /*is_clear=*/true, kIterationNs);
   EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
 }
 
 TEST(ChoiceMemoryTest, RunsBesideAMeasuredOneFollowTheLastChoice) {
   ChoiceMemory memory;
   for (int run = 0; run < 100; ++run) EXPECT_EQ(memory.Next().choice, std::nullopt);
-  memory.Record(Choice::kExecutor, false);
+  memory.Record(Choice::kExecutor, false, kIterationNs);
   EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
   EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 16);  // then the measured one has failed
   EXPECT_EQ(memory.Next().choice, Choice::kExecutor);
-  memory.Record(Choice::kExecutor, false);
+  memory.Record(Choice::kExecutor, false, kIterationNs);
   EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 2);
 }
 
 TEST(ChoiceMemoryTest, AfterARunThatWasTooShortTheNextIsMeasured) {
   ChoiceMemory memory;
-  memory.Record(Choice::kExecutor, false);
+  memory.Record(Choice::kExecutor, false, kIterationNs);
   EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
   for (const bool is_heavy : {true, false}) {
     memory.RecordNone(is_heavy);
@@ -83,9 +84,9 @@ TEST(ChoiceMemoryTest, AfterARunThatWasTooShortTheNextIsMeasured) {
 
 TEST(ChoiceMemoryTest, AnotherChoiceReplacesTheRememberedOne) {
   ChoiceMemory memory;
-  memory.Record(Choice::kTwoThreads, true);
-  memory.Record(Choice::kTwoThreads, true);
-  memory.Record(Choice::kExecutor, true);
+  memory.Record(Choice::kTwoThreads, true, kIterationNs);
+  memory.Record(Choice::kTwoThreads, true, kIterationNs);
+  memory.Record(Choice::kExecutor, true, kIterationNs);
   EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
 }
 
@@ -247,20 +248,180 @@ TEST(PaceTest, OneHeavyIterationConfirmsAClearChoice) {
     const Decision decision(code, 5, &pace);
     EXPECT_EQ(decision.choice, Choice::kExecutor);
     EXPECT_EQ(decision.timed, timed);
-    memory.Record(decision.choice, pace.is_clear());
+    memory.Record(decision.choice, pace.is_clear(), pace.iteration_ns());
   }
   EXPECT_TRUE(NextMeasured(&memory).confirms);
-  memory.Record(Choice::kExecutor, /*is_clear=*/false);
+  memory.Record(Choice::kExecutor, /*is_clear=*/false, kIterationNs);
   EXPECT_FALSE(NextMeasured(&memory).confirms);
 }
 
-TEST(PaceTest, TheFirstIterationAloneConfirmsNothing) {
+// How a run begins that is to confirm kExecutor, for a loop whose iterations took `us`.
+RunStart ToConfirm(double us) {
   ChoiceMemory memory;
-  memory.Record(Choice::kExecutor, /*is_clear=*/true);
-  memory.RecordNone(/*is_heavy=*/true);
+  memory.Record(Choice::kExecutor, /*is_clear=*/true, us * kUs);
+  return NextMeasured(&memory);
+}
+
+TEST(PaceTest, TheFirstIterationConfirmsTheExecutorIfItIsLikeTheOthers) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  for (const auto& [typical, at] :
+       {std::pair(1590.0, 2), {1610.0, 1}, {2000.0, 1}, {2490.0, 1}, {2510.0, 2}}) {
+    Pace pace = MadePace(code, nullptr, ToConfirm(typical));
+    const Decision decision(code, 5, &pace);
+    EXPECT_EQ(decision.choice, Choice::kExecutor);
+    EXPECT_EQ(decision.at, at) << typical;
+    EXPECT_TRUE(pace.is_clear());
+    EXPECT_NEAR(pace.gain(), 1.998, 0.001);
+    // The next run that confirms looks at iteration 1.
+    EXPECT_NEAR(pace.iteration_ns(), at == 1 ? 0 : 2000 * kUs, 1);
+  }
+}
+
+TEST(PaceTest, TheTimeOfAnIterationIsThatOfItsInstructions) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  Pace pace = MadePace(code);
+  for (int64_t i = 0; !pace.measured_choice(); ++i) {
+    pace.Look(i, 4.0 * static_cast<double>(i));
+    if (pace.measured_choice()) break;
+    for (int task = 0; pace.task_ns() != nullptr && task < 4; ++task) {
+      pace.task_ns()[task] += (100 + static_cast<double>(i)) * kUs;
+    }
+    now += static_cast<int64_t>(1000 * kUs);  // more than the instructions
+  }
+  EXPECT_NEAR(pace.iteration_ns(), 4 * 101.5 * kUs, 1);  // of iterations 1 and 2
+}
+
+TEST(PaceTest, AFirstIterationThatIsShortConfirmsNothing) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  Pace pace = MadePace(code, nullptr, ToConfirm(390));
+  EXPECT_EQ(Decision(code, 5, &pace, [](int64_t) { return 390.0; }).at, 1 + 2);
+  Pace light = MadePace(code, nullptr, ToConfirm(20));
+  EXPECT_EQ(Decision(code, 0, &light, [](int64_t) { return 20.0; }).at, 1 + 15 + 16);
+}
+
+TEST(PaceTest, AFirstIterationWithoutAClearGainConfirmsNothing) {
+  const LoopCode code = WithOneBeside();
+  Pace pace = MadePace(code, nullptr, ToConfirm(2000));
+  const Decision decision(code, 5, &pace);
+  EXPECT_EQ(decision.choice, Choice::kExecutor);
+  EXPECT_EQ(decision.at, 1 + 1);
+  EXPECT_FALSE(pace.is_clear());
+}
+
+// Each instruction waits only for that of the iteration before: iterations run beside each other,
+// which one iteration alone does not.
+TEST(PaceTest, OneIterationConfirmsNoGainOfSeveral) {
+  LoopCode code = CodeOf(2, /*chained=*/true);
+  code.next.clear();
+  code.variables.clear();
+  Pace first = MadePace(code);
+  EXPECT_EQ(Decision(code, 2, &first).choice, Choice::kExecutor);
+  EXPECT_TRUE(first.is_clear());
+  Pace pace = MadePace(code, nullptr, ToConfirm(2000));
+  EXPECT_EQ(Decision(code, 2, &pace).at, 1 + 1);
+}
+
+TEST(PaceTest, TheGainOfAConfirmedChoiceIsThatOfManyIterations) {
+  LoopCode code = CodeOf(4, /*chained=*/false);
+  code.body[1].inputs = {{1}};  // each pair waits for nothing of the iteration before
+  code.body[0].outputs = {1};
+  code.body[3].inputs = {{2}};
+  code.body[2].outputs = {2};
+  const auto made = [&](RunStart start) {
+    return Pace(16, start, code, nullptr, 10, false, {Now, BusyNow});
+  };
+  Pace first = made({});
+  EXPECT_EQ(Decision(code, 4, &first).at, 1 + 2);
+  Pace pace = made(ToConfirm(2000));
+  EXPECT_EQ(Decision(code, 4, &pace).at, 1);
+  EXPECT_GT(pace.gain(), 3);  // 2 within an iteration
+  EXPECT_DOUBLE_EQ(pace.gain(), first.gain());
+}
+
+TEST(PaceTest, AFirstIterationForWhichTwoThreadsAreFasterConfirmsNothing) {
+  LoopCode code = CodeOf(3, /*chained=*/true);  // and one beside: 4/3 on two threads
+  code.body.emplace_back();
+  TrailingCode trailing;
+  trailing.is_trailing = {false, false, true, true};
+  for (const bool has_trailing : {true, false}) {
+    Pace pace = MadePace(code, has_trailing ? &trailing : nullptr, ToConfirm(2000));
+    std::optional<Choice> choice;
+    int64_t i = 0;
+    for (; !choice; choice = pace.measured_choice()) {
+      pace.Look(i, 0);
+      for (int task = 0; pace.task_ns() != nullptr && task < 4; ++task) {
+        pace.task_ns()[task] += (task < 2 ? 500 : task == 2 ? 250 : 750) * kUs;
+      }
+      if (!pace.measured_choice()) {
+        now += static_cast<int64_t>(2000 * kUs);
+        ++i;
+      }
+    }
+    EXPECT_EQ(*choice, has_trailing ? Choice::kTwoThreads : Choice::kExecutor);
+    EXPECT_EQ(i, has_trailing ? 2 : 1);
+  }
+}
+
+// The run ends before iterations are timed again.
+TEST(PaceTest, NothingRemainsOfAFirstIterationThatConfirmsNothing) {
+  const LoopCode code = CodeOf(4, /*chained=*/false);
+  for (const double typical : {1000.0, 4000.0}) {
+    Pace pace = MadePace(code, nullptr, ToConfirm(typical));
+    for (int64_t i = 0; i < 4; ++i) {
+      pace.Look(i, 5.0 * static_cast<double>(i));
+      const double us = i == 0 ? 2000 : 5;
+      for (int task = 0; pace.task_ns() != nullptr && task < 4; ++task) {
+        pace.task_ns()[task] += us / 4 * kUs;
+      }
+      now += static_cast<int64_t>(us * kUs);
+    }
+    pace.End(4, 20);
+    EXPECT_EQ(pace.measured_choice(), std::nullopt) << typical;
+    EXPECT_EQ(pace.gain(), 1);
+    EXPECT_FALSE(pace.was_too_short());
+  }
+}
+
+TEST(ChoiceMemoryTest, AFirstIterationConfirmsNoTwoThreads) {
+  ChoiceMemory memory;
+  memory.Record(Choice::kExecutor, /*is_clear=*/true, 2000 * kUs);
+  EXPECT_EQ(NextMeasured(&memory).typical_ns, 2000 * kUs);
+  memory.Record(Choice::kTwoThreads, /*is_clear=*/true, 2000 * kUs);
   const RunStart start = NextMeasured(&memory);
-  EXPECT_TRUE(start.from_first);
+  EXPECT_TRUE(start.confirms);
+  EXPECT_EQ(start.typical_ns, 0);
+}
+
+TEST(ChoiceMemoryTest, TheTimeOfAnIterationIsThatOfTheLastChoiceThatCounted) {
+  ChoiceMemory memory;
+  for (const double ns : {1000.0, 2000.0, 3000.0}) {  // at the same time: two count
+    memory.Record(Choice::kExecutor, /*is_clear=*/true, ns);
+  }
+  EXPECT_EQ(NextMeasured(&memory).typical_ns, 2000);
+  memory.Record(Choice::kExecutor, /*is_clear=*/true, /*iteration_ns=*/0);
+  const RunStart start = NextMeasured(&memory);
+  EXPECT_TRUE(start.confirms);
+  EXPECT_EQ(start.typical_ns, 0);
+}
+
+TEST(ChoiceMemoryTest, AFirstIterationConfirmsNothingAfterAnUnclearChoice) {
+  ChoiceMemory memory;
+  memory.Record(Choice::kExecutor, /*is_clear=*/false, 2000 * kUs);
+  const RunStart start = NextMeasured(&memory);
   EXPECT_FALSE(start.confirms);
+  EXPECT_EQ(start.typical_ns, 0);
+}
+
+TEST(ChoiceMemoryTest, AFirstIterationConfirmsNothingAfterARunThatWasTooShort) {
+  for (const bool is_heavy : {true, false}) {
+    ChoiceMemory memory;
+    memory.Record(Choice::kExecutor, /*is_clear=*/true, 2000 * kUs);
+    memory.RecordNone(is_heavy);
+    const RunStart start = NextMeasured(&memory);
+    EXPECT_EQ(start.from_first, is_heavy);
+    EXPECT_EQ(start.confirms, !is_heavy);
+    EXPECT_EQ(start.typical_ns, 0);
+  }
 }
 
 TEST(PaceTest, AnUnclearGainOfKernelsThatKeepAllThreadsBusyIsNone) {
@@ -396,11 +557,13 @@ TEST(PaceTest, RunThatBeginsWithTwoThreadsIsMeasuredAfterAThousandIterations) {
 
 TEST(PaceTest, OneThreadIsNeverMeasured) {
   const LoopCode code = CodeOf(1, /*chained=*/false);
-  Pace pace(1, {Choice::kTwoThreads, false}, code, nullptr, 10, false, {});
-  for (int64_t i = 0; i < 3000; ++i) {
-    EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
+  for (const RunStart start : {RunStart{Choice::kTwoThreads}, ToConfirm(2000)}) {
+    Pace pace(1, start, code, nullptr, 10, false, {});
+    for (int64_t i = 0; i < 3000; ++i) {
+      EXPECT_EQ(pace.Look(i, 0), Choice::kOneThread);
+    }
+    EXPECT_FALSE(pace.measured_choice());
   }
-  EXPECT_FALSE(pace.measured_choice());
 }
 
 }  // namespace
