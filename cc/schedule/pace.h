@@ -48,8 +48,8 @@ struct RunStart {
 // too, and may confirm it alone: if they take kTrustedNs or more, as much as those timed before,
 // and lead to that choice with a clear gain, even if the run had no other iteration. (If they took
 // longer, because data were not in the caches, the executor's overhead would weigh less than in the
-// next iterations.) Otherwise iteration 0 shows no more than in other runs. So does it in the next
-// run that confirms, because later iterations may have changed where the first has not.
+// next iterations.) Otherwise iteration 0 shows no more than in other runs. It shows no more in the
+// next run that confirms, either, because later iterations may change where the first does not.
 //
 // A run that begins with a choice, because earlier runs were measured, is measured for the first
 // time after 1,000 iterations.
