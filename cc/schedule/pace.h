@@ -44,12 +44,13 @@ struct RunStart {
 // decision for the next runs supposes that they have as many iterations, which makes a difference
 // if there are few.
 //
-// If a run is to confirm kExecutor for the first time, the instructions of iteration 0 are timed,
-// too, and may confirm it alone: if they take kTrustedNs or more, as much as those timed before,
-// and lead to that choice with a clear gain, even if the run had no other iteration. (If they took
-// longer, because data were not in the caches, the executor's overhead would weigh less than in the
-// next iterations.) Otherwise iteration 0 shows no more than in other runs. It shows no more in the
-// next run that confirms, either, because later iterations may change where the first does not.
+// If a run is to confirm kExecutor, the instructions of iteration 0 are timed, too, and may confirm
+// it alone: if they take kTrustedNs or more, as much as those timed before, and lead to that choice
+// with a clear gain, even if the run had no other iteration. (If they took longer, because data
+// were not in the caches, the executor's overhead would weigh less than in the next iterations.)
+// Otherwise iteration 0 shows no more than in other runs. After a run that was confirmed so, it
+// shows no more, either, in the next one that confirms, because later iterations may change where
+// the first does not.
 //
 // A run that begins with a choice, because earlier runs were measured, is measured for the first
 // time after 1,000 iterations.
