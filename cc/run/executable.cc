@@ -12,7 +12,6 @@
 #include "cc/flow/function_search.h"
 #include "cc/flow/liveness.h"
 #include "cc/flow/loop_facts.h"
-#include "cc/flow/node_util.h"
 #include "cc/flow/op_facts.h"
 #include "cc/flow/sum_order.h"
 #include "cc/run/frame_checks.h"
@@ -97,9 +96,16 @@ void DivideLoop(Executable* executable) {
   for (const Node* node : program.nodes) {
     if (DependsOnSharing(*node)) return;
   }
-  executable->trailing = DivideTrailing(program.loops.front(), [&](const Instruction& instruction) {
+  const auto may_trail = [&](const Instruction& instruction) {
     return !program.nodes[instruction.node]->op_def().is_stateful();
-  });
+  };
+  const auto is_light = [&](const Instruction& instruction) {
+    if (instruction.action != Instruction::kKernel) return instruction.action != Instruction::kLoop;
+    const Node& node = *program.nodes[instruction.node];
+    return executable->kernels[instruction.node].small.exists() || node.num_outputs() == 0 ||
+           node.type_string() == "ReadVariableOp";
+  };
+  executable->trailing = DivideTrailing(program.loops.front(), may_trail, is_light);
 }
 
 // Adds records of the loops in `loop`, whose own record is `outer`.

@@ -17,7 +17,7 @@
 #include "cc/run/frame_checks.h"
 #include "cc/run/function_call.h"
 #include "cc/run/pooled_device.h"
-#include "cc/schedule/pace.h"
+#include "cc/schedule/choice_memory.h"
 #include "cc/schedule/trailing_code.h"
 #include "cc/small_ops/small_op.h"
 

@@ -1,5 +1,7 @@
 #include "cc/run/trailing_thread.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -8,7 +10,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "cc/base/mutex.h"
+#include "cc/base/steady_clock.h"
 #include "cc/run/trace.h"
+#include "cc/schedule/loop_cost.h"
 #include "cc/schedule/trailing_code.h"
 
 namespace tensor_array_grad {
@@ -34,15 +38,15 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
   RegisterMachine& machine() { return *machine_; }
 
   // Adds an iteration. If more than most_behind_ iterations have then not ended, waits until half
-  // of them have. A thread of the pool is asked for only when half of the queue is filled, because
-  // it costs as much to wake a thread as to run some small kernels.
+  // of them have.
   absl::Status Push(Iteration iteration) {
     bool ask = false, full = false;
     {
       MutexLock lock(&mu_);
       waiting_.push_back(std::move(iteration));
       full = Behind() > most_behind_;
-      ask = pool_ != nullptr && !asked_ && !working_ && waiting_.size() >= (most_behind_ + 1) / 2;
+      ask = pool_ != nullptr && !asked_ && !working_ &&
+            waiting_.size() >= (is_light_ ? FewLight() : 1);
       asked_ |= ask;
     }
     if (ask) (*pool_)([self = shared_from_this()] { self->WorkInPool(); });
@@ -100,18 +104,22 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
       }
       absl::Status status;
       std::exception_ptr exception;
+      const int64_t start = SteadyNanos();
       try {
         status = Execute(&iteration);
       } catch (...) {  // an exception on a thread of the pool would end the process
         exception = std::current_exception();
       }
-      if (status.ok() && exception == nullptr) continue;
       MutexLock lock(&mu_);
+      is_light_ = static_cast<double>(SteadyNanos() - start) < kLightTrailingNs;
+      if (status.ok() && exception == nullptr) continue;
       failed_ = true;
       status_ = std::move(status);
       exception_ = std::move(exception);
     }
   }
+
+  size_t FewLight() const { return std::min<size_t>(kMostLightBehind, (most_behind_ + 1) / 2); }
 
   // How many iterations have not ended. After a failure none will run.
   size_t Behind() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -140,8 +148,9 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
   bool working_ ABSL_GUARDED_BY(mu_) = false;  // whether a thread works on the queue
   bool running_ ABSL_GUARDED_BY(mu_) = false;  // whether that thread runs an iteration now
   bool failed_ ABSL_GUARDED_BY(mu_) = false;
-  size_t awaited_ ABSL_GUARDED_BY(mu_) = 0;  // the Behind() for which WaitFor waits
-  CondVar changed_;                          // working_ became false, or Behind() <= awaited_
+  bool is_light_ ABSL_GUARDED_BY(mu_) = false;  // of the last iteration that has run
+  size_t awaited_ ABSL_GUARDED_BY(mu_) = 0;     // the Behind() for which WaitFor waits
+  CondVar changed_;                             // working_ became false, or Behind() <= awaited_
   absl::Status status_ ABSL_GUARDED_BY(mu_);
   std::exception_ptr exception_ ABSL_GUARDED_BY(mu_);
 };

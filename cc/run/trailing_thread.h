@@ -16,6 +16,9 @@ namespace tensor_array_grad {
 // a queue until a thread of the executor's pool has run the iterations before. Only one thread at a
 // time runs trailing code, in the order of the iterations. This code has registers of its own.
 //
+// If no thread runs it, one is asked for at once, or, if the last iteration was light, when several
+// wait (loop_cost.h): it costs as much to wake a thread as to run some small kernels.
+//
 // No thread of the pool is needed for progress: if the queue is full, or at the end, and no thread
 // of the pool has begun to work on it, the main thread runs the trailing code itself. A thread of
 // the pool stops when the queue is empty, so it never waits. The main thread waits only for a

@@ -108,24 +108,33 @@ double TwoThreadsNs(const IterationCost& cost) {
   for (size_t i = 0; i < cost.tasks.size(); ++i) {
     (cost.is_trailing[i] ? trailing : main) += cost.tasks[i].ns;
   }
-  return std::max(main, trailing) + std::min(main, trailing) / cost.iterations + kSecondThreadNs;
+  const int behind = trailing < kLightTrailingNs ? kMostLightBehind : 1;
+  const double alone = static_cast<double>(std::min(behind, cost.iterations)) / cost.iterations;
+  return std::max(main, trailing) + alone * std::min(main, trailing) + kSecondThreadNs;
 }
 
-Choice Fastest(const IterationCost& cost) {
-  if (cost.threads < 2) return Choice::kOneThread;
-  double best = 0;
-  for (const Task& task : cost.tasks) best += task.ns;
-  Choice choice = Choice::kOneThread;
-  if (!cost.is_trailing.empty() && TwoThreadsNs(cost) < kTwoThreadsRatio * best) {
-    choice = Choice::kTwoThreads;
-    best = TwoThreadsNs(cost);
+Estimate Fastest(const IterationCost& cost) {
+  Estimate fastest;
+  if (cost.threads < 2) return fastest;
+  double one = 0;
+  for (const Task& task : cost.tasks) one += task.ns;
+  double best = one;
+  const double busy = cost.busy_ns / cost.threads;
+  const double two = cost.is_trailing.empty() ? one : std::max(TwoThreadsNs(cost), busy);
+  if (two < kTwoThreadsRatio * one) {
+    fastest = {Choice::kTwoThreads, one / two};
+    best = two;
   }
-  if (cost.stays) return choice;
-  double executor = ExecutorNs(cost);
-  if (choice != Choice::kOneThread || executor * kClearGain > best) {
-    executor = std::max(executor, cost.busy_ns / cost.threads + cost.nodes * kNodeNs);
+  if (cost.stays) return fastest;
+  const double executor = ExecutorNs(cost);
+  const bool is_clear = best == one && executor * kClearGain <= one;
+  const double least = is_clear ? 0 : busy + cost.nodes * kNodeNs;
+  const bool halves = cost.keeps_half && best < one;
+  const double most = halves ? kHalvesRatio * best - kWakeNs : kHandBackRatio * best;
+  if (std::max(executor, least) < most) {
+    fastest = {Choice::kExecutor, one / executor};
   }
-  return executor < kHandBackRatio * best ? Choice::kExecutor : choice;
+  return fastest;
 }
 
 }  // namespace tensor_array_grad

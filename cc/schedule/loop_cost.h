@@ -31,8 +31,10 @@ namespace tensor_array_grad {
 // So handing back pays only for a loop with heavy kernels that do not depend on each other.
 //
 // A loop with a trailing part (trailing_code.h) has a third choice: a second thread runs that part.
-// An iteration then takes about as long as the longer part, plus kSecondThreadNs. The shorter part
-// of the first or of the last iteration runs alone, which counts in a run of few iterations.
+// An iteration then takes about as long as the longer part, plus kSecondThreadNs, and never less
+// than the bound. In a run of few iterations it counts that the shorter part runs alone at the
+// beginning or at the end: for one iteration, or for kMostLightBehind if the trailing part is so
+// light that it waits for others before a thread is woken (trailing_thread.h).
 //
 // A loop that is handed back runs as without this library, except for the iterations before the
 // hand-back.
@@ -55,8 +57,18 @@ inline constexpr double kHandBackRatio = 0.93;
 // to hand over the values and, now and then, to wake the thread.
 inline constexpr double kSecondThreadNs = 3000;
 
+// A trailing part that takes less is light. Its iterations wait until there are so many, or half of
+// those that may wait.
+inline constexpr double kLightTrailingNs = 20'000;
+inline constexpr int kMostLightBehind = 4;
+
 // A second thread is used if the estimate for it is below this share of the time on one thread.
 inline constexpr double kTwoThreadsRatio = 0.9;
+
+// Recurrences that two threads could share (TrailingCode::keeps_half) run side by side in the
+// executor just as well if they are heavy. So it gets them if its estimate, and kWakeNs for threads
+// that wake late, is below this multiple of the time on two threads.
+inline constexpr double kHalvesRatio = 1.1;
 
 // An estimate that is faster by this factor leaves no doubt.
 inline constexpr double kClearGain = 4.0 / 3.0;
@@ -68,6 +80,7 @@ enum class Choice { kOneThread, kTwoThreads, kExecutor };
 struct IterationCost {
   std::vector<Task> tasks;
   std::vector<bool> is_trailing;  // by task; empty if the loop has no trailing part
+  bool keeps_half = false;        // as TrailingCode
   double nodes = 0;               // number of nodes that the executor would run
   double busy_ns = 0;             // processor time of the process per iteration
   int threads = 1;
@@ -88,14 +101,21 @@ bool MayBeFaster(double ns, double nodes, int threads, bool has_trailing_part);
 // Estimates the executor's time per iteration, in nanoseconds, without the bound.
 double ExecutorNs(const IterationCost& cost);
 
-// Estimates the time per iteration if a second thread runs the trailing tasks, in nanoseconds.
+// Estimates the time per iteration if a second thread runs the trailing tasks, in nanoseconds,
+// without the bound.
 double TwoThreadsNs(const IterationCost& cost);
+
+struct Estimate {
+  Choice choice = Choice::kOneThread;
+  double gain = 1;  // by how much it is faster than one thread
+};
 
 // The choice with the least estimate. On one thread, an iteration takes the sum of its tasks. Two
 // threads are chosen if their estimate is below kTwoThreadsRatio of that time, and the executor if
 // its estimate is below kHandBackRatio of the best of the other two and the loop may be handed
-// back. Against one thread, a gain of kClearGain without the bound of the processor time is enough.
-Choice Fastest(const IterationCost& cost);
+// back. Both have the bound of the processor time; but against one thread, the executor needs only
+// a gain of kClearGain without it.
+Estimate Fastest(const IterationCost& cost);
 
 }  // namespace tensor_array_grad
 

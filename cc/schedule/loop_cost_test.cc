@@ -35,7 +35,7 @@ IterationCost Chain(int tasks, double ns, int threads) {
   return cost;
 }
 
-bool ExecutorWins(const IterationCost& cost) { return Fastest(cost) == Choice::kExecutor; }
+bool ExecutorWins(const IterationCost& cost) { return Fastest(cost).choice == Choice::kExecutor; }
 
 TEST(LoopCostTest, ExecutorWithOneThreadIsNeverFaster) {
   EXPECT_FALSE(ExecutorWins(Independent(8, 1000 * kUs, 1)));
@@ -117,11 +117,11 @@ TEST(LoopCostTest, MayBeFasterIsNeverStricterThanTheEstimates) {
   for (int threads : {2, 3, 8, 64, 128}) {
     for (double us : {0.1, 0.5, 1.0, 5.0, 50.0}) {
       IterationCost cost = Independent(7, us * kUs, threads);
-      if (Fastest(cost) != Choice::kOneThread) {
+      if (Fastest(cost).choice != Choice::kOneThread) {
         EXPECT_TRUE(MayBeFaster(7 * us * kUs, 7, threads, false)) << threads << " " << us;
       }
       cost.is_trailing = {false, false, false, true, true, true, true};
-      if (Fastest(cost) != Choice::kOneThread) {
+      if (Fastest(cost).choice != Choice::kOneThread) {
         EXPECT_TRUE(MayBeFaster(7 * us * kUs, 7, threads, true)) << threads << " " << us;
       }
     }
@@ -150,7 +150,7 @@ TEST(LoopCostTest, ARunOfFewIterationsTakesTwoThreadsLonger) {
        {std::tuple(1, 100 * kUs, Choice::kOneThread), {2, 80 * kUs, Choice::kTwoThreads}}) {
     cost.iterations = iterations;
     EXPECT_DOUBLE_EQ(TwoThreadsNs(cost), ns + kSecondThreadNs);
-    EXPECT_EQ(Fastest(cost), choice);
+    EXPECT_EQ(Fastest(cost).choice, choice);
   }
 }
 
@@ -165,12 +165,59 @@ TEST(LoopCostTest, OneIterationDoesNotRunBesideTheNext) {
 
 TEST(LoopCostTest, SecondThreadIsUsedIfItSavesATenth) {
   for (int threads : {2, 8, 128}) {
-    EXPECT_EQ(Fastest(WithTrailing(60 * kUs, 40 * kUs, threads)), Choice::kTwoThreads) << threads;
-    EXPECT_EQ(Fastest(WithTrailing(95 * kUs, 5 * kUs, threads)), Choice::kOneThread) << threads;
-    EXPECT_EQ(Fastest(WithTrailing(5 * kUs, 95 * kUs, threads)), Choice::kOneThread) << threads;
-    EXPECT_EQ(Fastest(WithTrailing(3 * kUs, 3 * kUs, threads)), Choice::kOneThread) << threads;
+    EXPECT_EQ(Fastest(WithTrailing(60 * kUs, 40 * kUs, threads)).choice, Choice::kTwoThreads)
+        << threads;
+    EXPECT_EQ(Fastest(WithTrailing(95 * kUs, 5 * kUs, threads)).choice, Choice::kOneThread)
+        << threads;
+    EXPECT_EQ(Fastest(WithTrailing(5 * kUs, 95 * kUs, threads)).choice, Choice::kOneThread)
+        << threads;
+    EXPECT_EQ(Fastest(WithTrailing(3 * kUs, 3 * kUs, threads)).choice, Choice::kOneThread)
+        << threads;
   }
-  EXPECT_EQ(Fastest(WithTrailing(60 * kUs, 40 * kUs, 1)), Choice::kOneThread);
+  EXPECT_EQ(Fastest(WithTrailing(60 * kUs, 40 * kUs, 1)).choice, Choice::kOneThread);
+}
+
+TEST(LoopCostTest, SecondThreadDoesNotHelpTasksThatKeepTheThreadsBusy) {
+  IterationCost cost = WithTrailing(60 * kUs, 40 * kUs, 2);
+  cost.nodes = 200;  // too many for the executor
+  for (const auto& [busy, choice, ns] : {std::tuple(126 * kUs, Choice::kTwoThreads, 63 * kUs),
+                                         {170 * kUs, Choice::kTwoThreads, 85 * kUs},
+                                         {182 * kUs, Choice::kOneThread, 100 * kUs}}) {
+    cost.busy_ns = busy;
+    EXPECT_EQ(Fastest(cost).choice, choice) << busy;
+    EXPECT_NEAR(Fastest(cost).gain, 100 * kUs / ns, 1e-3) << busy;
+  }
+  cost.threads = 16;  // the tasks leave most of them alone
+  EXPECT_EQ(Fastest(cost).choice, Choice::kTwoThreads);
+}
+
+TEST(LoopCostTest, ALightTrailingPartWaitsForOthers) {
+  IterationCost cost = WithTrailing(30 * kUs, 19 * kUs, 2);
+  for (const auto& [iterations, alone] :
+       {std::pair(1000, 0.004), {40, 0.1}, {4, 1.0}, {3, 1.0}, {1, 1.0}}) {
+    cost.iterations = iterations;
+    EXPECT_NEAR(TwoThreadsNs(cost), (30 + 19 * alone) * kUs + kSecondThreadNs, 1) << iterations;
+  }
+  cost = WithTrailing(30 * kUs, 21 * kUs, 2);
+  cost.iterations = 10;
+  EXPECT_NEAR(TwoThreadsNs(cost), 32.1 * kUs + kSecondThreadNs, 1);
+}
+
+TEST(LoopCostTest, TheExecutorGetsHeavyRecurrencesThatTwoThreadsCouldShare) {
+  for (const auto& [us, choice] : {std::pair(20, Choice::kTwoThreads),
+                                   {30, Choice::kTwoThreads},
+                                   {200, Choice::kExecutor},
+                                   {2000, Choice::kExecutor}}) {
+    IterationCost cost = Independent(2, us * kUs, 2);
+    cost.nodes = 10;
+    for (int i = 0; i < 2; ++i) cost.tasks[i].reads_previous = {i};
+    cost.is_trailing = {false, true};
+    EXPECT_EQ(Fastest(cost).choice, Choice::kTwoThreads) << us << ": a sum";
+    cost.keeps_half = true;
+    EXPECT_EQ(Fastest(cost).choice, choice) << us;
+    cost.stays = true;
+    EXPECT_EQ(Fastest(cost).choice, Choice::kTwoThreads) << us;
+  }
 }
 
 TEST(LoopCostTest, ExecutorMustBeFasterThanTwoThreads) {
@@ -179,12 +226,12 @@ TEST(LoopCostTest, ExecutorMustBeFasterThanTwoThreads) {
   IterationCost cost = Independent(4, 50 * kUs, 2);
   for (int i = 0; i < 4; ++i) cost.tasks[i].reads_previous = {i};
   cost.is_trailing = {false, false, false, true};
-  EXPECT_EQ(Fastest(cost), Choice::kExecutor);
-  cost.busy_ns = 400 * kUs;  // of two threads: no kernel could take less than 200 us
-  EXPECT_EQ(Fastest(cost), Choice::kTwoThreads);
+  EXPECT_EQ(Fastest(cost).choice, Choice::kExecutor);
+  cost.busy_ns = 300 * kUs;  // of two threads: the executor too takes 150 us at least
+  EXPECT_EQ(Fastest(cost).choice, Choice::kTwoThreads);
   cost.busy_ns = 0;
   cost.is_trailing = {false, false, true, true};
-  EXPECT_EQ(Fastest(cost), Choice::kTwoThreads);  // 100 us too
+  EXPECT_EQ(Fastest(cost).choice, Choice::kTwoThreads);  // 100 us too
 }
 
 TEST(LoopCostTest, AnUnclearGainIsNoneIfTheTasksKeepTheThreadsBusy) {

@@ -127,6 +127,7 @@ void Pace::AddUpTasks() {
     cost_.is_trailing.assign(code_.condition.size(), false);
     cost_.is_trailing.insert(cost_.is_trailing.end(), trailing_->is_trailing.begin(),
                              trailing_->is_trailing.end());
+    cost_.keeps_half = trailing_->keeps_half;
   }
   cost_.nodes = timed_nodes_ / timed;
   cost_.threads = threads_;
@@ -135,12 +136,9 @@ void Pace::AddUpTasks() {
 }
 
 Choice Pace::ChooseByTasks() {
-  const Choice choice = Fastest(cost_);
-  const double one_ns = TimedNs() / static_cast<double>(timed_);
-  gain_ = choice == Choice::kExecutor     ? one_ns / ExecutorNs(cost_)
-          : choice == Choice::kTwoThreads ? one_ns / TwoThreadsNs(cost_)
-                                          : 1;
-  return choice;
+  const Estimate fastest = Fastest(cost_);
+  gain_ = fastest.gain;
+  return fastest.choice;
 }
 
 double Pace::TimedNs() const { return absl::c_accumulate(task_ns_, 0.0); }

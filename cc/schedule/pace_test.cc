@@ -10,85 +10,11 @@ namespace tensor_array_grad {
 namespace {
 
 constexpr double kUs = 1000;
-constexpr double kIterationNs = 2000 * kUs;
 
 int64_t now = 0;
 int64_t Now() { return now; }
 int64_t busy_threads = 1;
 int64_t BusyNow() { return now * busy_threads; }
-
-// The number of runs, one after the other, that begin with the remembered choice, if it is
-// `choice`. The run after them, which is measured, has then begun.
-int Unmeasured(ChoiceMemory* memory, Choice choice) {
-  int runs = 0;
-  while (memory->Next().choice == choice) ++runs;
-  return runs;
-}
-
-TEST(ChoiceMemoryTest, EachRepeatedChoiceHoldsForMoreRuns) {
-  ChoiceMemory memory;
-  for (const Choice choice : {Choice::kExecutor, Choice::kTwoThreads, Choice::kOneThread}) {
-    EXPECT_EQ(memory.Next().choice, std::nullopt);
-    for (int runs : {1, 2, 4, 8, 16, 32, 64, 64, 64}) {
-      memory.Record(choice, /*is_clear=*/false, kIterationNs);
-      EXPECT_EQ(Unmeasured(&memory, choice), runs);
-    }
-    memory.RecordNone(false);
-  }
-}
-
-TEST(ChoiceMemoryTest, AClearChoiceHoldsForManyMoreRuns) {
-  ChoiceMemory memory;
-  for (int runs : {1, 32, 1024, 1024}) {
-    memory.Record(Choice::kExecutor, /*is_clear=*/true, kIterationNs);
-    EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), runs);
-  }
-  memory.Record(Choice::kExecutor, false, kIterationNs);
-  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 64);
-}
-
-TEST(ChoiceMemoryTest, ChoicesOfRunsAtTheSameTimeCountOnceOrTwice) {
-  for (const bool is_clear : {false, true}) {
-    ChoiceMemory memory;
-    for (int i = 0; i < 7; ++i) memory.Record(Choice::kExecutor, is_clear, kIterationNs);
-    EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), is_clear ? 32 : 1);
-  }
-  ChoiceMemory memory;
-  memory.Record(Choice::kExecutor, /*is_clear=*/false, kIterationNs);
-  memory.Record(Choice::kExecutor, /*is_clear=*/true, kIterationNs);
-  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
-}
-
-TEST(ChoiceMemoryTest, RunsBesideAMeasuredOneFollowTheLastChoice) {
-  ChoiceMemory memory;
-  for (int run = 0; run < 100; ++run) EXPECT_EQ(memory.Next().choice, std::nullopt);
-  memory.Record(Choice::kExecutor, false, kIterationNs);
-  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
-  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 16);  // then the measured one has failed
-  EXPECT_EQ(memory.Next().choice, Choice::kExecutor);
-  memory.Record(Choice::kExecutor, false, kIterationNs);
-  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 2);
-}
-
-TEST(ChoiceMemoryTest, AfterARunThatWasTooShortTheNextIsMeasured) {
-  ChoiceMemory memory;
-  memory.Record(Choice::kExecutor, false, kIterationNs);
-  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
-  for (const bool is_heavy : {true, false}) {
-    memory.RecordNone(is_heavy);
-    const RunStart start = memory.Next();
-    EXPECT_EQ(start.choice, std::nullopt);
-    EXPECT_EQ(start.from_first, is_heavy);
-  }
-}
-
-TEST(ChoiceMemoryTest, AnotherChoiceReplacesTheRememberedOne) {
-  ChoiceMemory memory;
-  memory.Record(Choice::kTwoThreads, true, kIterationNs);
-  memory.Record(Choice::kTwoThreads, true, kIterationNs);
-  memory.Record(Choice::kExecutor, true, kIterationNs);
-  EXPECT_EQ(Unmeasured(&memory, Choice::kExecutor), 1);
-}
 
 // A body of instructions. If `chained`, each of them reads what the one before it has written.
 LoopCode CodeOf(int instructions, bool chained) {
@@ -231,35 +157,19 @@ TEST(PaceTest, AsManyHeavyIterationsAreTimedAsTakeLongEnough) {
   }
 }
 
-// How the next run starts that is measured.
-RunStart NextMeasured(ChoiceMemory* memory) {
-  RunStart start;
-  do {
-    start = memory->Next();
-  } while (start.choice);
-  return start;
-}
+// How a run begins that is to confirm kExecutor, for a loop whose iterations took `us`; 0:
+// iteration 0 cannot confirm anything.
+RunStart ToConfirm(double us) { return {std::nullopt, false, /*confirms=*/true, us * kUs}; }
 
 TEST(PaceTest, OneHeavyIterationConfirmsAClearChoice) {
-  ChoiceMemory memory;
   const LoopCode code = CodeOf(4, /*chained=*/false);
-  for (int timed : {2, 1, 1}) {
-    Pace pace = MadePace(code, nullptr, NextMeasured(&memory));
+  for (const auto& [start, timed] : {std::pair(RunStart(), 2), {ToConfirm(0), 1}}) {
+    Pace pace = MadePace(code, nullptr, start);
     const Decision decision(code, 5, &pace);
     EXPECT_EQ(decision.choice, Choice::kExecutor);
     EXPECT_EQ(decision.timed, timed);
-    memory.Record(decision.choice, pace.is_clear(), pace.iteration_ns());
+    EXPECT_TRUE(pace.is_clear());
   }
-  EXPECT_TRUE(NextMeasured(&memory).confirms);
-  memory.Record(Choice::kExecutor, /*is_clear=*/false, kIterationNs);
-  EXPECT_FALSE(NextMeasured(&memory).confirms);
-}
-
-// How a run begins that is to confirm kExecutor, for a loop whose iterations took `us`.
-RunStart ToConfirm(double us) {
-  ChoiceMemory memory;
-  memory.Record(Choice::kExecutor, /*is_clear=*/true, us * kUs);
-  return NextMeasured(&memory);
 }
 
 TEST(PaceTest, TheFirstIterationConfirmsTheExecutorIfItIsLikeTheOthers) {
@@ -379,48 +289,6 @@ TEST(PaceTest, NothingRemainsOfAFirstIterationThatConfirmsNothing) {
     EXPECT_EQ(pace.measured_choice(), std::nullopt) << typical;
     EXPECT_EQ(pace.gain(), 1);
     EXPECT_FALSE(pace.was_too_short());
-  }
-}
-
-TEST(ChoiceMemoryTest, AFirstIterationConfirmsNoTwoThreads) {
-  ChoiceMemory memory;
-  memory.Record(Choice::kExecutor, /*is_clear=*/true, 2000 * kUs);
-  EXPECT_EQ(NextMeasured(&memory).typical_ns, 2000 * kUs);
-  memory.Record(Choice::kTwoThreads, /*is_clear=*/true, 2000 * kUs);
-  const RunStart start = NextMeasured(&memory);
-  EXPECT_TRUE(start.confirms);
-  EXPECT_EQ(start.typical_ns, 0);
-}
-
-TEST(ChoiceMemoryTest, TheTimeOfAnIterationIsThatOfTheLastChoiceThatCounted) {
-  ChoiceMemory memory;
-  for (const double ns : {1000.0, 2000.0, 3000.0}) {  // at the same time: two count
-    memory.Record(Choice::kExecutor, /*is_clear=*/true, ns);
-  }
-  EXPECT_EQ(NextMeasured(&memory).typical_ns, 2000);
-  memory.Record(Choice::kExecutor, /*is_clear=*/true, /*iteration_ns=*/0);
-  const RunStart start = NextMeasured(&memory);
-  EXPECT_TRUE(start.confirms);
-  EXPECT_EQ(start.typical_ns, 0);
-}
-
-TEST(ChoiceMemoryTest, AFirstIterationConfirmsNothingAfterAnUnclearChoice) {
-  ChoiceMemory memory;
-  memory.Record(Choice::kExecutor, /*is_clear=*/false, 2000 * kUs);
-  const RunStart start = NextMeasured(&memory);
-  EXPECT_FALSE(start.confirms);
-  EXPECT_EQ(start.typical_ns, 0);
-}
-
-TEST(ChoiceMemoryTest, AFirstIterationConfirmsNothingAfterARunThatWasTooShort) {
-  for (const bool is_heavy : {true, false}) {
-    ChoiceMemory memory;
-    memory.Record(Choice::kExecutor, /*is_clear=*/true, 2000 * kUs);
-    memory.RecordNone(is_heavy);
-    const RunStart start = NextMeasured(&memory);
-    EXPECT_EQ(start.from_first, is_heavy);
-    EXPECT_EQ(start.confirms, !is_heavy);
-    EXPECT_EQ(start.typical_ns, 0);
   }
 }
 

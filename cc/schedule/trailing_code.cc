@@ -1,6 +1,8 @@
 #include "cc/schedule/trailing_code.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <set>
@@ -11,6 +13,8 @@ namespace {
 
 using Test = std::function<bool(const Instruction&)>;
 
+constexpr int64_t kHeavyWork = 16;  // of an instruction, if that of a light one is 1
+
 // The instructions of the body and the variables that some values depend on, within one iteration.
 struct Needs {
   std::vector<bool> instructions;  // by instruction of the body
@@ -19,7 +23,8 @@ struct Needs {
 
 class Divider {
  public:
-  Divider(const LoopCode& code, const Test& may_trail) : code_(code), may_trail_(may_trail) {
+  Divider(const LoopCode& code, const Test& may_trail, const Test& is_light)
+      : code_(code), may_trail_(may_trail), is_light_(is_light) {
     for (size_t i = 0; i < code.body.size(); ++i) {
       for (int reg : code.body[i].outputs) writers_[reg] = static_cast<int>(i);
     }
@@ -29,6 +34,7 @@ class Divider {
   std::unique_ptr<const TrailingCode> Divide() {
     if (UsesTemporaries()) return nullptr;
     FindTrailingVariables();
+    KeepHalf();
     if (trailing_variables_.empty()) return nullptr;
     Split();
     if (made_.body.empty()) return nullptr;
@@ -105,8 +111,40 @@ class Divider {
       read_by_others.insert(needs.variables.begin(), needs.variables.end());
     }
     for (const Move& move : code_.next) {
-      if (read_by_others.count(move.to) == 0) trailing_variables_.insert(move.to);
+      if (read_by_others.count(move.to) == 0) {
+        trailing_variables_.insert(move.to);
+        continue;
+      }
+      has_main_recurrence_ |= main_.variables.count(move.to) == 0;
+      AddNeeds(move.from.reg, &main_);
     }
+  }
+
+  // If next to nothing would be left to the main thread, makes main variables of those trailing
+  // ones that bring its work nearer to half of all. One at least goes on trailing. If the main
+  // thread has a recurrence anyway, it stays as it is, because light instructions may be light by
+  // name only.
+  void KeepHalf() {
+    if (has_main_recurrence_ || WorkOf(main_) >= kHeavyWork) return;
+    const int64_t all = WorkOf({std::vector<bool>(code_.body.size(), true), {}});
+    for (const Move& move : code_.next) {
+      if (trailing_variables_.count(move.to) == 0) continue;
+      Needs more = main_;
+      AddNeeds(move.from.reg, &more);
+      if (std::abs(2 * WorkOf(more) - all) >= std::abs(2 * WorkOf(main_) - all)) continue;
+      main_ = std::move(more);
+      trailing_variables_.erase(move.to);
+      made_.keeps_half = true;
+    }
+  }
+
+  // A guess, because nothing has been measured yet.
+  int64_t WorkOf(const Needs& needs) const {
+    int64_t work = 0;
+    for (size_t i = 0; i < code_.body.size(); ++i) {
+      if (needs.instructions[i]) work += is_light_(code_.body[i]) ? 1 : kHeavyWork;
+    }
+    return work;
   }
 
   // Puts each move and each instruction into the main or the trailing part.
@@ -117,7 +155,7 @@ class Divider {
     made_.main.body.clear();
     for (const Move& move : code_.next) {
       const bool trails = trailing_variables_.count(move.to) != 0;
-      AddNeeds(move.from.reg, trails ? &trailing : &main_);
+      if (trails) AddNeeds(move.from.reg, &trailing);
       (trails ? made_.next : made_.main.next).push_back(move);
     }
     for (size_t i = 0; i < code_.body.size(); ++i) {
@@ -186,22 +224,24 @@ class Divider {
     releases.erase(std::remove_if(releases.begin(), releases.end(),
                                   [this](int reg) { return handed_over_.count(reg) != 0; }),
                    releases.end());
-    instruction->after.clear();  // the numbers are those of the undivided code
   }
 
   const LoopCode& code_;
   const Test& may_trail_;
+  const Test& is_light_;
   std::map<int, int> writers_;  // by register: the instruction of the body that writes it
   std::map<int, int> next_;     // by variable that changes: the register of its next value
   Needs main_;                  // of everything that the main thread runs
   std::set<int> trailing_variables_, handed_over_;
+  bool has_main_recurrence_ = false;  // a main variable because others read it
   TrailingCode made_;
 };
 
 }  // namespace
 
-std::unique_ptr<const TrailingCode> DivideTrailing(const LoopCode& code, const Test& may_trail) {
-  return Divider(code, may_trail).Divide();
+std::unique_ptr<const TrailingCode> DivideTrailing(const LoopCode& code, const Test& may_trail,
+                                                   const Test& is_light) {
+  return Divider(code, may_trail, is_light).Divide();
 }
 
 }  // namespace tensor_array_grad

@@ -32,6 +32,10 @@ namespace tensor_array_grad {
 // variable, and nothing else needs it. All others are *main* variables and *main* instructions. An
 // instruction that no variable needs is a main one too, because its error must be reported.
 //
+// Two recurrences that do not read each other could both trail. If next to nothing but a counter
+// would then be left to the main thread, some of these variables are main ones, so that it has
+// about half of the work.
+//
 // Why the results are the same: main instructions read nothing that a trailing instruction writes,
 // because an instruction from which a main instruction reads is a main one. Trailing instructions
 // read trailing variables, results of earlier trailing instructions of the same iteration,
@@ -58,17 +62,20 @@ struct TrailingCode {
   std::vector<Read> handed_over;
 
   std::vector<bool> is_trailing;  // by instruction of the undivided body
+  bool keeps_half = false;        // whether main variables could trail, too
 };
 
 // Divides the outermost loop `code`. `may_trail` is called for instructions with the action
 // kKernel. It returns true if the instruction may run on another thread, after instructions that
 // follow it. Such an instruction has no side effects. Instructions in branches, Merges and inner
-// loops never trail.
+// loops never trail. `is_light` is called for all instructions, and returns true if it may take
+// much less time than the others.
 //
 // Returns null if no instruction can trail, or if `next` exchanges variables, as in
 // (a, b) = (b, a). O(v * n) for v variables and n instructions.
 std::unique_ptr<const TrailingCode> DivideTrailing(
-    const LoopCode& code, const std::function<bool(const Instruction&)>& may_trail);
+    const LoopCode& code, const std::function<bool(const Instruction&)>& may_trail,
+    const std::function<bool(const Instruction&)>& is_light);
 
 }  // namespace tensor_array_grad
 

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace tensor_array_grad {
@@ -43,9 +44,11 @@ LoopCode SummingLoop() {
   return code;
 }
 
-std::unique_ptr<const TrailingCode> Divide(const LoopCode& code, std::set<int> pinned = {}) {
+std::unique_ptr<const TrailingCode> Divide(const LoopCode& code, std::set<int> pinned = {},
+                                           std::set<int> light = {}) {
   return DivideTrailing(
-      code, [&](const Instruction& instruction) { return pinned.count(instruction.node) == 0; });
+      code, [&](const Instruction& instruction) { return pinned.count(instruction.node) == 0; },
+      [&](const Instruction& instruction) { return light.count(instruction.node) != 0; });
 }
 
 std::vector<int> NodesOf(const std::vector<Instruction>& code) {
@@ -198,6 +201,82 @@ TEST(TrailingCodeTest, VariableThatOnlyASumReadsIsHandedOver) {
   EXPECT_THAT(divided->variables, ElementsAre(kSum));
   ASSERT_THAT(RegistersOf(divided->handed_over), ElementsAre(kOther));
   EXPECT_TRUE(divided->handed_over[0].last);
+}
+
+// A loop with recurrences that do not read each other, and a counter, which is light:
+//
+//     1: i' = i + 1
+//     2: v0' = f(v0, weights)
+//     3: v1' = f(v1, weights) ...
+LoopCode Recurrences(int count) {
+  constexpr int kFirst = 100;
+  LoopCode code = SummingLoop();
+  code.variables = {kI};
+  code.body.resize(1);
+  code.next.resize(1);
+  for (int i = 0; i < count; ++i) {
+    const int variable = kFirst + 2 * i, next = variable + 1;
+    code.variables.push_back(variable);
+    code.body.push_back(Kernel(2 + i, {{variable, true}, {kWeights}}, next));
+    code.next.push_back({{next, true}, variable});
+  }
+  return code;
+}
+
+TEST(TrailingCodeTest, HalfOfTheRecurrencesTrailAndOneAtLeast) {
+  for (const auto& [count, trailing] :
+       {std::pair(1, std::vector<int>{2}), {2, {3}}, {3, {3, 4}}, {4, {4, 5}}, {5, {4, 5, 6}}}) {
+    const auto divided = Divide(Recurrences(count), {}, /*light=*/{1});
+    ASSERT_NE(divided, nullptr) << count;
+    EXPECT_EQ(NodesOf(divided->body), trailing);
+    EXPECT_EQ(divided->main.body.size(), 1 + count - trailing.size());
+    EXPECT_EQ(divided->next.size(), trailing.size());
+    EXPECT_EQ(divided->main.next.size(), 1 + count - trailing.size());
+    EXPECT_THAT(divided->handed_over, IsEmpty());
+    EXPECT_EQ(divided->keeps_half, count > 1);
+  }
+}
+
+TEST(TrailingCodeTest, AMainRecurrenceKeepsNoOther) {
+  // sum' = sum + g(h'): h is a main variable, although all but its sum is light.
+  LoopCode code = SummingLoop();
+  code.variables.push_back(kOther);
+  code.body.push_back(Kernel(5, {{kOther, true}, {kWeights}}, 100));
+  code.next.push_back({{100, true}, kOther});
+  const auto divided = Divide(code, {}, /*light=*/{1, 2});
+  ASSERT_NE(divided, nullptr);
+  EXPECT_THAT(NodesOf(divided->body), ElementsAre(3, 4, 5));
+  EXPECT_FALSE(divided->keeps_half);
+}
+
+TEST(TrailingCodeTest, LightInstructionsAreNoHalf) {
+  const auto divided = Divide(Recurrences(4), {}, /*light=*/{1, 2, 3});
+  ASSERT_NE(divided, nullptr);
+  EXPECT_THAT(NodesOf(divided->body), ElementsAre(5));
+  const auto all_light = Divide(Recurrences(3), {}, /*light=*/{1, 2, 3, 4});
+  ASSERT_NE(all_light, nullptr);
+  EXPECT_THAT(NodesOf(all_light->body), ElementsAre(3, 4)) << "the counter is one of four";
+}
+
+TEST(TrailingCodeTest, WhatTwoRecurrencesReadIsHandedOver) {
+  LoopCode code = Recurrences(2);
+  code.body.insert(code.body.begin() + 1, Kernel(9, {{kI}}, kProduct));
+  code.body[0].inputs[0].last = false;
+  code.body[2].inputs[1] = {kProduct};
+  code.body[3].inputs[1] = {kProduct, true};
+  const auto divided = Divide(code, {}, /*light=*/{1, 9});
+  ASSERT_NE(divided, nullptr);
+  EXPECT_THAT(NodesOf(divided->main.body), ElementsAre(1, 9, 2));
+  EXPECT_THAT(NodesOf(divided->body), ElementsAre(3));
+  EXPECT_THAT(RegistersOf(divided->handed_over), ElementsAre(kProduct));
+}
+
+TEST(TrailingCodeTest, AMainThreadThatHasWorkKeepsNoRecurrence) {
+  LoopCode code = Recurrences(2);
+  EXPECT_THAT(NodesOf(Divide(code)->body), ElementsAre(2, 3)) << "the counter is work";
+  code.body.push_back(Kernel(9, {{kLess}}, kOther));  // no variable needs it
+  EXPECT_THAT(NodesOf(Divide(code, {}, /*light=*/{1})->body), ElementsAre(2, 3));
+  EXPECT_THAT(NodesOf(Divide(code, {}, /*light=*/{1, 9})->body), ElementsAre(3));
 }
 
 }  // namespace

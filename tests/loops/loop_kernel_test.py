@@ -199,6 +199,8 @@ def test_handing_back_after_any_iteration_changes_nothing(counted, program):
 def eight_chains(iterations=80):
     """A function whose loop is handed back, and its argument.
 
+    Each chain goes on in the next variable, so that no second thread can run a part of them.
+
     The kernels of an iteration take about 5 ms on one thread, and each runs on one thread only. Two
     threads of the executor take half of that, so even an inaccurate measurement leads to a
     hand-back.
@@ -206,7 +208,9 @@ def eight_chains(iterations=80):
 
     @tf.function(autograph=False)
     def function(x):
-        step = lambda i, *chains: (i + 1, *(tf.linalg.inv(h) + x for h in chains))  # noqa: E731
+        def step(i, first, *others):
+            return (i + 1, *(tf.linalg.inv(h) + x for h in (*others, first)))
+
         return tf.while_loop(lambda i, *_: i < iterations, step, (0, *(x * k for k in range(1, 9))))
 
     return function, tf.eye(128, dtype=tf.float64) + 1e-3

@@ -119,6 +119,30 @@ def test_an_error_in_the_trailing_part_is_that_of_the_stock_loop(counted):
         assert quotients(tf.constant([1] * 6)).numpy() == 360
 
 
+def powers(first: tf.Tensor, second: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Two recurrences that do not read each other."""
+
+    def step(i: tf.Tensor, a: tf.Tensor, b: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        return i + 1, tf.linalg.inv(a) @ first[i], tf.linalg.inv(b) @ second[i]
+
+    return tf.while_loop(lambda i, *_: i < 6, step, (0, first[0], second[0]))[1:]
+
+
+def test_an_error_in_either_of_two_recurrences_is_that_of_the_stock_loop(counted):
+    matrices = tf.constant(np.random.default_rng(1).standard_normal((2, 6, 8, 8)))
+    singular = tf.concat([matrices[:, :3], tf.zeros_like(matrices[:, :3])], axis=1)
+    want = results_without_the_kernel(tf.function(powers, autograph=False), *matrices)
+    function = tf.function(powers, autograph=False)
+    with two_threads(0):
+        for _ in range(3):
+            assert_same(results_of(function, *matrices), want)
+        assert counted[_USED] == 3
+        for arguments in ((singular[0], matrices[1]), (matrices[0], singular[1])):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="Input is not invertible"):
+                function(*arguments)
+        assert_same(results_of(function, *matrices), want)
+
+
 def test_a_side_effect_that_waits_for_a_term_does_not_happen_if_the_term_fails():
     counter = tf.Variable(0)
 
