@@ -36,13 +36,14 @@ std::string Value(absl::string_view json, absl::string_view key) {
   return std::string(json.substr(0, json.find_first_of(",} \n")));
 }
 
-// Sets `minor` to the major and minor number of a version such as "2.21.0", "2.21.0rc1" or
-// "2.21+local"; false if `version` is not one.
-bool MinorVersion(absl::string_view version, std::pair<int, int>* minor) {
+// "2.21" for a version such as "2.21.0", "2.21.0rc1" or "2.21+local"; "" if `version` is not one.
+std::string MinorVersion(absl::string_view version) {
   const std::vector<absl::string_view> parts = absl::StrSplit(version, '.');
-  if (parts.size() < 2) return false;
+  if (parts.size() < 2) return "";
   const absl::string_view second = parts[1].substr(0, parts[1].find_first_not_of("0123456789"));
-  return absl::SimpleAtoi(parts[0], &minor->first) && absl::SimpleAtoi(second, &minor->second);
+  int major, minor;
+  if (!absl::SimpleAtoi(parts[0], &major) || !absl::SimpleAtoi(second, &minor)) return "";
+  return absl::StrCat(major, ".", minor);
 }
 
 }  // namespace
@@ -74,16 +75,14 @@ absl::Status ReadBuildRecord(const std::string& path, absl::string_view running,
 
 absl::Status CheckFit(const BuildRecord& built, absl::string_view running, int abi,
                       absl::string_view path) {
-  std::pair<int, int> ours, theirs;
-  const bool known = MinorVersion(built.tensorflow, &ours) && MinorVersion(running, &theirs);
-  if (known && ours == theirs && abi == built.cxx11_abi) return absl::OkStatus();
-  const std::vector<absl::string_view> parts = absl::StrSplit(built.tensorflow, '.');
-  const std::string minor =
-      parts.size() < 2 ? built.tensorflow : absl::StrCat(parts[0], ".", parts[1]);
-  return absl::FailedPreconditionError(absl::StrCat(
-      "tensor_array_grad: ", path, " was built for TensorFlow ", built.tensorflow, " (C++11 ABI ",
-      built.cxx11_abi, ") and cannot be loaded into TensorFlow ", running, " (C++11 ABI ", abi,
-      "). ", HowToReinstall(), ", or: pip install '", built.distribution, "==", minor, ".*'"));
+  const std::string ours = MinorVersion(built.tensorflow);
+  const bool fits = !ours.empty() && ours == MinorVersion(running) && abi == built.cxx11_abi;
+  if (fits) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("tensor_array_grad: ", path, " was built for TensorFlow ", built.tensorflow,
+                   " (C++11 ABI ", built.cxx11_abi, ") and cannot be loaded into TensorFlow ",
+                   running, " (C++11 ABI ", abi, "). ", HowToReinstall(), ", or: pip install '",
+                   built.distribution, "==", ours.empty() ? built.tensorflow : ours, ".*'"));
 }
 
 std::vector<std::string> MappedLibraries(absl::string_view maps) {

@@ -90,7 +90,14 @@ absl::Status ArrayStore::Concat(const PartialTensorShape& element_shape_except0,
   return absl::OkStatus();
 }
 
-absl::Status ArrayStore::Run(BulkWrite& write, ElementOps& ops) {
+template <typename Parts>
+absl::Status ArrayStore::WriteParts(const Tensor& value, absl::string_view part, Parts parts,
+                                    ElementOps& ops) {
+  TensorShape row = value.shape();
+  if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name(), part);
+  Tensor kept;
+  TF_RETURN_IF_ERROR(KeepValues(value, ops, &kept));
+  BulkWrite write(std::move(kept), std::move(parts));  // destroyed after `lock`
   MutexLock lock(&mu_);
   TF_RETURN_IF_ERROR(write.Check(&table_));
   TF_RETURN_IF_ERROR(write.Compute(ops));
@@ -113,12 +120,7 @@ absl::Status ArrayStore::Scatter(absl::Span<const int32_t> indices, const Tensor
     return errors::Invalid(name(), "Expected len(indices) == values.shape[0], but saw: ", count,
                            " vs. ", value.dim_size(0));
   }
-  TensorShape row = value.shape();
-  if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name(), "A row");
-  Tensor kept;
-  TF_RETURN_IF_ERROR(KeepValues(value, ops, &kept));
-  BulkWrite write(std::move(kept), indices);
-  return Run(write, ops);
+  return WriteParts(value, "A row", indices, ops);
 }
 
 absl::Status ArrayStore::Split(const Tensor& value, absl::Span<const int64_t> lengths,
@@ -148,12 +150,7 @@ absl::Status ArrayStore::Split(const Tensor& value, absl::Span<const int64_t> le
   if (const auto count = static_cast<int64_t>(lengths.size()); count > kMaxSize) {
     return errors::CannotGrow(name(), count - 1);
   }
-  TensorShape row = value.shape();
-  if (!row.RemoveDimWithStatus(0).ok()) return errors::ResultTooLarge(name(), "A piece");
-  Tensor kept;
-  TF_RETURN_IF_ERROR(KeepValues(value, ops, &kept));
-  BulkWrite write(std::move(kept), std::move(starts));
-  return Run(write, ops);
+  return WriteParts(value, "A piece", std::move(starts), ops);
 }
 
 // ---- the whole array ----------------------------------------------------------------------------

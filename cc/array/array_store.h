@@ -126,7 +126,10 @@ class ArrayStore {
   int64_t TotalBytes() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  absl::Status Run(BulkWrite& write, ElementOps& ops) ABSL_LOCKS_EXCLUDED(mu_);
+  // Writes parts of `value`, as the constructors of BulkWrite take them.
+  template <typename Parts>
+  absl::Status WriteParts(const Tensor& value, absl::string_view part, Parts parts, ElementOps& ops)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   const ArrayOptions options_;       // `shapes` is set
   std::atomic<bool> closed_{false};  // written under mu_, read anywhere

@@ -82,10 +82,7 @@ void BulkWrite::MakeSums(std::vector<int64_t> slots) {
   sums_ = std::vector<Sum>(slots.size());
   for (size_t i = 0; i < slots.size(); ++i) sums_[i].index = slots[i];
   for (int64_t i = 0; !sums_.empty() && i < block().parts(); ++i) {
-    Sum* sum = FindSum(index(i));
-    if (sum == nullptr) continue;
-    const Piece part = {block().value(), block().begin(i), block().count(i)};
-    sum->addends.push_back(ViewOf(part, block().shape(i)));
+    if (Sum* sum = FindSum(index(i))) sum->addends.push_back(block().view(i));
   }
 }
 

@@ -44,6 +44,8 @@ class Block {
     shape.set_dim(0, starts_[i + 1] - starts_[i]);
     return shape;
   }
+  // Part i itself, which shares the buffer of `value`.
+  Tensor view(int64_t i) const { return ViewOf({value_, begin(i), count(i)}, shape(i)); }
 
   // Maintained by the SlotTable: how many slots refer to the block, and its position in the table's
   // list.

@@ -14,15 +14,13 @@ using State = Slot::State;
 
 namespace {
 
-Tensor DataOfSlot(const Slot& slot) {
-  if (slot.block == nullptr) return slot.value;
+// The element of a slot that has data.
+Element ElementOf(const Slot& slot) {
+  if (slot.block == nullptr) {
+    return {&slot.value, 0, slot.value.NumElements(), slot.value.shape()};
+  }
   const Block& block = *slot.block;
-  return ViewOf({block.value(), block.begin(slot.part), block.count(slot.part)},
-                block.shape(slot.part));
-}
-
-TensorShape ShapeOf(const Slot& slot) {
-  return slot.block == nullptr ? slot.value.shape() : slot.block->shape(slot.part);
+  return {&block.value(), block.begin(slot.part), block.count(slot.part), block.shape(slot.part)};
 }
 
 }  // namespace
@@ -88,7 +86,7 @@ absl::Status SlotTable::CheckSlot(int64_t index, const TensorShape& shape, bool*
   bool known = state == State::kWritten;
   TensorShape have;
   if (known) {
-    have = ShapeOf(*slot);
+    have = ElementOf(*slot).shape;
   } else {
     TF_RETURN_IF_ERROR(options_.shapes->Find(index, SlotShapes::kNow, &known, &have));
   }
@@ -120,17 +118,7 @@ absl::Status SlotTable::Inspect(int64_t index, const PartialTensorShape& element
   if (slot == nullptr || slot->state == State::kEmpty || slot->zeros) {
     return InspectZeros(index, element_shape, element);
   }
-  if (slot->block == nullptr) {
-    element->source = &slot->value;
-    element->begin = 0;
-    element->count = slot->value.NumElements();
-    element->shape = slot->value.shape();
-  } else {
-    element->source = &slot->block->value();
-    element->begin = slot->block->begin(slot->part);
-    element->count = slot->block->count(slot->part);
-    element->shape = slot->block->shape(slot->part);
-  }
+  *element = ElementOf(*slot);
   return absl::OkStatus();
 }
 
@@ -172,7 +160,8 @@ void SlotTable::CommitRead(int64_t index) {
 Tensor SlotTable::DataOf(int64_t index, bool* owned) const {
   const Slot& slot = *contents_.slots.Find(index);
   *owned = slot.owned;
-  return slot.state == State::kWritten ? DataOfSlot(slot) : Tensor();
+  if (slot.state != State::kWritten) return Tensor();
+  return slot.block == nullptr ? slot.value : slot.block->view(slot.part);
 }
 
 void SlotTable::RecordShape(int64_t index, const TensorShape& shape) {

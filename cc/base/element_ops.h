@@ -16,7 +16,7 @@ struct Piece {
   int64_t begin = 0;
   int64_t count = 0;
 
-  bool zeros() const { return !source.IsInitialized() || source.NumElements() == 0; }
+  bool zeros() const { return source.NumElements() == 0; }
 };
 
 // The work on element values that arrays leave to a device. They use devices in no other way.

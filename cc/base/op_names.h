@@ -10,7 +10,7 @@
 // TensorFlow's ops.
 // clang-format off
 #define TAG_STOCK_OPS(OP) \
-  OP(Add) OP(AddN) OP(AddV2) OP(Cast) OP(ConsumeMutexLock) OP(ControlTrigger) OP(EmptyTensorList) \
+  OP(Add) OP(AddN) OP(AddV2) OP(Cast) OP(ConsumeMutexLock) OP(EmptyTensorList) \
   OP(Enter) OP(Equal) OP(ExpandDims) OP(Fill) OP(FloorDiv) OP(FloorMod) OP(Greater) \
   OP(GreaterEqual) OP(Identity) OP(Less) OP(LessEqual) OP(LogicalAnd) OP(LogicalNot) \
   OP(LogicalOr) OP(Maximum) OP(Merge) OP(Minimum) OP(Mul) OP(Neg) OP(NoOp) OP(NotEqual) OP(Pack) \

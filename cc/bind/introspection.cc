@@ -8,7 +8,7 @@
 #include "cc/compile/loop_pass.h"
 #include "cc/kernels/activation.h"
 #include "cc/kernels/registration.h"
-#include "cc/resource/array_registry.h"
+#include "cc/resource/array_resource.h"
 #include "cc/rewrite/rewrite_pass.h"
 #include "cc/run/interpreter.h"
 #include "tensorflow/core/framework/types.h"

@@ -50,9 +50,9 @@ struct Shared {
   int64_t constant_bytes = 0;
 };
 
-// Compiles `frame` into a new one of `shared`'s loops, and sets *loop to its number. If `loop` is
-// null, the frame is outermost.
-absl::Status CompileFrame(const Frame& frame, int* loop, Shared* shared);
+// Compiles `frame` into a new one of `shared`'s loops, and returns its number. The frame that is
+// compiled first is outermost.
+absl::StatusOr<int> CompileFrame(const Frame& frame, Shared* shared);
 
 // Compiles one frame into a LoopCode, as compiler.h explains.
 class FrameCompiler {
@@ -84,6 +84,8 @@ class FrameCompiler {
   }
 
  private:
+  using Waits = std::set<int>;  // instructions, as in Instruction::after
+
   // ---- the frame -------------------------------------------------------------------------------
 
   absl::Status CheckShape() {
@@ -171,23 +173,30 @@ class FrameCompiler {
   // control edges count, because its registers show what it reads. If it has none (`vanished`), all
   // edges count, and a node that waits for it waits for these instructions.
   void NoteWaits(const Node& node, bool vanished) {
-    std::set<int> waits;
+    Waits waits;
+    AddWaits(node, vanished, &waits);
+    instructions_behind_[&node] = vanished ? waits : LastThatWaitsFor(waits);
+  }
+
+  // Adds the instructions behind the edges that lead to `node`, or behind its control edges only.
+  void AddWaits(const Node& node, bool all, Waits* waits) const {
     for (const Edge* edge : node.in_edges()) {
       const auto known = instructions_behind_.find(edge->src());
-      if (known == instructions_behind_.end() || !(vanished || edge->IsControlEdge())) continue;
-      waits.insert(known->second.begin(), known->second.end());
+      if (known == instructions_behind_.end() || !(all || edge->IsControlEdge())) continue;
+      waits->insert(known->second.begin(), known->second.end());
     }
-    if (!vanished) {
-      current_->back().after.assign(waits.begin(), waits.end());
-      const int index = static_cast<int>(current_->size()) - 1;
-      waits = {current_ == &code_->condition ? ~index : index};
-    }
-    instructions_behind_[&node] = {waits.begin(), waits.end()};
+  }
+
+  // Records that the last instruction waits for `waits`, and returns that instruction.
+  Waits LastThatWaitsFor(const Waits& waits) const {
+    current_->back().after.assign(waits.begin(), waits.end());
+    const int index = static_cast<int>(current_->size()) - 1;
+    return {current_ == &code_->condition ? ~index : index};
   }
 
   absl::Status Emit(Node& node) {
     const std::string& op = node.type_string();
-    if (op == ops::kNoOp || op == ops::kControlTrigger) return absl::OkStatus();
+    if (op == ops::kNoOp || node.IsControlTrigger()) return absl::OkStatus();
     if (op == ops::kIdentity || node.IsLoopCond()) return PassOn(node, 0, InputOf(node, 0));
     if (node.IsSwitch()) return AddSwitch(node);
     if (node.IsMerge()) return AddMerge(node);
@@ -326,13 +335,16 @@ class FrameCompiler {
       TF_RETURN_IF_ERROR(IsConstantEnter(*enter) ? AddRead(value, &run.constants)
                                                  : AddRead(value, &run.inputs));
     }
-    TF_RETURN_IF_ERROR(CompileFrame(loop, &run.loop, &shared_));
+    TF_ASSIGN_OR_RETURN(run.loop, CompileFrame(loop, &shared_));
     const LoopCode& code = shared_.program.loops[run.loop];
     run.node = code.loop_cond;
     run.outputs.assign(code.variables.begin(), code.variables.end());
     TF_RETURN_IF_ERROR(Add(std::move(run), when));
+    Waits waits;
+    for (const Node* enter : loop.enters) AddWaits(*enter, /*all=*/false, &waits);
+    waits = LastThatWaitsFor(waits);
     for (const Node* node : loop.nodes) {
-      if (node->IsExit()) NoteWaits(*node, false);
+      if (node->IsExit()) instructions_behind_[node] = waits;
     }
     return absl::OkStatus();
   }
@@ -422,20 +434,19 @@ class FrameCompiler {
   std::unordered_set<const Node*> merges_;
   std::vector<std::pair<Source, int>> next_;     // new value and register of each variable
   std::vector<Instruction>* current_ = nullptr;  // the part to which instructions are added
-  std::unordered_map<const Node*, std::vector<int>> instructions_behind_;  // as Instruction::after
+  std::unordered_map<const Node*, Waits> instructions_behind_;
   // As InstructionRequirements: by instruction, and of the alternatives of each kMerge.
   std::vector<Requirements> condition_when_, body_when_;
   std::map<int, std::vector<Requirements>> alternatives_when_;
 };
 
-absl::Status CompileFrame(const Frame& frame, int* loop, Shared* shared) {
-  const size_t index = shared->program.loops.size();
+absl::StatusOr<int> CompileFrame(const Frame& frame, Shared* shared) {
+  const auto index = static_cast<int>(shared->program.loops.size());
   shared->program.loops.emplace_back();
   LoopCode code;  // not in place: inner frames add to shared->program.loops
-  TF_RETURN_IF_ERROR(FrameCompiler(frame, loop == nullptr, shared).Compile(&code));
+  TF_RETURN_IF_ERROR(FrameCompiler(frame, /*outermost=*/index == 0, shared).Compile(&code));
   shared->program.loops[index] = std::move(code);
-  if (loop != nullptr) *loop = static_cast<int>(index);
-  return absl::OkStatus();
+  return index;
 }
 
 }  // namespace
@@ -445,7 +456,7 @@ absl::StatusOr<Program> Compile(const Frame& frame) {
   for (const Node* enter : frame.enters) {
     shared.program.arguments.push_back(shared.NewRegister({enter, 0}));
   }
-  TF_RETURN_IF_ERROR(CompileFrame(frame, nullptr, &shared));
+  TF_RETURN_IF_ERROR(CompileFrame(frame, &shared).status());
   return std::move(shared.program);
 }
 

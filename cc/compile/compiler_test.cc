@@ -394,5 +394,18 @@ TEST_F(ProgramTest, ControlEdgesAreRecordedForTheEstimate) {
   EXPECT_THAT(code.body[1].after, ElementsAre(~0, 0));
 }
 
+TEST_F(ProgramTest, ControlEdgesOfAnInnerLoopAreRecordedForTheEstimate) {
+  AddUnary("effect", "Neg", DT_INT32, {"i_switch:1"});
+  AddUnary("pivot", "Identity", DT_INT32, {"effect"});
+  AddCounter("j", "i_switch:1", "i_limit", "i_one");
+  Named("j_enter").add_input("^pivot");
+  Named("i_plus").add_input("^j_exit");
+  const LoopCode& code = program().loops[0];
+  ASSERT_THAT(code.body, SizeIs(3));
+  ASSERT_EQ(code.body[1].action, Instruction::kLoop);
+  EXPECT_THAT(code.body[1].after, ElementsAre(0));
+  EXPECT_THAT(code.body[2].after, ElementsAre(1));
+}
+
 }  // namespace
 }  // namespace tensor_array_grad

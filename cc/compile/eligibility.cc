@@ -9,6 +9,7 @@
 #include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/function_search.h"
+#include "cc/flow/loop_count.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/op_facts.h"
 #include "tensorflow/core/framework/function.h"
@@ -49,10 +50,8 @@ constexpr int64_t kMostSeededNumbers = 1 << 14;
 // runs, or if its shape is invalid, which its kernel reports.
 int64_t NumbersDrawn(const Node& node) {
   if (node.op_def().input_arg(0).name() != "shape") return 0;
-  Source shape = SkipIdentities(InputOf(node, 0));
-  if (IsConstantEnter(*shape.node)) shape = SkipIdentities(InputOf(*shape.node, 0));
   Tensor value;
-  if (!ConstantOf(*shape.node, &value)) return 0;
+  if (!ConstantOf(*Origin(InputOf(node, 0)).node, &value)) return 0;
   int64_t numbers = 1;
   for (int64_t i = 0; i < value.NumElements(); ++i) {
     numbers = tensorflow::MultiplyWithoutOverflow(numbers, IntAt(value, i));

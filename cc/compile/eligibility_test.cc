@@ -228,6 +228,16 @@ TEST_F(LeftToExecutorTest, SeededRandomOpThatDrawsManyNumbers) {
   ExpectLeft("draws many numbers: random (RandomUniformInt)");
 }
 
+TEST_F(LeftToExecutorTest, SeededRandomOpThatDrawsManyNumbersInAnInnerLoop) {
+  AddShape({2, (1 << 13) + 1});
+  Named("shape").clear_input();  // outside of both loops
+  AddInner("j", "i_switch:1");
+  AddConstantOf("i", "shape_of_i", DT_INT32, "shape");
+  AddConstantOf("j", "shape_of_j", DT_INT32, "shape_of_i");
+  AddRandom("j", 3, "shape_of_j");
+  ExpectLeft("draws many numbers: random (RandomUniformInt)");
+}
+
 TEST_F(LeftToExecutorTest, SeededRandomOpOfAnInvalidShapeReportsItsErrorItself) {
   AddShape({1 << 30, 1 << 30, 1 << 30});
   AddRandom("i", 3, "shape");

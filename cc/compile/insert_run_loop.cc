@@ -121,9 +121,8 @@ std::vector<const Frame*> FindLoopsIn(
       found.push_back(loop);
     } else {
       left(*loop, status);
-      for (const Frame* inner : FindLoopsIn(*loop, waiting, library, in_session, left)) {
-        found.push_back(inner);
-      }
+      const auto inner = FindLoopsIn(*loop, waiting, library, in_session, left);
+      found.insert(found.end(), inner.begin(), inner.end());
     }
   }
   return found;

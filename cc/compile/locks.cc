@@ -20,8 +20,7 @@ class HeldLock {
 
   // Whether `instruction` only gives the lock up, or has nothing to do with it.
   bool AllowsReader(const Instruction& instruction, const Node& node) const {
-    return !Reads(instruction, /*last=*/false) || (instruction.action == Instruction::kKernel &&
-                                                   node.type_string() == ops::kConsumeMutexLock);
+    return !Reads(instruction, /*last=*/false) || node.type_string() == ops::kConsumeMutexLock;
   }
 
   // Whether the register is empty after `instruction` in each iteration in which it was set.
@@ -53,7 +52,7 @@ absl::Status CheckLocks(const LoopCode& code, const std::vector<const Node*>& no
     const Node& node = *nodes[instruction.node];
     if (lock != nullptr && !lock->AllowsReader(instruction, node)) return Rejected(kReason, node);
     if (lock != nullptr && lock->IsGivenUpBy(instruction)) lock = nullptr;
-    if (!HasFact(node, kTakesLock) || instruction.action != Instruction::kKernel) continue;
+    if (!HasFact(node, kTakesLock)) continue;
     if (lock != nullptr) return Rejected(kReason, node);
     holder = &node;
     if (instruction.outputs[0] >= 0) lock = std::make_unique<HeldLock>(instruction);

@@ -1,8 +1,6 @@
 #ifndef CC_COMPILE_LOOP_PASS_H_
 #define CC_COMPILE_LOOP_PASS_H_
 
-#include <string>
-
 #include "absl/status/status.h"
 #include "cc/base/loop_record.h"
 #include "tensorflow/core/common_runtime/optimization_registry.h"

@@ -24,7 +24,7 @@ struct InstructionRequirements {
   const std::vector<Requirements>& condition;  // by instruction of LoopCode::condition
   const std::vector<Requirements>& body;       // by instruction of LoopCode::body
   // Of a Merge's inputs, by Instruction::node.
-  std::map<int, std::vector<Requirements>> alternatives;
+  const std::map<int, std::vector<Requirements>>& alternatives;
 };
 
 // Sets Read::last, Instruction::releases and LoopCode::dropped in the code of one frame.

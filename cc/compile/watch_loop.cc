@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "cc/flow/node_util.h"
 #include "tensorflow/core/platform/statusor.h"
 
@@ -12,7 +11,7 @@ namespace {
 absl::StatusOr<Source> AddNote(const char* op, int64_t id, absl::Span<const Source> inputs,
                                const Node& place, const std::vector<Node*>& after, Graph* graph) {
   NodeDef def;
-  def.set_name(graph->NewName(absl::StrCat(place.name(), "/note")));
+  def.set_name(NewName(place, "note", graph));
   def.set_op(op);
   def.set_device(place.assigned_device_name());
   AddNodeAttr("record", id, &def);

@@ -253,6 +253,7 @@ void TakeRows(const Box& box, absl::Span<const int64_t> starts, ParallelFor run,
 
 void Zero(ParallelFor run, Tensor* out) {
   const auto bytes = static_cast<int64_t>(out->TotalBytes());
+  if (bytes == 0) return;
   char* const to = DataOf<char>(out);
   run(bytes, /*cost=*/1,
       [to](int64_t begin, int64_t end) { std::memset(to + begin, 0, end - begin); });

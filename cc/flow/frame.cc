@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "cc/flow/node_util.h"
 #include "cc/flow/op_facts.h"
-#include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/graph/control_flow.h"
 
 namespace tensor_array_grad {
@@ -186,10 +185,7 @@ absl::StatusOr<FrameTree> FrameTree::Of(const Graph& graph) {
     return frame;
   };
   frame_of("");
-  std::vector<Node*> nodes(graph.op_nodes().begin(), graph.op_nodes().end());
-  std::sort(nodes.begin(), nodes.end(),
-            [](const Node* a, const Node* b) { return a->id() < b->id(); });
-  for (Node* node : nodes) {
+  for (Node* node : graph.op_nodes()) {  // in the order of their ids
     const ControlFlowInfo& here = info[node->id()];
     Frame* const frame = frame_of(here.frame_name);
     if (!node->IsEnter()) {

@@ -56,6 +56,13 @@ bool IsReadByItsSwitchAlone(const Node& enter) {
   return predicate != nullptr && predicate->IsLoopCond();
 }
 
+// The union of two sets of requirements.
+Requirements Both(const Requirements& a, const Requirements& b) {
+  Requirements all;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
+  return all;
+}
+
 // Whether the LoopCond of `loop` reads a variable and is dead whenever one that it reads is dead:
 // its condition has no node that is live although an input is dead. (The Merge of a variable is
 // dead in the first iteration if the Enter is, and in every other one if the NextIteration is.)
@@ -67,7 +74,7 @@ bool ConditionIsDeadWithItsVariables(const Frame& loop) {
   bool reads_variable = false;
   for (const auto& [node, inner, in_condition] : *order) {
     if (!in_condition) continue;
-    if (inner != nullptr || node->type_string() == ops::kControlTrigger) return false;
+    if (inner != nullptr || node->IsControlTrigger()) return false;
     if (!node->IsMerge()) continue;
     if (!LoopMergeOf(*node)) return false;
     reads_variable = true;
@@ -81,12 +88,6 @@ Requirements Without(const Requirements& from, int requirement) {
   Requirements rest = from;
   rest.erase(std::remove(rest.begin(), rest.end(), requirement), rest.end());
   return rest;
-}
-
-Requirements Both(const Requirements& a, const Requirements& b) {
-  Requirements all;
-  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(all));
-  return all;
 }
 
 // Visits the items in their order, so that the requirements of all inputs of an item are known when
@@ -104,8 +105,7 @@ Liveness::Liveness(const Frame& frame, const std::vector<Item>& order) {
     } else if (item.node->IsMerge()) {
       AddMerge(*item.node);
     } else {
-      of_node_[item.node] =
-          item.node->type_string() == ops::kControlTrigger ? Requirements{} : Inputs(*item.node);
+      of_node_[item.node] = item.node->IsControlTrigger() ? Requirements{} : Inputs(*item.node);
     }
   }
 }

@@ -132,9 +132,6 @@ void ForgetKnownValues(const Frame& loop);
 // `from` without the requirement with the id `requirement`.
 Requirements Without(const Requirements& from, int requirement);
 
-// The union of two sets of requirements.
-Requirements Both(const Requirements& a, const Requirements& b);
-
 }  // namespace tensor_array_grad
 
 #endif  // CC_FLOW_LIVENESS_H_

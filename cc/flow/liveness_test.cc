@@ -291,12 +291,6 @@ TEST_F(LivenessTest, SkipIdentitiesFollowsOnlyIdentity) {
   EXPECT_TRUE(SkipIdentities(Output("body_p")) == Output("body_p"));
 }
 
-TEST(BothTest, IsTheSortedUnion) {
-  EXPECT_THAT(Both({1, 4}, {2, 4, 7}), ElementsAre(1, 2, 4, 7));
-  EXPECT_THAT(Both({}, {3}), ElementsAre(3));
-  EXPECT_THAT(Both({}, {}), IsEmpty());
-}
-
 // Adds an inner loop j with the variables j and y.
 class InnerLoopLivenessTest : public LivenessTest {
  protected:

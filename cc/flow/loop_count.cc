@@ -5,7 +5,6 @@
 #include "cc/base/op_names.h"
 #include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
-#include "tensorflow/core/framework/node_def_util.h"
 
 namespace tensor_array_grad {
 namespace {
@@ -53,13 +52,14 @@ std::vector<const Node*> ConditionsOf(const Node& loop_cond) {
 
 // The variable is a count if its update is AddV2(now, step), AddV2(step, now) or Sub(now, step),
 // where `now` is the variable's value in the body, possibly behind Identities.
-std::optional<LoopCount> LoopCountOf(const LoopVariable& variable, const Node& loop_cond) {
+std::optional<LoopCount> LoopCountOf(const LoopVariable& variable) {
   const DataType type = variable.merge->output_type(0);
   if (type != DT_INT32 && type != DT_INT64) return std::nullopt;
   Node* const sum = variable.update().node;
   if (sum == nullptr) return std::nullopt;
   const bool down = sum->type_string() == ops::kSub;
   if (!down && sum->type_string() != ops::kAddV2) return std::nullopt;
+  const Node& loop_cond = *variable.loop_cond();
   if (!WaitsForBodyAlone(*sum, loop_cond)) return std::nullopt;
   const Source now{variable.switch_node, 1};
   for (int i = 0; i < (down ? 1 : 2); ++i) {
@@ -79,7 +79,7 @@ bool LoopCount::GrowsBy(int n) const { return IntegerOf(step) == (down ? -n : n)
 std::vector<LoopCount> LoopCountsOf(const Node& loop_cond) {
   std::vector<LoopCount> found;
   for (const LoopVariable& variable : LoopVariablesOf(loop_cond)) {
-    if (const auto count = LoopCountOf(variable, loop_cond)) found.push_back(*count);
+    if (const auto count = LoopCountOf(variable)) found.push_back(*count);
   }
   return found;
 }

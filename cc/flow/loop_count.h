@@ -26,8 +26,8 @@ struct LoopCount {
   bool GrowsBy(int n) const;
 };
 
-// Matches `variable`, a variable of the loop of `loop_cond`, as a count. Nothing if it is not one.
-std::optional<LoopCount> LoopCountOf(const LoopVariable& variable, const Node& loop_cond);
+// Matches `variable` as a count. Nothing if it is not one.
+std::optional<LoopCount> LoopCountOf(const LoopVariable& variable);
 
 // All counts among the variables of the loop, in the order in which their nodes were made.
 std::vector<LoopCount> LoopCountsOf(const Node& loop_cond);

@@ -45,9 +45,7 @@ class LoopCountTest : public testing::Test, protected LoopUnderTest {
     Set(enter, "is_constant", true);
   }
 
-  std::optional<LoopCount> Count() {
-    return LoopCountOf(*LoopVariableOf(Find("i_switch")), *Find("cond"));
-  }
+  std::optional<LoopCount> Count() { return LoopCountOf(*LoopVariableOf(Find("i_switch"))); }
 
   // Whether the loop continues only while a count of its iterations is below `limit`.
   bool StopsAtLimit() {

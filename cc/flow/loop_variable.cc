@@ -3,22 +3,6 @@
 #include <algorithm>
 
 namespace tensor_array_grad {
-namespace {
-
-// Adds the node to which `edge` leads, and all nodes that depend on it within the iteration.
-void AddReached(const Edge* edge, NodeIds* reached) {
-  std::vector<const Node*> open{edge->dst()};
-  while (!open.empty()) {
-    const Node* const node = open.back();
-    open.pop_back();
-    // A NextIteration leads to the next iteration, and a LoopCond from the condition to the body.
-    if (node->IsSink() || node->IsNextIteration() || node->IsLoopCond()) continue;
-    if (!reached->insert(node->id()).second) continue;
-    for (const Edge* next : node->out_edges()) open.push_back(next->dst());
-  }
-}
-
-}  // namespace
 
 std::optional<LoopMerge> LoopMergeOf(const Node& merge) {
   if (!merge.IsMerge() || merge.num_inputs() != 2) return std::nullopt;
@@ -63,7 +47,6 @@ std::optional<Source> FromOutside(Source value) {
   }
   const auto variable = LoopVariableOf(switch_node);
   if (!variable) return std::nullopt;
-  if (value.node != switch_node && value.node != variable->merge) return std::nullopt;
   if (!(SkipIdentities(variable->update()) == Source{switch_node, 1})) return std::nullopt;
   return variable->initial();
 }
@@ -93,18 +76,6 @@ bool WaitsForBodyAlone(const Node& node, const Node& loop_cond) {
 
 void AnchorConstant(Node* enter, Node* next, Graph* graph) { graph->AddControlEdge(enter, next); }
 
-void RemoveOrAnchorConstant(Node* enter, Node* next, Graph* graph) {
-  if (!IsUsed(*enter) && WaitsForNothing(*enter)) {
-    graph->RemoveNode(enter);
-  } else {
-    AnchorConstant(enter, next, graph);
-  }
-}
-
-bool FeedsOnlyItself(const LoopVariable& variable) {
-  return HasOneConsumer(*variable.enter) && HasOneConsumer(*variable.next);
-}
-
 bool IsOnOneDevice(const LoopVariable& variable) {
   for (const Node* node : {variable.merge, variable.switch_node, variable.next, variable.exit}) {
     if (node != nullptr && !OnSameDevice(*node, *variable.enter)) return false;
@@ -114,11 +85,20 @@ bool IsOnOneDevice(const LoopVariable& variable) {
 
 NodeIds BodyOf(const std::vector<LoopVariable>& variables) {
   NodeIds body;
+  std::vector<const Node*> open;
   for (const LoopVariable& variable : variables) {
     body.insert(variable.switch_node->id());
     for (const Edge* edge : variable.switch_node->out_edges()) {
-      if (edge->src_output() == 1) AddReached(edge, &body);
+      if (edge->src_output() == 1) open.push_back(edge->dst());
     }
+  }
+  while (!open.empty()) {
+    const Node* const node = open.back();
+    open.pop_back();
+    // A NextIteration leads to the next iteration, and a LoopCond from the condition to the body.
+    if (node->IsSink() || node->IsNextIteration() || node->IsLoopCond()) continue;
+    if (!body.insert(node->id()).second) continue;
+    for (const Edge* edge : node->out_edges()) open.push_back(edge->dst());
   }
   return body;
 }

@@ -21,6 +21,7 @@ struct LoopVariable {
 
   Source initial() const { return InputOf(*enter, 0); }  // the value in the first iteration
   Source update() const { return InputOf(*next, 0); }    // the value in the next iteration
+  Node* loop_cond() const { return InputOf(*switch_node, 1).node; }
 };
 
 // The Enter and the NextIteration that feed the Merge of a loop variable.
@@ -61,13 +62,6 @@ bool WaitsForBodyAlone(const Node& node, const Node& loop_cond);
 // PropagateOutputs). An optimizer may remove the other readers of the constant, so `next` must be a
 // NextIteration that is never removed.
 void AnchorConstant(Node* enter, Node* next, Graph* graph);
-
-// Removes `enter` if no node uses it and it has no control inputs; otherwise calls AnchorConstant.
-void RemoveOrAnchorConstant(Node* enter, Node* next, Graph* graph);
-
-// Whether the Enter and the NextIteration feed only this variable's Merge. They may feed several
-// Merges after an optimizer merged equal nodes.
-bool FeedsOnlyItself(const LoopVariable& variable);
 
 // Whether all nodes of the variable are on one device.
 bool IsOnOneDevice(const LoopVariable& variable);

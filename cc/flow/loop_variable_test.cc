@@ -117,24 +117,6 @@ TEST_F(LoopVariableTest, ANodeMayWaitForPivotsOnly) {
   EXPECT_FALSE(WaitsForBodyAlone(*Find("after_more"), cond));
 }
 
-TEST_F(LoopVariableTest, AnUnusedConstantIsRemovedOrAnchored) {
-  RemoveOrAnchorConstant(Find("constant"), Find("x_next"), graph().get());
-  EXPECT_EQ(Find("constant"), nullptr);
-}
-
-TEST_F(LoopVariableTest, AConstantThatIsReadIsAnchored) {
-  AddUnary("reader", "Neg", DT_FLOAT, {"constant"});
-  RemoveOrAnchorConstant(Find("constant"), Find("x_next"), graph().get());
-  EXPECT_THAT(InputsOf("x_next"), testing::Contains("^constant"));
-}
-
-TEST_F(LoopVariableTest, EqualNodesMayFeedTwoVariables) {
-  AddInvariant("y", DT_FLOAT);
-  Named("y_merge").set_input(0, "x_enter");
-  EXPECT_FALSE(FeedsOnlyItself(*LoopVariableOf(Find("x_switch"))));
-  EXPECT_TRUE(FeedsOnlyItself(*LoopVariableOf(Find("i_switch"))));
-}
-
 TEST_F(LoopVariableTest, AllNodesMustBeOnOneDevice) {
   Named("x_exit").set_device(kCpu1);
   EXPECT_FALSE(IsOnOneDevice(*LoopVariableOf(Find("x_switch"))));

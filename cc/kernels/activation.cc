@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -18,10 +19,6 @@
 
 namespace tensor_array_grad {
 namespace {
-
-bool Has(const std::vector<std::string>& all, const std::string& one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
 
 // "2.21" of "2.21.0".
 std::string Minor(const std::string& version) {
@@ -100,8 +97,9 @@ bool Replaces(const RegisteredKernel& ours, const RegisteredKernel& stock,
   if (ours.op != stock.op || ours.device != device) return false;
   if (ours.types.empty()) return true;
   return !stock.types.empty() &&
-         std::all_of(stock.types.begin(), stock.types.end(),
-                     [&](const std::string& type) { return Has(ours.types, type); });
+         std::all_of(stock.types.begin(), stock.types.end(), [&](const std::string& type) {
+           return absl::c_linear_search(ours.types, type);
+         });
 }
 
 // Why this library replaces no kernels in a process with a visible GPU; "" if it may.
@@ -191,7 +189,7 @@ std::vector<std::string> UncoveredKernels(const std::vector<RegisteredKernel>& s
         ours.begin(), ours.end(),
         [&](const RegisteredKernel& candidate) { return Replaces(candidate, kernel, device); });
     const std::string name = absl::StrCat(kernel.op, " on ", device);
-    if (!replaced && !Has(uncovered, name)) uncovered.push_back(name);
+    if (!replaced && !absl::c_linear_search(uncovered, name)) uncovered.push_back(name);
   }
   return uncovered;
 }

@@ -10,7 +10,12 @@ namespace {
 // Reads the inputs with which both ops begin. A bad index is reported before a bad handle.
 absl::Status GetSlot(OpKernelContext* ctx, ArrayRef* array, int64_t* index) {
   enum Inputs { kHandle, kIndex };
-  TF_RETURN_IF_ERROR(GetIndex(ctx, kIndex, index));
+  const Tensor& tensor = ctx->input(kIndex);
+  if (tensor.dims() != 0) {
+    return Invalid("TensorArray index must be scalar, but had shape: ",
+                   tensor.shape().DebugString());
+  }
+  *index = *DataOf<int32_t>(tensor);
   return Lookup(ctx, kHandle, array);
 }
 

@@ -33,16 +33,6 @@ absl::Status GetHandle(OpKernelContext* ctx, int input, const char* kind, uint64
                  " made before the library was enabled cannot be used after: enable it first.");
 }
 
-absl::Status GetIndex(OpKernelContext* ctx, int input, int64_t* index) {
-  const Tensor& tensor = ctx->input(input);
-  if (tensor.dims() != 0) {
-    return Invalid("TensorArray index must be scalar, but had shape: ",
-                   tensor.shape().DebugString());
-  }
-  *index = *DataOf<int32_t>(tensor);
-  return absl::OkStatus();
-}
-
 FirstFlow::FirstFlow(OpKernelConstruction* ctx)
     : on_host_(ctx->device_type() == tensorflow::DeviceType(tensorflow::DEVICE_CPU)) {
   if (!on_host_) return;  // the constructor has no stream to make the tensor on

@@ -79,10 +79,6 @@ class FunctionKernel : public OpKernel {
   void Compute(OpKernelContext* ctx) override { OP_REQUIRES_OK(ctx, run(ctx)); }
 };
 
-// Sets `index` to the scalar in the int32 input `input`, in host memory. Returns an error if the
-// input is not a scalar.
-absl::Status GetIndex(OpKernelContext* ctx, int input, int64_t* index);
-
 // The values of input `input`, which is in host memory and has the dtype of T. They are valid
 // during the kernel call.
 template <typename T>

@@ -69,7 +69,7 @@ absl::Status PushBack(KernelCall& call, const ListVariant& list) {
   enum Inputs { kList, kTensor };
   const Tensor& item = call.Input(kTensor);
   const int64_t size = list.size();
-  TF_RETURN_IF_ERROR(CheckPush(list.spec(), size, call.dtype(), item));
+  TF_RETURN_IF_ERROR(CheckPush(list.spec(), size, item));
   ListVariant* out;
   TF_RETURN_IF_ERROR(call.Forward(kList, list, &out));
   out->Resize(size + 1);

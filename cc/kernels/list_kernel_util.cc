@@ -1,6 +1,5 @@
 #include "cc/kernels/list_kernel_util.h"
 
-#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -18,6 +17,12 @@ using tensorflow::UnaryVariantOpRegistry;
 namespace registration = tensorflow::variant_op_registry_fn_registration;
 
 namespace {
+
+// Fills `out` with zeros of its dtype. Strings and variants are not changed.
+absl::Status FillZeros(OpKernelContext* ctx, Tensor* out) {
+  if (!tensorflow::DataTypeCanUseMemcpy(out->dtype())) return absl::OkStatus();
+  return DeviceElementOps(ctx).Zero(out);
+}
 
 // The depth of nested lists that this thread is adding. Adding nested lists is recursive, so the
 // depth has to be limited.
@@ -166,14 +171,6 @@ absl::Status KernelCall::OutputElement(int output, const ElementValue& value) co
   Tensor* zeros;
   TF_RETURN_IF_ERROR(AllocateOutput(ctx_, output, value.shape, &zeros));
   return FillZeros(ctx_, zeros);
-}
-
-absl::Status FillZeros(OpKernelContext* ctx, Tensor* out) {
-  if (!tensorflow::DataTypeCanUseMemcpy(out->dtype())) return absl::OkStatus();
-  constexpr size_t kSmall = 4096;  // bytes; fewer are not worth a call of the thread pool
-  if (out->TotalBytes() > kSmall || OnGpu(ctx)) return DeviceElementOps(ctx).Zero(out);
-  if (out->TotalBytes() > 0) std::memset(out->data(), 0, out->TotalBytes());
-  return absl::OkStatus();
 }
 
 absl::Status ZerosLikeTensor(OpKernelContext* ctx, const Tensor& tensor, Tensor* out) {

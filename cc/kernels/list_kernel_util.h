@@ -37,9 +37,6 @@ absl::Status OutputVariant(OpKernelContext* ctx, int output, T value, T** out = 
   return absl::OkStatus();
 }
 
-// Fills `out` with zeros of its dtype. Strings and variants are not changed.
-absl::Status FillZeros(OpKernelContext* ctx, Tensor* out);
-
 // Sets `out` to a tensor of zeros like `tensor`, nested lists included.
 absl::Status ZerosLikeTensor(OpKernelContext* ctx, const Tensor& tensor, Tensor* out);
 

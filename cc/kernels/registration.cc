@@ -14,27 +14,17 @@ namespace {
 // Above stock's 0, so that the runtime prefers this library's kernels.
 constexpr int kPriority = 1;
 
-// The CPU registration of `kernel`, for all dtypes. The caller owns the result until it passes it
-// to Register, whose registrar takes it over.
-const tensorflow::KernelDef* CpuDef(const KernelSpec& kernel) {
-  return tensorflow::KernelDefBuilder(kernel.op)
-      .Device(tensorflow::DEVICE_CPU)
-      .Priority(kPriority)
-      .Build();
-}
-
-// The same for GPU, with the host memory and the dtypes of the row.
-const tensorflow::KernelDef* GpuDef(const KernelSpec& kernel) {
+// Registers `kernel` for CPUs and all dtypes, or for GPUs with the host memory and the dtypes of
+// the row.
+void Register(const KernelSpec& kernel, bool on_gpu) {
   tensorflow::KernelDefBuilder def(kernel.op);
-  def.Device(tensorflow::DEVICE_GPU).Priority(kPriority);
-  for (const char* argument : kernel.gpu_host_memory) def.HostMemory(argument);
-  const GpuTypes& served = kernel.gpu_types;
-  if (served.attribute != nullptr) def.TypeConstraint(served.attribute, served.types);
-  return def.Build();
-}
-
-void Register(const KernelSpec& kernel, const tensorflow::KernelDef* def) {
-  tensorflow::kernel_factory::OpKernelRegistrar(def, kernel.op, kernel.create);
+  def.Device(on_gpu ? tensorflow::DEVICE_GPU : tensorflow::DEVICE_CPU).Priority(kPriority);
+  if (on_gpu) {
+    for (const char* argument : kernel.gpu_host_memory) def.HostMemory(argument);
+    const GpuTypes& served = kernel.gpu_types;
+    if (served.attribute != nullptr) def.TypeConstraint(served.attribute, served.types);
+  }
+  tensorflow::kernel_factory::OpKernelRegistrar(def.Build(), kernel.op, kernel.create);
 }
 
 // Registers the part of the table that Decide allows.
@@ -48,8 +38,8 @@ Activation RegisterAll() {
   if (!all) LOG(WARNING) << "tensor_array_grad replaces no kernels: " << activation.kernels.reason;
   for (const KernelSpec& kernel : AllKernels()) {
     if (!all && (IsStockOp(kernel.op) || kernel.needs_our_lists)) continue;
-    if (kernel.on_cpu()) Register(kernel, CpuDef(kernel));
-    if (all && cuda::Built() && kernel.on_gpu()) Register(kernel, GpuDef(kernel));
+    if (kernel.on_cpu()) Register(kernel, /*on_gpu=*/false);
+    if (all && cuda::Built() && kernel.on_gpu()) Register(kernel, /*on_gpu=*/true);
   }
   if (all) DecodeListsAsOurs();
   return activation;

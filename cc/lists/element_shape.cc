@@ -12,8 +12,7 @@ absl::Status ShapeFromTensor(const Tensor& tensor, PartialTensorShape* shape) {
                    DataTypeString(tensor.dtype()));
   }
   if (tensor.dims() == 0) {
-    const int64_t rank = narrow ? tensor.scalar<int32_t>()() : tensor.scalar<int64_t>()();
-    if (rank != -1) {
+    if (IntAt(tensor, 0) != -1) {
       return Invalid(
           "The only valid scalar shape tensor is the fully unknown shape specified as -1.");
     }

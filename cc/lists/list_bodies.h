@@ -141,7 +141,7 @@ absl::Status PushRow(Call& call) {
   LoopStackRow::Values row;
   for (int i = 0; i < count; ++i) {
     const Tensor& value = call.Input(1 + i);
-    TF_RETURN_IF_ERROR(CheckPush(before->specs()[i], before->size(), value.dtype(), value));
+    TF_RETURN_IF_ERROR(CheckPush(before->specs()[i], before->size(), value));
     if (row.size() < before->kept()) row.push_back(value);
   }
   LoopStack* out = nullptr;

@@ -18,12 +18,12 @@ absl::Status CheckNumber(size_t lists, int values) {
                  " values");
 }
 
-absl::Status CannotPush(const ListSpec& spec, int64_t size, DataType dtype, const Tensor& item) {
+absl::Status CannotPush(const ListSpec& spec, int64_t size, const Tensor& item) {
   if (!spec.shape.IsCompatibleWith(item.shape())) {
     return Invalid("Tried to append a tensor with incompatible shape to a list. Op element shape: ",
                    item.shape().DebugString(), " list shape: ", spec.shape.DebugString());
   }
-  TF_RETURN_IF_ERROR(CheckDtypes(dtype, spec.dtype));
+  TF_RETURN_IF_ERROR(CheckDtypes(item.dtype(), spec.dtype));
   if (spec.max_num_elements != -1 && size >= spec.max_num_elements) {
     return Invalid("Tried to push item into a full list list size: ", size,
                    " max_num_elements: ", spec.max_num_elements);

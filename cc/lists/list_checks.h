@@ -29,13 +29,10 @@ inline absl::Status CheckDtypes(DataType dtype, DataType list_dtype) {
 // Checks that a loop stack of `lists` lists fits an op with `values` values.
 absl::Status CheckNumber(size_t lists, int values);
 
-// Checks that an op for elements of `dtype` can push `item` to a list that has `spec` and `size`
-// elements.
-absl::Status CannotPush(const ListSpec& spec, int64_t size, DataType dtype, const Tensor& item);
-inline absl::Status CheckPush(const ListSpec& spec, int64_t size, DataType dtype,
-                              const Tensor& item) {
-  const bool can = dtype == item.dtype() && spec.Takes(item, size);
-  return can ? absl::OkStatus() : CannotPush(spec, size, dtype, item);
+// Checks that an op can push `item` to a list that has `spec` and `size` elements.
+absl::Status CannotPush(const ListSpec& spec, int64_t size, const Tensor& item);
+inline absl::Status CheckPush(const ListSpec& spec, int64_t size, const Tensor& item) {
+  return spec.Takes(item, size) ? absl::OkStatus() : CannotPush(spec, size, item);
 }
 
 // Checks that `item` can be set at `index` of a list of `size` elements of `shape`. If the list

@@ -13,13 +13,13 @@ constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 TEST(ListChecksTest, PushNeedsTheDtypeTheShapeAndRoom) {
   const ListSpec spec{DT_FLOAT, {1}, 2};
-  EXPECT_OK(CheckPush(spec, 1, DT_FLOAT, Vec({1})));
-  EXPECT_THAT(CheckPush(spec, 1, DT_FLOAT, Vec({1, 2})), Fails(kInvalid, "incompatible shape"));
-  EXPECT_THAT(CheckPush(spec, 1, DT_INT32, TensorOf<int32_t>({1}, {1})),
+  EXPECT_OK(CheckPush(spec, 1, Vec({1})));
+  EXPECT_THAT(CheckPush(spec, 1, Vec({1, 2})), Fails(kInvalid, "incompatible shape"));
+  EXPECT_THAT(CheckPush(spec, 1, TensorOf<int32_t>({1}, {1})),
               Fails(kInvalid, "op elements int32 but list elements float"));
-  EXPECT_THAT(CheckPush(spec, 2, DT_FLOAT, Vec({1})),
+  EXPECT_THAT(CheckPush(spec, 2, Vec({1})),
               Fails(kInvalid, "full list list size: 2 max_num_elements: 2"));
-  EXPECT_THAT(CheckPush({DT_FLOAT, {1}, -1}, kMaxListSize, DT_FLOAT, Vec({1})),
+  EXPECT_THAT(CheckPush({DT_FLOAT, {1}, -1}, kMaxListSize, Vec({1})),
               Fails(kInvalid, "cannot have 2147483648 elements"));
 }
 

@@ -30,14 +30,11 @@ constexpr int64_t kMostUnset = int64_t{1} << 29;
 
 // Sets `out` to a list of zeros like the list in `variant`; false if there is none.
 bool ZerosOfVariant(const Variant& variant, Variant* out) {
-  const auto* const ours = variant.get<ListVariant>();
-  const auto* const stock = variant.get<tensorflow::TensorList>();
-  if (ours == nullptr && stock == nullptr) return false;
+  InputList list;
   ListVariant zeros;
-  const absl::Status status =
-      ListVariant::ZerosLike(ours != nullptr ? *ours : ListVariant::FromStock(*stock), &zeros);
+  if (!list.Assign(variant) || !ListVariant::ZerosLike(*list, &zeros).ok()) return false;
   *out = std::move(zeros);
-  return status.ok();
+  return true;
 }
 
 // Makes the tensors of zeros of one list. Consecutive elements of one shape share a tensor.

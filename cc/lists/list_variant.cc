@@ -71,7 +71,7 @@ absl::Status ListVariant::CheckAddable(const ListSpec& other, int64_t other_size
     return Invalid("Trying to add two lists of tensors of different dtypes. One is ",
                    DataTypeString(dtype()), " and the other is ", DataTypeString(other.dtype));
   }
-  const PartialTensorShape mine = spec_->shape, theirs = other.shape;
+  const PartialTensorShape &mine = spec_->shape, &theirs = other.shape;
   if (!mine.IsCompatibleWith(theirs) || !mine.MergeWith(theirs, shape).ok()) {
     return Invalid("Trying to add two lists of tensors with incompatible element shapes. One is ",
                    mine.DebugString(), " and the other is ", theirs.DebugString());
@@ -81,10 +81,6 @@ absl::Status ListVariant::CheckAddable(const ListSpec& other, int64_t other_size
                  " and the other is ", other_size);
 }
 
-absl::Status ListVariant::AddZeros(const ListVariant& zeros) {
-  return PersistentList::Merge(zeros_, zeros.zeros_, KeepFirst, &zeros_);
-}
-
 absl::Status ListVariant::Add(const ListVariant& a, const ListVariant& b,
                               PersistentList::Combiner add, ListVariant* out) {
   PartialTensorShape shape;
@@ -92,7 +88,7 @@ absl::Status ListVariant::Add(const ListVariant& a, const ListVariant& b,
   ListVariant sum = a;
   sum.BecomeSum(shape);
   TF_RETURN_IF_ERROR(PersistentList::Merge(a.items_, b.items_, add, &sum.items_));
-  TF_RETURN_IF_ERROR(sum.AddZeros(b));
+  TF_RETURN_IF_ERROR(PersistentList::Merge(a.zeros_, b.zeros_, KeepFirst, &sum.zeros_));
   *out = std::move(sum);
   return absl::OkStatus();
 }

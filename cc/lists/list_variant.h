@@ -117,16 +117,14 @@ class ListVariant {
            (&shape == &spec_->shape || spec_->shape.IsIdenticalTo(shape));
   }
   // InvalidArgument unless a list with the spec `other` and `size` elements can be added to this
-  // one. Sets `shape`, which may be other.shape itself, to the element shape of the sum.
+  // one. Sets `shape`, which must not be other.shape itself, to the element shape of the sum.
   absl::Status CheckAddable(const ListSpec& other, int64_t size, PartialTensorShape* shape) const;
-  // Makes each unset element read as zeros if the same element of `zeros` does. Requires:
-  // CheckAddable.
-  absl::Status AddZeros(const ListVariant& zeros);
   // out = a + b, with `add` for the elements that are set in both. InvalidArgument when dtypes,
   // shapes or sizes differ.
   static absl::Status Add(const ListVariant& a, const ListVariant& b, PersistentList::Combiner add,
                           ListVariant* out);
-  // A list of zeros of the same spec and size; O(1). InvalidArgument when elements of a dtype
+  // A list of zeros of the same dtype, element shape and size, without a bound. O(1) unless the
+  // list has both set elements and zeros of a kept shape. InvalidArgument when elements of a dtype
   // without zeros are set.
   static absl::Status ZerosLike(const ListVariant& list, ListVariant* out);
   // Sets `to` to `from` with every tensor copied to another device by `copy`. The tensors that

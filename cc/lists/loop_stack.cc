@@ -75,27 +75,29 @@ void LoopStackRow::Free() {
 }
 
 void LoopStack::Push(LoopStackRow::Values row) {
-  if (kept() > 0) top_ = LoopStackRow::New(absl::MakeSpan(row), top_);
+  if (kept() > 0) {
+    LoopStackRow* const made = LoopStackRow::New(absl::MakeSpan(row), top_.get());
+    top_.detach();  // `made` has taken over the reference
+    top_.reset(made, /*add_ref=*/false);
+  }
   ++size_;
 }
 
 LoopStackRow::Values LoopStack::Pop() {
   if (kept() == 0) return --size_, LoopStackRow::Values();
-  LoopStackRow* const last = top_;
+  LoopStackRow* const last = top_.get();
   const absl::Span<const Tensor> held = last->values();
   // First, because this may throw: nothing has changed yet.
   LoopStackRow::Values values =
       last->IsUnique() ? last->Take() : LoopStackRow::Values(held.begin(), held.end());
-  top_ = last->below();
   --size_;
-  if (top_ != nullptr) top_->Ref();
-  last->Unref();
+  top_.reset(last->below(), /*add_ref=*/true);
   return values;
 }
 
 absl::Status LoopStack::Copy(const LoopStack& from, LoopStack* to, const CopyFunction& copy) {
   std::vector<const LoopStackRow*> rows;
-  for (const LoopStackRow* row = from.top_; row != nullptr; row = row->below()) {
+  for (const LoopStackRow* row = from.top_.get(); row != nullptr; row = row->below()) {
     rows.push_back(row);
   }
   LoopStack copied;
@@ -128,7 +130,7 @@ void LoopStack::Encode(VariantTensorData* data) const {
     list.scalar<Variant>()() = ListVariant(spec, 0);
     *data->add_tensors() = std::move(list);
   }
-  for (const LoopStackRow* row = top_; row != nullptr; row = row->below()) {
+  for (const LoopStackRow* row = top_.get(); row != nullptr; row = row->below()) {
     for (const Tensor& value : row->values()) *data->add_tensors() = value;
   }
 }

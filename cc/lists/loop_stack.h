@@ -15,6 +15,7 @@
 #include "cc/lists/list_variant.h"
 #include "cc/lists/node.h"
 #include "tensorflow/core/framework/variant_tensor_data.h"
+#include "tensorflow/core/platform/intrusive_ptr.h"
 
 namespace tensor_array_grad {
 
@@ -77,22 +78,6 @@ class LoopStack {
   // Empty lists of these specs, of which the first `kept` are kept. Requires: kept <= specs.size().
   LoopStack(std::vector<ListSpec> specs, size_t kept)
       : lists_(std::make_shared<const Lists>(Lists{std::move(specs), kept})) {}
-  LoopStack(const LoopStack& other) : lists_(other.lists_), top_(other.top_), size_(other.size_) {
-    if (top_ != nullptr) top_->Ref();
-  }
-  LoopStack(LoopStack&& other) noexcept
-      : lists_(std::move(other.lists_)),
-        top_(std::exchange(other.top_, nullptr)),
-        size_(std::exchange(other.size_, 0)) {}
-  LoopStack& operator=(LoopStack other) noexcept {
-    lists_.swap(other.lists_);
-    std::swap(top_, other.top_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~LoopStack() {
-    if (top_ != nullptr) top_->Unref();
-  }
 
   const std::vector<ListSpec>& specs() const { return lists_->specs; }
   size_t kept() const { return lists_->kept; }
@@ -123,7 +108,7 @@ class LoopStack {
   };
 
   std::shared_ptr<const Lists> lists_;
-  LoopStackRow* top_ = nullptr;  // null if no list is kept
+  tensorflow::core::IntrusivePtr<LoopStackRow> top_;  // null if no list is kept
   int64_t size_ = 0;
 };
 

@@ -217,7 +217,6 @@ TEST(OutOfMemoryTest, VariantChangesItemsAndZerosOrNothing) {
   all_or_nothing(void_change([](ListVariant& mine) { mine.Resize(35); }));
   all_or_nothing(void_change([](ListVariant& mine) { mine.Append(mine); }));
   all_or_nothing(void_change([](ListVariant& mine) { mine.BecomeSum(PartialTensorShape({2})); }));
-  all_or_nothing([&](ListVariant& mine) { return mine.AddZeros(list); });
   all_or_nothing(
       [&](ListVariant& mine) { return ListVariant::Add(list, list, AddScalars, &mine); });
   all_or_nothing([&](ListVariant& mine) { return ListVariant::ZerosLike(list, &mine); });

@@ -262,14 +262,11 @@ void PersistentList::Append(const PersistentList& tail) {
   }
   PersistentList joined = *this;  // memory may run out half way, and `tail` may be this list
   joined.size_ += tail.size_;
-  absl::Status status;
-  if (tail.root_ != nullptr) {
-    const auto set = [&](int64_t index, const Tensor& value) {
-      joined.Set(size_ + index, value);
-      return absl::OkStatus();
-    };
-    elements_visited.Add(Visit(*tail.root_, 0, set, &status));
-  }
+  const auto set = [&](int64_t index, const Tensor& value) {
+    joined.Set(size_ + index, value);
+    return absl::OkStatus();
+  };
+  tail.ForEach(set).IgnoreError();  // `set` returns none
   *this = std::move(joined);
 }
 

@@ -2,10 +2,12 @@
 #define CC_RESOURCE_ARRAY_RESOURCE_H_
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -13,11 +15,20 @@
 #include "cc/array/array_store.h"
 #include "cc/base/mutex.h"
 #include "cc/base/tensorflow_names.h"
-#include "cc/resource/array_registry.h"
 #include "cc/resource/listing.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 
 namespace tensor_array_grad {
+
+// What `status()` shows of an array that still exists.
+struct ArrayDescription {
+  std::string name;  // the resource name
+  DataType dtype = DT_INVALID;
+  int64_t size = 0;   // slots
+  int64_t bytes = 0;  // of the elements held now
+  bool is_gradient = false;
+  std::map<std::string, std::string> gradients;  // source -> resource name
+};
 
 // A tensor array as a TensorFlow resource: one store, its name, and the ownership between arrays.
 //
@@ -84,6 +95,10 @@ class ArrayResource : public tensorflow::ResourceBase {
   mutable Mutex grads_mu_;
   std::map<std::string, Grad, std::less<>> grads_ ABSL_GUARDED_BY(grads_mu_);  // by source
 };
+
+// All arrays that exist in this process, oldest first. Thread-safe; other threads may have changed
+// the arrays by the time it returns.
+std::vector<ArrayDescription> ExistingArrays();
 
 }  // namespace tensor_array_grad
 

@@ -50,10 +50,11 @@ bool IsPassedOnUnread(const LoopVariable& variable, Node* consumer, std::vector<
   for (const Node* node : {variable.enter, variable.merge, variable.switch_node}) {
     if (!why->Require(WaitsForNothing(*node), kWaits, *node)) return false;
   }
-  const Node* const shared = HasOneConsumer(*variable.enter) ? variable.next : variable.enter;
-  return why->Require(FeedsOnlyItself(variable), kRead, *shared) &&
-         why->Require(HasOneConsumer(*variable.merge), kRead, *variable.merge) &&
-         why->Require(!IsWaitedFor(*variable.switch_node), kRead, *variable.switch_node) &&
+  // The Enter and the NextIteration may feed several Merges after an optimizer merged equal nodes.
+  for (const Node* node : {variable.enter, variable.next, variable.merge}) {
+    if (!why->Require(HasOneConsumer(*node), kRead, *node)) return false;
+  }
+  return why->Require(!IsWaitedFor(*variable.switch_node), kRead, *variable.switch_node) &&
          why->Require(!IsWaitedFor(*consumer), kRead, *consumer) &&
          why->Require(OnlyConsumer({consumer, 0}, links) == variable.next, kRead, *consumer) &&
          why->Require(OnSameDevice(*variable.switch_node, *consumer), kMoved, *consumer) &&
@@ -79,10 +80,10 @@ bool MatchPush(const LoopVariable& variable, PushedList* found, Reason* why) {
          IsPassedOnUnread(variable, found->push, &found->links, why) &&
          why->Require(SameElementType(*list, push), kOtherType, *list) &&
          why->Require(OnSameDevice(*list, push), kMoved, *list) &&
-         why->Require(tensorflow::DeviceNameUtils::IsSameAddressSpace(
-                          push.assigned_device_name(),
-                          InputOf(*variable.switch_node, 1).node->assigned_device_name()),
-                      "another process runs $0", push);
+         why->Require(
+             tensorflow::DeviceNameUtils::IsSameAddressSpace(
+                 push.assigned_device_name(), variable.loop_cond()->assigned_device_name()),
+             "another process runs $0", push);
 }
 
 // Follows the list of found->pushed from its Exit to the loop that pops from it. Fills
@@ -128,7 +129,7 @@ PushedLists PushedListsOf(const Node& loop_cond) {
     } else if (one.never_read()) {
       found.never_read.push_back(one);
     } else {
-      found.by_reader[InputOf(*one.popped.switch_node, 1).node->id()].push_back(one);
+      found.by_reader[one.popped.loop_cond()->id()].push_back(one);
     }
   }
   return found;

@@ -5,8 +5,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "cc/base/op_names.h"
 #include "cc/flow/op_facts.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -89,10 +87,8 @@ bool IsScalar(const LoopCount& count) {
 // Whether `source` is the final value of a scalar count of a loop.
 bool IsScalarCountAtEnd(Source source) {
   if (!source.node->IsExit()) return false;
-  Node* const switch_node = InputOf(*source.node, 0).node;
-  const auto variable = LoopVariableOf(switch_node);
-  if (!variable) return false;
-  const auto count = LoopCountOf(*variable, *InputOf(*switch_node, 1).node);
+  const auto variable = LoopVariableOf(InputOf(*source.node, 0).node);
+  const auto count = variable ? LoopCountOf(*variable) : std::nullopt;
   return count && IsScalar(*count);
 }
 
@@ -298,8 +294,10 @@ void RemoveUnusedValues(const std::vector<Node*>& values, Node* next, Graph* gra
     Node* const node = graph->FindNodeId(open.back());
     open.pop_back();
     if (node == nullptr || IsUsed(*node)) continue;
-    if (IsConstantEnter(*node)) {
-      RemoveOrAnchorConstant(node, next, graph);
+    if (IsConstantEnter(*node) && !WaitsForNothing(*node)) {
+      AnchorConstant(node, next, graph);
+    } else if (IsConstantEnter(*node)) {
+      graph->RemoveNode(node);
     } else if (IsComputed(*node)) {
       for (const Source& input : InputsOf(*node)) open.push_back(input.node->id());
       graph->RemoveNode(node);

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,8 +32,8 @@ struct LoopPair {
   static std::optional<LoopPair> Of(const Node& forward, const Node& backward);
 
   // The LoopConds.
-  const Node& forward() const { return *InputOf(*ahead.variable.switch_node, 1).node; }
-  const Node& backward() const { return *InputOf(*back.variable.switch_node, 1).node; }
+  const Node& forward() const { return *ahead.variable.loop_cond(); }
+  const Node& backward() const { return *back.variable.loop_cond(); }
 
   // The one of `counts` whose value in the body is `value`; null if there is none.
   const LoopCount* CountAt(Source value) const;

@@ -64,11 +64,12 @@ bool CanReplace(const PushedList& list, const RecomputableValues::Shape& shape,
 }
 
 bool HasKernels(const LoopPair& loops) {
-  const Source sum{loops.back.sum, 0};
+  const Node& sum = *loops.back.sum;
+  NodeDef def;
+  (*def.mutable_attr())["T"].set_type(sum.output_type(0));
   for (const char* op : {ops::kSub, ops::kAddV2}) {
-    auto builder = StartNode("probe", op, {sum, sum});
-    const auto def = Finalized(builder);
-    if (!def.ok() || !HasKernelOnDeviceOf(*sum.node, *def)) return false;
+    def.set_op(op);
+    if (!HasKernelOnDeviceOf(sum, def)) return false;
   }
   return true;
 }
@@ -140,7 +141,7 @@ absl::Status ReplaceLists(const std::vector<PushedList>& lists, const LoopPair& 
 
 absl::Status ApplyRecompute(Node* node, Graph* graph, Outcome* outcome) {
   for (const auto& [reader, all] : PushedListsOf(*node).by_reader) {
-    const Node& backward = *InputOf(*all.front().popped.switch_node, 1).node;
+    const Node& backward = *all.front().popped.loop_cond();
     const auto loops = LoopPair::Of(*node, backward);
     if (!loops || !HasKernels(*loops)) continue;
     TF_RETURN_IF_ERROR(ReplaceLists(Choose(all, *loops, outcome), *loops, graph, outcome));

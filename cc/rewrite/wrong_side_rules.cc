@@ -1,8 +1,6 @@
-#include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "cc/base/tensorflow_names.h"
 #include "cc/flow/node_util.h"
 #include "cc/rewrite/rules.h"
 

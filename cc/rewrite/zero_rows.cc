@@ -4,11 +4,9 @@
 #include <cstdint>
 #include <numeric>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/flow/loop_count.h"
@@ -18,7 +16,7 @@
 namespace tensor_array_grad {
 namespace {
 
-using Waits = std::set<const Node*>;
+using Waits = std::set<Node*>;
 
 // The control inputs of `node`.
 Waits WaitsOf(const Node& node) {
@@ -134,7 +132,7 @@ class ZeroRows {
   absl::Status ShrinkComputed(Graph* graph) {
     const std::vector<Source> inputs = {InputOf(values_, 0), InputOf(ids_, kLimit)};
     NodeDef def = LastRow();
-    def.set_name(graph->NewName(absl::StrCat(values_.name(), "/last")));
+    def.set_name(NewName(values_, "last", graph));
     TF_ASSIGN_OR_RETURN(const Source last,
                         AddReplacement(std::move(def), inputs, values_, {&values_, &ids_}, graph));
     TF_RETURN_IF_ERROR(ReadShapeOfOriginal(graph));
@@ -149,9 +147,7 @@ class ZeroRows {
     for (const Edge* edge : edges) {
       if (edge->dst() == &rows_merge_) continue;
       Node* const shape = edge->dst();
-      for (const Node* wait : WaitsOf(values_)) {
-        graph->AddControlEdge(const_cast<Node*>(wait), shape);
-      }
+      for (Node* wait : WaitsOf(values_)) graph->AddControlEdge(wait, shape);
       TF_RETURN_IF_ERROR(graph->UpdateEdge(like.node, like.slot, shape, edge->dst_input()));
     }
     return absl::OkStatus();
@@ -188,7 +184,7 @@ class ZeroRows {
   // A constant that is live where the zeros are.
   absl::StatusOr<Source> Constant(const Tensor& value, Graph* graph) {
     NodeDef def = values_.def();
-    def.set_name(graph->NewName(absl::StrCat(values_.name(), "/last")));
+    def.set_name(NewName(values_, "last", graph));
     (*def.mutable_attr())["dtype"].set_type(value.dtype());
     value.AsProtoField((*def.mutable_attr())["value"].mutable_tensor());
     return AddReplacement(std::move(def), {}, values_, {&values_}, graph);
@@ -217,14 +213,14 @@ bool IsMergeOfOneConsumer(const Source& source) {
 }
 
 // Shrinks the outputs of the branches whose results are `rows` and `ids`, and those of the
-// conditionals inside of these branches.
-absl::Status ShrinkBranches(const Source& rows, const Source& ids, Graph* graph) {
-  if (!IsMergeOfOneConsumer(rows) || !IsMergeOfOneConsumer(ids) ||
+// conditionals inside of these branches. `sum` reads the rows in the end.
+absl::Status ShrinkBranches(const Node& sum, const Source& rows, const Source& ids, Graph* graph) {
+  if (!IsMergeOfOneConsumer(rows) || !IsMergeOfOneConsumer(ids) || !OnSameDevice(*rows.node, sum) ||
       rows.node->num_inputs() != ids.node->num_inputs()) {
     return absl::OkStatus();
   }
   for (int i = 0; i < rows.node->num_inputs(); ++i) {
-    TF_RETURN_IF_ERROR(ShrinkBranches(InputOf(*rows.node, i), InputOf(*ids.node, i), graph));
+    TF_RETURN_IF_ERROR(ShrinkBranches(sum, InputOf(*rows.node, i), InputOf(*ids.node, i), graph));
     TF_RETURN_IF_ERROR(ZeroRows(rows.node, ids.node, i).Shrink(graph));
   }
   return absl::OkStatus();
@@ -233,7 +229,7 @@ absl::Status ShrinkBranches(const Source& rows, const Source& ids, Graph* graph)
 }  // namespace
 
 absl::Status ShrinkZeroRows(const Node& sum, Graph* graph) {
-  return ShrinkBranches(InputOf(sum, 0), InputOf(sum, 1), graph);
+  return ShrinkBranches(sum, InputOf(sum, 0), InputOf(sum, 1), graph);
 }
 
 }  // namespace tensor_array_grad

@@ -22,7 +22,7 @@ namespace tensor_array_grad {
 //
 // The rewrite applies only if
 //   - no other node reads the Merges or the Cast,
-//   - rows, numbers, Cast and Merge of the rows are on one device,
+//   - rows, numbers, Cast, Merge of the rows and sum are on one device,
 //   - rows and numbers are live under the same conditions,
 //   - they are constants, or no other node reads the numbers and only Shape nodes read the rows.
 // Otherwise the graph is not changed.

@@ -211,6 +211,7 @@ TEST_F(ZeroRowsTest, TheValueIndexOfAMergeIsNoNumberOfARow) {
 
 TEST_F(ZeroRowsTest, OtherDevicesAreLeftAlone) {
   ExpectKept([&] { Named("range").set_device(kCpu1); });
+  ExpectKept([&] { Named("sum").set_device(kCpu1); });
   ExpectKept([&] { PlaceAllOn(kGpu0); });
 }
 

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "cc/base/block_pool.h"
 #include "cc/base/switches.h"
 
 namespace tensor_array_grad {

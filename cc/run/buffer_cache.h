@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "absl/base/thread_annotations.h"
-#include "cc/base/block_pool.h"
 #include "cc/base/mutex.h"
 #include "tensorflow/core/framework/allocator.h"
 

@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "cc/base/block_pool.h"
+
 namespace tensor_array_grad {
 namespace {
 

@@ -66,9 +66,11 @@ absl::Status RegisterMachine::ExecuteCondition(const LoopCode& code, double* ns,
 absl::Status RegisterMachine::ExecuteBody(const LoopCode& code, double* ns, bool traced) {
   size_t from = 0;
   if (is_waiting()) {
-    const Instruction* ended;
-    TF_RETURN_IF_ERROR(EndWait(&ended));
-    from = ended - code.body.data() + 1;
+    const std::unique_ptr<LockWait> wait = std::move(wait_);
+    const Instruction& ended = wait->instruction();
+    TF_RETURN_IF_ERROR(TakeOutputs(ended, &wait->ctx()));
+    for (int reg : ended.releases) registers_[reg].Release();
+    from = &ended - code.body.data() + 1;
   } else {
     for (int reg : code.dropped) registers_[reg].Release();
   }
@@ -237,14 +239,6 @@ absl::Status RegisterMachine::StartWait(const Instruction& instruction) {
   wait_ = std::make_unique<LockWait>(instruction, &params_);
   wait_->Start(executable_.kernels[instruction.node].kernel->AsAsync());
   return *waits;
-}
-
-absl::Status RegisterMachine::EndWait(const Instruction** ended) {
-  const std::unique_ptr<LockWait> wait = std::move(wait_);
-  *ended = &wait->instruction();
-  TF_RETURN_IF_ERROR(TakeOutputs(**ended, &wait->ctx()));
-  for (int reg : (*ended)->releases) registers_[reg].Release();
-  return absl::OkStatus();
 }
 
 // As in the Switch and SwitchN kernels, an index beyond the last side selects the last side.

@@ -10,7 +10,6 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "cc/device/kernel_names.h"
-#include "cc/flow/graph_names.h"
 #include "cc/run/executable.h"
 #include "cc/run/lock_wait.h"
 #include "cc/small_ops/value.h"
@@ -68,8 +67,6 @@ class RegisterMachine {
   absl::Status TakeOutputs(const Instruction& instruction, OpKernelContext* ctx);
   // Calls the kernel, which has its inputs. Returns an error that ExecuteBody does not pass on.
   absl::Status StartWait(const Instruction& instruction);
-  // Ends the instruction that waited.
-  absl::Status EndWait(const Instruction** ended);
   absl::Status Branch(const Instruction& instruction);
   void Merge(const Instruction& instruction);
   absl::Status RunInnerLoop(const Instruction& instruction);

@@ -94,12 +94,6 @@ class Reader {
   int next_ = 0;  // dimension of the tensor
 };
 
-template <typename T>
-bool ReadIndices(const TensorShape& shape, const Tensor& begins, const Tensor& ends,
-                 const Tensor& strides, const SliceMasks& masks, BasicSlice* slice) {
-  return Reader<T>(shape, begins, ends, strides, masks, slice).Read();
-}
-
 }  // namespace
 
 bool BasicSlice::Read(const TensorShape& shape, const Tensor& begins, const Tensor& ends,
@@ -118,9 +112,9 @@ bool BasicSlice::Read(const TensorShape& shape, const Tensor& begins, const Tens
   }
   switch (begins.dtype()) {
     case DT_INT32:
-      return ReadIndices<int32_t>(shape, begins, ends, strides, masks, this);
+      return Reader<int32_t>(shape, begins, ends, strides, masks, this).Read();
     case DT_INT64:
-      return ReadIndices<int64_t>(shape, begins, ends, strides, masks, this);
+      return Reader<int64_t>(shape, begins, ends, strides, masks, this).Read();
     default:
       return false;
   }

@@ -45,13 +45,12 @@ absl::Status RequireShape(absl::string_view node, const TensorShape& shape,
 // adds tensors of the size of the sum instead. Immutable.
 //
 // The result has the values of stock's AddN, which are added in the same order, or those of an Add
-// of the sum and the sum of the addends. Addends that come
-// after the sum in the order of AddN are added to it one after the other. Addends that come before
-// it are a *group*, which is summed first: AddN([g, h, sum]) is (g + h) + sum. The terms that one
-// branch of a conditional has summed are a group too. To sum a group in place, the values of the
-// sum at the places of g and h are moved out, which leaves -0 there. Then g and h are added there,
-// and then the values that were moved out. Example, where the sum is 5 at a place that both g = 1
-// and h = 2 have:
+// of the sum and the sum of the addends. Addends that come after the sum in the order of AddN are
+// added to it one after the other. Addends that come before it are a *group*, which is summed
+// first: AddN([g, h, sum]) is (g + h) + sum. The terms that one branch of a conditional has summed
+// are a group too. To sum a group in place, the values of the sum at the places of g and h are
+// moved out, which leaves -0 there. Then g and h are added there, and then the values that were
+// moved out. Example, where the sum is 5 at a place that both g = 1 and h = 2 have:
 //
 //     take for g: 5, leaves -0    take for h: -0    add g, h: -0 + 1 + 2 = 3    add 5, add -0: 8
 //

@@ -17,10 +17,11 @@ using Inputs = absl::Span<const Tensor* const>;
 
 // ---- StridedSliceGrad: one row, whose box has the dimensions of the whole tensor
 
+enum { kShape, kBegin, kEnd, kStrides, kDy };  // inputs
+
 // Reads the gradient of a slice that BasicSlice can read. Returns false for any other slice, and if
 // dy does not have the shape of the slice.
 bool ReadBasicSlice(const SliceMasks& masks, Inputs inputs, SliceGradient* gradient) {
-  enum { kShape, kBegin, kEnd, kStrides, kDy };
   const TensorShape& whole = gradient->whole;
   BasicSlice slice;
   if (!slice.Read(whole, *inputs[kBegin], *inputs[kEnd], *inputs[kStrides], masks) ||
@@ -37,7 +38,6 @@ bool ReadBasicSlice(const SliceMasks& masks, Inputs inputs, SliceGradient* gradi
 }
 
 absl::Status ReadStridedSlice(const SliceGradientOp& op, Inputs inputs, SliceGradient* gradient) {
-  enum { kShape, kBegin, kEnd, kStrides, kDy };
   const Tensor &shape = *inputs[kShape], &dy = *inputs[kDy];
   if (shape.dims() != 1) {
     return Invalid("shape must be 1-D, got shape.shape = ", shape.shape().DebugString());
@@ -146,7 +146,6 @@ absl::Status RequireDtypes(const SliceGradientOp& op, Inputs inputs) {
 // for any other slice.
 const Tensor* ReadLineOfSlice(const SliceMasks& masks, Inputs inputs, const TensorShape& whole,
                               int64_t* first) {
-  enum { kShape, kBegin, kEnd, kStrides, kDy };
   const Tensor& dy = *inputs[kDy];
   BasicSlice slice;
   if (!IsShape(*inputs[kShape], whole) ||

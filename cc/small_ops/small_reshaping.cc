@@ -254,12 +254,11 @@ void Repeat(const Broadcast& repeated, const Tensor& input, Tensor* target) {
   });
 }
 
+// Requires: ReadSizes made `shape`.
 bool SetRepeated(const Tensor& input, const TensorShape& shape, const SmallOp& op, Value* result) {
   Broadcast repeated;
-  const int64_t elements = shape.num_elements();
   const DataType dtype = input.dtype();
-  if (elements > kMostSmallElements || elements <= input.NumElements() ||
-      shape.dims() > kMostDimsOfKernels || !tensorflow::DataTypeCanUseMemcpy(dtype) ||
+  if (shape.num_elements() <= input.NumElements() || !tensorflow::DataTypeCanUseMemcpy(dtype) ||
       tensorflow::DataTypeIsQuantized(dtype) || !repeated.Read({&input.shape(), &shape}) ||
       repeated.shape() != shape) {
     return false;
@@ -306,8 +305,7 @@ bool BroadcastTo(Operands operands, const SmallOp& op, Value* result) {
 bool Tile(Operands operands, const SmallOp& op, Value* result) {
   const Tensor& input = *operands[0].value->tensor();
   TensorShape shape;
-  return input.NumElements() <= kMostSmallElements &&
-         ReadSizes(*operands[1].value->tensor(), /*times=*/true, input.shape(), &shape) &&
+  return ReadSizes(*operands[1].value->tensor(), /*times=*/true, input.shape(), &shape) &&
          SetRepeated(input, shape, op, result);
 }
 

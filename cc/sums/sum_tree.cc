@@ -1,7 +1,6 @@
 #include "cc/sums/sum_tree.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -42,12 +41,6 @@ void Missed(const Node& sum, const Node& operand, const SumPattern& pattern, con
   if (part != nullptr) outcome->Missed(*part, pattern.effect, why);
 }
 
-bool HasControlInput(const Node* node) {
-  return absl::c_any_of(node->in_edges(), [](const Edge* edge) {
-    return edge->IsControlEdge() && !edge->src()->IsSource();
-  });
-}
-
 bool HasPart(const Addend& addend) {
   return addend.kind == Addend::kPart || absl::c_any_of(addend.parts, HasPart);
 }
@@ -63,7 +56,9 @@ bool MatchOperand(Source operand, const Node& sum, const SumPattern& pattern, in
   const bool is_sum = IsAddN(node) && (in_branch || !IsAddN(sum));
   if (!node.IsMerge() && !is_sum) return pattern.match_end(found, sum, in_branch, why);
   // A dead control input makes an Identity dead, but not the new Merge that would get the edge.
-  if (node.IsMerge() && absl::c_any_of(found->nodes, HasControlInput)) return false;
+  const bool waits =
+      absl::c_any_of(found->nodes, [](const Node* other) { return !WaitsForNothing(*other); });
+  if (node.IsMerge() && waits) return false;
   found->kind = is_sum ? Addend::kSum : Addend::kBranches;
   if (found->at.slot != 0 || depth > kDeepest || !Take(found, sum, why)) return false;
   for (const Source& input : InputsOf(node)) {

@@ -19,8 +19,9 @@ namespace tensor_array_grad {
 
 // Loads the op library at `path`, so that every session made from then on runs this library's
 // kernels; a session that ran before keeps the kernels it had. The CMake package defines
-// TENSOR_ARRAY_GRAD_LIBRARY, the path of the library that it found. A second call only repeats the
-// checks. Thread-safe, but the first call sets an environment variable for a moment: as with
+// TENSOR_ARRAY_GRAD_LIBRARY, the path of the library that it found. A second call for the same
+// library returns what the first one did, also if the file was replaced since; one for another file
+// is refused. Thread-safe, but the first call sets an environment variable for a moment: as with
 // setenv(), no other thread may read the environment meanwhile.
 //
 // Behaves as the Python package's `enable()`, with the same messages:
