@@ -39,8 +39,6 @@ def requirement() -> str:
     wheel = finder["find"]()
     if wheel is None:  # for an sdist; a wheel made from it has the exact requirement
         return f"{finder['default_distribution']()}>={VERSIONS['TENSORFLOW_MIN']}"
-    if wheel.distribution.startswith("tf-nightly"):
-        return f"{wheel.distribution}=={wheel.version}"
     minor = ".".join(wheel.version.split(".")[:2])
     supported = range(_minor(VERSIONS["TENSORFLOW_MIN"]), _minor(VERSIONS["TENSORFLOW_MAX"]) + 1)
     if _minor(minor) not in supported:
@@ -49,7 +47,8 @@ def requirement() -> str:
             f"{VERSIONS['TENSORFLOW_MAX']}, and {wheel.folder} is {wheel.version}. "
             f"Run: pip install 'tensorflow=={VERSIONS['TENSORFLOW_DEFAULT']}.*'"
         )
-    return f"{wheel.distribution}=={minor}.*"
+    is_nightly = wheel.distribution.startswith("tf-nightly")
+    return f"{wheel.distribution}=={wheel.version if is_nightly else f'{minor}.*'}"
 
 
 def _minor(version: str) -> int:

@@ -42,6 +42,11 @@ class Prepared:
     series: Callable[[], Times] | None = None
 
 
+def of_call(call: Callable[[], npt.ArrayLike]) -> Prepared:
+    """The case of a call, which returns the result."""
+    return Prepared(run=timed(call), result=call)
+
+
 @dataclasses.dataclass(frozen=True)
 class Case:
     """One program to be timed on each library.

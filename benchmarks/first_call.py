@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import pathlib
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
@@ -21,25 +20,19 @@ import numpy.typing as npt
 import tensorflow as tf
 
 from benchmarks import harness
-from benchmarks.case import Case, Prepared, timed
+from benchmarks.case import Case, Prepared, of_call, timed
+from benchmarks.programs import example
 from benchmarks.traced import LoopVars, gradient_of, loop, rows, values
 
-_EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
 ASKED = 0.91  # a first call may take a tenth more processor time than stock's
 _UNITS, _BATCH, _WIDTH = 16, 4, 8
 _LOOPS = 20  # in the graph of `many_loops`
-
-Result = Callable[[], npt.ArrayLike]
-
-
-def _first(call: Result) -> Prepared:
-    return Prepared(run=timed(call), result=call)
 
 
 def untraced(function: Callable[..., tf.Tensor], *arguments: tf.Tensor) -> Prepared:
     """A case whose first call traces `function`."""
     traced = tf.function(function, autograph=False)
-    return _first(lambda: traced(*arguments).numpy())
+    return of_call(lambda: traced(*arguments).numpy())
 
 
 def _cell(weights: tf.Tensor, state: LoopVars, row: tf.Tensor) -> LoopVars:
@@ -106,14 +99,6 @@ def _tf_keras_lstm(n: int) -> Prepared:
     return _trained(importlib.import_module("tf_keras"), lambda x: x.LSTM(_UNITS), n)
 
 
-def _example(name: str) -> Callable[[int], Prepared]:
-    def build(n: int) -> Prepared:
-        sys.path.insert(0, str(_EXAMPLES))
-        return _first(importlib.import_module(name).program(n))
-
-    return build
-
-
 def _samplers(n: int) -> Prepared:
     # TensorFlow does not inline TFP's samplers, because they implement an interface.
     os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
@@ -154,7 +139,7 @@ def _tf1_cond(n: int) -> Prepared:
             found: npt.ArrayLike = session.run(tf.gradients(loop(n, step, x)[0], x))
             return found
 
-    return _first(run)
+    return of_call(run)
 
 
 def _nested(n: int) -> Prepared:
@@ -178,7 +163,7 @@ def _dataset(n: int) -> Prepared:
         data = tf.data.Dataset.from_tensor_slices(values(_BATCH, _WIDTH)).map(last)
         return np.stack(list(data.batch(2).as_numpy_iterator()))
 
-    return _first(run)
+    return of_call(run)
 
 
 def _many_loops(n: int) -> Prepared:
@@ -201,8 +186,8 @@ CASES = (
     _case("keras_lstm", "Keras LSTM, train_on_batch", _keras(lambda x: x.LSTM(_UNITS))),
     _case("keras_stacked", "Keras StackedRNNCells, train_on_batch", _keras(_stacked)),
     _case("tf_keras_lstm", "tf-keras LSTM, train_on_batch", _tf_keras_lstm),
-    _case("nuts", "TFP NUTS", _example("nuts")),
-    _case("hidden_markov", "TFP HiddenMarkovModel, a training step", _example("hidden_markov")),
+    _case("nuts", "TFP NUTS", example("nuts")),
+    _case("hidden_markov", "TFP HiddenMarkovModel, a training step", example("hidden_markov")),
     _case("samplers", "TFP Gamma and Poisson in a loop", _samplers),
     _case("third_derivative", "a third derivative of a loop", _third_derivative),
     _case("tf1_cond", "TF1 graph, tf.cond in a loop, gradient", _tf1_cond),

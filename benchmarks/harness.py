@@ -26,12 +26,6 @@ from benchmarks.case import Case, Measurement
 from benchmarks.rows import LIBRARIES, OURS_JIT, RESULTS, STOCK_JIT, STOCK_KERNELS, Other, Row
 from tests.support.kernel_runner import Died, Error, Hung, Runner
 
-_ENVIRONMENTS = {
-    "stock": {"TENSOR_ARRAY_GRAD": "off"},
-    STOCK_JIT: {"TENSOR_ARRAY_GRAD": "off"},
-    STOCK_KERNELS: {"TENSOR_ARRAY_GRAD_KERNELS": "off"},
-}
-
 Attempt = Callable[[], Measurement | str]  # a measurement, or the reason why there is none
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -78,10 +72,10 @@ class Server:
           library: `stock`, `ours` or one of `OTHERS`.
           environment: Variables added to the environment of this process.
         """
-        own = _ENVIRONMENTS.get(library, {})
-        stock = "TENSOR_ARRAY_GRAD" in own
+        own = {"TENSOR_ARRAY_GRAD_KERNELS": "off"} if library == STOCK_KERNELS else {}
+        loads = None if library in ("stock", STOCK_JIT) else "enable"
         self._module, self._jit = module, library in (STOCK_JIT, OURS_JIT)
-        self._runner = Runner(None if stock else "enable", env={**own, **(environment or {})})
+        self._runner = Runner(loads, env={**own, **(environment or {})})
 
     def measure(self, case: Case, n: int, plan: Plan) -> Measurement | str:
         """Measures `case` at `n`.

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from benchmarks import harness
-from benchmarks.case import Case, Prepared, timed
+from benchmarks.case import Case, Prepared, of_call
 from benchmarks.traced import (
     WIDTH,
     Loss,
@@ -89,8 +89,7 @@ def _in_session(n: int) -> Prepared:
         finally:
             v1.enable_control_flow_v2()
     session = v1.Session(graph=graph)
-    call = lambda: session.run(gradient, {x: x_values})  # noqa: E731
-    return Prepared(run=timed(call), result=call)
+    return of_call(lambda: session.run(gradient, {x: x_values}))
 
 
 def _case(name: str, what: str, build: Callable[[int], Prepared]) -> Case:

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
-import resource
 
 _STATUS = pathlib.Path("/proc/self/status")
 _CLEAR = pathlib.Path("/proc/self/clear_refs")
 
 
 class PeakMemory:
-    """Measures how far resident memory rises above its size when this object was made.
-
-    Without `/proc`, it measures how far the peak of the whole process rises. The result is then
-    too small if there was a higher peak before.
-    """
+    """Measures how far resident memory rises above its size when this object was made."""
 
     def __init__(self) -> None:
         """Starts measuring."""
@@ -31,12 +26,8 @@ class PeakMemory:
 
 
 def _resident(field: str) -> int:
-    """A size in bytes: `field` of /proc/self/status, or the peak of the process without /proc."""
-    try:
-        lines = _STATUS.read_text().splitlines()
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    for line in lines:
+    """A size in bytes: `field` of /proc/self/status."""
+    for line in _STATUS.read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1]) * 1024
     return 0

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import harness, indexing, lists
-from benchmarks.case import Case, Prepared, timed
+from benchmarks.case import Case, Prepared, of_call
 from benchmarks.harness import Attempt, Plan, Server
 from benchmarks.rows import OURS_JIT
 from benchmarks.traced import of_loss, values
@@ -80,10 +80,6 @@ class PeerRow:
     notes: Mapping[str, str]
 
 
-def _prepared(gradient: Gradient) -> Prepared:
-    return Prepared(run=timed(gradient), result=gradient)
-
-
 # PyTorch and JAX are imported inside the functions that use them, so only in the forked child of a
 # server. Listing the cases then needs neither package, and processes that measure TensorFlow do not
 # import them.
@@ -101,7 +97,7 @@ def _torch(loss: Callable[[Any], Any]) -> Callable[[int], Prepared]:
             (found,) = torch.autograd.grad(loss(x), x)
             return np.asarray(found)
 
-        return _prepared(gradient)
+        return of_call(gradient)
 
     return build
 
@@ -139,7 +135,7 @@ def _jax(loss: Callable[[Any], Any]) -> Callable[[int], Prepared]:
         import jax
 
         x, compiled = jax.numpy.asarray(values(n)), jax.jit(jax.grad(loss))
-        return _prepared(lambda: np.asarray(compiled(x)))
+        return of_call(lambda: np.asarray(compiled(x)))
 
     return build
 

@@ -12,20 +12,24 @@ import sys
 from collections.abc import Callable
 
 from benchmarks import harness
-from benchmarks.case import Case, Prepared, timed
+from benchmarks.case import Case, Prepared, of_call
 
 _EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
 
 
-def _case(name: str, what: str, n: int) -> Case:
-    def build(steps: int) -> Prepared:
+def example(name: str) -> Callable[[int], Prepared]:
+    """Builds the case of the program `name` of `examples/`."""
+
+    def build(n: int) -> Prepared:
         # Imported here, in the forked child, because an example may change TensorFlow's settings.
         sys.path.insert(0, str(_EXAMPLES))
-        program: Callable[[int], Callable[[], object]] = importlib.import_module(name).program
-        call = program(steps)
-        return Prepared(run=timed(call), result=call)
+        return of_call(importlib.import_module(name).program(n))
 
-    return Case(name, what, (n, 2 * n), build)
+    return build
+
+
+def _case(name: str, what: str, n: int) -> Case:
+    return Case(name, what, (n, 2 * n), example(name))
 
 
 CASES = (

@@ -247,7 +247,7 @@ def _sum_small(n: int) -> Prepared:
     with tf.Graph().as_default() as graph:
         total, flow, clock = _summed(_WIDTH, n)
         prepared = _prepared(graph, clock.stop([flow]), n, total, _expected_sum(_WIDTH, n))
-        return Prepared(prepared.run, prepared.result, prepared.expected, tolerance=1e-3)
+        return dataclasses.replace(prepared, tolerance=1e-3)
 
 
 def _loop(n: int) -> Prepared:

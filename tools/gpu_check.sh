@@ -93,7 +93,7 @@ PY
 }
 
 tests() {
-  TENSOR_ARRAY_GRAD_GPU_REQUIRED=1 "$python" -m pytest -q -n "${JOBS:-4}" \
+  TENSOR_ARRAY_GRAD_GPU_REQUIRED=1 "$python" -m pytest -q -n 4 \
     tests/gpu/device_code_test.py @tests/gpu/device_tests.txt
 }
 

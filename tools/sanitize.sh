@@ -21,8 +21,8 @@ tests=(array_name_test array_store_test array_store_race_test array_store_random
   slot_shapes_test slot_table_test sparse_vector_test release_test block_pool_test
   mutable_tensors_test functors_test resource_test list_variant_test list_codec_test
   list_ops_test persistent_list_test loop_stack_test functors_gpu_emulated_test slices_test
-  pooled_tensor_test flow_test rewrite_test small_ops_test compile_test schedule_test run_test
-  array_out_of_memory_test lists_out_of_memory_test resource_out_of_memory_test
+  node_test pooled_tensor_test flow_test rewrite_test small_ops_test compile_test schedule_test
+  run_test array_out_of_memory_test lists_out_of_memory_test resource_out_of_memory_test
   run_out_of_memory_test)
 
 # build SANITIZERS TARGETS...

@@ -70,6 +70,9 @@ _LEFT = {
         "loops in one kernel are switched off",
         "unset TENSOR_ARRAY_GRAD_LOOPS, or remove loops_in_one_kernel(False)",
     ),
+    "large frame": ("its graph has more than 256 MiB", "make a part of the loop a tf.function"),
+    "a constant cannot be read": ("the value of one of its constants is invalid", ""),
+    "failure": ("this library failed to examine it", "please report it"),
     "no kernel": ("TensorFlow has no CPU kernel for one of its ops", ""),
 }
 # A node of a graph: the last part of its name says what it is.
@@ -89,7 +92,7 @@ _HANDED_BACK = (
     "{heaviest}: compute before the loop what is the same in all iterations, and "
     "only what an iteration needs"
 )
-_CHANGED = "changes it before it is added"  # in a remark of slice_sum (cc/rewrite)
+_CHANGED = "changes it before it is added"  # in a remark of slice_sum (cc/sums)
 _INDEX_FIRST = (
     "index first, and cast, scale or reshape the part that was read, not the whole tensor"
 )

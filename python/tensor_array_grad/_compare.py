@@ -1,8 +1,8 @@
 """Runs the same program on stock and with this library, for `python -m tensor_array_grad compare`.
 
-The runs alternate, each in a separate process (`_runs`): `python ARGUMENTS` with
-TENSOR_ARRAY_GRAD=off, and `python -m tensor_array_grad ARGUMENTS`, which reports what the library
-did (`_report`) when it ends, as its child processes do. With `--jit`, the program also runs with
+The runs alternate, each in a separate process (`_runs`): `python -m tensor_array_grad ARGUMENTS`
+with TENSOR_ARRAY_GRAD=off and without. The latter reports what the library did (`_report`) when it
+ends, as its child processes do. With `--jit`, the program also runs with
 the library and XLA. The demonstration compares a program of its own in the same way.
 """
 
