@@ -1,6 +1,7 @@
 #include "cc/run/trailing_thread.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <exception>
@@ -45,8 +46,7 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
       MutexLock lock(&mu_);
       waiting_.push_back(std::move(iteration));
       full = Behind() > most_behind_;
-      ask = pool_ != nullptr && !asked_ && !working_ &&
-            waiting_.size() >= (is_light_ ? FewLight() : 1);
+      ask = pool_ != nullptr && !asked_ && !working_ && waiting_.size() >= LeastWaiting();
       asked_ |= ask;
     }
     if (ask) (*pool_)([self = shared_from_this()] { self->WorkInPool(); });
@@ -110,16 +110,22 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
       } catch (...) {  // an exception on a thread of the pool would end the process
         exception = std::current_exception();
       }
-      MutexLock lock(&mu_);
-      is_light_ = static_cast<double>(SteadyNanos() - start) < kLightTrailingNs;
+      is_light_.store(static_cast<double>(SteadyNanos() - start) < kLightTrailingNs,
+                      std::memory_order_relaxed);
       if (status.ok() && exception == nullptr) continue;
+      MutexLock lock(&mu_);
       failed_ = true;
       status_ = std::move(status);
       exception_ = std::move(exception);
     }
   }
 
-  size_t FewLight() const { return std::min<size_t>(kMostLightBehind, (most_behind_ + 1) / 2); }
+  // How many iterations must wait before a thread of the pool is asked for.
+  size_t LeastWaiting() const {
+    return is_light_.load(std::memory_order_relaxed)
+               ? std::min<size_t>(kMostLightBehind, (most_behind_ + 1) / 2)
+               : 1;
+  }
 
   // How many iterations have not ended. After a failure none will run.
   size_t Behind() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -148,11 +154,11 @@ class TrailingThread::Queue : public std::enable_shared_from_this<Queue> {
   bool working_ ABSL_GUARDED_BY(mu_) = false;  // whether a thread works on the queue
   bool running_ ABSL_GUARDED_BY(mu_) = false;  // whether that thread runs an iteration now
   bool failed_ ABSL_GUARDED_BY(mu_) = false;
-  bool is_light_ ABSL_GUARDED_BY(mu_) = false;  // of the last iteration that has run
-  size_t awaited_ ABSL_GUARDED_BY(mu_) = 0;     // the Behind() for which WaitFor waits
-  CondVar changed_;                             // working_ became false, or Behind() <= awaited_
+  size_t awaited_ ABSL_GUARDED_BY(mu_) = 0;  // the Behind() for which WaitFor waits
+  CondVar changed_;                          // working_ became false, or Behind() <= awaited_
   absl::Status status_ ABSL_GUARDED_BY(mu_);
   std::exception_ptr exception_ ABSL_GUARDED_BY(mu_);
+  std::atomic<bool> is_light_{false};  // whether the last iteration that has run was
 };
 
 TrailingThread::TrailingThread(const Executable& executable, OpKernelContext* ctx, int most_behind)

@@ -127,10 +127,11 @@ Estimate Fastest(const IterationCost& cost) {
   }
   if (cost.stays) return fastest;
   const double executor = ExecutorNs(cost);
-  const bool is_clear = best == one && executor * kClearGain <= one;
+  const bool is_divided = fastest.choice == Choice::kTwoThreads;
+  const bool is_clear = !is_divided && executor * kClearGain <= one;
   const double least = is_clear ? 0 : busy + cost.nodes * kNodeNs;
-  const bool halves = cost.keeps_half && best < one;
-  const double most = halves ? kHalvesRatio * best - kWakeNs : kHandBackRatio * best;
+  const bool has_halves = is_divided && cost.keeps_half;
+  const double most = has_halves ? kHalvesRatio * best - kWakeNs : kHandBackRatio * best;
   if (std::max(executor, least) < most) {
     fastest = {Choice::kExecutor, one / executor};
   }
