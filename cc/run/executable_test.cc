@@ -18,6 +18,10 @@ namespace {
 
 using testing::SizeIs;
 
+REGISTER_OP("ExecutableTest>Check").Input("x: int32");
+REGISTER_KERNEL_BUILDER(Name("ExecutableTest>Check").Device(tensorflow::DEVICE_CPU), NeverRun);
+REGISTER_KERNEL_BUILDER(Name("ReadVariableOp").Device(tensorflow::DEVICE_CPU), NeverRun);
+
 class ExecutableTest : public testing::Test, protected FramesUnderTest {
  protected:
   ExecutableTest() {
@@ -44,6 +48,47 @@ TEST_F(ExecutableTest, EveryInstructionHasItsKernel) {
   }
   EXPECT_THAT(executable.register_of_arg, SizeIs(3));
   EXPECT_EQ(executable.parallel_iterations, 10);
+}
+
+// Two recurrences that do not read each other, and a counter.
+class RecurrencesTest : public ExecutableTest {
+ protected:
+  RecurrencesTest() {
+    for (const char* name : {"a", "b"}) {
+      const std::string step = absl::StrCat(name, "_step");
+      Placeholder(absl::StrCat(name, "0"), DT_FLOAT);
+      AddVariableOf("i", name, DT_FLOAT, absl::StrCat(name, "0"), step);
+      Add(step, "LoopTest>AddOneInPlace", {absl::StrCat(name, "_switch:1")});
+    }
+  }
+
+  void ExpectKept(bool half) {
+    ASSERT_OK(runner_.PrepareLoop(*this, "i"));
+    ASSERT_NE(runner_.executable().trailing, nullptr);
+    EXPECT_EQ(runner_.executable().trailing->keeps_half, half);
+    EXPECT_THAT(runner_.executable().trailing->body, SizeIs(half ? 1 : 2));
+  }
+};
+
+TEST_F(RecurrencesTest, TheMainThreadKeepsOneOfTwo) { ExpectKept(true); }
+
+TEST_F(RecurrencesTest, ACheckAVariableAndAConditionalOnANumberAreLight) {
+  Add("check", "ExecutableTest>Check", {"i_switch:1"});
+  Placeholder("v", tensorflow::DT_RESOURCE);
+  AddConstantOf("i", "variable", tensorflow::DT_RESOURCE, "v");
+  Set(Add("read", "ReadVariableOp", {"variable"}), "dtype", DT_FLOAT);
+  Placeholder("p", tensorflow::DT_BOOL);
+  AddConstantOf("i", "p_in", tensorflow::DT_BOOL, "p");
+  AddUnary("side", "Switch", DT_INT32, {"i_switch:1", "p_in"});
+  AddMerge("merged", DT_INT32, {"side", "side:1"});
+  Named("i_plus").set_input(0, "merged");
+  ExpectKept(true);
+}
+
+TEST_F(RecurrencesTest, AnInnerLoopIsWork) {
+  AddCounter("j", "i_switch:1", "i_limit", "i_one");
+  Named("i_plus").set_input(0, "j_exit");
+  ExpectKept(false);
 }
 
 TEST_F(ExecutableTest, ParallelIterationsAreThoseOfTheLoop) {

@@ -128,6 +128,21 @@ TEST_F(TrailingThreadTest, MainThreadRunsTheTrailingPartIfAllThreadsOfThePoolAre
   ExpectResults(20);
 }
 
+TEST_F(TrailingThreadTest, AThreadIsAskedForAtOnceUnlessTheLastIterationWasLight) {
+  int asked = 0;
+  runner_.UsePool([&asked](const Closure& closure) {
+    ++asked;
+    closure();
+  });
+  ASSERT_OK(Run(1));
+  ExpectResults(1);
+  EXPECT_EQ(asked, 1);
+  ASSERT_OK(Run(1000));
+  ExpectResults(1000);
+  EXPECT_GE(asked, 250);
+  EXPECT_LT(asked, 600) << "a few iterations may be slow, but not most";
+}
+
 TEST_F(TrailingThreadTest, OneThreadRunsTheFirstIterations) {
   SetTrailingThreadAfter(3);
   ASSERT_OK(Run(2));

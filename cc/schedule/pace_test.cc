@@ -111,6 +111,18 @@ TEST(PaceTest, LoopWithATrailingHalfIsTimedAndGetsASecondThread) {
   EXPECT_EQ(pace.Look(3, 0), Choice::kTwoThreads);
 }
 
+TEST(PaceTest, HeavyRecurrencesOfWhichHalfCouldTrailAreHandedBack) {
+  const LoopCode code = CodeOf(2, /*chained=*/false);
+  for (const auto& [keeps_half, choice] :
+       {std::pair(false, Choice::kTwoThreads), {true, Choice::kExecutor}}) {
+    TrailingCode trailing;
+    trailing.is_trailing = {false, true};
+    trailing.keeps_half = keeps_half;
+    Pace pace = MadePace(code, &trailing);
+    EXPECT_EQ(Decision(code, 4, &pace).choice, choice);
+  }
+}
+
 TEST(PaceTest, LoopOfManyNodesIsNotHandedBackAndNoInstructionIsTimed) {
   const LoopCode code = CodeOf(4, /*chained=*/false);
   Pace pace = MadePace(code);

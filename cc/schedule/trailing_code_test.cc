@@ -272,11 +272,11 @@ TEST(TrailingCodeTest, WhatTwoRecurrencesReadIsHandedOver) {
 }
 
 TEST(TrailingCodeTest, AMainThreadThatHasWorkKeepsNoRecurrence) {
-  LoopCode code = Recurrences(2);
-  EXPECT_THAT(NodesOf(Divide(code)->body), ElementsAre(2, 3)) << "the counter is work";
+  LoopCode code = Recurrences(4);
+  EXPECT_THAT(NodesOf(Divide(code)->body), ElementsAre(2, 3, 4, 5)) << "the counter is work";
   code.body.push_back(Kernel(9, {{kLess}}, kOther));  // no variable needs it
-  EXPECT_THAT(NodesOf(Divide(code, {}, /*light=*/{1})->body), ElementsAre(2, 3));
-  EXPECT_THAT(NodesOf(Divide(code, {}, /*light=*/{1, 9})->body), ElementsAre(3));
+  EXPECT_THAT(NodesOf(Divide(code, {}, /*light=*/{1})->body), ElementsAre(2, 3, 4, 5));
+  EXPECT_THAT(NodesOf(Divide(code, {}, /*light=*/{1, 9})->body), ElementsAre(4, 5));
 }
 
 }  // namespace
