@@ -56,8 +56,8 @@ Used in the branches of a conditional, whose Merge passes on the variant of the 
 args: The inputs of all addends, in the order of `addends`.
 sum: What AddN of the addends would output, errors included, in a form that takes O(values of the
   slices).
-addends: As those of AddSlices; also ZerosLike, and a Fill of 0. Only the first may be a
-  SliceGradients, because the order of the additions must stay.
+addends: As those of AddSlices; also ZerosLike, and a Fill of 0. The graph pass makes only the first
+  a SliceGradients, because the order of the additions must stay.
 )doc");
 
 REGISTER_OP("TensorArrayGrad>LastRowOfZeros")

@@ -13,8 +13,8 @@ namespace tensor_array_grad {
 // A rule saves work, or repairs what an optimizer of TensorFlow did to the program. Otherwise the
 // graph gives the same values and errors as before; docs/semantics.md has the exceptions. A data
 // edge within one device never becomes an edge between two. A rule has no state and is therefore
-// thread-safe. It looks at op names and attributes, and at kernels only to see whether one is
-// registered.
+// thread-safe. It looks at op names and attributes, at kernels only to see whether one is
+// registered, and at the name of a node only to see which optimizer made it.
 struct Rule {
   // Short: rewrites are counted as `graph.<name>`.
   const char* name;

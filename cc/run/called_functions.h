@@ -35,7 +35,8 @@ struct Executable;
 //   - kKnown: the graph is there. When the executable has served enough iterations (IsOutdated),
 //     Replacement makes another one, with the nodes of all known functions.
 //   - kInlined: that one has the nodes. In this one, which earlier runs may still use, calls stay.
-//   - kKept: the graph cannot be used, or no executable can be made with it.
+//   - kKept: the graph cannot be used, or no executable can be made with it, or Replacement is
+//     still trying.
 //
 // In the next executable, the functions that are still called have new instances and begin with
 // kWaiting. It serves twice as many iterations, so that a loop that reaches its functions one by

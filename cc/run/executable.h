@@ -32,9 +32,9 @@ struct NodeKernel {
   std::unique_ptr<bool[]> outputs_required;  // by output: whether an edge reads it
 };
 
-// A program with its kernels, ready to run. Concurrent runs may share it: only `choices` and
-// `called` change, which are thread-safe, and TensorFlow requires that a kernel's Compute is
-// thread-safe.
+// A program with its kernels, ready to run. Concurrent runs may share it: what changes (`choices`,
+// `called`, FunctionCall, counts of the records) is thread-safe, and TensorFlow requires that a
+// kernel's Compute is thread-safe.
 struct Executable {
   std::unique_ptr<Graph> graph;  // owns the nodes in Program::nodes
   Program program;

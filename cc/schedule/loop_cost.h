@@ -112,9 +112,10 @@ struct Estimate {
 
 // The choice with the least estimate. On one thread, an iteration takes the sum of its tasks. Two
 // threads are chosen if their estimate is below kTwoThreadsRatio of that time, and the executor if
-// its estimate is below kHandBackRatio of the best of the other two and the loop may be handed
-// back. Both have the bound of the processor time; but against one thread, the executor needs only
-// a gain of kClearGain without it.
+// the loop may be handed back and its estimate is below kHandBackRatio of the best of the other
+// two, or below kHalvesRatio of two threads that have a half of recurrences each (keeps_half). Both
+// have the bound of the processor time; but against one thread, the executor needs only a gain of
+// kClearGain without it.
 Estimate Fastest(const IterationCost& cost);
 
 }  // namespace tensor_array_grad

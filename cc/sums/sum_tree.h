@@ -18,8 +18,7 @@ namespace tensor_array_grad {
 inline constexpr char kSeveralReaders[] = "$0 has several readers: $1";
 inline constexpr char kOtherDevice[] = "$0 is on another device than the sum";
 
-// A sum or what is added there, as a tree. All its nodes are on the device of the sum, and those
-// in `nodes` have no other consumer than the next of them.
+// A sum or what is added there, as a tree. All its nodes are on the device of the sum.
 struct Addend {
   enum Kind {
     kOther,    // an operand that is added as it is
@@ -32,7 +31,8 @@ struct Addend {
   Kind kind;
   Source at;  // the value, before any Identities
   // NOLINTBEGIN(readability-redundant-member-init): g++ warns without {}
-  std::vector<Node*> nodes{};  // what may be removed, consumers first: the Identities, then others
+  // What may be removed once nothing reads it, consumers first: the Identities, then others.
+  std::vector<Node*> nodes{};
   std::vector<Source> inputs{};  // kPart, kZeros: what a node reads that adds it
   std::vector<Addend> parts{};   // kSum: the operands. kBranches: the inputs of the Merge
   // NOLINTEND(readability-redundant-member-init)
