@@ -2,7 +2,7 @@
 
 Prints one line per problem and exits with code 1 if there is any:
 
-    cc/base/log.h: includes cc/flow/node_util.h, but cc/base may include only cc/base/
+    cc/lists/node.h: includes cc/flow/frame.h, but cc/lists may include only cc/lists/, cc/base/
 
 The rules are: which part may depend on which, include guards, spelling, sizes of files, and facts
 that several files state and that must agree. tools/build_lists.py has those about CMake and Bazel.
@@ -23,11 +23,11 @@ from tools import build_lists
 
 # The folders of cc/ whose headers a folder may include besides its own.
 MAY_INCLUDE: dict[str, tuple[str, ...]] = {
-    "base": (),
+    "base": ("include/tensor_array_grad/records.h",),
     "ops": (),
     "device": ("cc/base/",),
     "array": ("cc/base/",),
-    "resource": ("cc/array/", "cc/base/"),
+    "resource": ("cc/array/", "cc/base/", "include/tensor_array_grad/records.h"),
     "lists": ("cc/base/",),
     "slices": ("cc/device/", "cc/base/"),
     "flow": ("cc/base/",),
@@ -41,7 +41,7 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     ),
     "kernels": (
         *("cc/run/", "cc/resource/", "cc/array/", "cc/lists/", "cc/slices/", "cc/device/"),
-        "cc/base/",
+        *("cc/base/", "include/tensor_array_grad/records.h"),
     ),
     "bind": (
         "include/",
@@ -49,7 +49,7 @@ MAY_INCLUDE: dict[str, tuple[str, ...]] = {
     ),
     # Declarations, through which the API reads the counters of a library that it has opened.
     "api": ("cc/bind/entry_points.h", "include/"),
-    "tensor_array_grad": (),  # the public headers, in include/
+    "tensor_array_grad": ("include/",),  # the public headers, in include/
     "testing": (
         *("cc/run/", "cc/compile/", "cc/small_ops/", "cc/flow/", "cc/device/", "cc/base/"),
     ),

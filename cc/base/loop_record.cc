@@ -8,6 +8,9 @@
 namespace tensor_array_grad {
 namespace {
 
+using introspection::Locator;
+using introspection::Loop;
+
 constexpr size_t kMostRecords = 10'000;
 
 std::atomic<bool> watched{false};
@@ -30,21 +33,36 @@ std::shared_ptr<const Locator> TheLocator() {
 
 }  // namespace
 
-LoopFacts LoopRecord::facts() const {
-  MutexLock lock(&mu_);
-  return facts_;
+Loop LoopRecord::Describe() const {
+  Loop loop;
+  {
+    MutexLock lock(&mu_);
+    loop = loop_;
+  }
+  loop.runs = counts.runs;
+  loop.iterations = counts.iterations;
+  loop.seconds = static_cast<double>(counts.ns) * 1e-9;
+  loop.two_threads = counts.two_threads;
+  loop.handed_back = counts.handed_back;
+  loop.passed_on = counts.passed_on;
+  loop.passed_by = counts.passed_by;
+  loop.gain = counts.gain;
+  loop.executor_runs = counts.executor_runs;
+  loop.executor_iterations = counts.conditions - loop.executor_runs;
+  loop.executor_seconds = static_cast<double>(counts.executor_ns) * 1e-9;
+  return loop;
 }
 
 void LoopRecord::Leave(const std::string& why) {
   MutexLock lock(&mu_);
-  facts_.left = why;
+  loop_.left = why;
 }
 
-void LoopRecord::SetHeaviest(ProgramOp op, const std::string& type, double share) {
+void LoopRecord::SetHeaviest(introspection::ProgramOp op, const std::string& type, double share) {
   MutexLock lock(&mu_);
-  facts_.heaviest = std::move(op);
-  facts_.heaviest_type = type;
-  facts_.heaviest_share = share;
+  loop_.heaviest = std::move(op);
+  loop_.heaviest_type = type;
+  loop_.heaviest_share = share;
 }
 
 void LoopRecord::AddRun(int64_t iterations, int64_t ns) {
@@ -81,12 +99,13 @@ int64_t NewLoopId() {
   return ++last;
 }
 
-std::shared_ptr<LoopRecord> AddLoop(LoopFacts facts) {
+std::shared_ptr<LoopRecord> AddLoop(Loop loop) {
+  std::string line;
   if (const auto locator = TheLocator(); locator != nullptr) {
-    std::tie(facts.line, facts.trace) = (*locator)(facts);
+    std::tie(line, loop.trace) = (*locator)(loop);
   }
-  const int64_t id = facts.id;
-  auto record = std::make_shared<LoopRecord>(std::move(facts));
+  const int64_t id = loop.id;
+  auto record = std::make_shared<LoopRecord>(std::move(loop), std::move(line));
   MutexLock lock(&All().mu);
   auto& by_id = All().by_id;
   by_id[id] = record;
@@ -97,7 +116,7 @@ std::shared_ptr<LoopRecord> AddLoop(LoopFacts facts) {
 std::shared_ptr<LoopRecord> LoopOf(int64_t id) {
   MutexLock lock(&All().mu);
   const auto found = All().by_id.find(id);
-  return found == All().by_id.end() ? std::make_shared<LoopRecord>(LoopFacts()) : found->second;
+  return found == All().by_id.end() ? std::make_shared<LoopRecord>(Loop()) : found->second;
 }
 
 std::shared_ptr<LoopRecord> RecordOf(const tensorflow::NodeDef& def) {

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,45 +11,14 @@
 
 #include "absl/base/thread_annotations.h"
 #include "cc/base/mutex.h"
+#include "tensor_array_grad/records.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 
 namespace tensor_array_grad {
 
-// The names of an op in the user's program, as they were before TensorFlow inlined the function
-// that has the op.
-struct ProgramOp {
-  std::string function;  // empty: an op of the graph itself
-  std::string node;
-};
-
 // An attribute of a LoopCond: what the rules of the graph pass did in the loop, and what they did
 // not. Three strings each: the rule, the node, and why it was not applied (empty: it was).
 inline constexpr char kRemarksOfLoop[] = "_tensor_array_grad_remarks";
-
-// What is known of a while loop when its graph is prepared.
-struct LoopFacts {
-  struct Note {
-    std::string rule, text;
-    ProgramOp node;
-  };
-
-  int64_t id = 0;
-  int64_t outer = 0;          // the id of the loop around it; 0: none
-  std::string name;           // of the loop's frame
-  ProgramOp body, condition;  // an op of each
-  bool is_watched = false;    // whether what the executor does is counted
-  std::string left;  // why the executor runs it, "reason: detail"; empty: runs in one kernel
-  ProgramOp cause;   // the op that is the reason
-  ProgramOp python;  // an op that calls Python in each iteration
-  // The op that takes most of an iteration, its type and its share; known if the executor was
-  // estimated to be faster.
-  ProgramOp heaviest;
-  std::string heaviest_type;
-  double heaviest_share = 0;
-  std::vector<Note> notes;  // kRemarksOfLoop
-  std::string line;         // what the locator said, for the log ...
-  std::string trace;        // ... and in full
-};
 
 // Where a loop spent its time: in one kernel, and in the executor. What the executor did is counted
 // only while loops are watched, and so is what an inner loop of one kernel did.
@@ -67,13 +35,17 @@ struct LoopCounts {
 // A while loop of this process. Thread-safe.
 class LoopRecord {
  public:
-  explicit LoopRecord(LoopFacts facts) : facts_(std::move(facts)) {}
+  // `line`: where the loop is, for the log.
+  explicit LoopRecord(introspection::Loop loop, std::string line = "")
+      : line_(std::move(line)), loop_(std::move(loop)) {}
 
-  LoopFacts facts() const;
+  // The loop, with the counts of now.
+  introspection::Loop Describe() const;
+  const std::string& line() const { return line_; }
   // Records that the executor runs the loop because of `why`, "reason: detail".
   void Leave(const std::string& why);
-  // Sets LoopFacts::heaviest and so on.
-  void SetHeaviest(ProgramOp op, const std::string& type, double share);
+  // Sets Loop::heaviest and so on.
+  void SetHeaviest(introspection::ProgramOp op, const std::string& type, double share);
 
   // The loop has run `iterations` in one kernel, in `ns` nanoseconds.
   void AddRun(int64_t iterations, int64_t ns);
@@ -95,17 +67,18 @@ class LoopRecord {
   // Adds the time since the runs were noted.
   void AddTime(InExecutor* runs);
 
+  const std::string line_;
   mutable Mutex mu_;
-  LoopFacts facts_ ABSL_GUARDED_BY(mu_);
+  introspection::Loop loop_ ABSL_GUARDED_BY(mu_);
   std::map<int64_t, InExecutor> in_executor_ ABSL_GUARDED_BY(mu_);  // by step
 };
 
-// An id for the next LoopFacts.
+// An id for the next loop.
 int64_t NewLoopId();
 
 // Records a loop that has an id, and asks the locator where it is. The process keeps the newest
 // 10,000 records.
-std::shared_ptr<LoopRecord> AddLoop(LoopFacts facts);
+std::shared_ptr<LoopRecord> AddLoop(introspection::Loop loop);
 
 // The record of the loop `id`; a new one, which is in no list, if there is none.
 std::shared_ptr<LoopRecord> LoopOf(int64_t id);
@@ -115,10 +88,8 @@ std::shared_ptr<LoopRecord> RecordOf(const tensorflow::NodeDef& def);
 // All records, the oldest first.
 std::vector<std::shared_ptr<LoopRecord>> AllLoops();
 
-// Finds the user's line of a loop: returns it in short and in full. AddLoop calls it on any thread,
-// without the lock of the records. An empty function switches it off.
-using Locator = std::function<std::pair<std::string, std::string>(const LoopFacts&)>;
-void SetLocator(Locator locator);
+// AddLoop calls `locator` without the lock of the records. An empty function switches it off.
+void SetLocator(introspection::Locator locator);
 
 // Whether loops are watched: graphs that are prepared get nodes that measure loops in the executor.
 bool AreLoopsWatched();

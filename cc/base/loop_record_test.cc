@@ -9,20 +9,22 @@
 namespace tensor_array_grad {
 namespace {
 
-LoopFacts Named(const std::string& name) {
-  LoopFacts facts;
-  facts.id = NewLoopId();
-  facts.name = name;
-  return facts;
+using introspection::Loop;
+
+Loop Named(const std::string& name) {
+  Loop loop;
+  loop.id = NewLoopId();
+  loop.name = name;
+  return loop;
 }
 
 TEST(LoopRecord, IsFoundByItsId) {
   const auto added = AddLoop(Named("a"));
-  const int64_t id = added->facts().id;
+  const int64_t id = added->Describe().id;
   EXPECT_EQ(LoopOf(id), added);
   EXPECT_EQ(AllLoops().back(), added);
   added->Leave("reason: detail");
-  EXPECT_EQ(LoopOf(id)->facts().left, "reason: detail");
+  EXPECT_EQ(LoopOf(id)->Describe().left, "reason: detail");
 }
 
 TEST(LoopRecord, AnUnknownIdHasARecordThatIsInNoList) {
@@ -87,23 +89,23 @@ TEST(LoopRecord, ARunThatFailsHasATimeAndDoesNotDisturbTheNextStep) {
 
 TEST(LoopRecord, TheLocatorIsAskedOnce) {
   int asked = 0;
-  SetLocator([&asked](const LoopFacts& facts) {
+  SetLocator([&asked](const Loop& loop) {
     ++asked;
-    return std::pair<std::string, std::string>(facts.name + ".py:3", "all of it");
+    return std::pair<std::string, std::string>(loop.name + ".py:3", "all of it");
   });
   const auto record = AddLoop(Named("a"));
   SetLocator(nullptr);
   EXPECT_EQ(asked, 1);
-  EXPECT_EQ(record->facts().line, "a.py:3");
-  EXPECT_EQ(record->facts().trace, "all of it");
-  EXPECT_EQ(AddLoop(Named("b"))->facts().line, "");
+  EXPECT_EQ(record->line(), "a.py:3");
+  EXPECT_EQ(record->Describe().trace, "all of it");
+  EXPECT_EQ(AddLoop(Named("b"))->line(), "");
 }
 
 TEST(LoopRecord, OnlyTheNewestAreKept) {
-  const int64_t first = AddLoop(Named("first"))->facts().id;
+  const int64_t first = AddLoop(Named("first"))->Describe().id;
   for (int i = 0; i < 10'000; ++i) AddLoop(Named("a"));
   EXPECT_EQ(AllLoops().size(), 10'000U);
-  EXPECT_GT(AllLoops().front()->facts().id, first);
+  EXPECT_GT(AllLoops().front()->Describe().id, first);
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include "cc/resource/array_resource.h"
 #include "cc/rewrite/rewrite_pass.h"
 #include "cc/run/interpreter.h"
-#include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/lib/monitoring/collection_registry.h"
 
 namespace tensor_array_grad::introspection {
@@ -37,68 +36,20 @@ int64_t TensorFlowsCounter(const std::string& name) {
   return total;
 }
 
-Loop Described(const LoopFacts& facts) {
-  const auto names = [](const ProgramOp& of) { return std::pair(of.function, of.node); };
-  Loop loop;
-  loop.id = facts.id;
-  loop.outer = facts.outer;
-  loop.name = facts.name;
-  loop.body = names(facts.body);
-  loop.condition = names(facts.condition);
-  loop.cause = names(facts.cause);
-  loop.python = names(facts.python);
-  loop.heaviest = names(facts.heaviest);
-  loop.heaviest_type = facts.heaviest_type;
-  loop.heaviest_share = facts.heaviest_share;
-  loop.is_watched = facts.is_watched;
-  loop.left = facts.left;
-  loop.trace = facts.trace;
-  for (const LoopFacts::Note& note : facts.notes) {
-    loop.notes.push_back({note.rule, note.text, names(note.node)});
-  }
-  return loop;
-}
-
 }  // namespace
 
 std::vector<Loop> Loops() {
   std::vector<Loop> loops;
-  for (const auto& record : AllLoops()) {
-    Loop loop = Described(record->facts());
-    const LoopCounts& counts = record->counts;
-    loop.runs = counts.runs;
-    loop.iterations = counts.iterations;
-    loop.seconds = static_cast<double>(counts.ns) * 1e-9;
-    loop.two_threads = counts.two_threads;
-    loop.handed_back = counts.handed_back;
-    loop.passed_on = counts.passed_on;
-    loop.passed_by = counts.passed_by;
-    loop.gain = counts.gain;
-    loop.executor_runs = counts.executor_runs;
-    loop.executor_iterations = counts.conditions - loop.executor_runs;
-    loop.executor_seconds = static_cast<double>(counts.executor_ns) * 1e-9;
-    loops.push_back(std::move(loop));
-  }
+  for (const auto& record : AllLoops()) loops.push_back(record->Describe());
   return loops;
 }
 
 void WatchLoops(bool watch) { tensor_array_grad::WatchLoops(watch); }
 
-void SetLocator(Locator locator) {
-  if (!locator) return tensor_array_grad::SetLocator(nullptr);
-  tensor_array_grad::SetLocator(
-      [locator = std::move(locator)](const LoopFacts& facts) { return locator(Described(facts)); });
-}
+void SetLocator(Locator locator) { tensor_array_grad::SetLocator(std::move(locator)); }
 
-Decision LibraryDecision() {
-  const Activation::Part& library = ThisActivation().library;
-  return {library.active, library.cause, library.reason};
-}
-
-Decision KernelDecision() {
-  const Activation::Part& kernels = ThisActivation().kernels;
-  return {kernels.active, kernels.cause, kernels.reason};
-}
+Decision LibraryDecision() { return ThisActivation().library; }
+Decision KernelDecision() { return ThisActivation().kernels; }
 
 std::map<std::string, int64_t> Counters() { return ReadCounters(); }
 
@@ -110,14 +61,7 @@ std::pair<int64_t, double> XlaCompilations() {
 
 int ExecutorThreads(int asked) { return tensor_array_grad::ExecutorThreads(asked); }
 
-std::vector<Array> ExistingArrays() {
-  std::vector<Array> arrays;
-  for (const ArrayDescription& array : tensor_array_grad::ExistingArrays()) {
-    arrays.push_back({array.name, tensorflow::DataTypeString(array.dtype), array.size, array.bytes,
-                      array.is_gradient, array.gradients});
-  }
-  return arrays;
-}
+std::vector<Array> ExistingArrays() { return tensor_array_grad::ExistingArrays(); }
 
 std::map<std::string, std::string> BuildFacts() {
   const Built built = ThisBuild();
@@ -128,13 +72,7 @@ std::map<std::string, std::string> BuildFacts() {
           {"gpu_kernels", built.gpu_kernels ? "yes" : "no"}};
 }
 
-std::vector<Kernel> Kernels() {
-  std::vector<Kernel> kernels;
-  for (const RegisteredKernel& kernel : KernelsOfFamilies()) {
-    kernels.push_back({kernel.op, kernel.device, kernel.types, kernel.priority});
-  }
-  return kernels;
-}
+std::vector<Kernel> Kernels() { return KernelsOfFamilies(); }
 
 std::map<std::string, std::vector<std::string>> Families() {
   std::map<std::string, std::vector<std::string>> families;

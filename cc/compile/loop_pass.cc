@@ -31,6 +31,7 @@
 namespace tensor_array_grad {
 namespace {
 
+using introspection::Loop;
 using tensorflow::GraphOptimizationPassOptions;
 
 constexpr int kPhase = 200;  // after oneDNN's pass, which renames nodes
@@ -44,10 +45,10 @@ Counter rewritten("loops.rewritten");
 
 // Reports that the executor runs all loops of a graph.
 void ReportAll(absl::string_view reason, absl::string_view detail) {
-  LoopFacts all;
+  Loop all;
   all.name = "(all)";
   all.left = absl::StrCat(reason, ": ", detail);
-  Report(all);
+  Report(LoopRecord(std::move(all)));
 }
 
 // The names of this process's devices, recorded when a function was last placed on this thread.
@@ -99,7 +100,7 @@ class Loops {
   // its condition counts.
   void Add(const Frame& loop, int64_t id, const absl::Status& why) {
     if (loop.loop_conds.empty()) return;
-    LoopFacts facts = FactsOf(loop);
+    Loop facts = FactsOf(loop);
     facts.id = id;
     facts.is_watched = AreLoopsWatched() && loop.loop_conds.size() == 1;
     facts.left = std::string(why.message());
@@ -109,11 +110,11 @@ class Loops {
     all_.push_back(std::move(facts));
   }
 
-  const std::vector<LoopFacts>& all() const { return all_; }
+  const std::vector<Loop>& all() const { return all_; }
   const std::unordered_map<const Frame*, int64_t>& ids() const { return ids_; }
 
  private:
-  std::vector<LoopFacts> all_;
+  std::vector<Loop> all_;
   std::unordered_map<const Frame*, int64_t> ids_;
 };
 
@@ -179,7 +180,7 @@ void RewriteLoops(const GraphOptimizationPassOptions& options, std::unique_ptr<G
   const absl::Status status = ChangeOrRestore(insert, graph);
   if (!status.ok()) return ReportAll("failure", status.message());
   IfPossible([&] {
-    for (const LoopFacts& facts : loops.all()) Report(AddLoop(facts)->facts());
+    for (const Loop& loop : loops.all()) Report(*AddLoop(loop));
   });
 }
 
@@ -204,14 +205,15 @@ REGISTER_OPTIMIZATION(tensorflow::OptimizationPassRegistry::POST_PARTITIONING, k
 void SetLoopsEnabled(bool enabled) { Enabled().store(enabled, std::memory_order_relaxed); }
 bool AreLoopsEnabled() { return Enabled().load(std::memory_order_relaxed); }
 
-void Report(const LoopFacts& loop) {
+void Report(const LoopRecord& record) {
+  const Loop loop = record.Describe();
   loop.left.empty() ? rewritten.Add()
                     : CounterNamed(absl::StrCat("loops.left.", ReasonOf(loop.left))).Add();
   if (!IsLogged(LogLevel::kLoops)) return;
   const char* const where =
       loop.left.empty() ? "runs in one kernel" : "left to TensorFlow's executor, ";
-  LogLine(absl::StrCat("loop ", loop.name, loop.line.empty() ? "" : " (", loop.line,
-                       loop.line.empty() ? ": " : "): ", where, loop.left));
+  LogLine(absl::StrCat("loop ", loop.name, record.line().empty() ? "" : " (", record.line(),
+                       record.line().empty() ? ": " : "): ", where, loop.left));
 }
 
 absl::Status LoopPass::Run(const GraphOptimizationPassOptions& options) {

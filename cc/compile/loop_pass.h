@@ -15,7 +15,7 @@ bool AreLoopsEnabled();
 
 // Counts where a loop runs, as `loops.rewritten` or `loops.left.<reason>`, and logs it.
 // Thread-safe.
-void Report(const LoopFacts& loop);
+void Report(const LoopRecord& record);
 
 // Puts a RunLoop op in front of each while loop that can run in one kernel.
 //

@@ -75,10 +75,10 @@ TEST_F(LoopPassTest, LoopStaysIfLoopsAreSwitchedOff) {
 
 TEST_F(LoopPassTest, LoopHasARecord) {
   EXPECT_TRUE(RewritesOn(kCpu0));
-  const LoopFacts facts = AllLoops().back()->facts();
+  const introspection::Loop facts = AllLoops().back()->Describe();
   EXPECT_EQ(facts.name, "i");
   EXPECT_EQ(facts.left, "");
-  EXPECT_EQ(facts.body.node, "i_cond");
+  EXPECT_EQ(facts.body.second, "i_cond");
   EXPECT_EQ(CountOf("TensorArrayGrad>NoteCondition"), 0);
 }
 

@@ -12,6 +12,9 @@
 namespace tensor_array_grad {
 namespace {
 
+using introspection::Loop;
+using introspection::ProgramOp;
+
 // TensorFlow names the nodes of an inlined body "LOOP/body/_7/NAME" and the LoopCond
 // "LOOP/LoopCond/_9", where LOOP is the While op and the first number belongs to the loop. Returns
 // NAME; empty for another node.
@@ -56,21 +59,21 @@ ProgramOp OriginOf(const std::string& name, const Frame& loop) {
   }
   for (const Frame* inner : loop.children) {
     ProgramOp origin = OriginOf(name, *inner);
-    if (!origin.function.empty()) return origin;
+    if (!origin.first.empty()) return origin;
   }
   for (const char* part : {"body", "cond"}) {
     const absl::string_view original = NameIn(part, name, loop);
-    if (!original.empty()) return {OpOf(part, loop).function, std::string(original)};
+    if (!original.empty()) return {OpOf(part, loop).first, std::string(original)};
   }
   return {"", name};
 }
 
-LoopFacts FactsOf(const Frame& loop) {
-  LoopFacts facts;
+Loop FactsOf(const Frame& loop) {
+  Loop facts;
   facts.name = loop.name;
   facts.body = OpOf("body", loop);
   facts.condition = OpOf("cond", loop);
-  if (facts.body.function.empty() && !loop.loop_conds.empty()) {
+  if (facts.body.first.empty() && !loop.loop_conds.empty()) {
     facts.body = {"", loop.loop_conds.front()->name()};
   }
   std::vector<std::string> remarks;

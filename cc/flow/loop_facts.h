@@ -13,13 +13,13 @@ namespace tensor_array_grad {
 // Where the program made the node `name` of `loop`, or of a loop in it or around it: from the names
 // that TensorFlow keeps of inlined nodes or, for a node that an optimizer made, from its name.
 // Empty for an empty name.
-ProgramOp OriginOf(const std::string& name, const Frame& loop);
+introspection::ProgramOp OriginOf(const std::string& name, const Frame& loop);
 
 // Where the program made `node`, if TensorFlow keeps its names; otherwise the name that it has now.
-ProgramOp OriginOf(const Node& node);
+introspection::ProgramOp OriginOf(const Node& node);
 
 // What is known of `loop`, but for its id and where it runs.
-LoopFacts FactsOf(const Frame& loop);
+introspection::Loop FactsOf(const Frame& loop);
 
 }  // namespace tensor_array_grad
 

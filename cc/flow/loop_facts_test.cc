@@ -37,23 +37,23 @@ class LoopFactsTest : public testing::Test, protected FramesUnderTest {
 };
 
 TEST_F(LoopFactsTest, FindsTheFunctionsOfALoop) {
-  const LoopFacts facts = FactsOf(FrameNamed("loop"));
+  const introspection::Loop facts = FactsOf(FrameNamed("loop"));
   EXPECT_EQ(facts.name, "loop");
-  EXPECT_EQ(facts.body.function, "body");
-  EXPECT_EQ(facts.body.node, "add");
-  EXPECT_EQ(facts.condition.function, "test");
-  EXPECT_EQ(facts.condition.node, "less");
-  EXPECT_EQ(facts.python.node, "");
+  EXPECT_EQ(facts.body.first, "body");
+  EXPECT_EQ(facts.body.second, "add");
+  EXPECT_EQ(facts.condition.first, "test");
+  EXPECT_EQ(facts.condition.second, "less");
+  EXPECT_EQ(facts.python.second, "");
 }
 
 TEST_F(LoopFactsTest, FindsWhereTheProgramMadeANode) {
   const Frame& loop = FrameNamed("loop");
-  EXPECT_EQ(OriginOf("loop/body/_1/call/neg", loop).function, "called");
-  EXPECT_EQ(OriginOf("loop/body/_1/merged", loop).function, "body");  // by its name only
-  EXPECT_EQ(OriginOf("loop/body/_1/merged", loop).node, "merged");
-  EXPECT_EQ(OriginOf("elsewhere", loop).function, "");
-  EXPECT_EQ(OriginOf("elsewhere", loop).node, "elsewhere");
-  EXPECT_EQ(OriginOf("", loop).node, "");
+  EXPECT_EQ(OriginOf("loop/body/_1/call/neg", loop).first, "called");
+  EXPECT_EQ(OriginOf("loop/body/_1/merged", loop).first, "body");  // by its name only
+  EXPECT_EQ(OriginOf("loop/body/_1/merged", loop).second, "merged");
+  EXPECT_EQ(OriginOf("elsewhere", loop).first, "");
+  EXPECT_EQ(OriginOf("elsewhere", loop).second, "elsewhere");
+  EXPECT_EQ(OriginOf("", loop).second, "");
 }
 
 }  // namespace

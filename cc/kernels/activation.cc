@@ -20,6 +20,9 @@
 namespace tensor_array_grad {
 namespace {
 
+using introspection::Decision;
+using introspection::Kernel;
+
 // "2.21" of "2.21.0".
 std::string Minor(const std::string& version) {
   const std::vector<std::string> parts = absl::StrSplit(version, '.');
@@ -79,7 +82,7 @@ std::vector<std::string> TypesOf(const tensorflow::KernelDef& def) {
 }
 
 // Appends every kernel that TensorFlow has now for `op`.
-void AppendKernels(const std::string& op, std::vector<RegisteredKernel>* kernels) {
+void AppendKernels(const std::string& op, std::vector<Kernel>* kernels) {
   const tensorflow::KernelList registered = tensorflow::GetRegisteredKernelsForOp(op);
   for (const tensorflow::KernelDef& def : registered.kernel()) {
     kernels->push_back({op, def.device_type(), TypesOf(def), def.priority(), def.label()});
@@ -87,13 +90,12 @@ void AppendKernels(const std::string& op, std::vector<RegisteredKernel>* kernels
 }
 
 // Whether a kernel serves a GPU: it is registered for GPU or for DEFAULT.
-bool ServesGpu(const RegisteredKernel& kernel) {
+bool ServesGpu(const Kernel& kernel) {
   return kernel.device == "GPU" || kernel.device == "DEFAULT";
 }
 
 // Whether `ours` serves all dtypes on `device` that `stock` serves.
-bool Replaces(const RegisteredKernel& ours, const RegisteredKernel& stock,
-              const std::string& device) {
+bool Replaces(const Kernel& ours, const Kernel& stock, const std::string& device) {
   if (ours.op != stock.op || ours.device != device) return false;
   if (ours.types.empty()) return true;
   return !stock.types.empty() &&
@@ -124,8 +126,8 @@ std::string GpuRefusal(const Surroundings& around, const Built& built) {
 }
 
 // A kernel that another copy of the library has registered; null if there is none.
-const RegisteredKernel* OtherCopy(const std::vector<RegisteredKernel>& kernels) {
-  for (const RegisteredKernel& kernel : kernels) {
+const Kernel* OtherCopy(const std::vector<Kernel>& kernels) {
+  for (const Kernel& kernel : kernels) {
     if (kernel.priority > 0 && kernel.label.empty()) return &kernel;
   }
   return nullptr;
@@ -169,8 +171,8 @@ Surroundings LookAround() {
   return around;
 }
 
-std::vector<RegisteredKernel> KernelsOfFamilies() {
-  std::vector<RegisteredKernel> kernels;
+std::vector<Kernel> KernelsOfFamilies() {
+  std::vector<Kernel> kernels;
   for (const OpFamily& family : OpFamilies()) {
     for (const std::string& op : family.ops) {
       AppendKernels(op, &kernels);
@@ -179,15 +181,15 @@ std::vector<RegisteredKernel> KernelsOfFamilies() {
   return kernels;
 }
 
-std::vector<std::string> UncoveredKernels(const std::vector<RegisteredKernel>& stock,
-                                          const std::vector<RegisteredKernel>& ours, bool gpu) {
+std::vector<std::string> UncoveredKernels(const std::vector<Kernel>& stock,
+                                          const std::vector<Kernel>& ours, bool gpu) {
   std::vector<std::string> uncovered;
-  for (const RegisteredKernel& kernel : stock) {
+  for (const Kernel& kernel : stock) {
     const std::string device = ServesGpu(kernel) ? "GPU" : kernel.device;
     if (kernel.priority > 0 || !(device == "CPU" || (gpu && device == "GPU"))) continue;
-    const bool replaced = std::any_of(
-        ours.begin(), ours.end(),
-        [&](const RegisteredKernel& candidate) { return Replaces(candidate, kernel, device); });
+    const bool replaced = std::any_of(ours.begin(), ours.end(), [&](const Kernel& candidate) {
+      return Replaces(candidate, kernel, device);
+    });
     const std::string name = absl::StrCat(kernel.op, " on ", device);
     if (!replaced && !absl::c_linear_search(uncovered, name)) uncovered.push_back(name);
   }
@@ -196,7 +198,7 @@ std::vector<std::string> UncoveredKernels(const std::vector<RegisteredKernel>& s
 
 namespace {
 
-Activation::Part DecideLibrary(const Surroundings& around, const Built& built) {
+Decision DecideLibrary(const Surroundings& around, const Built& built) {
   if (SaysOff(around.environment_switch)) {
     return {false, "off",
             absl::StrCat("TENSOR_ARRAY_GRAD=", around.environment_switch,
@@ -207,7 +209,7 @@ Activation::Part DecideLibrary(const Surroundings& around, const Built& built) {
             absl::StrCat("built for TensorFlow ", built.version, " but ", around.running_version,
                          " is running: stock kernels are kept")};
   }
-  if (const RegisteredKernel* other = OtherCopy(around.kernels)) {
+  if (const Kernel* other = OtherCopy(around.kernels)) {
     return {false, "second copy",
             absl::StrCat("another library has already replaced ", other->op, " on ", other->device,
                          " (a second copy of tensor_array_grad?): this copy replaces nothing")};
@@ -216,7 +218,7 @@ Activation::Part DecideLibrary(const Surroundings& around, const Built& built) {
 }
 
 // Requires: the library is active.
-Activation::Part DecideKernels(const Surroundings& around, const Built& built) {
+Decision DecideKernels(const Surroundings& around, const Built& built) {
   if (SaysOff(around.kernel_switch)) {
     return {false, "kernels off",
             absl::StrCat("TENSOR_ARRAY_GRAD_KERNELS=", around.kernel_switch,
@@ -231,10 +233,9 @@ Activation::Part DecideKernels(const Surroundings& around, const Built& built) {
             absl::StrCat("this build lacks kernels for ", absl::StrJoin(uncovered, ", "),
                          ": all ops of a family are replaced or none")};
   }
-  const auto replaced =
-      std::count_if(built.kernels.begin(), built.kernels.end(), [](const RegisteredKernel& kernel) {
-        return kernel.device == "CPU" && IsStockOp(kernel.op);
-      });
+  const auto replaced = std::count_if(
+      built.kernels.begin(), built.kernels.end(),
+      [](const Kernel& kernel) { return kernel.device == "CPU" && IsStockOp(kernel.op); });
   return {true, "", absl::StrCat("replaced ", replaced, " ops")};
 }
 

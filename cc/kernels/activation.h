@@ -4,28 +4,16 @@
 #include <string>
 #include <vector>
 
+#include "tensor_array_grad/records.h"
+
 namespace tensor_array_grad {
 
 // Which parts of this copy of the library are active, and why or why not. The kernels of the
 // library's own ops are registered if the library is active; the graph pass and loops in one kernel
 // need no others. Kernels for stock's ops replace stock's only if `kernels` is active as well.
 struct Activation {
-  struct Part {
-    bool active = false;
-    std::string cause;   // if not active, a word
-    std::string reason;  // one sentence for users
-  };
-  Part library;  // causes: "off", "version", "second copy" or "missing kernel"
-  Part kernels;  // causes: those of the library, "kernels off" or "gpu"
-};
-
-// One kernel in TensorFlow's registry, stock's or this library's.
-struct RegisteredKernel {
-  std::string op;
-  std::string device;              // "CPU", "GPU"; "DEFAULT" is any device but a CPU
-  std::vector<std::string> types;  // the dtypes it is constrained to; empty means all
-  int priority = 0;                // stock has 0, this library 1
-  std::string label;               // kernels with a label are chosen by name only
+  introspection::Decision library;  // causes: "off", "version", "second copy" or "missing kernel"
+  introspection::Decision kernels;  // causes: those of the library, "kernels off" or "gpu"
 };
 
 // A set of ops that share one kind of array, so that this library must replace the kernels of all
@@ -44,25 +32,25 @@ const std::vector<OpFamily>& OpFamilies();
 
 // The state of the process at the moment the library is loaded.
 struct Surroundings {
-  std::string environment_switch;         // value of TENSOR_ARRAY_GRAD, "" when unset
-  std::string kernel_switch;              // value of TENSOR_ARRAY_GRAD_KERNELS, "" when unset
-  std::string running_version;            // of TensorFlow; "" when unknown
-  bool gpu_visible = false;               // TensorFlow can use a GPU in this process
-  std::string gpu_switch;                 // value of TENSOR_ARRAY_GRAD_GPU, "" when unset
-  std::string gpu_obstacle;               // why the device code cannot run on the GPU, or ""
-  std::vector<RegisteredKernel> kernels;  // of the ops of all families, and of RunLoop
+  std::string environment_switch;              // value of TENSOR_ARRAY_GRAD, "" when unset
+  std::string kernel_switch;                   // value of TENSOR_ARRAY_GRAD_KERNELS, "" when unset
+  std::string running_version;                 // of TensorFlow; "" when unknown
+  bool gpu_visible = false;                    // TensorFlow can use a GPU in this process
+  std::string gpu_switch;                      // value of TENSOR_ARRAY_GRAD_GPU, "" when unset
+  std::string gpu_obstacle;                    // why the device code cannot run on the GPU, or ""
+  std::vector<introspection::Kernel> kernels;  // of the ops of all families, and of RunLoop
 };
 // Reads the state of the process.
 Surroundings LookAround();
 
 // Every kernel that TensorFlow has now for the ops of all families. O(kernels in the process).
-std::vector<RegisteredKernel> KernelsOfFamilies();
+std::vector<introspection::Kernel> KernelsOfFamilies();
 
 // How this library was built.
 struct Built {
-  std::string version;                    // of TensorFlow, "2.21.0"
-  bool gpu_kernels = false;               // whether it has device code and kernels for GPU
-  std::vector<RegisteredKernel> kernels;  // all kernels that it would register
+  std::string version;                         // of TensorFlow, "2.21.0"
+  bool gpu_kernels = false;                    // whether it has device code and kernels for GPU
+  std::vector<introspection::Kernel> kernels;  // all kernels that it would register
 };
 
 // Decides what is active. The decision is made when the library is loaded and holds until the
@@ -76,8 +64,8 @@ Activation Decide(const Surroundings& around, const Built& built);
 // and no kernel in `ours` serves all of its dtypes. A stock kernel that remained in a family would
 // get this library's arrays, so nothing is replaced if there is an uncovered kernel. Kernels for
 // GPUs count only if `gpu`. A stock kernel for DEFAULT counts as one for a GPU.
-std::vector<std::string> UncoveredKernels(const std::vector<RegisteredKernel>& stock,
-                                          const std::vector<RegisteredKernel>& ours, bool gpu);
+std::vector<std::string> UncoveredKernels(const std::vector<introspection::Kernel>& stock,
+                                          const std::vector<introspection::Kernel>& ours, bool gpu);
 
 // How this copy of the library was built, and the decision that was made once while it was loaded.
 Built ThisBuild();

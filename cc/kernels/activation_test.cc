@@ -8,6 +8,7 @@
 namespace tensor_array_grad {
 namespace {
 
+using introspection::Kernel;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -154,14 +155,14 @@ TEST(ActivationTest, WithoutAVisibleGpuItsKernelsNeedNoSwitchAndMayBeMissing) {
 }
 
 TEST(ActivationTest, UncoveredKernelIsNamedOnce) {
-  const std::vector<RegisteredKernel> stock = {
+  const std::vector<Kernel> stock = {
       {"TensorArrayReadV3", "CPU", {"float"}, 0, ""},
       {"TensorArrayWriteV3", "CPU", {"float"}, 0, ""},
       {"TensorArrayWriteV3", "CPU", {"double"}, 0, ""},
       {"TensorArrayWriteV3", "GPU", {"float"}, 0, ""},
   };
-  const RegisteredKernel read = {"TensorArrayReadV3", "CPU", {}, 1, ""};
-  const RegisteredKernel write = {"TensorArrayWriteV3", "CPU", {}, 1, ""};
+  const Kernel read = {"TensorArrayReadV3", "CPU", {}, 1, ""};
+  const Kernel write = {"TensorArrayWriteV3", "CPU", {}, 1, ""};
   EXPECT_THAT(UncoveredKernels(stock, {read}, /*gpu=*/false),
               ElementsAre("TensorArrayWriteV3 on CPU"));
   EXPECT_THAT(UncoveredKernels(stock, {read}, /*gpu=*/true),
@@ -170,7 +171,7 @@ TEST(ActivationTest, UncoveredKernelIsNamedOnce) {
 }
 
 TEST(ActivationTest, DtypeThatOnlyStockHasOnAGpuIsUncovered) {
-  const RegisteredKernel ours = {"TensorListStack", "GPU", {"float", "int32"}, 1, ""};
+  const Kernel ours = {"TensorListStack", "GPU", {"float", "int32"}, 1, ""};
   const auto uncovered = [&ours](const std::string& device, const std::vector<std::string>& types) {
     return UncoveredKernels({{"TensorListStack", device, types, 0, ""}}, {ours}, /*gpu=*/true);
   };
@@ -181,7 +182,7 @@ TEST(ActivationTest, DtypeThatOnlyStockHasOnAGpuIsUncovered) {
 }
 
 TEST(ActivationTest, AKernelForAnyDeviceServesAGpuToo) {
-  const std::vector<RegisteredKernel> stock = {{"TensorListLength", "DEFAULT", {}, 0, ""}};
+  const std::vector<Kernel> stock = {{"TensorListLength", "DEFAULT", {}, 0, ""}};
   EXPECT_THAT(UncoveredKernels(stock, {}, /*gpu=*/true), ElementsAre("TensorListLength on GPU"));
   EXPECT_THAT(UncoveredKernels(stock, {{"TensorListLength", "GPU", {}, 1, ""}}, /*gpu=*/true),
               IsEmpty());

@@ -97,10 +97,10 @@ absl::Status ArrayResource::FindOrCreateGrad(absl::string_view source, const Ten
   return absl::OkStatus();
 }
 
-ArrayDescription ArrayResource::Describe() const {
-  ArrayDescription array;
+introspection::Array ArrayResource::Describe() const {
+  introspection::Array array;
   array.name = name_;
-  array.dtype = store_.dtype();
+  array.dtype = DataTypeString(store_.dtype());
   array.size = store_.size();
   array.bytes = store_.TotalBytes();
   array.is_gradient = store_.accumulates();
@@ -114,10 +114,10 @@ std::string ArrayResource::DebugString() const {
                       DataTypeString(store_.dtype()));
 }
 
-std::vector<ArrayDescription> ExistingArrays() {
+std::vector<introspection::Array> ExistingArrays() {
   ArrayRegistry& registry = Registry();
   MutexLock lock(&registry.mu);
-  std::vector<ArrayDescription> arrays;
+  std::vector<introspection::Array> arrays;
   arrays.reserve(registry.arrays.size());
   for (const ArrayResource* array : registry.arrays) arrays.push_back(array->Describe());
   return arrays;

@@ -16,19 +16,10 @@
 #include "cc/base/mutex.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/resource/listing.h"
+#include "tensor_array_grad/records.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 
 namespace tensor_array_grad {
-
-// What `status()` shows of an array that still exists.
-struct ArrayDescription {
-  std::string name;  // the resource name
-  DataType dtype = DT_INVALID;
-  int64_t size = 0;   // slots
-  int64_t bytes = 0;  // of the elements held now
-  bool is_gradient = false;
-  std::map<std::string, std::string> gradients;  // source -> resource name
-};
 
 // A tensor array as a TensorFlow resource: one store, its name, and the ownership between arrays.
 //
@@ -67,7 +58,8 @@ class ArrayResource : public tensorflow::ResourceBase {
 
   ArrayStore& store() { return store_; }
   const std::string& name() const { return name_; }
-  ArrayDescription Describe() const ABSL_LOCKS_EXCLUDED(grads_mu_);
+  // What `status()` shows.
+  introspection::Array Describe() const ABSL_LOCKS_EXCLUDED(grads_mu_);
 
   std::string DebugString() const override;
   int64_t MemoryUsed() const override { return store_.TotalBytes(); }
@@ -98,7 +90,7 @@ class ArrayResource : public tensorflow::ResourceBase {
 
 // All arrays that exist in this process, oldest first. Thread-safe; other threads may have changed
 // the arrays by the time it returns.
-std::vector<ArrayDescription> ExistingArrays();
+std::vector<introspection::Array> ExistingArrays();
 
 }  // namespace tensor_array_grad
 

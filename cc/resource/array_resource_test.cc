@@ -162,7 +162,8 @@ TEST_F(ArrayResourceTest, DescribeReportsSizeBytesAndGradients) {
   const Tensor grad = Grad(forward, "g");
   FakeElementOps ops;
   ASSERT_OK(ArrayOf(forward).store().Write(0, Vec({1, 2}), false, ops));
-  const ArrayDescription described = ArrayOf(forward).Describe();
+  const introspection::Array described = ArrayOf(forward).Describe();
+  EXPECT_EQ(described.dtype, "float");
   EXPECT_EQ(described.size, 2);
   EXPECT_GE(described.bytes, 8);
   EXPECT_FALSE(described.is_gradient);

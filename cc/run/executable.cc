@@ -112,7 +112,7 @@ void DivideLoop(Executable* executable) {
 void RecordInnerLoops(const Frame& loop, int64_t outer, Executable* executable) {
   const Program& program = executable->program;
   for (const Frame* inner : loop.children) {
-    LoopFacts facts = FactsOf(*inner);
+    introspection::Loop facts = FactsOf(*inner);
     facts.id = NewLoopId();
     facts.outer = outer;
     for (size_t i = 1; i < program.loops.size(); ++i) {

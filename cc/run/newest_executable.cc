@@ -40,7 +40,7 @@ NewestExecutable::NewestExecutable(OpKernelConstruction* ctx)
     LogProgram(def_, *executable_);
   } else {
     record_->Leave(std::string(made.status().message()));
-    Report(record_->facts());
+    Report(*record_);
   }
 }
 
@@ -48,7 +48,7 @@ absl::StatusOr<std::unique_ptr<Executable>> NewestExecutable::PrepareWith(
     std::vector<InlinedCall> inlined) const {
   std::string frame;
   TF_RETURN_IF_ERROR(GetNodeAttr(def_, "frame", &frame));
-  return Prepare(frame, inputs_, host_, std::move(inlined), record_->facts().id);
+  return Prepare(frame, inputs_, host_, std::move(inlined), record_->Describe().id);
 }
 
 std::shared_ptr<const Executable> NewestExecutable::Get() {

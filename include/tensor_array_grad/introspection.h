@@ -2,11 +2,12 @@
 #define TENSOR_ARRAY_GRAD_INTROSPECTION_H_
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "tensor_array_grad/records.h"
 
 // Marks the only symbols that the op library exports; cmake/exports.map hides all others.
 #define TAG_EXPORT __attribute__((visibility("default")))
@@ -14,66 +15,6 @@
 // What the Python bindings may read and set in the loaded op library. Plain C++ types only, so that
 // the bindings compile without TensorFlow's headers and fit every TensorFlow release.
 namespace tensor_array_grad::introspection {
-
-// Whether a part of the library is active, and why or why not.
-struct Decision {
-  bool active = false;
-  std::string cause;  // "", off, version, second copy, missing kernel; of kernels: kernels off, gpu
-  std::string reason;
-};
-
-struct Kernel {
-  std::string op;
-  std::string device;
-  std::vector<std::string> types;  // empty: every dtype
-  int priority = 0;
-};
-
-struct Array {
-  std::string name;
-  std::string dtype;  // "float", "string", as TensorFlow's DataTypeString prints it
-  int64_t size = 0;   // elements
-  int64_t bytes = 0;  // held now by the elements
-  bool is_gradient = false;
-  std::map<std::string, std::string> gradients;  // source -> name of the gradient array
-};
-
-// A rewrite in a loop, or one that a rule did not apply although a node belongs to its pattern.
-struct LoopNote {
-  std::string rule;
-  std::string text;  // why it was not applied, a sentence; "": it was applied
-  std::pair<std::string, std::string> node;  // function and op
-};
-
-// A while loop of a graph that this process has prepared. Counts are of the whole process; what the
-// executor ran is counted only in graphs that were prepared while loops were watched.
-struct Loop {
-  int64_t id = 0;
-  int64_t outer = 0;  // the id of the loop around it; 0: none
-  std::string name;   // in the graph
-  // Names of an op of the body, of the condition, and of the op that is the reason why the executor
-  // runs the loop: the function that has the op ("": the graph), and the op in it ("": none).
-  std::pair<std::string, std::string> body, condition, cause;
-  // The same for an op that calls Python in each iteration, and for the op that takes most of an
-  // iteration; the latter is known if the loop was handed back.
-  std::pair<std::string, std::string> python, heaviest;
-  std::string heaviest_type;
-  double heaviest_share = 0;
-  bool is_watched = false;      // whether what the executor does is counted
-  std::string left;             // the reason, "reason: detail"; "": the loop runs in one kernel
-  std::string trace;            // what the locator returned
-  std::vector<LoopNote> notes;  // what the rules of the graph pass did, and what they did not
-  int64_t runs = 0;             // in one kernel
-  int64_t iterations = 0;
-  double seconds = 0;
-  int64_t two_threads = 0;  // of `runs`, those in which a second thread helped
-  int64_t handed_back = 0;  // of `runs`, those that the executor continued
-  int64_t passed_on = 0;    // runs that were left to the executor as the faster one
-  int64_t passed_by = 0;    // other runs that were left to it, for statistics of nodes
-  double gain = 1;          // by how much the executor was then estimated to be faster
-  int64_t executor_runs = 0, executor_iterations = 0;
-  double executor_seconds = 0;
-};
 
 // Whether this copy of the library is active at all: its graph pass and its loops in one kernel.
 TAG_EXPORT Decision LibraryDecision();
@@ -118,9 +59,7 @@ TAG_EXPORT std::vector<Loop> Loops();
 // Makes graphs that are prepared from now on measure what the executor does with their loops.
 TAG_EXPORT void WatchLoops(bool watch);
 
-// Called for each loop that is prepared, on any thread. Returns the user's line in short, for the
-// log, and what Loop::trace is to be. An empty function switches it off.
-using Locator = std::function<std::pair<std::string, std::string>(const Loop&)>;
+// An empty function switches the locator off.
 TAG_EXPORT void SetLocator(Locator locator);
 
 // Reads or sets whether loops run in one kernel. Setting affects graphs in the same way.
