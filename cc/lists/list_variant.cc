@@ -2,37 +2,20 @@
 
 #include "cc/base/counters.h"
 #include "cc/base/invalid.h"
+#include "cc/base/variant_registration.h"
 #include "cc/lists/list_codec.h"
 #include "tensorflow/core/framework/variant.h"
-#include "tensorflow/core/framework/variant_op_registry.h"
 
 namespace tensor_array_grad {
 namespace {
 
-using tensorflow::UnaryVariantOpRegistry;
 using tensorflow::VariantTensorData;
-namespace registration = tensorflow::variant_op_registry_fn_registration;
 
 static_assert(tensorflow::Variant::CanInlineType<ListVariant>(), "a list must need no allocation");
 
 Counter stock_lists_converted("lists.stock_lists_converted");
 
-// In a second copy of the library these are already registered. TensorFlow aborts on a second
-// registration, and REGISTER_UNARY_VARIANT_* has no check for it.
-bool RegisterCopies() {
-  const auto list_type = tensorflow::TypeIndex::Make<ListVariant>();
-  for (auto direction :
-       {tensorflow::HOST_TO_DEVICE, tensorflow::DEVICE_TO_HOST, tensorflow::DEVICE_TO_DEVICE}) {
-    if (UnaryVariantOpRegistry::Global()->GetDeviceCopyFn(direction, list_type) != nullptr) {
-      return false;
-    }
-    registration::UnaryVariantDeviceCopyRegistration<ListVariant> copy(direction, list_type,
-                                                                       ListVariant::Copy);
-  }
-  return true;
-}
-
-[[maybe_unused]] const bool list_copies_registered = RegisterCopies();
+[[maybe_unused]] const bool list_copies_registered = RegisterCopies<ListVariant>();
 
 // Merges the `zeros_` of two lists. If both have a tensor for an element, either is correct.
 absl::Status KeepFirst(const Tensor& a, const Tensor&, Tensor* out) {

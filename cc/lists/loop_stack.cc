@@ -6,33 +6,19 @@
 
 #include "cc/base/block_pool.h"
 #include "cc/base/release.h"
+#include "cc/base/variant_registration.h"
 #include "tensorflow/core/framework/variant.h"
-#include "tensorflow/core/framework/variant_op_registry.h"
 #include "tensorflow/core/lib/core/coding.h"
 
 namespace tensor_array_grad {
 namespace {
 
 using tensorflow::VariantTensorData;
-namespace registration = tensorflow::variant_op_registry_fn_registration;
 
 static_assert(Variant::CanInlineType<LoopStack>(), "a loop stack must need no allocation");
 
-// As in list_variant.cc: in a second copy of the library these are already registered.
-bool RegisterDecodeAndCopies() {
-  if (tensorflow::UnaryVariantOpRegistry::Global()->GetDecodeFn(LoopStack::kTypeName) != nullptr) {
-    return false;
-  }
-  registration::UnaryVariantDecodeRegistration<LoopStack> decode(LoopStack::kTypeName);
-  for (auto direction :
-       {tensorflow::HOST_TO_DEVICE, tensorflow::DEVICE_TO_HOST, tensorflow::DEVICE_TO_DEVICE}) {
-    registration::UnaryVariantDeviceCopyRegistration<LoopStack> copies(
-        direction, tensorflow::TypeIndex::Make<LoopStack>(), LoopStack::Copy);
-  }
-  return true;
-}
-
-[[maybe_unused]] const bool stack_registered = RegisterDecodeAndCopies();
+[[maybe_unused]] const bool stack_registered =
+    RegisterDecode<LoopStack>() && RegisterCopies<LoopStack>();
 
 // What Encode writes. metadata: varints {format, number of lists, how many are kept, size}.
 // tensors: an empty list of each spec, then the values of the rows, the last row first.

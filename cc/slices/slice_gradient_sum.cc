@@ -6,8 +6,8 @@
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "cc/base/invalid.h"
+#include "cc/base/variant_registration.h"
 #include "tensorflow/core/framework/variant.h"
-#include "tensorflow/core/framework/variant_op_registry.h"
 #include "tensorflow/core/util/overflow.h"
 
 namespace tensor_array_grad {
@@ -15,17 +15,7 @@ namespace {
 
 using Numbers = std::vector<int64_t>;
 
-// Registers Decode. If another copy of the library has registered the type, its registration is
-// kept, because TensorFlow aborts on a second registration.
-bool RegisterDecode() {
-  const char* const name = SliceGradientSum::kTypeName;
-  if (tensorflow::UnaryVariantOpRegistry::Global()->GetDecodeFn(name) != nullptr) return false;
-  tensorflow::variant_op_registry_fn_registration::UnaryVariantDecodeRegistration<SliceGradientSum>
-      decode(name);
-  return true;
-}
-
-const bool registered = RegisterDecode();
+[[maybe_unused]] const bool sum_registered = RegisterDecode<SliceGradientSum>();
 
 // Appends the length of `sizes` and its elements.
 template <typename Sizes>
