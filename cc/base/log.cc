@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 
 namespace tensor_array_grad {
 
@@ -20,6 +21,11 @@ bool IsLogged(LogLevel level) {
 
 void LogLine(absl::string_view line) {
   std::fprintf(stderr, "tensor_array_grad: %.*s\n", static_cast<int>(line.size()), line.data());
+}
+
+void IfMemoryAllows(absl::FunctionRef<void()> report) try {
+  report();
+} catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory to say more
 }
 
 }  // namespace tensor_array_grad

@@ -1,6 +1,7 @@
 #ifndef CC_BASE_LOG_H_
 #define CC_BASE_LOG_H_
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 
 namespace tensor_array_grad {
@@ -19,6 +20,9 @@ bool IsLogged(LogLevel level);
 
 // Writes "tensor_array_grad: `line`" to stderr.
 void LogLine(absl::string_view line);
+
+// Calls `report`, which says what was done. It is no failure if there is no memory to say so.
+void IfMemoryAllows(absl::FunctionRef<void()> report);
 
 // The level that `value`, which may be null, denotes.
 LogLevel ParseLogLevel(const char* value);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
+
 namespace tensor_array_grad {
 namespace {
 
@@ -20,6 +22,15 @@ TEST(LogTest, ALineStartsWithTheLibrarysName) {
   LogLine("loop while: runs in one kernel");
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "tensor_array_grad: loop while: runs in one kernel\n");
+}
+
+TEST(LogTest, AReportThatGetsNoMemoryIsNoFailure) {
+  bool called = false;
+  IfMemoryAllows([&] {
+    called = true;
+    throw std::bad_alloc();
+  });
+  EXPECT_TRUE(called);
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "cc/base/counters.h"
 #include "cc/base/log.h"
@@ -154,16 +153,8 @@ absl::Status InsertRunLoops(const Frame& root, const GraphOptimizationPassOption
   return absl::OkStatus();
 }
 
-// Calls `report`. A lack of memory for this is no failure.
-void IfPossible(absl::FunctionRef<void()> report) {
-  try {
-    report();
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory to say more
-  }
-}
-
 void ReportFailure(const std::exception& error) {
-  IfPossible([&] { ReportAll("failure", error.what()); });
+  IfMemoryAllows([&] { ReportAll("failure", error.what()); });
 }
 
 // As InsertRunLoops, but leaves the graph as it was, without marks in its loops, on an error or
@@ -179,7 +170,7 @@ void RewriteLoops(const GraphOptimizationPassOptions& options, std::unique_ptr<G
   };
   const absl::Status status = ChangeOrRestore(insert, graph);
   if (!status.ok()) return ReportAll("failure", status.message());
-  IfPossible([&] {
+  IfMemoryAllows([&] {
     for (const Loop& loop : loops.all()) Report(*AddLoop(loop));
   });
 }

@@ -48,11 +48,10 @@ std::vector<Rule> AllRules() {
 
 Counter& RewritesOf(absl::string_view rule) { return CounterNamed(absl::StrCat("graph.", rule)); }
 
-// Logs `outcome`, and marks loops with it, as far as that is asked for. `before`: SetLoops. The
-// graph has been rewritten, so that a lack of memory for the report is no failure.
+// Logs `outcome`, and marks loops with it, as far as that is asked for. `before`: SetLoops.
 void Report(Frames before, Outcome outcome, Graph* graph) {
   if (!IsLogged(LogLevel::kLoops) && !AreRemarksWanted()) return;
-  try {
+  IfMemoryAllows([&] {
     SetLoops(*graph, std::move(before), &outcome);
     if (IsLogged(LogLevel::kRewrites)) {
       for (const std::string& line : LinePerRewrite(outcome)) LogLine(line);
@@ -61,16 +60,14 @@ void Report(Frames before, Outcome outcome, Graph* graph) {
       for (const std::string& line : SummaryPerLoop(outcome)) LogLine(line);
     }
     if (AreLoopsWatched()) MarkLoops(outcome, graph);
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory to say more
-  }
+  });
 }
 
 void ReportFailure(absl::string_view why) {
   failures.Add();
-  try {
+  IfMemoryAllows([&] {
     LOG(WARNING) << "tensor_array_grad: a graph is left as it was, as a rule failed: " << why;
-  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory to say more
-  }
+  });
 }
 
 // Whether XLA compiles the whole function from its definition. XLA has no kernels for this
