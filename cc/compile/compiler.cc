@@ -323,7 +323,9 @@ class FrameCompiler {
                       absl::StrCat("'", loop.name, "' is entered where '", frame_.name, "' ends"));
     }
     const bool in_condition = current_ == &code_->condition;
-    if (in_condition && outermost_) TF_RETURN_IF_ERROR(CheckConditionLoop(loop));
+    if (in_condition && outermost_) {
+      for (const Node* node : NodesIn(loop)) TF_RETURN_IF_ERROR(CheckCondition(*node));
+    }
     if (!in_condition && !Has(when, taken_) && !outermost_) {
       return Rejected("unsupported frame",
                       absl::StrCat("'", loop.name, "' runs in iterations that are not taken"));
@@ -346,12 +348,6 @@ class FrameCompiler {
     for (const Node* node : loop.nodes) {
       if (node->IsExit()) instructions_behind_[node] = waits;
     }
-    return absl::OkStatus();
-  }
-
-  static absl::Status CheckConditionLoop(const Frame& loop) {
-    for (const Node* node : loop.nodes) TF_RETURN_IF_ERROR(CheckCondition(*node));
-    for (const Frame* inner : loop.children) TF_RETURN_IF_ERROR(CheckConditionLoop(*inner));
     return absl::OkStatus();
   }
 

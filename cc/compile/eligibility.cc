@@ -1,9 +1,9 @@
 #include "cc/compile/eligibility.h"
 
 #include <algorithm>
-#include <functional>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "cc/base/tensor_data.h"
@@ -74,12 +74,9 @@ bool HasUnknownEffects(const tensorflow::OpDef& op) {
 
 // Returns the first node of `loop`, or of a loop inside of it, for which `has` is true; null if
 // there is none.
-const Node* FindNode(const Frame& loop, const std::function<bool(const Node&)>& has) {
-  for (const Node* node : loop.nodes) {
+const Node* FindNode(const Frame& loop, absl::FunctionRef<bool(const Node&)> has) {
+  for (const Node* node : NodesIn(loop)) {
     if (has(*node)) return node;
-  }
-  for (const Frame* inner : loop.children) {
-    if (const Node* const node = FindNode(*inner, has)) return node;
   }
   return nullptr;
 }

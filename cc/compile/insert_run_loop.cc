@@ -59,8 +59,7 @@ absl::Status Extract(const Frame& loop, const std::vector<Node*>& enters, const 
   Graph part(graph.flib_def());
   part.set_versions(graph.versions());
   std::unordered_map<const Node*, Node*> copies;
-  std::vector<Node*> nodes = enters;
-  CollectNodes(loop, &nodes);
+  const std::vector<Node*> nodes = NodesIn(loop, enters);
   for (Node* node : nodes) copies[node] = part.CopyNode(node);
   for (size_t i = 0; i < enters.size(); ++i) {
     NodeDef def;

@@ -30,13 +30,6 @@ bool MayWaitForOthers(const Node& node, const tensorflow::FunctionLibraryDefinit
   return FindReachable(node.def(), library, MayWait, &seen) != nullptr;
 }
 
-// The nodes of `loop`, and its Enters.
-std::vector<Node*> NodesOf(const Frame& loop) {
-  std::vector<Node*> nodes = loop.enters;
-  CollectNodes(loop, &nodes);
-  return nodes;
-}
-
 // Whether `inner` is `outer` or a loop inside of it.
 bool IsWithin(const Frame* inner, const Frame& outer) {
   while (inner != nullptr && inner != &outer) inner = inner->parent;
@@ -108,7 +101,7 @@ WaitingNodes::NodeSet WaitingNodes::Reach(Nodes from, const NodeSet& ends, Along
       if (node->IsNextIteration() || node->IsLoopCond()) ForEachExit(*node, add);
     } else if (const Frame* loop = run_loops_[node->id()];
                loop != nullptr && run_loops.insert(loop).second) {
-      for (const Node* other : NodesOf(*loop)) add(other);
+      for (const Node* other : NodesIn(*loop, loop->enters)) add(other);
     }
   }
   return reached;
@@ -189,7 +182,7 @@ absl::Status WaitingNodes::Check(const Frame& loop) {
       if (!ordered) return rejected(first, later);
     }
   }
-  for (const Node* node : NodesOf(loop)) run_loops_[node->id()] = &loop;
+  for (const Node* node : NodesIn(loop, loop.enters)) run_loops_[node->id()] = &loop;
   return absl::OkStatus();
 }
 

@@ -213,9 +213,10 @@ absl::StatusOr<FrameTree> FrameTree::Of(const Graph& graph) {
   return tree;
 }
 
-void CollectNodes(const Frame& frame, std::vector<Node*>* nodes) {
-  nodes->insert(nodes->end(), frame.nodes.begin(), frame.nodes.end());
-  for (const Frame* child : frame.children) CollectNodes(*child, nodes);
+std::vector<Node*> NodesIn(const Frame& frame, std::vector<Node*> before) {
+  before.insert(before.end(), frame.nodes.begin(), frame.nodes.end());
+  for (const Frame* child : frame.children) before = NodesIn(*child, std::move(before));
+  return before;
 }
 
 absl::StatusOr<std::vector<Item>> OrderOf(const Frame& frame) { return Sorter(frame).Sort(); }

@@ -49,8 +49,8 @@ class FrameTree {
   std::vector<std::unique_ptr<Frame>> frames_;  // the root first
 };
 
-// Appends the nodes of `frame` and of all frames inside it.
-void CollectNodes(const Frame& frame, std::vector<Node*>* nodes);
+// Returns `before`, followed by the nodes of `frame` and of all frames inside it.
+std::vector<Node*> NodesIn(const Frame& frame, std::vector<Node*> before = {});
 
 // One entry of an order (OrderOf): either a node of the frame, or an inner loop as a whole together
 // with its Enter and Exit nodes. The other pointer is null.
