@@ -118,7 +118,7 @@ int64_t StartOfLine(const Box& box, int64_t line) {
 // points to the first value of the line in the sum, and `at` is its number in the row; the line has
 // `n` values, `step` apart. `first` points to the first value of the row in the sum.
 template <typename T, typename LineWork>
-void ForEachLine(const Box& box, int64_t begin, int64_t end, T* first, LineWork work) {
+void ForEachLineOfRow(const Box& box, int64_t begin, int64_t end, T* first, LineWork work) {
   const int64_t width = box.sizes.back(), step = box.steps.back();
   for (int64_t at = begin; at < end;) {
     const int64_t column = at % width, n = std::min(width - column, end - at);
@@ -139,10 +139,10 @@ void ForEachLineOfRows(const Box& given, absl::Span<const int64_t> starts, Paral
     for (int64_t row = begin / width; row * width < end; ++row) {
       if (starts[row] < 0) continue;
       const int64_t before = row * width;
-      ForEachLine(box, std::max(begin - before, int64_t{0}), std::min(end - before, width),
-                  sum + starts[row], [&](T* values, int64_t at, int64_t n, int64_t step) {
-                    work(values, before + at, n, step);
-                  });
+      ForEachLineOfRow(box, std::max(begin - before, int64_t{0}), std::min(end - before, width),
+                       sum + starts[row], [&](T* values, int64_t at, int64_t n, int64_t step) {
+                         work(values, before + at, n, step);
+                       });
     }
   });
 }

@@ -99,7 +99,7 @@ bool IsNearlyFull(tensorflow::Allocator* memory) {
   return limit > 0 && static_cast<double>(stats->bytes_in_use) > limit * kNearlyFull;
 }
 
-absl::Status OutOfMemory(const Tensor& tensor) {
+absl::Status NoMemoryFor(const Tensor& tensor) {
   return absl::ResourceExhaustedError(
       absl::StrCat("out of memory while swapping an element of a stack, of shape ",
                    tensor.shape().DebugString()));
@@ -144,7 +144,7 @@ class SwappingPushOp : public AsyncOpKernel {
     copy->from = element;
     copy->to = Tensor(ctx->device()->GetAllocator(host), element.dtype(), element.shape());
     copy->stack = std::move(stack);
-    OP_REQUIRES_ASYNC(ctx, copy->to.IsInitialized(), OutOfMemory(element), done);
+    OP_REQUIRES_ASYNC(ctx, copy->to.IsInitialized(), NoMemoryFor(element), done);
     swapped.Add();
     ctx->op_device_context()->CopyDeviceTensorToCPU(
         &copy->from, "StackPush", static_cast<Device*>(ctx->device()), &copy->to,
@@ -182,7 +182,7 @@ class SwappingPopOp : public AsyncOpKernel {
     copy->from = std::move(element.tensor);
     copy->to = Tensor(ctx->device()->GetAllocator(element.attributes), copy->from.dtype(),
                       copy->from.shape());
-    OP_REQUIRES_ASYNC(ctx, copy->to.IsInitialized(), OutOfMemory(copy->from), done);
+    OP_REQUIRES_ASYNC(ctx, copy->to.IsInitialized(), NoMemoryFor(copy->from), done);
     ctx->op_device_context()->CopyCPUTensorToDevice(
         &copy->from, static_cast<Device*>(ctx->device()), &copy->to,
         [ctx, copy, done = std::move(done)](const absl::Status& copied) {

@@ -69,7 +69,7 @@ absl::Status Interpreter::Run() {
                       kTraceLevel);
   for (bool taken = true; taken;) {
     bool stops = false;
-    if (!is_waiting()) TF_RETURN_IF_ERROR(Prepare(&stops));
+    if (!is_waiting()) TF_RETURN_IF_ERROR(BeginIteration(&stops));
     if (stops) return absl::OkStatus();
     const absl::Status status = Iterate(&taken);
     if (!status.ok()) return FirstError(status);
@@ -79,7 +79,7 @@ absl::Status Interpreter::Run() {
   return UseTrailingThread(false);
 }
 
-absl::Status Interpreter::Prepare(bool* stops) {
+absl::Status Interpreter::BeginIteration(bool* stops) {
   is_outdated_ = executable_.called.IsOutdated(iterations_);
   const Choice choice = is_outdated_ ? Choice::kOneThread : Choose();
   handed_back_ = choice == Choice::kExecutor;

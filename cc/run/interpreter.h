@@ -62,7 +62,7 @@ class Interpreter {
 
  private:
   // Chooses what runs the next iteration. Sets *stops if none is to run.
-  absl::Status Prepare(bool* stops);
+  absl::Status BeginIteration(bool* stops);
   // Executes one iteration, or the rest of it after a wait. Sets *taken to whether the condition
   // holds.
   absl::Status Iterate(bool* taken);
