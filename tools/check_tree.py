@@ -99,7 +99,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"status"},
 }
 # The folders from which a folder of tests may import, besides itself and `support`.
-TESTS_MAY_IMPORT = {"random_programs": ("loops",)}
+TESTS_MAY_IMPORT = {"random_programs": ("lists", "loops")}
 SPELLINGS = {
     r"\bStatus::OK\(\)": "absl::OkStatus()",
     r"\btensorflow::errors::": "absl::...Error",

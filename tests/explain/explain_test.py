@@ -238,9 +238,12 @@ with tf.Session(graph=first) as a, tf.Session(graph=second) as b:
     )
 
 
-def test_a_run_whose_statistics_are_collected_is_not_called_slow():
+@pytest.mark.parametrize(("runs", "runs_in"), [(1, "executor"), (4, "one kernel")])
+def test_a_run_whose_statistics_are_collected_is_not_called_slow_nor_speaks_for_others(
+    runs, runs_in
+):
     child.code(
-        """
+        f"""
 import tensorflow.compat.v1 as tf
 import tensor_array_grad
 
@@ -248,28 +251,11 @@ tf.disable_v2_behavior()
 loop = tf.while_loop(lambda i: i < 10, lambda i: i + 1, [0])
 with tf.Session() as session, tensor_array_grad.explain() as loops:
     session.run(loop, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE))
-(row,) = loops.rows
-assert (row.runs, row.iterations, row.runs_in) == (1, 10, "executor"), row
-assert row.reason == "in 1 of 1 runs: TensorFlow collected statistics of each node", row
-"""
-    )
-
-
-def test_one_run_whose_statistics_are_collected_does_not_speak_for_the_others():
-    child.code(
-        """
-import tensorflow.compat.v1 as tf
-import tensor_array_grad
-
-tf.disable_v2_behavior()
-loop = tf.while_loop(lambda i: i < 10, lambda i: i + 1, [0])
-with tf.Session() as session, tensor_array_grad.explain() as loops:
-    session.run(loop, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE))
-    for _ in range(3):
+    for _ in range({runs - 1}):
         session.run(loop)
 (row,) = loops.rows
-assert (row.runs, row.iterations, row.runs_in) == (4, 40, "one kernel"), row
-assert row.reason == "in 1 of 4 runs: TensorFlow collected statistics of each node", row
+assert (row.runs, row.iterations, row.runs_in) == ({runs}, {10 * runs}, "{runs_in}"), row
+assert row.reason == "in 1 of {runs} runs: TensorFlow collected statistics of each node", row
 """
     )
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.lists import random_writes
 from tests.lists.first_write_programs import FIRST, MIXED, noted_proofs
 from tests.support import child
 
@@ -37,15 +36,6 @@ def test_gradients_equal_stocks_and_only_first_writes_are_proven(ours, stocks, n
         assert all(proven)
     else:
         assert sorted(proven) == sorted(MIXED[name][1])
-
-
-@pytest.mark.parametrize("jit", [False, True], ids=["", "jit"])
-def test_gradients_of_random_writes_equal_stocks(ours, stocks, capfd, jit):
-    # XLA compiles a program for 2 s. The command line of random_writes runs any number of them.
-    counts = random_writes.compare(ours, stocks, range(0, 200, 40 if jit else 20), jit)
-    assert counts["different"] == 0, capfd.readouterr().out
-    assert counts["programs"] == (5 if jit else 10)
-    assert counts["refused"] <= counts["programs"] // 2
 
 
 def test_a_session_can_feed_the_first_index_of_a_loop():

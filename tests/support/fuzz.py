@@ -133,14 +133,14 @@ def compare(
 
 
 def _difference(got: kernel_runner.Outcome, want: reference.Expected, any_text: bool) -> str:
-    if isinstance(want, reference.Returned):
+    if isinstance(want, kernel_runner.Value):
         if isinstance(got, kernel_runner.Value) and same_values(got.outputs, want.outputs):
             return ""
     elif isinstance(want, reference.Failed):
         same_kind = isinstance(got, kernel_runner.Error) and got.kind == want.kind
         if same_kind and (any_text or want.text in got.message):
             return ""
-    elif isinstance(want, reference.Skipped) and isinstance(got, kernel_runner.NotRun):
+    elif isinstance(want, kernel_runner.NotRun) and isinstance(got, kernel_runner.NotRun):
         return ""
     return f"got  {got}\n  want {want}"
 

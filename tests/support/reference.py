@@ -18,7 +18,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from tests.support.kernel_runner import Output
+from tests.support.kernel_runner import NotRun, Output, Value
 
 Shape = tuple[int, ...]
 Partial = Shape | None  # None: unknown rank; -1: unknown dimension
@@ -90,13 +90,6 @@ class Fatal(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
-class Returned:
-    """The outputs of a step that succeeds, without handles."""
-
-    outputs: tuple[np.ndarray, ...]
-
-
-@dataclasses.dataclass(frozen=True)
 class Failed:
     """The error of a step that fails. The message contains `text`, which may be empty."""
 
@@ -109,12 +102,7 @@ class Dead:
     """The process ends at this step."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Skipped:
-    """A handle or value that the step needs was never made, or the process has ended."""
-
-
-Expected = Returned | Failed | Dead | Skipped
+Expected = Value | Failed | Dead | NotRun
 
 
 @dataclasses.dataclass(frozen=True)
@@ -247,7 +235,7 @@ class Model:
     def skip(self) -> Expected:
         """Leaves out the next step of a program."""
         self._step += 1
-        return Skipped()
+        return NotRun()
 
     def step(self, step: dict[str, Any]) -> Expected:
         """Runs the next step of a program."""
@@ -259,7 +247,7 @@ class Model:
             step = {**step, "value": self.values[value.step]}
         missing = isinstance(step.get("value"), Output)
         if self._dead or missing or any(k not in self.arrays for k in used):
-            return Skipped()
+            return NotRun()
         before = self._snapshot()
         try:
             outputs = self._run(step, index, self.arrays[used[0]] if used else None)
@@ -272,7 +260,7 @@ class Model:
             return Dead()
         if outputs:
             self.values[index] = np.asarray(outputs[0])
-        return Returned(tuple(outputs))
+        return Value(tuple(outputs))
 
     def _run(self, step: dict[str, Any], index: int, array: Array | None) -> list[np.ndarray]:
         op = step["op"]

@@ -33,7 +33,7 @@ def test_a_wrong_value_is_a_mismatch(ours):
     script.write(array, 0, [1.0])
     script.read(array, 0)
     wrong = reference.Model(reference.OURS).run(script.program)
-    wrong[2] = reference.Returned((np.float32([2.0]),))
+    wrong[2] = kernel_runner.Value((np.float32([2.0]),))
     with pytest.raises(fuzz.Mismatch, match="step 2"):
         fuzz.compare("ours", script.program, ours.run(script.program), wrong, "eager")
 

@@ -1,6 +1,6 @@
 """Compares the gradients of random programs that write arrays, on stock and with the library.
 
-    python -m tests.lists.random_writes --programs 1000 --seed 0 [--jit]
+    python -m tests.random_programs.random_writes --programs 1000 --seed 0 [--jit]
 
 A program fills one or two arrays in nested `for` and `while` loops, forwards and backwards, in
 branches, before and after `break` and `continue`, at sums and products of counters, so that some
@@ -26,7 +26,7 @@ import tensorflow as tf
 from tests.lists.first_write_programs import noted_proofs
 from tests.support import campaign, kernel_runner
 
-_RUN = "tests.lists.random_writes:run_seed"
+_RUN = "tests.random_programs.random_writes:run_seed"
 _TIMEOUT_S = 120.0
 _ROWS = 5  # of the tensor that is written
 _MOST_TRIPS = (4, 3, 2)  # of a loop, by its depth
