@@ -102,7 +102,7 @@ void DivideLoop(Executable* executable) {
   const auto is_light = [&](const Instruction& instruction) {
     if (instruction.action != Instruction::kKernel) return instruction.action != Instruction::kLoop;
     const Node& node = *program.nodes[instruction.node];
-    return executable->kernels[instruction.node].small.exists() || node.num_outputs() == 0 ||
+    return executable->kernels[instruction.node].small != nullptr || node.num_outputs() == 0 ||
            node.type_string() == "ReadVariableOp";
   };
   executable->trailing = DivideTrailing(program.loops.front(), may_trail, is_light);

@@ -28,7 +28,7 @@ struct NodeKernel {
   std::unique_ptr<OpKernel> kernel;          // null if the node has no kKernel instruction
   std::unique_ptr<FunctionCall> call;        // set if the kernel runs functions
   bool takes_lock = false;                   // whether the kernel is asynchronous and calls nothing
-  SmallOp small;                             // tried before the kernel, if it exists
+  SmallOp small;                             // tried before the kernel, if not empty
   std::unique_ptr<bool[]> outputs_required;  // by output: whether an edge reads it
 };
 

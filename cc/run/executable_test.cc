@@ -42,7 +42,7 @@ TEST_F(ExecutableTest, EveryInstructionHasItsKernel) {
       for (const Instruction& instruction : *part) {
         const NodeKernel& node = executable.kernels[instruction.node];
         EXPECT_EQ(node.kernel != nullptr, instruction.action == Instruction::kKernel);
-        EXPECT_EQ(node.small.compute != nullptr, instruction.action == Instruction::kKernel);
+        EXPECT_EQ(node.small != nullptr, instruction.action == Instruction::kKernel);
       }
     }
   }

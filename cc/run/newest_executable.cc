@@ -20,7 +20,7 @@ Counter prepared("loops.prepared");
 void LogProgram(const NodeDef& def, const Executable& executable) {
   if (!IsLogged(LogLevel::kPrograms)) return;
   std::vector<bool> calls;
-  for (const NodeKernel& node : executable.kernels) calls.push_back(!node.small.exists());
+  for (const NodeKernel& node : executable.kernels) calls.push_back(node.small == nullptr);
   LogLine(absl::StrCat("program of ", def.name(), "\n",
                        ProgramText(executable.program, std::move(calls)).OfAll()));
 }

@@ -186,7 +186,7 @@ bool RegisterMachine::ExecuteSmall(const Instruction& instruction, const NodeKer
 // (HeldTensor).
 absl::Status RegisterMachine::ExecuteKernel(const Instruction& instruction) {
   const NodeKernel& node = executable_.kernels[instruction.node];
-  if (node.small.exists() && ExecuteSmall(instruction, node)) {
+  if (node.small != nullptr && ExecuteSmall(instruction, node)) {
     for (const Read& read : instruction.inputs) {
       if (read.last) registers_[read.reg].ReleaseTensor();
     }

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include "cc/base/tensorflow_names.h"
+#include "cc/slices/basic_slice.h"
+#include "cc/slices/slice_adder.h"
 #include "cc/small_ops/broadcast.h"
 #include "cc/small_ops/small_operands.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -73,7 +74,7 @@ bool SetNumber(DataType dtype, const void* at, Value* result) {
 // A slice of all elements, and an aligned range of dimension 0, share the buffer of the input, as
 // the kernel's result does. A single number is copied into the value itself, other slices line
 // by line.
-bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
+bool StridedSlice(Operands operands, const SliceMasks& masks, Allocator* allocator, Value* result) {
   enum { kInput, kBegin, kEnd, kStrides };
   if (operands[kInput].value->is_scalar()) return false;
   const Tensor& input = *operands[kInput].value->tensor();
@@ -81,7 +82,7 @@ bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
   if (!tensorflow::DataTypeCanUseMemcpy(input.dtype())) return false;
   BasicSlice slice;
   if (!slice.Read(shape, *operands[kBegin].value->tensor(), *operands[kEnd].value->tensor(),
-                  *operands[kStrides].value->tensor(), op.masks)) {
+                  *operands[kStrides].value->tensor(), masks)) {
     return false;
   }
   if (slice.elements == 0) return false;
@@ -103,7 +104,7 @@ bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
     }
   } else {
     if (slice.elements > kMostSmallElements) return false;
-    target = MakeSmallTensor(op, input.dtype(), slice.ShapeOfResult());
+    target = MakeSmallTensor(allocator, input.dtype(), slice.ShapeOfResult());
     if (!target.IsInitialized()) return false;
     auto* to = DataOf<char>(&target);
     ForEachPlace(slice.size, layout.steps, 1, layout.dims, [&](const int64_t* at) {
@@ -116,7 +117,8 @@ bool StridedSlice(Operands operands, const SmallOp& op, Value* result) {
 }
 
 // Makes zeros with the values of `dy` at the places of the slice.
-bool StridedSliceGradient(Operands operands, const SmallOp& op, Value* result) {
+bool StridedSliceGradient(Operands operands, const SliceMasks& masks, Allocator* allocator,
+                          Value* result) {
   enum { kShape, kBegin, kEnd, kStrides, kDy };
   const Tensor& dy = *operands[kDy].value->tensor();
   TensorShape shape;
@@ -125,11 +127,11 @@ bool StridedSliceGradient(Operands operands, const SmallOp& op, Value* result) {
       !tensorflow::tensor::MakeShape(*operands[kShape].value->tensor(), &shape).ok() ||
       shape.dims() == 0 || shape.num_elements() > kMostSmallElements ||
       !slice.Read(shape, *operands[kBegin].value->tensor(), *operands[kEnd].value->tensor(),
-                  *operands[kStrides].value->tensor(), op.masks) ||
+                  *operands[kStrides].value->tensor(), masks) ||
       slice.elements == 0 || slice.ShapeOfResult() != dy.shape()) {
     return false;
   }
-  Tensor target = MakeSmallTensor(op, dy.dtype(), shape);
+  Tensor target = MakeSmallTensor(allocator, dy.dtype(), shape);
   if (!target.IsInitialized()) return false;
   const Layout layout(target, slice);
   std::memset(target.data(), 0, target.TotalBytes());
@@ -146,7 +148,7 @@ bool StridedSliceGradient(Operands operands, const SmallOp& op, Value* result) {
 // ---- GatherV2, ResourceGather
 
 // Copies row `index` of `whole`, as the kernels do for a scalar index.
-bool CopyRow(const Tensor& whole, const Value& index, const SmallOp& op, Value* result) {
+bool CopyRow(const Tensor& whole, const Value& index, Allocator* allocator, Value* result) {
   int64_t row;
   if (!index.GetInteger(&row) || whole.dims() == 0 || row < 0 || row >= whole.dim_size(0) ||
       !tensorflow::DataTypeCanUseMemcpy(whole.dtype())) {
@@ -158,19 +160,19 @@ bool CopyRow(const Tensor& whole, const Value& index, const SmallOp& op, Value* 
   const char* const from = DataOf<char>(whole) + row * bytes;
   if (shape.dims() == 0 && SetNumber(whole.dtype(), from, result)) return true;
   if (bytes == 0 || shape.num_elements() > kMostSmallElements) return false;
-  Tensor target = MakeSmallTensor(op, whole.dtype(), shape);
+  Tensor target = MakeSmallTensor(allocator, whole.dtype(), shape);
   if (!target.IsInitialized()) return false;
   std::memcpy(target.data(), from, bytes);
   result->Set(std::move(target));
   return true;
 }
 
-bool Gather(Operands operands, const SmallOp& op, Value* result) {
+bool Gather(Operands operands, Allocator* allocator, Value* result) {
   enum { kParams, kIndices, kAxis };
   int64_t axis;
   return operands[kAxis].value->GetInteger(&axis) && axis == 0 &&
          !operands[kParams].value->is_number() &&
-         CopyRow(*operands[kParams].value->tensor(), *operands[kIndices].value, op, result);
+         CopyRow(*operands[kParams].value->tensor(), *operands[kIndices].value, allocator, result);
 }
 
 // The variable that `handle` keeps alive; null if it holds something else. The check of the type is
@@ -183,29 +185,29 @@ tensorflow::Var* VariableOf(const Tensor& handle) {
   return static_cast<tensorflow::Var*>(resource.resource().get());
 }
 
-bool GatherFromVariable(Operands operands, const SmallOp& op, Value* result) {
+bool GatherFromVariable(Operands operands, DataType dtype, Allocator* allocator, Value* result) {
   tensorflow::Var* const variable = VariableOf(*operands[0].value->tensor());
   if (variable == nullptr) return false;
   tensorflow::tf_shared_lock lock(*variable->mu());
   // The kernel's first call puts the variable into copy-on-read mode, with a buffer of its own.
   // From then on the rows of the buffer may be read here.
   return variable->is_initialized && variable->copy_on_read_mode.load() &&
-         variable->tensor()->dtype() == op.output_types[0] &&
-         CopyRow(*variable->tensor(), *operands[1].value, op, result);
+         variable->tensor()->dtype() == dtype &&
+         CopyRow(*variable->tensor(), *operands[1].value, allocator, result);
 }
 
 // ---- AddSlices
 
 // Changes the sum in place, so it returns false if another tensor shares the sum. A single addend
 // whose values follow each other is added directly (AddOneLine).
-bool AddSlices(Operands operands, const SmallOp& op, Value* result) {
+bool AddSlices(Operands operands, const SliceAdder& adder, Value* result) {
   if (operands[0].value->is_number() || !IsOnlyReference(operands[0])) return false;
   Tensor* const sum = operands[0].value->tensor();
   const Tensor* inputs[kMostSmallOperands];
   for (size_t i = 0; i < operands.size(); ++i) inputs[i] = operands[i].value->tensor();
-  if (!op.adder->AddOneLine({inputs, operands.size()}, kMostSmallElements, sum)) {
+  if (!adder.AddOneLine({inputs, operands.size()}, kMostSmallElements, sum)) {
     SliceAdder::Terms terms;
-    if (!op.adder->Read("", {inputs, operands.size()}, &terms).ok()) return false;
+    if (!adder.Read("", {inputs, operands.size()}, &terms).ok()) return false;
     if (terms.broadcast || terms.values() > kMostSmallElements) return false;
     if (!SliceAdder::Add(terms, cpu::OnThisThread, sum).ok()) return false;
   }
@@ -216,11 +218,9 @@ bool AddSlices(Operands operands, const SmallOp& op, Value* result) {
 
 // ---- the table
 
-template <SmallOp::Function function>
-SmallOp Slicing(const Node& node) {
-  SmallOp op(function);
-  op.masks = SliceMasks::Of(node.attrs());
-  return op;
+template <auto compute>
+SmallOp Slicing(const Node& node, Allocator* allocator) {
+  return OneResult<compute>(SliceMasks::Of(node.attrs()), allocator);
 }
 
 int BatchDims(const Node& node) {
@@ -234,18 +234,17 @@ int BatchDims(const Node& node) {
 void AddSmallIndexing(SmallOpTable* table) {
   (*table)[ops::kStridedSlice] = Slicing<StridedSlice>;
   (*table)[ops::kStridedSliceGrad] = Slicing<StridedSliceGradient>;
-  (*table)["GatherV2"] = [](const Node& node) {
-    return BatchDims(node) == 0 ? SmallOp(Gather) : SmallOp();
+  (*table)["GatherV2"] = [](const Node& node, Allocator* allocator) {
+    return BatchDims(node) == 0 ? OneResult<Gather>(allocator) : SmallOp();
   };
-  (*table)[ops::kResourceGather] = [](const Node& node) {
-    return BatchDims(node) == 0 ? SmallOp(GatherFromVariable) : SmallOp();
+  (*table)[ops::kResourceGather] = [](const Node& node, Allocator* allocator) {
+    return BatchDims(node) == 0 ? OneResult<GatherFromVariable>(node.output_type(0), allocator)
+                                : SmallOp();
   };
-  (*table)[ops::kAddSlices] = [](const Node& node) {
-    SmallOp op;
-    auto adder = std::make_shared<SliceAdder>();
-    if (SliceAdder::Of(node.attrs(), node.num_inputs(), adder.get()).ok()) op.compute = AddSlices;
-    op.adder = std::move(adder);
-    return op;
+  (*table)[ops::kAddSlices] = [](const Node& node, Allocator*) {
+    SliceAdder adder;
+    const bool valid = SliceAdder::Of(node.attrs(), node.num_inputs(), &adder).ok();
+    return valid ? OneResult<AddSlices>(adder) : SmallOp();
   };
 }
 

@@ -3,28 +3,53 @@
 #include <utility>
 
 #include "cc/base/element_ops.h"
+#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
 #include "cc/lists/element_shape.h"
 #include "cc/lists/list_bodies.h"
 #include "cc/small_ops/small_operands.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/variant.h"
 
 namespace tensor_array_grad {
 namespace {
+
+// Returns the T in `operand` if the operand is a scalar variant that holds a T; null otherwise. The
+// operand owns the T.
+template <typename T>
+const T* HeldBy(const Operand& operand) {
+  if (operand.value->is_number()) return nullptr;
+  const Tensor& tensor = *operand.value->tensor();
+  if (tensor.dtype() != DT_VARIANT || tensor.dims() != 0) return nullptr;
+  return DataOf<Variant>(tensor)->get<T>();
+}
 
 // The call of a small op, as the body of the op sees it (lists/list_bodies.h). Leaves errors to the
 // kernel, and what needs a device, a conversion, a copy or more than kMostSmallElements.
 class RegisterCall {
  public:
-  RegisterCall(Operands operands, const SmallOp& op, Results results)
-      : operands_(operands), op_(op), results_(results) {}
+  // What the bodies need of the node.
+  struct Attributes {
+    Attributes(const Node& node, Allocator* from) : types(node.output_types()), allocator(from) {
+      (void)TryGetNodeAttr(node.attrs(), "element_dtype", &dtype);
+      (void)TryGetNodeAttr(node.attrs(), "resize_if_index_out_of_bounds", &may_grow);
+    }
 
-  DataType dtype() const { return op_.dtype; }
-  bool may_grow() const { return op_.may_grow; }
+    DataType dtype = DT_INVALID;
+    bool may_grow = false;
+    tensorflow::DataTypeVector types;  // of the outputs
+    Allocator* allocator;
+  };
+
+  RegisterCall(Operands operands, const Attributes& attributes, Results results)
+      : operands_(operands), attributes_(attributes), results_(results) {}
+
+  DataType dtype() const { return attributes_.dtype; }
+  bool may_grow() const { return attributes_.may_grow; }
   int num_inputs() const { return static_cast<int>(operands_.size()); }
   int num_outputs() const { return static_cast<int>(results_.size()); }
-  DataType output_type(int output) const { return op_.output_types[output]; }
+  DataType output_type(int output) const { return attributes_.types[output]; }
 
   const Tensor& Input(int input) const { return *operands_[input].value->tensor(); }
   absl::Status GetInt(int input, absl::string_view, int64_t* number) const {
@@ -41,7 +66,7 @@ class RegisterCall {
 
   absl::Status AddTo(const Tensor& a, Tensor* b) const {
     if (!CanAdd(a.dtype()) || !IsSmall(*b, a.dtype()) || !a.IsSameSize(*b)) return LeftToKernel();
-    Tensor sum = MakeSmallTensor(op_, a.dtype(), a.shape());
+    Tensor sum = MakeSmallTensor(attributes_.allocator, a.dtype(), a.shape());
     if (!sum.IsInitialized()) return LeftToKernel();
     cpu::Add(a, *b, cpu::OnThisThread, &sum);
     *b = std::move(sum);
@@ -62,13 +87,12 @@ class RegisterCall {
   }
   absl::Status OutputOther(const ListVariant&, int64_t) const { return LeftToKernel(); }
 
-  // Computes the small op with this body.
+  // Computes the op, and returns false if it is left to the kernel.
   template <absl::Status (*body)(RegisterCall&)>
-  static bool Compute(Operands operands, const SmallOp& op, Results results) {
-    RegisterCall call(operands, op, results);
-    if (!body(call).ok()) return false;
-    if (call.forwarded_ != nullptr && results[0] != nullptr) {
-      results[0]->Assign(call.forwarded_->value, /*last=*/true);
+  bool Run() {
+    if (!body(*this).ok()) return false;
+    if (forwarded_ != nullptr && results_[0] != nullptr) {
+      results_[0]->Assign(forwarded_->value, /*last=*/true);
     }
     return true;
   }
@@ -82,13 +106,13 @@ class RegisterCall {
   }
 
   const Operands operands_;
-  const SmallOp& op_;
+  const Attributes& attributes_;
   const Results results_;
   const Operand* forwarded_ = nullptr;
 };
 
 // Zeros like a list of plain numbers whose elements all have one shape.
-bool ZerosLikeList(Operands operands, const SmallOp&, Value* result) {
+bool ZerosLikeList(Operands operands, Value* result) {
   const ListVariant* const list = HeldBy<ListVariant>(operands[0]);
   ListVariant zeros;
   if (list == nullptr || !CanAdd(list->dtype()) || !list->shape().IsFullyDefined() ||
@@ -102,7 +126,7 @@ bool ZerosLikeList(Operands operands, const SmallOp&, Value* result) {
 }
 
 // A list to which another one is added that has no elements.
-bool AddNothing(Operands operands, const SmallOp&, Value* result) {
+bool AddNothing(Operands operands, Value* result) {
   const ListVariant* const list = HeldBy<ListVariant>(operands[0]);
   const ListVariant* const added = HeldBy<ListVariant>(operands[1]);
   if (list == nullptr || added == nullptr || !added->has_nothing() ||
@@ -114,17 +138,17 @@ bool AddNothing(Operands operands, const SmallOp&, Value* result) {
   return true;
 }
 
-bool Length(Operands operands, const SmallOp&, Value* result) {
+bool Length(Operands operands, Value* result) {
   const ListVariant* const list = HeldBy<ListVariant>(operands[0]);
   if (list == nullptr) return false;
   result->SetScalar(static_cast<int32_t>(list->size()));
   return true;
 }
 
-bool ElementShape(Operands operands, const SmallOp& op, Value* result) {
+bool ElementShape(Operands operands, DataType dtype, Allocator* allocator, Value* result) {
   const ListVariant* const list = HeldBy<ListVariant>(operands[0]);
   if (list == nullptr || list->shape().unknown_rank()) return false;
-  Tensor sizes = MakeSmallTensor(op, op.output_types[0], {list->shape().dims()});
+  Tensor sizes = MakeSmallTensor(allocator, dtype, {list->shape().dims()});
   if (!sizes.IsInitialized()) return false;
   ShapeToTensor(list->shape(), &sizes);
   result->Set(std::move(sizes));
@@ -133,17 +157,17 @@ bool ElementShape(Operands operands, const SmallOp& op, Value* result) {
 
 // The small op with this body.
 template <absl::Status (*body)(RegisterCall&)>
-SmallOp WithBody(const Node& node) {
-  SmallOp op(RegisterCall::Compute<body>);
-  (void)TryGetNodeAttr(node.attrs(), "element_dtype", &op.dtype);
-  (void)TryGetNodeAttr(node.attrs(), "resize_if_index_out_of_bounds", &op.may_grow);
-  return op;
+SmallOp WithBody(const Node& node, Allocator* allocator) {
+  return
+      [attributes = RegisterCall::Attributes(node, allocator)](Operands operands, Results results) {
+        return RegisterCall(operands, attributes, results).Run<body>();
+      };
 }
 
 }  // namespace
 
-SmallOp SumOfLists(const Node& node) {
-  return node.num_inputs() == 2 ? SmallOp(AddNothing) : SmallOp();
+SmallOp SumOfLists(const Node& node, Allocator*) {
+  return node.num_inputs() == 2 ? OneResult<AddNothing>() : SmallOp();
 }
 
 void AddSmallLists(SmallOpTable* table) {
@@ -151,11 +175,13 @@ void AddSmallLists(SmallOpTable* table) {
   (*table)[ops::kTensorListSetItem] = WithBody<SetItem>;
   (*table)[ops::kListAccumulate] = WithBody<ListAccumulate>;
   (*table)[ops::kListAccumulateLike] = WithBody<ListAccumulateLike>;
-  (*table)[ops::kZerosLike] = [](const Node& node) {
-    return node.output_type(0) == DT_VARIANT ? SmallOp(ZerosLikeList) : SmallOp();
+  (*table)[ops::kZerosLike] = [](const Node& node, Allocator*) {
+    return node.output_type(0) == DT_VARIANT ? OneResult<ZerosLikeList>() : SmallOp();
   };
-  (*table)[ops::kTensorListLength] = [](const Node&) { return SmallOp(Length); };
-  (*table)[ops::kTensorListElementShape] = [](const Node&) { return SmallOp(ElementShape); };
+  (*table)[ops::kTensorListLength] = Making<Length>;
+  (*table)[ops::kTensorListElementShape] = [](const Node& node, Allocator* allocator) {
+    return OneResult<ElementShape>(node.output_type(0), allocator);
+  };
 }
 
 void AddSmallLoopStacks(SmallOpTable* table) {

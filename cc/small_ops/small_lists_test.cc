@@ -52,8 +52,8 @@ class SmallListsTest : public testing::Test {
 
   bool Get(int32_t index, Value* result, DataType dtype = DT_FLOAT) {
     Value at = Number(index), shape = Of(Ints({2}));
-    return OpFor("TensorListGetItem", {DT_VARIANT, DT_INT32, DT_INT32}, dtype)(
-        {{&list_, false}, {&at, false}, {&shape, false}}, result);
+    return Call(OpFor("TensorListGetItem", {DT_VARIANT, DT_INT32, DT_INT32}, dtype),
+                {{&list_, false}, {&at, false}, {&shape, false}}, result);
   }
 
   // Returns whether the small op changed the list in place, given also `inputs`. list_ is then its
@@ -62,7 +62,7 @@ class SmallListsTest : public testing::Test {
     std::vector<Operand> operands = {{&list_, last}};
     for (Value& input : inputs) operands.push_back({&input, true});
     Value result;
-    const bool done = op(operands, &result);
+    const bool done = Call(op, operands, &result);
     if (done) list_.Assign(&result, true);
     return done;
   }
@@ -132,8 +132,8 @@ TEST_F(SmallListsTest, AListIsNotPutIntoItself) {
   Value at, result;
   at.SetScalar(0);
   const SmallOp op = OpFor("TensorListSetItem", {DT_VARIANT, DT_INT32, DT_VARIANT}, DT_VARIANT);
-  EXPECT_FALSE(op({{&list_, false}, {&at, false}, {&list_, true}}, &result));
-  EXPECT_FALSE(op({{&list_, true}, {&at, false}, {&list_, true}}, &result));
+  EXPECT_FALSE(Call(op, {{&list_, false}, {&at, false}, {&list_, true}}, &result));
+  EXPECT_FALSE(Call(op, {{&list_, true}, {&at, false}, {&list_, true}}, &result));
 }
 
 TEST_F(SmallListsTest, AnItemIsAddedToAListLikeAnother) {
@@ -155,7 +155,7 @@ TEST_F(SmallListsTest, AnItemIsAddedToAListLikeAnother) {
 TEST_F(SmallListsTest, ZerosOfAListHaveNoElements) {
   Value result;
   const SmallOp zeros_like = OpFor("ZerosLike", {DT_VARIANT});
-  ASSERT_TRUE(zeros_like({{&list_, false}}, &result));
+  ASSERT_TRUE(Call(zeros_like, {{&list_, false}}, &result));
   const auto* const zeros = result.tensor()->scalar<Variant>()().get<ListVariant>();
   ASSERT_NE(zeros, nullptr);
   EXPECT_EQ(zeros->size(), 3);
@@ -163,10 +163,11 @@ TEST_F(SmallListsTest, ZerosOfAListHaveNoElements) {
   EXPECT_TRUE(zeros->shape().IsIdenticalTo(PartialTensorShape({2})));
   EXPECT_FALSE(list().has_nothing());
   list_.Set(Holding(AList({DT_FLOAT, {}, -1})));
-  EXPECT_FALSE(zeros_like({{&list_, false}}, &result)) << "each element has a shape of its own";
+  EXPECT_FALSE(Call(zeros_like, {{&list_, false}}, &result))
+      << "each element has a shape of its own";
   list_.Set(Vec({1}));
-  EXPECT_FALSE(zeros_like({{&list_, false}}, &result)) << "no list";
-  EXPECT_FALSE(OpFor("ZerosLike", {DT_FLOAT}).exists());
+  EXPECT_FALSE(Call(zeros_like, {{&list_, false}}, &result)) << "no list";
+  EXPECT_EQ(OpFor("ZerosLike", {DT_FLOAT}), nullptr);
 }
 
 TEST_F(SmallListsTest, AListWithoutElementsIsAddedInPlace) {
@@ -279,13 +280,13 @@ TEST_F(SmallListsTest, SumHasTheMergedShapeAndNoBound) {
 TEST_F(SmallListsTest, LengthAndElementShapeAreThoseOfTheList) {
   Value result;
   int32_t length = 0;
-  ASSERT_TRUE(OpFor("TensorListLength", {DT_VARIANT})({{&list_, false}}, &result));
+  ASSERT_TRUE(Call(OpFor("TensorListLength", {DT_VARIANT}), {{&list_, false}}, &result));
   EXPECT_TRUE(result.Get(&length) && length == 3);
   const SmallOp shape = OpFor("TensorListElementShape", {DT_VARIANT});
-  ASSERT_TRUE(shape({{&list_, false}}, &result));
+  ASSERT_TRUE(Call(shape, {{&list_, false}}, &result));
   EXPECT_THAT(ValuesOf<int32_t>(*result.tensor()), testing::ElementsAre(2));
   list_.Set(Holding(AList({DT_FLOAT, PartialTensorShape(), -1})));
-  EXPECT_FALSE(shape({{&list_, false}}, &result)) << "the kernel outputs the scalar -1";
+  EXPECT_FALSE(Call(shape, {{&list_, false}}, &result)) << "the kernel outputs the scalar -1";
 }
 
 // Calls the small op of a push or a pop of rows that have a float vector and an int32 number.
@@ -311,7 +312,7 @@ class SmallLoopStacksTest : public testing::Test, protected GraphUnderTest {
   bool Push(const Tensor& x, int32_t n, bool last = true) {
     Value vector = Of(x), number = Number(n), result;
     const SmallOp op = SmallOpFor(*Find("push"), tensorflow::cpu_allocator());
-    const bool done = op({{&rows_, last}, {&vector, true}, {&number, false}}, &result);
+    const bool done = Call(op, {{&rows_, last}, {&vector, true}, {&number, false}}, &result);
     if (done) rows_.Assign(&result, true);
     return done;
   }
@@ -319,7 +320,7 @@ class SmallLoopStacksTest : public testing::Test, protected GraphUnderTest {
     Value result;
     const SmallOp op = SmallOpFor(*Find(node), tensorflow::cpu_allocator());
     std::vector<Value*> results{&result, x, n};
-    results.resize(op.output_types.size());
+    results.resize(Find(node)->num_outputs());
     const Operand rows{&rows_, true};
     const bool done = op({&rows, 1}, results);
     if (done) rows_.Assign(&result, true);
@@ -407,7 +408,7 @@ TEST_F(SmallLoopStacksTest, StackPushedOntoItselfIsLeftToTheKernel) {
   rows_.Set(Holding(LoopStack({{DT_VARIANT, {}, -1}}, 1)));
   const SmallOp op = SmallOpFor(*Find("own"), tensorflow::cpu_allocator());
   Value result;
-  EXPECT_FALSE(op({{&rows_, true}, {&rows_, true}}, &result));
+  EXPECT_FALSE(Call(op, {{&rows_, true}, {&rows_, true}}, &result));
   EXPECT_EQ(size(), 0);
 }
 

@@ -62,7 +62,7 @@ void ComputeLine(const T* x, bool x_repeats, const T* y, bool y_repeats, int64_t
 
 // Applies F element by element to operands whose shapes may be broadcast.
 template <typename T, typename F>
-bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
+bool BinaryOnTensors(Operands operands, Allocator* allocator, Value* result) {
   using R = decltype(F()(T(), T()));
   Tensor* const a = operands[0].value->tensor();
   Tensor* const b = operands[1].value->tensor();
@@ -75,7 +75,7 @@ bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
   Tensor target;
   if (a_repeats || b_repeats || a->IsSameSize(*b)) {
     target = Target({operands[a_repeats ? 1 : 0], operands[b_repeats ? 0 : 1]}, kResultDtype,
-                    a_repeats ? b->shape() : a->shape(), op);
+                    a_repeats ? b->shape() : a->shape(), allocator);
     if (!target.IsInitialized()) return false;
     R* const z = DataOf<R>(&target);
     ComputeLine<T, F>(x, a_repeats, y, b_repeats, target.NumElements(), z);
@@ -85,7 +85,7 @@ bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
         pairs.shape().dims() > kMostDimsOfKernels) {
       return false;
     }
-    target = Target({operands[0], operands[1]}, kResultDtype, pairs.shape(), op);
+    target = Target({operands[0], operands[1]}, kResultDtype, pairs.shape(), allocator);
     if (!target.IsInitialized()) return false;
     R* z = DataOf<R>(&target);
     pairs.ForEachLine([&](const int64_t* at) {
@@ -99,7 +99,7 @@ bool BinaryOnTensors(Operands operands, const SmallOp& op, Value* result) {
 
 // Applies F to two scalars. Returns false for operands that are not scalars of T.
 template <typename T, typename F>
-bool BinaryOfScalars(Operands operands, const SmallOp&, Value* result) {
+bool BinaryOfScalars(Operands operands, Value* result) {
   T a, b;
   if (!operands[0].value->Get(&a) || !operands[1].value->Get(&b)) return false;
   result->SetScalar(F()(a, b));
@@ -108,25 +108,25 @@ bool BinaryOfScalars(Operands operands, const SmallOp&, Value* result) {
 
 // Applies F to scalars, or element by element to operands whose shapes may be broadcast.
 template <typename T, typename F>
-bool Binary(Operands operands, const SmallOp& op, Value* result) {
-  if (BinaryOfScalars<T, F>(operands, op, result)) return true;
+bool Binary(Operands operands, Allocator* allocator, Value* result) {
+  if (BinaryOfScalars<T, F>(operands, result)) return true;
   if (operands[0].value->is_scalar() && operands[1].value->is_scalar()) return false;
-  return BinaryOnTensors<T, F>(operands, op, result);
+  return BinaryOnTensors<T, F>(operands, allocator, result);
 }
 
 // AddN of two operands, which does not broadcast.
 template <typename T>
-bool AddTwo(Operands operands, const SmallOp& op, Value* result) {
+bool AddTwo(Operands operands, Allocator* allocator, Value* result) {
   const bool scalars = operands[0].value->is_scalar() && operands[1].value->is_scalar();
   if (!scalars && !operands[0].value->tensor()->IsSameSize(*operands[1].value->tensor())) {
     return false;
   }
-  return Binary<T, Add>(operands, op, result);
+  return Binary<T, Add>(operands, allocator, result);
 }
 
 // AddN of three to kMostInOrder operands, in the kernel's order (sum_order.h).
 template <typename T>
-bool AddSeveral(Operands operands, const SmallOp& op, Value* result) {
+bool AddSeveral(Operands operands, Allocator* allocator, Value* result) {
   const T* terms[kMostInOrder] = {};
   Tensor* reused = nullptr;
   const size_t count = operands.size();
@@ -147,7 +147,8 @@ bool AddSeveral(Operands operands, const SmallOp& op, Value* result) {
     }
   }
   const Tensor& first = *operands[0].value->tensor();
-  Tensor target = reused != nullptr ? *reused : MakeSmallTensor(op, first.dtype(), first.shape());
+  Tensor target =
+      reused != nullptr ? *reused : MakeSmallTensor(allocator, first.dtype(), first.shape());
   if (!target.IsInitialized()) return false;
   T* const z = DataOf<T>(&target);
   for (int64_t i = 0; i < target.NumElements(); ++i) {
@@ -161,21 +162,21 @@ bool AddSeveral(Operands operands, const SmallOp& op, Value* result) {
 
 // BiasAdd along the last dimension.
 template <typename T>
-bool AddBias(Operands operands, const SmallOp& op, Value* result) {
+bool AddBias(Operands operands, Allocator* allocator, Value* result) {
   const Tensor& value = *operands[0].value->tensor();
   const Tensor& bias = *operands[1].value->tensor();
   if (value.dims() < 2 || bias.dims() != 1 ||
       bias.dim_size(0) != value.dim_size(value.dims() - 1)) {
     return false;
   }
-  return BinaryOnTensors<T, Add>(operands, op, result);
+  return BinaryOnTensors<T, Add>(operands, allocator, result);
 }
 
 // FloorDiv, or FloorMod if kRemainder: quotients are rounded down. Division by zero is left to the
 // kernel, which reports an error. Division by -1, which overflows for the least number, is left to
 // the kernel too.
 template <typename T, bool kRemainder>
-bool FloorDivide(Operands operands, const SmallOp&, Value* result) {
+bool FloorDivide(Operands operands, Value* result) {
   T a, b;
   if (!operands[0].value->Get(&a) || !operands[1].value->Get(&b) || b == 0 || b == -1) return false;
   const T remainder = a % b;
@@ -187,7 +188,7 @@ bool FloorDivide(Operands operands, const SmallOp&, Value* result) {
 
 // Applies F to a scalar. Returns false for an operand that is not a scalar of T.
 template <typename T, typename F>
-bool UnaryOfScalar(Operands operands, const SmallOp&, Value* result) {
+bool UnaryOfScalar(Operands operands, Value* result) {
   T number;
   if (!operands[0].value->Get(&number)) return false;
   result->SetScalar(F()(number));
@@ -196,15 +197,15 @@ bool UnaryOfScalar(Operands operands, const SmallOp&, Value* result) {
 
 // Applies F to a scalar, or element by element to a small tensor.
 template <typename T, typename F>
-bool Unary(Operands operands, const SmallOp& op, Value* result) {
+bool Unary(Operands operands, Allocator* allocator, Value* result) {
   using R = decltype(F()(T()));
-  if (UnaryOfScalar<T, F>(operands, op, result)) return true;
+  if (UnaryOfScalar<T, F>(operands, result)) return true;
   if (operands[0].value->is_scalar()) return false;
   const Tensor& x = *operands[0].value->tensor();
   if (!IsSmall(x, DataTypeToEnum<T>::value)) return false;
   const T* const from = DataOf<T>(x);
   const int64_t n = x.NumElements();
-  Tensor target = Target({operands[0]}, DataTypeToEnum<R>::value, x.shape(), op);
+  Tensor target = Target({operands[0]}, DataTypeToEnum<R>::value, x.shape(), allocator);
   if (!target.IsInitialized()) return false;
   R* const z = DataOf<R>(&target);
   for (int64_t i = 0; i < n; ++i) z[i] = F()(from[i]);
@@ -214,49 +215,61 @@ bool Unary(Operands operands, const SmallOp& op, Value* result) {
 
 // The product of the operand with itself. Only one of the two reads may be the last.
 template <typename T>
-bool SquareOf(Operands operands, const SmallOp& op, Value* result) {
+bool SquareOf(Operands operands, Allocator* allocator, Value* result) {
   const Operand twice[] = {{operands[0].value, operands[0].last}, {operands[0].value, false}};
-  return Binary<T, Mul>(twice, op, result);
+  return Binary<T, Mul>(twice, allocator, result);
 }
 
-using Key = std::pair<std::string, DataType>;
-using Table = std::map<Key, SmallOp::Function>;
+// AddN of two to kMostInOrder operands.
+template <typename T>
+SmallOp Summing(const Node& node, Allocator* allocator) {
+  if (node.num_inputs() < 2 || node.num_inputs() > kMostInOrder) return {};
+  return node.num_inputs() == 2 ? OneResult<AddTwo<T>>(allocator)
+                                : OneResult<AddSeveral<T>>(allocator);
+}
 
-constexpr char kSeveral[] = "AddN of several";  // in the table: AddN of more than two operands
+// BiasAdd, if the last dimension is that of the bias.
+template <typename T>
+SmallOp AddingBias(const Node& node, Allocator* allocator) {
+  std::string format = "NHWC";
+  (void)TryGetNodeAttr(node.attrs(), "data_format", &format);
+  return format == "NHWC" ? OneResult<AddBias<T>>(allocator) : SmallOp();
+}
+
+using Table = std::map<std::pair<std::string, DataType>, SmallOpMaker>;
 
 template <typename T>
 void AddNumeric(Table* table) {
   constexpr DataType kDtype = DataTypeToEnum<T>::value;
-  const std::pair<const char*, SmallOp::Function> rows[] = {
-      {ops::kAdd, Binary<T, Add>},
-      {ops::kAddV2, Binary<T, Add>},
-      {ops::kAddN, AddTwo<T>},
-      {ops::kSub, Binary<T, Sub>},
-      {ops::kMul, Binary<T, Mul>},
-      {ops::kNeg, Unary<T, Neg>},
-      {"Square", SquareOf<T>},
-      {ops::kLess, Binary<T, std::less<T>>},
-      {ops::kLessEqual, Binary<T, std::less_equal<T>>},
-      {ops::kGreater, Binary<T, std::greater<T>>},
-      {ops::kGreaterEqual, Binary<T, std::greater_equal<T>>},
-      {ops::kEqual, Binary<T, std::equal_to<T>>},
-      {ops::kNotEqual, Binary<T, std::not_equal_to<T>>},
-      {"BiasAdd", AddBias<T>},
-      {kSeveral, AddSeveral<T>},
+  const std::pair<const char*, SmallOpMaker> rows[] = {
+      {ops::kAdd, Making<Binary<T, Add>>},
+      {ops::kAddV2, Making<Binary<T, Add>>},
+      {ops::kAddN, Summing<T>},
+      {ops::kSub, Making<Binary<T, Sub>>},
+      {ops::kMul, Making<Binary<T, Mul>>},
+      {ops::kNeg, Making<Unary<T, Neg>>},
+      {"Square", Making<SquareOf<T>>},
+      {ops::kLess, Making<Binary<T, std::less<T>>>},
+      {ops::kLessEqual, Making<Binary<T, std::less_equal<T>>>},
+      {ops::kGreater, Making<Binary<T, std::greater<T>>>},
+      {ops::kGreaterEqual, Making<Binary<T, std::greater_equal<T>>>},
+      {ops::kEqual, Making<Binary<T, std::equal_to<T>>>},
+      {ops::kNotEqual, Making<Binary<T, std::not_equal_to<T>>>},
+      {"BiasAdd", AddingBias<T>},
   };
-  for (const auto& [op, small] : rows) (*table)[{op, kDtype}] = small;
+  for (const auto& [op, maker] : rows) (*table)[{op, kDtype}] = maker;
 }
 
 template <typename T>
 void AddIntegral(Table* table) {
   constexpr DataType kDtype = DataTypeToEnum<T>::value;
-  (*table)[{ops::kMaximum, kDtype}] = BinaryOfScalars<T, Max>;
-  (*table)[{ops::kMinimum, kDtype}] = BinaryOfScalars<T, Min>;
-  (*table)[{ops::kFloorDiv, kDtype}] = FloorDivide<T, false>;
-  (*table)[{ops::kFloorMod, kDtype}] = FloorDivide<T, true>;
+  (*table)[{ops::kMaximum, kDtype}] = Making<BinaryOfScalars<T, Max>>;
+  (*table)[{ops::kMinimum, kDtype}] = Making<BinaryOfScalars<T, Min>>;
+  (*table)[{ops::kFloorDiv, kDtype}] = Making<FloorDivide<T, false>>;
+  (*table)[{ops::kFloorMod, kDtype}] = Making<FloorDivide<T, true>>;
 }
 
-// The small ops of this file except Cast, by op and dtype.
+// The makers of this file except Casting, by op and dtype.
 const Table& Computations() {
   static const auto* const table = [] {
     auto* all = new Table;
@@ -266,11 +279,12 @@ const Table& Computations() {
     AddNumeric<int64_t>(all);
     AddIntegral<int32_t>(all);
     AddIntegral<int64_t>(all);
-    (*all)[{ops::kLogicalAnd, DT_BOOL}] = BinaryOfScalars<bool, std::logical_and<bool>>;
-    (*all)[{ops::kLogicalOr, DT_BOOL}] = BinaryOfScalars<bool, std::logical_or<bool>>;
-    (*all)[{ops::kLogicalNot, DT_BOOL}] = UnaryOfScalar<bool, std::logical_not<bool>>;
-    (*all)[{"IsFinite", DT_FLOAT}] = Unary<float, Finite>;
-    (*all)[{"IsFinite", DT_DOUBLE}] = Unary<double, Finite>;
+    (*all)[{ops::kAddN, DT_VARIANT}] = SumOfLists;
+    (*all)[{ops::kLogicalAnd, DT_BOOL}] = Making<BinaryOfScalars<bool, std::logical_and<bool>>>;
+    (*all)[{ops::kLogicalOr, DT_BOOL}] = Making<BinaryOfScalars<bool, std::logical_or<bool>>>;
+    (*all)[{ops::kLogicalNot, DT_BOOL}] = Making<UnaryOfScalar<bool, std::logical_not<bool>>>;
+    (*all)[{"IsFinite", DT_FLOAT}] = Making<Unary<float, Finite>>;
+    (*all)[{"IsFinite", DT_DOUBLE}] = Making<Unary<double, Finite>>;
     return all;
   }();
   return *table;
@@ -278,54 +292,36 @@ const Table& Computations() {
 
 // Conversions of scalars that give the same result on every processor. From int64 to int32 the
 // number wraps around.
-SmallOp Casting(const Node& node) {
-  static const auto* const table = new std::map<std::pair<DataType, DataType>, SmallOp::Function>{
-      {{DT_INT32, DT_INT64}, UnaryOfScalar<int32_t, CastTo<int64_t>>},
-      {{DT_INT32, DT_FLOAT}, UnaryOfScalar<int32_t, CastTo<float>>},
-      {{DT_INT32, DT_DOUBLE}, UnaryOfScalar<int32_t, CastTo<double>>},
-      {{DT_INT64, DT_INT32}, UnaryOfScalar<int64_t, CastTo<int32_t>>},
-      {{DT_INT64, DT_FLOAT}, UnaryOfScalar<int64_t, CastTo<float>>},
-      {{DT_INT64, DT_DOUBLE}, UnaryOfScalar<int64_t, CastTo<double>>},
-      {{DT_FLOAT, DT_DOUBLE}, UnaryOfScalar<float, CastTo<double>>},
-      {{DT_BOOL, DT_INT32}, UnaryOfScalar<bool, CastTo<int32_t>>},
-      {{DT_BOOL, DT_INT64}, UnaryOfScalar<bool, CastTo<int64_t>>},
-      {{DT_BOOL, DT_FLOAT}, UnaryOfScalar<bool, CastTo<float>>},
-      {{DT_BOOL, DT_DOUBLE}, UnaryOfScalar<bool, CastTo<double>>},
+SmallOp Casting(const Node& node, Allocator* allocator) {
+  static const auto* const table = new std::map<std::pair<DataType, DataType>, SmallOpMaker>{
+      {{DT_INT32, DT_INT64}, Making<UnaryOfScalar<int32_t, CastTo<int64_t>>>},
+      {{DT_INT32, DT_FLOAT}, Making<UnaryOfScalar<int32_t, CastTo<float>>>},
+      {{DT_INT32, DT_DOUBLE}, Making<UnaryOfScalar<int32_t, CastTo<double>>>},
+      {{DT_INT64, DT_INT32}, Making<UnaryOfScalar<int64_t, CastTo<int32_t>>>},
+      {{DT_INT64, DT_FLOAT}, Making<UnaryOfScalar<int64_t, CastTo<float>>>},
+      {{DT_INT64, DT_DOUBLE}, Making<UnaryOfScalar<int64_t, CastTo<double>>>},
+      {{DT_FLOAT, DT_DOUBLE}, Making<UnaryOfScalar<float, CastTo<double>>>},
+      {{DT_BOOL, DT_INT32}, Making<UnaryOfScalar<bool, CastTo<int32_t>>>},
+      {{DT_BOOL, DT_INT64}, Making<UnaryOfScalar<bool, CastTo<int64_t>>>},
+      {{DT_BOOL, DT_FLOAT}, Making<UnaryOfScalar<bool, CastTo<float>>>},
+      {{DT_BOOL, DT_DOUBLE}, Making<UnaryOfScalar<bool, CastTo<double>>>},
   };
   const auto found = table->find({node.input_type(0), node.output_type(0)});
-  return found == table->end() ? SmallOp() : SmallOp(found->second);
+  return found == table->end() ? SmallOp() : found->second(node, allocator);
 }
 
-bool IsChannelsLast(const Node& node) {
-  std::string format = "NHWC";
-  (void)TryGetNodeAttr(node.attrs(), "data_format", &format);
-  return format == "NHWC";
-}
-
-// The small op `op` of the dtype of `node`.
-SmallOp Computing(const std::string& op, const Node& node) {
+// The small op of any op in Computations.
+SmallOp Computing(const Node& node, Allocator* allocator) {
   DataType dtype = DT_BOOL;  // the logical ops have no attribute T
   (void)TryGetNodeAttr(node.attrs(), "T", &dtype);
-  const auto found = Computations().find({op, dtype});
-  return found == Computations().end() ? SmallOp() : SmallOp(found->second);
-}
-
-SmallOp Summing(const Node& node) {
-  if (node.output_type(0) == DT_VARIANT) return SumOfLists(node);
-  if (node.num_inputs() < 2 || node.num_inputs() > kMostInOrder) return {};
-  return Computing(node.num_inputs() == 2 ? ops::kAddN : kSeveral, node);
+  const auto found = Computations().find({node.type_string(), dtype});
+  return found == Computations().end() ? SmallOp() : found->second(node, allocator);
 }
 
 }  // namespace
 
 void AddSmallMath(SmallOpTable* table) {
-  for (const auto& [key, unused] : Computations()) {
-    (*table)[key.first] = [](const Node& node) { return Computing(node.type_string(), node); };
-  }
-  (*table)[ops::kAddN] = Summing;
-  (*table)["BiasAdd"] = [](const Node& node) {
-    return IsChannelsLast(node) ? Computing("BiasAdd", node) : SmallOp();
-  };
+  for (const auto& [key, unused] : Computations()) (*table)[key.first] = Computing;
   (*table)[ops::kCast] = Casting;
 }
 

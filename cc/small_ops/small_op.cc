@@ -22,20 +22,16 @@ const SmallOpTable& Makers() {
 
 }  // namespace
 
-Tensor MakeSmallTensor(const SmallOp& op, DataType dtype, const TensorShape& shape) {
+Tensor MakeSmallTensor(Allocator* allocator, DataType dtype, const TensorShape& shape) {
   Tensor made;
-  if (!MakePooledTensor(dtype, shape, &made)) made = Tensor(op.allocator, dtype, shape);
+  if (!MakePooledTensor(dtype, shape, &made)) made = Tensor(allocator, dtype, shape);
   return made;
 }
 
-SmallOp SmallOpFor(const Node& node, tensorflow::Allocator* allocator) {
+SmallOp SmallOpFor(const Node& node, Allocator* allocator) {
   if (node.num_inputs() > kMostSmallOperands || node.num_outputs() > kMostSmallOperands) return {};
   const auto maker = Makers().find(node.type_string());
-  if (maker == Makers().end()) return {};
-  SmallOp op = maker->second(node);
-  op.allocator = allocator;
-  op.output_types = node.output_types();
-  return op;
+  return maker == Makers().end() ? SmallOp() : maker->second(node, allocator);
 }
 
 }  // namespace tensor_array_grad

@@ -3,15 +3,12 @@
 
 #include <initializer_list>
 
-#include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/small_ops/small_op.h"
-#include "tensorflow/core/framework/variant.h"
 
 namespace tensor_array_grad {
 
-// Functions of operands that several small ops share: those for tensors, then those for lists and
-// loop stacks.
+// Functions that several small ops share: what they may do with the tensor of an operand.
 
 // Kernels that broadcast support this many dimensions. They support more if some dimensions can
 // be merged into one, and report an error otherwise.
@@ -38,21 +35,11 @@ inline bool MayReuse(const Operand& operand, DataType dtype, const TensorShape& 
 // Returns a tensor with the buffer of the first operand that allows it, or a new one from
 // MakeSmallTensor.
 inline Tensor Target(std::initializer_list<Operand> operands, DataType dtype,
-                     const TensorShape& shape, const SmallOp& op) {
+                     const TensorShape& shape, Allocator* allocator) {
   for (const Operand& operand : operands) {
     if (MayReuse(operand, dtype, shape)) return *operand.value->tensor();
   }
-  return MakeSmallTensor(op, dtype, shape);
-}
-
-// Returns the T in `operand` if the operand is a scalar variant that holds a T; null otherwise. The
-// operand owns the T.
-template <typename T>
-const T* HeldBy(const Operand& operand) {
-  if (operand.value->is_number()) return nullptr;
-  const Tensor& tensor = *operand.value->tensor();
-  if (tensor.dtype() != DT_VARIANT || tensor.dims() != 0) return nullptr;
-  return DataOf<Variant>(tensor)->get<T>();
+  return MakeSmallTensor(allocator, dtype, shape);
 }
 
 }  // namespace tensor_array_grad

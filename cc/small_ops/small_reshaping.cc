@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "cc/base/tensorflow_names.h"
 #include "cc/slices/slice_inputs.h"
@@ -55,14 +56,14 @@ bool ReadShape(const Tensor& sizes, int64_t elements, TensorShape* shape) {
   return elements % known == 0;
 }
 
-// Removes the dimensions in op.axes or, if op.axes is empty, all of size one. Here and in
+// Removes the dimensions in `axes` or, if there are none, all of size one. Here and in
 // ExpandDims, variants are left to the kernel, which reports an error.
-bool Squeeze(Operands operands, const SmallOp& op, Value* result) {
+bool Squeeze(Operands operands, const std::vector<int32_t>& axes, Value* result) {
   const Tensor& input = *operands[0].value->tensor();
   const int rank = input.dims();
   if (rank > 63 || input.dtype() == DT_VARIANT) return false;
-  uint64_t wanted = op.axes.empty() ? ~uint64_t{0} : 0;
-  for (const int32_t axis : op.axes) {
+  uint64_t wanted = axes.empty() ? ~uint64_t{0} : 0;
+  for (const int32_t axis : axes) {
     const int d = axis < 0 ? axis + rank : axis;
     if (d < 0 || d >= rank || input.dim_size(d) != 1) return false;
     wanted |= uint64_t{1} << d;
@@ -77,7 +78,7 @@ bool Squeeze(Operands operands, const SmallOp& op, Value* result) {
 // Makes a vector of scalar integers. Floats are excluded, because the kernels' result for a single
 // float shares the operand's buffer.
 template <typename T>
-bool VectorOf(Operands numbers, const SmallOp& op, Value* result) {
+bool VectorOf(Operands numbers, Allocator* allocator, Value* result) {
   T values[kMostSmallOperands];
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (!numbers[i].value->Get(&values[i])) return false;
@@ -88,41 +89,43 @@ bool VectorOf(Operands numbers, const SmallOp& op, Value* result) {
     std::copy_n(values, count, DataOf<T>(before));
     return true;
   }
-  Tensor target = MakeSmallTensor(op, kType, TensorShape({count}));
+  Tensor target = MakeSmallTensor(allocator, kType, TensorShape({count}));
   if (!target.IsInitialized()) return false;
   std::copy_n(values, count, DataOf<T>(&target));
   result->Set(std::move(target));
   return true;
 }
 
-bool VectorOfIntegers(Operands numbers, const SmallOp& op, Value* result) {
+bool VectorOfIntegers(Operands numbers, Allocator* allocator, Value* result) {
   switch (numbers[0].value->dtype()) {
     case DT_INT32:
-      return VectorOf<int32_t>(numbers, op, result);
+      return VectorOf<int32_t>(numbers, allocator, result);
     case DT_INT64:
-      return VectorOf<int64_t>(numbers, op, result);
+      return VectorOf<int64_t>(numbers, allocator, result);
     default:
       return false;
   }
 }
 
-bool Reshape(Operands operands, const SmallOp& op, Value* result) {
+bool Reshape(Operands operands, Allocator* allocator, Value* result) {
   const Tensor& sizes = *operands[1].value->tensor();
   if (sizes.dims() != 1 || sizes.NumElements() >= TensorShape::MaxDimensions()) return false;
   const bool scalar = operands[0].value->is_scalar();
   const int64_t elements = scalar ? 1 : operands[0].value->tensor()->NumElements();
   TensorShape shape;
   if (!ReadShape(sizes, elements, &shape)) return false;
-  if (scalar && shape.dims() == 1 && VectorOfIntegers(operands.first(1), op, result)) return true;
-  return SetReshaped(*operands[0].value->tensor(), shape, result);
+  const bool to_vector = scalar && shape.dims() == 1;
+  return (to_vector && VectorOfIntegers(operands.first(1), allocator, result)) ||
+         SetReshaped(*operands[0].value->tensor(), shape, result);
 }
 
-bool ExpandDims(Operands operands, const SmallOp& op, Value* result) {
+bool ExpandDims(Operands operands, Allocator* allocator, Value* result) {
   const Value& value = *operands[0].value;
   int axis;
   if (value.dtype() == DT_VARIANT) return false;
   if (value.is_scalar()) {
-    return GetAxis(*operands[1].value, 1, &axis) && VectorOfIntegers(operands.first(1), op, result);
+    return GetAxis(*operands[1].value, 1, &axis) &&
+           VectorOfIntegers(operands.first(1), allocator, result);
   }
   const Tensor& input = *operands[0].value->tensor();
   if (!GetAxis(*operands[1].value, input.dims() + 1, &axis)) return false;
@@ -155,9 +158,9 @@ int64_t ElementsBefore(const TensorShape& shape, int axis) {
 }
 
 // Sets `result` to a tensor of `shape` whose rows are the operands' rows one after the other.
-bool SetJoined(Operands operands, const TensorShape& shape, int64_t rows, const SmallOp& op,
+bool SetJoined(Operands operands, const TensorShape& shape, int64_t rows, Allocator* allocator,
                Value* result) {
-  Tensor target = MakeSmallTensor(op, operands[0].value->dtype(), shape);
+  Tensor target = MakeSmallTensor(allocator, operands[0].value->dtype(), shape);
   if (!target.IsInitialized()) return false;
   Part parts[kMostSmallOperands];
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -176,23 +179,24 @@ bool SetJoined(Operands operands, const TensorShape& shape, int64_t rows, const 
   return true;
 }
 
-// Stacks the operands along the new dimension op.axes[0].
-bool Pack(Operands operands, const SmallOp& op, Value* result) {
+// Stacks the operands along the new dimension `axis`.
+bool Pack(Operands operands, int32_t axis, Allocator* allocator, Value* result) {
   const Tensor& first = *operands[0].value->tensor();
   const auto count = static_cast<int64_t>(operands.size());
-  const int rank = first.dims() + 1, axis = op.axes[0] < 0 ? op.axes[0] + rank : op.axes[0];
+  const int rank = first.dims() + 1;
+  if (axis < 0) axis += rank;
   if (axis < 0 || axis >= rank) return false;
-  if (first.dims() == 0 && VectorOfIntegers(operands, op, result)) return true;
+  if (first.dims() == 0 && VectorOfIntegers(operands, allocator, result)) return true;
   if (count == 1 || !AreCopiedByBytes(first, count)) return false;
   for (const Operand& operand : operands) {
     if (!operand.value->tensor()->IsSameSize(first)) return false;
   }
   TensorShape shape = first.shape();
   shape.InsertDim(axis, count);
-  return SetJoined(operands, shape, ElementsBefore(shape, axis), op, result);
+  return SetJoined(operands, shape, ElementsBefore(shape, axis), allocator, result);
 }
 
-bool Concat(Operands operands, const SmallOp& op, Value* result) {
+bool Concat(Operands operands, Allocator* allocator, Value* result) {
   const Operands parts = operands.first(operands.size() - 1);
   const Tensor& first = *parts[0].value->tensor();
   int axis;
@@ -208,11 +212,11 @@ bool Concat(Operands operands, const SmallOp& op, Value* result) {
     shape.set_dim(axis, shape.dim_size(axis) + tensor.dim_size(axis));
   }
   return shape.num_elements() <= kMostSmallElements &&
-         SetJoined(parts, shape, ElementsBefore(shape, axis), op, result);
+         SetJoined(parts, shape, ElementsBefore(shape, axis), allocator, result);
 }
 
 // A split of dimension 0 is left to the kernel, whose results share the buffer if all are aligned.
-bool Split(Operands operands, const SmallOp& op, Results results) {
+bool Split(Operands operands, Allocator* allocator, Results results) {
   const Tensor& input = *operands[1].value->tensor();
   const auto count = static_cast<int64_t>(results.size());
   int axis;
@@ -226,7 +230,7 @@ bool Split(Operands operands, const SmallOp& op, Results results) {
   const int64_t bytes = static_cast<int64_t>(input.TotalBytes()) / (rows * count);
   Tensor targets[kMostSmallOperands];
   for (int64_t i = 0; i < count; ++i) {
-    targets[i] = MakeSmallTensor(op, input.dtype(), shape);
+    targets[i] = MakeSmallTensor(allocator, input.dtype(), shape);
     if (!targets[i].IsInitialized()) return false;
     auto* to = DataOf<char>(&targets[i]);
     const auto* from = DataOf<char>(input) + i * bytes;
@@ -255,7 +259,8 @@ void Repeat(const Broadcast& repeated, const Tensor& input, Tensor* target) {
 }
 
 // Requires: ReadSizes made `shape`.
-bool SetRepeated(const Tensor& input, const TensorShape& shape, const SmallOp& op, Value* result) {
+bool SetRepeated(const Tensor& input, const TensorShape& shape, Allocator* allocator,
+                 Value* result) {
   Broadcast repeated;
   const DataType dtype = input.dtype();
   if (shape.num_elements() <= input.NumElements() || !tensorflow::DataTypeCanUseMemcpy(dtype) ||
@@ -265,7 +270,7 @@ bool SetRepeated(const Tensor& input, const TensorShape& shape, const SmallOp& o
   }
   const int bytes = tensorflow::DataTypeSize(dtype);
   if (bytes != 4 && bytes != 8) return false;
-  Tensor target = MakeSmallTensor(op, dtype, shape);
+  Tensor target = MakeSmallTensor(allocator, dtype, shape);
   if (!target.IsInitialized()) return false;
   bytes == 4 ? Repeat<uint32_t>(repeated, input, &target)
              : Repeat<uint64_t>(repeated, input, &target);
@@ -294,41 +299,44 @@ bool ReadSizes(const Tensor& wanted, bool times, const TensorShape& input, Tenso
   return true;
 }
 
-bool BroadcastTo(Operands operands, const SmallOp& op, Value* result) {
+bool BroadcastTo(Operands operands, Allocator* allocator, Value* result) {
   const Tensor& input = *operands[0].value->tensor();
   TensorShape shape;
   return ReadSizes(*operands[1].value->tensor(), /*times=*/false, input.shape(), &shape) &&
-         SetRepeated(input, shape, op, result);
+         SetRepeated(input, shape, allocator, result);
 }
 
 // Repeats dimensions of size one; other dimensions must have the multiple one.
-bool Tile(Operands operands, const SmallOp& op, Value* result) {
+bool Tile(Operands operands, Allocator* allocator, Value* result) {
   const Tensor& input = *operands[0].value->tensor();
   TensorShape shape;
   return ReadSizes(*operands[1].value->tensor(), /*times=*/true, input.shape(), &shape) &&
-         SetRepeated(input, shape, op, result);
+         SetRepeated(input, shape, allocator, result);
 }
 
 }  // namespace
 
 void AddSmallReshaping(SmallOpTable* table) {
-  (*table)[ops::kReshape] = [](const Node&) { return SmallOp(Reshape); };
-  (*table)[ops::kExpandDims] = [](const Node&) { return SmallOp(ExpandDims); };
-  (*table)["ConcatV2"] = [](const Node&) { return SmallOp(Concat); };
-  (*table)["BroadcastTo"] = [](const Node&) { return SmallOp(BroadcastTo); };
-  (*table)[ops::kTile] = [](const Node&) { return SmallOp(Tile); };
-  (*table)["Squeeze"] = [](const Node& node) {
-    SmallOp op(Squeeze);
-    (void)TryGetNodeAttr(node.attrs(), "squeeze_dims", &op.axes);
-    return op;
+  (*table)[ops::kReshape] = Making<Reshape>;
+  (*table)[ops::kExpandDims] = Making<ExpandDims>;
+  (*table)["ConcatV2"] = Making<Concat>;
+  (*table)["BroadcastTo"] = Making<BroadcastTo>;
+  (*table)[ops::kTile] = Making<Tile>;
+  (*table)["Squeeze"] = [](const Node& node, Allocator*) {
+    std::vector<int32_t> axes;
+    (void)TryGetNodeAttr(node.attrs(), "squeeze_dims", &axes);
+    return OneResult<Squeeze>(axes);
   };
-  (*table)[ops::kPack] = [](const Node& node) {
-    SmallOp op(Pack);
-    op.axes = {0};
-    (void)TryGetNodeAttr(node.attrs(), "axis", &op.axes[0]);
-    return op;
+  (*table)[ops::kPack] = [](const Node& node, Allocator* allocator) {
+    int32_t axis = 0;
+    (void)TryGetNodeAttr(node.attrs(), "axis", &axis);
+    return OneResult<Pack>(axis, allocator);
   };
-  (*table)["Split"] = [](const Node&) { return SmallOp(Split); };
+  (*table)["Split"] = [](const Node&, Allocator* allocator) -> SmallOp {
+    return [allocator](Operands operands, Results results) {
+      return Split(operands, allocator, results);
+    };
+  };
 }
 
 }  // namespace tensor_array_grad

@@ -28,7 +28,7 @@ const Operand* Chosen(Operands operands) {
 
 // SelectV2 by a scalar: the chosen tensor if no other tensor shares its buffer, else a copy, as in
 // the kernel. Sharing the buffer would save the copy but change sums (sum_order.h).
-bool ChooseCopy(Operands operands, const SmallOp& op, Value* result) {
+bool ChooseCopy(Operands operands, Allocator* allocator, Value* result) {
   const Operand* const chosen = Chosen(operands);
   if (chosen == nullptr) return false;
   if (chosen->value->is_number()) {
@@ -36,7 +36,7 @@ bool ChooseCopy(Operands operands, const SmallOp& op, Value* result) {
     return true;
   }
   const Tensor& tensor = *chosen->value->tensor();
-  Tensor target = Target({*chosen}, tensor.dtype(), tensor.shape(), op);
+  Tensor target = Target({*chosen}, tensor.dtype(), tensor.shape(), allocator);
   if (!target.IsInitialized()) return false;
   if (target.data() != tensor.data()) {
     std::memcpy(target.data(), tensor.data(), tensor.TotalBytes());
@@ -55,7 +55,7 @@ bool ChooseShared(Operands operands, Value* result) {
 
 // Chooses each element by a tensor of conditions, with broadcasting.
 template <typename T>
-bool ChooseEach(Operands operands, const SmallOp& op, Value* result) {
+bool ChooseEach(Operands operands, Allocator* allocator, Value* result) {
   constexpr DataType kDtype = DataTypeToEnum<T>::value;
   const Tensor& condition = *operands[0].value->tensor();
   const Tensor& yes = *operands[1].value->tensor();
@@ -68,7 +68,7 @@ bool ChooseEach(Operands operands, const SmallOp& op, Value* result) {
       all.elements() > kMostSmallElements) {
     return false;
   }
-  Tensor target = MakeSmallTensor(op, kDtype, all.shape());
+  Tensor target = MakeSmallTensor(allocator, kDtype, all.shape());
   if (!target.IsInitialized()) return false;
   T* z = DataOf<T>(&target);
   const int64_t steps[] = {!all.repeats(0), !all.repeats(1), !all.repeats(2)};
@@ -89,36 +89,33 @@ bool ChooseEach(Operands operands, const SmallOp& op, Value* result) {
 // Select does not broadcast. By a vector of conditions it chooses whole rows, which is left to the
 // kernel.
 template <typename T>
-bool Select(Operands operands, const SmallOp& op, Value* result) {
+bool Select(Operands operands, Allocator* allocator, Value* result) {
   if (ChooseShared(operands, result)) return true;
   const Tensor& condition = *operands[0].value->tensor();
   return condition.IsSameSize(*operands[1].value->tensor()) &&
-         condition.IsSameSize(*operands[2].value->tensor()) && ChooseEach<T>(operands, op, result);
+         condition.IsSameSize(*operands[2].value->tensor()) &&
+         ChooseEach<T>(operands, allocator, result);
 }
 
 template <typename T>
-bool SelectV2(Operands operands, const SmallOp& op, Value* result) {
-  return ChooseCopy(operands, op, result) || ChooseEach<T>(operands, op, result);
+bool SelectV2(Operands operands, Allocator* allocator, Value* result) {
+  return ChooseCopy(operands, allocator, result) || ChooseEach<T>(operands, allocator, result);
 }
 
 // Select or, if `v2`, SelectV2 of the dtype of `node`.
 template <bool v2>
-SmallOp Choosing(const Node& node) {
-  const auto of = [](auto number) {
-    using T = decltype(number);
-    return SmallOp(v2 ? SelectV2<T> : Select<T>);
-  };
+SmallOp Choosing(const Node& node, Allocator* allocator) {
   switch (node.output_type(0)) {
     case DT_BOOL:
-      return of(bool{});
+      return OneResult<v2 ? SelectV2<bool> : Select<bool>>(allocator);
     case DT_FLOAT:
-      return of(float{});
+      return OneResult<v2 ? SelectV2<float> : Select<float>>(allocator);
     case DT_DOUBLE:
-      return of(double{});
+      return OneResult<v2 ? SelectV2<double> : Select<double>>(allocator);
     case DT_INT32:
-      return of(int32_t{});
+      return OneResult<v2 ? SelectV2<int32_t> : Select<int32_t>>(allocator);
     case DT_INT64:
-      return of(int64_t{});
+      return OneResult<v2 ? SelectV2<int64_t> : Select<int64_t>>(allocator);
     default:
       return {};
   }

@@ -62,7 +62,7 @@ TEST(SmallSelectTest, ChosenValueThatIsReadAgainIsCopied) {
 
 TEST(SmallSelectTest, ChoosesBetweenNumbersOfEachType) {
   for (DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_INT32, DT_INT64, DT_BOOL}) {
-    EXPECT_NE(Find("SelectV2", dtype).compute, nullptr);
+    EXPECT_NE(Find("SelectV2", dtype), nullptr);
   }
   Value condition = Number(false), t = Number(true), e = Of(Tensor(false)), result;
   bool got = true;

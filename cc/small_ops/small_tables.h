@@ -1,6 +1,10 @@
 #ifndef CC_SMALL_OPS_SMALL_TABLES_H_
 #define CC_SMALL_OPS_SMALL_TABLES_H_
 
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+
 #include "cc/base/op_names.h"
 #include "cc/flow/graph_names.h"
 #include "cc/small_ops/small_op.h"
@@ -8,6 +12,32 @@
 // The small ops, by the file that has them. Each function adds the makers of its file to `table`. A
 // result of any of them shares a buffer exactly if the kernel's result would (flow/sum_order.h).
 namespace tensor_array_grad {
+
+// Makes the small op of a node, or an empty one for a form of the op that it does not support.
+// `allocator` is that of SmallOpFor.
+using SmallOpMaker = SmallOp (*)(const Node& node, Allocator* allocator);
+// The makers, by the type of the node.
+using SmallOpTable = std::unordered_map<std::string, SmallOpMaker>;
+
+// Returns the small op compute(operands, bound..., result) of an op with one result, a Value*. It
+// is left to the kernel if no instruction reads the result.
+template <auto compute, typename... Bound>
+SmallOp OneResult(Bound... bound) {
+  return [bound...](Operands operands, Results results) {
+    return results[0] != nullptr && compute(operands, bound..., results[0]);
+  };
+}
+
+// The maker for an op with one result for which `compute` needs the operands and, if it makes
+// tensors, the allocator, but no attributes.
+template <auto compute>
+SmallOp Making(const Node&, Allocator* allocator) {
+  if constexpr (std::is_invocable_v<decltype(compute), Operands, Value*>) {
+    return OneResult<compute>();
+  } else {
+    return OneResult<compute>(allocator);
+  }
+}
 
 // Adds the small ops that compute with numbers:
 //
@@ -53,8 +83,8 @@ void AddSmallReshaping(SmallOpTable* table);
 // three, and of the next table's, are those of their kernels (lists/list_bodies.h).
 void AddSmallLists(SmallOpTable* table);
 
-// Returns the small op of an AddN of two lists, the second of which has no elements, such as zeros.
-SmallOp SumOfLists(const Node& node);
+// Makes the small op of an AddN of two lists, the second of which has no elements, such as zeros.
+SmallOp SumOfLists(const Node& node, Allocator* allocator);
 
 // Adds PushLoopStack and PopLoopStack, which push a row of values onto the loop stack that a
 // forward loop keeps for its backward loop, and pop one (lists/loop_stack.h).

@@ -30,8 +30,7 @@ inline SmallOp SmallOpOf(GraphUnderTest& graph) {
   return SmallOpFor(*graph.Find("node"), tensorflow::cpu_allocator());
 }
 
-// The small op for a node of that op and type; exists() is false if there is none. AddN has `terms`
-// inputs.
+// The small op for a node of that op and type; empty if there is none. AddN has `terms` inputs.
 inline SmallOp Find(const std::string& op, tensorflow::DataType dtype, int terms = 2) {
   GraphUnderTest graph;
   const tensorflow::OpDef* def = nullptr;
@@ -66,8 +65,8 @@ inline tensorflow::Tensor Counted(const tensorflow::TensorShape& shape) {
 }
 
 // Returns whether the small op computed the operands; if not, the kernel would be called.
-inline bool Call(SmallOp op, std::vector<Operand> operands, Value* result) {
-  return op(operands, result);
+inline bool Call(const SmallOp& op, std::vector<Operand> operands, Value* result) {
+  return op(operands, {&result, 1});
 }
 
 // Calls the small op of a node on tensors.
@@ -82,7 +81,7 @@ class SmallOpTest : public testing::Test, protected GraphUnderTest {
   // second result is in `second_`.
   bool Call(const std::vector<tensorflow::Tensor>& inputs) {
     const SmallOp op = SmallOpOf(*this);
-    EXPECT_TRUE(op.exists());
+    EXPECT_TRUE(op != nullptr);
     std::vector<Value> values(inputs.size());
     std::vector<Operand> operands;
     for (size_t i = 0; i < inputs.size(); ++i) {
