@@ -43,15 +43,6 @@ absl::Status Length(KernelCall& call, const ListVariant& list) {
   return absl::OkStatus();
 }
 
-absl::Status ElementShape(KernelCall& call, const ListVariant& list) {
-  const PartialTensorShape& shape = list.shape();
-  Tensor* sizes;
-  TF_RETURN_IF_ERROR(AllocateOutput(
-      call.ctx(), 0, shape.unknown_rank() ? TensorShape({}) : TensorShape({shape.dims()}), &sizes));
-  ShapeToTensor(shape, sizes);
-  return absl::OkStatus();
-}
-
 absl::Status Resize(KernelCall& call, const ListVariant& list) {
   enum Inputs { kList, kSize };
   int64_t size;
@@ -110,7 +101,7 @@ KernelTable ListAccessKernels() {
        {"element_shape", "num_elements"}},
       {ops::kTensorListLength, MakeKernel<Cheap<OneListFunction<Length>>>, {"length"}},
       {ops::kTensorListElementShape,
-       MakeKernel<Cheap<OneListFunction<ElementShape>>>,
+       MakeKernel<Cheap<ListFunction<ElementShape>>>,
        {"element_shape"}},
       {ops::kTensorListGetItem,
        MakeKernel<Cheap<ListFunction<GetItem>>>,

@@ -1,5 +1,6 @@
 #include "cc/lists/element_shape.h"
 
+#include "cc/base/pooled_tensor.h"
 #include "cc/base/tensor_data.h"
 #include "cc/lists/list_checks.h"
 
@@ -29,10 +30,14 @@ absl::Status ShapeFromTensor(const Tensor& tensor, PartialTensorShape* shape) {
   return narrow ? make(DataOf<int32_t>(tensor)) : make(DataOf<int64_t>(tensor));
 }
 
-void ShapeToTensor(const PartialTensorShape& shape, Tensor* tensor) {
-  for (int d = 0; d < tensor->NumElements(); ++d) {
-    SetIntAt(d, shape.unknown_rank() ? -1 : shape.dim_size(d), tensor);
+Tensor ShapeToTensor(const PartialTensorShape& shape, DataType dtype) {
+  const TensorShape sizes = shape.unknown_rank() ? TensorShape({}) : TensorShape({shape.dims()});
+  Tensor tensor;
+  if (!MakePooledTensor(dtype, sizes, &tensor)) tensor = Tensor(dtype, sizes);
+  for (int d = 0; d < tensor.NumElements(); ++d) {
+    SetIntAt(d, shape.unknown_rank() ? -1 : shape.dim_size(d), &tensor);
   }
+  return tensor;
 }
 
 absl::Status ReservedSize(const Tensor& num_elements, int64_t* size) {

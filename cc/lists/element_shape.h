@@ -16,9 +16,8 @@ absl::Status ShapeFromTensor(const Tensor& tensor, PartialTensorShape* shape);
 // Reads the input num_elements of TensorListReserve, with stock's errors.
 absl::Status ReservedSize(const Tensor& num_elements, int64_t* size);
 
-// The opposite of ShapeFromTensor. Requires: `tensor` is int32 or int64 and has a place for each
-// dimension, or is a scalar if the rank is unknown.
-void ShapeToTensor(const PartialTensorShape& shape, Tensor* tensor);
+// The opposite of ShapeFromTensor, of `dtype` int32 or int64.
+Tensor ShapeToTensor(const PartialTensorShape& shape, DataType dtype);
 
 // Sets `shape` to the element shape of `list`, merged with the input `element_shape` of an op.
 absl::Status MergedElementShape(const ListVariant& list, const Tensor& element_shape,

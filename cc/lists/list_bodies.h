@@ -13,10 +13,10 @@
 #include "cc/lists/list_variant.h"
 #include "cc/lists/loop_stack.h"
 
-// The bodies of the ops on one element of a list, or on one row of a loop stack. Each is written
-// once, for the op's kernel and for its small op, over a Call: one call of the op. KernelCall
-// (kernels/list_kernel_util.h) is the call of a kernel, RegisterCall (small_ops/small_lists.cc)
-// that of a small op on registers. A Call has
+// The bodies of the ops on the shape or on one element of a list, or on one row of a loop stack.
+// Each is written once, for the op's kernel and for its small op, over a Call: one call of the op.
+// KernelCall (kernels/list_kernel_util.h) is the call of a kernel, RegisterCall
+// (small_ops/small_lists.cc) that of a small op on registers. A Call has
 //
 //     dtype(), may_grow()       the attributes element_dtype and resize_if_index_out_of_bounds
 //     num_inputs(), num_outputs(), output_type(i)
@@ -56,6 +56,14 @@ absl::Status GetItem(Call& call) {
     if (element.kind == ListElement::kSet) return call.Output(0, *element.tensor);
   }
   return call.OutputOther(*list, index);
+}
+
+// TensorListElementShape.
+template <typename Call>
+absl::Status ElementShape(Call& call) {
+  const ListVariant* list = nullptr;
+  TF_RETURN_IF_ERROR(call.Get(0, &list));
+  return call.Output(0, ShapeToTensor(list->shape(), call.output_type(0)));
 }
 
 // TensorListSetItem.

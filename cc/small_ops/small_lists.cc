@@ -6,7 +6,6 @@
 #include "cc/base/tensor_data.h"
 #include "cc/base/tensorflow_names.h"
 #include "cc/device/functors.h"
-#include "cc/lists/element_shape.h"
 #include "cc/lists/list_bodies.h"
 #include "cc/small_ops/small_operands.h"
 #include "tensorflow/core/framework/node_def_util.h"
@@ -145,16 +144,6 @@ bool Length(Operands operands, Value* result) {
   return true;
 }
 
-bool ElementShape(Operands operands, DataType dtype, Allocator* allocator, Value* result) {
-  const ListVariant* const list = HeldBy<ListVariant>(operands[0]);
-  if (list == nullptr || list->shape().unknown_rank()) return false;
-  Tensor sizes = MakeSmallTensor(allocator, dtype, {list->shape().dims()});
-  if (!sizes.IsInitialized()) return false;
-  ShapeToTensor(list->shape(), &sizes);
-  result->Set(std::move(sizes));
-  return true;
-}
-
 // The small op with this body.
 template <absl::Status (*body)(RegisterCall&)>
 SmallOp WithBody(const Node& node, Allocator* allocator) {
@@ -179,9 +168,7 @@ void AddSmallLists(SmallOpTable* table) {
     return node.output_type(0) == DT_VARIANT ? OneResult<ZerosLikeList>() : SmallOp();
   };
   (*table)[ops::kTensorListLength] = Making<Length>;
-  (*table)[ops::kTensorListElementShape] = [](const Node& node, Allocator* allocator) {
-    return OneResult<ElementShape>(node.output_type(0), allocator);
-  };
+  (*table)[ops::kTensorListElementShape] = WithBody<ElementShape>;
 }
 
 void AddSmallLoopStacks(SmallOpTable* table) {

@@ -76,11 +76,12 @@ void AddSmallReshaping(SmallOpTable* table);
 //     TensorListGetItem       of an element that is set
 //     TensorListSetItem       if the list can be changed in place; makes it grow if the op may
 //     ListAccumulate(Like)    the same, of a small item
-//     TensorListLength, TensorListElementShape
+//     TensorListElementShape
+//     TensorListLength
 //     ZerosLike               of a list of numbers, if all elements have one shape
 //
 // A list that a stock kernel made is left to the kernels, which convert it. The bodies of the first
-// three, and of the next table's, are those of their kernels (lists/list_bodies.h).
+// four, and of the next table's, are those of their kernels (lists/list_bodies.h).
 void AddSmallLists(SmallOpTable* table);
 
 // Makes the small op of an AddN of two lists, the second of which has no elements, such as zeros.
