@@ -26,8 +26,8 @@ struct LoopCounts {
   std::atomic<int64_t> runs{0}, iterations{0}, ns{0};
   std::atomic<int64_t> two_threads{0}, handed_back{0};  // of `runs`
   std::atomic<int64_t> passed_on{0};  // runs that were left to the executor as the faster one
-  std::atomic<int64_t> passed_by{0};  // other runs that were left to it, for statistics of nodes
-  std::atomic<double> gain{0};        // by how much the executor was estimated faster
+  std::atomic<int64_t> passed_by{0};  // runs that were left to it for statistics of nodes
+  std::atomic<double> gain{1};        // by how much the executor was estimated faster
   // A thread that reads executor_runs first, then `conditions`, finds one or more per run.
   std::atomic<int64_t> executor_runs{0}, conditions{0}, executor_ns{0};
 };

@@ -74,10 +74,10 @@ void AddRange(const T* left, const T* right, bool from_zero, T* out, int64_t n) 
 }
 
 template <typename T>
-void AddAll(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* out) {
+void AddAll(const Tensor& left, const Tensor& right, ParallelFor parallel_for, Tensor* out) {
   const T *a = DataOf<T>(left), *b = DataOf<T>(right);
   T* sum = DataOf<T>(out);
-  run(out->NumElements(), /*cost=*/1, [=](int64_t begin, int64_t end) {
+  parallel_for(out->NumElements(), /*cost=*/1, [=](int64_t begin, int64_t end) {
     AddRange<T>(a + begin, b + begin, /*from_zero=*/false, sum + begin, end - begin);
   });
 }
@@ -129,13 +129,13 @@ void ForEachLineOfRow(const Box& box, int64_t begin, int64_t end, T* first, Line
 
 // The same for all rows; `at` counts the values of all rows.
 template <typename T, typename LineWork>
-void ForEachLineOfRows(const Box& given, absl::Span<const int64_t> starts, ParallelFor run, T* sum,
-                       LineWork work) {
+void ForEachLineOfRows(const Box& given, absl::Span<const int64_t> starts, ParallelFor parallel_for,
+                       T* sum, LineWork work) {
   const Box box = Simplified(given);
   const int64_t width = box.values();
   if (width == 0) return;
   const auto rows = static_cast<int64_t>(starts.size());
-  run(rows * width, /*cost=*/1, [&](int64_t begin, int64_t end) {
+  parallel_for(rows * width, /*cost=*/1, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin / width; row * width < end; ++row) {
       if (starts[row] < 0) continue;
       const int64_t before = row * width;
@@ -217,8 +217,9 @@ void WithNumber(DataType dtype, Work work) {
 
 }  // namespace
 
-void Add(const Tensor& left, const Tensor& right, ParallelFor run, Tensor* out) {
-  WithNumber(out->dtype(), [&](auto number) { AddAll<decltype(number)>(left, right, run, out); });
+void Add(const Tensor& left, const Tensor& right, ParallelFor parallel_for, Tensor* out) {
+  WithNumber(out->dtype(),
+             [&](auto number) { AddAll<decltype(number)>(left, right, parallel_for, out); });
 }
 
 int64_t Box::values() const {
@@ -228,38 +229,38 @@ int64_t Box::values() const {
 }
 
 void AddRows(const Tensor& addend, const Box& box, absl::Span<const int64_t> starts,
-             ParallelFor run, Tensor* sum, bool from_zero) {
+             ParallelFor parallel_for, Tensor* sum, bool from_zero) {
   WithNumber(sum->dtype(), [&](auto number) {
     using T = decltype(number);
     const T* const values = DataOf<T>(addend);
-    ForEachLineOfRows(box, starts, run, DataOf<T>(sum),
+    ForEachLineOfRows(box, starts, parallel_for, DataOf<T>(sum),
                       [=](T* to, int64_t at, int64_t n, int64_t step) {
                         AddLine(values + at, n, step, from_zero, to);
                       });
   });
 }
 
-void TakeRows(const Box& box, absl::Span<const int64_t> starts, ParallelFor run, Tensor* sum,
-              Tensor* taken) {
+void TakeRows(const Box& box, absl::Span<const int64_t> starts, ParallelFor parallel_for,
+              Tensor* sum, Tensor* taken) {
   WithNumber(sum->dtype(), [&](auto number) {
     using T = decltype(number);
     T* const values = DataOf<T>(taken);
-    ForEachLineOfRows(box, starts, run, DataOf<T>(sum),
+    ForEachLineOfRows(box, starts, parallel_for, DataOf<T>(sum),
                       [=](T* from, int64_t at, int64_t n, int64_t step) {
                         TakeLine(from, n, step, values + at);
                       });
   });
 }
 
-void Zero(ParallelFor run, Tensor* out) {
+void Zero(ParallelFor parallel_for, Tensor* out) {
   const auto bytes = static_cast<int64_t>(out->TotalBytes());
   if (bytes == 0) return;
   char* const to = DataOf<char>(out);
-  run(bytes, /*cost=*/1,
-      [to](int64_t begin, int64_t end) { std::memset(to + begin, 0, end - begin); });
+  parallel_for(bytes, /*cost=*/1,
+               [to](int64_t begin, int64_t end) { std::memset(to + begin, 0, end - begin); });
 }
 
-void Pack(absl::Span<const Piece> pieces, ParallelFor run, Tensor* out) {
+void Pack(absl::Span<const Piece> pieces, ParallelFor parallel_for, Tensor* out) {
   std::vector<int64_t> starts;
   starts.reserve(pieces.size());
   int64_t total = 0;
@@ -271,7 +272,7 @@ void Pack(absl::Span<const Piece> pieces, ParallelFor run, Tensor* out) {
   const bool bytes = tensorflow::DataTypeCanUseMemcpy(out->dtype());
   const int64_t width = static_cast<int64_t>(out->TotalBytes()) / total;
   const int64_t cost = bytes ? (width + 7) / 8 : 50;
-  run(total, cost, [&](int64_t begin, int64_t end) {
+  parallel_for(total, cost, [&](int64_t begin, int64_t end) {
     switch (out->dtype()) {
       case DT_STRING:
         return PackObjects<tensorflow::tstring>(pieces, starts, begin, end, out);

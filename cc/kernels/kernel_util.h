@@ -71,12 +71,12 @@ absl::Status Lookup(OpKernelContext* ctx, int input, ResourceRef<T>* resource) {
 }
 
 // The kernel of an op that is a function of its inputs and of the dtypes of its outputs. The error
-// of `run` becomes that of the call.
-template <absl::Status (*run)(OpKernelContext*)>
+// of `body` becomes that of the call.
+template <absl::Status (*body)(OpKernelContext*)>
 class FunctionKernel : public OpKernel {
  public:
   using OpKernel::OpKernel;
-  void Compute(OpKernelContext* ctx) override { OP_REQUIRES_OK(ctx, run(ctx)); }
+  void Compute(OpKernelContext* ctx) override { OP_REQUIRES_OK(ctx, body(ctx)); }
 };
 
 // The values of input `input`, which is in host memory and has the dtype of T. They are valid

@@ -92,8 +92,8 @@ class KernelCall {
   std::vector<InputList> conversions_;
 };
 
-// The base of kernels for lists. Compute calls Run, whose error becomes that of the call. Reads the
-// attributes of which a KernelCall knows, as far as the op has them.
+// The base of kernels for lists. Compute calls ComputeCall, whose error becomes that of the call.
+// Reads the attributes of which a KernelCall knows, as far as the op has them.
 class ListKernel : public OpKernel {
  public:
   explicit ListKernel(OpKernelConstruction* ctx) : OpKernel(ctx) {
@@ -105,11 +105,11 @@ class ListKernel : public OpKernel {
   }
   void Compute(OpKernelContext* ctx) override {
     KernelCall call(ctx, element_dtype_, may_grow_);
-    OP_REQUIRES_OK(ctx, Run(call));
+    OP_REQUIRES_OK(ctx, ComputeCall(call));
   }
 
  protected:
-  virtual absl::Status Run(KernelCall& call) = 0;
+  virtual absl::Status ComputeCall(KernelCall& call) = 0;
 
  private:
   DataType element_dtype_ = DT_INVALID;
@@ -117,26 +117,26 @@ class ListKernel : public OpKernel {
 };
 
 // The kernel of an op that is a function of its call.
-template <absl::Status (*run)(KernelCall&)>
+template <absl::Status (*body)(KernelCall&)>
 class ListFunction : public ListKernel {
  public:
   using ListKernel::ListKernel;
 
  protected:
-  absl::Status Run(KernelCall& call) override { return run(call); }
+  absl::Status ComputeCall(KernelCall& call) override { return body(call); }
 };
 
 // The same for an op that reads or changes one list, its first input.
-template <absl::Status (*run)(KernelCall&, const ListVariant&)>
+template <absl::Status (*body)(KernelCall&, const ListVariant&)>
 class OneListFunction : public ListKernel {
  public:
   using ListKernel::ListKernel;
 
  protected:
-  absl::Status Run(KernelCall& call) override {
+  absl::Status ComputeCall(KernelCall& call) override {
     const ListVariant* list = nullptr;
     TF_RETURN_IF_ERROR(call.Get(0, &list));
-    return run(call, *list);
+    return body(call, *list);
   }
 };
 

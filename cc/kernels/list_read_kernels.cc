@@ -40,7 +40,7 @@ class ListStackOp : public ListKernel {
   }
 
  protected:
-  absl::Status Run(KernelCall& call) override {
+  absl::Status ComputeCall(KernelCall& call) override {
     const ListVariant* list = nullptr;
     TF_RETURN_IF_ERROR(call.Get(kList, &list));
     TF_RETURN_IF_ERROR(CheckDtypes(call.dtype(), list->dtype()));
@@ -82,7 +82,7 @@ class ListConcatOp : public ListKernel {
   }
 
  protected:
-  absl::Status Run(KernelCall& call) override {
+  absl::Status ComputeCall(KernelCall& call) override {
     PartialTensorShape wanted = element_shape_;
     if (!wanted.unknown_rank() && wanted.dims() == 0) {
       return Invalid("element_shape must not be empty");

@@ -21,7 +21,7 @@ class NewLoopStackOp : public Cheap<ListKernel> {
   }
 
  protected:
-  absl::Status Run(KernelCall& call) override {
+  absl::Status ComputeCall(KernelCall& call) override {
     std::vector<ListSpec> specs;
     for (int i = 0; i < call.num_inputs(); ++i) {
       const ListVariant* list = nullptr;

@@ -14,14 +14,14 @@ using tensorflow::BCast;
 
 // The tensor that stock makes of `gradient`. TakeRows leaves -0 in its rows, so that the value of
 // a row is exactly what AddRows adds.
-absl::Status Dense(const SliceGradient& gradient, cpu::ParallelFor run, Tensor* dense) {
+absl::Status Dense(const SliceGradient& gradient, cpu::ParallelFor parallel_for, Tensor* dense) {
   const Tensor& values = gradient.values;
   Tensor taken;
   TF_RETURN_IF_ERROR(AllocateValues(values.dtype(), gradient.whole, dense));
   TF_RETURN_IF_ERROR(AllocateValues(values.dtype(), values.shape(), &taken));
-  cpu::Zero(run, dense);
-  cpu::TakeRows(gradient.box, gradient.starts, run, dense, &taken);
-  cpu::AddRows(values, gradient.box, gradient.starts, run, dense, gradient.from_zero);
+  cpu::Zero(parallel_for, dense);
+  cpu::TakeRows(gradient.box, gradient.starts, parallel_for, dense, &taken);
+  cpu::AddRows(values, gradient.box, gradient.starts, parallel_for, dense, gradient.from_zero);
   return absl::OkStatus();
 }
 
@@ -57,17 +57,18 @@ absl::Status Repeat(const Tensor& from, const TensorShape& shape, Tensor* repeat
 
 }  // namespace
 
-absl::Status DenseSum(absl::Span<const SliceGradient> terms, cpu::ParallelFor run, Tensor* sum) {
-  TF_RETURN_IF_ERROR(Dense(terms.front(), run, sum));
+absl::Status DenseSum(absl::Span<const SliceGradient> terms, cpu::ParallelFor parallel_for,
+                      Tensor* sum) {
+  TF_RETURN_IF_ERROR(Dense(terms.front(), parallel_for, sum));
   for (const SliceGradient& term : terms.subspan(1)) {
     Tensor addend;
-    TF_RETURN_IF_ERROR(Dense(term, run, &addend));
-    cpu::Add(*sum, addend, run, sum);
+    TF_RETURN_IF_ERROR(Dense(term, parallel_for, &addend));
+    cpu::Add(*sum, addend, parallel_for, sum);
   }
   return absl::OkStatus();
 }
 
-absl::Status BroadcastAdd(const Tensor& left, const Tensor& right, cpu::ParallelFor run,
+absl::Status BroadcastAdd(const Tensor& left, const Tensor& right, cpu::ParallelFor parallel_for,
                           Tensor* sum) {
   const BCast broadcast(BCast::FromShape(left.shape()), BCast::FromShape(right.shape()));
   if (!broadcast.IsValid()) {
@@ -85,7 +86,7 @@ absl::Status BroadcastAdd(const Tensor& left, const Tensor& right, cpu::Parallel
   Tensor repeated;
   TF_RETURN_IF_ERROR(Repeat(left, shape, sum));
   TF_RETURN_IF_ERROR(Repeat(right, shape, &repeated));
-  cpu::Add(*sum, repeated, run, sum);
+  cpu::Add(*sum, repeated, parallel_for, sum);
   return absl::OkStatus();
 }
 

@@ -14,12 +14,13 @@ namespace tensor_array_grad {
 // Sets `sum` to the sum of the terms from left to right, as full tensors, with the bits of stock.
 // Returns ResourceExhausted if memory runs out. Requires: at least one term, of one dtype and
 // shape.
-absl::Status DenseSum(absl::Span<const SliceGradient> terms, cpu::ParallelFor run, Tensor* sum);
+absl::Status DenseSum(absl::Span<const SliceGradient> terms, cpu::ParallelFor parallel_for,
+                      Tensor* sum);
 
 // Sets `sum` to left + right, broadcast as Add broadcasts them. Returns the errors of Add: for
 // shapes that cannot be broadcast, for too many dimensions, and ResourceExhausted.
 // Requires: one dtype, CanAdd(dtype).
-absl::Status BroadcastAdd(const Tensor& left, const Tensor& right, cpu::ParallelFor run,
+absl::Status BroadcastAdd(const Tensor& left, const Tensor& right, cpu::ParallelFor parallel_for,
                           Tensor* sum);
 
 }  // namespace tensor_array_grad

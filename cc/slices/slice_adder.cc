@@ -14,18 +14,18 @@ Counter in_place("slice_sums.in_place"), rows_added("slice_sums.rows");
 // Adds the terms of one group to `sum`, as the class comment of SliceAdder explains. taken[i] is
 // the tensor for the values that `sum` had at the rows of term i. It is not used for a group of one
 // term, since g + sum is sum + g.
-void AddGroup(absl::Span<const SliceGradient> terms, absl::Span<Tensor> taken, cpu::ParallelFor run,
-              Tensor* sum) {
+void AddGroup(absl::Span<const SliceGradient> terms, absl::Span<Tensor> taken,
+              cpu::ParallelFor parallel_for, Tensor* sum) {
   const bool several = terms.size() > 1;
   for (size_t i = 0; several && i < terms.size(); ++i) {
-    cpu::TakeRows(terms[i].box, terms[i].starts, run, sum, &taken[i]);
+    cpu::TakeRows(terms[i].box, terms[i].starts, parallel_for, sum, &taken[i]);
   }
   for (const SliceGradient& term : terms) {
-    cpu::AddRows(term.values, term.box, term.starts, run, sum, term.from_zero);
+    cpu::AddRows(term.values, term.box, term.starts, parallel_for, sum, term.from_zero);
     rows_added.Add(static_cast<int64_t>(term.starts.size()));
   }
   for (size_t i = 0; several && i < terms.size(); ++i) {
-    cpu::AddRows(taken[i], terms[i].box, terms[i].starts, run, sum);
+    cpu::AddRows(taken[i], terms[i].box, terms[i].starts, parallel_for, sum);
   }
 }
 
@@ -114,18 +114,18 @@ bool SliceAdder::AddOneLine(Inputs inputs, int64_t most, Tensor* sum) const {
   return true;
 }
 
-absl::Status SliceAdder::Broadcast(const Terms& terms, const Tensor& sum, cpu::ParallelFor run,
-                                   Tensor* result) const {
+absl::Status SliceAdder::Broadcast(const Terms& terms, const Tensor& sum,
+                                   cpu::ParallelFor parallel_for, Tensor* result) const {
   Tensor addends;
-  TF_RETURN_IF_ERROR(DenseSum(terms.terms, run, &addends));
-  return operand_ == 0 ? BroadcastAdd(sum, addends, run, result)
-                       : BroadcastAdd(addends, sum, run, result);
+  TF_RETURN_IF_ERROR(DenseSum(terms.terms, parallel_for, &addends));
+  return operand_ == 0 ? BroadcastAdd(sum, addends, parallel_for, result)
+                       : BroadcastAdd(addends, sum, parallel_for, result);
 }
 
 void SliceAdder::CountInPlace() { in_place.Add(); }
 
 // Allocates all memory before it changes the sum, so that an error leaves the sum unchanged.
-absl::Status SliceAdder::Add(const Terms& terms, cpu::ParallelFor run, Tensor* sum) {
+absl::Status SliceAdder::Add(const Terms& terms, cpu::ParallelFor parallel_for, Tensor* sum) {
   absl::InlinedVector<Tensor, 2> taken(terms.terms.size());
   size_t begin = 0;
   for (const size_t end : terms.ends) {
@@ -138,7 +138,7 @@ absl::Status SliceAdder::Add(const Terms& terms, cpu::ParallelFor run, Tensor* s
   begin = 0;
   for (const size_t end : terms.ends) {
     AddGroup(absl::MakeSpan(terms.terms).subspan(begin, end - begin),
-             absl::MakeSpan(taken).subspan(begin, end - begin), run, sum);
+             absl::MakeSpan(taken).subspan(begin, end - begin), parallel_for, sum);
     begin = end;
   }
   return absl::OkStatus();

@@ -80,12 +80,12 @@ class SliceAdder {
   // Adds `terms` to `sum` in place. Requires: Read made `terms` for this sum, and no other tensor
   // shares the buffer of `sum`. The only error is ResourceExhausted; `sum` is then unchanged.
   // terms.broadcast is false.
-  static absl::Status Add(const Terms& terms, cpu::ParallelFor run, Tensor* sum);
+  static absl::Status Add(const Terms& terms, cpu::ParallelFor parallel_for, Tensor* sum);
 
   // Sets `result` to what stock's Add of `sum` and the sum of the terms outputs, for any shapes, or
   // returns its error. Takes as long as stock. Requires: Read made `terms` for this sum and this
   // adder, which is that of an Add.
-  absl::Status Broadcast(const Terms& terms, const Tensor& sum, cpu::ParallelFor run,
+  absl::Status Broadcast(const Terms& terms, const Tensor& sum, cpu::ParallelFor parallel_for,
                          Tensor* result) const;
 
   // Adds the only addend in place, if it has at most `most` values and these follow each other in

@@ -71,7 +71,7 @@ class RegisterCall {
     *b = std::move(sum);
     return absl::OkStatus();
   }
-  // The value moves to the result after the body (Run).
+  // The value moves to the result after the body (Compute).
   template <typename T>
   absl::Status Forward(int input, const T& held, T** out) {
     if (!IsOnlyReference(operands_[input])) return LeftToKernel();
@@ -88,7 +88,7 @@ class RegisterCall {
 
   // Computes the op, and returns false if it is left to the kernel.
   template <absl::Status (*body)(RegisterCall&)>
-  bool Run() {
+  bool Compute() {
     if (!body(*this).ok()) return false;
     if (forwarded_ != nullptr && results_[0] != nullptr) {
       results_[0]->Assign(forwarded_->value, /*last=*/true);
@@ -149,7 +149,7 @@ template <absl::Status (*body)(RegisterCall&)>
 SmallOp WithBody(const Node& node, Allocator* allocator) {
   return
       [attributes = RegisterCall::Attributes(node, allocator)](Operands operands, Results results) {
-        return RegisterCall(operands, attributes, results).Run<body>();
+        return RegisterCall(operands, attributes, results).Compute<body>();
       };
 }
 

@@ -57,7 +57,7 @@ struct Loop {
   ProgramOp body, condition;  // an op of each
   ProgramOp cause;            // the reason why the executor runs the loop
   ProgramOp python;           // calls Python in each iteration
-  ProgramOp heaviest;         // takes most of an iteration; known if the loop was handed back
+  ProgramOp heaviest;         // takes most of an iteration; known once passed_on or handed_back
   std::string heaviest_type;
   double heaviest_share = 0;
   bool is_watched = false;      // whether what the executor does is counted
@@ -70,7 +70,7 @@ struct Loop {
   int64_t two_threads = 0;  // of `runs`, those in which a second thread helped
   int64_t handed_back = 0;  // of `runs`, those that the executor continued
   int64_t passed_on = 0;    // runs that were left to the executor as the faster one
-  int64_t passed_by = 0;    // other runs that were left to it, for statistics of nodes
+  int64_t passed_by = 0;    // runs that were left to it for statistics of nodes
   double gain = 1;          // by how much the executor was then estimated to be faster
   int64_t executor_runs = 0, executor_iterations = 0;
   double executor_seconds = 0;
