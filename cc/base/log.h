@@ -21,7 +21,8 @@ bool IsLogged(LogLevel level);
 // Writes "tensor_array_grad: `line`" to stderr.
 void LogLine(absl::string_view line);
 
-// Calls `report`, which says what was done. It is no failure if there is no memory to say so.
+// Calls `report`, which says what was done. An exception is no failure: there is no memory to say
+// so.
 void IfMemoryAllows(absl::FunctionRef<void()> report);
 
 // The level that `value`, which may be null, denotes.

@@ -1,6 +1,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <exception>
+
 #include "tensor_array_grad/introspection.h"
 
 namespace py = pybind11;
@@ -21,7 +23,7 @@ void SetLocator(const py::object& locator) {
     const py::gil_scoped_acquire locked;
     try {
       return (*function)(loop).cast<std::pair<std::string, std::string>>();
-    } catch (const py::error_already_set&) {
+    } catch (const std::exception&) {  // of Python, or the result has another type
       return {};
     }
   };

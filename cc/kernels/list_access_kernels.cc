@@ -1,6 +1,6 @@
 // The kernels of the ops that make a list or handle one element of it. None costs more than O(log
 // n), except reading an unset element whose shape has to be found from the other elements, freeing
-// elements (a Resize to fewer), and the first use of one of stock's lists, which is converted.
+// elements (a Resize to fewer), and a call on one of stock's lists, which is converted first.
 //
 // A kernel that changes a list makes all checks before it calls Forward. Forward may hand over the
 // input's list to be changed in place, and an error must leave the input unchanged.

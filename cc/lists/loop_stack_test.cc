@@ -265,7 +265,17 @@ TEST(LoopStackTest, InvalidDataIsNotDecoded) {
   EXPECT_TRUE(refuses([](auto* data) { *data->add_tensors() = Tensor(1); }));
   EXPECT_TRUE(refuses([](auto* data) { data->tensors_[0] = Tensor(1); }));
   EXPECT_TRUE(refuses([](auto* data) { data->tensors_[0] = Tensor(DT_VARIANT, {}); }));
+  EXPECT_TRUE(refuses([](auto* data) { data->tensors_[1] = Tensor(1); }));
   EXPECT_TRUE(refuses([](auto* data) { data->tensors_[2] = Tensor(1); }));
+}
+
+TEST(LoopStackTest, InvalidSpecOfAListThatIsNotKeptIsNotDecoded) {
+  tensorflow::VariantTensorData data;
+  LoopStack({{DT_INT32, {}, -1}, {DT_FLOAT, {}, -1}}, /*kept=*/1).Encode(&data);
+  LoopStack read;
+  ASSERT_TRUE(read.Decode(data));
+  data.tensors_[1] = Tensor(1);
+  EXPECT_FALSE(read.Decode(data));
 }
 
 }  // namespace

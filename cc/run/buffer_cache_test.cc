@@ -139,6 +139,13 @@ TEST_F(BufferCacheTest, GivesAllBackWhenItsLimitIsExceeded) {
   EXPECT_EQ(underlying_.freed, fit + 1);
 }
 
+TEST_F(BufferCacheTest, ABufferThatIsUsedAgainDoesNotCountTwice) {
+  for (size_t freed = 0; freed < 3 * kMostCachedBytes; freed += kMostCachedBuffer) {
+    cache_.Free(Allocate(kMostCachedBuffer));
+  }
+  EXPECT_EQ(underlying_.allocated, 1);
+}
+
 TEST_F(BufferCacheTest, GiveBackAllFreesEachFreeBuffer) {
   std::vector<void*> buffers;
   for (const size_t bytes : {4'096, 5'000, 5'000, 100'000}) buffers.push_back(Allocate(bytes));

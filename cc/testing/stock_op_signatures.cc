@@ -1,6 +1,6 @@
 // The signatures of the stock ops that the graph tests use. libtensorflow_framework, which the C++
 // tests link, has only those of ops that run functions, and these since TensorFlow 2.19
-// (call_op_signatures.cc); the Python tests run the pass on the real ones.
+// (call_ops.cc); the Python tests run the pass on the real ones.
 
 #include "tensorflow/core/framework/op.h"
 

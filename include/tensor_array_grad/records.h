@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-// What introspection.h tells: plain data, in which the library keeps it too.
+// The records that introspection.h returns. The library keeps them in the same structs.
 namespace tensor_array_grad::introspection {
 
 // Whether a part of the library is active, and why or why not.

@@ -49,7 +49,7 @@ class Where(Place):
 
 
 def locate(loop: Any) -> tuple[str, str]:
-    """The line of a loop (`introspection.h`) in short, and its `Where` as JSON."""
+    """The line of a loop (`records.h`) in short, and its `Where` as JSON."""
     where = find(loop)
     return str(where), json.dumps(dataclasses.asdict(where))
 
