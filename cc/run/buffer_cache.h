@@ -18,12 +18,11 @@ namespace tensor_array_grad {
 // The problem: glibc gives each thread a heap of its own (an arena), and a freed buffer goes back
 // to the heap that it came from. A loop in one kernel takes all its buffers from the heap of one
 // thread, but the thread differs from run to run, and so the heap of each thread grows to the size
-// that one run needs. An LSTM of 128 units takes 195 to 220 MB without the cache and 127 to 177 MB
-// with it, where stock takes 145 to 185 MB: there, all threads of the executor share the work of
-// each run.
+// that one run needs. An LSTM of 128 units takes 235 MB without the cache and 168 MB with it, where
+// stock takes 193 MB: there, all threads of the executor share the work of each run.
 //
-// TensorFlow's BFCAllocator in its place takes 132 to 140 MB with oneDNN, but 179 to 214 MB
-// without, more than stock, and gives nothing back.
+// TensorFlow's BFCAllocator in its place takes more memory than stock if TensorFlow runs without
+// oneDNN (benchmarks/README.md), and gives nothing back.
 //
 // The cache has a list of free buffers for each of kSizes sizes. A size is at most an eighth larger
 // than what was asked for. A header in front of each buffer holds its size. When the free buffers
