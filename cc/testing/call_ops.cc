@@ -8,25 +8,18 @@ namespace {
 
 REGISTER_OP("_Arg").Output("output: T").Attr("T: type").Attr("index: int >= 0").SetIsStateful();
 REGISTER_OP("_Retval").Input("input: T").Attr("T: type").Attr("index: int >= 0").SetIsStateful();
-REGISTER_OP("PartitionedCall")
-    .Input("args: Tin")
-    .Output("output: Tout")
-    .Attr("Tin: list(type) >= 0")
-    .Attr("Tout: list(type) >= 0")
-    .Attr("f: func")
-    .Attr("config: string = ''")
-    .Attr("config_proto: string = ''")
-    .Attr("executor_type: string = ''");
-REGISTER_OP("StatefulPartitionedCall")
-    .Input("args: Tin")
-    .Output("output: Tout")
-    .Attr("Tin: list(type) >= 0")
-    .Attr("Tout: list(type) >= 0")
-    .Attr("f: func")
-    .Attr("config: string = ''")
-    .Attr("config_proto: string = ''")
-    .Attr("executor_type: string = ''")
-    .SetIsStateful();
+#define TAG_REGISTER_CALL(name)          \
+  REGISTER_OP(name)                      \
+      .Input("args: Tin")                \
+      .Output("output: Tout")            \
+      .Attr("Tin: list(type) >= 0")      \
+      .Attr("Tout: list(type) >= 0")     \
+      .Attr("f: func")                   \
+      .Attr("config: string = ''")       \
+      .Attr("config_proto: string = ''") \
+      .Attr("executor_type: string = ''")
+TAG_REGISTER_CALL("PartitionedCall");
+TAG_REGISTER_CALL("StatefulPartitionedCall").SetIsStateful();
 
 }  // namespace
 }  // namespace tensor_array_grad
