@@ -84,18 +84,20 @@ absl::Status SetItem(Call& call) {
   return absl::OkStatus();
 }
 
-// Adds to a list, its first input, another one that has a single set element.
-enum AccumulateInputs { kSum, kIndex, kItem, kFirstOfItsOwn };
+// The inputs of an op that adds to a list another one that has a single set element.
+struct Addition {
+  enum Inputs { kList, kIndex, kItem, kFirstOfItsOwn };
+};
 
-// Adds to `list` a list of `size` elements of `shape`, of which only the element at kIndex is set,
-// to kItem. `has_list` says whether `list` is the list in input kSum. Makes the checks of the
-// TensorListSetItem and the AddN that the op replaces, in that order.
+// Adds to `list` a list of `size` elements of `shape`, of which only the element at kIndex is
+// set, to kItem. `has_list` says whether `list` is the list in input kList. Makes the checks of
+// the TensorListSetItem and the AddN that the op replaces, in that order.
 template <typename Call>
 absl::Status Accumulate(Call& call, const ListVariant* list, const absl::Status& has_list,
                         const PartialTensorShape& shape, int64_t size) {
   int64_t index = 0;
-  TF_RETURN_IF_ERROR(call.GetInt(kIndex, "index", &index));
-  Tensor item = call.Input(kItem);
+  TF_RETURN_IF_ERROR(call.GetInt(Addition::kIndex, "index", &index));
+  Tensor item = call.Input(Addition::kItem);
   TF_RETURN_IF_ERROR(CheckSet(shape, size, index, item));
   TF_RETURN_IF_ERROR(has_list);
   std::optional<PartialTensorShape> merged;  // unless the sum has the shape and bound of `list`
@@ -105,7 +107,7 @@ absl::Status Accumulate(Call& call, const ListVariant* list, const absl::Status&
   const ListElement before = list->Get(index);
   if (before.kind == ListElement::kSet) TF_RETURN_IF_ERROR(call.AddTo(*before.tensor, &item));
   ListVariant* out = nullptr;
-  TF_RETURN_IF_ERROR(call.Forward(kSum, *list, &out));
+  TF_RETURN_IF_ERROR(call.Forward(Addition::kList, *list, &out));
   if (merged) out->BecomeSum(*merged);
   out->Set(index, std::move(item));
   return absl::OkStatus();
@@ -115,9 +117,9 @@ absl::Status Accumulate(Call& call, const ListVariant* list, const absl::Status&
 // checked as by TensorListReserve. In the usual case the sum has that shape, and none is made.
 template <typename Call>
 absl::Status ListAccumulate(Call& call) {
-  enum Inputs { kElementShape = kFirstOfItsOwn, kNumElements };
+  enum Inputs { kElementShape = Addition::kFirstOfItsOwn, kNumElements };
   const ListVariant* list = nullptr;
-  const absl::Status has_list = call.Get(kSum, &list);
+  const absl::Status has_list = call.Get(Addition::kList, &list);
   const Tensor& sizes = call.Input(kElementShape);
   std::optional<PartialTensorShape> other;
   if (!has_list.ok() || !IsShape(sizes, list->shape())) {
@@ -131,10 +133,10 @@ absl::Status ListAccumulate(Call& call) {
 // ListAccumulateLike. The added list has the element shape and the length of the list in kLike.
 template <typename Call>
 absl::Status ListAccumulateLike(Call& call) {
-  enum Inputs { kLike = kFirstOfItsOwn };
+  enum Inputs { kLike = Addition::kFirstOfItsOwn };
   const ListVariant *list = nullptr, *like = nullptr;
   TF_RETURN_IF_ERROR(call.Get(kLike, &like));
-  const absl::Status has_list = call.Get(kSum, &list);
+  const absl::Status has_list = call.Get(Addition::kList, &list);
   return Accumulate(call, list, has_list, like->shape(), like->size());
 }
 
