@@ -56,6 +56,7 @@ TEST_F(SmallReshapingTest, ReshapesThatFailAreLeftToTheKernel) {
     EXPECT_FALSE(Call({x, Ints(sizes)})) << testing::PrintToString(sizes);
   }
   EXPECT_FALSE(Call({x, Tensor(6)})) << "a scalar";
+  EXPECT_FALSE(Call({Tensor(5.f), Ints({-1, -1})})) << "of which the first could be 1";
 }
 
 TEST_F(SmallReshapingTest, SqueezeRemovesDimensionsOfSizeOneAndSharesTheBuffer) {
