@@ -21,8 +21,7 @@ bool IsLogged(LogLevel level);
 // Writes "tensor_array_grad: `line`" to stderr.
 void LogLine(absl::string_view line);
 
-// Calls `report`, which says what was done. An exception is no failure: there is no memory to say
-// so.
+// Calls `report`, which says what was done. If it throws, for want of memory, less is said.
 void IfMemoryAllows(absl::FunctionRef<void()> report);
 
 // The level that `value`, which may be null, denotes.

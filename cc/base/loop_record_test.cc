@@ -37,6 +37,27 @@ TEST(LoopRecord, AnUnknownIdHasARecordThatIsInNoList) {
   EXPECT_EQ(AllLoops().size(), before);
 }
 
+TEST(LoopRecord, IsDescribedWithItsCounts) {
+  LoopRecord record(Named("a"));
+  record.AddRun(3, 2'000'000'000);
+  EXPECT_EQ(record.Describe().gain, 1);
+  record.counts.two_threads = 4;
+  record.counts.handed_back = 5;
+  record.counts.passed_on = 6;
+  record.counts.passed_by = 7;
+  record.counts.gain = 1.5;
+  const Loop loop = record.Describe();
+  EXPECT_EQ(loop.name, "a");
+  EXPECT_EQ(loop.runs, 1);
+  EXPECT_EQ(loop.iterations, 3);
+  EXPECT_EQ(loop.seconds, 2);
+  EXPECT_EQ(loop.two_threads, 4);
+  EXPECT_EQ(loop.handed_back, 5);
+  EXPECT_EQ(loop.passed_on, 6);
+  EXPECT_EQ(loop.passed_by, 7);
+  EXPECT_EQ(loop.gain, 1.5);
+}
+
 TEST(LoopRecord, CountsRunsInOneKernel) {
   LoopRecord record(Named("a"));
   record.AddRun(3, 50);

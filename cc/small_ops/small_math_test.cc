@@ -426,6 +426,11 @@ TEST(SmallOpForTest, OpsThatAreNotExactPerElementAreLeftToTheKernel) {
   EXPECT_EQ(Find("ZerosLike", DT_FLOAT), nullptr);
 }
 
+TEST(SmallOpForTest, AResultThatNoInstructionReadsIsLeftToTheKernel) {
+  Value x = Number(2.f), y = Number(3.f);
+  EXPECT_FALSE(Call(Find("AddV2", DT_FLOAT), {{&x, false}, {&y, false}}, nullptr));
+}
+
 TEST(SmallOpForTest, ConversionsThatMayOverflowAreLeftToTheKernel) {
   GraphUnderTest graph;
   graph.Placeholder("x", DT_FLOAT);

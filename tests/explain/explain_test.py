@@ -141,6 +141,22 @@ with tensor_array_grad.loops_in_one_kernel(True):
     assert done.stdout == "1 100 one kernel 1.0 True\n"
 
 
+def test_a_loop_is_counted_although_its_line_is_not_found():
+    done = child.code(
+        PROGRAM
+        + """
+from tensor_array_grad import _loader
+
+tensor_array_grad.enable()
+_loader.bind().set_locator(lambda loop: "not a pair")
+f(tf.constant(1.0))
+(row,) = tensor_array_grad.status().loops
+print(row.runs, row.iterations)
+"""
+    )
+    assert done.stdout == "1 100\n"
+
+
 def test_a_loop_that_ran_before_only_is_not_shown():
     loops = loops_of(
         """
